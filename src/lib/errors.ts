@@ -1,0 +1,15 @@
+/** A mistake that the person at the keyboard can mend: one sentence, printed without a stack, exit code 1. */
+export class UserError extends Error {
+  override readonly name = 'UserError'
+}
+
+/** Whatever was thrown, as an Error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
+/** The stable `code` that Node, undici, ioredis and nodemailer put on their errors. */
+export function errorCode(thrown: unknown): string | undefined {
+  if (typeof thrown !== 'object' || thrown === null || !('code' in thrown)) return undefined
+  return typeof thrown.code === 'string' ? thrown.code : undefined
+}

@@ -1,0 +1,25 @@
+import * as z from 'zod'
+import { parseDuration } from './duration.ts'
+import { Secret } from './secret.ts'
+
+/** Pieces that every config schema is made of. The `meta` marks are read by the JSON Schema generator. */
+
+/** `10s` and its like; milliseconds inside. */
+export const durationField = z
+  .string()
+  .transform((text, context) => {
+    const ms = parseDuration(text)
+    if (ms !== undefined) return ms
+    context.addIssue({ code: 'custom', message: 'expected a duration such as 500ms, 10s, 15m, 6h or 3d' })
+    return z.NEVER
+  })
+  .meta({ fieldKind: 'duration' })
+
+/** A secret: text in the file, or a `Secret` that the loader made of its `…File` twin. */
+export const secretField = z
+  .union([z.string().min(1), z.instanceof(Secret)])
+  .transform((value) => (typeof value === 'string' ? new Secret(value) : value))
+  .meta({ fieldKind: 'secret' })
+
+/** Whether a sink may talk to private, loopback and link-local addresses: never, always, or these CIDRs only. */
+export const allowPrivateNetworksField = z.union([z.boolean(), z.array(z.string()).min(1)]).default(false)

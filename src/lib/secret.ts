@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
+
+/**
+ * A value that cannot print itself: only `reveal` at the place of use gives it away. A secret that stands in a file is
+ * read at every use, so that a rotated file needs no restart.
+ */
+export class Secret {
+  readonly #read: () => string
+  /** The file that holds the value, when there is one. */
+  readonly file: string | undefined
+
+  constructor(value: string) {
+    this.#read = () => value
+    this.file = undefined
+  }
+
+  static fromFile(path: string): Secret {
+    return new FileSecret(path)
+  }
+
+  /** Throws what `readFileSync` throws when the value stands in a file that cannot be read. */
+  reveal(): string {
+    return this.#read()
+  }
+
+  toString(): string {
+    return '[redacted]'
+  }
+
+  toJSON(): string {
+    return '[redacted]'
+  }
+
+  [inspect.custom](): string {
+    return '[redacted]'
+  }
+}
+
+class FileSecret extends Secret {
+  override readonly file: string
+
+  constructor(path: string) {
+    super('')
+    this.file = path
+  }
+
+  override reveal(): string {
+    // Editors and `echo` end files with a newline that is no part of the secret.
+    return readFileSync(this.file, 'utf8').replace(/\r?\n$/, '')
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * When to poll next. A schedule is pure memory and arithmetic: it is told what polls found, and asked for the next
+ * instant; it never reads a clock, Redis or the network. The poller obeys it; the ledger, not the schedule, guarantees
+ * that the budget is never overspent.
+ */
+export interface Schedule {
+  /** Tells what a poll (or a failed call) brought, so that the next decision can use it. */
+  observe(poll: PollReport): void
+  /** The next poll. `atMs` may lie in the past: then poll now. */
+  next(nowMs: number, budget: BudgetView): Decision
+  /** What must survive a restart: a small JSON value with a version. */
+  snapshot(): unknown
+}
+
+export interface PollReport {
+  readonly atMs: number
+  readonly ok: boolean
+  /** Firing times (ms since the epoch) of the alerts that this poll saw first. */
+  readonly firedAtMs: readonly number[]
+  /** Pages that this poll read, each a unit. */
+  readonly pages: number
+  /** The open stretch was not finished: there is more to walk. */
+  readonly behind: boolean
+}
+
+export interface BudgetView {
+  readonly unitsPerDay: number
+  readonly unitsLeft: number
+  readonly day: BudgetDay
+}
+
+/** One budget day: from reset to reset, in absolute time (23 to 25 hours where clocks change). */
+export interface BudgetDay {
+  /** The local date of its start, `YYYY-MM-DD`: the ledger's key. */
+  readonly key: string
+  readonly startMs: number
+  readonly endMs: number
+}
+
+export interface Decision {
+  readonly atMs: number
+  readonly reason: DecisionReason
+}
+
+export type DecisionReason =
+  | 'first' // nothing was polled yet
+  | 'fixed' // poll.every
+  | 'even' // the units left, spread evenly
+  | 'expected' // the learned profile expects alerts
+  | 'burst' // alerts just came, more are likely
+  | 'floor' // nothing is expected, but nobody waits for ever
+  | 'ceiling' // as fast as minInterval allows
+  | 'mark' // the engine fires on marks; just after the next one
+  | 'hot' // an operator asked for it
+  | 'catch_up' // more pages are waiting
+  | 'retry' // the last call failed
+  | 'budget_spent' // nothing left until the reset

@@ -1,0 +1,146 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/**
+ * The catalogue of metrics: every name, label and bucket in one place, each label a closed set, so that every series
+ * stands at 0 from the start. Never an alert's id, symbol or headline as a label.
+ */
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** Seconds from firing to seen or acknowledged: from one poll to hours of outage. */
+const lagBuckets = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600]
+/** Seconds of one HTTP or SMTP exchange. */
+const exchangeBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30]
+
+export const rateLimits = ['minute', 'budget'] as const
+export const purposes = ['poll', 'walk', 'sweep', 'history', 'context'] as const
+export const sendResults = ['delivered', 'retry', 'dead', 'expired'] as const
+export const jobStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
+export type Purpose = (typeof purposes)[number]
+export type SendResult = (typeof sendResults)[number]
+
+export function createMetrics(build: { version: string; node: string }) {
+  const registry = new Registry()
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
+    new Counter({ name: `alert_bridge_${name}`, help, labelNames, registers })
+  const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
+    new Gauge({ name: `alert_bridge_${name}`, help, labelNames, registers })
+  const histogram = <L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    buckets: number[],
+  ) => new Histogram({ name: `alert_bridge_${name}`, help, labelNames, buckets, registers })
+
+  const buildInfo = gauge('build_info', 'The running build; always 1.', ['version', 'node'])
+  buildInfo.set(build, 1)
+  collectDefaultMetrics({ register: registry })
+  // prom-client names these gauges like counters, which `promtool check metrics` refuses.
+  for (const kind of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`nodejs_active_${kind}_total`)
+
+  return {
+    registry,
+    upstreamRequests: counter(
+      'upstream_requests_total',
+      'Calls to the Market Data Read API by HTTP status, or error when none came.',
+      ['source', 'endpoint', 'status'],
+    ),
+    upstreamRequestDuration: histogram(
+      'upstream_request_duration_seconds',
+      'Duration of calls to the Market Data Read API.',
+      ['source', 'endpoint'],
+      exchangeBuckets,
+    ),
+    upstreamRateLimited: counter('upstream_rate_limited_total', '429 answers, by the limit that was hit.', [
+      'source',
+      'limit',
+    ]),
+    budgetUnitsLimit: gauge('budget_units_limit', 'Units that may be spent a budget day.', ['source']),
+    budgetUnitsUsed: gauge('budget_units_used', 'Units spent in the current budget day, over all replicas.', [
+      'source',
+    ]),
+    budgetUnits: counter('budget_units_total', 'Units spent by this process, by purpose.', [
+      'source',
+      'purpose',
+    ]),
+    budgetReset: gauge('budget_reset_timestamp_seconds', 'When the current budget day ends.', ['source']),
+    lastPoll: gauge('last_poll_timestamp_seconds', 'When the last successful poll ended.', ['source']),
+    nextPoll: gauge('next_poll_timestamp_seconds', 'When the next poll is planned.', ['source']),
+    lastCompleteWalk: gauge(
+      'last_complete_walk_timestamp_seconds',
+      'When everything the feed showed was last known to be handled.',
+      ['source'],
+    ),
+    feedGap: counter('feed_gap_total', 'Times the feed changed in a way that new rows do not explain.', [
+      'source',
+    ]),
+    detectionLag: histogram(
+      'detection_lag_seconds',
+      'From firedAt to seen by a poll.',
+      ['source'],
+      lagBuckets,
+    ),
+    deliveryLag: histogram(
+      'delivery_lag_seconds',
+      'From firedAt to acknowledged by the sink.',
+      ['source', 'sink'],
+      lagBuckets,
+    ),
+    alertsSeen: counter('alerts_seen_total', 'Alerts seen for the first time and handed to the queues.', [
+      'source',
+    ]),
+    alertsDuplicate: counter('alerts_duplicate_total', 'Rows that polls showed again.', ['source']),
+    alertsQuarantined: counter(
+      'alerts_quarantined_total',
+      'Rows set aside because they could not be parsed.',
+      ['source'],
+    ),
+    alertsUnrouted: counter('alerts_unrouted_total', 'Alerts that no route names a sink for.', ['source']),
+    sends: counter('sends_total', 'Attempts by what became of them.', ['sink', 'result']),
+    sendDuration: histogram('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
+    queueJobs: gauge(
+      'queue_jobs',
+      'Jobs in the queue by state; the same from every replica: aggregate with max.',
+      ['sink', 'state'],
+    ),
+    deadLetters: gauge(
+      'dead_letters',
+      'Jobs that were given up on; the same from every replica: aggregate with max.',
+      ['sink'],
+    ),
+    circuitOpen: gauge('circuit_open', '1 while the sink is given a rest.', ['sink']),
+  }
+}
+
+/** Puts every series of these sources and sinks at 0, so that rates and alerts work from the first scrape. */
+export function initialiseMetrics(
+  metrics: Metrics,
+  names: { sources: readonly string[]; sinks: readonly string[] },
+): void {
+  for (const source of names.sources) {
+    for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
+    for (const purpose of purposes) metrics.budgetUnits.inc({ source, purpose }, 0)
+    const counters = [
+      metrics.alertsSeen,
+      metrics.alertsDuplicate,
+      metrics.alertsQuarantined,
+      metrics.alertsUnrouted,
+      metrics.feedGap,
+    ]
+    for (const each of counters) each.inc({ source }, 0)
+    for (const endpoint of ['alerts/deliveries', 'alerts']) {
+      metrics.upstreamRequests.inc({ source, endpoint, status: '200' }, 0)
+      metrics.upstreamRequestDuration.zero({ source, endpoint })
+    }
+    metrics.detectionLag.zero({ source })
+    for (const sink of names.sinks) metrics.deliveryLag.zero({ source, sink })
+  }
+  for (const sink of names.sinks) {
+    for (const result of sendResults) metrics.sends.inc({ sink, result }, 0)
+    for (const state of jobStates) metrics.queueJobs.set({ sink, state }, 0)
+    metrics.sendDuration.zero({ sink })
+    metrics.deadLetters.set({ sink }, 0)
+    metrics.circuitOpen.set({ sink }, 0)
+  }
+}
