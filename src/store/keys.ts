@@ -1,0 +1,128 @@
+/**
+ * Every key this program keeps in Redis: its type, how long it lives, and what happens when it is lost.
+ *
+ * All of them carry one hash tag, `{<prefix>}`, and so do the queues: in a cluster they share a slot, so that scripts
+ * and MULTI may touch several, and a failover that loses its tail rewinds queues and state together. (State that
+ * remembers an alert as seen, beside a queue that forgot its job, would be a lost alert.) Nothing else may be
+ * written: a key that is not named here does not exist.
+ */
+
+/** What the walk, the ledger and the poller keep about one source. */
+export interface SourceKeys {
+  /**
+   * ZSET, key of the row → when it was first handled (ms). Trimmed by score, 30 days (`seenWindow`).
+   * Lost: `startFrom` decides as on a first start; rows that are handed over again meet the job records of their
+   * first time, and beyond those they are sent again.
+   */
+  readonly seen: string
+  /** SET of the seen keys below which something may still be unknown. No expiry. Lost alone: rows below may be missed until a sweep; it shares its fate with `seen`. */
+  readonly uncovered: string
+  /** HASH, frontier and place of the open stretch; absent when none is open. No expiry. Lost: its rows stay uncovered, the next walk passes them again. */
+  readonly stretch: string
+  /** SET of the keys of the rows in the open stretch. Lives and dies with `stretch`. */
+  readonly stretchIds: string
+  /** HASH, key of the row → JSON of the raw row and the reason. Bounded in number by the walk. Lost: what people are shown of it. */
+  readonly quarantine: string
+  /**
+   * HASH of what says that this source was set up: first start, what `startFrom` passed over, last complete walk.
+   * No expiry. Lost under a running process: total loss of Redis, which is told and walked again.
+   */
+  readonly meta: string
+  /** HASH, depth and time of the sweep. No expiry. Lost: the sweep begins at the top again. */
+  readonly sweep: string
+  /** Where the units of one budget day are counted; `dayKey` is its `YYYY-MM-DD`. */
+  units(dayKey: string): string
+  /**
+   * ZSET, one member a request, scored by Redis' own clock in ms: the sliding minute over all replicas. Expires a
+   * minute after the last request. Lost: at most one minute's requests too many, which the feed answers with 429.
+   */
+  readonly minute: string
+  /**
+   * HASH `{limit, untilMs}`: the feed said 429, nobody asks before. Expires at that instant. Lost: one more 429, which
+   * sets it again.
+   */
+  readonly hold: string
+  /** STRING, JSON of the schedule's snapshot (what it learned). No expiry. Lost: the schedule learns again from `activeHours`. */
+  readonly profile: string
+  /** STRING, JSON of what the poller last told about itself, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */
+  readonly status: string
+  /** STRING, JSON of what an operator asked of the schedule (poll now, hot until). Expires by itself. Lost: the operator asks again. */
+  readonly override: string
+}
+
+/** What delivery keeps about one sink, beside its queue. */
+export interface SinkKeys {
+  /** HASH, the state of the circuit breaker. No expiry. Lost: it closes, and opens again after the same failures. */
+  readonly breaker: string
+  /** STRING with expiry: the sink asked not to be called before (`Retry-After`). Lost: one more refusal. */
+  readonly hold: string
+  /** STRING, JSON of who paused the sink and when. No expiry. Lost: the sink goes on. */
+  readonly paused: string
+  /** HASH, last success and last failure for the status page. No expiry. Lost: unknown until the next attempt. */
+  readonly status: string
+}
+
+export function sourceKeys(prefix: string, source: string): SourceKeys {
+  const root = `${hashTag(prefix)}:source:${source}`
+  return {
+    seen: `${root}:seen`,
+    uncovered: `${root}:uncovered`,
+    stretch: `${root}:stretch`,
+    stretchIds: `${root}:stretch-ids`,
+    quarantine: `${root}:quarantine`,
+    meta: `${root}:meta`,
+    sweep: `${root}:sweep`,
+    units: (dayKey) => unitsKey(root, dayKey),
+    minute: `${root}:minute`,
+    hold: `${root}:hold`,
+    profile: `${root}:profile`,
+    status: `${root}:status`,
+    override: `${root}:override`,
+  }
+}
+
+export function sinkKeys(prefix: string, sink: string): SinkKeys {
+  const root = `${hashTag(prefix)}:sink:${sink}`
+  return {
+    breaker: `${root}:breaker`,
+    hold: `${root}:hold`,
+    paused: `${root}:paused`,
+    status: `${root}:status`,
+  }
+}
+
+/**
+ * STRING, the token of the replica that polls this source. Expires when it is not renewed (by Redis' clock). Lost:
+ * another replica takes it; two that poll for a moment cost a unit, never an alert.
+ */
+export function leaseKey(prefix: string, source: string): string {
+  return `${hashTag(prefix)}:lease:${source}`
+}
+
+/** HASH, id → JSON of the silence. No expiry (ended ones are removed by their owner). Lost: alerts that were silenced are sent. */
+export function silencesKey(prefix: string): string {
+  return `${hashTag(prefix)}:silences`
+}
+
+/**
+ * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath. Lost: the jobs in it, together
+ * with the memory that they were seen, so that the next poll makes them again.
+ */
+export function queuePrefix(prefix: string): string {
+  return `${hashTag(prefix)}:queue`
+}
+
+/** How long the count of a budget day is kept: far beyond its end, whatever the length of the day and the clocks. */
+export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000
+
+/**
+ * HASH `{used, <purpose>: units …}`. Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
+ * units again; what the account really has left, the feed tells with a 429 that sets `hold`.
+ */
+function unitsKey(root: string, dayKey: string): string {
+  return `${root}:units:${dayKey}`
+}
+
+function hashTag(prefix: string): string {
+  return `{${prefix}}`
+}

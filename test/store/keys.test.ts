@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { leaseKey, queuePrefix, silencesKey, sinkKeys, sourceKeys } from '../../src/store/keys.ts'
+import { useRedis } from '../support/redis.ts'
+
+const redis = useRedis({ flags: ['--cluster-enabled', 'yes'] })
+
+describe('keys', () => {
+  it('share one slot of a cluster, queues included, so that they can only be lost together', async () => {
+    const client = redis.client()
+    const slots = await Promise.all(
+      [...allKeys('p', 'main'), `${queuePrefix('p')}:ops:wait`].map((key) => client.cluster('KEYSLOT', key)),
+    )
+    expect(new Set(slots).size).toBe(1)
+  })
+
+  it('are all different, between sources and sinks of one name too', () => {
+    const keys = [...allKeys('p', 'main'), ...allKeys('p', 'second'), ...allKeys('q', 'main')]
+    expect(new Set(keys).size).toBe(keys.length)
+  })
+})
+
+function allKeys(prefix: string, name: string): string[] {
+  const { units, ...source } = sourceKeys(prefix, name)
+  return [
+    ...Object.values(source),
+    units('2026-11-21'),
+    ...Object.values(sinkKeys(prefix, name)),
+    leaseKey(prefix, name),
+    ...(name === 'main' ? [silencesKey(prefix)] : []),
+  ]
+}

@@ -1,0 +1,164 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll } from 'vitest'
+
+/** A real redis-server of our own, on a unix socket in a temporary directory. */
+export interface RedisServer {
+  readonly dir: string
+  readonly socketPath: string
+  /** `unix:///…/redis.sock`, as the config takes it. */
+  readonly url: string
+  readonly pid: number
+  /** Starts it again on the same directory; with `aof` it finds its data. */
+  start(): Promise<void>
+  /** SIGTERM, and waits for its end. */
+  stop(): Promise<void>
+  /** SIGKILL, and waits for its end. */
+  kill9(): Promise<void>
+  /** Freezes and thaws it: connections stay, nothing answers. */
+  freeze(): void
+  thaw(): void
+  /** A connection that closes with the server; rejects commands at once while the server is away. */
+  client(): Redis
+  /** Stops it and removes the directory. */
+  dispose(): Promise<void>
+}
+
+export interface RedisServerOptions {
+  /** Append-only file, so that a restart finds the data. */
+  aof?: boolean
+  /** More flags, each pair as redis-server takes them. */
+  flags?: readonly string[]
+}
+
+/** One server for the test file that calls this at its top level. */
+export function useRedis(options: RedisServerOptions = {}): RedisServer {
+  const server = createServer(options)
+  beforeAll(() => server.start())
+  afterAll(() => server.dispose())
+  return server
+}
+
+/** One server for as long as the caller wants; `dispose` it. */
+export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const server = createServer(options)
+  await server.start()
+  return server
+}
+
+/** A prefix that no other test uses, so that tests share a server without meeting. */
+export function freshPrefix(): string {
+  return `test-${randomBytes(6).toString('hex')}`
+}
+
+/** Whether something that speaks Redis answers at this socket. */
+export function answersPing(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(socketPath)
+    const finish = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.setTimeout(1_000, () => finish(false))
+    socket.once('error', () => finish(false))
+    socket.once('data', (data) => finish(data.toString().startsWith('+PONG')))
+    socket.write('PING\r\n')
+  })
+}
+
+const startTimeoutMs = 10_000
+
+function createServer(options: RedisServerOptions): RedisServer {
+  const dir = mkdtempSync(join(tmpdir(), 'ab-redis-'))
+  const socketPath = join(dir, 'redis.sock')
+  const clients: Redis[] = []
+  let child: ChildProcess | undefined
+
+  const end = async (signal: NodeJS.Signals) => {
+    const running = child
+    child = undefined
+    if (!running || running.exitCode !== null || running.signalCode !== null) return
+    const ended = once(running, 'exit')
+    running.kill('SIGCONT')
+    running.kill(signal)
+    await ended
+  }
+  // A test process that is torn down in the middle leaves no server behind.
+  const reap = () => child?.kill('SIGKILL')
+  process.on('exit', reap)
+
+  return {
+    dir,
+    socketPath,
+    url: `unix://${socketPath}`,
+    get pid() {
+      if (child?.pid === undefined) throw new Error('redis-server is not running')
+      return child.pid
+    },
+    async start() {
+      child = spawn(process.env['REDIS_SERVER_BIN'] ?? 'redis-server', flagsOf(dir, socketPath, options), {
+        stdio: 'ignore',
+      })
+      await untilAnswering(child, socketPath)
+    },
+    stop: () => end('SIGTERM'),
+    kill9: () => end('SIGKILL'),
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
+    client() {
+      const client = new Redis({
+        path: socketPath,
+        maxRetriesPerRequest: 1,
+        retryStrategy: () => 50,
+        commandTimeout: 10_000,
+      })
+      client.on('error', () => {})
+      clients.push(client)
+      return client
+    },
+    async dispose() {
+      for (const client of clients) client.disconnect()
+      await end('SIGTERM')
+      process.off('exit', reap)
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+function flagsOf(dir: string, socketPath: string, options: RedisServerOptions): string[] {
+  return [
+    ...['--port', '0'],
+    ...['--unixsocket', socketPath],
+    ...['--unixsocketperm', '700'],
+    ...['--dir', dir],
+    ...['--save', ''],
+    ...['--appendonly', options.aof ? 'yes' : 'no'],
+    ...['--appendfsync', 'everysec'],
+    ...['--maxmemory-policy', 'noeviction'],
+    ...['--daemonize', 'no'],
+    ...(options.flags ?? []),
+  ]
+}
+
+async function untilAnswering(child: ChildProcess, socketPath: string): Promise<void> {
+  let failure: string | undefined
+  child.once('error', (error) => {
+    failure = error.message
+  })
+  child.once('exit', (code, signal) => {
+    failure = `it ended with ${code ?? signal}`
+  })
+  const deadline = Date.now() + startTimeoutMs
+  while (Date.now() < deadline) {
+    if (failure !== undefined) break
+    if (await answersPing(socketPath)) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`redis-server did not start: ${failure ?? `no answer in ${startTimeoutMs} ms`}`)
+}
