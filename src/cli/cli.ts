@@ -1,0 +1,58 @@
+import { Command, CommanderError, Option } from 'commander'
+import { toError, UserError } from '../lib/errors.ts'
+import { logLevels } from '../telemetry/log.ts'
+import { version } from '../telemetry/version.ts'
+import { checkConfigCommand } from './check-config.ts'
+import { configSchemaCommand } from './config-schema.ts'
+import { demoCommand } from './demo.ts'
+import { explainCommand } from './explain.ts'
+import { planCommand } from './plan.ts'
+import { runCommand } from './run.ts'
+import { sandboxCommand } from './sandbox.ts'
+import { sendTestCommand } from './send-test.ts'
+
+/** Runs one command line and tells the exit code: 0, 1 for what the user can mend, 2 for a wrong command line. */
+export async function runCli(argv: readonly string[]): Promise<number> {
+  const program = createProgram()
+  try {
+    await program.parseAsync(argv)
+    return typeof process.exitCode === 'number' ? process.exitCode : 0
+  } catch (thrown) {
+    // Commander has printed its own sentence already; --help and --version end here too, with code 0.
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
+    process.stderr.write(`${describe(thrown, program.opts()['logLevel'] === 'debug')}\n`)
+    return 1
+  }
+}
+
+function createProgram(): Command {
+  const program = new Command('alert-bridge')
+  program
+    .description(
+      'Carries fired market alerts from a read-only API to webhooks, Slack and email, within a daily request budget.',
+    )
+    .version(version)
+    .addOption(new Option('--log-level <level>', 'how much the log says').choices(logLevels))
+    .showHelpAfterError('(--help lists what there is)')
+    .exitOverride()
+  const commands = [
+    runCommand(),
+    checkConfigCommand(),
+    configSchemaCommand(),
+    explainCommand(),
+    sendTestCommand(),
+    planCommand(),
+    sandboxCommand(),
+    demoCommand(),
+  ]
+  for (const command of commands) program.addCommand(command.exitOverride().copyInheritedSettings(program))
+  return program
+}
+
+function describe(thrown: unknown, debug: boolean): string {
+  const error = toError(thrown)
+  if (debug) return error.stack ?? error.message
+  return thrown instanceof UserError
+    ? error.message
+    : `unexpected: ${error.name}: ${error.message} (--log-level debug tells more)`
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { alertKey, parseRow } from '../../src/alert/alert.ts'
+import { fromJobData, jobId, toJobData } from '../../src/alert/job.ts'
+
+const row = {
+  id: 4711,
+  kind: 'price',
+  symbol: 'فولاد',
+  slug: 'foolad',
+  payload: ['last=5230'],
+  headline: 'فولاد از ۵۲۳۰ گذشت',
+  url: 'https://example.com/a/4711',
+  why: null,
+  ruleIds: ['12'],
+  firedAt: '2026-11-21T09:00:00+03:30',
+  notifiedAt: null,
+  channels: ['push'],
+  isRead: false,
+}
+
+describe('a row of the feed', () => {
+  it('becomes an alert that keeps every field of it, known or not', () => {
+    const parsed = parseRow('main', { ...row, brandNew: { deep: [1] } })
+    expect(parsed).toMatchObject({
+      ok: true,
+      alert: { id: 4711, firedAtMs: Date.parse('2026-11-21T05:30:00Z') },
+    })
+    expect(parsed.ok && parsed.alert.row).toEqual({ ...row, brandNew: { deep: [1] } })
+  })
+
+  it.each([
+    ['id', '4711'],
+    ['id', 1.5],
+    ['id', -1],
+    ['id', 0],
+    ['id', 2 ** 53],
+    ['id', null],
+    ['headline', 7],
+    ['headline', undefined],
+    ['firedAt', null],
+    ['ruleIds', '12'],
+    ['isRead', 'no'],
+    ['url', undefined],
+  ])('whose %s is %j does not parse, and the reason names the field', (field, value) => {
+    const parsed = parseRow('main', { ...row, [field]: value })
+    expect(parsed).toMatchObject({ ok: false, reason: expect.stringContaining(field) })
+  })
+
+  it.each([[null], ['text'], [[row]], [undefined], [7]])('that is %j does not parse', (value) => {
+    expect(parseRow('main', value).ok).toBe(false)
+  })
+
+  it('is taken with rule ids as numbers, without optional fields, and with a date that is none', () => {
+    const { symbol, slug, why, notifiedAt, ...required } = row
+    const parsed = parseRow('main', { ...required, ruleIds: [12], firedAt: 'yesterday' })
+    expect(parsed).toMatchObject({ ok: true, alert: { ruleIds: ['12'], symbol: null, firedAtMs: null } })
+  })
+})
+
+describe('the job of an alert', () => {
+  const parsed = parseRow('main', row)
+  if (!parsed.ok) throw new Error(parsed.reason)
+  const { alert } = parsed
+
+  it('comes back from its stored form as it went in', () => {
+    const job = { sink: 'ops', alert, seenAtMs: 5, target: 'desk@example.com' }
+    expect(fromJobData('ops', JSON.parse(JSON.stringify(toJobData(job))))).toEqual({ ok: true, job })
+  })
+
+  it.each([
+    [{}],
+    [null],
+    [{ v: 2, source: 'main', seenAtMs: 5, row }],
+    [{ v: 1, source: 'main', seenAtMs: 5, row: {} }],
+  ])('that is stored as %j is refused with a reason', (data) => {
+    expect(fromJobData('ops', data)).toMatchObject({ ok: false, reason: expect.any(String) })
+  })
+
+  it('has an id that is never all digits and keeps the targets of one sink apart', () => {
+    expect(alertKey(alert)).toBe('main.4711')
+    expect(jobId(alert)).toBe('main.4711')
+    expect(jobId(alert, 'a1')).not.toBe(jobId(alert, 'b2'))
+  })
+})

@@ -1,0 +1,41 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { describe, expect, it } from 'vitest'
+import { createMetrics, initialiseMetrics } from '../../src/telemetry/metrics.ts'
+
+const promised =
+  `alert_bridge_build_info alert_bridge_upstream_requests_total alert_bridge_upstream_request_duration_seconds
+alert_bridge_upstream_rate_limited_total alert_bridge_budget_units_limit alert_bridge_budget_units_used
+alert_bridge_budget_units_total alert_bridge_budget_reset_timestamp_seconds alert_bridge_last_poll_timestamp_seconds
+alert_bridge_next_poll_timestamp_seconds alert_bridge_detection_lag_seconds alert_bridge_delivery_lag_seconds
+alert_bridge_alerts_seen_total alert_bridge_alerts_duplicate_total alert_bridge_alerts_quarantined_total
+alert_bridge_alerts_unrouted_total alert_bridge_sends_total alert_bridge_send_duration_seconds alert_bridge_queue_jobs
+alert_bridge_dead_letters alert_bridge_circuit_open`.split(/\s+/)
+
+function exposed() {
+  const metrics = createMetrics({ version: '1.2.3', node: 'v24' })
+  initialiseMetrics(metrics, { sources: ['main'], sinks: ['ops'] })
+  return metrics.registry.metrics()
+}
+
+describe('the metrics', () => {
+  it.each(promised)('include %s from the first scrape', async (name) => {
+    expect(await exposed()).toMatch(new RegExp(`^# TYPE ${name} `, 'm'))
+  })
+
+  it('stand at 0 for every label of a known source or sink', async () => {
+    const text = await exposed()
+    expect(text).toContain('alert_bridge_sends_total{sink="ops",result="expired"} 0')
+    expect(text).toContain('alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 0')
+    expect(text).toContain('alert_bridge_detection_lag_seconds_count{source="main"} 0')
+    expect(text).toContain('alert_bridge_delivery_lag_seconds_count{source="main",sink="ops"} 0')
+  })
+
+  it('pass promtool where it is installed, and name their units where it is not', async () => {
+    const text = await exposed()
+    const promtool = spawnSync('promtool', ['--version']).error === undefined
+    if (promtool) execFileSync('promtool', ['check', 'metrics'], { input: text })
+    const names = [...text.matchAll(/^# TYPE (\S+) (counter|gauge|histogram)/gm)]
+    expect(names.filter(([, name = '', type]) => type === 'counter' && !name.endsWith('_total'))).toEqual([])
+    expect(names.filter(([, name = '', type]) => type !== 'counter' && name.endsWith('_total'))).toEqual([])
+  })
+})
