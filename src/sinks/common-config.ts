@@ -1,0 +1,93 @@
+import ipaddr from 'ipaddr.js'
+import * as z from 'zod'
+import { allowPrivateNetworksField, durationField, secretField } from '../lib/fields.ts'
+import type { Secret } from '../lib/secret.ts'
+
+/**
+ * What the config of every sink has in common. Each sink spreads `commonSinkFields` into a strict object of its own and
+ * overrides the defaults that do not fit it. Durations are milliseconds once parsed.
+ */
+export const commonSinkFields = {
+  timeout: durationWithin(100, 300_000, '100ms and 5m').prefault('10s'),
+  concurrency: z.int().min(1).max(200).default(5),
+  rateLimit: rateLimitField().optional(),
+  retry: z
+    .strictObject({
+      attempts: z.int().min(1).max(100).default(11),
+      initialDelay: durationWithin(100, 3_600_000, '100ms and 1h').prefault('5s'),
+      maxDelay: durationWithin(100, 604_800_000, '100ms and 7d').prefault('8h'),
+    })
+    .prefault({}),
+  expireAfter: durationWithin(1_000, 2_592_000_000, '1s and 30d').prefault('24h'),
+  allowPrivateNetworks: allowPrivateNetworksField.superRefine((allowed, context) => {
+    if (typeof allowed === 'boolean') return
+    for (const [index, cidr] of allowed.entries()) {
+      if (!ipaddr.isValidCIDR(cidr))
+        context.addIssue({
+          code: 'custom',
+          path: [index],
+          message: 'expected a network such as 10.0.0.0/8 or fd00::/8',
+        })
+    }
+  }),
+}
+
+/** At most `max` attempts in any stretch of `per` (milliseconds). */
+export interface RateLimit {
+  readonly max: number
+  readonly per: number
+}
+
+export function rateLimitField() {
+  return z.strictObject({
+    max: z.int().min(1).max(100_000),
+    per: durationWithin(100, 86_400_000, '100ms and 24h'),
+  })
+}
+
+/** Files in PEM form, read when the sink is built; `serverName` is the name that the certificate must carry. */
+export function tlsField() {
+  return z
+    .strictObject({
+      ca: z.string().min(1).optional(),
+      cert: z.string().min(1).optional(),
+      key: z.string().min(1).optional(),
+      serverName: z.string().min(1).optional(),
+    })
+    .superRefine((tls, context) => {
+      if ((tls.cert === undefined) !== (tls.key === undefined))
+        context.addIssue({ code: 'custom', message: 'cert and key belong together: give both or neither' })
+    })
+}
+
+/**
+ * A secret whose text must satisfy `problemOf`, which returns what is wrong without quoting the value. Text that stands
+ * in a file is read only at use, so a bad one is found there.
+ */
+export function checkedSecret(problemOf: (text: string) => string | undefined) {
+  const check = (secret: Secret, context: z.RefinementCtx<Secret>) => {
+    if (secret.file !== undefined) return
+    const message = problemOf(secret.reveal())
+    if (message !== undefined) context.addIssue({ code: 'custom', message, input: secret })
+  }
+  return secretField.superRefine(check).meta({ fieldKind: 'secret' })
+}
+
+/** The address of an HTTP proxy; it may carry a user and a password, so it is a secret. */
+export const proxyField = checkedSecret((text) => httpUrlProblem(text, { userinfo: true }))
+
+/** What keeps `text` from being an http or https address; never quotes it. */
+export function httpUrlProblem(text: string, allow: { userinfo: boolean }): string | undefined {
+  const url = URL.parse(text)
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    return 'expected an address that starts with https:// or http://'
+  if (!allow.userinfo && (url.username !== '' || url.password !== ''))
+    return 'a user or password does not belong in the address'
+  return undefined
+}
+
+function durationWithin(minMs: number, maxMs: number, words: string) {
+  return durationField
+    .refine((ms) => ms >= minMs && ms <= maxMs, { message: `expected a duration between ${words}` })
+    .meta({ fieldKind: 'duration' })
+}

@@ -1,0 +1,60 @@
+import * as z from 'zod'
+import { checkedSecret, commonSinkFields, tlsField } from '../common-config.ts'
+import { addressProblem, parseMailbox } from './address.ts'
+import { parseSmtpUrl } from './smtp-url.ts'
+
+export type EmailConfig = z.output<typeof emailConfigSchema>
+
+const recipientsMax = 50
+const addressField = z.string().superRefine((text, context) => {
+  const message = addressProblem(text)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
+const mailboxField = z.string().superRefine((text, context) => {
+  if (parseMailbox(text) === undefined)
+    context.addIssue({ code: 'custom', message: 'expected name@example.com or Name <name@example.com>' })
+})
+const domainField = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i, 'expected a domain name')
+
+export const emailConfigSchema = z
+  .strictObject({
+    ...commonSinkFields,
+    type: z.literal('email'),
+    smtp: checkedSecret((text) => {
+      const parsed = parseSmtpUrl(text)
+      return parsed.ok ? undefined : parsed.problem
+    }),
+    from: mailboxField,
+    /** Each gets a message and an outcome of its own. */
+    to: z.array(addressField).min(1).max(recipientsMax),
+    replyTo: mailboxField.optional(),
+    /** For smtp://. Without it: required, but for a server on this host, where there is no wire to protect. */
+    startTls: z.enum(['required', 'opportunistic', 'off']).optional(),
+    tls: tlsField().optional(),
+    dkim: z
+      .strictObject({
+        domain: domainField,
+        selector: domainField,
+        key: checkedSecret((text) =>
+          text.includes('PRIVATE KEY') ? undefined : 'expected a private key in PEM form',
+        ),
+      })
+      .optional(),
+    concurrency: z.int().min(1).max(50).default(2),
+  })
+  .superRefine((config, context) => {
+    const seen = new Set<string>()
+    for (const [index, address] of config.to.entries()) {
+      if (seen.has(address.toLowerCase()))
+        context.addIssue({ code: 'custom', path: ['to', index], message: 'this address stands here twice' })
+      seen.add(address.toLowerCase())
+    }
+    if (config.startTls === 'off' && config.allowPrivateNetworks === false)
+      context.addIssue({
+        code: 'custom',
+        path: ['startTls'],
+        message: 'off is only for a relay in your own network: name it in allowPrivateNetworks',
+      })
+  })
