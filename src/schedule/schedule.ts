@@ -8,8 +8,24 @@ export interface Schedule {
   observe(poll: PollReport): void
   /** The next poll. `atMs` may lie in the past: then poll now. */
   next(nowMs: number, budget: BudgetView): Decision
+  /** Teaches firing times that no poll was made for: pages bought for it, rows that a walk passes, in any order. */
+  learnHistory(firedAtMs: readonly number[]): void
+  /** An operator expects alerts until then; 0 takes it back. */
+  setHot(untilMs: number): void
   /** What must survive a restart: a small JSON value with a version. */
   snapshot(): unknown
+  /** What the schedule knows, in words and figures for people; `firing` is a pattern of the alert engine's clock. */
+  describe(nowMs: number): ScheduleView
+}
+
+export interface ScheduleView {
+  /** Alerts that the profile was learned from, with the weight that their age leaves them. */
+  readonly learnedFrom: number
+  /** `restored`, `fresh` (nothing was saved) or `lost` (something was, and could not be read). */
+  readonly memory: 'restored' | 'fresh' | 'lost'
+  /** The marks that polls lock on, or why they do not. */
+  readonly firing: string
+  readonly hotUntilMs: number
 }
 
 export interface PollReport {

@@ -1,0 +1,10 @@
+import { fixedSchedule } from './fixed.ts'
+import type { ScheduleOptions } from './options.ts'
+import type { Schedule } from './schedule.ts'
+
+export type { ScheduleOptions } from './options.ts'
+
+/** The schedule that the options ask for, with what an earlier one saved; `saved` is whatever the store gave back. */
+export function createSchedule(options: ScheduleOptions, saved: unknown): Schedule {
+  return fixedSchedule(options, saved)
+}

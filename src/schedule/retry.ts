@@ -1,0 +1,25 @@
+import type { PollReport } from './schedule.ts'
+
+const retryAfterMs = 2_000
+const retriesMax = 3
+
+/**
+ * When the last poll was and how many calls failed since one went well. A failed call is tried again soon, a few
+ * times; after that the plan goes on as if it had gone well, so that an outage does not eat the day's units.
+ */
+export interface Attempts {
+  lastAtMs: number | null
+  failures: number
+}
+
+export function noteAttempt(attempts: Attempts, poll: Pick<PollReport, 'atMs' | 'ok'>): void {
+  attempts.failures = poll.ok ? 0 : attempts.failures + 1
+  attempts.lastAtMs = Math.max(attempts.lastAtMs ?? poll.atMs, poll.atMs)
+}
+
+/** The instant of the next retry, or undefined when the plan decides. */
+export function retryAt(attempts: Attempts, minIntervalMs: number): number | undefined {
+  const { lastAtMs, failures } = attempts
+  if (lastAtMs === null || failures === 0 || failures > retriesMax) return undefined
+  return lastAtMs + Math.max(retryAfterMs, minIntervalMs)
+}

@@ -1,0 +1,85 @@
+/**
+ * Wall clocks, through Intl alone. A wall time is a number: the milliseconds that a UTC clock would show with the same
+ * date and hour on its face, so that days and minutes are plain arithmetic.
+ */
+
+const dayMs = 86_400_000
+/** Every zone's transitions of the last century fall on full quarter hours of UTC. */
+const blockMs = 900_000
+
+interface Zone {
+  readonly format: Intl.DateTimeFormat
+  block: number
+  offsetMs: number
+}
+
+const zones = new Map<string, Zone>()
+
+/** What a clock on the wall shows at `atMs`. Throws a RangeError for a zone that the runtime does not know. */
+export function wallTime(atMs: number, timeZone: string): number {
+  return atMs + zoneOffset(atMs, timeZone)
+}
+
+/**
+ * The first instant at which the wall clock shows `wallMs` or later. A time that a clock change skips is the instant of
+ * the change; a time that comes twice is its first coming.
+ */
+export function instantOf(wallMs: number, timeZone: string): number {
+  const before = zoneOffset(wallMs - dayMs, timeZone)
+  const after = zoneOffset(wallMs + dayMs, timeZone)
+  if (before === after) return wallMs - before
+  const change = transition(wallMs - dayMs, wallMs + dayMs, before, timeZone)
+  return wallMs - before < change ? wallMs - before : Math.max(change, wallMs - after)
+}
+
+/** `YYYY-MM-DD` of a wall time. */
+export function dateKey(wallMs: number): string {
+  return new Date(wallMs).toISOString().slice(0, 10)
+}
+
+function zoneOffset(atMs: number, timeZone: string): number {
+  const zone = zoneOf(timeZone)
+  const block = Math.floor(atMs / blockMs)
+  if (zone.block !== block) {
+    zone.offsetMs = readOffset(block * blockMs, zone.format)
+    zone.block = block
+  }
+  return zone.offsetMs
+}
+
+function zoneOf(timeZone: string): Zone {
+  const known = zones.get(timeZone)
+  if (known) return known
+  const format = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  })
+  const zone = { format, block: Number.NaN, offsetMs: 0 }
+  zones.set(timeZone, zone)
+  return zone
+}
+
+function readOffset(atMs: number, format: Intl.DateTimeFormat): number {
+  const part: Record<string, number> = {}
+  for (const { type, value } of format.formatToParts(atMs)) part[type] = Number(value)
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(atMs / 1_000) * 1_000
+}
+
+/** The only change of the offset within `(lowMs, highMs]`, by halving. */
+function transition(lowMs: number, highMs: number, before: number, timeZone: string): number {
+  let low = Math.floor(lowMs / blockMs)
+  let high = Math.ceil(highMs / blockMs)
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (zoneOffset(middle * blockMs, timeZone) === before) low = middle
+    else high = middle
+  }
+  return high * blockMs
+}
