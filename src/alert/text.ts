@@ -1,0 +1,88 @@
+/**
+ * Upstream text made safe to show. Whatever a headline holds (line breaks, terminal escapes, marks that turn the reading
+ * direction around), it cannot reach beyond the place it is put in, and no cut leaves half a character.
+ */
+
+const rightToLeftMark = '\u200f'
+const leftToRightMark = '\u200e'
+const firstStrongIsolate = '\u2068'
+const popDirectionalIsolate = '\u2069'
+
+/** Embeddings, overrides and isolates: the marks that can make a text read as another. */
+const bidiControls = /[\u202a-\u202e\u2066-\u2069]/g
+const controls = /[\p{Cc}\u2028\u2029\ufeff]+/gu
+const rtlLetters = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/gu
+const letters = /\p{L}/gu
+/** How much of a text decides its direction. */
+const directionCharsMax = 500
+
+const segmenter = new Intl.Segmenter('fa', { granularity: 'grapheme' })
+/** The longest run that may hang together as one character; beyond it lies a pile of combining marks. */
+const graphemeCharsMax = 64
+
+/** One line: controls and line breaks become spaces, direction controls go, half characters are replaced. */
+export function oneLine(text: string): string {
+  return text.toWellFormed().replace(bidiControls, '').replace(controls, ' ').replace(/\s+/g, ' ').trim()
+}
+
+/** Like `oneLine`, but line breaks stay; at most `linesMax` lines, none empty. */
+export function fewLines(text: string, linesMax: number): string[] {
+  const lines = text
+    .split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/, 1_000)
+    .map(oneLine)
+    .filter((line) => line !== '')
+  if (lines.length <= linesMax) return lines
+  return [...lines.slice(0, linesMax - 1), lines.slice(linesMax - 1).join(' ')]
+}
+
+/**
+ * `text` cut between two characters as people count them, so that what `write` makes of it is at most `charsMax` UTF-16
+ * units long (no limit that a receiver may count by is shorter), with an ellipsis where something went.
+ */
+export function cut(text: string, charsMax: number, write: (part: string) => string = asIs): string {
+  if (text.length <= charsMax && write(text).length <= charsMax) return text
+  let kept = ''
+  let length = write('…').length
+  for (const character of charactersOf(text, charsMax)) {
+    length += write(character).length
+    if (length > charsMax) break
+    kept += character
+  }
+  return `${kept.trimEnd()}…`
+}
+
+/** Keeps a piece of unknown direction from moving what stands around it. */
+export function isolate(text: string): string {
+  return `${firstStrongIsolate}${text}${popDirectionalIsolate}`
+}
+
+/**
+ * The direction most letters have; `otherwise` when there are none. Not the first letter's: Persian lines often start
+ * with a Latin ticker, English ones with a Persian symbol.
+ */
+export function directionOf(text: string, otherwise: Direction = 'ltr'): Direction {
+  const start = text.slice(0, directionCharsMax)
+  const all = start.match(letters)?.length ?? 0
+  const rtl = start.match(rtlLetters)?.length ?? 0
+  if (all === 0) return otherwise
+  return rtl * 2 >= all ? 'rtl' : 'ltr'
+}
+
+export type Direction = 'rtl' | 'ltr'
+
+/** The mark that makes a line of plain text read in this direction whatever it starts with. */
+export function directionMark(direction: Direction): string {
+  return direction === 'rtl' ? rightToLeftMark : leftToRightMark
+}
+
+function asIs(text: string): string {
+  return text
+}
+
+/** Lazily, and from no more of the text than could be kept: a text may be megabytes long. */
+function* charactersOf(text: string, charsMax: number): Generator<string> {
+  for (const { segment } of segmenter.segment(text.slice(0, charsMax + graphemeCharsMax).toWellFormed())) {
+    if (segment.length <= graphemeCharsMax) yield segment
+    else yield* segment
+  }
+}
