@@ -1,0 +1,68 @@
+/** Dates and zones as people write them in the config. Pure. */
+
+const dayMs = 86_400_000
+
+/**
+ * `2026-11-25`, or the same day of the Jalali calendar, `1405-09-04`, as a Gregorian `YYYY-MM-DD`; undefined when there
+ * is no such day. No market of this kind had holidays before 1700, so a smaller year is a Jalali one.
+ */
+export function parseHoliday(text: string): string | undefined {
+  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text.trim())
+  if (!match) return undefined
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
+  return year < 1700 ? fromJalali(year, month, day) : fromGregorian(year, month, day)
+}
+
+/** `HH:MM`, up to 24:00, as minutes after midnight; undefined when the text is no time of day. */
+export function parseTimeOfDay(text: string): number | undefined {
+  const match = /^(\d{1,2}):(\d{2})$/.exec(text.trim())
+  if (!match) return undefined
+  const [hours, minutes] = [Number(match[1]), Number(match[2])]
+  const total = hours * 60 + minutes
+  return minutes < 60 && total <= 1_440 ? total : undefined
+}
+
+export function formatTimeOfDay(minutes: number): string {
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
+}
+
+export function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function fromGregorian(year: number, month: number, day: number): string | undefined {
+  const date = new Date(Date.UTC(year, month - 1, day))
+  const same = date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  return same ? isoDay(date.getTime()) : undefined
+}
+
+const jalali = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
+  timeZone: 'UTC',
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+})
+
+/** Intl only converts towards Jalali, so the days around an estimate are asked for the one that reads as wanted. */
+function fromJalali(year: number, month: number, day: number): string | undefined {
+  if (month < 1 || month > 12 || day < 1 || day > 31) return undefined
+  const dayOfYear = Math.min(month - 1, 6) * 31 + Math.max(0, month - 7) * 30 + day - 1
+  const estimateMs = Date.UTC(year + 621, 2, 21) + dayOfYear * dayMs
+  for (let offset = -2; offset <= 2; offset++) {
+    const ms = estimateMs + offset * dayMs
+    const parts = new Map(jalali.formatToParts(ms).map(({ type, value }) => [type, value]))
+    const [y, m, d] = [parts.get('year'), parts.get('month'), parts.get('day')].map(Number)
+    if (y === year && m === month && d === day) return isoDay(ms)
+  }
+  return undefined
+}
+
+function isoDay(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}

@@ -1,0 +1,72 @@
+import * as z from 'zod'
+import type { Complaint } from './explain.ts'
+import { nearest } from './nearest.ts'
+import { property } from './outline.ts'
+import { paceProblems } from './pace.ts'
+import { budgetSchema, pollSchema } from './source.ts'
+
+/**
+ * What one field's schema cannot see: names that must exist elsewhere, and a pace that must fit its budget. It looks at
+ * the value before the schema has passed it, piece by piece, so that a mistake here is told together with all others.
+ */
+export function checkAcross(config: unknown): Complaint[] {
+  const sources = property(config, 'sources')
+  return [...paceComplaints(sources), ...routeComplaints(config), ...operatorComplaints(config)]
+}
+
+function paceComplaints(sources: unknown): Complaint[] {
+  return keysIn(sources).flatMap((name) => {
+    const source = property(sources, name)
+    const budget = z.safeParse(budgetSchema, property(source, 'budget') ?? {})
+    const poll = z.safeParse(pollSchema, property(source, 'poll') ?? {})
+    if (!budget.success || !poll.success) return []
+    return paceProblems(budget.data, poll.data).map(({ key, message, remedy }) => {
+      return { path: ['sources', name, 'poll', key], message, remedy }
+    })
+  })
+}
+
+function routeComplaints(config: unknown): Complaint[] {
+  const sinks = keysIn(property(config, 'sinks'))
+  const sources = keysIn(property(config, 'sources'))
+  return listIn(property(config, 'routes')).flatMap((route, index) => {
+    const wanted = property(property(route, 'match'), 'source')
+    const sourcePath = ['routes', index, 'match', 'source']
+    return [
+      ...unknownNames(property(route, 'sinks'), sinks, 'sink', ['routes', index, 'sinks']),
+      ...unknownNames(wanted, sources, 'source', sourcePath),
+    ]
+  })
+}
+
+function operatorComplaints(config: unknown): Complaint[] {
+  return unknownNames(property(config, 'operators'), keysIn(property(config, 'sinks')), 'sink', ['operators'])
+}
+
+/** Complaints about the names in `given`, a name or a list of them, that are not among `known`. */
+function unknownNames(
+  given: unknown,
+  known: readonly string[],
+  noun: string,
+  path: PropertyKey[],
+): Complaint[] {
+  // Without a single one, that they are missing is the mistake.
+  if (known.length === 0) return []
+  const names: [unknown, PropertyKey[]][] = Array.isArray(given)
+    ? given.map((name, index) => [name, [...path, index]])
+    : [[given, path]]
+  return names.flatMap(([name, at]) => {
+    if (typeof name !== 'string' || known.includes(name)) return []
+    const near = nearest(name, known)
+    const remedy = near === undefined ? `there is ${known.join(', ')}` : `did you mean ${near}?`
+    return [{ path: at, message: `there is no ${noun} of this name`, remedy }]
+  })
+}
+
+function keysIn(value: unknown): string[] {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
+}
+
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

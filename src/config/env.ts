@@ -1,0 +1,70 @@
+/**
+ * `${VAR}` and `${VAR:-default}` in one scalar of the config; `$$` is a dollar sign. Pure. It works on values that the
+ * YAML parser has already cut out, so nothing that stands in a variable can become YAML.
+ */
+export type Env = Readonly<Record<string, string | undefined>>
+
+export interface Filled {
+  readonly text: string
+  /** The variables that the text names; empty when it came out of the file as it stands. */
+  readonly variables: readonly string[]
+  /** The text was nothing but variables, so the environment says all of it. */
+  readonly whole: boolean
+  /** What could not be filled, a sentence each; the text is then of no use. */
+  readonly problems: readonly FillProblem[]
+}
+
+export interface FillProblem {
+  readonly message: string
+  readonly remedy: string
+}
+
+export function fillVariables(text: string, env: Env): Filled {
+  const variables: string[] = []
+  const problems: FillProblem[] = []
+  const filled = text.replace(/\$\$|\$\{([^}]*)(\}?)/g, (token, inner: string | undefined, end: string) => {
+    if (inner === undefined) return '$'
+    const value = end === '' ? malformed(token) : valueOf(inner, env)
+    if (typeof value === 'string') {
+      variables.push(nameIn(inner))
+      return value
+    }
+    problems.push(value)
+    return token
+  })
+  const whole = variables.length > 0 && text.trim().replace(/\$\{[^}]*\}/g, '') === ''
+  return { text: filled, variables, whole, problems }
+}
+
+/** Whether a name like this usually holds what must not be shown. */
+export function soundsSecret(variable: string): boolean {
+  return /token|secret|pass|key|cred|auth|url|dsn|smtp/i.test(variable)
+}
+
+function valueOf(inner: string, env: Env): string | FillProblem {
+  const match = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/.exec(inner)
+  const name = match?.[1]
+  if (name === undefined) return malformed(`\${${inner}}`)
+  const fallback = match?.[2]
+  if (fallback?.includes('${')) return malformed(`\${${name}:-…}`)
+  const value = env[name]
+  // As in a shell, `:-` also steps in for a variable that is set to nothing.
+  if (fallback !== undefined) return value === undefined || value === '' ? fallback : value
+  if (value !== undefined) return value
+  return {
+    message: `the environment variable ${name} is not set`,
+    remedy: `set it, or give a default: \${${name}:-…}`,
+  }
+}
+
+function malformed(token: string): FillProblem {
+  const shown = /^\$\{[A-Za-z0-9_:-]*…?\}?$/.test(token) ? token : '${…}'
+  return {
+    message: `${shown} is no variable`,
+    remedy: 'write ${NAME} or ${NAME:-default}, without one in the other; $$ is a dollar sign',
+  }
+}
+
+function nameIn(inner: string): string {
+  return inner.split(':')[0] ?? inner
+}

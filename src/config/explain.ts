@@ -1,0 +1,176 @@
+import type * as z from 'zod'
+import { describeFound } from './found.ts'
+import { byPlace, formatPath, type Mistake, type Path } from './mistake.ts'
+import { nearest } from './nearest.ts'
+import { childOf, property, type Schema, shapeOf } from './outline.ts'
+import { placeOf } from './places.ts'
+import type { Reading } from './read.ts'
+import { keysOf } from './twin.ts'
+
+/**
+ * From zod's issues to mistakes that a person can mend: the path and line, what was found there (never a secret), what
+ * was expected, and the nearest right word. An issue about something the reader has already complained of is dropped.
+ */
+export type Issue = z.core.$ZodIssue
+
+/** What a check beyond the schema has to say. */
+export interface Complaint {
+  readonly path: Path
+  readonly message: string
+  readonly remedy?: string | undefined
+}
+
+export function explainIssues(issues: readonly Issue[], schema: Schema, reading: Reading): Mistake[] {
+  const complaints = issues.flatMap((issue) => complaintsOf(issue, schema, reading.value))
+  return explainComplaints(complaints, schema, reading)
+}
+
+export function explainComplaints(
+  complaints: readonly Complaint[],
+  schema: Schema,
+  reading: Reading,
+): Mistake[] {
+  const unsettled = complaints.filter(({ path }) => !isSettled(path, reading.settled))
+  return unsettled.map((complaint) => toMistake(complaint, schema, reading)).sort(byPlace)
+}
+
+function toMistake({ path, message, remedy }: Complaint, schema: Schema, reading: Reading): Mistake {
+  const expectsMapping = message === expectations['object']
+  return {
+    path: formatPath(path),
+    ...placeOf(reading.places, path),
+    found: describeFound(path, schema, reading, { quoteText: !expectsMapping }),
+    message,
+    ...(remedy === undefined ? {} : { remedy }),
+  }
+}
+
+function isSettled(path: Path, settled: ReadonlySet<string>): boolean {
+  return (
+    path.some((_, index) => settled.has(formatPath(path.slice(0, index + 1)))) ||
+    settled.has(formatPath(path))
+  )
+}
+
+function complaintsOf(issue: Issue, schema: Schema, root: unknown): Complaint[] {
+  const path = issue.path
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => unknownKey([...path, key], schema, root))
+    case 'invalid_key':
+      return [{ path, message: issue.issues[0]?.message ?? 'this key is not allowed here' }]
+    case 'invalid_union':
+      return unionComplaints(issue, schema, root)
+    case 'invalid_type':
+      return [typeComplaint(path, issue.expected, valueAt(root, path))]
+    case 'invalid_value':
+      return [choiceComplaint(path, issue.values.map(String), valueAt(root, path))]
+    case 'too_small':
+    case 'too_big':
+      return [{ path, message: sizeMessage(issue) }]
+    default:
+      return [{ path, message: issue.message, remedy: remedyIn(issue) }]
+  }
+}
+
+function unknownKey(path: Path, schema: Schema, root: unknown): Complaint {
+  const key = String(path.at(-1))
+  const parent = path.slice(0, -1)
+  const colon = key.indexOf(':')
+  // `token:abc` in braces is one key to YAML, and what follows the colon may be a secret.
+  if (colon > 0)
+    return { path: [...parent, key.slice(0, colon)], message: 'expected a space after the colon' }
+  const shape = shapeAt(schema, root, parent)
+  const known = shape === undefined ? [] : keysOf(shape)
+  const near = nearest(key, known)
+  const remedy =
+    near === undefined
+      ? `known here: ${known.filter((name) => !isTwin(name, known)).join(', ')}`
+      : `did you mean ${near}?`
+  return { path, message: 'unknown key', remedy }
+}
+
+function isTwin(name: string, known: readonly string[]): boolean {
+  return name.endsWith('File') && known.includes(name.slice(0, -4))
+}
+
+function unionComplaints(
+  issue: Issue & { code: 'invalid_union' },
+  schema: Schema,
+  root: unknown,
+): Complaint[] {
+  const { path } = issue
+  if ('discriminator' in issue && issue.discriminator !== undefined && issue.errors.length === 0) {
+    const options = ('options' in issue ? (issue.options ?? []) : []).map(String)
+    return [choiceComplaint(path, options, valueAt(root, path))]
+  }
+  // The member that the value comes nearest to: one that got past the type of the value itself.
+  const deep = issue.errors.find((errors) =>
+    errors.every((inner) => inner.path.length > 0 || inner.code !== 'invalid_type'),
+  )
+  if (deep !== undefined)
+    return deep.flatMap((inner) => complaintsOf({ ...inner, path: [...path, ...inner.path] }, schema, root))
+  const expected = issue.errors.flatMap((errors) =>
+    errors.map((inner) => ('expected' in inner ? inner.expected : '')),
+  )
+  const words = [...new Set(expected.filter((type) => type in typeWords).map((type) => typeWords[type]))]
+  const complaint = typeComplaint(path, 'string', valueAt(root, path))
+  return [{ ...complaint, message: words.length > 0 ? `expected ${words.join(' or ')}` : complaint.message }]
+}
+
+function typeComplaint(path: Path, expected: string, value: unknown): Complaint {
+  const message = expectations[expected] ?? `expected ${expected}`
+  const isBare = typeof value === 'number' || typeof value === 'boolean'
+  if (expected === 'string' && isBare) return { path, message, remedy: 'put it in quotes' }
+  return { path, message }
+}
+
+function choiceComplaint(path: Path, options: readonly string[], value: unknown): Complaint {
+  const message = options.length === 1 ? `expected ${options[0]}` : `expected one of ${options.join(', ')}`
+  const near = typeof value === 'string' ? nearest(value, options) : undefined
+  return { path, message, remedy: near === undefined ? undefined : `did you mean ${near}?` }
+}
+
+function sizeMessage(issue: Issue & { code: 'too_small' | 'too_big' }): string {
+  // A message of our own says more than a bound.
+  if (issue.message.startsWith('expected')) return issue.message
+  const small = issue.code === 'too_small'
+  const bound = String(small ? issue.minimum : issue.maximum)
+  const words = small ? `at least ${bound}` : `at most ${bound}`
+  if (issue.origin === 'string')
+    return small && bound === '1' ? 'expected a text that is not empty' : `expected ${words} characters`
+  if (issue.origin === 'array') return `expected ${words} ${bound === '1' ? 'entry' : 'entries'}`
+  return issue.inclusive === false ? `expected ${small ? 'more' : 'less'} than ${bound}` : `expected ${words}`
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+}
+const expectations: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(typeWords).map(([type, words]) => [type, `expected ${words}`]),
+)
+
+function remedyIn(issue: Issue): string | undefined {
+  const remedy = 'params' in issue ? property(issue.params, 'remedy') : undefined
+  return typeof remedy === 'string' ? remedy : undefined
+}
+
+function valueAt(root: unknown, path: Path): unknown {
+  return path.reduce<unknown>((value, key) => property(value, key), root)
+}
+
+function shapeAt(root: Schema, value: unknown, path: Path): Readonly<Record<string, Schema>> | undefined {
+  let schema: Schema | undefined = root
+  let inner = value
+  for (const key of path) {
+    schema = schema && childOf(schema, key, inner)
+    inner = property(inner, key)
+  }
+  return schema && shapeOf(schema, inner)
+}

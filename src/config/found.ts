@@ -1,0 +1,47 @@
+import { soundsSecret } from './env.ts'
+import { formatPath, type Path } from './mistake.ts'
+import { childOf, isSecret, property, type Schema } from './outline.ts'
+import type { Reading } from './read.ts'
+
+/**
+ * What stands at a path, in words that may be printed: never a secret, never the user or query of an address, never
+ * what a variable holds whose name sounds like a secret's.
+ */
+export function describeFound(
+  path: Path,
+  root: Schema,
+  reading: Reading,
+  options: { quoteText: boolean },
+): string {
+  let schema: Schema | undefined = root
+  let value = reading.value
+  let secret = false
+  for (const key of path) {
+    schema = schema && childOf(schema, key, value)
+    secret ||= schema === undefined || isSecret(schema)
+    value = property(value, key)
+  }
+  if (value === undefined || value === null) return 'nothing'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (schema === undefined && typeof value === 'object') return 'a mapping'
+  if (secret) return value === '' ? 'an empty text' : 'a value that is not shown'
+  if (typeof value === 'object') return 'a mapping'
+  const filled = reading.places.filled.get(formatPath(path))
+  if (filled?.variables.some(soundsSecret))
+    return `what ${filled.variables.join(', ')} holds, which is not shown`
+  if (typeof value !== 'string') return String(value)
+  if (!options.quoteText) return 'a text'
+  return `${quote(value)}${filled === undefined ? '' : ` out of ${filled.variables.join(', ')}`}`
+}
+
+/** An address without what may be a credential in it: user, password, and the values of its query. */
+export function maskAddress(text: string): string {
+  return text.replace(/:\/\/[^\s]*@/g, '://[redacted]@').replace(/([?&][^=&\s]+=)[^&\s#]+/g, '$1[redacted]')
+}
+
+const charsMax = 80
+
+function quote(text: string): string {
+  const shown = maskAddress(text)
+  return JSON.stringify(shown.length > charsMax ? `${shown.slice(0, charsMax)}…` : shown)
+}

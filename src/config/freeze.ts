@@ -1,0 +1,7 @@
+/** Freezes a value and everything in it. Secrets keep their own state private, so freezing does them no harm. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const inner of Object.values(value)) deepFreeze(inner)
+  return value
+}

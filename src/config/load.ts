@@ -1,0 +1,84 @@
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { isMap, LineCounter, parseDocument, type YAMLError } from 'yaml'
+import { checkAcross } from './check.ts'
+import type { Env } from './env.ts'
+import { explainComplaints, explainIssues } from './explain.ts'
+import { deepFreeze } from './freeze.ts'
+import { byPlace, type Mistake } from './mistake.ts'
+import { readTree } from './read.ts'
+import { describeReadError } from './read-error.ts'
+import { type Config, configSchema } from './schema.ts'
+import { warningsOf } from './warnings.ts'
+import { describeYamlError } from './yaml-error.ts'
+
+/**
+ * The only way from a file to a `Config`: read, parse, fill, check, freeze. It never throws for what stands in the file
+ * and tells all mistakes at once; no mistake or warning carries a secret's value.
+ */
+export type LoadedConfig =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly Mistake[] }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] }
+
+const configBytesMax = 1_048_576
+
+export function loadConfig(path: string, env: Env): LoadedConfig {
+  const file = readText(path)
+  return file.ok ? parseConfig(file.text, { env, folder: dirname(resolve(path)) }) : failed([file.mistake])
+}
+
+/** The config in `text`; relative paths of `…File` start from `folder`. */
+export function parseConfig(text: string, options: { env: Env; folder: string }): LoadedConfig {
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    version: '1.2',
+    schema: 'core',
+    strict: true,
+    uniqueKeys: true,
+    lineCounter: lines,
+    // Pretty errors quote the line, and the line may hold a secret.
+    prettyErrors: false,
+    logLevel: 'silent',
+  })
+  const syntax = document.errors.map((error) => syntaxMistake(error, text, lines))
+  // A key that stands twice leaves the rest readable, so the rest is still checked.
+  if (document.errors.some(({ code }) => code !== 'DUPLICATE_KEY')) return failed(syntax)
+  if (!isMap(document.contents)) {
+    const found = document.contents === null ? 'nothing' : 'something else'
+    return failed([
+      { path: '', line: 1, found, message: 'expected a mapping with sources, sinks and routes' },
+    ])
+  }
+  const reading = readTree(configSchema, { document, lines, ...options })
+  const parsed = configSchema.safeParse(reading.value)
+  const mistakes = [
+    ...syntax,
+    ...reading.mistakes,
+    ...explainIssues(parsed.error?.issues ?? [], configSchema, reading),
+    ...explainComplaints(checkAcross(reading.value), configSchema, reading),
+  ]
+  if (!parsed.success || mistakes.length > 0) return failed(mistakes)
+  const warnings = explainComplaints(warningsOf(parsed.data, reading.value), configSchema, reading)
+  return { ok: true, config: deepFreeze(parsed.data), warnings }
+}
+
+function failed(mistakes: readonly Mistake[]): LoadedConfig {
+  return { ok: false, mistakes: [...mistakes].sort(byPlace) }
+}
+
+function readText(path: string): { ok: true; text: string } | { ok: false; mistake: Mistake } {
+  const refuse = (message: string) => ({ ok: false, mistake: { path: '', message } }) as const
+  try {
+    const stat = statSync(path)
+    if (stat.isDirectory()) return refuse('this is a folder, not a config file')
+    if (stat.size > configBytesMax) return refuse(`the file is larger than ${configBytesMax} bytes`)
+    return { ok: true, text: readFileSync(path, 'utf8') }
+  } catch (thrown) {
+    return refuse(`the file cannot be read: ${describeReadError(thrown)}`)
+  }
+}
+
+function syntaxMistake(error: YAMLError, text: string, lines: LineCounter): Mistake {
+  const { line, col } = lines.linePos(error.pos[0])
+  return { path: '', line: Math.max(1, line), column: Math.max(1, col), ...describeYamlError(error, text) }
+}

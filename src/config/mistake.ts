@@ -1,0 +1,36 @@
+/** Something in the config that a person must mend, or (as a warning) should look at. Never carries a secret's value. */
+export interface Mistake {
+  /** `sinks.ops.to[1]`; empty for the file as a whole. */
+  readonly path: string
+  /** From 1; absent when the file could not be read at all. */
+  readonly line?: number
+  readonly column?: number
+  /** What stands there, for people. */
+  readonly found?: string
+  /** What was expected instead. */
+  readonly message: string
+  readonly remedy?: string
+}
+
+/** `config.yaml:12: sinks.ops.url: found "ftp://x": expected …`, in one line. */
+export function formatMistake(file: string, mistake: Mistake): string {
+  const { path, line, found, message, remedy } = mistake
+  const place = line === undefined ? file : `${file}:${line}`
+  const parts = [place, path, found === undefined ? '' : `found ${found}`, message].filter(
+    (part) => part !== '',
+  )
+  return `${parts.join(': ')}${remedy === undefined ? '' : ` (${remedy})`}`
+}
+
+export type Path = readonly PropertyKey[]
+
+export function formatPath(path: Path): string {
+  return path
+    .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index > 0 ? '.' : ''}${String(key)}`))
+    .join('')
+}
+
+/** By line, then column; what has no line comes first. */
+export function byPlace(a: Mistake, b: Mistake): number {
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
+}

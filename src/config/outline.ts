@@ -1,0 +1,98 @@
+import * as z from 'zod'
+
+/**
+ * Reads a zod schema as a map of the config: which keys stand where, which fields are secrets or durations, how a value
+ * is written back. The reader, the explainer, `--show` and the JSON Schema all walk by it, so a field is declared once,
+ * in its schema.
+ */
+export type Schema = z.core.$ZodType
+
+/** The marks that a schema may carry in its `meta`. */
+export interface FieldMeta {
+  readonly fieldKind?: 'duration' | 'secret'
+  /** Writes a parsed value as it would stand in the file. */
+  readonly show?: (value: never) => unknown
+}
+
+/** The marks on a schema or on what it wraps, the outermost first. */
+export function metaOf(schema: Schema): FieldMeta {
+  const inner = innerOf(schema)
+  const own = (z.globalRegistry.get(schema) ?? {}) as FieldMeta
+  return inner === undefined ? own : { ...metaOf(inner), ...own }
+}
+
+/** Without its wrappers (optional, default, transform …): an object, a record, an array, a union or a leaf. */
+export function coreOf(schema: Schema): Schema {
+  const inner = innerOf(schema)
+  return inner === undefined ? schema : coreOf(inner)
+}
+
+/** A secret, or a list of them. */
+export function isSecret(schema: Schema): boolean {
+  if (metaOf(schema).fieldKind === 'secret') return true
+  const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
+  if (def.type === 'array') return isSecret(def.element)
+  return def.type === 'union' && def.options.length > 0 && def.options.every(isSecret)
+}
+
+/** The fields of an object; of a discriminated union, those of the member that `value` chooses. */
+export function shapeOf(schema: Schema, value: unknown): Readonly<Record<string, Schema>> | undefined {
+  const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
+  if (def.type === 'object') return def.shape
+  if (def.type !== 'union') return undefined
+  const shapes = def.options.map((option) => shapeOf(option, value)).filter((shape) => shape !== undefined)
+  const discriminator = 'discriminator' in def ? String(def.discriminator) : undefined
+  if (discriminator === undefined) return shapes[0]
+  const wanted = property(value, discriminator)
+  return shapes.find((shape) => {
+    const literal = shape[discriminator]
+    return literal !== undefined && z.safeParse(literal, wanted).success
+  })
+}
+
+/** What stands under `key`, when the schema knows. */
+export function childOf(schema: Schema, key: PropertyKey, value: unknown): Schema | undefined {
+  const shape = shapeOf(schema, value)
+  if (shape !== undefined) return shape[String(key)]
+  const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
+  if (def.type === 'record') return def.valueType
+  if (def.type === 'array') return def.element
+  if (def.type === 'union')
+    return def.options.map((option) => childOf(option, key, value)).find((child) => child !== undefined)
+  return undefined
+}
+
+/** Whether a key may be left out. */
+export function isOptional(schema: Schema): boolean {
+  return schema._zod.optin === 'optional'
+}
+
+/** Whether a number or a boolean is among what the schema takes. */
+export function admits(schema: Schema, kind: 'number' | 'boolean'): boolean {
+  const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
+  if (def.type === 'union') return def.options.some((option) => admits(option, kind))
+  return def.type === kind
+}
+
+export function property(value: unknown, key: PropertyKey): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+  return (value as Record<PropertyKey, unknown>)[key]
+}
+
+function innerOf(schema: Schema): Schema | undefined {
+  const { def } = (schema as z.core.$ZodTypes)._zod
+  switch (def.type) {
+    case 'optional':
+    case 'default':
+    case 'prefault':
+    case 'nullable':
+    case 'nonoptional':
+    case 'readonly':
+    case 'catch':
+      return def.innerType
+    case 'pipe':
+      return def.in
+    default:
+      return undefined
+  }
+}

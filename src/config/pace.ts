@@ -1,0 +1,95 @@
+import type * as z from 'zod'
+import { formatDuration } from '../lib/duration.ts'
+import type { budgetSchema, pollSchema } from './source.ts'
+
+/**
+ * Whether the pace of polling fits the budget, said with the arithmetic. Pure. A poll costs one unit and one request.
+ * What is refused here could never be kept at run time: the ledger would stop the source before the day ends.
+ */
+type Budget = z.output<typeof budgetSchema>
+type Poll = z.output<typeof pollSchema>
+type Key = 'every' | 'minInterval' | 'maxInterval'
+
+export interface PaceProblem {
+  readonly key: Key
+  readonly message: string
+  readonly remedy: string
+}
+
+const dayMs = 86_400_000
+const minInterval = { default: 2_000, min: 250 }
+const maxIntervalDefault = 900_000
+
+/** The intervals that hold when the config names none: as fast and as slow as the budget lets the usual ones be. */
+export function withIntervals(budget: Budget, poll: Poll) {
+  return {
+    ...poll,
+    minInterval:
+      poll.minInterval ?? Math.max(minInterval.default, intervalOf(budget.requestsPerMinute, 60_000)),
+    maxInterval: poll.maxInterval ?? Math.max(maxIntervalDefault, intervalOf(budget.unitsPerDay, dayMs)),
+  }
+}
+
+export function paceProblems(budget: Budget, given: Poll): PaceProblem[] {
+  const poll = withIntervals(budget, given)
+  const problems: (PaceProblem | undefined)[] = []
+  if (poll.every !== undefined)
+    problems.push(rateProblem('every', poll.every, budget) ?? unitsProblem('every', poll.every, budget))
+  problems.push(rateProblem('minInterval', poll.minInterval, budget))
+  // A fixed pace never waits for maxInterval, so only the plan must be able to afford it.
+  if (poll.every === undefined) problems.push(unitsProblem('maxInterval', poll.maxInterval, budget))
+  if (poll.minInterval > poll.maxInterval)
+    problems.push({
+      key: given.maxInterval === undefined ? 'minInterval' : 'maxInterval',
+      message: `minInterval is ${formatDuration(poll.minInterval)} and maxInterval ${formatDuration(poll.maxInterval)}`,
+      remedy: 'maxInterval must be the longer one',
+    })
+  return problems.filter((problem) => problem !== undefined)
+}
+
+function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
+  const shortestMs = Math.max(minInterval.min, intervalOf(budget.requestsPerMinute, 60_000))
+  if (intervalMs >= shortestMs) return undefined
+  const remedy = `${asDuration(shortestMs)} is the shortest that fits`
+  if (intervalMs === 0) return { key, message: 'an interval of 0 would never pause', remedy }
+  const wanted = round(60_000 / intervalMs)
+  return {
+    key,
+    message: `one poll in ${formatDuration(intervalMs)} is ${wanted} requests a minute, and requestsPerMinute is ${budget.requestsPerMinute}`,
+    remedy,
+  }
+}
+
+function unitsProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
+  const wanted = dayMs / intervalMs
+  if (intervalMs > 0 && wanted <= budget.unitsPerDay) return undefined
+  const remedy = `${asDuration(intervalOf(budget.unitsPerDay, dayMs))} is the shortest that fits, or raise unitsPerDay`
+  if (intervalMs === 0) return { key, message: 'an interval of 0 would never pause', remedy }
+  return {
+    key,
+    message: `one poll in ${formatDuration(intervalMs)} is ${round(wanted)} units a day (86400 s / ${intervalMs / 1_000} s), and unitsPerDay is ${budget.unitsPerDay}`,
+    remedy,
+  }
+}
+
+/** The shortest interval, in whole seconds where it is longer than one, of which `count` fit into `spanMs`. */
+function intervalOf(count: number, spanMs: number): number {
+  const ms = Math.ceil(spanMs / count)
+  return ms <= 1_000 ? ms : Math.ceil(ms / 1_000) * 1_000
+}
+
+/** As it can be written into the config: one number, one unit. */
+export function asDuration(ms: number): string {
+  const units: [number, string][] = [
+    [dayMs, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'm'],
+    [1_000, 's'],
+  ]
+  const unit = units.find(([size]) => ms >= size && ms % size === 0)
+  return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`
+}
+
+function round(value: number): string {
+  return value >= 100 ? String(Math.ceil(value)) : String(Number(value.toFixed(1)))
+}

@@ -1,0 +1,14 @@
+import { errorCode } from '../lib/errors.ts'
+
+/** Why a file could not be read, without its path: the mistake says where. */
+export function describeReadError(thrown: unknown): string {
+  return reasons[errorCode(thrown) ?? ''] ?? 'input/output error'
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENOTDIR: 'a part of its path is not a folder',
+  ELOOP: 'too many symbolic links',
+}

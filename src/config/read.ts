@@ -1,0 +1,205 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type LineCounter,
+  type Node,
+  type Pair,
+  type YAMLMap,
+} from 'yaml'
+import { type Env, fillVariables } from './env.ts'
+import { formatPath, type Mistake, type Path } from './mistake.ts'
+import { admits, childOf, isOptional, type Schema, shapeOf } from './outline.ts'
+import { createPlaces, type Place, type Places } from './places.ts'
+import { secretFromFile, type Twin, twinOf } from './twin.ts'
+
+/**
+ * From the YAML tree to the plain value that the schema checks: variables are filled, `…File` twins become secrets,
+ * every value's place is kept. The schema leads the way, because only it knows whether `12345` out of a variable is a
+ * number or a token. It refuses trees that aliases blow up.
+ */
+export interface Reading {
+  readonly value: unknown
+  readonly places: Places
+  readonly mistakes: readonly Mistake[]
+  /** Paths about which a mistake has said everything; what the schema says of them is noise. */
+  readonly settled: ReadonlySet<string>
+}
+
+export interface ReadContext {
+  readonly document: Document
+  readonly lines: LineCounter
+  readonly env: Env
+  /** The folder that relative paths of `…File` start from. */
+  readonly folder: string
+}
+
+export function readTree(schema: Schema, context: ReadContext): Reading {
+  const walk: Walk = { ...context, places: createPlaces(), mistakes: [], settled: new Set(), nodes: 0 }
+  const value = read(walk, context.document.contents, schema, [])
+  return { value, places: walk.places, mistakes: walk.mistakes, settled: walk.settled }
+}
+
+interface Walk extends ReadContext {
+  readonly places: Places
+  readonly mistakes: Mistake[]
+  readonly settled: Set<string>
+  nodes: number
+}
+
+const nodesMax = 20_000
+const depthMax = 50
+/** Stands for a value that is not there: a variable that is empty, a secret whose file is no good. */
+const absent = Symbol('absent')
+
+function read(walk: Walk, node: unknown, schema: Schema | undefined, path: Path): unknown {
+  walk.nodes += 1
+  if (walk.nodes > nodesMax || path.length > depthMax) return tooLarge(walk)
+  if (isAlias(node)) {
+    const target = node.resolve(walk.document)
+    if (target !== undefined) return read(walk, target, schema, path)
+    addMistake(walk, path, node, 'this alias names no anchor above it')
+    return absent
+  }
+  if (!walk.places.values.has(formatPath(path)))
+    walk.places.values.set(formatPath(path), placeOfNode(walk, node))
+  if (isMap(node)) return readMap(walk, node, schema, path)
+  if (isSeq(node)) return readList(walk, node.items, schema, path)
+  if (!isScalar(node)) return null
+  return typeof node.value === 'string' ? readText(walk, node.value, node, schema, path) : node.value
+}
+
+function readMap(walk: Walk, map: YAMLMap, schema: Schema | undefined, path: Path): unknown {
+  const entries = entriesOf(walk, map, path)
+  const chooser = Object.fromEntries([...entries].map(([key, pair]) => [key, peek(walk, pair.value)]))
+  const shape = schema === undefined ? undefined : shapeOf(schema, chooser)
+  const result: Record<string, unknown> = {}
+  for (const [key, pair] of entries) {
+    const at = [...path, key]
+    walk.places.keys.set(formatPath(at), placeOfNode(walk, pair.key))
+    const twin = shape === undefined ? undefined : twinOf(key, shape)
+    if (twin !== undefined) {
+      const secret = readTwin(walk, pair.value, twin, at, chooser[twin.key])
+      if (secret !== absent) define(result, twin.key, secret)
+      continue
+    }
+    const field = schema && childOf(schema, key, chooser)
+    const value = read(walk, pair.value, field, at)
+    // `http:` with every line below it commented out is a section that was left out.
+    const leftOut = value === null && shape !== undefined && field !== undefined && isOptional(field)
+    if (value !== absent && !leftOut) define(result, key, value)
+  }
+  return result
+}
+
+/** The pairs of a map by key; those of `<<` come first, so that the map's own win. */
+function entriesOf(walk: Walk, map: YAMLMap, path: Path): Map<string, Pair> {
+  const merged: [string, Pair][] = []
+  const own: [string, Pair][] = []
+  for (const pair of map.items) {
+    if (keyOf(pair) !== '<<') {
+      own.push([keyOf(pair), pair])
+      continue
+    }
+    const shared = resolved(walk, pair.value)
+    if (isMap(shared)) merged.push(...shared.items.map((inner): [string, Pair] => [keyOf(inner), inner]))
+    else addMistake(walk, [...path, '<<'], pair.key, 'expected one alias of a mapping, such as <<: *shared')
+  }
+  return new Map([...merged.filter(([key]) => key !== '<<'), ...own])
+}
+
+function readList(walk: Walk, items: readonly unknown[], schema: Schema | undefined, path: Path): unknown {
+  const values: unknown[] = []
+  for (const item of items) {
+    const value = read(walk, item, schema && childOf(schema, values.length, undefined), [
+      ...path,
+      values.length,
+    ])
+    if (value !== absent) values.push(value)
+  }
+  return values
+}
+
+function readText(walk: Walk, text: string, node: unknown, schema: Schema | undefined, path: Path): unknown {
+  const filled = fillVariables(text, walk.env)
+  for (const problem of filled.problems) addMistake(walk, path, node, problem.message, problem.remedy)
+  const { variables } = filled
+  if (filled.problems.length > 0 || variables.length === 0) return filled.text
+  walk.places.filled.set(formatPath(path), { written: text, variables })
+  if (filled.whole && filled.text === '') return absent
+  return schema === undefined ? filled.text : fit(filled.text, schema)
+}
+
+function readTwin(walk: Walk, node: unknown, twin: Twin, path: Path, sibling: unknown): unknown {
+  const file = read(walk, node, undefined, path)
+  // An empty variable and a bare key both mean that there is no file.
+  if (file === absent || file === null) return absent
+  const secretPath = formatPath([...path.slice(0, -1), twin.key])
+  if (walk.settled.has(formatPath(path))) {
+    walk.settled.add(secretPath)
+    return absent
+  }
+  if (sibling !== undefined && sibling !== null && sibling !== '') {
+    addMistake(walk, path, node, `${twin.key} is there too`, `keep one of the two`)
+    return absent
+  }
+  const result = secretFromFile(file, twin.schema, walk.folder)
+  if (result.ok) return result.secret
+  addMistake(walk, path, node, result.message)
+  walk.settled.add(secretPath)
+  return absent
+}
+
+/** Text from a variable, as the number or boolean that the field wants. */
+function fit(text: string, schema: Schema): unknown {
+  const trimmed = text.trim()
+  if (admits(schema, 'number') && /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(trimmed))
+    return Number(trimmed)
+  if (admits(schema, 'boolean') && /^(true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true'
+  return text
+}
+
+/** What a key holds, without reading it: it chooses the member of a union, and tells whether a twin has a rival. */
+function peek(walk: Walk, node: unknown): unknown {
+  const target = resolved(walk, node)
+  if (!isScalar(target)) return target === null || target === undefined ? null : target
+  return typeof target.value === 'string' ? fillVariables(target.value, walk.env).text : target.value
+}
+
+function resolved(walk: Walk, node: unknown): unknown {
+  return isAlias(node) ? node.resolve(walk.document) : node
+}
+
+function keyOf(pair: Pair): string {
+  return isScalar(pair.key) ? String(pair.key.value) : ''
+}
+
+/** A key such as `__proto__` must become a key and nothing else. */
+function define(target: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+}
+
+function tooLarge(walk: Walk): null {
+  const message = `the config holds more than ${nodesMax} values, or is nested deeper than ${depthMax}`
+  if (!walk.mistakes.some((mistake) => mistake.message === message)) walk.mistakes.push({ path: '', message })
+  return null
+}
+
+function addMistake(walk: Walk, path: Path, node: unknown, message: string, remedy?: string): void {
+  const where = formatPath(path)
+  walk.settled.add(where)
+  walk.mistakes.push({
+    path: where,
+    ...placeOfNode(walk, node),
+    message,
+    ...(remedy === undefined ? {} : { remedy }),
+  })
+}
+
+function placeOfNode(walk: Walk, node: unknown): Place {
+  const start = (node as Node | null)?.range?.[0] ?? 0
+  const { line, col } = walk.lines.linePos(start)
+  return { line: Math.max(1, line), column: Math.max(1, col) }
+}

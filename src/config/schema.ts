@@ -1,0 +1,112 @@
+import * as z from 'zod'
+import type { Matcher, matchFields } from '../alert/match.ts'
+import { durationField, secretField } from '../lib/fields.ts'
+import { emailConfigSchema } from '../sinks/email/config.ts'
+import { slackConfigSchema } from '../sinks/slack/config.ts'
+import { webhookConfigSchema } from '../sinks/webhook/config.ts'
+import { logLevels } from '../telemetry/log.ts'
+import { withIntervals } from './pace.ts'
+import { redisSchema } from './redis.ts'
+import { sourceSchema, timeZoneField } from './source.ts'
+
+/**
+ * The whole config, strict, with every default. What a schema cannot see (a route that names a sink that is not there,
+ * a pace that the budget cannot hold) is in `check.ts`. `loadConfig` is the only way in.
+ */
+export type Config = z.output<typeof configSchema>
+export type SourceConfig = Config['sources'][string]
+export type SinkConfig = Config['sinks'][string]
+export type RouteConfig = Config['routes'][number]
+export type DisplayConfig = Config['display']
+
+/** A source or sink: part of metric labels, job ids and queue keys, so no dots, and never a bare number. */
+const nameField = z
+  .string()
+  .regex(
+    /^(?!\d+$)[a-z0-9-]{1,40}$/,
+    'expected a name of at most 40 of a-z, 0-9 and -, and not a bare number',
+  )
+
+export const sinkSchema = z.discriminatedUnion('type', [
+  webhookConfigSchema,
+  slackConfigSchema,
+  emailConfigSchema,
+])
+
+const listenField = z
+  .string()
+  .transform(parseListen)
+  .meta({ show: ({ host, port }: Listen) => `${host.includes(':') ? `[${host}]` : host}:${port}` })
+
+const textField = z.union([z.string().min(1), z.number()]).transform(String)
+const matchersField = z
+  .union([textField, z.array(textField).min(1)])
+  .transform((given): readonly Matcher[] => [given].flat().map((value) => ({ op: 'equals', value })))
+  .meta({ show: (matchers: readonly Matcher[]) => matchers.map(({ value }) => value) })
+
+export const routeSchema = z.strictObject({
+  name: z.string().min(1).optional(),
+  match: z
+    .strictObject({
+      kind: matchersField.optional(),
+      symbol: matchersField.optional(),
+      ruleId: matchersField.optional(),
+      source: matchersField.optional(),
+    } satisfies Record<(typeof matchFields)[number], unknown>)
+    .default({}),
+  sinks: z.array(z.string()).min(1, 'expected at least one sink'),
+})
+
+export const configSchema = z.strictObject({
+  redis: redisSchema.prefault({}),
+  /** Relative to the working directory. */
+  dataDir: z.string().min(1).default('./data'),
+  retention: z
+    .strictObject({
+      age: durationField.refine((ms) => ms >= 60_000, 'expected at least 1m').prefault('7d'),
+      count: z.int().min(100).max(10_000_000).default(100_000),
+    })
+    .prefault({}),
+  http: z
+    .strictObject({ listen: listenField.prefault('127.0.0.1:8080'), adminToken: secretField.optional() })
+    .prefault({}),
+  display: z
+    .strictObject({
+      timeZone: timeZoneField.default('Asia/Tehran'),
+      calendar: z.enum(['jalali', 'gregorian', 'both']).default('both'),
+      language: z.enum(['fa', 'en']).default('en'),
+    })
+    .prefault({}),
+  log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
+  sources: atLeastOne(
+    sourceSchema.transform((source) => ({ ...source, poll: withIntervals(source.budget, source.poll) })),
+    'source',
+  ),
+  sinks: atLeastOne(sinkSchema, 'sink'),
+  routes: z.array(routeSchema).min(1, 'expected at least one route'),
+  /** Sinks that are told when the bridge itself needs a person. */
+  operators: z.array(z.string()).default([]),
+})
+
+interface Listen {
+  readonly host: string
+  readonly port: number
+}
+
+function atLeastOne<T extends z.ZodType>(value: T, noun: string) {
+  return z
+    .record(nameField, value)
+    .refine((record) => Object.keys(record).length > 0, `expected at least one ${noun}`)
+}
+
+/** `127.0.0.1:8080`, `[::1]:8080`, or `:8080` for every address; port 0 lets the system choose. */
+function parseListen(text: string, context: z.RefinementCtx): Listen {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/@[\]]*)):(\d{1,5})$/i.exec(text)
+  const port = Number(match?.[3])
+  if (match && port <= 65_535) return { host: match[1] || match[2] || '0.0.0.0', port }
+  context.addIssue({
+    code: 'custom',
+    message: 'expected host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080',
+  })
+  return z.NEVER
+}

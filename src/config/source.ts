@@ -1,0 +1,121 @@
+import * as z from 'zod'
+import { durationField, secretField } from '../lib/fields.ts'
+import { formatTimeOfDay, isTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
+
+/**
+ * One account of the Market Data API: where it is, what it may cost, when to ask. Whether pace and budget fit each other
+ * is decided in `pace.ts`, which also fills the two intervals that depend on the budget.
+ */
+export const timeZoneField = z
+  .string()
+  .refine(isTimeZone, 'expected a time zone by its IANA name, such as Asia/Tehran')
+
+const timeOfDayField = z
+  .string()
+  .transform((text, context) => {
+    const minutes = parseTimeOfDay(text)
+    if (minutes !== undefined) return minutes
+    context.addIssue({ code: 'custom', message: 'expected a time of day as "HH:MM"' })
+    return z.NEVER
+  })
+  .meta({ show: formatTimeOfDay })
+
+/** The API's flat ceiling for an account. */
+export const requestsPerMinuteMax = 240
+
+export const budgetSchema = z.strictObject({
+  unitsPerDay: z.int().min(1).max(10_000_000).default(2_000),
+  requestsPerMinute: z.int().min(1).max(requestsPerMinuteMax).default(200),
+  /** Minutes after midnight. */
+  resetsAt: timeOfDayField
+    .refine((minutes) => minutes < 1_440, 'expected a time before 24:00')
+    .prefault('00:00'),
+  timeZone: timeZoneField.default('Asia/Tehran'),
+})
+
+const weekdays = ['sat', 'sun', 'mon', 'tue', 'wed', 'thu', 'fri'] as const
+
+/** The trading hours that a young profile leans on; `from` and `to` in minutes after midnight. */
+const activeHoursSchema = z
+  .strictObject({
+    days: z.array(z.enum(weekdays)).min(1).default(['sat', 'sun', 'mon', 'tue', 'wed']),
+    from: timeOfDayField.prefault('08:45'),
+    to: timeOfDayField.prefault('12:45'),
+    timeZone: timeZoneField.default('Asia/Tehran'),
+  })
+  .superRefine(({ from, to }, context) => {
+    if (from >= to)
+      context.addIssue({ code: 'custom', path: ['to'], message: 'expected a time after `from`' })
+  })
+
+const holidayField = z.string().transform((text, context) => {
+  const date = parseHoliday(text)
+  if (date !== undefined) return date
+  context.addIssue({
+    code: 'custom',
+    message: 'expected a day that exists, as YYYY-MM-DD: Gregorian, or Jalali for years below 1700',
+  })
+  return z.NEVER
+})
+
+export const pollSchema = z.strictObject({
+  /** Left out, both intervals follow from the budget. */
+  minInterval: durationField.optional(),
+  maxInterval: durationField.optional(),
+  /** A fixed pace instead of the plan. */
+  every: durationField.optional(),
+  exponent: z.number().min(0).max(1).default(0.45),
+  floor: z.number().min(0).max(1).default(0.2),
+  /** How many pages of the past `startFrom` may read. */
+  historyPages: z.int().min(1).max(100_000).default(10),
+  /** How long an id is remembered. */
+  seenWindow: durationField.refine((ms) => ms >= 86_400_000, 'expected at least 1d').prefault('30d'),
+  /** The largest part of the day's units that may go into looking for late rows deep in the feed. */
+  sweepShare: z.number().min(0).max(1).default(0.05),
+  activeHours: activeHoursSchema.prefault({}),
+  /** Gregorian, `YYYY-MM-DD`. */
+  holidays: z.array(holidayField).default([]),
+})
+
+export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
+
+const startFromField = z
+  .string()
+  .transform((text, context): StartFrom => {
+    if (text === 'now' || text === 'beginning') return text
+    const isInstant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text)
+    const sinceMs = Date.parse(text)
+    if (isInstant && !Number.isNaN(sinceMs)) return { sinceMs }
+    context.addIssue({
+      code: 'custom',
+      message: 'expected now, beginning, or a time with its offset, such as 2026-11-21T09:00:00+03:30',
+    })
+    return z.NEVER
+  })
+  .meta({
+    show: (from: StartFrom) => (typeof from === 'string' ? from : new Date(from.sinceMs).toISOString()),
+  })
+
+export const sourceSchema = z.strictObject({
+  baseUrl: z.string().transform(parseBaseUrl),
+  token: secretField,
+  startFrom: startFromField.prefault('now'),
+  budget: budgetSchema.prefault({}),
+  poll: pollSchema.prefault({}),
+})
+
+function parseBaseUrl(text: string, context: z.RefinementCtx): string {
+  const url = URL.parse(text)
+  const problem = (message: string): string => {
+    context.addIssue({ code: 'custom', message })
+    return z.NEVER
+  }
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    return problem('expected an address that starts with https:// or http://')
+  if (url.username !== '' || url.password !== '')
+    return problem('a user or password does not belong in the address')
+  if (url.search !== '' || url.hash !== '') return problem('expected an address without ? and #')
+  const path = url.pathname.replace(/\/+$/, '')
+  if (path.endsWith('/api/v1')) return problem('expected the address without /api/v1, which is added to it')
+  return `${url.origin}${path}`
+}

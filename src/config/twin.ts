@@ -1,0 +1,61 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import * as z from 'zod'
+import { Secret } from '../lib/secret.ts'
+import { isSecret, type Schema } from './outline.ts'
+import { describeReadError } from './read-error.ts'
+
+/**
+ * The `…File` twins: every secret `x` may instead be named by `xFile`, a path. The file is looked at once, so that a
+ * missing, empty or malformed one is a mistake in the config; its text is read again at every use.
+ */
+export interface Twin {
+  /** The secret's own key. */
+  readonly key: string
+  readonly schema: Schema
+}
+
+export const twinSuffix = 'File'
+
+/** The secret that `key` is the twin of, unless the shape has a field of that name. */
+export function twinOf(key: string, shape: Readonly<Record<string, Schema>>): Twin | undefined {
+  if (!key.endsWith(twinSuffix) || Object.hasOwn(shape, key)) return undefined
+  const secretKey = key.slice(0, -twinSuffix.length)
+  const schema = Object.hasOwn(shape, secretKey) ? shape[secretKey] : undefined
+  return schema !== undefined && isSecret(schema) ? { key: secretKey, schema } : undefined
+}
+
+/** Every key that a mapping of this shape may have, twins included. */
+export function keysOf(shape: Readonly<Record<string, Schema>>): string[] {
+  return Object.entries(shape).flatMap(([key, schema]) =>
+    isSecret(schema) ? [key, `${key}${twinSuffix}`] : [key],
+  )
+}
+
+export type FileSecret =
+  | { readonly ok: true; readonly secret: Secret }
+  | { readonly ok: false; readonly message: string }
+
+const secretBytesMax = 65_536
+
+/** The secret in the file at `path`, which starts from `folder` when it is relative. */
+export function secretFromFile(path: unknown, schema: Schema, folder: string): FileSecret {
+  if (typeof path !== 'string' || path === '') return { ok: false, message: 'expected the path of a file' }
+  const file = resolve(folder, path)
+  let text: string
+  try {
+    const stat = statSync(file)
+    if (stat.isDirectory()) return { ok: false, message: 'this is a folder, not a file' }
+    if (stat.size > secretBytesMax)
+      return { ok: false, message: `the file is larger than ${secretBytesMax} bytes` }
+    text = Secret.fromFile(file).reveal()
+  } catch (thrown) {
+    return { ok: false, message: `the file cannot be read: ${describeReadError(thrown)}` }
+  }
+  if (text.trim() === '') return { ok: false, message: 'the file is empty' }
+  const checked = z.safeParse(schema, text)
+  if (checked.success) return { ok: true, secret: Secret.fromFile(file) }
+  // Only our own words: zod's may quote what they judge.
+  const own = checked.error.issues.find((issue) => issue.code === 'custom')
+  return { ok: false, message: `what stands in the file is no good: ${own?.message ?? 'unexpected text'}` }
+}

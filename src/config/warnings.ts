@@ -1,0 +1,51 @@
+import type { Complaint } from './explain.ts'
+import { property } from './outline.ts'
+import type { Config } from './schema.ts'
+
+/** What is allowed but probably not meant. `given` is the config as written, before the defaults. */
+export function warningsOf(config: Config, given: unknown): Complaint[] {
+  return [
+    ...Object.entries(config.sources).flatMap(([name, { baseUrl, budget }]) => {
+      const path = ['sources', name]
+      const written = property(property(property(property(given, 'sources'), name), 'budget'), 'unitsPerDay')
+      return [
+        ...(written === undefined
+          ? [
+              {
+                path: [...path, 'budget', 'unitsPerDay'],
+                message: `the budget is not said, so ${budget.unitsPerDay} units a day are assumed`,
+                remedy: 'set it to what this bridge may spend of the account',
+              },
+            ]
+          : []),
+        ...(isPlain(baseUrl)
+          ? [{ path: [...path, 'baseUrl'], message: 'the token travels unencrypted', remedy: 'use https' }]
+          : []),
+      ]
+    }),
+    ...idleSinks(config),
+    ...openHttp(config),
+  ]
+}
+
+function idleSinks(config: Config): Complaint[] {
+  const used = new Set([...config.routes.flatMap(({ sinks }) => sinks), ...config.operators])
+  return Object.keys(config.sinks)
+    .filter((name) => !used.has(name))
+    .map((name) => ({ path: ['sinks', name], message: 'no route names this sink, so nothing is sent to it' }))
+}
+
+function openHttp({ http }: Config): Complaint[] {
+  if (isLoopback(http.listen.host)) return []
+  const message = 'whoever reaches this address can read alerts and metrics'
+  return [{ path: ['http', 'listen'], message, remedy: 'listen on 127.0.0.1, or guard it by a proxy' }]
+}
+
+function isPlain(address: string): boolean {
+  const url = new URL(address)
+  return url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}

@@ -1,0 +1,33 @@
+import type { YAMLError } from 'yaml'
+
+/**
+ * Syntax errors in words of our own, by code: the parser's messages quote the file, and what they quote may be a secret.
+ */
+export function describeYamlError(error: YAMLError, text: string): { message: string; remedy?: string } {
+  if (error.code === 'DUPLICATE_KEY')
+    return { message: `the key ${keyAt(text, error.pos[0])} stands here twice` }
+  const [message, remedy] = words[error.code] ?? ['this is no YAML']
+  return remedy === undefined ? { message } : { message, remedy }
+}
+
+const words: Readonly<Partial<Record<YAMLError['code'], readonly [string, string?]>>> = {
+  TAB_AS_INDENT: ['a tab cannot indent in YAML', 'use spaces'],
+  BAD_INDENT: ['the indentation fits nothing above it'],
+  MISSING_CHAR: [
+    'a character is missing: a closing quote, bracket or brace, a comma, or the space after a colon',
+  ],
+  BAD_SCALAR_START: ['a value cannot start with this character', 'put it in quotes'],
+  BAD_DQ_ESCAPE: ['this escape is unknown in double quotes', 'use single quotes, or \\\\ for a backslash'],
+  BAD_ALIAS: ['an alias or anchor without a valid name', 'put a value that starts with * or & in quotes'],
+  MULTIPLE_DOCS: ['the file holds more than one document', 'remove the line ---'],
+  MULTILINE_IMPLICIT_KEY: ['a key must stand on one line', 'is the space after a colon missing?'],
+  BLOCK_AS_IMPLICIT_KEY: ['a second key on one line', 'put a value with a colon in quotes'],
+  UNEXPECTED_TOKEN: ['this does not belong here'],
+  NON_STRING_KEY: ['a key must be text'],
+  TAG_RESOLVE_FAILED: ['this tag (!) is unknown', 'put a value that starts with ! in quotes'],
+  RESOURCE_EXHAUSTION: ['the file is nested too deep'],
+}
+
+function keyAt(text: string, offset: number): string {
+  return /^["']?([\w.-]{1,60})/.exec(text.slice(offset, offset + 80))?.[1] ?? '…'
+}
