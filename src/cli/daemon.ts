@@ -1,0 +1,100 @@
+import { Command } from 'commander'
+import * as z from 'zod'
+import { loadConfig } from '../config/load.ts'
+import { UserError } from '../lib/errors.ts'
+
+/**
+ * The commands of the operator talk to a running bridge over its HTTP API. This file finds it (`--url`, or `http.listen`
+ * of `--config`), carries the admin token, and turns every refusal into one sentence.
+ */
+export interface Daemon {
+  get(path: string, query?: Record<string, string | undefined>): Promise<unknown>
+  post(path: string, body?: unknown): Promise<unknown>
+  remove(path: string): Promise<unknown>
+}
+
+export interface DaemonOptions {
+  readonly url?: string
+  readonly config?: string
+  readonly json?: boolean
+}
+
+const callTimeoutMs = 15_000
+const defaultUrl = 'http://127.0.0.1:8080'
+
+/** A command with the options that every command to a running bridge takes. */
+export function daemonCommand(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .option('--url <url>', `where the bridge listens (default ${defaultUrl}, or http.listen of --config)`)
+    .option('--config <file>', 'the config of the running bridge: address and admin token are taken from it')
+    .option('--json', 'print JSON')
+}
+
+export function connectDaemon(options: DaemonOptions): Daemon {
+  const { base, token } = place(options)
+  const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+    const response = await fetch(`${base}${path}`, {
+      method,
+      signal: AbortSignal.timeout(callTimeoutMs),
+      redirect: 'error',
+      headers: {
+        accept: 'application/json',
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }).catch((cause: unknown) => {
+      throw new UserError(`No bridge answers at ${base}; is it running, and is --url (or --config) right?`, {
+        cause,
+      })
+    })
+    const answer: unknown = await response.json().catch(() => undefined)
+    if (!response.ok) throw new UserError(refusalOf(answer) ?? `The bridge answered ${response.status}.`)
+    return answer
+  }
+  return {
+    get: (path, query = {}) => call('GET', path + queryOf(query)),
+    post: (path, body = {}) => call('POST', path, body),
+    remove: (path) => call('DELETE', path),
+  }
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2))
+}
+
+function place(options: DaemonOptions): { base: string; token: string | undefined } {
+  const fromEnv = process.env['ADMIN_TOKEN']
+  if (options.config === undefined) return { base: trimmed(options.url ?? defaultUrl), token: fromEnv }
+  const loaded = loadConfig(options.config, process.env)
+  if (!loaded.ok) throw new UserError(`${options.config} has mistakes; check-config tells which.`)
+  const { listen, adminToken } = loaded.config.http
+  // A bridge that listens on every address is reached on the loopback one.
+  const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host
+  const listening = `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`
+  return { base: trimmed(options.url ?? listening), token: adminToken?.reveal() ?? fromEnv }
+}
+
+function trimmed(url: string): string {
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new UserError(`--url: "${url}" is no http address.`)
+  return url.replace(/\/+$/, '')
+}
+
+function queryOf(query: Record<string, string | undefined>): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+/** The `detail` of a problem (RFC 9457), with what it lists. */
+function refusalOf(answer: unknown): string | undefined {
+  const problem = z
+    .object({ detail: z.string(), mistakes: z.array(z.string()).default([]) })
+    .safeParse(answer)
+  return problem.success ? [problem.data.detail, ...problem.data.mistakes].join('\n') : undefined
+}

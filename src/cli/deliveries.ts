@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import {
+  type DeliveryHistory,
+  type DeliveryRow,
+  type DeliveryStory,
+  deliveryStates,
+} from '../admin/delivery-view.ts'
+import { UserError } from '../lib/errors.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { table } from './table.ts'
+
+interface Options extends DaemonOptions {
+  readonly state?: string
+  readonly sink?: string
+  readonly limit?: string
+}
+
+/** `deliveries [ID]`: the newest deliveries, or one alert's whole story. */
+export function deliveriesCommand(): Command {
+  return daemonCommand('deliveries', 'the newest deliveries, or the whole story of one alert')
+    .argument('[id]', 'SOURCE.ID, such as main.4711')
+    .option('--state <state>', `only those that are ${deliveryStates.join(', ')}`)
+    .option('--sink <sink>', 'only those of this sink')
+    .option('--limit <count>', 'how many (default 50, at most 500)')
+    .action(async (id: string | undefined, { state, sink, limit, ...options }: Options) => {
+      const daemon = connectDaemon(options)
+      const path = id === undefined ? '/api/v1/deliveries' : `/api/v1/deliveries/${pathOf(id)}`
+      const answer = await daemon.get(path, id === undefined ? { state, sink, limit } : {})
+      const { data } = answer as { data: unknown }
+      if (options.json) printJson(data)
+      else
+        print(id === undefined ? describeRows(data as DeliveryRow[]) : describeStory(data as DeliveryStory))
+    })
+}
+
+export function describeRows(rows: readonly DeliveryRow[]): string {
+  if (rows.length === 0) return 'none'
+  return table(
+    ['ALERT', 'FIRED', 'SINK', 'STATE', 'TRIES', 'WHY', 'HEADLINE'],
+    rows.map((row) => [
+      `${row.source}.${row.id}`,
+      row.firedAt,
+      row.target ? `${row.sink} (${row.target})` : row.sink,
+      row.state,
+      String(row.attempts),
+      row.reason ?? '-',
+      row.headline,
+    ]),
+  )
+}
+
+export function describeStory(story: DeliveryStory): string {
+  return [
+    `${story.source}.${story.id}  ${story.kind}${story.symbol ? `  ${story.symbol}` : ''}`,
+    story.headline,
+    `fired ${story.firedAt}, seen ${story.seenAt ?? 'at an unknown time'}`,
+    ...(story.deliveries.length === 0
+      ? ['no route named a sink for it']
+      : story.deliveries.flatMap(describeHistory)),
+  ].join('\n')
+}
+
+function describeHistory(history: DeliveryHistory): string[] {
+  const { sink, target, state, reason, nextAttemptAt, attempts } = history
+  const next = nextAttemptAt ? `, next attempt ${nextAttemptAt}` : ''
+  return [
+    '',
+    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${reason}` : ''}${next}`,
+    ...attempts.map((each) => {
+      const status = each.status === null ? '' : ` ${each.status}`
+      return `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${each.reason})` : ''}${status} ${each.text}`
+    }),
+  ]
+}
+
+function pathOf(id: string): string {
+  const match = /^([a-z0-9-]+)\.(\d+)$/.exec(id)
+  if (!match) throw new UserError(`"${id}" is no alert: expected SOURCE.ID, such as main.4711.`)
+  return `${match[1]}/${match[2]}`
+}

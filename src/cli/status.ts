@@ -1,0 +1,71 @@
+import type { Command } from 'commander'
+import type { SinkView, SourceView, StatusView } from '../admin/status-view.ts'
+import { formatDuration } from '../lib/duration.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { table } from './table.ts'
+
+/** `status`: sources, sinks, lag and budget of a running bridge. Exit code 1 when it is not ready. */
+export function statusCommand(): Command {
+  return daemonCommand('status', 'sources, sinks, lag and budget of a running bridge').action(
+    async (options: DaemonOptions) => {
+      const status = (await connectDaemon(options).get('/api/v1/status')) as StatusView
+      if (options.json) printJson(status)
+      else print(describeStatus(status, Date.now()))
+      if (!status.ready.ok) process.exitCode = 1
+    },
+  )
+}
+
+export function describeStatus(status: StatusView, nowMs: number): string {
+  const { ready, version, uptimeSeconds, role } = status
+  const up = formatDuration(uptimeSeconds * 1_000)
+  return [
+    `alert-bridge ${version}, ${role}, up ${up}: ${ready.ok ? 'ready' : `not ready: ${ready.reason}`}`,
+    '',
+    table(
+      ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
+      status.sources.map((source) => sourceRow(source, nowMs)),
+    ),
+    ...status.sources.flatMap(({ name, reason }) => (reason ? [`  ${name}: ${reason}`] : [])),
+    '',
+    table(
+      ['SINK', 'TYPE', 'STATE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'LAST RESULT'],
+      status.sinks.map((sink) => sinkRow(sink, nowMs)),
+    ),
+    '',
+    `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}`,
+  ].join('\n')
+}
+
+function sourceRow(source: SourceView, nowMs: number): string[] {
+  const { budget, lag } = source
+  return [
+    source.name,
+    source.behind ? `${source.state}, behind` : source.state,
+    ago(source.lastPollAt, nowMs),
+    ahead(source.nextPollAt, nowMs),
+    source.nextReason ?? '-',
+    budget ? `${budget.unitsUsed}/${budget.unitsPerDay}` : '-',
+    ahead(budget?.resetsAt ?? null, nowMs),
+    lag ? `${formatDuration(lag.p50 * 1_000)}/${formatDuration(lag.p95 * 1_000)}` : '-',
+  ]
+}
+
+function sinkRow(sink: SinkView, nowMs: number): string[] {
+  const { lastResult } = sink
+  return [
+    sink.name,
+    sink.type,
+    sink.reason ? `${sink.state} (${sink.reason})` : sink.state,
+    ...[sink.waiting, sink.active, sink.delayed, sink.dead].map((count) => String(count ?? '?')),
+    lastResult ? `${lastResult.kind} ${ago(lastResult.at, nowMs)}: ${lastResult.text}` : '-',
+  ]
+}
+
+function ago(at: string | null, nowMs: number): string {
+  return at === null ? '-' : `${formatDuration(Math.max(0, nowMs - Date.parse(at)))} ago`
+}
+
+function ahead(at: string | null, nowMs: number): string {
+  return at === null ? '-' : `in ${formatDuration(Math.max(0, Date.parse(at) - nowMs))}`
+}

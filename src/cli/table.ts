@@ -1,0 +1,17 @@
+/** Rows as aligned columns; a column is as wide as its widest cell. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = headings.map((heading, column) =>
+    Math.max(width(heading), ...rows.map((row) => width(row[column] ?? ''))),
+  )
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))))
+      .join('  ')
+      .trimEnd()
+  return [headings, ...rows].map(line).join('\n')
+}
+
+/** How many columns a terminal gives the text: marks and format characters (ZWNJ, bidi marks) take none. */
+function width(text: string): number {
+  return [...text].filter((character) => !/[\p{Mn}\p{Me}\p{Cf}]/u.test(character)).length
+}

@@ -1,0 +1,141 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/**
+ * The far ends of the demo: a webhook receiver that checks signatures, a Slack-shaped receiver and an SMTP server, all
+ * on loopback. They stand for other people's systems, so they share no code with the sinks that send to them.
+ */
+export interface Receivers {
+  readonly webhookUrl: string
+  readonly slackUrl: string
+  readonly smtpUrl: string
+  stop(): Promise<void>
+}
+
+export interface Arrival {
+  readonly sink: 'webhook' | 'slack' | 'email'
+  /** What a person recognises the alert by. */
+  readonly text: string
+  /** `SOURCE.ID` where the message carries it. */
+  readonly id?: string
+  readonly atMs: number
+}
+
+const host = '127.0.0.1'
+const bodyBytesMax = 1_000_000
+
+export async function startReceivers(
+  secret: string,
+  onArrival: (arrival: Arrival) => void,
+): Promise<Receivers> {
+  const webhook = createServer((request, response) => {
+    void readBody(request).then((body) => {
+      const id = String(request.headers['webhook-id'])
+      if (!isSigned(secret, id, request, body)) return response.writeHead(401).end('bad signature')
+      const { data } = JSON.parse(body) as { data: { delivery: { headline: string } } }
+      onArrival({ sink: 'webhook', text: data.delivery.headline, id, atMs: Date.now() })
+      return response.writeHead(204).end()
+    })
+  })
+  const slack = createServer((request, response) => {
+    void readBody(request).then((body) => {
+      const { text } = JSON.parse(body) as { text: string }
+      onArrival({ sink: 'slack', text, atMs: Date.now() })
+      response.writeHead(200, { 'content-type': 'text/html' }).end('ok')
+    })
+  })
+  const smtp = await startSmtp(onArrival)
+  const [webhookPort, slackPort] = await Promise.all([listen(webhook), listen(slack)])
+  return {
+    webhookUrl: `http://${host}:${webhookPort}/alerts`,
+    slackUrl: `http://${host}:${slackPort}/services/T000/B000/demo`,
+    smtpUrl: `smtp://${host}:${smtp.port}`,
+    async stop() {
+      await Promise.all([close(webhook), close(slack), smtp.stop()])
+    },
+  }
+}
+
+/** The check that a receiver does by the Standard Webhooks specification. */
+function isSigned(secret: string, id: string, request: IncomingMessage, body: string): boolean {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const signed = `${id}.${String(request.headers['webhook-timestamp'])}.${body}`
+  const expected = Buffer.from(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
+  const signatures = String(request.headers['webhook-signature']).split(' ').map(Buffer.from)
+  return signatures.some((each) => each.length === expected.length && timingSafeEqual(each, expected))
+}
+
+async function startSmtp(onArrival: (arrival: Arrival) => void) {
+  const { SMTPServer } = await import('smtp-server')
+  const server = new SMTPServer({
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    onData(stream, _session, done) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('end', () => {
+        const mail = Buffer.concat(chunks).toString('utf8')
+        const id = /^Message-ID: <([^.>]+\.\d+)/im.exec(mail)?.[1]
+        onArrival({
+          sink: 'email',
+          text: subjectOf(mail),
+          atMs: Date.now(),
+          ...(id === undefined ? {} : { id }),
+        })
+        done()
+      })
+    },
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, host, resolve)
+  })
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    stop: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}
+
+/** The Subject header, unfolded and its UTF-8 encoded words (RFC 2047) decoded. */
+function subjectOf(mail: string): string {
+  const header = /^Subject: ((?:.*\r?\n[ \t])*.*)/im.exec(mail)?.[1] ?? ''
+  const bytes = (charset: string, text: string) =>
+    charset.toUpperCase() === 'B'
+      ? Buffer.from(text, 'base64')
+      : Buffer.from(
+          text
+            .replace(/_/g, ' ')
+            .replace(/=([0-9A-F]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+          'latin1',
+        )
+  return header
+    .replace(/\?=\s+=\?/g, '?==?')
+    .replace(/=\?utf-8\?([BQ])\?([^?]*)\?=/gi, (_, encoding: string, text: string) =>
+      bytes(encoding, text).toString('utf8'),
+    )
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > bodyBytesMax) throw new Error('the body is too large for the demo')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, host, () => resolve((server.address() as AddressInfo).port))
+  })
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}
