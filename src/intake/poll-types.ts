@@ -1,0 +1,100 @@
+import type { FeedPage } from '../feed/page.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { WalkState } from '../store/walk-state.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics, Purpose } from '../telemetry/metrics.ts'
+import type { IntakeDeps } from './intake.ts'
+
+/** What a poll and a sweep work with. Whoever calls them has the lease; `readPage` pays for its unit itself. */
+export interface PollDeps {
+  /** Reserves a unit for `purpose`, then asks the feed for the page (from 1). Never throws. */
+  readonly readPage: (page: number, purpose: Purpose) => Promise<PageAnswer>
+  readonly state: WalkState
+  readonly intake: IntakeDeps
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+export type PageAnswer =
+  | { readonly kind: 'page'; readonly page: FeedPage }
+  /** No unit was spent: the day's budget, the minute's limit or the feed's own 429 forbids the call. */
+  | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+export interface PollOptions {
+  readonly source: string
+  readonly startFrom: StartFrom
+  /** What this process remembers between its polls of this source: one for each source, made at the start. */
+  readonly memory: PollMemory
+  /** Pages that one poll may read in all, so that the head of the feed is looked at again during a long catch-up. */
+  readonly pagesMax?: number
+  /** Pages of these that may go into looking for a late row when the feed grew by more than the new rows. */
+  readonly deeperPagesMax?: number
+}
+
+/** Which of the history counts on the first start. */
+export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
+
+/**
+ * What tells a loss of Redis from a first start: only a process that has seen the state can say that it vanished.
+ * Nothing about single rows is kept here: what is seen must rewind with Redis.
+ */
+export interface PollMemory {
+  readonly startedAtMs: number
+  /** The state that the last poll worked on. */
+  known: { readonly id: string; readonly lastCompleteMs: number | null; readonly total: number | null } | null
+}
+
+export interface PollResult {
+  readonly reason: PollReason
+  /** The first page was read and its rows are safe: the poll was of use, whatever followed. */
+  readonly ok: boolean
+  /** Pages read, each a unit. */
+  readonly pages: number
+  /** Rows that were never shown before, handed to the queues or named by no route; without quarantined ones. */
+  readonly newAlerts: number
+  /** Of these, alerts that no route names a sink for. */
+  readonly unrouted: number
+  /** Rows never shown before that `startFrom` (or the scope after a loss) leaves out. */
+  readonly passedOver: number
+  /** Rows that were known already. */
+  readonly duplicates: number
+  readonly quarantined: number
+  /** Firing times of the rows never shown before, oldest first; those passed over only teach the profile. */
+  readonly fired: readonly { readonly firedAtMs: number; readonly passedOver: boolean }[]
+  /** There is more to walk: the next poll goes on. */
+  readonly behind: boolean
+  /** Everything that the feed showed when this poll began is handled, as far as the feed tells. */
+  readonly finished: boolean
+  /** When that was last so, in milliseconds since the epoch; null before the first time. */
+  readonly lastCompleteMs: number | null
+  /** Rows that appeared below the head, by count: late rows that were looked for once, and that a sweep may find. */
+  readonly feedGap: number
+  /** `meta.total` of the first page; null when it was not read. */
+  readonly total: number | null
+  /** A person is needed: nothing of this page was taken. The next poll looks again. */
+  readonly stopped: 'strangers_feed' | null
+  /** The state in Redis had vanished; this poll began a new one and walks back to the last complete walk. */
+  readonly lost: boolean
+  /** What was thrown or answered when `reason` is `failed`, `queue_failed` or `state_failed`. */
+  readonly error?: unknown
+}
+
+export type PollReason =
+  | 'caught_up' // a row whose rest is known: the normal end, with or without news
+  | 'end_of_feed' // the last page was read
+  | 'start_bound' // what follows lies before `startFrom`
+  | 'empty_feed' // the feed shows no rows
+  | 'page_limit' // pagesMax; goes on with the next poll
+  | 'place_lost' // the feed moved too much: the next poll walks again
+  | 'empty_page' // a page without rows that should have some
+  | 'refused_budget' // no unit left today
+  | 'refused_minute' // the minute's limit
+  | 'refused_hold' // the feed asked to wait
+  | 'failed' // the feed's answer was an error
+  | 'queue_failed' // not every job could be stored: nothing of this page is marked
+  | 'state_failed' // Redis did not answer
+  | 'state_lost' // Redis lost its data during this poll
+  | 'raced' // another poller changed the walk meanwhile
+  | 'strangers_feed' // page 1 is not the feed that this source's memory knows

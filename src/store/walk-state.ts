@@ -1,0 +1,4 @@
+/** The walk's memory of one source in Redis. */
+export interface WalkState {
+  readonly source: string
+}
