@@ -13,18 +13,13 @@ export function parseHoliday(text: string): string | undefined {
   return year < 1700 ? fromJalali(year, month, day) : fromGregorian(year, month, day)
 }
 
-/** `HH:MM`, up to 24:00, as minutes after midnight; undefined when the text is no time of day. */
-export function parseTimeOfDay(text: string): number | undefined {
+/** A time of day up to 24:00 as `HH:MM` with both digits; undefined when the text is none. */
+export function parseTimeOfDay(text: string): string | undefined {
   const match = /^(\d{1,2}):(\d{2})$/.exec(text.trim())
   if (!match) return undefined
   const [hours, minutes] = [Number(match[1]), Number(match[2])]
-  const total = hours * 60 + minutes
-  return minutes < 60 && total <= 1_440 ? total : undefined
-}
-
-export function formatTimeOfDay(minutes: number): string {
-  const two = (value: number) => String(value).padStart(2, '0')
-  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
+  if (minutes > 59 || hours * 60 + minutes > 1_440) return undefined
+  return text.trim().padStart(5, '0')
 }
 
 export function isTimeZone(name: string): boolean {

@@ -24,7 +24,7 @@ export function fillVariables(text: string, env: Env): Filled {
   const problems: FillProblem[] = []
   const filled = text.replace(/\$\$|\$\{([^}]*)(\}?)/g, (token, inner: string | undefined, end: string) => {
     if (inner === undefined) return '$'
-    const value = end === '' ? malformed(token) : valueOf(inner, env)
+    const value = end === '' ? malformed(token) : valueFor(inner, env)
     if (typeof value === 'string') {
       variables.push(nameIn(inner))
       return value
@@ -41,7 +41,7 @@ export function soundsSecret(variable: string): boolean {
   return /token|secret|pass|key|cred|auth|url|dsn|smtp/i.test(variable)
 }
 
-function valueOf(inner: string, env: Env): string | FillProblem {
+function valueFor(inner: string, env: Env): string | FillProblem {
   const match = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/.exec(inner)
   const name = match?.[1]
   if (name === undefined) return malformed(`\${${inner}}`)
@@ -58,10 +58,10 @@ function valueOf(inner: string, env: Env): string | FillProblem {
 }
 
 function malformed(token: string): FillProblem {
-  const shown = /^\$\{[A-Za-z0-9_:-]*…?\}?$/.test(token) ? token : '${…}'
+  const shown = /^\$\{[A-Za-z0-9_:-]*…?\}?$/.test(token) ? token : `\${…}`
   return {
     message: `${shown} is no variable`,
-    remedy: 'write ${NAME} or ${NAME:-default}, without one in the other; $$ is a dollar sign',
+    remedy: `write \${NAME} or \${NAME:-default}, without one in the other; $$ is a dollar sign`,
   }
 }
 

@@ -20,31 +20,54 @@ const dayMs = 86_400_000
 const minInterval = { default: 2_000, min: 250 }
 const maxIntervalDefault = 900_000
 
-/** The intervals that hold when the config names none: as fast and as slow as the budget lets the usual ones be. */
+/** The intervals that hold when the config names none: as fast and as slow as budget and fixed pace let the usual be. */
 export function withIntervals(budget: Budget, poll: Poll) {
+  const shortest = Math.max(minInterval.default, intervalOf(budget.requestsPerMinute, 60_000))
+  const longest = Math.max(maxIntervalDefault, intervalOf(budget.unitsPerDay, dayMs), poll.every ?? 0)
   return {
     ...poll,
-    minInterval:
-      poll.minInterval ?? Math.max(minInterval.default, intervalOf(budget.requestsPerMinute, 60_000)),
-    maxInterval: poll.maxInterval ?? Math.max(maxIntervalDefault, intervalOf(budget.unitsPerDay, dayMs)),
+    minInterval: poll.minInterval ?? Math.min(shortest, poll.every ?? shortest),
+    maxInterval: poll.maxInterval ?? longest,
   }
 }
 
 export function paceProblems(budget: Budget, given: Poll): PaceProblem[] {
-  const poll = withIntervals(budget, given)
+  const { every } = given
   const problems: (PaceProblem | undefined)[] = []
-  if (poll.every !== undefined)
-    problems.push(rateProblem('every', poll.every, budget) ?? unitsProblem('every', poll.every, budget))
-  problems.push(rateProblem('minInterval', poll.minInterval, budget))
+  if (every !== undefined)
+    problems.push(rateProblem('every', every, budget) ?? unitsProblem('every', every, budget))
+  if (given.minInterval !== undefined) problems.push(rateProblem('minInterval', given.minInterval, budget))
   // A fixed pace never waits for maxInterval, so only the plan must be able to afford it.
-  if (poll.every === undefined) problems.push(unitsProblem('maxInterval', poll.maxInterval, budget))
-  if (poll.minInterval > poll.maxInterval)
-    problems.push({
-      key: given.maxInterval === undefined ? 'minInterval' : 'maxInterval',
-      message: `minInterval is ${formatDuration(poll.minInterval)} and maxInterval ${formatDuration(poll.maxInterval)}`,
-      remedy: 'maxInterval must be the longer one',
-    })
-  return problems.filter((problem) => problem !== undefined)
+  if (given.maxInterval !== undefined && every === undefined)
+    problems.push(unitsProblem('maxInterval', given.maxInterval, budget))
+  const found = problems.filter((problem) => problem !== undefined)
+  const order = found.length === 0 ? orderProblem(withIntervals(budget, given), given) : undefined
+  return order === undefined ? found : [order]
+}
+
+/** The three intervals must stand in order: minInterval, every, maxInterval. */
+function orderProblem(filled: ReturnType<typeof withIntervals>, given: Poll) {
+  const { minInterval, maxInterval } = filled
+  const { every } = given
+  const problem = (key: Key, message: string): PaceProblem => ({
+    key,
+    message,
+    remedy: 'change one of the two',
+  })
+  if (every !== undefined && every < minInterval)
+    return problem(
+      'every',
+      `a fixed pace below the minInterval of ${formatDuration(minInterval)} is never reached`,
+    )
+  if (every !== undefined && every > maxInterval)
+    return problem(
+      'every',
+      `a fixed pace beyond the maxInterval of ${formatDuration(maxInterval)} is never reached`,
+    )
+  if (minInterval <= maxInterval) return undefined
+  const key = given.maxInterval === undefined ? 'minInterval' : 'maxInterval'
+  const [low, high] = [formatDuration(minInterval), formatDuration(maxInterval)]
+  return problem(key, `minInterval (${low}) is longer than maxInterval (${high})`)
 }
 
 function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {

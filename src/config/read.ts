@@ -129,7 +129,7 @@ function readText(walk: Walk, text: string, node: unknown, schema: Schema | unde
   if (filled.problems.length > 0 || variables.length === 0) return filled.text
   walk.places.filled.set(formatPath(path), { written: text, variables })
   if (filled.whole && filled.text === '') return absent
-  return schema === undefined ? filled.text : fit(filled.text, schema)
+  return schema === undefined ? filled.text : typed(filled.text, schema)
 }
 
 function readTwin(walk: Walk, node: unknown, twin: Twin, path: Path, sibling: unknown): unknown {
@@ -153,7 +153,7 @@ function readTwin(walk: Walk, node: unknown, twin: Twin, path: Path, sibling: un
 }
 
 /** Text from a variable, as the number or boolean that the field wants. */
-function fit(text: string, schema: Schema): unknown {
+function typed(text: string, schema: Schema): unknown {
   const trimmed = text.trim()
   if (admits(schema, 'number') && /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(trimmed))
     return Number(trimmed)

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { durationField, secretField } from '../lib/fields.ts'
-import { formatTimeOfDay, isTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
+import { isTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 
 /**
  * One account of the Market Data API: where it is, what it may cost, when to ask. Whether pace and budget fit each other
@@ -10,15 +10,12 @@ export const timeZoneField = z
   .string()
   .refine(isTimeZone, 'expected a time zone by its IANA name, such as Asia/Tehran')
 
-const timeOfDayField = z
-  .string()
-  .transform((text, context) => {
-    const minutes = parseTimeOfDay(text)
-    if (minutes !== undefined) return minutes
-    context.addIssue({ code: 'custom', message: 'expected a time of day as "HH:MM"' })
-    return z.NEVER
-  })
-  .meta({ show: formatTimeOfDay })
+const timeOfDayField = z.string().transform((text, context) => {
+  const time = parseTimeOfDay(text)
+  if (time !== undefined) return time
+  context.addIssue({ code: 'custom', message: 'expected a time of day as "HH:MM"' })
+  return z.NEVER
+})
 
 /** The API's flat ceiling for an account. */
 export const requestsPerMinuteMax = 240
@@ -26,16 +23,16 @@ export const requestsPerMinuteMax = 240
 export const budgetSchema = z.strictObject({
   unitsPerDay: z.int().min(1).max(10_000_000).default(2_000),
   requestsPerMinute: z.int().min(1).max(requestsPerMinuteMax).default(200),
-  /** Minutes after midnight. */
+  /** `HH:MM` on the clock of `timeZone`. */
   resetsAt: timeOfDayField
-    .refine((minutes) => minutes < 1_440, 'expected a time before 24:00')
+    .refine((time) => time !== '24:00', 'expected a time before 24:00')
     .prefault('00:00'),
   timeZone: timeZoneField.default('Asia/Tehran'),
 })
 
 const weekdays = ['sat', 'sun', 'mon', 'tue', 'wed', 'thu', 'fri'] as const
 
-/** The trading hours that a young profile leans on; `from` and `to` in minutes after midnight. */
+/** The trading hours that a young profile leans on; a span that ends before it begins runs over midnight. */
 const activeHoursSchema = z
   .strictObject({
     days: z.array(z.enum(weekdays)).min(1).default(['sat', 'sun', 'mon', 'tue', 'wed']),
@@ -44,8 +41,8 @@ const activeHoursSchema = z
     timeZone: timeZoneField.default('Asia/Tehran'),
   })
   .superRefine(({ from, to }, context) => {
-    if (from >= to)
-      context.addIssue({ code: 'custom', path: ['to'], message: 'expected a time after `from`' })
+    if (from === to)
+      context.addIssue({ code: 'custom', path: ['to'], message: 'expected another time than from' })
   })
 
 const holidayField = z.string().transform((text, context) => {
