@@ -1,0 +1,94 @@
+import { Command } from 'commander'
+import { UserError } from '../lib/errors.ts'
+import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
+
+/** `sandbox`: serves the Market Data Read API with synthetic data until it is told to stop. */
+export function sandboxCommand(): Command {
+  return new Command('sandbox')
+    .description('serves the Market Data Read API with synthetic alerts, to develop against')
+    .option('--port <n>', 'port of the API; 0 takes a free one', '4010')
+    .option('--rate <n/unit>', 'alerts that fire: 30/m, 2/s or 5/h; 0/m is none', '30/m')
+    .option('--history <n>', 'alerts that are there at the start', '250')
+    .option('--units-per-day <n>', 'daily budget; calls beyond it are refused until midnight in Tehran')
+    .option('--token <token>', 'the token that it takes', sandboxToken)
+    .option('--control-port <n>', 'opens the port where faults are declared; 0 takes a free one')
+    .option('--seed <n>', 'the same seed gives the same alerts', '1')
+    .option('--json', 'prints the addresses as JSON')
+    .action(run)
+}
+
+/** Alerts a minute, from `30/m`, `2/s` or `5/h`. */
+export function parseRate(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\/([smh])$/.exec(text.trim())
+  if (!match) throw new UserError(`--rate: "${text}" is no rate; 30/m, 2/s and 5/h are`)
+  const perMinute = { s: 60, m: 1, h: 1 / 60 }[match[2] as 's' | 'm' | 'h']
+  return Number(match[1]) * perMinute
+}
+
+interface Flags {
+  readonly port: string
+  readonly rate: string
+  readonly history: string
+  readonly unitsPerDay?: string
+  readonly token: string
+  readonly controlPort?: string
+  readonly seed: string
+  readonly json?: true
+}
+
+async function run(flags: Flags): Promise<void> {
+  if (!/^[\x21-\x7e]+$/.test(flags.token))
+    throw new UserError('--token: a token has no spaces and only ASCII characters')
+  const sandbox = createSandbox({
+    port: whole('--port', flags.port, 65_535),
+    ratePerMinute: parseRate(flags.rate),
+    history: whole('--history', flags.history, 1_000_000),
+    tokens: [{ value: flags.token }],
+    seed: whole('--seed', flags.seed, 2 ** 32 - 1),
+    ...(flags.unitsPerDay === undefined
+      ? {}
+      : { unitsPerDay: whole('--units-per-day', flags.unitsPerDay, 1e9) }),
+    ...(flags.controlPort === undefined
+      ? {}
+      : { controlPort: whole('--control-port', flags.controlPort, 65_535) }),
+  })
+  const stopped = untilSignal()
+  try {
+    const { url, controlUrl } = await sandbox.start()
+    process.stdout.write(flags.json ? toJson(url, controlUrl, flags) : describe(url, controlUrl, flags))
+    await stopped
+  } finally {
+    await sandbox.stop()
+  }
+}
+
+function whole(option: string, text: string, max: number): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value <= max) return value
+  throw new UserError(`${option}: "${text}" is no whole number from 0 to ${max}`)
+}
+
+function toJson(url: string, controlUrl: string | undefined, { token }: Flags): string {
+  return `${JSON.stringify({ baseUrl: url, token, ...(controlUrl ? { controlUrl } : {}) })}\n`
+}
+
+function describe(url: string, controlUrl: string | undefined, { token, rate, history }: Flags): string {
+  const lines = [
+    `The sandbox serves the Market Data Read API: ${history} alerts so far, ${rate} more to come.`,
+    '',
+    `  baseUrl: ${url}`,
+    `  token:   ${token}`,
+    ...(controlUrl ? [`  control: ${controlUrl} (GET / tells how to fire alerts and declare faults)`] : []),
+    '',
+    `  curl -H 'Authorization: Bearer ${token}' ${url}/api/v1/alerts/deliveries`,
+    '',
+    'Ctrl-C stops it.',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+}

@@ -1,0 +1,157 @@
+import * as z from 'zod'
+import { parseRetryAfter } from '../lib/retry-after.ts'
+
+/**
+ * What can go wrong with one call, as a closed set of codes: the API's own, on which clients branch, and ours for
+ * answers that are no answer. A message is one sentence: the remote's words in it are cut and free of control characters.
+ */
+export const apiErrorCodes = [
+  'unauthenticated',
+  'scope_required',
+  'plan_required',
+  'rate_limited',
+  'not_found',
+  'invalid_request',
+  'server_error',
+] as const
+export type ApiErrorCode = (typeof apiErrorCodes)[number]
+
+export type FeedErrorCode =
+  | ApiErrorCode
+  | 'timeout' // no whole answer within timeoutMs
+  | 'connect' // DNS, TCP or TLS failed before a request was sent
+  | 'connection_lost' // the connection broke, or the body ended early
+  | 'too_large' // the body is longer than bodyBytesMax
+  | 'not_json' // a body that is no JSON: a proxy's page, a login form
+  | 'bad_shape' // JSON, but not the documented page
+  | 'redirect' // never followed: the token goes to one host only
+  | 'unexpected_status' // a status without a documented meaning
+  | 'aborted' // the caller gave up, or the client was closed
+
+interface FeedErrorDetails {
+  readonly status?: number | undefined
+  readonly retryAfterMs?: number | undefined
+  readonly limit?: 'minute' | 'budget' | undefined
+  readonly fields?: readonly string[] | undefined
+  readonly cause?: unknown
+}
+
+export class FeedError extends Error {
+  override readonly name = 'FeedError'
+  readonly code: FeedErrorCode
+  /** The HTTP status, when an answer came. */
+  readonly status: number | undefined
+  /** How long the API asks to wait; undefined when it did not say, or not readably. */
+  readonly retryAfterMs: number | undefined
+  /** Which limit a `rate_limited` call met. */
+  readonly limit: 'minute' | 'budget' | undefined
+  /** The parameters that an `invalid_request` names. */
+  readonly fields: readonly string[] | undefined
+
+  constructor(code: FeedErrorCode, message: string, details: FeedErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.status = details.status
+    this.retryAfterMs = details.retryAfterMs
+    this.limit = details.limit
+    this.fields = details.fields
+  }
+}
+
+/**
+ * The error that an answer without a page is. The body's code decides; without a known one, the status does. A 403
+ * that names no known code stays `unexpected_status`: it may be a firewall's and says nothing about the token.
+ */
+export function refusalOf(answer: {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** The parsed body; undefined when there was none that could be read. */
+  readonly body: unknown
+  readonly nowMs: number
+  /** The token: a remote that echoes it must not make us print it. */
+  readonly secret: string
+}): FeedError {
+  const { status, nowMs } = answer
+  const envelope = envelopeSchema.safeParse(answer.body).data?.error
+  const code = apiErrorCodes.find((each) => each === envelope?.code) ?? codeOfStatus(status)
+  const detail = envelope?.detail ?? {}
+  const budgetWait = detail['retryAfter'] ?? undefined
+  const waits = [readWait(budgetWait, nowMs), readWait(answer.retryAfter, nowMs)]
+  const limit = code !== 'rate_limited' ? undefined : budgetWait === undefined ? 'minute' : 'budget'
+  const fields = code === 'invalid_request' ? fieldNames(detail['fields']) : undefined
+  const said = envelope?.message
+    ? `: ${oneLine(envelope.message.replaceAll(answer.secret, '[redacted]'))}`
+    : ''
+  return new FeedError(code, `${sentence(code, limit, fields)} (HTTP ${status})${said}`, {
+    status,
+    retryAfterMs: waits.find((each) => each !== undefined),
+    limit,
+    fields,
+  })
+}
+
+/** Remote text as one short line: control and direction characters out, cut at a whole character. */
+export function oneLine(text: string, charsMax = 200): string {
+  const line = text
+    .slice(0, charsMax * 8)
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\s]+/gu, ' ')
+    .trim()
+  const characters = [...line]
+  return characters.length <= charsMax ? line : `${characters.slice(0, charsMax - 1).join('')}…`
+}
+
+const envelopeSchema = z.looseObject({
+  error: z.looseObject({
+    code: z.string(),
+    message: z.string().catch(''),
+    detail: z.record(z.string(), z.unknown()).nullish().catch(undefined),
+  }),
+})
+
+function codeOfStatus(status: number): FeedErrorCode {
+  if (status === 401) return 'unauthenticated'
+  if (status === 404) return 'not_found'
+  if (status === 422) return 'invalid_request'
+  if (status === 429) return 'rate_limited'
+  if (status >= 500) return 'server_error'
+  return 'unexpected_status'
+}
+
+function sentence(
+  code: FeedErrorCode,
+  limit: string | undefined,
+  fields: readonly string[] | undefined,
+): string {
+  switch (code) {
+    case 'unauthenticated':
+      return 'the API does not accept the token'
+    case 'scope_required':
+      return 'the token lacks the scope api:alerts, and a token never gains one: mint another'
+    case 'plan_required':
+      return "the account's tier does not include API access"
+    case 'rate_limited':
+      return limit === 'budget' ? "the day's request budget is spent" : 'the per-minute ceiling is reached'
+    case 'not_found':
+      return 'the API holds nothing at this address: is baseUrl right?'
+    case 'invalid_request':
+      return `the API refuses a parameter${fields?.length ? `, ${fields.join(', ')}` : ''}`
+    case 'server_error':
+      return 'the API failed'
+    default:
+      return 'the API gave an answer that is not documented'
+  }
+}
+
+/** Seconds or an HTTP date; garbage and endless waits are undefined. */
+function readWait(value: unknown, nowMs: number): number | undefined {
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined
+  const ms = parseRetryAfter(String(value), nowMs)
+  return ms !== undefined && Number.isSafeInteger(ms) ? ms : undefined
+}
+
+/** `detail.fields` names the parameters; whether as a list or as keys is not documented, so both are read. */
+function fieldNames(value: unknown): readonly string[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const names = Array.isArray(value) ? value.filter((each) => typeof each === 'string') : Object.keys(value)
+  return names.slice(0, 10).map((each) => oneLine(each, 60))
+}

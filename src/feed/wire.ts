@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { parseRow } from '../alert/alert.ts'
+import type { FeedPage, FeedRow } from './page.ts'
+
+/**
+ * The border where the API's JSON becomes ours. A page whose figures cannot be trusted is refused whole, because the
+ * walk counts on them; a row that does not parse is set aside and never stops its page.
+ */
+export type Parsed<T> =
+  | { readonly ok: true; readonly page: T }
+  | { readonly ok: false; readonly reason: string }
+
+/** One page of the caller's alert rules, newest first. */
+export interface RulesPage {
+  readonly page: number
+  readonly perPage: number
+  readonly total: number
+  readonly lastPage: number
+  readonly rules: readonly AlertRule[]
+  /** Rows that are no alert rule and were left out. */
+  readonly skipped: number
+}
+
+/** An alert rule with the fields that lookups need; the others stay on the object as they came. */
+export type AlertRule = Readonly<z.infer<typeof ruleSchema>>
+
+export const perPage = 100
+
+/** Levels of nesting that a row may have. Far below what JSON.stringify can take, far above what a row needs. */
+const depthMax = 32
+
+export function parseDeliveriesPage(source: string, asked: number, body: unknown): Parsed<FeedPage> {
+  const envelope = parseEnvelope(asked, body)
+  if (!envelope.ok) return envelope
+  const { data, ...meta } = envelope.page
+  const rows = new Map<string, FeedRow>()
+  for (const raw of data) {
+    const row = toFeedRow(source, raw)
+    if (!rows.has(row.key)) rows.set(row.key, row)
+  }
+  return { ok: true, page: { ...meta, rows: [...rows.values()] } }
+}
+
+export function parseRulesPage(asked: number, body: unknown): Parsed<RulesPage> {
+  const envelope = parseEnvelope(asked, body)
+  if (!envelope.ok) return envelope
+  const { data, ...meta } = envelope.page
+  const rules = data.flatMap((raw) => {
+    const parsed = tame(raw) ? ruleSchema.safeParse(raw) : undefined
+    return parsed?.success ? [parsed.data] : []
+  })
+  return { ok: true, page: { ...meta, rules, skipped: data.length - rules.length } }
+}
+
+type Envelope = Omit<FeedPage, 'rows'> & { readonly data: readonly unknown[] }
+
+function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
+  const parsed = envelopeSchema.safeParse(body)
+  if (!parsed.success) return refused(firstIssue(parsed.error))
+  const { data, meta } = parsed.data
+  if (meta.page !== asked) return refused(`meta.page is ${meta.page}, but page ${asked} was asked for`)
+  if (data.length > perPage)
+    return refused(`data holds ${data.length} rows, more than the ${perPage} of a page`)
+  const pages = Math.max(1, Math.ceil(meta.total / perPage))
+  if (meta.lastPage === 0 && (meta.total > 0 || data.length > 0))
+    return refused('meta.lastPage is 0, but there are rows')
+  // An empty page ends a walk, so one in the middle of the feed would hide all that follows.
+  if (data.length === 0 && meta.total > 0 && asked <= pages)
+    return refused(`data is empty, but meta.total says that page ${asked} has rows`)
+  // The greater of the two: a walk that reads one page too many meets an empty one, one too few loses rows.
+  return { ok: true, page: { ...meta, lastPage: Math.max(pages, meta.lastPage), data } }
+}
+
+/** Whether the row may have the API's depth; a deeper part is cut out, so that what is left can be stored and shown. */
+function toFeedRow(source: string, raw: unknown): FeedRow {
+  const shallow = tame(raw)
+  const parsed = parseRow(source, raw)
+  if (parsed.ok && shallow) return { ok: true, key: String(parsed.alert.id), alert: parsed.alert }
+  const reason = parsed.ok ? `row: nested deeper than ${depthMax} levels` : parsed.reason
+  return { ok: false, key: keyOf(raw), raw, reason }
+}
+
+function keyOf(raw: unknown): string {
+  const id = typeof raw === 'object' && raw !== null && 'id' in raw ? raw.id : undefined
+  if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return String(id)
+  return `raw-${createHash('sha256').update(canonicalJson(raw)).digest('hex').slice(0, 32)}`
+}
+
+/** The same text for the same content, whatever the order of keys. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => {
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}
+
+/**
+ * Makes a freshly parsed JSON value safe to copy, store and print, in place: own `__proto__` keys go (a naive copy would
+ * change its prototype) and what lies deeper than `depthMax` is replaced. False when something was too deep. Iterative,
+ * since JSON.parse takes depths that recursion does not.
+ */
+function tame(value: unknown): boolean {
+  let shallow = true
+  const open: [node: object, depth: number][] = isObject(value) ? [[value, 1]] : []
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [node, depth] = next
+    if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
+    for (const [key, child] of Object.entries(node)) {
+      if (!isObject(child)) continue
+      if (depth < depthMax) {
+        open.push([child, depth + 1])
+        continue
+      }
+      shallow = false
+      Reflect.set(node, key, '[nested too deeply]')
+    }
+  }
+  return shallow
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function refused(reason: string): { ok: false; reason: string } {
+  return { ok: false, reason }
+}
+
+function firstIssue(error: z.ZodError): string {
+  const issue = error.issues[0]
+  return issue ? `${issue.path.join('.') || 'body'}: ${issue.message}` : 'not a page'
+}
+
+const count = z.int().nonnegative()
+
+const envelopeSchema = z.object({
+  data: z.array(z.unknown()),
+  meta: z.object({
+    page: z.int().positive(),
+    perPage: z.literal(perPage),
+    total: count,
+    lastPage: count,
+  }),
+})
+
+const ruleSchema = z.looseObject({
+  id: z.int().positive(),
+  kind: z.string(),
+  name: z.string().nullish(),
+  instrumentId: z.int().nullish(),
+  symbol: z.string().nullish(),
+  slug: z.string().nullish(),
+  screen: z.string().nullish(),
+  isActive: z.boolean(),
+  isArmed: z.boolean(),
+  disabledReason: z.string().nullish(),
+  lastEvaluatedAt: z.string().nullish(),
+  nextEvaluationAt: z.string().nullish(),
+  lastFiredAt: z.string().nullish(),
+})

@@ -1,0 +1,64 @@
+import { createFeed, type SandboxFeed } from './feed.ts'
+import { createLimits, type Limits } from './limits.ts'
+import type { Settings } from './options.ts'
+import { createRandom } from './random.ts'
+import type { DeliveryRow, RuleRow } from './rows.ts'
+
+/** One account: its feed, its rules and its limits. */
+export interface Account {
+  readonly feed: SandboxFeed
+  readonly limits: Limits
+  /** Newest first, with the time each last fired. */
+  rules(): readonly RuleRow[]
+  /** A new alert at the head of the feed. */
+  fire(nowMs: number, fields: Partial<DeliveryRow>): DeliveryRow
+  /** A row as the generator makes them, with an id of its own, in no feed yet. */
+  make(firedAtMs: number): DeliveryRow
+}
+
+/** How far apart the alerts of the history lie, on average. */
+const historyGapMs = 600_000
+
+export function createAccount(
+  settings: Settings,
+  history: { readonly rows: number; readonly firstId: number },
+  nowMs: number,
+): Account {
+  const { generator } = settings
+  const feed = createFeed()
+  const random = createRandom(settings.seed + 1)
+  const nextId = createIds(settings.ids, history.firstId, settings.seed + 2)
+  const lastFired = new Map<string, string>()
+  const make = (firedAtMs: number) => generator.alert(nextId(), firedAtMs)
+  const add = (row: DeliveryRow) => {
+    for (const id of row.ruleIds) lastFired.set(id, row.firedAt)
+    feed.add(row)
+    return row
+  }
+  const gapsMs = Array.from({ length: history.rows }, () => random.exponential(historyGapMs))
+  let firedAtMs = nowMs - gapsMs.reduce((sum, gap) => sum + gap, 0)
+  for (const gap of gapsMs) {
+    add(make(firedAtMs))
+    firedAtMs += gap
+  }
+  return {
+    feed,
+    limits: createLimits(settings.limits),
+    rules: () =>
+      generator.rules.map((rule) => ({ ...rule, lastFiredAt: lastFired.get(String(rule.id)) ?? null })),
+    fire: (atMs, fields) => add({ ...make(atMs), ...fields }),
+    make,
+  }
+}
+
+/** Shuffled ids come from a moving pool, so neighbours in time are near each other and in any order. */
+function createIds(order: 'increasing' | 'shuffled', firstId: number, seed: number): () => number {
+  let next = firstId
+  if (order === 'increasing') return () => next++
+  const random = createRandom(seed)
+  const pool = Array.from({ length: 50 }, () => next++)
+  return () => {
+    const [id = next++] = pool.splice(random.int(pool.length), 1, next++)
+    return id
+  }
+}

@@ -1,0 +1,101 @@
+import { type Instrument, instruments, type Screen, screens } from './market.ts'
+import { createRandom, type Random } from './random.ts'
+import { type DeliveryRow, isoSeconds, type RuleRow } from './rows.ts'
+import { type AlertKind, type Subject, tell } from './stories.ts'
+
+/** Makes rows that look like an account's alerts. Every alert fits one of the account's alert rules. */
+export interface Generator {
+  /** Newest first. */
+  readonly rules: readonly RuleRow[]
+  /** Row `id`, fired at `firedAtMs` (ms since the epoch). */
+  alert(id: number, firedAtMs: number): DeliveryRow
+}
+
+interface Watch {
+  readonly ruleId: number
+  readonly on:
+    | { readonly kind: Exclude<AlertKind, 'screen'>; readonly instrument: Instrument }
+    | { readonly kind: 'screen'; readonly screen: Screen }
+}
+
+export function createGenerator(seed: number): Generator {
+  const random = createRandom(seed)
+  const watches = makeWatches()
+  return {
+    rules: watches.map(toRule).reverse(),
+    alert(id, firedAtMs) {
+      const watch = random.pick(watches)
+      const subject = toSubject(watch, random)
+      const { instrument } = subject
+      return {
+        id,
+        kind: subject.kind,
+        symbol: instrument?.symbol ?? null,
+        slug: instrument?.slug ?? null,
+        ...tell(subject, random),
+        url: `https://market.example.com/${instrument ? `instruments/${instrument.slug}` : 'screens'}?alert=${id}`,
+        ruleIds: ruleIds(watch, watches, random),
+        firedAt: isoSeconds(firedAtMs),
+        notifiedAt: random.next() < 0.8 ? isoSeconds(firedAtMs + 1_000 * (1 + random.int(4))) : null,
+        channels: random.pick([['push'], ['push', 'email'], ['telegram']]),
+        isRead: false,
+      }
+    },
+  }
+}
+
+function toSubject({ on }: Watch, random: Random): Subject {
+  if (on.kind !== 'screen') return on
+  return { ...on, instrument: random.next() < 0.7 ? random.pick(instruments) : null }
+}
+
+/** The rule that fired and, now and then, another one that watches the same instrument. */
+function ruleIds({ ruleId, on }: Watch, watches: readonly Watch[], random: Random): readonly string[] {
+  const other = watches.find(
+    (each) =>
+      on.kind !== 'screen' &&
+      each.on.kind !== 'screen' &&
+      each.on.instrument === on.instrument &&
+      each.ruleId !== ruleId,
+  )
+  return [ruleId, ...(other && random.next() < 0.15 ? [other.ruleId] : [])].map(String)
+}
+
+/** Two kinds of rule for each instrument, and one for each screen. */
+function makeWatches(): [Watch, ...Watch[]] {
+  const [first] = instruments
+  const others = ['volume', 'indicator', 'filing'] as const
+  const each = instruments.flatMap((instrument, index): Watch[] => [
+    { ruleId: 11 + index * 2, on: { kind: 'price', instrument } },
+    { ruleId: 12 + index * 2, on: { kind: others[index % others.length] ?? 'volume', instrument } },
+  ])
+  const market = screens.map((screen): Watch => ({ ruleId: screen.id + 40, on: { kind: 'screen', screen } }))
+  return [{ ruleId: 10, on: { kind: 'indicator', instrument: first } }, ...each, ...market]
+}
+
+function toRule({ ruleId, on }: Watch): RuleRow {
+  const screen = on.kind === 'screen' ? on.screen : null
+  const instrument = on.kind === 'screen' ? null : on.instrument
+  return {
+    id: ruleId,
+    kind: on.kind,
+    name: screen ? `غربال ${screen.name}` : `${instrument?.persian} — ${on.kind}`,
+    instrumentId: instrument?.id ?? null,
+    symbol: instrument?.symbol ?? null,
+    slug: instrument?.slug ?? null,
+    screenId: screen?.id ?? null,
+    screen: screen?.name ?? null,
+    config: on.kind === 'price' ? [`level=${on.instrument.price}`] : [],
+    channels: ['push'],
+    isActive: true,
+    disabledReason: null,
+    lastEvaluatedAt: null,
+    nextEvaluationAt: null,
+    lastFiredAt: null,
+    isArmed: true,
+    mine: true,
+    isPrivate: true,
+    owner: null,
+    unit: instrument?.unit ?? null,
+  }
+}

@@ -1,0 +1,51 @@
+/** The two kinds of row that the sandbox serves, field by field as the API documents them. */
+export interface DeliveryRow {
+  readonly id: number
+  readonly kind: string
+  readonly symbol: string | null
+  readonly slug: string | null
+  readonly payload: readonly string[]
+  readonly headline: string
+  readonly url: string
+  readonly why: string | null
+  readonly ruleIds: readonly string[]
+  readonly firedAt: string
+  readonly notifiedAt: string | null
+  readonly channels: readonly string[]
+  readonly isRead: boolean
+}
+
+export interface RuleRow {
+  readonly id: number
+  readonly kind: string
+  readonly name: string | null
+  readonly instrumentId: number | null
+  readonly symbol: string | null
+  readonly slug: string | null
+  readonly screenId: number | null
+  readonly screen: string | null
+  readonly config: readonly string[]
+  readonly channels: readonly string[]
+  readonly isActive: boolean
+  readonly disabledReason: string | null
+  readonly lastEvaluatedAt: string | null
+  readonly nextEvaluationAt: string | null
+  readonly lastFiredAt: string | null
+  readonly isArmed: boolean
+  readonly mine: boolean
+  readonly isPrivate: boolean
+  readonly owner: string | null
+  readonly unit: string | null
+}
+
+/** ISO in UTC, to the second. */
+export function isoSeconds(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}
+
+/** Whether a row of the feed has the documented identity; hand-made bad rows have not. */
+export function isDeliveryRow(row: unknown): row is DeliveryRow {
+  if (typeof row !== 'object' || row === null || !('id' in row && 'headline' in row && 'firedAt' in row))
+    return false
+  return Number.isSafeInteger(row.id) && typeof row.headline === 'string' && typeof row.firedAt === 'string'
+}

@@ -1,0 +1,169 @@
+import { createServer } from 'node:http'
+import { type Account, createAccount } from './account.ts'
+import { createControl } from './control.ts'
+import { createFaultQueue, type Fault } from './faults.ts'
+import { fireOnAndOn } from './firing.ts'
+import type { SandboxToken, TokenState } from './judge.ts'
+import { closeServer, listen } from './listen.ts'
+import { type SandboxOptions, type Settings, withDefaults } from './options.ts'
+import { type DeliveryRow, isDeliveryRow, type RuleRow } from './rows.ts'
+import { type Entry, serve } from './serve.ts'
+import type { Sandbox, SandboxRequest } from './surface.ts'
+
+export { type SandboxOptions, sandboxToken } from './options.ts'
+export type { DeliveryRow, Fault, RuleRow, Sandbox, SandboxRequest, SandboxToken, TokenState }
+
+export function createSandbox(options: SandboxOptions = {}): Sandbox {
+  return new HttpSandbox(withDefaults(options))
+}
+
+class HttpSandbox implements Sandbox {
+  readonly #settings: Settings
+  readonly #faults = createFaultQueue()
+  readonly #accounts = new Map<string, Account>()
+  readonly #requests: Entry[] = []
+  readonly #firedListeners = new Set<(row: DeliveryRow) => void>()
+  readonly #requestListeners = new Set<(request: SandboxRequest) => void>()
+  #account: Account
+  #tokens: readonly SandboxToken[]
+  #life = new AbortController()
+  #firing = new AbortController()
+  #servers: ReturnType<typeof createServer>[] = []
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+    this.#tokens = settings.tokens
+    const { history: rows, firstId, clock } = settings
+    this.#account = createAccount(settings, { rows, firstId }, clock.now())
+    this.#accounts.set('main', this.#account)
+  }
+
+  async start() {
+    const { host, port, controlPort, pathPrefix, ratePerMinute } = this.#settings
+    this.#life = new AbortController()
+    const server = createServer((request, response) => void serve(request, response, this.#desk()))
+    this.#servers = [server]
+    const url = `http://${host}:${await listen(server, host, port)}${pathPrefix}`
+    this.setRate(ratePerMinute)
+    if (controlPort === undefined) return { url }
+    const control = createControl(this)
+    this.#servers.push(control)
+    return { url, controlUrl: `http://127.0.0.1:${await listen(control, '127.0.0.1', controlPort)}` }
+  }
+
+  async stop() {
+    this.stopFiring()
+    this.#life.abort()
+    const servers = this.#servers.splice(0)
+    await Promise.all(servers.map((server) => closeServer(server)))
+  }
+
+  fire(fields: Partial<DeliveryRow> = {}) {
+    const row = this.#account.fire(this.#settings.clock.now(), fields)
+    for (const listener of this.#firedListeners) listener(row)
+    return row
+  }
+
+  fireMany(count: number, fields: Partial<DeliveryRow> = {}) {
+    return Array.from({ length: count }, () => this.fire(fields))
+  }
+
+  insert(row: unknown, atIndex: number) {
+    this.#account.feed.insert(row, atIndex)
+  }
+
+  makeRow(fields: Partial<DeliveryRow> = {}) {
+    return { ...this.#account.make(this.#settings.clock.now()), ...fields }
+  }
+
+  remove(id: number) {
+    return this.#account.feed.remove(id)
+  }
+
+  get rows() {
+    return this.#account.feed.rows().filter(isDeliveryRow)
+  }
+
+  get rules() {
+    return this.#account.rules()
+  }
+
+  get requests() {
+    return this.#requests
+  }
+
+  get unitsUsed() {
+    return this.#account.limits.unitsUsed(this.#settings.clock.now())
+  }
+
+  get faults() {
+    return this.#faults.list()
+  }
+
+  fault(fault: Fault) {
+    this.#faults.add(fault)
+  }
+
+  clearFaults() {
+    this.#faults.clear()
+  }
+
+  setTokenState(state: TokenState, value?: string) {
+    this.#tokens = this.#tokens.map((token) =>
+      value === undefined || token.value === value ? { ...token, state } : token,
+    )
+  }
+
+  switchAccount(name: string, history = 0) {
+    const { clock } = this.#settings
+    this.#account =
+      this.#accounts.get(name) ?? createAccount(this.#settings, { rows: history, firstId: 1 }, clock.now())
+    this.#accounts.set(name, this.#account)
+  }
+
+  setRate(perMinute: number) {
+    this.stopFiring()
+    this.#firing = new AbortController()
+    if (perMinute <= 0) return
+    const { clock, spacing, seed } = this.#settings
+    fireOnAndOn(
+      { clock, spacing, seed, gapMs: 60_000 / perMinute, fire: () => this.fire() },
+      this.#firing.signal,
+    )
+  }
+
+  stopFiring() {
+    this.#firing.abort()
+  }
+
+  on(
+    ...[event, listener]:
+      | [event: 'fired', listener: (row: DeliveryRow) => void]
+      | [event: 'request', listener: (request: SandboxRequest) => void]
+  ) {
+    if (event === 'fired') {
+      this.#firedListeners.add(listener)
+      return () => this.#firedListeners.delete(listener)
+    }
+    this.#requestListeners.add(listener)
+    return () => this.#requestListeners.delete(listener)
+  }
+
+  #desk() {
+    const { clock, hasPlan, pathPrefix } = this.#settings
+    return {
+      clock,
+      hasPlan,
+      pathPrefix,
+      account: () => this.#account,
+      tokens: () => this.#tokens,
+      faults: this.#faults,
+      fireMany: (count: number) => this.fireMany(count),
+      record: (entry: Entry) => {
+        this.#requests.push(entry)
+        for (const listener of this.#requestListeners) listener(entry)
+      },
+      signal: this.#life.signal,
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../lib/clock.ts'
+import type { Account } from './account.ts'
+import { pageReply, refusalReply, spoiltReply, toPage } from './answers.ts'
+import { makeBadRows } from './bad-rows.ts'
+import type { Fault, FaultQueue, FaultsMet, FeedChange } from './faults.ts'
+import { perPage } from './feed.ts'
+import { type Endpoint, judge, readPage, type SandboxToken } from './judge.ts'
+import type { SandboxRequest } from './surface.ts'
+import { transmit } from './transmit.ts'
+
+/** What answering a call needs of the sandbox: its present account, tokens and faults. */
+export interface Desk {
+  readonly clock: Clock
+  readonly hasPlan: boolean
+  readonly pathPrefix: string
+  readonly faults: FaultQueue
+  /** Aborts when the sandbox stops. */
+  readonly signal: AbortSignal
+  account(): Account
+  tokens(): readonly SandboxToken[]
+  fireMany(count: number): void
+  record(entry: Entry): void
+}
+
+export type Entry = { -readonly [K in keyof SandboxRequest]: SandboxRequest[K] }
+
+/** Answers one call. Never rejects: an answer that cannot be sent ends with its connection. */
+export async function serve(request: IncomingMessage, response: ServerResponse, desk: Desk): Promise<void> {
+  try {
+    await answer(request, response, desk)
+  } catch {
+    response.destroy()
+  }
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, desk: Desk): Promise<void> {
+  const { clock, hasPlan, signal } = desk
+  const { path, query } = split(request.url ?? '/')
+  const method = request.method ?? 'GET'
+  const page = query.has('page') ? (readPage(query) ?? null) : null
+  const account = desk.account()
+  const call = {
+    method,
+    pathname: withoutPrefix(path, desk.pathPrefix),
+    query,
+    authorization: request.headers.authorization,
+  }
+  const verdict = judge(call, { tokens: desk.tokens(), hasPlan, limits: account.limits }, clock.now())
+  const met = verdict.ok ? desk.faults.take(verdict) : {}
+  const faults = Object.values(met).map(({ kind }) => kind)
+  const entry: Entry = { atMs: clock.now(), method, path, page, status: null, units: verdict.units, faults }
+  desk.record(entry)
+  if (met.before) change(met.before, desk)
+  if (met.pace?.kind === 'slow') await clock.sleep(met.pace.delayMs, signal)
+  const reply = verdict.ok ? makeReply(verdict, met, desk) : refusalReply(verdict.refusal)
+  if (met.transfer?.kind !== 'hang' || met.transfer.headersSent) entry.status = reply.status
+  await transmit(response, reply, met.transfer, clock, signal)
+}
+
+function makeReply({ endpoint, page }: { endpoint: Endpoint; page: number }, met: FaultsMet, desk: Desk) {
+  const body = endpoint === 'alerts' ? rulesPage(page, desk) : deliveriesPage(page, desk)
+  return met.answer ? spoiltReply(met.answer, body) : pageReply(body)
+}
+
+function deliveriesPage(page: number, desk: Desk) {
+  const { feed } = desk.account()
+  return toPage(feed.page(page), page, feed.total)
+}
+
+function rulesPage(page: number, desk: Desk) {
+  const rules = desk.account().rules()
+  return toPage(rules.slice((page - 1) * perPage, page * perPage), page, rules.length)
+}
+
+function change(fault: Fault, desk: Desk): void {
+  const { feed, make } = desk.account()
+  const newRow = () => make(desk.clock.now())
+  if (fault.kind === 'badRows') {
+    const rows = fault.rows ?? makeBadRows(newRow)
+    for (const [index, row] of rows.entries()) feed.insert(row, index * 2)
+  }
+  if (fault.kind !== 'between') return
+  for (const each of fault.changes) apply(each)
+
+  function apply(each: FeedChange): void {
+    if ('fire' in each) desk.fireMany(each.fire)
+    else if ('insert' in each) feed.insert(each.insert, each.at)
+    else if ('insertAlerts' in each)
+      for (let n = 0; n < each.insertAlerts; n += 1) feed.insert(newRow(), each.at)
+    else if ('remove' in each) feed.remove(each.remove)
+    else if ('removeAt' in each) feed.removeAt(each.removeAt)
+    else each.run()
+  }
+}
+
+function split(url: string): { path: string; query: URLSearchParams } {
+  const [path = '/', ...rest] = url.split('?')
+  return { path, query: new URLSearchParams(rest.join('?')) }
+}
+
+function withoutPrefix(path: string, prefix: string): string {
+  return path.startsWith(prefix) ? path.slice(prefix.length) : ''
+}
