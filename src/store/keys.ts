@@ -104,6 +104,11 @@ export function silencesKey(prefix: string): string {
   return `${hashTag(prefix)}:silences`
 }
 
+/** Any type, gone within a second: what the check at the start tries its commands on. */
+export function probeKey(prefix: string): string {
+  return `${hashTag(prefix)}:probe`
+}
+
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath. Lost: the jobs in it, together
  * with the memory that they were seen, so that the next poll makes them again.

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import { accessSync, constants, lstatSync, mkdirSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { toError, UserError } from '../lib/errors.ts'
+
+/** Where the embedded Redis lives: its directory, its socket, its program, and the lock that makes it ours. */
+export interface EmbeddedPlace {
+  readonly dir: string
+  readonly socketPath: string
+  readonly pidFile: string
+}
+
+/** What the kernel takes for the path of a unix socket (108 bytes with the end mark; 104 on macOS and BSD). */
+const socketPathBytesMax = process.platform === 'linux' ? 107 : 103
+
+const sqliteBusy = 5
+
+/** Makes the directory. The same `dataDir` always yields the same socket, so that a leftover can be found. */
+export function embeddedPlace(dataDir: string, tempDir: string = tmpdir()): EmbeddedPlace {
+  const dir = resolve(dataDir)
+  makeDir(dir)
+  const near = join(dir, 'redis.sock')
+  const pidFile = join(dir, 'redis.pid')
+  if (Buffer.byteLength(near) <= socketPathBytesMax) return { dir, socketPath: near, pidFile }
+  const name = `alert-bridge-${createHash('sha256').update(dir).digest('hex').slice(0, 12)}`
+  const far = join(tempDir, name, 'redis.sock')
+  if (Buffer.byteLength(far) > socketPathBytesMax) {
+    throw new UserError(`dataDir ${dir} is too long a path for a socket; use a shorter one`)
+  }
+  makeDir(join(tempDir, name))
+  refuseStrangers(join(tempDir, name))
+  return { dir, socketPath: far, pidFile }
+}
+
+/** `REDIS_SERVER_BIN`, else redis-server or valkey-server from PATH; a UserError says what to do without one. */
+export function findServer(env: NodeJS.ProcessEnv = process.env): string {
+  const named = env['REDIS_SERVER_BIN']
+  if (named) {
+    if (isProgram(named)) return named
+    throw new UserError(`REDIS_SERVER_BIN names ${named}, which is no program that can be run`)
+  }
+  const dirs = (env['PATH'] ?? '').split(delimiter).filter((dir) => dir !== '')
+  for (const name of ['redis-server', 'valkey-server']) {
+    const found = dirs.map((dir) => join(dir, name)).find(isProgram)
+    if (found) return found
+  }
+  throw new UserError(
+    'redis.url is "embedded", but there is no redis-server or valkey-server in PATH: install one, or name a Redis in redis.url',
+  )
+}
+
+/**
+ * Makes `dir` ours until the process ends, however it ends: a lock of the kernel on a file, held by way of SQLite,
+ * which is the one thing in Node that takes such locks. A pid in a file would lie after a crash, and in containers.
+ */
+export async function lockDir(dir: string): Promise<() => void> {
+  const { DatabaseSync } = await import('node:sqlite')
+  const database = new DatabaseSync(join(dir, 'bridge.lock'), { timeout: 0 })
+  try {
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    database.close()
+    const busy = error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy
+    throw new UserError(
+      busy
+        ? `another alert-bridge is running on ${dir}; stop it, or give this one a dataDir of its own`
+        : `dataDir ${dir} cannot be locked: ${toError(error).message}`,
+      { cause: error },
+    )
+  }
+  return () => database.close()
+}
+
+function makeDir(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    accessSync(dir, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new UserError(`dataDir ${dir} cannot be written to`, { cause: error })
+  }
+}
+
+/** In a directory that everybody may write to, somebody else may have been there first. */
+function refuseStrangers(dir: string): void {
+  const stat = lstatSync(dir)
+  const { uid } = userInfo()
+  if (!stat.isDirectory() || (uid >= 0 && stat.uid !== uid) || (stat.mode & 0o077) !== 0) {
+    throw new UserError(`${dir} is not a directory of this user alone; remove it, or use a shorter dataDir`)
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,272 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, realpathSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { createInterface } from 'node:readline'
+import { Redis } from 'ioredis'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/duration.ts'
+import { toError, UserError } from '../lib/errors.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { type EmbeddedPlace, embeddedPlace, findServer, lockDir } from './embedded-place.ts'
+
+/**
+ * A redis-server of our own in `dataDir`: unix socket only, append-only file, no eviction.
+ *
+ * One bridge a `dataDir` (a kernel lock); a second one is refused. Under that lock, whatever answers at our socket is
+ * the leftover of a bridge that was killed: it is asked over that socket to SHUTDOWN, which flushes its file, and a
+ * fresh one takes over. It is not adopted, because a server that is nobody's child could neither be watched nor
+ * stopped safely. A server that dies under us is started again; connections find it at the same path.
+ */
+export interface EmbeddedRedis {
+  readonly socketPath: string
+  /** `unix://…`, as `connectRedis` takes it. */
+  readonly url: string
+  /** Flushes the file and ends the server, within a limit. */
+  stop(): Promise<void>
+}
+
+export interface EmbeddedOptions {
+  readonly dataDir: string
+  readonly log: Logger
+  /** The server program; found in PATH when left out. */
+  readonly binary?: string
+  readonly clock?: Clock
+}
+
+/** Throws a UserError when there is no server program, or the directory is not ours to use. */
+export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<EmbeddedRedis> {
+  const { log, clock = systemClock } = options
+  const binary = options.binary ?? findServer()
+  const place = embeddedPlace(options.dataDir)
+  const unlock = await lockDir(place.dir)
+  try {
+    await endLeftover(place, log, clock)
+    const keeper = new Keeper({ binary, place, log, clock, unlock })
+    await keeper.start()
+    return {
+      socketPath: place.socketPath,
+      url: `unix://${encodeURI(place.socketPath)}`,
+      stop: () => keeper.stop(),
+    }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** A program that does not even open its socket in this time will not. */
+const openTimeoutMs = 15_000
+/** A large append-only file takes its time to load. */
+const loadTimeoutMs = 10 * 60_000
+const stopTimeoutMs = 20_000
+const restartDelayMsMax = 10_000
+/** A server that ran this long had no trouble starting: the next pause is short again. */
+const steadyMs = 60_000
+const askEveryMs = 25
+const linesKept = 10
+
+interface Kept {
+  readonly binary: string
+  readonly place: EmbeddedPlace
+  readonly log: Logger
+  readonly clock: Clock
+  readonly unlock: () => void
+}
+
+/** Starts the server, and starts it again whenever it dies before `stop`. Holds the lock for as long. */
+class Keeper {
+  readonly #kept: Kept
+  readonly #stopping = new AbortController()
+  #child: ChildProcess | undefined
+  #watch: Promise<void> = Promise.resolve()
+
+  constructor(kept: Kept) {
+    this.#kept = kept
+  }
+
+  async start(): Promise<void> {
+    await this.#launch()
+    this.#kept.log.info({ dir: this.#kept.place.dir, pid: this.#child?.pid }, 'embedded Redis started')
+    this.#watch = this.#keepAlive()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopping'))
+    await end(this.#child, this.#kept.log)
+    await this.#watch
+    // It may have been started again while the first was ending.
+    await end(this.#child, this.#kept.log)
+    this.#kept.unlock()
+  }
+
+  async #keepAlive(): Promise<void> {
+    const { signal } = this.#stopping
+    let delayMs = 0
+    while (!signal.aborted) {
+      const startedMs = this.#kept.clock.now()
+      const how = this.#child && (await ending(this.#child))
+      if (signal.aborted) return
+      if (this.#kept.clock.now() - startedMs > steadyMs) delayMs = 0
+      this.#kept.log.error({ how, again: formatDuration(delayMs) }, 'embedded Redis died; starting it again')
+      try {
+        await this.#kept.clock.sleep(delayMs, signal)
+        delayMs = Math.min(Math.max(250, delayMs * 2), restartDelayMsMax)
+        await this.#launch()
+        this.#kept.log.info({ pid: this.#child?.pid }, 'embedded Redis is back')
+      } catch (error) {
+        if (!signal.aborted)
+          this.#kept.log.error({ reason: toError(error).message }, 'embedded Redis did not start')
+      }
+    }
+  }
+
+  async #launch(): Promise<void> {
+    const child = spawn(this.#kept.binary, flags(this.#kept.place), {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: this.#kept.place.dir,
+      // A Ctrl-C at the terminal must not end it before the bridge has drained.
+      detached: true,
+    })
+    this.#child = child
+    const said = remember(child, this.#kept.log)
+    try {
+      await untilReady(child, this.#kept.place.socketPath, this.#kept.clock)
+    } catch (error) {
+      child.kill('SIGKILL')
+      await ending(child)
+      const words = said().join(' | ')
+      throw new UserError(
+        `the embedded Redis did not start: ${toError(error).message}${words && `; it said: ${words}`}`,
+      )
+    }
+  }
+}
+
+function flags({ dir, socketPath, pidFile }: EmbeddedPlace): string[] {
+  return [
+    ...['--port', '0', '--unixsocket', socketPath, '--unixsocketperm', '700'],
+    ...['--dir', dir, '--pidfile', pidFile, '--daemonize', 'no', '--logfile', ''],
+    // At most the last second is lost with the machine, nothing with the process.
+    ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--aof-load-truncated', 'yes', '--save', ''],
+    ...['--maxmemory', '0', '--maxmemory-policy', 'noeviction'],
+  ]
+}
+
+async function endLeftover(place: EmbeddedPlace, log: Logger, clock: Clock): Promise<void> {
+  if ((await ask(place.socketPath)) === 'nothing') return refuseSilentServer(place)
+  const redis = new Redis({
+    path: place.socketPath,
+    retryStrategy: null,
+    lazyConnect: true,
+    commandTimeout: 5_000,
+  })
+  redis.on('error', () => {})
+  try {
+    await redis.connect()
+    const [, dir = ''] = (await redis.config('GET', 'dir')) as string[]
+    if (realpathSync(dir) !== realpathSync(place.dir)) {
+      throw new UserError(`the Redis at ${place.socketPath} keeps its data in ${dir}; it is not the bridge's`)
+    }
+    log.warn({ dir }, 'the Redis of a bridge that was killed is still running; asking it to end')
+    await redis.shutdown().catch(() => {})
+  } finally {
+    redis.disconnect()
+  }
+  const deadlineMs = clock.now() + stopTimeoutMs
+  while ((await ask(place.socketPath)) !== 'nothing' || runningPid(place) !== undefined) {
+    if (clock.now() > deadlineMs) {
+      throw new UserError(
+        `the old redis-server on ${place.dir} (pid ${runningPid(place)}) does not end; stop it`,
+      )
+    }
+    await clock.sleep(askEveryMs)
+  }
+}
+
+/** Two servers on one append-only file would spoil it: one that lives without answering stops the start. */
+function refuseSilentServer(place: EmbeddedPlace): void {
+  const pid = runningPid(place)
+  if (pid === undefined) return
+  throw new UserError(
+    `a redis-server (pid ${pid}) on ${place.dir} is running but does not answer; stop it first`,
+  )
+}
+
+/** The pid in the server's own file, while that is a server: after a crash the number may be anybody's. */
+function runningPid({ pidFile }: EmbeddedPlace): number | undefined {
+  try {
+    const pid = Number(readFileSync(pidFile, 'utf8').trim())
+    if (!Number.isSafeInteger(pid) || pid <= 1) return undefined
+    return /redis|valkey/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ? pid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function untilReady(child: ChildProcess, socketPath: string, clock: Clock): Promise<void> {
+  const startMs = clock.now()
+  const ended = ending(child)
+  for (;;) {
+    const answer = await ask(socketPath)
+    if (answer === 'pong') return
+    const waitedMs = clock.now() - startMs
+    if (waitedMs > (answer === 'loading' ? loadTimeoutMs : openTimeoutMs)) {
+      throw new Error(`no answer in ${formatDuration(waitedMs)}`)
+    }
+    const how = await Promise.race([ended, clock.sleep(askEveryMs)])
+    if (how !== undefined) throw new Error(how)
+  }
+}
+
+/** One PING by hand: no connection that would try again, no error that needs catching elsewhere. */
+function ask(socketPath: string): Promise<'pong' | 'loading' | 'nothing'> {
+  return new Promise((resolve) => {
+    const socket = createConnection(socketPath)
+    const finish = (answer: 'pong' | 'loading' | 'nothing') => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.setTimeout(1_000, () => finish('nothing'))
+    socket.once('error', () => finish('nothing'))
+    socket.once('close', () => finish('nothing'))
+    // A server that answers anything else is one as well, and not ready.
+    socket.once('data', (data) => finish(data.toString().startsWith('+PONG') ? 'pong' : 'loading'))
+    socket.write('PING\r\n')
+  })
+}
+
+/** Resolves with how it ended; at once when it has. */
+async function ending(child: ChildProcess): Promise<string> {
+  if (child.pid === undefined) return 'it could not be run'
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  return child.signalCode ? `ended by ${child.signalCode}` : `ended with code ${child.exitCode}`
+}
+
+async function end(child: ChildProcess | undefined, log: Logger): Promise<void> {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return
+  // SIGTERM is SHUTDOWN: the append-only file is flushed and synced before the end.
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => {
+    log.error({ limit: formatDuration(stopTimeoutMs) }, 'embedded Redis does not end; killing it')
+    child.kill('SIGKILL')
+  }, stopTimeoutMs)
+  await ending(child)
+  clearTimeout(timer)
+}
+
+/** Keeps the last lines of what the server prints, for the error that a failed start becomes. */
+function remember(child: ChildProcess, log: Logger): () => string[] {
+  const lines: string[] = []
+  child.once('error', (error) => lines.push(error.message))
+  for (const stream of [child.stdout, child.stderr]) {
+    if (!stream) continue
+    createInterface({ input: stream }).on('line', (line) => {
+      log.debug({ line }, 'redis-server')
+      // Its warnings carry a `#`; the rest is a banner.
+      if (/ # |FATAL|rror/.test(line)) lines.push(line.trim())
+      lines.splice(0, lines.length - linesKept)
+    })
+  }
+  return () => lines
+}

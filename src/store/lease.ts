@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { leaseKey } from './keys.ts'
+import { type RedisClient, redisErrorText } from './redis.ts'
+
+/**
+ * One poller a source over all replicas: a key that expires by Redis' clock unless its holder renews it.
+ *
+ * The holder counts from before its last successful renewal was sent, so it gives up before Redis does: never two
+ * that both believe, but for a process that is frozen in between. That one finds out at `check`, and at the latest in
+ * the ledger, which reserves nothing for a token that is no longer there. Two pollers cost units, never alerts.
+ */
+export interface Lease {
+  readonly token: string
+  /** Aborts with a LeaseLost as soon as this process knows. */
+  readonly lost: AbortSignal
+  /** Throws LeaseLost when the lease is, or may be, gone: to be asked right before anything that only the holder may do. */
+  check(): void
+  /** Lets the next one have it at once. */
+  release(): Promise<void>
+}
+
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+  readonly code = 'LEASE_LOST'
+}
+
+export interface LeaseOptions {
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly source: string
+  readonly log: Logger
+  readonly ttlMs?: number
+  readonly clock?: Clock
+  /** Milliseconds that pass while the process is frozen too; for tests. */
+  readonly elapsed?: () => number
+}
+
+export const leaseTtlMs = 15_000
+
+/** The lease, or undefined when another holds it. Throws what Redis throws. */
+export async function tryLease(options: LeaseOptions): Promise<Lease | undefined> {
+  const token = randomUUID()
+  const ttlMs = options.ttlMs ?? leaseTtlMs
+  const elapsed = options.elapsed ?? stopwatch()
+  const askedMs = elapsed()
+  const key = leaseKey(options.prefix, options.source)
+  const answer = await options.redis.set(key, token, 'PX', ttlMs, 'NX')
+  return answer === 'OK' ? new HeldLease({ ...options, key, token, ttlMs, elapsed, askedMs }) : undefined
+}
+
+/** How long one that waits sleeps between two tries; spread, so that replicas do not ask in step. */
+export function leaseRetryMs(ttlMs: number = leaseTtlMs): number {
+  return (ttlMs / 3) * (0.7 + 0.3 * Math.random())
+}
+
+interface HeldOptions extends LeaseOptions {
+  readonly key: string
+  readonly token: string
+  readonly ttlMs: number
+  readonly elapsed: () => number
+  readonly askedMs: number
+}
+
+class HeldLease implements Lease {
+  readonly token: string
+  readonly #options: HeldOptions
+  readonly #lost = new AbortController()
+  readonly #done = new AbortController()
+  readonly #renewing: Promise<void>
+  #renewedMs: number
+
+  constructor(options: HeldOptions) {
+    this.token = options.token
+    this.#options = options
+    this.#renewedMs = options.askedMs
+    this.#renewing = this.#renewUntilDone()
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  check(): void {
+    const ageMs = this.#options.elapsed() - this.#renewedMs
+    if (ageMs >= this.#options.ttlMs) this.#lose(`not renewed for ${Math.round(ageMs)} ms`)
+    this.#lost.signal.throwIfAborted()
+  }
+
+  async release(): Promise<void> {
+    this.#done.abort(new Error('released'))
+    await this.#renewing
+    const { redis, key, token } = this.#options
+    // A lease that cannot be released expires.
+    await redis.eval(releaseScript, 1, key, token).catch(() => {})
+  }
+
+  async #renewUntilDone(): Promise<void> {
+    const { clock = systemClock, ttlMs } = this.#options
+    const { signal } = this.#done
+    let pauseMs = ttlMs / 3
+    while (!signal.aborted && !this.#lost.signal.aborted) {
+      try {
+        await clock.sleep(pauseMs, signal)
+      } catch {
+        return
+      }
+      // After a failure there is less time left: sooner.
+      pauseMs = (await this.#renew()) ? ttlMs / 3 : ttlMs / 15
+    }
+  }
+
+  async #renew(): Promise<boolean> {
+    const { redis, key, token, ttlMs, elapsed, log } = this.#options
+    const askedMs = elapsed()
+    try {
+      const renewed = await redis.eval(renewScript, 1, key, token, ttlMs)
+      if (renewed !== 1) this.#lose('another process has it, or Redis has forgotten it')
+      this.#renewedMs = askedMs
+      return true
+    } catch (error) {
+      log.debug({ reason: redisErrorText(error) }, 'lease not renewed')
+      if (elapsed() - this.#renewedMs >= ttlMs) this.#lose('Redis did not answer in time')
+      return false
+    }
+  }
+
+  #lose(reason: string): void {
+    this.#lost.abort(new LeaseLost(`the lease on polling ${this.#options.source} is lost: ${reason}`))
+  }
+}
+
+/** KEYS the lease · ARGV token, time to live (ms) · Returns 1 when it is still ours. */
+const renewScript = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`
+
+/** KEYS the lease · ARGV token · Returns 1 when it was ours. */
+const releaseScript = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+`
+
+/**
+ * The larger of two clocks: the monotonic one stands still while a machine sleeps, the wall clock can be set back. One
+ * that is set forward loses a lease for nothing, which costs a moment.
+ */
+function stopwatch(): () => number {
+  const wall = Date.now()
+  const monotonic = performance.now()
+  return () => Math.max(Date.now() - wall, performance.now() - monotonic)
+}

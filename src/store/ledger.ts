@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import type { BudgetDay } from '../schedule/schedule.ts'
+import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
+import { leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/**
+ * What the bridge spends of a source, over all replicas. Every call to the feed is reserved here first, in one script:
+ * the day's units and the sliding minute are never exceeded, whoever asks and however many ask at once. A unit that was
+ * reserved is spent, whatever becomes of the call: the feed may have counted it.
+ *
+ * The day turns at the feed by the feed's clock. A call within `resetGuardMs` of the reset may count on either side,
+ * so it is charged to both days and must fit into both.
+ */
+export interface Ledger {
+  reserve(request: ReserveRequest): Promise<Reservation>
+  /** Units of a day: in all, and by purpose. */
+  used(day: BudgetDay): Promise<DayUse>
+  /** The feed said 429: no replica asks for `forMs` from now. A hold that ends later stays. */
+  hold(limit: RateLimit, forMs: number): Promise<void>
+  held(): Promise<Hold | undefined>
+}
+
+export type RateLimit = (typeof rateLimits)[number]
+
+export interface ReserveRequest {
+  /** Units, at least 1. */
+  readonly cost: number
+  readonly purpose: Purpose
+  /** Units of the day that this call must leave to others (context lookups use only what is spare). */
+  readonly leaveUnits?: number
+  /** The token of the poller's lease: without it in Redis at this moment, nothing is reserved. */
+  readonly leaseToken?: string
+}
+
+export type Reservation =
+  | { readonly ok: true; readonly unitsUsed: number; readonly unitsLeft: number }
+  | { readonly ok: false; readonly limit: 'lease'; readonly unitsUsed: number }
+  | {
+      readonly ok: false
+      readonly limit: RateLimit
+      /** The feed itself said 429 earlier, as opposed to our own count. */
+      readonly held: boolean
+      /** When it is worth asking again, by the clock of this machine. */
+      readonly retryAtMs: number
+      readonly unitsUsed: number
+    }
+
+export interface Hold {
+  readonly limit: RateLimit
+  readonly untilMs: number
+}
+
+export interface DayUse {
+  readonly used: number
+  readonly byPurpose: Readonly<Partial<Record<Purpose, number>>>
+}
+
+export interface LedgerOptions {
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly source: string
+  readonly unitsPerDay: number
+  readonly requestsPerMinute: number
+  readonly budgetDay: (nowMs: number) => BudgetDay
+  readonly clock?: Clock
+}
+
+/** How far the feed's clock may be from ours around the reset before a unit could be counted on the wrong day. */
+export const resetGuardMs = 2_000
+/** The minute of the rate limit, and a bit: clocks of two machines do not run alike. */
+const minuteMs = 60_050
+
+export function createLedger(options: LedgerOptions): Ledger {
+  const { redis, clock = systemClock } = options
+  const keys = sourceKeys(options.prefix, options.source)
+  return {
+    async reserve({ cost, purpose, leaveUnits = 0, leaseToken = '' }) {
+      const nowMs = clock.now()
+      const day = options.budgetDay(nowMs)
+      const twin = twinDay(day, nowMs, options.budgetDay)
+      const units = [day, ...(twin ? [twin] : [])].map(({ key }) => keys.units(key))
+      const names = [keys.hold, keys.minute, leaseKey(options.prefix, options.source), ...units]
+      const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
+      const limits = [
+        unitsMax,
+        options.requestsPerMinute,
+        cost,
+        purpose,
+        minuteMs,
+        unitsKeptMs,
+        leaseToken,
+        randomUUID(),
+      ]
+      const reply = (await redis.eval(reserveScript, names.length, ...names, ...limits)) as ReserveReply
+      const [verdict, limit, waitMs, unitsUsed] = reply
+      if (verdict === 'ok') {
+        return { ok: true, unitsUsed, unitsLeft: Math.max(0, options.unitsPerDay - unitsUsed) }
+      }
+      if (verdict === 'lease') return { ok: false, limit: 'lease', unitsUsed }
+      const retryAtMs = verdict === 'spent' ? afterSpent(day, twin, waitMs) : nowMs + waitMs
+      return { ok: false, limit, held: verdict === 'held', retryAtMs, unitsUsed }
+    },
+    async used(day) {
+      const { used = '0', ...rest } = await redis.hgetall(keys.units(day.key))
+      const byPurpose = Object.fromEntries(Object.entries(rest).map(([name, count]) => [name, Number(count)]))
+      return { used: Number(used), byPurpose }
+    },
+    async hold(limit, forMs) {
+      await redis.eval(holdScript, 1, keys.hold, limit, Math.max(1, Math.ceil(forMs)))
+    },
+    async held() {
+      const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold)) as [RateLimit | '', number]
+      return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }
+    },
+  }
+}
+
+/** The day that a call at `nowMs` may count on instead of `day`, by the feed's clock. */
+function twinDay(
+  day: BudgetDay,
+  nowMs: number,
+  budgetDay: LedgerOptions['budgetDay'],
+): BudgetDay | undefined {
+  if (nowMs < day.startMs + resetGuardMs) return budgetDay(day.startMs - 1)
+  if (nowMs >= day.endMs - resetGuardMs) return budgetDay(day.endMs)
+  return undefined
+}
+
+/** `full` is 1 when the day itself is spent, 2 when only its twin is: then the guard's end frees it. */
+function afterSpent(day: BudgetDay, twin: BudgetDay | undefined, full: number): number {
+  if (full === 1 || !twin) return day.endMs
+  return twin.endMs <= day.startMs ? day.startMs + resetGuardMs : twin.endMs
+}
+
+type ReserveReply = [verdict: 'ok' | 'held' | 'spent' | 'minute' | 'lease', RateLimit, number, number]
+
+/**
+ * KEYS hold, minute, lease, units of the day, optionally units of its twin
+ * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
+ *   a name for this request that no other has
+ * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day}
+ */
+const reserveScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local cost = tonumber(ARGV[3])
+local used = tonumber(redis.call('HGET', KEYS[4], 'used') or '0')
+if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
+local untilMs = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
+if untilMs > now then return {'held', redis.call('HGET', KEYS[1], 'limit'), untilMs - now, used} end
+for day = 4, #KEYS do
+  local spent = tonumber(redis.call('HGET', KEYS[day], 'used') or '0')
+  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day - 3, used} end
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
+local requests = redis.call('ZCARD', KEYS[2])
+local max = tonumber(ARGV[2])
+if requests >= max then
+  local frees = redis.call('ZRANGE', KEYS[2], requests - max, requests - max, 'WITHSCORES')
+  return {'minute', 'minute', frees[2] + ARGV[5] - now + 1, used}
+end
+redis.call('ZADD', KEYS[2], now, ARGV[8])
+redis.call('PEXPIRE', KEYS[2], ARGV[5])
+for day = 4, #KEYS do
+  redis.call('HINCRBY', KEYS[day], 'used', cost)
+  redis.call('HINCRBY', KEYS[day], ARGV[4], cost)
+  redis.call('PEXPIRE', KEYS[day], ARGV[6])
+end
+return {'ok', '', 0, used + cost}
+`
+
+/**
+ * KEYS hold · ARGV limit, length (ms) · Returns nothing. Redis' clock alone: replicas may disagree on the time.
+ */
+const holdScript = `
+local time = redis.call('TIME')
+local untilMs = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
+if untilMs <= tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0') then return end
+redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'untilMs', untilMs)
+redis.call('PEXPIREAT', KEYS[1], untilMs)
+`
+
+/** KEYS hold · Returns {limit or '', time left in ms} */
+const heldScript = `
+local time = redis.call('TIME')
+local left = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0') - time[1] * 1000 - math.floor(time[2] / 1000)
+if left <= 0 then return {'', 0} end
+return {redis.call('HGET', KEYS[1], 'limit'), left}
+`

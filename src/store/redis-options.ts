@@ -1,0 +1,129 @@
+import type { RedisOptions as DriverOptions } from 'ioredis'
+import { UserError } from '../lib/errors.ts'
+import type { Secret } from '../lib/secret.ts'
+
+/**
+ * Where Redis is, and the explicit options of every connection to it. Addresses are parsed here and not by the driver,
+ * which would take any of its options from a query string. No message of this file repeats an address: it may hold a
+ * password.
+ */
+export type RedisTarget =
+  /** `redis://[user:password@]host[:6379][/db]`, `rediss://…` (TLS), `unix://[user:password@]/path[?db=1]`. */
+  { readonly url: string | Secret } | SentinelTarget | { readonly cluster: readonly (string | Secret)[] }
+
+export interface SentinelTarget {
+  /** Each `host:port`. */
+  readonly sentinels: readonly string[]
+  /** The name of the master group. */
+  readonly name: string
+  readonly username?: string
+  readonly password?: Secret
+  readonly sentinelPassword?: Secret
+  readonly db?: number
+  readonly tls?: boolean
+}
+
+/**
+ * `commands` fails fast: a poll, a page or a CLI must not hang on a Redis that is away. `blocking` waits for ever, which
+ * is what BullMQ asks of the connections of its workers.
+ */
+export type RedisProfile = 'commands' | 'blocking'
+
+export const connectTimeoutMs = 10_000
+/** No command of ours takes long; an answer that does not come in this time will not come. */
+export const commandTimeoutMs = 5_000
+/** Silence while a command waits: the other end is gone without a word. Workers block for up to 10 s. */
+const silenceMsMax = { commands: 10_000, blocking: 30_000 } as const
+const reconnectDelayMsMax = 2_000
+const keepAliveMs = 10_000
+
+export function driverOptions(profile: RedisProfile, connectionName: string) {
+  return {
+    connectionName,
+    connectTimeout: connectTimeoutMs,
+    keepAlive: keepAliveMs,
+    socketTimeout: silenceMsMax[profile],
+    ...(profile === 'commands' ? { commandTimeout: commandTimeoutMs } : {}),
+    maxRetriesPerRequest: profile === 'commands' ? 1 : null,
+    // Waits while a restarted Redis still loads its file.
+    enableReadyCheck: true,
+    // The driver's answers to what is in flight when a connection breaks; off, some promises never settle.
+    autoResendUnfulfilledCommands: true,
+    reconnectOnError,
+  } satisfies DriverOptions
+}
+
+export function enableOfflineQueue(profile: RedisProfile): boolean {
+  return profile === 'blocking'
+}
+
+/** Doubles from 50 ms to 2 s and never gives up: Redis coming back is the only way on. */
+export function reconnectDelayMs(attempt: number): number {
+  return Math.min(50 * 2 ** Math.min(attempt - 1, 10), reconnectDelayMsMax) * (0.8 + 0.4 * Math.random())
+}
+
+/** `2`: connect again and send the refused command again; it was not executed. */
+export function reconnectOnError(error: Error): boolean | 2 {
+  // A master that became a replica (failover), or one that loads a new data set.
+  return /^(READONLY|LOADING|MASTERDOWN|UNBLOCKED)\b/.test(error.message) ? 2 : false
+}
+
+interface Address {
+  readonly path?: string
+  readonly host?: string
+  readonly port?: number
+  readonly username?: string
+  readonly password?: string
+  readonly db?: number
+  readonly tls?: { readonly servername: string }
+}
+
+/** Throws a UserError that names the form, never the text. */
+export function parseAddress(secret: string | Secret): Address {
+  const text = typeof secret === 'string' ? secret : secret.reveal()
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const db = url && dbOf(url)
+  if (!url || db === null || !/^(redis|rediss|unix):$/.test(url.protocol)) throw new UserError(addressHelp)
+  const login = {
+    ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
+    ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
+    ...(db === undefined ? {} : { db }),
+  }
+  if (url.protocol === 'unix:') {
+    const path = decodeURIComponent(url.pathname)
+    if (url.host || path.length < 2) throw new UserError(addressHelp)
+    return { path, ...login }
+  }
+  if (!url.hostname) throw new UserError(addressHelp)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = url.port ? Number(url.port) : 6379
+  return { host, port, ...login, ...(url.protocol === 'rediss:' ? { tls: { servername: host } } : {}) }
+}
+
+/** The place without its credentials, for logs. */
+export function describeTarget(target: RedisTarget): string {
+  if ('sentinels' in target) return `sentinels ${target.sentinels.join(', ')} (${target.name})`
+  const urls = 'cluster' in target ? target.cluster : [target.url]
+  return urls
+    .map((url) => parseAddress(url))
+    .map(({ path, host, port }) => path ?? `${host}:${port}`)
+    .join(', ')
+}
+
+/** `host:port` of a sentinel; the port is 26379 when it is left out. */
+export function parseHostPort(text: string): { host: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:\s]+))(?::(\d{1,5}))?$/.exec(text.trim())
+  const host = match?.[1] ?? match?.[2]
+  if (!host) throw new UserError(`redis.sentinels: "${text}" is not host:port`)
+  return { host, port: match?.[3] ? Number(match[3]) : 26_379 }
+}
+
+const addressHelp =
+  'The Redis address must look like redis://host:6379/0, rediss://user:password@host:6379 or unix:///path/to.sock'
+
+/** undefined: not given; null: not a number. */
+function dbOf(url: URL): number | undefined | null {
+  const text = url.protocol === 'unix:' ? url.searchParams.get('db') : url.pathname.slice(1)
+  if (!text) return undefined
+  return /^\d{1,4}$/.test(text) ? Number(text) : null
+}

@@ -1,0 +1,210 @@
+import { Cluster, Redis } from 'ioredis'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/duration.ts'
+import { toError, UserError } from '../lib/errors.ts'
+import type { Logger } from '../telemetry/log.ts'
+import {
+  describeTarget,
+  driverOptions,
+  enableOfflineQueue,
+  parseAddress,
+  parseHostPort,
+  type RedisProfile,
+  type RedisTarget,
+  reconnectDelayMs,
+  type SentinelTarget,
+} from './redis-options.ts'
+
+export type { RedisProfile, RedisTarget } from './redis-options.ts'
+
+/**
+ * Connections to Redis: made with explicit options, always with an error listener, one log line per outage and one per
+ * recovery. What is logged of an error is its text without arguments: drivers and servers repeat commands in theirs.
+ */
+export type RedisClient = Redis | Cluster
+
+export interface ConnectOptions {
+  readonly target: RedisTarget
+  readonly profile: RedisProfile
+  /** Shown by `CLIENT LIST`. */
+  readonly connectionName?: string
+}
+
+/** Connects in the background and never gives up; throws only a UserError about the address. */
+export function connectRedis(options: ConnectOptions, log: Logger): RedisClient {
+  const redis = open(options)
+  reportOutages(redis, log.child({ redis: describeTarget(options.target) }), options.profile)
+  return redis
+}
+
+/** Lets what is in flight finish, within a limit. */
+export async function closeRedis(redis: RedisClient): Promise<void> {
+  if (redis.status === 'end') return
+  // A connection that is away rejects QUIT; disconnecting stops its attempts to come back.
+  await within(closeTimeoutMs, redis.quit()).catch(() => {})
+  redis.disconnect()
+}
+
+/**
+ * Resolves when Redis answers. Without limit, because nothing can be done without it; says so once, then every 30 s.
+ * Throws a UserError when Redis is there but refuses us, and the signal's reason when it aborts.
+ */
+export async function waitForRedis(
+  redis: RedisClient,
+  options: { log: Logger; signal: AbortSignal; clock?: Clock },
+): Promise<void> {
+  const { log, signal, clock = systemClock } = options
+  const startMs = clock.now()
+  let told = 0
+  let connectionError: Error | undefined
+  const onError = (error: Error) => {
+    connectionError = error
+  }
+  redis.on('error', onError)
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const failure = await ping(redis)
+      if (!failure) break
+      const reason = redisErrorText(connectionError ?? failure)
+      if (/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password)/.test(reason)) {
+        throw new UserError(`Redis refuses this user or password: ${reason}`)
+      }
+      const waitedMs = clock.now() - startMs
+      const due =
+        told === 0 ? connectionError !== undefined || waitedMs > graceMs : waitedMs >= told * tellEveryMs
+      if (due) {
+        log.warn({ reason, waited: formatDuration(waitedMs) }, 'waiting for Redis')
+        told += 1
+      }
+      await clock.sleep(askEveryMs, signal)
+    }
+    if (told > 0) log.info({ waited: formatDuration(clock.now() - startMs) }, 'Redis answers')
+  } finally {
+    redis.off('error', onError)
+  }
+}
+
+/** What a person may read of an error from Redis: never the arguments of a command (a password, a job). */
+export function redisErrorText(thrown: unknown): string {
+  const error = toError(thrown)
+  const cause = 'lastNodeError' in error ? toError(error.lastNodeError) : error
+  return cause.message.split(/, with args beginning with/i)[0]?.slice(0, 200) || cause.name
+}
+
+/** Whether this is Redis being away or refusing to write, as opposed to a mistake in what it was asked. */
+export function isRedisAway(thrown: unknown): boolean {
+  const error = toError(thrown)
+  const code = 'code' in error ? String(error.code) : ''
+  return (
+    /^(ECONN|EPIPE|ENOENT|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUNREACH)/.test(code) ||
+    /^(MaxRetriesPerRequestError|ClusterAllFailedError|AbortError)$/.test(error.name) ||
+    /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|TRYAGAIN|NOAUTH|WRONGPASS)\b/.test(
+      error.message,
+    ) ||
+    /Command timed out|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready/.test(
+      error.message,
+    )
+  )
+}
+
+const closeTimeoutMs = 2_000
+const pingTimeoutMs = 2_000
+const askEveryMs = 200
+const tellEveryMs = 30_000
+/** A connection needs a moment to be made; that is no outage. */
+const graceMs = 1_000
+
+function open({ target, profile, connectionName = 'alert-bridge' }: ConnectOptions): RedisClient {
+  const common = driverOptions(profile, connectionName)
+  if ('cluster' in target) return openCluster(target.cluster, profile, common)
+  const place = 'sentinels' in target ? sentinelPlace(target) : parseAddress(target.url)
+  return new Redis({
+    ...common,
+    ...place,
+    enableOfflineQueue: enableOfflineQueue(profile),
+    retryStrategy: reconnectDelayMs,
+  })
+}
+
+function openCluster(
+  urls: Extract<RedisTarget, { cluster: unknown }>['cluster'],
+  profile: RedisProfile,
+  common: ReturnType<typeof driverOptions>,
+): Cluster {
+  const nodes = urls.map((url) => parseAddress(url))
+  const { username, password, tls } = nodes[0] ?? {}
+  return new Cluster(
+    nodes.map(({ host, port }) => ({ host: host ?? '', port: port ?? 6379 })),
+    {
+      clusterRetryStrategy: reconnectDelayMs,
+      clusterNodeRetryStrategy: reconnectDelayMs,
+      enableOfflineQueue: enableOfflineQueue(profile),
+      enableReadyCheck: true,
+      scaleReads: 'master',
+      // In step with a failover, which takes its time to choose.
+      retryDelayOnFailover: 200,
+      retryDelayOnClusterDown: 200,
+      // Managed clusters hand out names that only the cluster's own certificate knows: no resolving in between.
+      ...(tls ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
+      redisOptions: {
+        ...common,
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+        ...(tls === undefined ? {} : { tls: {} }),
+      },
+    },
+  )
+}
+
+function sentinelPlace(target: SentinelTarget) {
+  return {
+    sentinels: target.sentinels.map(parseHostPort),
+    name: target.name,
+    role: 'master' as const,
+    sentinelRetryStrategy: reconnectDelayMs,
+    ...(target.username === undefined ? {} : { username: target.username }),
+    ...(target.password === undefined ? {} : { password: target.password.reveal() }),
+    ...(target.sentinelPassword === undefined ? {} : { sentinelPassword: target.sentinelPassword.reveal() }),
+    ...(target.db === undefined ? {} : { db: target.db }),
+    ...(target.tls ? { tls: {}, enableTLSForSentinelMode: true } : {}),
+  }
+}
+
+/** An outage begins when a connection has to be made again, not when we close it. */
+function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): void {
+  // Every process has a `commands` connection, which speaks for all: ten workers need not say the same.
+  const level = profile === 'commands' ? 'warn' : 'debug'
+  let sinceMs: number | undefined
+  let lastError: Error | undefined
+  redis.on('error', (error: Error) => {
+    lastError = error
+  })
+  redis.on('reconnecting', () => {
+    if (sinceMs !== undefined) return
+    sinceMs = Date.now()
+    log[level]({ reason: lastError ? redisErrorText(lastError) : 'connection closed' }, 'Redis is away')
+  })
+  redis.on('ready', () => {
+    if (sinceMs === undefined) return
+    log[level === 'warn' ? 'info' : level]({ away: formatDuration(Date.now() - sinceMs) }, 'Redis is back')
+    sinceMs = undefined
+    lastError = undefined
+  })
+}
+
+async function ping(redis: RedisClient): Promise<Error | undefined> {
+  try {
+    await within(pingTimeoutMs, redis.ping())
+    return undefined
+  } catch (error) {
+    return toError(error)
+  }
+}
+
+function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no answer in ${limitMs} ms`)), limitMs)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}

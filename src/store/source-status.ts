@@ -1,0 +1,73 @@
+import * as z from 'zod'
+import { sourceKeys } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/** What the poller of a source tells about itself, as every replica's status page and the CLI read it from Redis. */
+export const pollerStates = [
+  'starting',
+  'standby',
+  'polling',
+  'waiting',
+  'held',
+  'budget_spent',
+  'stopped',
+  'backpressure',
+  'redis_down',
+] as const
+export type PollerState = (typeof pollerStates)[number]
+
+const instant = z.number().nullable()
+
+/** Instants are milliseconds since the epoch; null means never, or not known. */
+export const pollerStatusSchema = z.object({
+  v: z.literal(1),
+  source: z.string(),
+  state: z.enum(pollerStates),
+  /** Why, for people. */
+  reason: z.string(),
+  /** Since when the state is this. */
+  sinceMs: z.number(),
+  lastPollAtMs: instant,
+  lastOkAtMs: instant,
+  nextPollAtMs: instant,
+  nextReason: z.string().nullable(),
+  unitsUsed: z.number(),
+  unitsPerDay: z.number(),
+  resetsAtMs: instant,
+  /** More pages are waiting: a catch-up is under way. */
+  behind: z.boolean(),
+  lastCompleteWalkAtMs: instant,
+  lastError: z.object({ atMs: z.number(), code: z.string(), message: z.string() }).nullable(),
+})
+export type PollerStatus = z.infer<typeof pollerStatusSchema>
+
+export interface SourceStatusStore {
+  /** undefined when no poller has told anything within a week, or something that this version cannot read. */
+  load(): Promise<PollerStatus | undefined>
+  save(status: PollerStatus): Promise<void>
+}
+
+const keptMs = 7 * 24 * 60 * 60 * 1_000
+
+export function createSourceStatus(options: {
+  redis: RedisClient
+  prefix: string
+  source: string
+}): SourceStatusStore {
+  const { redis } = options
+  const { status } = sourceKeys(options.prefix, options.source)
+  return {
+    async load() {
+      const text = await redis.get(status)
+      if (text === null) return undefined
+      try {
+        return pollerStatusSchema.parse(JSON.parse(text))
+      } catch {
+        return undefined
+      }
+    },
+    async save(value) {
+      await redis.set(status, JSON.stringify(value), 'PX', keptMs)
+    },
+  }
+}
