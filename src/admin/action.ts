@@ -1,0 +1,35 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { refuseChange } from './guard.ts'
+import type { AdminDeps } from './ports.ts'
+import { sendProblem } from './problem.ts'
+
+export type Act = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+/** A route that changes something: never by GET, only with the token, one log line each. */
+export function registerAction(
+  app: FastifyInstance,
+  { adminToken, log }: Pick<AdminDeps, 'adminToken' | 'log'>,
+  { method, path, act }: { method: 'POST' | 'DELETE'; path: string; act: Act },
+): void {
+  app.route({
+    method,
+    url: path,
+    // Before the body is read: a stranger does not get to send one.
+    onRequest: async (request, reply) => {
+      const refusal = refuseChange(request, adminToken())
+      if (!refusal) return
+      if (refusal.status === 401) reply.header('www-authenticate', 'Bearer realm="alert-bridge"')
+      return sendProblem(reply, refusal)
+    },
+    handler: async (request, reply) => {
+      const answer = await act(request, reply)
+      log.info({ path: request.url, status: reply.statusCode, remote: request.ip }, 'admin action')
+      return answer
+    },
+  })
+  if (method === 'POST' && !app.hasRoute({ method: 'GET', url: path }))
+    app.get(path, async (_request, reply) => {
+      reply.header('allow', 'POST')
+      return sendProblem(reply, { status: 405, detail: 'This changes something: use POST.' })
+    })
+}

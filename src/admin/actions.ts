@@ -1,0 +1,99 @@
+import type { FastifyInstance } from 'fastify'
+import * as z from 'zod'
+import { type Act, registerAction } from './action.ts'
+import { alertIdsField, durationField, instantField, nameField } from './fields.ts'
+import type { AdminDeps } from './ports.ts'
+import { sendProblem } from './problem.ts'
+import { registerSilenceActions } from './silences.ts'
+
+/** The part of the API that changes something. */
+export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
+  const { ports } = deps
+  const post = (path: string, act: Act) => registerAction(app, deps, { method: 'POST', path, act })
+
+  post('/-/reload', async (_request, reply) => {
+    const result = await ports.reload()
+    if (result.ok) return { ok: true }
+    const detail = 'The new config has mistakes; the bridge goes on with the old one.'
+    return sendProblem(reply, { status: 422, detail, mistakes: result.mistakes })
+  })
+
+  post('/api/v1/dead-letters/retry', async (request) => {
+    return { retried: await ports.deadLetters.retry(selectionOf(request.body)) }
+  })
+  post('/api/v1/dead-letters/drop', async (request) => {
+    return { dropped: await ports.deadLetters.drop(selectionOf(request.body)) }
+  })
+
+  post('/api/v1/replay', (request) => ports.replay(replayOf(request.body, deps.clock.now())))
+
+  for (const verb of ['pause', 'resume'] as const)
+    post(`/api/v1/sinks/:name/${verb}`, async (request, reply) => {
+      const { name } = named.parse(request.params)
+      if (await ports.sinks[verb](name)) return { sink: name, state: verb === 'pause' ? 'paused' : 'active' }
+      return sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })
+    })
+
+  post('/api/v1/sources/:name/hot', async (request, reply) => {
+    const { name } = named.parse(request.params)
+    const untilMs = hotUntil(request.body, deps.clock.now())
+    if (await ports.sources.hot(name, untilMs))
+      return { source: name, until: new Date(untilMs).toISOString() }
+    return sendProblem(reply, { status: 404, detail: `There is no source ${name}.` })
+  })
+
+  if (ports.silences) registerSilenceActions(app, deps, ports.silences)
+}
+
+const named = z.object({ name: nameField })
+
+/** Nobody needs a source to run hot for longer, and a forgotten one would spend the day's budget again and again. */
+const hotMsMax = 24 * 3_600_000
+
+const selection = z
+  .strictObject({
+    ids: alertIdsField.optional(),
+    sink: nameField.optional(),
+    since: instantField.optional(),
+    all: z.literal(true).optional(),
+  })
+  .refine(({ ids, sink, since, all }) => Boolean(ids ?? sink ?? since ?? all), {
+    error: 'say which: ids, sink, since, or "all": true',
+  })
+
+function selectionOf(body: unknown) {
+  const { ids, sink, since } = selection.parse(body ?? {})
+  return {
+    ...(ids ? { ids } : {}),
+    ...(sink ? { sink } : {}),
+    ...(since === undefined ? {} : { sinceMs: since }),
+  }
+}
+
+const replay = z.union(
+  [
+    z.strictObject({ ids: alertIdsField, sink: nameField.optional() }),
+    z.strictObject({ since: instantField, until: instantField.optional(), sink: nameField.optional() }),
+  ],
+  { error: 'expected ids (SOURCE.ID), or since and until (ISO times with an offset), and optionally a sink' },
+)
+
+function replayOf(body: unknown, nowMs: number) {
+  const order = replay.parse(body ?? {})
+  const sink = order.sink === undefined ? {} : { sink: order.sink }
+  return 'ids' in order
+    ? { ids: order.ids, ...sink }
+    : { sinceMs: order.since, untilMs: order.until ?? nowMs, ...sink }
+}
+
+function hotUntil(body: unknown, nowMs: number): number {
+  const hot = z
+    .union([z.strictObject({ until: instantField }), z.strictObject({ for: durationField })], {
+      error: 'expected until (an ISO time with an offset) or for (a duration such as 30m)',
+    })
+    .transform((order) => ('until' in order ? order.until : nowMs + order.for))
+    .refine((untilMs) => untilMs > nowMs && untilMs <= nowMs + hotMsMax, {
+      error: 'expected a time within the next 24 hours',
+    })
+  return hot.parse(body ?? {})
+}

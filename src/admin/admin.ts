@@ -1,0 +1,99 @@
+import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import * as z from 'zod'
+import { registerActions } from './actions.ts'
+import { registerHealth } from './health.ts'
+import { registerPage } from './page/route.ts'
+import type { AdminDeps } from './ports.ts'
+import { sendProblem } from './problem.ts'
+import { registerReads } from './reads.ts'
+
+/**
+ * The HTTP server for operators: metrics, health, JSON API, status page. Built without listening, so that tests inject
+ * and the app decides where it stands. Reading is open to whoever reaches the address; changing needs the token.
+ */
+export function buildAdmin(deps: AdminDeps): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    bodyLimit: bodyBytesMax,
+    requestTimeout: requestTimeoutMs,
+    handlerTimeout: handlerTimeoutMs,
+    connectionTimeout: 0,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    forceCloseConnections: true,
+    return503OnClosing: false,
+    trustProxy: false,
+    exposeHeadRoutes: true,
+    routerOptions: { maxParamLength: paramCharsMax },
+  })
+  acceptOnlyJson(app)
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers(safeHeaders)
+  })
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(reply, {
+      status: 404,
+      detail: `There is no ${request.method} ${request.url.split('?')[0]}.`,
+    }),
+  )
+  app.setErrorHandler<FastifyError>((error, request, reply) => answerError(deps, error, request.url, reply))
+  registerHealth(app, deps)
+  registerReads(app, deps)
+  registerActions(app, deps)
+  registerPage(app, deps)
+  return app
+}
+
+/** No request to this server has reason to be bigger; a replay by ids carries some thousand of them. */
+const bodyBytesMax = 64 * 1_024
+const requestTimeoutMs = 10_000
+const handlerTimeoutMs = 15_000
+const keepAliveTimeoutMs = 5_000
+/** The longest source or sink name and the longest id stay far below. */
+const paramCharsMax = 200
+
+/** What every answer carries; the page replaces the content security policy with one that lets its own parts in. */
+const safeHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy':
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
+
+/** A form on a foreign page can send text/plain without a preflight, so only JSON is read. An empty body is `{}`. */
+function acceptOnlyJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body.trim() === '') done(null, {})
+    else void parse(request, body, done)
+  })
+}
+
+/** Mistakes of the caller are told; what failed inside is logged and told only as far as the caller can act on it. */
+function answerError(deps: AdminDeps, error: unknown, url: string, reply: FastifyReply): FastifyReply {
+  if (error instanceof z.ZodError) return sendProblem(reply, { status: 400, detail: mistakesOf(error) })
+  const status = statusOf(error)
+  if (status < 500 && error instanceof Error) return sendProblem(reply, { status, detail: error.message })
+  deps.log.error({ err: error, path: url.split('?')[0] }, 'admin request failed')
+  return status === 503
+    ? sendProblem(reply, { status, detail: 'No answer within the time limit.' })
+    : sendProblem(reply, {
+        status: 503,
+        detail: 'That could not be done now; the log says why, and /readyz whether Redis answers.',
+      })
+}
+
+function mistakesOf(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': '))
+    .join('; ')
+}
+
+function statusOf(error: unknown): number {
+  const known = typeof error === 'object' && error !== null && 'statusCode' in error ? error.statusCode : 500
+  return typeof known === 'number' && known >= 400 ? known : 500
+}

@@ -1,0 +1,24 @@
+import * as z from 'zod'
+import { parseDuration } from '../lib/duration.ts'
+import { deliveryStates } from './delivery-view.ts'
+
+/** Pieces of the requests that the API takes; each says in its error what it would have taken. */
+
+export const limitField = z.coerce.number().int().min(1).max(500).default(50)
+export const nameField = z.string().min(1).max(200)
+export const stateField = z.enum(deliveryStates)
+
+/** An ISO 8601 time with its offset; milliseconds inside. */
+export const instantField = z.iso
+  .datetime({ offset: true, error: 'expected a time such as 2026-11-21T08:45:00Z' })
+  .transform((text) => Date.parse(text))
+
+export const durationField = z.string().transform((text, context) => {
+  const ms = parseDuration(text)
+  if (ms !== undefined) return ms
+  context.addIssue({ code: 'custom', message: 'expected a duration such as 10s, 15m or 6h' })
+  return z.NEVER
+})
+
+export const alertIdField = z.string().regex(/^.{1,200}\.\d{1,16}$/, 'expected SOURCE.ID, such as main.4711')
+export const alertIdsField = z.array(alertIdField).min(1).max(2_000)

@@ -1,0 +1,44 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Problem } from './problem.ts'
+
+/**
+ * Who may change something: whoever shows the admin token, and no web page but our own. A page that rebinds its name to
+ * a loopback address passes every check of origin, but it cannot know the token, so it can read the status at most.
+ */
+export function refuseChange(
+  request: Pick<FastifyRequest, 'headers'>,
+  token: { reveal(): string } | undefined,
+): Problem | undefined {
+  const { headers } = request
+  const expected = token?.reveal()
+  if (!expected)
+    return {
+      status: 403,
+      detail: 'Everything that changes something is off: set http.adminToken in the config.',
+    }
+  if (isForeign(headers['origin'], headers['sec-fetch-site'], headers.host))
+    return { status: 403, detail: 'Requests that come from other web pages are refused.' }
+  const shown = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  if (shown === undefined)
+    return { status: 401, detail: 'Send the token of http.adminToken as "Authorization: Bearer TOKEN".' }
+  if (!sameSecret(shown, expected))
+    return { status: 401, detail: 'The token is not the one of http.adminToken.' }
+  return undefined
+}
+
+function isForeign(
+  origin: string | undefined,
+  site: string | string[] | undefined,
+  host: string | undefined,
+): boolean {
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
+  if (origin === undefined) return false
+  return !URL.canParse(origin) || new URL(origin).host !== host
+}
+
+/** Digests have one length, so neither the length nor the place of the first difference shows in the time it takes. */
+function sameSecret(shown: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(shown), digest(expected))
+}

@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify'
+import type { AdminDeps } from './ports.ts'
+
+/**
+ * What machines ask: metrics, alive, ready. Each address stands twice, by the habit of Kubernetes and by that of
+ * Prometheus. Alive asks nothing of anybody, so that a Redis outage does not get the process restarted.
+ */
+export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void {
+  for (const path of ['/healthz', '/-/healthy'])
+    app.get(path, async (_request, reply) => reply.type(plainText).send('healthy\n'))
+
+  for (const path of ['/readyz', '/-/ready'])
+    app.get(path, async (request, reply) => {
+      const ready = await ports.readiness()
+      reply.code(ready.ok ? 200 : 503)
+      if (wantsJson(request.headers.accept))
+        return ready.ok ? { ready: true } : { ready: false, reason: ready.reason }
+      return reply.type(plainText).send(ready.ok ? 'ready\n' : `not ready: ${ready.reason}\n`)
+    })
+
+  app.get('/metrics', async (_request, reply) => reply.type(prometheusText).send(await ports.metricsText()))
+}
+
+const plainText = 'text/plain; charset=utf-8'
+const prometheusText = 'text/plain; version=0.0.4; charset=utf-8'
+
+function wantsJson(accept: string | undefined): boolean {
+  return accept?.includes('application/json') ?? false
+}

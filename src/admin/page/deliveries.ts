@@ -1,0 +1,103 @@
+import { alertKey } from '../../alert/alert.ts'
+import { formatDuration } from '../../lib/duration.ts'
+import { type DeliveryRow, type DeliveryState, deliveryStates } from '../delivery-view.ts'
+import { foreign, foreignLink, type Html, html, type Piece } from './html.ts'
+import { type IconName, icon, section, type Tone } from './pieces.ts'
+import type { Times } from './times.ts'
+
+/** The alerts that came last, each with what became of it at every sink. */
+export interface DeliveriesFilter {
+  readonly state?: DeliveryState
+  readonly sink?: string
+}
+
+export function deliveriesSection(
+  rows: readonly DeliveryRow[] | undefined,
+  filter: DeliveriesFilter,
+  times: Times,
+): Html {
+  return section(
+    'deliveries',
+    'Latest alerts',
+    filters(filter),
+    html`<div class="panel">${list(rows, filter, times)}</div>`,
+  )
+}
+
+/** Rows of one alert stand together; the last alert of a full page may miss some of its sinks and is left out. */
+export function groupByAlert(
+  rows: readonly DeliveryRow[],
+  rowsMax: number,
+): readonly (readonly DeliveryRow[])[] {
+  const groups = new Map<string, DeliveryRow[]>()
+  for (const row of rows) {
+    const group = groups.get(alertKey(row))
+    if (group) group.push(row)
+    else groups.set(alertKey(row), [row])
+  }
+  const all = [...groups.values()]
+  return rows.length >= rowsMax && all.length > 1 ? all.slice(0, -1) : all
+}
+
+/** Rows asked for, and alerts shown of them. */
+export const deliveryRowsMax = 120
+const alertsMax = 30
+
+const states: Record<DeliveryState, readonly [Tone, IconName, string]> = {
+  waiting: ['calm', 'clock', 'waiting'],
+  active: ['calm', 'arrow', 'sending'],
+  delayed: ['warning', 'alert', 'to retry'],
+  delivered: ['ok', 'check', 'delivered'],
+  dead: ['failed', 'cross', 'dead'],
+}
+
+function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter, times: Times): Html {
+  if (!rows) return html`<p class="empty">The deliveries cannot be read now.</p>`
+  if (rows.length === 0)
+    return html`<p class="empty">${filter.state || filter.sink ? 'None like that.' : 'No alert was seen yet.'}</p>`
+  const alerts = groupByAlert(rows, deliveryRowsMax).slice(0, alertsMax)
+  return html`<ol class="alerts">${alerts.map((group) => alertItem(group, times))}</ol>`
+}
+
+function alertItem(group: readonly DeliveryRow[], times: Times): Piece {
+  const [alert] = group
+  if (!alert) return null
+  const story = `/api/v1/deliveries/${encodeURIComponent(alert.source)}/${alert.id}`
+  return html`<li>
+<p class="when"><time datetime="${alert.firedAt}"><b>${times.clock(alert.firedAt)}</b></time>${times.isToday(alert.firedAt) ? times.distance(alert.firedAt) : html`<time>${times.date(alert.firedAt)}</time>`}</p>
+<div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
+<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${story}">${alertKey(alert)}</a>${seen(alert)}</p></div>
+<ul class="chips">${group.map(chip)}</ul>
+${group.filter((row) => row.reason).map((row) => trouble(row, times))}
+</li>`
+}
+
+function seen({ firedAt, seenAt }: DeliveryRow): Piece {
+  const ms = seenAt === null ? Number.NaN : Date.parse(seenAt) - Date.parse(firedAt)
+  return Number.isNaN(ms) ? null : html`<span>seen after ${formatDuration(ms)}</span>`
+}
+
+function chip(row: DeliveryRow): Html {
+  const [tone, name, word] = states[row.state]
+  const tries = row.attempts > 1 ? html`<i>×${row.attempts}</i>` : null
+  return html`<li class="chip ${tone}" title="${nameOf(row)}: ${word}">${icon(name)}${nameOf(row)}${tries}<span class="hidden">: ${word}</span></li>`
+}
+
+function trouble(row: DeliveryRow, times: Times): Html {
+  const next = row.nextAttemptAt ? html`, next try ${times.distance(row.nextAttemptAt)}` : null
+  const [tone] = states[row.state]
+  return html`<p class="trouble ${tone}">${nameOf(row)}: ${foreign(row.reason ?? '')}${next}</p>`
+}
+
+function nameOf({ sink, target }: DeliveryRow): string {
+  return target === undefined ? sink : `${sink} → ${target}`
+}
+
+function filters({ state, sink }: DeliveriesFilter): Html {
+  const link = (text: string, query: Record<string, string>, current: boolean) =>
+    html`<a href="?${new URLSearchParams(query).toString()}#deliveries"${current ? html` aria-current="true"` : null}>${text}</a>`
+  const bySink: Record<string, string> = sink === undefined ? {} : { sink }
+  return html`<nav class="filters" aria-label="Filter by state">${sink === undefined ? null : html`<span>${sink}</span>`}${link('all', {}, !state && !sink)}${deliveryStates.map(
+    (each) => link(states[each][2], { ...bySink, state: each }, each === state),
+  )}</nav>`
+}

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { type Html, html, type Piece } from './html.ts'
+import { script } from './script.ts'
+import { style } from './style.ts'
+import type { Level } from './verdict.ts'
+
+/** The page around its content: nothing from elsewhere, and only the style and script whose digests the policy names. */
+export function documentOf(level: Level, title: string, body: Piece): string {
+  const page = html`<!doctype html>
+<html lang="en" dir="ltr">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${title}</title>
+<link rel="icon" href="${favicon(level)}">
+<style>${trusted(style)}</style>
+<noscript><meta http-equiv="refresh" content="15"></noscript>
+</head>
+<body>
+<p class="stale" role="alert">The bridge does not answer. What stands here is the last it said.</p>
+<main>${body}</main>
+<script>${trusted(script)}</script>
+</body>
+</html>`
+  return page.html
+}
+
+export const contentSecurityPolicy = [
+  "default-src 'none'",
+  `style-src '${digest(style)}'`,
+  `script-src '${digest(script)}'`,
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Our own constants: the only text that is not escaped. */
+function trusted(text: string): Html {
+  return { html: text }
+}
+
+function digest(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`
+}
+
+const faviconColours: Record<Level, string> = { ok: '#12945c', warning: '#d98a00', failed: '#d3382e' }
+
+function favicon(level: Level): string {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="${faviconColours[level]}"/></svg>`
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`
+}

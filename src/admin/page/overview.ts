@@ -1,0 +1,75 @@
+import { formatDuration } from '../../lib/duration.ts'
+import type { LagView, StatusView } from '../status-view.ts'
+import { type Html, html, type Piece } from './html.ts'
+import { fact, type IconName, icon } from './pieces.ts'
+import { formatCount, formatSeconds, plural, type Times } from './times.ts'
+import type { Level, Verdict } from './verdict.ts'
+
+/** The top of the page: the verdict, what it rests on, and the handful of numbers that tell the pace. */
+export function overview(status: StatusView, verdict: Verdict, times: Times): Html {
+  return html`${masthead(status, times)}${verdictPanel(verdict, status)}${numbers(status)}`
+}
+
+/** Without a status: all that can be said. */
+export function unknownOverview(reason: string): Html {
+  const verdict: Verdict = {
+    level: 'failed',
+    headline: 'The status cannot be read now',
+    findings: [{ level: 'failed', text: reason, anchor: 'top' }],
+  }
+  return html`<header class="masthead" id="top"><h1>alert-bridge</h1></header>${verdictPanel(verdict, undefined)}`
+}
+
+const glyphs: Record<Level, IconName> = { ok: 'check', warning: 'alert', failed: 'cross' }
+
+function masthead(status: StatusView, times: Times): Html {
+  const now = new Date(times.nowMs).toISOString()
+  return html`<header class="masthead" id="top">
+<h1>alert-bridge</h1>
+<p>${status.version}<span>up ${formatDuration(status.uptimeSeconds * 1_000)}</span>${status.role === 'all' ? null : html`<span>${status.role} only</span>`}</p>
+<p class="now"><time datetime="${now}">${times.date(now)} <b>${times.clock(now)}</b></time><span>${times.timeZone}</span></p>
+</header>`
+}
+
+function verdictPanel({ level, headline, findings }: Verdict, status: StatusView | undefined): Html {
+  const list = findings.map(
+    (finding) =>
+      html`<li class="${finding.level}"><a href="#${encodeURIComponent(finding.anchor)}">${finding.text}</a></li>`,
+  )
+  return html`<div class="verdict ${level}" role="status">
+<span class="seal">${icon(glyphs[level])}</span>
+<div><p class="headline">${headline}</p>${list.length > 0 ? html`<ul>${list}</ul>` : html`<p>${allWell(status)}</p>`}</div>
+</div>`
+}
+
+function allWell(status: StatusView | undefined): Piece {
+  if (!status) return null
+  return `Redis answers, ${plural(status.sources.length, 'source')} polled, ${plural(status.sinks.length, 'sink')} taking deliveries.`
+}
+
+function numbers({ sources, sinks }: StatusView): Html {
+  const sum = (values: readonly (number | null)[]) =>
+    values.includes(null) ? null : values.reduce<number>((total, value) => total + (value ?? 0), 0)
+  const waiting = sum(sinks.flatMap(({ waiting, active, delayed }) => [waiting, active, delayed]))
+  return html`<dl class="numbers">
+${fact('Fired → seen', ...lagOf(sources.map(({ lag }) => lag)))}
+${fact('Fired → acknowledged', ...lagOf(sinks.map(({ lag }) => lag)))}
+${fact('In the queues', formatCount(waiting), 'waiting, sending, to retry')}
+${fact('Delivered today', formatCount(sum(sinks.map(({ deliveredToday }) => deliveredToday))), sinks.length === 1 ? 'by one sink' : `by ${sinks.length} sinks`)}
+${fact('Dead letters', formatCount(sum(sinks.map(({ dead }) => dead))), 'until retried or dropped')}
+</dl>`
+}
+
+/** Quantiles cannot be joined over sources or sinks, so the slowest one speaks. */
+function lagOf(lags: readonly (LagView | null)[]): [string, string] {
+  const known = lags.filter((lag) => lag !== null)
+  const worst = known.reduce<LagView | undefined>(
+    (most, lag) => (most && most.p95 >= lag.p95 ? most : lag),
+    undefined,
+  )
+  if (!worst) return ['–', 'nothing measured yet']
+  return [
+    formatSeconds(worst.p50),
+    `p95 ${formatSeconds(worst.p95)}${known.length > 1 ? ', the slowest' : ''}`,
+  ]
+}

@@ -1,0 +1,80 @@
+import type { FastifyInstance } from 'fastify'
+import { nameField, stateField } from '../fields.ts'
+import type { AdminDeps } from '../ports.ts'
+import { type DeliveriesFilter, deliveriesSection, deliveryRowsMax } from './deliveries.ts'
+import { contentSecurityPolicy, documentOf } from './document.ts'
+import { html } from './html.ts'
+import { overview, unknownOverview } from './overview.ts'
+import { sinksSection } from './sinks.ts'
+import { sourcesSection } from './sources.ts'
+import { createTimes } from './times.ts'
+import { verdictOf } from './verdict.ts'
+
+/** GET / : the status page. It is most needed when something is broken, so it shows what it has within a time limit. */
+export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
+  app.get('/', async (request, reply) => {
+    const filter = filterOf(request.query)
+    reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
+    const [status, rows] = await Promise.all([
+      settle(deps, deps.ports.status()),
+      settle(deps, deps.ports.deliveries.list({ ...filter, limit: deliveryRowsMax })),
+    ])
+    if (!status.ok) {
+      reply.code(503)
+      return documentOf('failed', 'alert-bridge: no status', unknownOverview(status.reason))
+    }
+    const nowMs = deps.clock.now()
+    const times = createTimes(deps.display(), nowMs)
+    const view = status.value
+    const verdict = verdictOf(view, nowMs)
+    const body = html`${overview(view, verdict, times)}
+${sourcesSection(view, times)}
+${sinksSection(view.sinks, times)}
+${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
+<footer><a href="/api/v1/status">status as JSON</a><a href="/metrics">metrics</a><a href="/readyz">readiness</a></footer>`
+    return documentOf(verdict.level, `${marks[verdict.level]} alert-bridge: ${verdict.headline}`, body)
+  })
+}
+
+const marks = { ok: '✓', warning: '!', failed: '✗' }
+
+/** People reload a page that hangs; better to show what is there. */
+const settleTimeoutMs = 3_000
+
+type Settled<T> = { ok: true; value: T } | { ok: false; reason: string }
+
+async function settle<T>(
+  { clock, log }: Pick<AdminDeps, 'clock' | 'log'>,
+  work: Promise<T>,
+): Promise<Settled<T>> {
+  const done = new AbortController()
+  const late = clock.sleep(settleTimeoutMs, done.signal).then(
+    (): Settled<T> => ({ ok: false, reason: 'It did not come within the time limit.' }),
+    (): Settled<T> => ({ ok: false, reason: 'aborted' }),
+  )
+  const result = work.then(
+    (value): Settled<T> => ({ ok: true, value }),
+    (thrown): Settled<T> => {
+      // Not for the page: the words of a driver may hold an address or worse.
+      log.warn({ err: thrown }, 'status page lacks a part')
+      return { ok: false, reason: 'The log of the bridge says why.' }
+    },
+  )
+  try {
+    return await Promise.race([result, late])
+  } finally {
+    done.abort()
+  }
+}
+
+/** A filter that makes no sense is no filter: people edit addresses by hand. */
+function filterOf(query: unknown): DeliveriesFilter {
+  const { state, sink } =
+    typeof query === 'object' && query !== null ? (query as Record<string, unknown>) : {}
+  const byState = stateField.safeParse(state)
+  const bySink = nameField.safeParse(sink)
+  return {
+    ...(byState.success ? { state: byState.data } : {}),
+    ...(bySink.success ? { sink: bySink.data } : {}),
+  }
+}

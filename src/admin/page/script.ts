@@ -1,0 +1,27 @@
+/**
+ * Keeps the page fresh without moving the reader: asks for the same page again and swaps what is inside `<main>`. It
+ * waits while the page is hidden or text is being marked, and says so when the bridge stops answering.
+ */
+export const script = `(() => {
+  const everyMs = 5000
+  const limitMs = 4000
+  const refresh = async () => {
+    if (document.hidden || getSelection()?.isCollapsed === false) return
+    try {
+      const answer = await fetch(location.href, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
+      const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
+      const main = next.querySelector('main')
+      if (!main) throw new Error('not the status page')
+      const focused = document.activeElement?.getAttribute('href')
+      document.querySelector('main').replaceWith(main)
+      if (focused) [...main.querySelectorAll('a')].find((a) => a.getAttribute('href') === focused)?.focus({ preventScroll: true })
+      document.title = next.title
+      document.querySelector('link[rel=icon]').href = next.querySelector('link[rel=icon]').href
+      document.documentElement.removeAttribute('data-stale')
+    } catch {
+      document.documentElement.setAttribute('data-stale', '')
+    }
+  }
+  setInterval(refresh, everyMs)
+  document.addEventListener('visibilitychange', refresh)
+})()`

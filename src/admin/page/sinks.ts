@@ -1,0 +1,63 @@
+import type { LastResult, SinkState, SinkView } from '../status-view.ts'
+import { foreign, type Html, html, type Piece } from './html.ts'
+import { badge, type IconName, section, type Tone } from './pieces.ts'
+import { formatCount, formatSeconds, type Times } from './times.ts'
+
+/** Where alerts go: does it take them, what waits, what was given up on. */
+export function sinksSection(sinks: readonly SinkView[], times: Times): Html {
+  const heads = [
+    'Sink',
+    'State',
+    'Waiting',
+    'Sending',
+    'To retry',
+    'Dead',
+    'Today',
+    'Lag p50 · p95',
+    'Last result',
+  ]
+  const table = html`<div class="panel"><table class="sinks">
+<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${sinks.map((sink) => row(sink, times))}</tbody></table></div>`
+  return section('sinks', 'Sinks', null, table)
+}
+
+const states: Record<SinkState, readonly [Tone, IconName, string]> = {
+  active: ['ok', 'check', 'taking'],
+  paused: ['warning', 'pause', 'paused'],
+  open: ['failed', 'cross', 'resting'],
+}
+
+const results: Record<LastResult['kind'], readonly [Tone, string]> = {
+  delivered: ['ok', 'delivered'],
+  retry: ['warning', 'to be tried again'],
+  dead: ['failed', 'given up'],
+}
+
+function row(sink: SinkView, times: Times): Html {
+  const { lag } = sink
+  return html`<tr id="sink-${sink.name}">
+<th scope="row">${sink.name}<small>${sink.type}</small></th>
+<td data-label="State">${sink.waiting === null ? badge('calm', 'clock', 'not known') : badge(...states[sink.state])}${sink.reason ? html`<small>${sink.reason}</small>` : null}</td>
+${count(sink, 'Waiting', sink.waiting, 'waiting')}
+${count(sink, 'Sending', sink.active, 'active')}
+${count(sink, 'To retry', sink.delayed, 'delayed', 'warning')}
+${count(sink, 'Dead', sink.dead, 'dead', 'failed')}
+${count(sink, 'Today', sink.deliveredToday, 'delivered')}
+<td class="number" data-label="Lag p50 · p95">${lag ? `${formatSeconds(lag.p50)} · ${formatSeconds(lag.p95)}` : '–'}</td>
+<td data-label="Last result">${lastResult(sink.lastResult, times)}</td>
+</tr>`
+}
+
+/** A count that is not 0 leads to the deliveries behind it. */
+function count(sink: SinkView, label: string, value: number | null, state: string, tone?: Tone): Html {
+  const query = new URLSearchParams({ sink: sink.name, state }).toString()
+  const shown = value ? html`<a href="?${query}#deliveries">${formatCount(value)}</a>` : formatCount(value)
+  return html`<td class="number ${value ? tone : 'none'}" data-label="${label}">${shown}</td>`
+}
+
+function lastResult(result: LastResult | null, times: Times): Piece {
+  if (!result) return 'nothing sent yet'
+  const [tone, word] = results[result.kind]
+  return html`<span class="${tone}">${word}</span> ${times.distance(result.at)}${result.text ? html`<small class="answer">${foreign(result.text)}</small>` : null}`
+}

@@ -1,0 +1,86 @@
+import type { DecisionReason } from '../../schedule/schedule.ts'
+import type { BudgetStatus, SourceState, SourceView, StatusView } from '../status-view.ts'
+import { type Html, html } from './html.ts'
+import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
+import { formatCount, formatSeconds, plural, type Times } from './times.ts'
+
+/** Where alerts come from: is it polled, when next and why then, and what is left of the budget. */
+export function sourcesSection(
+  { sources, unrouted, quarantined }: Pick<StatusView, 'sources' | 'unrouted' | 'quarantined'>,
+  times: Times,
+): Html {
+  const aside = [
+    unrouted ? `${plural(unrouted, 'alert')} had no route` : null,
+    quarantined
+      ? `${plural(quarantined, 'row')} could not be read and ${quarantined === 1 ? 'is' : 'are'} set aside`
+      : null,
+  ].filter((text) => text !== null)
+  const cards = sources.map((source) => card(source, times))
+  return section('sources', 'Sources', aside.join(' · '), html`<div class="cards">${cards}</div>`)
+}
+
+const states: Record<SourceState, readonly [Tone, IconName, string]> = {
+  starting: ['calm', 'clock', 'starting'],
+  running: ['ok', 'check', 'polling'],
+  catching_up: ['warning', 'arrow', 'catching up'],
+  retrying: ['warning', 'alert', 'trying again'],
+  budget_spent: ['warning', 'pause', 'budget spent'],
+  standby: ['calm', 'pause', 'another replica polls'],
+  stopped: ['failed', 'cross', 'stopped'],
+}
+
+/** Why then, to be read after "in 8s:". */
+const whyNext: Record<DecisionReason, string> = {
+  first: 'the first poll',
+  fixed: 'a fixed pace is set',
+  even: 'units spread evenly',
+  expected: 'alerts are expected about now',
+  burst: 'alerts just came, more are likely',
+  floor: 'quiet hours, nobody waits for ever',
+  ceiling: 'as fast as allowed',
+  mark: 'alerts fire on the mark',
+  hot: 'an operator asked for it',
+  catch_up: 'more pages are waiting',
+  retry: 'the last call failed',
+  budget_spent: 'nothing left until the reset',
+}
+
+function card(source: SourceView, times: Times): Html {
+  const { lag, nextReason } = source
+  return html`<article class="card" id="source-${source.name}">
+<header class="row"><h3>${source.name}</h3>${badge(...states[source.state])}</header>
+${source.reason ? html`<p class="reason">${source.reason}</p>` : null}
+${source.budget ? budgetBar(source.budget, times) : html`<p class="reason">The budget is not known yet.</p>`}
+<dl class="facts">
+${fact('Last poll', instant(source.lastPollAt, times))}
+${fact('Next poll', instant(source.nextPollAt, times), nextReason ? whyNext[nextReason] : null)}
+${fact('Fired → seen', lag ? formatSeconds(lag.p50) : '–', lag ? `p95 ${formatSeconds(lag.p95)}` : null)}
+${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind ? 'older pages still to read' : null)}
+</dl>
+</article>`
+}
+
+function instant(iso: string | null, times: Times) {
+  return iso === null ? '–' : times.distance(iso)
+}
+
+/** Units spent, and a mark where the day stands: left of the mark is saving, right of it is spending ahead. */
+function budgetBar(budget: BudgetStatus, times: Times): Html {
+  const { unitsUsed, unitsPerDay, startedAt, resetsAt } = budget
+  const used = share(unitsUsed, unitsPerDay)
+  const startMs = Date.parse(startedAt)
+  const elapsed = share(times.nowMs - startMs, Date.parse(resetsAt) - startMs)
+  const tone: Tone = used >= 100 ? 'failed' : used >= 90 && used > elapsed ? 'warning' : 'ok'
+  return html`<div class="budget ${tone}">
+<p class="row"><span><b>${formatCount(unitsUsed)}</b> of ${formatCount(unitsPerDay)} units</span><span>resets ${times.distance(resetsAt)}</span></p>
+<svg class="bar" width="100%" height="14" role="img" aria-label="${used}% of the units used, ${elapsed}% of the day over">
+<rect class="track" y="3" width="100%" height="8" rx="4"/><rect class="fill" y="3" width="${used}%" height="8" rx="4"/><rect class="mark" x="${elapsed}%" width="2" height="14" rx="1"/></svg>
+<p class="row note"><span>${used}% used</span><span>${elapsed}% of the day over</span></p>
+</div>`
+}
+
+/** Whole per cent, 0 to 100. */
+function share(part: number, whole: number): number {
+  if (!(whole > 0)) return 0
+  return Math.round(Math.min(1, Math.max(0, part / whole)) * 100)
+}

@@ -1,0 +1,99 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type {
+  DeadLetter,
+  DeliveryQuery,
+  DeliveryRow,
+  DeliveryStory,
+  NewSilence,
+  Selection,
+  Silence,
+} from './delivery-view.ts'
+import type { Readiness, StatusView } from './status-view.ts'
+
+/**
+ * What the admin server asks of the rest of the bridge. Each port is as narrow as its one user, so that the server can
+ * be built without Redis, queues or pollers. Ports reject when Redis is away; the server answers 503 for them.
+ */
+export interface AdminPorts {
+  /** Prometheus text, version 0.0.4. Must answer without Redis: series that need it keep their last value or go. */
+  metricsText(): Promise<string>
+  /** Must answer without Redis: "no" with the reason. */
+  readiness(): Promise<Readiness>
+  /** Must answer without Redis too: what only Redis knows is null. */
+  status(): Promise<StatusView>
+  reload(): Promise<ReloadResult>
+  readonly deliveries: DeliveriesPort
+  readonly deadLetters: DeadLettersPort
+  /** Sends alerts again on purpose, to every sink they were routed to or to `sink` alone. */
+  replay(order: ReplayOrder): Promise<ReplayResult>
+  readonly sinks: SinksPort
+  readonly sources: SourcesPort
+  /** Without it there are no routes under /api/v1/silences. */
+  readonly silences?: SilencesPort
+}
+
+export interface DeliveriesPort {
+  /** One row a sink and target, the alert seen last first; rows of one alert stand together. */
+  list(query: DeliveryQuery): Promise<readonly DeliveryRow[]>
+  story(source: string, id: number): Promise<DeliveryStory | undefined>
+}
+
+export interface DeadLettersPort {
+  /** Given up last first. */
+  list(query: { sink?: string; sinceMs?: number; limit: number }): Promise<readonly DeadLetter[]>
+  /** Puts them back into their queues with fresh attempts; tells how many. */
+  retry(selection: Selection): Promise<number>
+  /** Removes them for good; tells how many. */
+  drop(selection: Selection): Promise<number>
+}
+
+export interface SinksPort {
+  /** False when there is no sink of that name. Pausing what is paused is fine. */
+  pause(name: string): Promise<boolean>
+  resume(name: string): Promise<boolean>
+}
+
+export interface SourcesPort {
+  /** Polls at the fastest allowed pace until `untilMs`, within the budget. False when there is no such source. */
+  hot(name: string, untilMs: number): Promise<boolean>
+}
+
+export interface SilencesPort {
+  list(): Promise<readonly Silence[]>
+  add(silence: NewSilence): Promise<Silence>
+  /** False when there is none with this id. */
+  expire(id: string): Promise<boolean>
+}
+
+export type ReloadResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly mistakes: readonly string[] }
+
+/** Either `ids` (`SOURCE.ID`), or a span by the time the alerts fired, in milliseconds since the epoch. */
+export type ReplayOrder =
+  | { readonly ids: readonly string[]; readonly sink?: string }
+  | { readonly sinceMs: number; readonly untilMs: number; readonly sink?: string }
+
+export interface ReplayResult {
+  /** Jobs added, one a sink and target. */
+  readonly queued: number
+  /** Ids that the bridge holds no story of (any more). */
+  readonly unknown: readonly string[]
+}
+
+/** How the status page shows time. */
+export interface DisplayOptions {
+  /** IANA name. */
+  readonly timeZone: string
+  readonly calendar: 'gregory' | 'persian'
+}
+
+export interface AdminDeps {
+  readonly ports: AdminPorts
+  /** Asked at every request, so that a reload can set, change or remove it. */
+  adminToken(): { reveal(): string } | undefined
+  display(): DisplayOptions
+  readonly clock: Clock
+  readonly log: Logger
+}

@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify'
+import * as z from 'zod'
+import { instantField, limitField, nameField, stateField } from './fields.ts'
+import type { AdminDeps } from './ports.ts'
+import { sendProblem } from './problem.ts'
+
+/** The part of the API that only reads. Lists are `{ data: […] }`, so that more can stand beside them one day. */
+export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void {
+  app.get('/api/v1/status', () => ports.status())
+
+  app.get('/api/v1/deliveries', async (request) => {
+    const { state, sink, limit } = deliveriesQuery.parse(request.query)
+    const query = { limit, ...(state ? { state } : {}), ...(sink ? { sink } : {}) }
+    return { data: await ports.deliveries.list(query) }
+  })
+
+  app.get('/api/v1/deliveries/:source/:id', async (request, reply) => {
+    const { source, id } = z.object({ source: nameField, id: z.string() }).parse(request.params)
+    const number = /^\d{1,16}$/.test(id) ? Number(id) : Number.NaN
+    const story = Number.isSafeInteger(number) ? await ports.deliveries.story(source, number) : undefined
+    if (story) return { data: story }
+    return sendProblem(reply, { status: 404, detail: `No delivery ${source}.${id} is known (any more).` })
+  })
+
+  app.get('/api/v1/dead-letters', async (request) => {
+    const { sink, since, limit } = deadLettersQuery.parse(request.query)
+    const query = { limit, ...(sink ? { sink } : {}), ...(since === undefined ? {} : { sinceMs: since }) }
+    return { data: await ports.deadLetters.list(query) }
+  })
+
+  const { silences } = ports
+  if (silences) app.get('/api/v1/silences', async () => ({ data: await silences.list() }))
+}
+
+const deliveriesQuery = z.strictObject({
+  state: stateField.optional(),
+  sink: nameField.optional(),
+  limit: limitField,
+})
+const deadLettersQuery = z.strictObject({
+  sink: nameField.optional(),
+  since: instantField.optional(),
+  limit: limitField,
+})

@@ -1,0 +1,64 @@
+import type { FastifyInstance } from 'fastify'
+import * as z from 'zod'
+import { registerAction } from './action.ts'
+import { durationField, instantField, nameField } from './fields.ts'
+import type { AdminDeps, SilencesPort } from './ports.ts'
+import { sendProblem } from './problem.ts'
+
+/** Adding and ending silences by hand. */
+export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, silences: SilencesPort): void {
+  registerAction(app, deps, {
+    method: 'POST',
+    path: '/api/v1/silences',
+    act: async (request, reply) => {
+      const added = await silences.add(newSilenceOf(request.body, deps.clock.now()))
+      reply.code(201)
+      return { data: added }
+    },
+  })
+  registerAction(app, deps, {
+    method: 'DELETE',
+    path: '/api/v1/silences/:id',
+    act: async (request, reply) => {
+      const { id } = z.object({ id: nameField }).parse(request.params)
+      if (await silences.expire(id)) return { expired: id }
+      return sendProblem(reply, { status: 404, detail: `There is no silence ${id}.` })
+    },
+  })
+}
+
+const values = z.array(z.string().min(1)).min(1).max(200).optional()
+
+const newSilence = z
+  .strictObject({
+    match: z.strictObject({ source: values, kind: values, symbol: values, ruleId: values }),
+    startsAt: instantField.optional(),
+    endsAt: instantField.optional(),
+    for: durationField.optional(),
+    comment: z.string().max(500).default(''),
+  })
+  .refine((silence) => (silence.endsAt === undefined) !== (silence.for === undefined), {
+    error: 'say when it ends: either endsAt or for',
+  })
+
+function newSilenceOf(body: unknown, nowMs: number) {
+  return newSilence
+    .transform(({ match, startsAt, endsAt, for: forMs, comment }) => {
+      const startsAtMs = startsAt ?? nowMs
+      return { match: present(match), startsAtMs, endsAtMs: endsAt ?? startsAtMs + (forMs ?? 0), comment }
+    })
+    .refine(({ startsAtMs, endsAtMs }) => endsAtMs > startsAtMs && endsAtMs > nowMs, {
+      error: 'expected an end that lies ahead and after the start',
+    })
+    .parse(body ?? {})
+}
+
+function present(match: z.infer<typeof newSilence>['match']) {
+  const { source, kind, symbol, ruleId } = match
+  return {
+    ...(source ? { source } : {}),
+    ...(kind ? { kind } : {}),
+    ...(symbol ? { symbol } : {}),
+    ...(ruleId ? { ruleId } : {}),
+  }
+}

@@ -1,0 +1,95 @@
+import type { DecisionReason } from '../schedule/schedule.ts'
+
+/**
+ * The state of the bridge as people and programs read it: the body of GET /api/v1/status and all that the status page
+ * shows. Instants are ISO 8601 in UTC, spans are seconds; null means "not known (yet)".
+ */
+export interface StatusView {
+  readonly version: string
+  readonly startedAt: string
+  readonly uptimeSeconds: number
+  /** What this process does: `all`, `poller` or `sender`. */
+  readonly role: string
+  readonly ready: Readiness
+  readonly redis: { readonly ok: boolean; readonly error?: string }
+  readonly sources: readonly SourceView[]
+  readonly sinks: readonly SinkView[]
+  /** Alerts that no route named a sink for. */
+  readonly unrouted: number | null
+  /** Rows of the feed that could not be parsed and were set aside. */
+  readonly quarantined: number | null
+}
+
+export type Readiness =
+  | { readonly ok: true; readonly reason?: undefined }
+  | { readonly ok: false; readonly reason: string }
+
+export const sourceStates = [
+  'starting', // nothing was polled yet
+  'running',
+  'catching_up', // more pages wait than one poll may read
+  'retrying', // the last call failed; it will be made again
+  'budget_spent', // nothing left until the reset
+  'standby', // another replica polls
+  'stopped', // a person is needed
+] as const
+export type SourceState = (typeof sourceStates)[number]
+
+export interface SourceView {
+  readonly name: string
+  readonly state: SourceState
+  /** One sentence on the state, when there is more to say than its name. */
+  readonly reason: string | null
+  readonly lastPollAt: string | null
+  readonly nextPollAt: string | null
+  readonly nextReason: DecisionReason | null
+  readonly budget: BudgetStatus | null
+  readonly behind: boolean
+  /** When everything that the feed showed was last known to be handled. */
+  readonly lastCompleteWalkAt: string | null
+  /** From firing to seen. */
+  readonly lag: LagView | null
+}
+
+export interface BudgetStatus {
+  readonly unitsUsed: number
+  readonly unitsPerDay: number
+  readonly startedAt: string
+  readonly resetsAt: string
+}
+
+/** Seconds. */
+export interface LagView {
+  readonly p50: number
+  readonly p95: number
+}
+
+export const sinkStates = [
+  'active',
+  'paused', // by an operator
+  'open', // the breaker gives it a rest
+] as const
+export type SinkState = (typeof sinkStates)[number]
+
+export interface SinkView {
+  readonly name: string
+  readonly type: string
+  readonly state: SinkState
+  readonly reason: string | null
+  /** Jobs by state; null while Redis is away. */
+  readonly waiting: number | null
+  readonly active: number | null
+  readonly delayed: number | null
+  readonly dead: number | null
+  readonly deliveredToday: number | null
+  /** From firing to acknowledged. */
+  readonly lag: LagView | null
+  readonly lastResult: LastResult | null
+}
+
+export interface LastResult {
+  readonly at: string
+  readonly kind: 'delivered' | 'retry' | 'dead'
+  /** The remote's answer in a few words, free of secrets. */
+  readonly text: string
+}

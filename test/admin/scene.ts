@@ -1,0 +1,85 @@
+import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
+import type { SinkView, SourceView, StatusView } from '../../src/admin/status-view.ts'
+
+/** A bridge in the middle of a trading day, as the ports of the admin server would tell it. */
+export const nowMs = Date.parse('2026-11-21T08:33:10Z')
+
+export function ago(seconds: number): string {
+  return new Date(nowMs - seconds * 1_000).toISOString()
+}
+
+export function source(changes: Partial<SourceView> = {}): SourceView {
+  return {
+    name: 'main',
+    state: 'running',
+    reason: null,
+    lastPollAt: ago(12),
+    nextPollAt: ago(-9),
+    nextReason: 'expected',
+    budget: {
+      unitsUsed: 1_240,
+      unitsPerDay: 2_000,
+      startedAt: '2026-11-20T20:30:00Z',
+      resetsAt: '2026-11-21T20:30:00Z',
+    },
+    behind: false,
+    lastCompleteWalkAt: ago(12),
+    lag: { p50: 8.4, p95: 21 },
+    ...changes,
+  }
+}
+
+export function sink(changes: Partial<SinkView> = {}): SinkView {
+  return {
+    name: 'trading-system',
+    type: 'webhook',
+    state: 'active',
+    reason: null,
+    waiting: 0,
+    active: 1,
+    delayed: 0,
+    dead: 0,
+    deliveredToday: 412,
+    lag: { p50: 8.9, p95: 22.5 },
+    lastResult: { at: ago(31), kind: 'delivered', text: '204' },
+    ...changes,
+  }
+}
+
+export function status(changes: Partial<StatusView> = {}): StatusView {
+  return {
+    version: '0.1.0',
+    startedAt: ago(274_000),
+    uptimeSeconds: 274_000,
+    role: 'all',
+    ready: { ok: true },
+    redis: { ok: true },
+    sources: [source()],
+    sinks: [
+      sink(),
+      sink({ name: 'ops-slack', type: 'slack', active: 0, deliveredToday: 97, lag: { p50: 9.6, p95: 24.1 } }),
+    ],
+    unrouted: 0,
+    quarantined: 0,
+    ...changes,
+  }
+}
+
+export function row(changes: Partial<DeliveryRow> = {}): DeliveryRow {
+  return {
+    source: 'main',
+    id: 48_213,
+    kind: 'price',
+    symbol: 'فولاد',
+    headline: 'فولاد از ۵٬۲۰۰ ریال گذشت',
+    url: 'https://example.com/alerts/48213',
+    firedAt: ago(39),
+    seenAt: ago(31),
+    sink: 'trading-system',
+    state: 'delivered',
+    attempts: 1,
+    updatedAt: ago(31),
+    reason: null,
+    ...changes,
+  }
+}
