@@ -35,6 +35,11 @@ export function isSecret(schema: Schema): boolean {
   return def.type === 'union' && def.options.length > 0 && def.options.every(isSecret)
 }
 
+/** A secret that may stand in a file of its own: not a list of nothing but secrets. */
+export function hasTwin(schema: Schema): boolean {
+  return isSecret(schema) && (coreOf(schema) as z.core.$ZodTypes)._zod.def.type !== 'array'
+}
+
 /** The fields of an object; of a discriminated union, those of the member that `value` chooses. */
 export function shapeOf(schema: Schema, value: unknown): Readonly<Record<string, Schema>> | undefined {
   const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod

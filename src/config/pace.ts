@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { formatDuration } from '../lib/duration.ts'
+import { asDuration } from './duration-text.ts'
 import type { budgetSchema, pollSchema } from './source.ts'
 
 /**
@@ -99,18 +100,6 @@ function unitsProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem
 function intervalOf(count: number, spanMs: number): number {
   const ms = Math.ceil(spanMs / count)
   return ms <= 1_000 ? ms : Math.ceil(ms / 1_000) * 1_000
-}
-
-/** As it can be written into the config: one number, one unit. */
-export function asDuration(ms: number): string {
-  const units: [number, string][] = [
-    [dayMs, 'd'],
-    [3_600_000, 'h'],
-    [60_000, 'm'],
-    [1_000, 's'],
-  ]
-  const unit = units.find(([size]) => ms >= size && ms % size === 0)
-  return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`
 }
 
 function round(value: number): string {

@@ -7,13 +7,14 @@ export type RedisConfig = z.output<typeof redisSchema>
 
 export const redisSchema = z
   .strictObject({
-    url: redisAddress(['redis:', 'rediss:', 'unix:'], 'redis://, rediss://, unix:// or embedded').optional(),
+    url: redisAddress(['redis:', 'rediss:', 'unix:'], 'redis://, rediss://, unix:// or embedded')
+      .optional()
+      .describe('embedded (the default) starts redis-server with its data in dataDir.'),
     sentinels: z
       .array(z.string().transform(parseHostPort))
       .min(1, 'expected at least one host:port')
       .optional(),
-    /** What the sentinels call the master. */
-    name: z.string().min(1).optional(),
+    name: z.string().min(1).optional().describe('What the sentinels call the master.'),
     cluster: z
       .array(redisAddress(['redis:', 'rediss:'], 'redis:// or rediss://'))
       .min(1)

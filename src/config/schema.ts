@@ -53,22 +53,30 @@ export const routeSchema = z.strictObject({
       ruleId: matchersField.optional(),
       source: matchersField.optional(),
     } satisfies Record<(typeof matchFields)[number], unknown>)
-    .default({}),
+    .prefault({})
+    .describe('Fields are joined by AND, the values of one by OR; without any, everything is taken.'),
   sinks: z.array(z.string()).min(1, 'expected at least one sink'),
 })
 
 export const configSchema = z.strictObject({
   redis: redisSchema.prefault({}),
-  /** Relative to the working directory. */
-  dataDir: z.string().min(1).default('./data'),
+  dataDir: z
+    .string()
+    .min(1)
+    .default('./data')
+    .describe('Where the embedded Redis keeps its data; a relative path starts from the working directory.'),
   retention: z
     .strictObject({
       age: durationField.refine((ms) => ms >= 60_000, 'expected at least 1m').prefault('7d'),
       count: z.int().min(100).max(10_000_000).default(100_000),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('How long, and for how many alerts, the story of a delivered alert is kept.'),
   http: z
-    .strictObject({ listen: listenField.prefault('127.0.0.1:8080'), adminToken: secretField.optional() })
+    .strictObject({
+      listen: listenField.prefault('127.0.0.1:8080'),
+      adminToken: secretField.optional().describe('Without one, everything that changes something is off.'),
+    })
     .prefault({}),
   display: z
     .strictObject({
@@ -76,7 +84,8 @@ export const configSchema = z.strictObject({
       calendar: z.enum(['jalali', 'gregorian', 'both']).default('both'),
       language: z.enum(['fa', 'en']).default('en'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('How Slack messages and emails show times and words.'),
   log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
   sources: atLeastOne(
     sourceSchema.transform((source) => ({ ...source, poll: withIntervals(source.budget, source.poll) })),
@@ -84,8 +93,10 @@ export const configSchema = z.strictObject({
   ),
   sinks: atLeastOne(sinkSchema, 'sink'),
   routes: z.array(routeSchema).min(1, 'expected at least one route'),
-  /** Sinks that are told when the bridge itself needs a person. */
-  operators: z.array(z.string()).default([]),
+  operators: z
+    .array(z.string())
+    .default([])
+    .describe('Sinks that are told when the bridge itself needs a person.'),
 })
 
 interface Listen {

@@ -21,18 +21,28 @@ const timeOfDayField = z.string().transform((text, context) => {
 export const requestsPerMinuteMax = 240
 
 export const budgetSchema = z.strictObject({
-  unitsPerDay: z.int().min(1).max(10_000_000).default(2_000),
-  requestsPerMinute: z.int().min(1).max(requestsPerMinuteMax).default(200),
-  /** `HH:MM` on the clock of `timeZone`. */
+  unitsPerDay: z
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .default(2_000)
+    .describe('What the bridge may spend of the daily budget of the account.'),
+  requestsPerMinute: z
+    .int()
+    .min(1)
+    .max(requestsPerMinuteMax)
+    .default(200)
+    .describe('What the bridge may use of the 240 requests a minute that the API grants an account.'),
   resetsAt: timeOfDayField
     .refine((time) => time !== '24:00', 'expected a time before 24:00')
-    .prefault('00:00'),
+    .prefault('00:00')
+    .describe('When the daily budget starts anew: HH:MM on the clock of timeZone.'),
   timeZone: timeZoneField.default('Asia/Tehran'),
 })
 
 const weekdays = ['sat', 'sun', 'mon', 'tue', 'wed', 'thu', 'fri'] as const
 
-/** The trading hours that a young profile leans on; a span that ends before it begins runs over midnight. */
+/** A span that ends before it begins runs over midnight. */
 const activeHoursSchema = z
   .strictObject({
     days: z.array(z.enum(weekdays)).min(1).default(['sat', 'sun', 'mon', 'tue', 'wed']),
@@ -56,22 +66,46 @@ const holidayField = z.string().transform((text, context) => {
 })
 
 export const pollSchema = z.strictObject({
-  /** Left out, both intervals follow from the budget. */
-  minInterval: durationField.optional(),
-  maxInterval: durationField.optional(),
-  /** A fixed pace instead of the plan. */
-  every: durationField.optional(),
-  exponent: z.number().min(0).max(1).default(0.45),
-  floor: z.number().min(0).max(1).default(0.2),
-  /** How many pages of the past `startFrom` may read. */
-  historyPages: z.int().min(1).max(100_000).default(10),
-  /** How long an id is remembered. */
-  seenWindow: durationField.refine((ms) => ms >= 86_400_000, 'expected at least 1d').prefault('30d'),
-  /** The largest part of the day's units that may go into looking for late rows deep in the feed. */
-  sweepShare: z.number().min(0).max(1).default(0.05),
-  activeHours: activeHoursSchema.prefault({}),
-  /** Gregorian, `YYYY-MM-DD`. */
-  holidays: z.array(holidayField).default([]),
+  minInterval: durationField
+    .optional()
+    .describe('Default 2s, or longer where requestsPerMinute asks for it.'),
+  maxInterval: durationField.optional().describe('Default 15m, or longer where unitsPerDay asks for it.'),
+  every: durationField.optional().describe('A fixed pace instead of the plan.'),
+  exponent: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.45)
+    .describe('Polls follow the expected alerts to this power; 0 spreads them evenly.'),
+  floor: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.2)
+    .describe('The slowest pace, as a share of the even one: 0.2 lets no gap grow over five even intervals.'),
+  historyPages: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(10)
+    .describe('How many pages of the past may be read to learn when alerts fire.'),
+  seenWindow: durationField
+    .refine((ms) => ms >= 86_400_000, 'expected at least 1d')
+    .prefault('30d')
+    .describe('How long an alert is known as seen.'),
+  sweepShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.05)
+    .describe(
+      'The largest share of the units of a day that may go into looking for late rows deep in the feed.',
+    ),
+  activeHours: activeHoursSchema.prefault({}).describe('The trading hours that a young profile leans on.'),
+  holidays: z
+    .array(holidayField)
+    .prefault([])
+    .describe('Days without trade, YYYY-MM-DD: Gregorian, or Jalali for years below 1700.'),
 })
 
 export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
@@ -94,9 +128,11 @@ const startFromField = z
   })
 
 export const sourceSchema = z.strictObject({
-  baseUrl: z.string().transform(parseBaseUrl),
+  baseUrl: z.string().transform(parseBaseUrl).describe('The address of the API, without /api/v1.'),
   token: secretField,
-  startFrom: startFromField.prefault('now'),
+  startFrom: startFromField
+    .prefault('now')
+    .describe('What of the history counts on the first start: now, beginning, or an ISO time.'),
   budget: budgetSchema.prefault({}),
   poll: pollSchema.prefault({}),
 })

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as z from 'zod'
 import { Secret } from '../lib/secret.ts'
-import { isSecret, type Schema } from './outline.ts'
+import { hasTwin, type Schema } from './outline.ts'
 import { describeReadError } from './read-error.ts'
 
 /**
@@ -22,13 +22,13 @@ export function twinOf(key: string, shape: Readonly<Record<string, Schema>>): Tw
   if (!key.endsWith(twinSuffix) || Object.hasOwn(shape, key)) return undefined
   const secretKey = key.slice(0, -twinSuffix.length)
   const schema = Object.hasOwn(shape, secretKey) ? shape[secretKey] : undefined
-  return schema !== undefined && isSecret(schema) ? { key: secretKey, schema } : undefined
+  return schema !== undefined && hasTwin(schema) ? { key: secretKey, schema } : undefined
 }
 
 /** Every key that a mapping of this shape may have, twins included. */
 export function keysOf(shape: Readonly<Record<string, Schema>>): string[] {
   return Object.entries(shape).flatMap(([key, schema]) =>
-    isSecret(schema) ? [key, `${key}${twinSuffix}`] : [key],
+    hasTwin(schema) ? [key, `${key}${twinSuffix}`] : [key],
   )
 }
 

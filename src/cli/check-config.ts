@@ -1,0 +1,61 @@
+import { Command } from 'commander'
+import { loadConfig } from '../config/load.ts'
+import { formatMistake, type Mistake } from '../config/mistake.ts'
+import { redactConfig, showConfig } from '../config/redact.ts'
+import type { Config } from '../config/schema.ts'
+
+interface Options {
+  readonly show?: boolean
+  readonly json?: boolean
+}
+
+/** `check-config FILE`: every mistake, a line each on stderr, and exit code 1; else one line that says what is there. */
+export function checkConfigCommand(): Command {
+  return new Command('check-config')
+    .description('validate a config: every mistake with its place, what was found and what would do')
+    .argument('<file>', 'the config, YAML')
+    .option('--show', 'print the effective config, every default filled in, secrets redacted')
+    .option('--json', 'print JSON')
+    .action((file: string, options: Options) => {
+      const loaded = loadConfig(file, process.env)
+      if (!loaded.ok) process.exitCode = 1
+      if (options.json) return printJson(file, loaded, options)
+      if (!loaded.ok) {
+        for (const mistake of loaded.mistakes) writeError(formatMistake(file, mistake))
+        return writeError(`${file}: ${count(loaded.mistakes.length, 'mistake')}`)
+      }
+      for (const warning of loaded.warnings) writeError(`warning: ${formatMistake(file, warning)}`)
+      process.stdout.write(options.show ? showConfig(loaded.config) : `${file}: ${summary(loaded.config)}\n`)
+    })
+}
+
+function printJson(file: string, loaded: ReturnType<typeof loadConfig>, options: Options): void {
+  const answer = loaded.ok
+    ? {
+        ok: true,
+        file,
+        warnings: loaded.warnings.map((warning) => asJson(file, warning)),
+        ...(options.show ? { config: redactConfig(loaded.config) } : {}),
+      }
+    : { ok: false, file, mistakes: loaded.mistakes.map((mistake) => asJson(file, mistake)) }
+  process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+}
+
+/** The parts, and the line as people get it. */
+function asJson(file: string, mistake: Mistake): Mistake & { text: string } {
+  return { ...mistake, text: formatMistake(file, mistake) }
+}
+
+function summary(config: Config): string {
+  const sources = count(Object.keys(config.sources).length, 'source')
+  const sinks = count(Object.keys(config.sinks).length, 'sink')
+  return `no mistakes: ${sources}, ${sinks}, ${count(config.routes.length, 'route')}`
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+function writeError(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

@@ -1,0 +1,115 @@
+import * as z from 'zod'
+import { hasTwin, metaOf, property, type Schema } from './outline.ts'
+import { configSchema } from './schema.ts'
+import { twinSuffix } from './twin.ts'
+
+/**
+ * The JSON Schema (draft 7) of the config, for editors: what the file may hold as it is written, so a `${VAR}` may stand
+ * for any value, durations are patterned text, and each secret has its `…File` twin. Deterministic.
+ */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+export function configJsonSchema(): JsonSchema {
+  const generated = z.toJSONSchema(configSchema, {
+    target: 'draft-07',
+    io: 'input',
+    unrepresentable: 'any',
+    reused: 'inline',
+    cycles: 'throw',
+    override: ({ zodSchema, jsonSchema }) => rewrite(zodSchema, jsonSchema),
+  })
+  const { $schema, '~standard': _, ...rest } = generated as Record<string, unknown>
+  const schema = withVariables(rest) as JsonSchema
+  return {
+    $schema,
+    title: 'alert-bridge',
+    description: `The config of alert-bridge. \${VAR} and \${VAR:-default} are filled from the environment.`,
+    ...schema,
+  }
+}
+
+/** As it is written to a file or a terminal. */
+export function configJsonSchemaText(): string {
+  return `${JSON.stringify(configJsonSchema(), null, 2)}\n`
+}
+
+const durationPattern = '^\\d+(\\.\\d+)?(ms|s|m|h|d)$'
+const variablePattern = '\\$\\{'
+
+type Draft = z.core.JSONSchema.BaseSchema
+
+function rewrite(zodSchema: Schema, jsonSchema: Draft): void {
+  const { fieldKind } = metaOf(zodSchema)
+  if (fieldKind === 'secret') become(jsonSchema, { type: 'string', minLength: 1 })
+  if (fieldKind === 'duration') become(jsonSchema, { type: 'string', pattern: durationPattern })
+  delete jsonSchema['fieldKind']
+  delete jsonSchema['show']
+  const { def } = (zodSchema as z.core.$ZodTypes)._zod
+  if (def.type === 'object') addTwins(jsonSchema, def.shape)
+}
+
+/** Keeps what says something to a reader, and the default. */
+function become(jsonSchema: Draft, rule: Draft): void {
+  const kept = { default: jsonSchema.default, description: jsonSchema.description }
+  for (const key of Object.keys(jsonSchema)) delete (jsonSchema as Record<string, unknown>)[key]
+  for (const [key, value] of Object.entries({ ...rule, ...kept }))
+    if (value !== undefined) jsonSchema[key] = value
+}
+
+/** `token` may instead be `tokenFile`: both are named, both together are refused, and a required one is either. */
+function addTwins(jsonSchema: Draft, shape: Readonly<Record<string, Schema>>): void {
+  const secrets = Object.entries(shape).filter(([, schema]) => hasTwin(schema))
+  const rules: Draft[] = []
+  for (const [key] of secrets) {
+    const twin = `${key}${twinSuffix}`
+    // zod rewrites an object once for itself and once more for each check or transform around it.
+    if (jsonSchema.properties?.[twin] !== undefined) continue
+    const description = `The path of a file that holds ${key}; a relative one starts from the folder of the config.`
+    jsonSchema.properties = {
+      ...jsonSchema.properties,
+      [twin]: { type: 'string', minLength: 1, description },
+    }
+    if (!jsonSchema.required?.includes(key)) {
+      rules.push({ not: { required: [key, twin] } })
+      continue
+    }
+    jsonSchema.required = jsonSchema.required.filter((name) => name !== key)
+    rules.push({ oneOf: [{ required: [key] }, { required: [twin] }] })
+  }
+  if (rules.length > 0) jsonSchema.allOf = [...(jsonSchema.allOf ?? []), ...rules]
+}
+
+/** Lets a `${VAR}` stand where a number, a boolean, or text of a certain form is wanted. */
+function withVariables(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(withVariables)
+  if (typeof node !== 'object' || node === null) return node
+  const copy: Record<string, unknown> = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, verbatim.has(key) ? value : withVariables(value)]),
+  )
+  if (Array.isArray(copy['anyOf'])) return { ...copy, anyOf: flattened(copy['anyOf']) }
+  if (copy['type'] === 'string' && typeof copy['pattern'] === 'string')
+    return { ...copy, pattern: `${copy['pattern']}|${variablePattern}` }
+  const isNarrow =
+    ['integer', 'number', 'boolean'].includes(String(copy['type'])) || copy['enum'] !== undefined
+  if (!isNarrow) return copy
+  const { default: fallback, description, ...rule } = copy
+  const kept = { description, default: fallback, anyOf: [rule, variable] }
+  return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined))
+}
+
+/** Keywords whose values are data, not schemas, and the names of sources and sinks, which variables do not fill. */
+const verbatim: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'required', 'propertyNames'])
+const variable = { type: 'string', pattern: variablePattern }
+
+/** One list of alternatives, each once; a variable needs none of its own where any text may stand. */
+function flattened(members: readonly unknown[]): unknown[] {
+  const flat = members.flatMap((member) => {
+    const inner = property(member, 'anyOf')
+    return Array.isArray(inner) && Object.keys(member as object).length === 1 ? inner : [member]
+  })
+  const takesText = flat.some(
+    (member) => property(member, 'type') === 'string' && !property(member, 'pattern'),
+  )
+  const texts = flat.filter((member) => !takesText || property(member, 'pattern') !== variablePattern)
+  return [...new Map(texts.map((member) => [JSON.stringify(member), member])).values()]
+}

@@ -1,0 +1,42 @@
+import { stringify } from 'yaml'
+import { Secret } from '../lib/secret.ts'
+import { asDuration } from './duration-text.ts'
+import { maskAddress } from './found.ts'
+import { childOf, metaOf, property, type Schema } from './outline.ts'
+import { type Config, configSchema } from './schema.ts'
+
+/**
+ * The effective config as it could stand in a file, every default filled in, for people to look at. A secret shows only
+ * that it is there, or which file holds it; an address loses whatever in it may be a credential.
+ */
+export function showConfig(config: Config): string {
+  return stringify(redactConfig(config), { lineWidth: 0, version: '1.2', schema: 'core' })
+}
+
+/** The same as a plain value, for `--json`. */
+export function redactConfig(config: Config): Record<string, unknown> {
+  return redactObject(config, configSchema)
+}
+
+function redactObject(value: object, schema: Schema | undefined): Record<string, unknown> {
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  return Object.fromEntries(
+    entries.map(([key, inner]) => [key, redact(inner, schema && childOf(schema, key, value))]),
+  )
+}
+
+function redact(given: unknown, schema: Schema | undefined): unknown {
+  const meta = schema === undefined ? {} : metaOf(schema)
+  // The show function belongs to the schema that made the value, so it fits.
+  const value = meta.show === undefined ? given : meta.show(given as never)
+  if (value instanceof Secret) return value.file === undefined ? '[redacted]' : `[from file ${value.file}]`
+  if (meta.fieldKind === 'duration' && typeof value === 'number') return asDuration(value)
+  if (typeof value === 'string') return maskAddress(value)
+  if (Array.isArray(value)) return value.map((inner, index) => redact(inner, elementOf(schema, index, value)))
+  if (typeof value === 'object' && value !== null) return redactObject(value, schema)
+  return value
+}
+
+function elementOf(schema: Schema | undefined, index: number, list: unknown): Schema | undefined {
+  return schema && childOf(schema, index, property(list, index))
+}
