@@ -12,6 +12,8 @@ export interface DeliveryJob {
   readonly alert: Alert
   /** When the feed first showed the alert to this bridge, in milliseconds since the epoch. */
   readonly seenAtMs: number
+  /** When an operator last asked to send it (again), in milliseconds since the epoch. */
+  readonly requestedAtMs?: number
 }
 
 export type JobData = z.infer<typeof jobDataSchema>
@@ -33,12 +35,18 @@ export function fromJobData(
 ): { ok: true; job: DeliveryJob } | { ok: false; reason: string } {
   const parsed = jobDataSchema.safeParse(data)
   if (!parsed.success) return { ok: false, reason: 'the job data has an unknown shape' }
-  const { source, row, seenAtMs, target } = parsed.data
+  const { source, row, seenAtMs, target, requestedAtMs } = parsed.data
   const alert = parseRow(source, row)
   if (!alert.ok) return alert
   return {
     ok: true,
-    job: { sink, alert: alert.alert, seenAtMs, ...(target === undefined ? {} : { target }) },
+    job: {
+      sink,
+      alert: alert.alert,
+      seenAtMs,
+      ...(target === undefined ? {} : { target }),
+      ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
+    },
   }
 }
 
@@ -47,5 +55,6 @@ const jobDataSchema = z.object({
   source: z.string(),
   seenAtMs: z.number(),
   target: z.string().optional(),
+  requestedAtMs: z.number().optional(),
   row: z.record(z.string(), z.unknown()),
 })

@@ -1,0 +1,212 @@
+import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
+import type { JobData } from '../alert/job.ts'
+import { toError } from '../lib/errors.ts'
+import type { Answer } from '../sinks/outcome.ts'
+import { redisErrorText } from '../store/redis.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { type AttemptRecord, attemptRecord } from './attempt-record.ts'
+import type { BreakerEvent } from './breaker.ts'
+import { type DeliverContext, deliver, type Tried } from './deliver.ts'
+import { reportAttempt } from './report.ts'
+import { within } from './time-limit.ts'
+import { expiresAtMs, signOf, type Verdict, verdictOf } from './verdict.ts'
+
+/**
+ * Carries out in BullMQ's terms what an attempt's verdict says. What is thrown here is made here: its message starts
+ * with a word of ours, because BullMQ gives meaning to some texts and names of errors, and keeps the message in Redis.
+ */
+export type AlertJob = Job<JobData, AttemptRecord>
+
+/** What the sink's lane lends to the processor of its jobs. */
+export interface ProcessorContext extends DeliverContext {
+  readonly metrics: Metrics
+  readonly lockMs: number
+  /** When an alert that goes out early, to probe its sink, was due; told once. */
+  takeDueAt(jobId: string): number | undefined
+  /** Before the job is let go, so that no other is fetched from a queue that is to be held. */
+  observe(event: BreakerEvent): Promise<void>
+  hold(forMs: number): Promise<void>
+}
+
+/** To be tried again, after `delayMs`; read by the worker's backoff strategy. */
+export class RetryLater extends Error {
+  override readonly name = 'RetryLater'
+  readonly delayMs: number
+
+  constructor(message: string, delayMs: number) {
+    super(message)
+    this.delayMs = delayMs
+  }
+}
+
+/** Resolves to the record of the acknowledgement; everything else is thrown as BullMQ wants it. */
+export async function processJob(
+  job: AlertJob,
+  token: string,
+  signal: AbortSignal,
+  context: ProcessorContext,
+): Promise<AttemptRecord> {
+  const number = job.attemptsMade + 1
+  const extendLock = async () => (await job.extendLock(token, context.lockMs)) === 1
+  const tried = await deliver({ id: job.id ?? '', data: job.data, number, extendLock }, signal, context)
+  switch (tried.step) {
+    case 'acknowledged_before':
+      context.log.info({ sink: context.sink.name, job: job.id }, 'acknowledged before, not sent again')
+      return tried.record
+    case 'not_ours':
+      return putBack(job, token, context)
+    case 'unreadable':
+      context.log.error({ sink: context.sink.name, job: job.id, reason: tried.reason }, 'unreadable job')
+      context.metrics.sends.inc({ sink: context.sink.name, result: 'dead' })
+      throw new UnrecoverableError(`unrenderable: ${tried.reason}`)
+    case 'expired':
+      return bury(job, number, tried, context)
+    case 'sent':
+      return settle(job, token, number, tried, signal.aborted, context)
+    default:
+      return tried satisfies never
+  }
+}
+
+async function settle(
+  job: AlertJob,
+  token: string,
+  number: number,
+  tried: Extract<Tried, { step: 'sent' }>,
+  brokenOff: boolean,
+  context: ProcessorContext,
+): Promise<AttemptRecord> {
+  const { sink, settings, clock, acknowledged, metrics, log } = context
+  const { outcome, startedAtMs, durationMs } = tried
+  const nowMs = clock.now()
+  const dueAtMs = context.takeDueAt(job.id ?? '')
+  const verdict = verdictOf(
+    outcome,
+    {
+      number,
+      nowMs,
+      brokenOff,
+      expiresAtMs: expiresAtMs(tried.job, settings),
+      ...(dueAtMs === undefined ? {} : { dueAtMs }),
+    },
+    settings,
+  )
+  const reason = outcome.kind === 'delivered' ? undefined : outcome.reason
+  const result = resultOf(verdict)
+  const record = attemptRecord({
+    number,
+    atMs: startedAtMs,
+    durationMs,
+    result: result === 'back' ? 'retry' : result,
+    answer: outcome.answer,
+    ...(reason === undefined ? {} : { reason }),
+    ...(verdict.kind === 'again' ? { nextAtMs: nowMs + verdict.delayMs } : {}),
+  })
+  // First of all: whatever breaks from here on, this process does not send it again.
+  if (verdict.kind === 'delivered') acknowledged.add(tried.name, record)
+  reportAttempt(
+    {
+      sink: sink.name,
+      job: tried.job,
+      number,
+      result,
+      durationMs,
+      nowMs,
+      ...(reason === undefined ? {} : { reason }),
+      ...(outcome.answer.status === undefined ? {} : { status: outcome.answer.status }),
+      ...(verdict.kind === 'again' ? { nextInMs: verdict.delayMs } : {}),
+    },
+    metrics,
+    log,
+  )
+  if (verdict.kind !== 'back') {
+    const event = { sign: signOf(outcome), alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs }
+    await context.observe(event)
+  }
+  return carryOut(verdict, record, job, token, context)
+}
+
+async function carryOut(
+  verdict: Verdict,
+  record: AttemptRecord,
+  job: AlertJob,
+  token: string,
+  context: ProcessorContext,
+): Promise<AttemptRecord> {
+  switch (verdict.kind) {
+    case 'delivered':
+      return record
+    case 'back':
+      return putBack(job, token, context)
+    case 'dead':
+      await keep(job, record, context)
+      throw new UnrecoverableError(`${verdict.reason}: ${describe(record.reason, verdict.answer)}`)
+    case 'again':
+      await keep(job, record, context)
+      if (verdict.holdMs !== undefined) await context.hold(verdict.holdMs)
+      if (verdict.burnt)
+        throw new RetryLater(`${verdict.reason}: ${describe(undefined, verdict.answer)}`, verdict.delayMs)
+      return delay(job, token, verdict.delayMs, context)
+    default:
+      return verdict satisfies never
+  }
+}
+
+async function bury(
+  job: AlertJob,
+  number: number,
+  tried: Extract<Tried, { step: 'expired' }>,
+  context: ProcessorContext,
+): Promise<never> {
+  const nowMs = context.clock.now()
+  const text = `older than the sink's expireAfter before attempt ${number}`
+  const report = { sink: context.sink.name, job: tried.job, number, result: 'expired' as const, nowMs }
+  reportAttempt(report, context.metrics, context.log)
+  await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, context)
+  throw new UnrecoverableError(`expired: ${text}`)
+}
+
+const keepTimeoutMs = 5_000
+const moveTimeoutMs = 5_000
+
+/** The story is worth less than the delivery: when Redis does not take it, things go on. */
+async function keep(job: AlertJob, record: AttemptRecord, context: ProcessorContext): Promise<void> {
+  try {
+    await within(keepTimeoutMs, 'keeping the record', job.log(JSON.stringify(record)))
+  } catch (error) {
+    context.log.warn({ sink: context.sink.name, reason: redisErrorText(error) }, 'attempt not recorded')
+  }
+}
+
+/** Back to the head of the queue. Where that fails, the lock runs out and the job is picked up as stalled: the same. */
+async function putBack(job: AlertJob, token: string, context: ProcessorContext): Promise<never> {
+  await moved(job.moveToWait(token), context)
+  throw new WaitingError()
+}
+
+async function delay(
+  job: AlertJob,
+  token: string,
+  delayMs: number,
+  context: ProcessorContext,
+): Promise<never> {
+  await moved(job.moveToDelayed(Date.now() + delayMs, token), context)
+  throw new DelayedError()
+}
+
+async function moved(move: Promise<unknown>, context: ProcessorContext): Promise<void> {
+  try {
+    await within(moveTimeoutMs, 'moving the job', move)
+  } catch (error) {
+    context.log.debug({ sink: context.sink.name, reason: toError(error).name }, 'job left to its lock')
+  }
+}
+
+function resultOf(verdict: Verdict) {
+  if (verdict.kind === 'dead') return verdict.reason === 'expired' ? 'expired' : 'dead'
+  return verdict.kind === 'again' ? 'retry' : verdict.kind
+}
+
+function describe(reason: string | undefined, { status, text }: Answer): string {
+  return [reason, status, text].filter((part) => part !== undefined && part !== '').join(' ')
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { type JobsOptions, Queue } from 'bullmq'
+import { type DeliveryJob, type JobData, jobId, toJobData } from '../alert/job.ts'
+import type { DeliveryQueues } from '../intake/ports.ts'
+import { queuePrefix } from '../store/keys.ts'
+import type { RedisClient } from '../store/redis.ts'
+import { type AttemptRecord, recordsMax } from './attempt-record.ts'
+import { within } from './time-limit.ts'
+
+/**
+ * One queue a sink. Owns how a job is stored: its fixed id, which makes adding it again harmless for as long as its
+ * record is kept, and how long that is. Refuses nothing; whoever adds decides what to do when Redis is away.
+ */
+export type AlertQueue = Queue<JobData, AttemptRecord>
+
+export interface SinkQueues extends DeliveryQueues {
+  readonly sinks: readonly string[]
+  /** Throws for a sink that has no queue: the config and the caller disagree. */
+  queue(sink: string): AlertQueue
+  close(): Promise<void>
+}
+
+export interface QueuesOptions {
+  /** A connection that fails fast (`commands`). */
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly sinks: readonly string[]
+  /** How long the records of acknowledged alerts are kept. */
+  readonly retention: { readonly ageMs: number; readonly count: number }
+  /** How long one batch may take to be stored. */
+  readonly enqueueTimeoutMs?: number
+}
+
+/** `addBulk` is one pipeline: a batch keeps Redis busy for about a millisecond. */
+const batchMax = 100
+/** A feed page is smaller than this, so no row of it can be refused here and come back for ever. */
+const jobBytesMax = 16 * 1024 * 1024
+/** Dead letters wait for a person. */
+const deadLetterKept = { age: 90 * 24 * 3_600, count: 1_000_000, limit: 1_000 }
+/** An alert may be handed over again until its page is marked; its record must still be there then. */
+const recordKeptMin = { ageMs: 24 * 3_600_000, count: 10_000 }
+
+export function createQueues(options: QueuesOptions): SinkQueues {
+  const { redis, prefix, sinks, enqueueTimeoutMs = 10_000 } = options
+  const jobOptions = jobOptionsFor(options.retention)
+  const queues = new Map(sinks.map((sink) => [sink, openQueue(redis, prefix, sink, jobOptions)]))
+  const queueOf = (sink: string): AlertQueue => {
+    const queue = queues.get(sink)
+    if (!queue) throw new Error(`there is no queue for a sink named ${sink}`)
+    return queue
+  }
+  return {
+    sinks,
+    queue: queueOf,
+    async enqueue(jobs) {
+      for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
+        const queue = queueOf(sink)
+        for (let from = 0; from < own.length; from += batchMax) {
+          const batch = own.slice(from, from + batchMax).map(toBulkJob)
+          await within(enqueueTimeoutMs, `storing ${batch.length} jobs for ${sink}`, queue.addBulk(batch))
+        }
+      }
+    },
+    async close() {
+      await Promise.all([...queues.values()].map(closeQueue))
+    },
+  }
+}
+
+/** The queue of one sink on a connection of the caller, which stays open when the queue is closed. */
+export function openQueue(
+  redis: RedisClient,
+  prefix: string,
+  sink: string,
+  defaultJobOptions?: JobsOptions,
+): AlertQueue {
+  const queue: AlertQueue = new Queue(sink, {
+    connection: redis,
+    prefix: queuePrefix(prefix),
+    // The version and the eviction policy are checked by the store, which says what is wrong; this would print.
+    skipVersionCheck: true,
+    streams: { events: { maxLen: 1_000 } },
+    ...(defaultJobOptions ? { defaultJobOptions } : {}),
+  })
+  // The connection reports its outages itself; without a listener the first one would end the process.
+  queue.on('error', () => {})
+  return queue
+}
+
+/** Within a limit: a queue whose connection was never made would wait for it. */
+export async function closeQueue(queue: AlertQueue): Promise<void> {
+  await within(closeTimeoutMs, 'closing a queue', queue.close()).catch(() => {})
+}
+
+/** The id of an alert's job in a sink's queue; `target` as in `DeliveryJob`. */
+export function deliveryJobId(alert: { source: string; id: number }, target: string | undefined): string {
+  return jobId(alert, target === undefined ? undefined : targetTag(target))
+}
+
+const closeTimeoutMs = 1_000
+
+/** Recipients are no part of a key: they are long, may hold any character, and are nobody's business in a log. */
+function targetTag(target: string): string {
+  return createHash('sha256').update(target).digest('hex').slice(0, 12)
+}
+
+function toBulkJob(job: DeliveryJob) {
+  return { name: 'alert', data: toJobData(job), opts: { jobId: deliveryJobId(job.alert, job.target) } }
+}
+
+function jobOptionsFor(retention: QueuesOptions['retention']): JobsOptions {
+  const ageMs = Math.max(retention.ageMs, recordKeptMin.ageMs)
+  const count = Math.max(retention.count, recordKeptMin.count)
+  return {
+    // The sender decides what follows an attempt, by the sink's settings of today and not of the day the job was
+    // stored; BullMQ's own limit only has to lie beyond any of ours.
+    attempts: 1_000_000,
+    backoff: { type: 'custom' },
+    removeOnComplete: { age: Math.ceil(ageMs / 1_000), count, limit: 1_000 },
+    removeOnFail: deadLetterKept,
+    keepLogs: recordsMax,
+    sizeLimit: jobBytesMax,
+    // Stack traces tell nobody anything and could carry what an error message must not.
+    stackTraceLimit: 0,
+  }
+}

@@ -1,0 +1,39 @@
+import type { DeliveryJob } from '../alert/job.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics, SendResult } from '../telemetry/metrics.ts'
+
+/** The one log line and the metrics of an attempt. */
+export interface AttemptReport {
+  readonly sink: string
+  readonly job: DeliveryJob
+  readonly number: number
+  readonly result: SendResult | 'back'
+  readonly reason?: string
+  readonly status?: number
+  /** Absent when nothing was sent. */
+  readonly durationMs?: number
+  readonly nextInMs?: number
+  readonly nowMs: number
+}
+
+export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logger): void {
+  const { sink, job, number, result, reason, status, durationMs, nextInMs, nowMs } = report
+  const { source, id, firedAtMs } = job.alert
+  const lagMs = firedAtMs === null ? undefined : Math.max(0, nowMs - firedAtMs)
+  if (result !== 'back') metrics.sends.inc({ sink, result })
+  if (durationMs !== undefined) metrics.sendDuration.observe({ sink }, durationMs / 1_000)
+  if (result === 'delivered' && lagMs !== undefined)
+    metrics.deliveryLag.observe({ source, sink }, lagMs / 1_000)
+  log[levels[result]](
+    { sink, source, alert: id, attempt: number, result, reason, status, durationMs, lagMs, nextInMs },
+    'delivery.attempt',
+  )
+}
+
+const levels = {
+  delivered: 'info',
+  retry: 'warn',
+  dead: 'error',
+  expired: 'error',
+  back: 'info',
+} as const

@@ -1,0 +1,41 @@
+import type { Sink } from '../sinks/sink.ts'
+import type { RetryPolicy } from './backoff.ts'
+
+/** How a sink is treated; from its config, in milliseconds. */
+export interface SinkSettings {
+  /** The limit of one attempt, which the sink keeps itself; delivery gives up a little later. */
+  readonly timeoutMs: number
+  readonly concurrency: number
+  /** At most `max` attempts in a window of `perMs`, over all replicas. A window begins with its first attempt. */
+  readonly rateLimit?: { readonly max: number; readonly perMs: number }
+  readonly retry: RetryPolicy
+  /** An alert older than this is not sent any more. */
+  readonly expireAfterMs: number
+}
+
+export interface SinkEntry {
+  readonly sink: Sink
+  readonly settings: SinkSettings
+}
+
+/** The knobs of the machinery, which no config names; tests turn them. */
+export interface Tuning {
+  /** A job whose process is gone or frozen is taken over after this, plus up to two `stalledIntervalMs`. */
+  readonly lockMs: number
+  readonly stalledIntervalMs: number
+  readonly watchEveryMs: number
+  /** Jobs wait, nobody takes one: the consumer is made anew. */
+  readonly stuckMs: number
+  readonly faultsToOpen: number
+  /** The longest pause between two probes of a sink that is down. */
+  readonly probePauseMsMax: number
+}
+
+export const defaultTuning: Tuning = {
+  lockMs: 15_000,
+  stalledIntervalMs: 5_000,
+  watchEveryMs: 5_000,
+  stuckMs: 30_000,
+  faultsToOpen: 5,
+  probePauseMsMax: 60_000,
+}

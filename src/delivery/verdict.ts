@@ -1,0 +1,111 @@
+import type { DeliveryJob } from '../alert/job.ts'
+import type { Answer, DeadReason, Outcome, RetryReason } from '../sinks/outcome.ts'
+import { delayMs, toldMsMax } from './backoff.ts'
+import type { SinkSign } from './breaker.ts'
+import type { SinkSettings } from './settings.ts'
+
+/** What follows an outcome: decided here, from data alone; the worker only carries it out. */
+export type Verdict =
+  | { readonly kind: 'delivered'; readonly answer: Answer }
+  | {
+      readonly kind: 'again'
+      readonly reason: RetryReason
+      readonly answer: Answer
+      readonly delayMs: number
+      /** Whether this was one of the attempts that the policy allows. */
+      readonly burnt: boolean
+      /** Nothing else goes to this sink for so long. */
+      readonly holdMs?: number
+    }
+  | { readonly kind: 'dead'; readonly reason: DeadReason; readonly answer: Answer }
+  /** We broke it off ourselves: back to the queue as if it had not been taken. */
+  | { readonly kind: 'back'; readonly answer: Answer }
+
+export interface Circumstances {
+  /** From 1. */
+  readonly number: number
+  /** When the alert becomes too old to be sent. */
+  readonly expiresAtMs: number
+  /** The alert was sent before its own schedule had it due, to probe a sink that is down. */
+  readonly dueAtMs?: number
+  /** Shutdown, or the lock was lost. */
+  readonly brokenOff: boolean
+  readonly nowMs: number
+}
+
+/**
+ * The age of an alert counts from when it fired; from when it was seen where that is unknown or in the future; and from
+ * when an operator asked for it, who knows that it is old.
+ */
+export function expiresAtMs(job: DeliveryJob, settings: SinkSettings): number {
+  const firedAtMs = job.alert.firedAtMs ?? job.seenAtMs
+  return (job.requestedAtMs ?? Math.min(firedAtMs, job.seenAtMs)) + settings.expireAfterMs
+}
+
+/**
+ * A refusal that names its pause (429 with `Retry-After`) is obeyed by the whole queue and burns no attempt: the sink
+ * is well and asks for patience, which `expireAfter` bounds. Every other failure burns one.
+ */
+export function verdictOf(
+  outcome: Outcome,
+  at: Circumstances,
+  settings: SinkSettings,
+  random?: () => number,
+): Verdict {
+  const { answer } = outcome
+  switch (outcome.kind) {
+    case 'delivered':
+      return { kind: 'delivered', answer }
+    case 'dead':
+      return { kind: 'dead', reason: outcome.reason, answer }
+    case 'retry':
+      if (outcome.reason === 'aborted' && at.brokenOff) return { kind: 'back', answer }
+      return retryVerdict(outcome, at, settings, random)
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** What an outcome says about the sink, for its breaker. */
+export function signOf(outcome: Outcome): SinkSign {
+  if (outcome.kind === 'delivered') return 'answered'
+  // Final refusals go to the dead letters at once, whatever they say of the sink: no alert waits because of them.
+  if (outcome.kind === 'dead') return outcome.sinkFault ? 'none' : 'answered'
+  return outcome.sinkFault && outcome.reason !== 'rate_limited' ? 'fault' : 'none'
+}
+
+/** A sink that says "too fast" without saying how long gets its own backoff, up to this. */
+const untoldHoldMsMax = 60_000
+/** The last attempt is made at the latest so long before the alert expires. */
+const lastChanceMs = 60_000
+
+function retryVerdict(
+  outcome: Extract<Outcome, { kind: 'retry' }>,
+  at: Circumstances,
+  settings: SinkSettings,
+  random?: () => number,
+): Verdict {
+  const { reason, answer, afterMs } = outcome
+  const { retry } = settings
+  const told =
+    afterMs === undefined ? undefined : Math.min(Math.max(afterMs, retry.initialDelayMs), toldMsMax)
+  if (reason === 'rate_limited' && told !== undefined)
+    return { kind: 'again', reason, answer, delayMs: told, holdMs: told, burnt: false }
+  if (at.dueAtMs !== undefined && at.dueAtMs > at.nowMs)
+    return { kind: 'again', reason, answer, delayMs: at.dueAtMs - at.nowMs, burnt: false }
+  if (at.number >= retry.attempts) return { kind: 'dead', reason: 'attempts_exhausted', answer }
+  const leftMs = at.expiresAtMs - at.nowMs
+  if (leftMs <= Math.min(retry.initialDelayMs, lastChanceMs))
+    return { kind: 'dead', reason: 'expired', answer }
+  const ownMs = delayMs(at.number, retry, told, random)
+  const holdMs = told ?? (reason === 'rate_limited' ? Math.min(ownMs, untoldHoldMsMax) : undefined)
+  return {
+    kind: 'again',
+    reason,
+    answer,
+    burnt: true,
+    // A pause that overshoots the alert's end is cut so that there is a last attempt before it.
+    delayMs: Math.max(told ?? 0, Math.min(ownMs, leftMs - Math.min(lastChanceMs, leftMs / 10)), 1),
+    ...(holdMs === undefined ? {} : { holdMs }),
+  }
+}

@@ -1,0 +1,81 @@
+import { Worker } from 'bullmq'
+import type { JobData } from '../alert/job.ts'
+import { queuePrefix } from '../store/keys.ts'
+import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { AttemptRecord } from './attempt-record.ts'
+import { type AlertJob, RetryLater } from './processor.ts'
+import type { SinkSettings, Tuning } from './settings.ts'
+import { settlesWithin } from './time-limit.ts'
+
+/** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
+export type AlertWorker = Worker<JobData, AttemptRecord>
+
+export interface WorkerOptions {
+  /** A connection that waits for ever (`blocking`); the worker makes a second one of it for its blocking read. */
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly sink: string
+  readonly settings: SinkSettings
+  readonly tuning: Tuning
+  readonly log: Logger
+  process(job: AlertJob, token: string): Promise<AttemptRecord>
+  /** Redis says that these jobs are not ours any more. */
+  lostLocks(jobIds: readonly string[]): void
+}
+
+/**
+ * A hold (`queue.rateLimit`) counts only in queues that have a limit, so those without one get a limit that no sink
+ * reaches.
+ */
+export const noLimit = { max: 1_000_000_000, perMs: 1_000 }
+
+export function openWorker(options: WorkerOptions): AlertWorker {
+  const { sink, settings, tuning, log } = options
+  const { max, perMs } = settings.rateLimit ?? noLimit
+  const worker: AlertWorker = new Worker(sink, (job, token) => options.process(job, token ?? ''), {
+    connection: options.redis,
+    prefix: queuePrefix(options.prefix),
+    concurrency: settings.concurrency,
+    limiter: { max, duration: perMs },
+    // Looks again at a held queue this often: a hold may end early, and delayed jobs are promoted meanwhile.
+    maximumRateLimitDelay: 5_000,
+    // Renewed at half of it, so sends may take longer. Short, because a killed process keeps its jobs for as long.
+    lockDuration: tuning.lockMs,
+    stalledInterval: tuning.stalledIntervalMs,
+    // Every kill, and every lost connection, counts as a stall. BullMQ's default, 1, fails the job at the second one
+    // without having run it; only an alert that takes the process down each time reaches this.
+    maxStalledCount: 100,
+    drainDelay: 5,
+    runRetryDelay: 1_000,
+    skipVersionCheck: true,
+    settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
+  })
+  worker.on('lockRenewalFailed', options.lostLocks)
+  worker.on('error', (error) => {
+    // Outages are told by the connection, once; a lock that went missing follows from one.
+    const level =
+      isRedisAway(error) || /^(Missing lock|could not renew lock)/.test(error.message) ? 'debug' : 'warn'
+    log[level]({ sink, reason: redisErrorText(error) }, 'worker')
+  })
+  return worker
+}
+
+/**
+ * Ends a worker whatever state Redis is in. `close()` alone may wait for ever: for an `end` event that a connection
+ * which is away never emits, or for a connection that was never made.
+ */
+export async function destroyWorker(worker: AlertWorker): Promise<void> {
+  const backend = worker.getBackend()
+  void worker.close(true).catch(() => {})
+  void backend.close(true).catch(() => {})
+  void backend.blockingClient?.then((client) => client.disconnect()).catch(() => {})
+  await settlesWithin(200, worker.close())
+}
+
+/** Anything else that was thrown is a fault of ours; the job comes back and its number of attempts ends it some day. */
+const faultPauseMs = 60_000
+
+function pauseAfter(error: Error | undefined): number {
+  return Math.max(1, error instanceof RetryLater ? error.delayMs : faultPauseMs)
+}
