@@ -1,5 +1,5 @@
 import type { Alert } from './alert.ts'
-import { oneLine } from './text.ts'
+import { type Direction, oneLine } from './text.ts'
 
 /** How people are shown times and words. */
 export interface Display {
@@ -7,6 +7,11 @@ export interface Display {
   readonly timeZone: string
   readonly calendar: 'jalali' | 'gregorian' | 'both'
   readonly language: 'fa' | 'en'
+}
+
+/** The direction of the reader's own words. */
+export function displayDirection(display: Display): Direction {
+  return display.language === 'fa' ? 'rtl' : 'ltr'
 }
 
 /** What an alert is called where its headline is empty. */

@@ -50,3 +50,142 @@ export type DeadReason =
   | 'attempts_exhausted'
 
 export const answerTextMax = 300
+
+/** What happened, in the words of the protocol it happened in. */
+export type Happened =
+  | {
+      readonly via: 'http'
+      readonly status: number
+      readonly retryAfterMs?: number | undefined
+      readonly text: string
+    }
+  | {
+      readonly via: 'slack'
+      readonly status: number
+      /** Slack's answer: `ok`, or one word that says what is wrong. */
+      readonly word: string
+      readonly retryAfterMs?: number | undefined
+    }
+  | { readonly via: 'smtp'; readonly code: number; readonly stage: SmtpStage; readonly text: string }
+  | { readonly via: 'fault'; readonly fault: Fault; readonly text: string }
+
+/** Where an SMTP session got its answer: before any message, at the sender, at the recipient, at the message itself. */
+export type SmtpStage = 'session' | 'auth' | 'sender' | 'recipient' | 'message'
+
+/** What went wrong without an answer from the remote. */
+export type Fault =
+  | 'aborted'
+  | 'bad_answer'
+  | 'blocked_address'
+  | 'connect'
+  | 'connection_lost'
+  | 'credentials'
+  | 'dns'
+  | 'timeout'
+  | 'tls'
+  | 'unrenderable'
+
+export function outcomeOf(happened: Happened): Outcome {
+  switch (happened.via) {
+    case 'http':
+      return ofHttp(happened.status, happened.retryAfterMs, { status: happened.status, text: happened.text })
+    case 'slack':
+      return ofSlack(happened)
+    case 'smtp':
+      return ofSmtp(happened)
+    case 'fault':
+      return ofFault(happened.fault, { text: happened.text })
+    default:
+      return happened satisfies never
+  }
+}
+
+/** Slack's words for a message that it cannot take, where another shape of the same alert may pass. */
+export function isSlackMessageFault(word: string): boolean {
+  return slackWords.get(word) === 'message'
+}
+
+function ofHttp(status: number, afterMs: number | undefined, answer: Answer): Outcome {
+  if (status >= 200 && status <= 299) return { kind: 'delivered', answer }
+  if (status === 429) return retry('rate_limited', answer, { afterMs, sinkFault: false })
+  if (status === 408) return retry('timeout', answer, { afterMs })
+  if (status === 425 || (status >= 500 && status <= 599)) return retry('server_error', answer, { afterMs })
+  if (status >= 300 && status <= 399) return dead('redirect', true, answer)
+  if (status === 401 || status === 403 || status === 407) return dead('credentials', true, answer)
+  if (status === 410) return dead('gone', true, answer)
+  if (status >= 400 && status <= 499) return dead('rejected', false, answer)
+  // 1xx as a final answer, or a number that HTTP does not know: whoever spoke, it was not the receiver.
+  return retry('bad_answer', answer)
+}
+
+/** What a word of Slack's means; words that are not here go by the status. */
+const slackWords: ReadonlyMap<string, 'gone' | 'credentials' | 'message'> = new Map([
+  ['no_service', 'gone'],
+  ['no_service_id', 'gone'],
+  ['no_active_hooks', 'gone'],
+  ['no_team', 'gone'],
+  ['team_disabled', 'gone'],
+  ['channel_not_found', 'gone'],
+  ['channel_is_archived', 'gone'],
+  ['user_not_found', 'gone'],
+  ['invalid_token', 'credentials'],
+  ['action_prohibited', 'credentials'],
+  ['posting_to_general_channel_denied', 'credentials'],
+  ['invalid_payload', 'message'],
+  ['invalid_blocks', 'message'],
+  ['invalid_blocks_format', 'message'],
+  ['invalid_attachments', 'message'],
+  ['no_text', 'message'],
+  ['too_many_attachments', 'message'],
+  ['msg_too_long', 'message'],
+  ['msg_blocks_too_long', 'message'],
+])
+
+function ofSlack(happened: Extract<Happened, { via: 'slack' }>): Outcome {
+  const { status, word, retryAfterMs: afterMs } = happened
+  const answer = { status, text: word }
+  const meaning = slackWords.get(word)
+  // Slack says `ok` and nothing else; any other 2xx comes from something that stands in its place.
+  if (status >= 200 && status <= 299 && meaning === undefined)
+    return word === 'ok' ? { kind: 'delivered', answer } : retry('bad_answer', answer)
+  if (meaning === undefined || status === 429 || status >= 500) return ofHttp(status, afterMs, answer)
+  return meaning === 'message' ? dead('rejected', false, answer) : dead(meaning, true, answer)
+}
+
+function ofSmtp(happened: Extract<Happened, { via: 'smtp' }>): Outcome {
+  const { code, stage, text } = happened
+  const answer = { status: code, text }
+  if (code >= 200 && code <= 299) return { kind: 'delivered', answer }
+  // Wrong or missing credentials (530: the server wants some first) are the operator's to mend, not the alert's fault.
+  if (stage === 'auth' || code === 530) return retry('credentials', answer)
+  // 503 is about the order of commands, not about the message; a refused session says nothing about it either.
+  const final = code >= 500 && code <= 599 && code !== 503 && stage !== 'session'
+  if (final) return dead('rejected', stage === 'sender', answer)
+  return retry('server_error', answer, { sinkFault: stage !== 'recipient' })
+}
+
+function ofFault(fault: Fault, answer: Answer): Outcome {
+  switch (fault) {
+    case 'blocked_address':
+      return dead(fault, true, answer)
+    case 'unrenderable':
+      return dead(fault, false, answer)
+    case 'aborted':
+      return retry(fault, answer, { sinkFault: false })
+    default:
+      return retry(fault, answer)
+  }
+}
+
+function retry(
+  reason: RetryReason,
+  answer: Answer,
+  options: { afterMs?: number | undefined; sinkFault?: boolean } = {},
+): Outcome {
+  const { afterMs, sinkFault = true } = options
+  return { kind: 'retry', reason, sinkFault, answer, ...(afterMs === undefined ? {} : { afterMs }) }
+}
+
+function dead(reason: DeadReason, sinkFault: boolean, answer: Answer): Outcome {
+  return { kind: 'dead', reason, sinkFault, answer }
+}

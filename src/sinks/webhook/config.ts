@@ -71,7 +71,7 @@ function headerNameProblem(name: string): string | undefined {
   return undefined
 }
 
-function headerValueProblem(value: string): string | undefined {
+export function headerValueProblem(value: string): string | undefined {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
     ? undefined
     : 'a header cannot carry line breaks, control characters or letters beyond Latin-1'

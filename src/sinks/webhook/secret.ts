@@ -1,3 +1,5 @@
+import { SinkError } from '../fault.ts'
+
 const prefix = 'whsec_'
 const keyBytesMin = 24
 const keyBytesMax = 64
@@ -9,11 +11,11 @@ export function webhookSecretProblem(text: string): string | undefined {
     : undefined
 }
 
-/** The signing key in `text`; throws without quoting it when it is none (a file may hold anything by now). */
+/** The signing key in `text`. A file may hold anything by now: then a SinkError (`credentials`) that does not quote it. */
 export function webhookKey(text: string): Buffer {
   const key = decodeKey(text)
-  if (key === undefined) throw new TypeError('the webhook secret is not whsec_ and base64 of 24 to 64 bytes')
-  return key
+  if (key !== undefined) return key
+  throw new SinkError('credentials', 'the webhook secret is not whsec_ and base64 of 24 to 64 bytes')
 }
 
 function decodeKey(text: string): Buffer | undefined {

@@ -1,0 +1,91 @@
+import { cut, oneLine } from '../alert/text.ts'
+import type { Secret } from '../lib/secret.ts'
+import { classifyFault, SinkError } from './fault.ts'
+import { answerTextMax, type Happened, type Outcome, outcomeOf } from './outcome.ts'
+
+/**
+ * The frame of one attempt, the same for every sink: the secrets are read, the work runs under one deadline for all of
+ * it (a receiver that drips a byte a second meets it too), whatever is thrown becomes a fault, and what people are told
+ * is short, printable and free of the secrets that were read.
+ */
+export interface Frame {
+  /** Aborts at shutdown. */
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+}
+
+/** What an attempt works with. */
+export interface Work {
+  /** Aborts at shutdown or when the time is up. */
+  readonly signal: AbortSignal
+  /** The secret's text, which from now on cannot appear in the outcome. */
+  reveal(secret: Secret): string
+  /** Further forms of a secret (a path, an encoding) that must not appear either. */
+  hide(text: string): void
+}
+
+export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Happened>): Promise<Outcome> {
+  const hidden = new Set<string>()
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(), frame.timeoutMs)
+  const signal = AbortSignal.any([frame.signal, deadline.signal])
+  const tools: Work = {
+    signal,
+    reveal: (secret) => {
+      const text = readSecret(secret)
+      hide(hidden, text)
+      return text
+    },
+    hide: (text) => hide(hidden, text),
+  }
+  try {
+    return told(outcomeOf(await untilAborted(signal, work(tools))), hidden)
+  } catch (error) {
+    return told(outcomeOf(faultOf(error, frame, deadline.signal)), hidden)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function faultOf(error: unknown, frame: Frame, deadline: AbortSignal): Happened {
+  if (error instanceof SinkError) return { via: 'fault', fault: error.fault, text: error.message }
+  if (frame.signal.aborted) return { via: 'fault', fault: 'aborted', text: 'the attempt was called off' }
+  if (deadline.aborted)
+    return { via: 'fault', fault: 'timeout', text: `no complete answer within ${frame.timeoutMs} ms` }
+  return { via: 'fault', ...classifyFault(error) }
+}
+
+/** Not every library lets go at once when its signal aborts; the attempt does. */
+function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
+
+function readSecret(secret: Secret): string {
+  try {
+    return secret.reveal()
+  } catch {
+    throw new SinkError('credentials', `cannot read ${secret.file ?? 'a secret'}`)
+  }
+}
+
+/** Shorter texts would blot out ordinary words. */
+const hiddenCharsMin = 6
+
+function hide(hidden: Set<string>, text: string): void {
+  for (const form of [text, encodeURIComponent(text)]) {
+    if (form.length >= hiddenCharsMin) hidden.add(form)
+  }
+}
+
+/** Scrubs before it cuts: half a secret is a secret still. */
+function told(outcome: Outcome, hidden: ReadonlySet<string>): Outcome {
+  let text = outcome.answer.text
+  for (const secret of [...hidden].sort((a, b) => b.length - a.length))
+    text = text.replaceAll(secret, '[redacted]')
+  return { ...outcome, answer: { ...outcome.answer, text: cut(oneLine(text), answerTextMax) } }
+}

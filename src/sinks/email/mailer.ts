@@ -1,0 +1,142 @@
+import { connect, type Socket } from 'node:net'
+import { createTransport } from 'nodemailer'
+import { type AddressGuard, isLoopbackName, withoutBrackets } from '../guard.ts'
+import type { TlsSettings } from '../http.ts'
+import type { Mailbox } from './address.ts'
+import type { MailMessage } from './message.ts'
+import type { SmtpServer } from './smtp-url.ts'
+
+/** A pool of SMTP connections to one server. It never retries a message that may have gone out. */
+export interface Mailer {
+  /** The server's words; throws what nodemailer throws. */
+  send(message: MailMessage, posting: Posting): Promise<string>
+  /** Ends idle connections now and busy ones when their message is done. */
+  close(): void
+}
+
+export interface Posting {
+  readonly from: Mailbox
+  readonly to: string
+  readonly replyTo: Mailbox | undefined
+  readonly dkim: { readonly domain: string; readonly selector: string; readonly key: string } | undefined
+  readonly atMs: number
+  readonly signal: AbortSignal
+}
+
+export interface MailerOptions {
+  readonly connections: number
+  readonly timeoutMs: number
+  readonly startTls: 'required' | 'opportunistic' | 'off' | undefined
+  readonly tls: TlsSettings
+  readonly guard: AddressGuard
+}
+
+const messagesAConnection = 100
+const responseBytesMax = 16_384
+const idleConnectionMs = 60_000
+const addressAttemptMs = 1_000
+
+export function createMailer(server: SmtpServer, options: MailerOptions): Mailer {
+  const transport = createTransport(poolOptions(server, options))
+  return {
+    async send(message, posting) {
+      const info = await transport.sendMail(mailOf(message, posting))
+      return info.response
+    },
+    close: () => transport.close(),
+  }
+}
+
+function poolOptions(server: SmtpServer, options: MailerOptions) {
+  const host = withoutBrackets(server.host)
+  const startTls = options.startTls ?? (isLoopbackName(host) ? 'off' : 'required')
+  const { user, password } = server
+  return {
+    pool: true,
+    host,
+    port: server.port,
+    secure: server.implicitTls,
+    requireTLS: !server.implicitTls && startTls === 'required',
+    ignoreTLS: !server.implicitTls && startTls === 'off',
+    tls: { ...options.tls },
+    ...(options.tls.servername === undefined ? {} : { servername: options.tls.servername }),
+    ...(server.name === undefined ? {} : { name: server.name }),
+    ...(user === undefined || password === undefined ? {} : { auth: { user, pass: password } }),
+    ...(server.authMethod === undefined ? {} : { authMethod: server.authMethod }),
+    maxConnections: options.connections,
+    maxMessages: messagesAConnection,
+    // Once: a pooled connection that the server had dropped before a byte of the message went over it.
+    maxRequeues: 1,
+    idleTimeout: idleConnectionMs,
+    connectionTimeout: options.timeoutMs,
+    greetingTimeout: options.timeoutMs,
+    socketTimeout: options.timeoutMs,
+    maxResponseSize: responseBytesMax,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    getSocket: guardedSocket(host, server.port, options),
+  } as const
+}
+
+/** Opens the connection itself, to an address that was checked; nodemailer would resolve the name again. */
+function guardedSocket(host: string, port: number, options: MailerOptions) {
+  type Done = (error: Error | null, socket?: { connection: Socket }) => void
+  return (_options: unknown, done: Done) => {
+    try {
+      options.guard.checkLiteral(host)
+    } catch (refused) {
+      return done(refused as Error)
+    }
+    const socket = connect({
+      host,
+      port,
+      lookup: options.guard.lookup,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: addressAttemptMs,
+      timeout: options.timeoutMs,
+    })
+    const fail = (error: Error) => {
+      socket.destroy()
+      done(error)
+    }
+    socket.once('error', fail)
+    socket.once('timeout', () => fail(timeoutError()))
+    socket.once('connect', () => {
+      socket.removeListener('error', fail).removeAllListeners('timeout').setTimeout(0)
+      try {
+        options.guard.check(socket.remoteAddress ?? '')
+        done(null, { connection: socket })
+      } catch (refused) {
+        fail(refused as Error)
+      }
+    })
+  }
+}
+
+function timeoutError(): Error {
+  return Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })
+}
+
+function mailOf(message: MailMessage, posting: Posting) {
+  const { from, to, replyTo, dkim } = posting
+  return {
+    from: { ...from },
+    to: { name: '', address: to },
+    ...(replyTo === undefined ? {} : { replyTo: { ...replyTo } }),
+    envelope: { from: from.address, to: [to] },
+    subject: message.subject,
+    text: message.text,
+    html: message.html,
+    date: new Date(posting.atMs),
+    messageId: message.messageId,
+    inReplyTo: message.threadId,
+    references: [message.threadId],
+    headers: { ...message.headers },
+    ...(dkim === undefined
+      ? {}
+      : { dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.key } }),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    signal: posting.signal,
+  }
+}

@@ -1,0 +1,27 @@
+import { errorCode } from '../../lib/errors.ts'
+import type { Happened, SmtpStage } from '../outcome.ts'
+
+/** The SMTP reply that an error of nodemailer carries; undefined when the server said nothing. */
+export function smtpHappened(error: unknown): Extract<Happened, { via: 'smtp' }> | undefined {
+  if (!(error instanceof Error)) return undefined
+  const reply = error as { responseCode?: unknown; response?: unknown; command?: unknown }
+  if (typeof reply.responseCode !== 'number') return undefined
+  const text = typeof reply.response === 'string' ? reply.response : error.message
+  const command = typeof reply.command === 'string' ? reply.command : ''
+  return { via: 'smtp', code: reply.responseCode, stage: stageOf(command, errorCode(error)), text }
+}
+
+/** nodemailer gives a refused sender and a refused recipient the same code, so the command decides. */
+function stageOf(command: string, code: string | undefined): SmtpStage {
+  if (code === 'EAUTH' || command.startsWith('AUTH')) return 'auth'
+  switch (command.split(' ')[0]) {
+    case 'MAIL':
+      return 'sender'
+    case 'RCPT':
+      return 'recipient'
+    case 'DATA':
+      return 'message'
+    default:
+      return 'session'
+  }
+}

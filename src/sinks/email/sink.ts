@@ -1,0 +1,89 @@
+import type { Alert } from '../../alert/alert.ts'
+import { runAttempt, type Work } from '../attempt.ts'
+import { SinkError } from '../fault.ts'
+import { tlsOptions } from '../http.ts'
+import type { Happened } from '../outcome.ts'
+import type { Attempt, Sink } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
+import { parseMailbox } from './address.ts'
+import type { EmailConfig } from './config.ts'
+import { createMailer, type Mailer } from './mailer.ts'
+import { mailMessage } from './message.ts'
+import { smtpHappened } from './reply.ts'
+import { parseSmtpUrl } from './smtp-url.ts'
+
+/**
+ * Mails alerts, one message a recipient, so that each has an outcome of its own. The envelope comes from the config
+ * alone; nothing of an alert can add a recipient or a header.
+ */
+export function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): Sink {
+  const from = mailbox(config.from)
+  const replyTo = config.replyTo === undefined ? undefined : mailbox(config.replyTo)
+  const tls = tlsOptions(config.tls)
+  const guard = tools.guard(config.allowPrivateNetworks)
+  // The address stands in a file that may change: a new text makes a new pool.
+  let current: { readonly smtp: string; readonly mailer: Mailer } | undefined
+
+  function mailerFor(smtp: string, work: Work): Mailer {
+    const parsed = parseSmtpUrl(smtp)
+    if (!parsed.ok) throw new SinkError('credentials', `the SMTP address cannot be used: ${parsed.problem}`)
+    const { password, user } = parsed.server
+    if (password !== undefined) work.hide(password)
+    if (user !== undefined && password !== undefined) {
+      work.hide(Buffer.from(`\0${user}\0${password}`).toString('base64'))
+      work.hide(Buffer.from(password).toString('base64'))
+    }
+    if (current?.smtp === smtp) return current.mailer
+    current?.mailer.close()
+    const mailer = createMailer(parsed.server, {
+      connections: config.concurrency,
+      timeoutMs: config.timeout,
+      startTls: config.startTls,
+      tls,
+      guard,
+    })
+    current = { smtp, mailer }
+    return mailer
+  }
+
+  async function send(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
+    const to = attempt.target ?? ''
+    if (!config.to.includes(to))
+      throw new SinkError('unrenderable', 'the recipient is not in the config any more')
+    const message = mailMessage(alert, { from, to }, tools.display)
+    const dkim = config.dkim && { ...config.dkim, key: work.reveal(config.dkim.key) }
+    const mailer = mailerFor(work.reveal(config.smtp), work)
+    try {
+      const text = await mailer.send(message, {
+        from,
+        to,
+        replyTo,
+        dkim,
+        atMs: attempt.nowMs,
+        signal: work.signal,
+      })
+      return { via: 'smtp', code: 250, stage: 'message', text }
+    } catch (error) {
+      const happened = smtpHappened(error)
+      if (happened === undefined) throw error
+      return happened
+    }
+  }
+
+  return {
+    name,
+    type: config.type,
+    targets: config.to,
+    send: (alert, attempt) =>
+      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (work) => send(alert, attempt, work)),
+    async close() {
+      current?.mailer.close()
+    },
+  }
+}
+
+function mailbox(text: string) {
+  const parsed = parseMailbox(text)
+  if (parsed === undefined) throw new TypeError('a mailbox of a parsed config is no mailbox')
+  return parsed
+}

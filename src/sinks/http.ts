@@ -1,0 +1,201 @@
+import { readFileSync } from 'node:fs'
+import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from 'undici'
+import { errorCode, UserError } from '../lib/errors.ts'
+import { parseRetryAfter } from '../lib/retry-after.ts'
+import type { SinkError } from './fault.ts'
+import type { AddressGuard } from './guard.ts'
+
+/**
+ * The one way in which sinks speak HTTP. It posts; it follows no redirect, decodes nothing, reads no more of an answer
+ * than people are shown, and connects to no address that the guard refuses. Through a proxy only literal addresses can
+ * be checked here: names are resolved by the proxy, and its rules apply to them.
+ */
+export interface HttpTransport {
+  post(message: HttpPost): Promise<HttpReply>
+  close(): Promise<void>
+}
+
+export interface HttpPost {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly signal: AbortSignal
+  readonly nowMs: number
+  /** How long a 2xx answer's body is worth waiting for; without it, as long as the signal allows. */
+  readonly bodyWaitMs?: number
+}
+
+export interface HttpReply {
+  readonly status: number
+  readonly retryAfterMs: number | undefined
+  /** The start of the body, at most `bodyBytesMax`, as UTF-8. */
+  readonly body: string
+}
+
+export interface HttpOptions {
+  readonly guard: AddressGuard
+  readonly connections: number
+  readonly timeoutMs: number
+  readonly tls?: TlsFiles | undefined
+  /** The revealed address of a proxy. */
+  readonly proxy?: string | undefined
+}
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly serverName?: string | undefined
+}
+
+export interface TlsSettings {
+  readonly rejectUnauthorized: true
+  readonly minVersion: 'TLSv1.2'
+  readonly ca?: Buffer
+  readonly cert?: Buffer
+  readonly key?: Buffer
+  readonly servername?: string
+}
+
+export const bodyBytesMax = 16_384
+const connectTimeoutMsMax = 5_000
+const headerBytesMax = 16_384
+/** Receivers drop idle connections after 5 s and more; a POST on a dropped one is a failed attempt. */
+const idleConnectionMs = 4_000
+const addressAttemptMs = 1_000
+
+export function createHttpTransport(options: HttpOptions): HttpTransport {
+  const dispatcher = options.proxy === undefined ? directAgent(options) : proxyAgent(options, options.proxy)
+  return {
+    post: (message) => post(dispatcher, options.guard, message),
+    close: () => dispatcher.close(),
+  }
+}
+
+/** TLS as sinks want it: verified whatever the environment says, 1.2 or newer. Throws a UserError over a bad file. */
+export function tlsOptions(files: TlsFiles | undefined): TlsSettings {
+  return {
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ...(files?.ca === undefined ? {} : { ca: readPem(files.ca) }),
+    ...(files?.cert === undefined ? {} : { cert: readPem(files.cert) }),
+    ...(files?.key === undefined ? {} : { key: readPem(files.key) }),
+    ...(files?.serverName === undefined ? {} : { servername: files.serverName }),
+  }
+}
+
+function directAgent(options: HttpOptions): Agent {
+  return new Agent({ ...agentLimits(options), connect: guardedConnector(options) })
+}
+
+function proxyAgent(options: HttpOptions, proxy: string): ProxyAgent {
+  const url = new URL(proxy)
+  // A proxy stands in the operator's own network and is named by the operator: it is not held against the guard.
+  const proxyTls = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const
+  return new ProxyAgent({
+    ...agentLimits(options),
+    uri: url.href,
+    proxyTls,
+    requestTls: tlsOptions(options.tls),
+    connectTimeout: connectTimeoutMs(options),
+  })
+}
+
+function agentLimits(options: HttpOptions) {
+  return {
+    connections: options.connections,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: idleConnectionMs,
+    keepAliveMaxTimeout: idleConnectionMs,
+    headersTimeout: options.timeoutMs,
+    bodyTimeout: options.timeoutMs,
+    maxHeaderSize: headerBytesMax,
+  }
+}
+
+function connectTimeoutMs(options: HttpOptions): number {
+  return Math.min(connectTimeoutMsMax, options.timeoutMs)
+}
+
+function guardedConnector(options: HttpOptions): buildConnector.connector {
+  const { guard } = options
+  const connect = buildConnector({
+    ...tlsOptions(options.tls),
+    allowH2: false,
+    timeout: connectTimeoutMs(options),
+    lookup: guard.lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressAttemptMs,
+  })
+  return (target, callback) => {
+    connect(target, (...result) => {
+      const [error, socket] = result
+      if (error !== null) return callback(error, null)
+      try {
+        guard.check(socket.remoteAddress ?? '')
+        callback(null, socket)
+      } catch (refused) {
+        socket.destroy()
+        callback(refused as SinkError, null)
+      }
+    })
+  }
+}
+
+async function post(dispatcher: Dispatcher, guard: AddressGuard, message: HttpPost): Promise<HttpReply> {
+  // URL has brought every notation of an address (0x7f.1, 2130706433) to the usual one.
+  guard.checkLiteral(new URL(message.url).hostname)
+  const response = await request(message.url, {
+    dispatcher,
+    method: 'POST',
+    headers: { ...message.headers, 'accept-encoding': 'identity' },
+    body: message.body,
+    signal: message.signal,
+  })
+  const { statusCode: status, headers } = response
+  const wait = status >= 200 && status <= 299 ? message.bodyWaitMs : undefined
+  const body = await readStart(response.body, wait)
+  const retryAfterMs = parseRetryAfter(firstOf(headers['retry-after']), message.nowMs)
+  return { status, retryAfterMs, body }
+}
+
+/** At most `bodyBytesMax`; with `waitMs`, what had come by then. A connection that breaks within throws. */
+async function readStart(body: Dispatcher.ResponseData['body'], waitMs: number | undefined): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  let late = false
+  const timer =
+    waitMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          late = true
+          body.destroy()
+        }, waitMs)
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes >= bodyBytesMax) break
+    }
+  } catch (error) {
+    if (!late) throw error
+  } finally {
+    clearTimeout(timer)
+    body.on('error', () => {}).destroy()
+  }
+  return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString('utf8')
+}
+
+function firstOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}
+
+function readPem(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new UserError(`cannot read ${path} (${errorCode(error) ?? 'unknown error'})`)
+  }
+}

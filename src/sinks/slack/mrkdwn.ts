@@ -1,0 +1,43 @@
+import { cut, type Direction, directionMark, isolate, oneLine } from '../../alert/text.ts'
+
+/**
+ * Upstream text as Slack's markup. It cannot mention, link or format: the three control characters are escaped, marks
+ * that could open a format are replaced by twins that look alike, and colons that could name an emoji are parted.
+ */
+export function mrkdwn(text: string): string {
+  return text
+    .replace(formatMark, (mark) => twins[mark] ?? mark)
+    .replace(/:(?=[a-z0-9_+'-]+:)/gi, `:${wordJoiner}`)
+    .replace(/[&<>]/g, (character) => entities[character] ?? character)
+}
+
+/** Upstream text as one line that reads in `direction`, at most `charsMax` units of markup. */
+export function directed(text: string, charsMax: number, direction: Direction): string {
+  return directionMark(direction) + fitted(oneLine(text), charsMax - 1)
+}
+
+/** Upstream text inside a line of direction `around`, which it cannot disturb. */
+export function valueLine(text: string, charsMax: number, around: Direction): string {
+  return directionMark(around) + isolate(fitted(oneLine(text), charsMax - 3))
+}
+
+/** `url` is an address that `linkOf` let through; in a link only `&` is left to escape. */
+export function link(url: string, label: string): string {
+  return `<${url.replaceAll('&', '&amp;')}|${label}>`
+}
+
+const wordJoiner = '\u2060'
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+/** Between two letters or digits a mark opens nothing: USD_IRR stays what it is. */
+const formatMark = /(?<![\p{L}\p{N}])[*_~`]|[*_~`](?![\p{L}\p{N}])/gu
+const twins: Readonly<Record<string, string>> = { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' }
+
+function fitted(line: string, charsMax: number): string {
+  return mrkdwn(cut(line, charsMax, longest))
+}
+
+/** As long as `mrkdwn` can make each character, whatever stands beside it. */
+function longest(text: string): string {
+  return text.replace(/[&<>]/g, (character) => entities[character] ?? character).replaceAll(':', '::')
+}

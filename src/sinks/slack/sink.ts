@@ -1,0 +1,87 @@
+import { IncomingWebhook, type IncomingWebhookDefaultArguments, SlackWebhookError } from '@slack/webhook'
+import type { Alert } from '../../alert/alert.ts'
+import { runAttempt, type Work } from '../attempt.ts'
+import { SinkError } from '../fault.ts'
+import { createHttpTransport, type HttpReply } from '../http.ts'
+import { type Happened, isSlackMessageFault } from '../outcome.ts'
+import type { Attempt, Sink } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
+import { plainMessage, type SlackMessage, slackMessage } from './blocks.ts'
+import type { SlackConfig } from './config.ts'
+
+type Fetch = NonNullable<IncomingWebhookDefaultArguments['fetch']>
+
+/**
+ * Posts alerts to a Slack incoming webhook. Only a 2xx answer that says `ok` is an acknowledgement. A message that Slack
+ * cannot take goes out once more as plain text, within the same attempt.
+ */
+export function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): Sink {
+  const transport = createHttpTransport({
+    guard: tools.guard(config.allowPrivateNetworks),
+    connections: config.concurrency,
+    timeoutMs: config.timeout,
+    proxy: config.proxy?.reveal(),
+  })
+
+  async function post(message: SlackMessage, attempt: Attempt, work: Work): Promise<Reply> {
+    const url = checkedUrl(work.reveal(config.url), work)
+    let reply: HttpReply | undefined
+    // The package forgets Retry-After and reads answers of any size: the exchange itself is ours.
+    const fetch: Fetch = async (_address, init) => {
+      const { signal } = work
+      const body = typeof init?.body === 'string' ? init.body : ''
+      reply = await transport.post({ url, headers: { ...init?.headers }, body, signal, nowMs: attempt.nowMs })
+      return asResponse(reply)
+    }
+    // The time limit is the attempt's; the retries are delivery's.
+    const hook = new IncomingWebhook(url, { fetch, timeout: 0, retryConfig: { retries: 0 } })
+    try {
+      await hook.send(message)
+    } catch (error) {
+      if (reply === undefined) throw error instanceof SlackWebhookError ? (error.cause ?? error) : error
+    }
+    if (reply === undefined) throw new SinkError('bad_answer', 'the Slack client returned without an answer')
+    return { via: 'slack', status: reply.status, retryAfterMs: reply.retryAfterMs, word: reply.body.trim() }
+  }
+
+  async function send(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
+    const reply = await post(slackMessage(alert, tools.display), attempt, work)
+    if (!isSlackMessageFault(reply.word)) return reply
+    return post(plainMessage(alert, tools.display), attempt, work)
+  }
+
+  return {
+    name,
+    type: config.type,
+    targets: [undefined],
+    send: (alert, attempt) =>
+      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (work) => send(alert, attempt, work)),
+    close: () => transport.close(),
+  }
+}
+
+type Reply = Extract<Happened, { via: 'slack' }>
+
+/** A file may hold anything by now, and errors about bad addresses quote them. */
+function checkedUrl(text: string, work: Work): string {
+  const url = URL.parse(text.trim())
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:'))
+    throw new SinkError('credentials', 'the Slack address is no http or https address')
+  work.hide(url.href)
+  work.hide(url.pathname)
+  work.hide(url.pathname.split('/').at(-1) ?? '')
+  return url.href
+}
+
+function asResponse(reply: HttpReply): Awaited<ReturnType<Fetch>> {
+  return {
+    ok: reply.status >= 200 && reply.status <= 299,
+    status: reply.status,
+    statusText: '',
+    url: '',
+    headers: { get: () => null, entries: () => [] },
+    text: async () => reply.body,
+    json: async () => JSON.parse(reply.body) as unknown,
+    arrayBuffer: async () => new TextEncoder().encode(reply.body).buffer,
+  }
+}

@@ -1,0 +1,136 @@
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import { testServer } from './certificates.ts'
+
+/** A mail as it came over the wire. */
+export interface ReceivedMail {
+  readonly envelope: { readonly from: string; readonly to: readonly string[] }
+  /** The raw message as UTF-8. */
+  readonly raw: string
+  /** Whether it came over TLS. */
+  readonly secure: boolean
+  /** Who logged in, if somebody did. */
+  readonly user: string | undefined
+  readonly atMs: number
+}
+
+/** A scripted reply: a code and its text; `hang` never replies; undefined lets the command pass. */
+export type SmtpReply = { readonly code: number; readonly text: string } | 'hang' | undefined
+
+export interface SmtpScript {
+  readonly connect?: () => SmtpReply
+  readonly mailFrom?: (address: string) => SmtpReply
+  readonly rcptTo?: (address: string) => SmtpReply
+  readonly data?: () => SmtpReply
+}
+
+export interface SmtpReceiver {
+  readonly url: string
+  readonly port: number
+  readonly mails: readonly ReceivedMail[]
+  /** From the next command on. */
+  script(script: SmtpScript): void
+  /** Resolves when so many mails have come in all; rejects after `limitMs`. */
+  received(count: number, limitMs?: number): Promise<readonly ReceivedMail[]>
+  connections(): number
+  stop(): Promise<void>
+}
+
+export interface SmtpReceiverOptions {
+  /** `none` offers no TLS, `starttls` (by the test certificate) the upgrade, `implicit` speaks it from the start. */
+  readonly tls?: 'none' | 'starttls' | 'implicit'
+  /** The only login that is taken; without it, none is asked for. */
+  readonly login?: { readonly user: string; readonly password: string }
+}
+
+export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Promise<SmtpReceiver> {
+  const { tls = 'none', login } = options
+  const mails: ReceivedMail[] = []
+  const waiting = new Set<() => void>()
+  let script: SmtpScript = {}
+  let connections = 0
+
+  const server = new SMTPServer({
+    secure: tls === 'implicit',
+    ...(tls === 'none' ? {} : testServer),
+    disabledCommands: [...(tls === 'none' ? ['STARTTLS'] : []), ...(login ? [] : ['AUTH'])],
+    authOptional: login === undefined,
+    allowInsecureAuth: true,
+    disableReverseLookup: true,
+    closeTimeout: 200,
+    logger: false,
+    onConnect(_session, done) {
+      connections += 1
+      reply(script.connect?.(), done)
+    },
+    onAuth(auth, _session, done) {
+      if (auth.username === login?.user && auth.password === login?.password)
+        done(null, { user: auth.username })
+      else done(Object.assign(new Error('authentication failed'), { responseCode: 535 }))
+    },
+    onMailFrom(address, _session, done) {
+      reply(script.mailFrom?.(address.address), done)
+    },
+    onRcptTo(address, _session, done) {
+      reply(script.rcptTo?.(address.address), done)
+    },
+    onData(stream, session, done) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('end', () => {
+        const scripted = script.data?.()
+        if (scripted !== undefined) return reply(scripted, done)
+        const { mailFrom, rcptTo } = session.envelope
+        mails.push({
+          envelope: {
+            from: mailFrom === false ? '' : mailFrom.address,
+            to: rcptTo.map((recipient) => recipient.address),
+          },
+          raw: Buffer.concat(chunks).toString('utf8'),
+          secure: session.secure === true,
+          user: typeof session.user === 'string' ? session.user : undefined,
+          atMs: Date.now(),
+        })
+        for (const check of waiting) check()
+        done(null, `queued as ${mails.length}`)
+      })
+    },
+  })
+  // A client that breaks off is what some tests are about.
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.server.address() as AddressInfo
+  const credentials = login ? `${encodeURIComponent(login.user)}:${encodeURIComponent(login.password)}@` : ''
+
+  return {
+    url: `${tls === 'implicit' ? 'smtps' : 'smtp'}://${credentials}127.0.0.1:${port}`,
+    port,
+    mails,
+    script(next) {
+      script = next
+    },
+    received: (count, limitMs = 10_000) =>
+      new Promise((resolve, reject) => {
+        const check = () => {
+          if (mails.length < count) return
+          clearTimeout(timer)
+          waiting.delete(check)
+          resolve(mails)
+        }
+        const timer = setTimeout(() => {
+          waiting.delete(check)
+          reject(new Error(`${mails.length} of ${count} mails within ${limitMs} ms`))
+        }, limitMs)
+        waiting.add(check)
+        check()
+      }),
+    connections: () => connections,
+    stop: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}
+
+function reply(scripted: SmtpReply, done: (error?: Error | null) => void): void {
+  if (scripted === 'hang') return
+  if (scripted === undefined) done()
+  else done(Object.assign(new Error(scripted.text), { responseCode: scripted.code }))
+}
