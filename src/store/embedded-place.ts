@@ -69,7 +69,9 @@ export async function lockDir(dir: string): Promise<() => void> {
       { cause: error },
     )
   }
-  return () => database.close()
+  return () => {
+    if (database.isOpen) database.close()
+  }
 }
 
 function makeDir(dir: string): void {

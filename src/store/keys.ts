@@ -10,22 +10,27 @@
 /** What the walk, the ledger and the poller keep about one source. */
 export interface SourceKeys {
   /**
-   * ZSET, key of the row → when it was first handled (ms). Trimmed by score, 30 days (`seenWindow`).
+   * ZSET, key of the row → when it was last shown, by Redis' clock, exact to a day (ms). Trimmed by score, 30 days
+   * (`seenWindow`): of what the first page shows, nothing is forgotten, however old.
    * Lost: `startFrom` decides as on a first start; rows that are handed over again meet the job records of their
    * first time, and beyond those they are sent again.
    */
   readonly seen: string
-  /** SET of the seen keys below which something may still be unknown. No expiry. Lost alone: rows below may be missed until a sweep; it shares its fate with `seen`. */
+  /**
+   * ZSET, key of the row → number of the stretch it belongs to (0: none): the seen rows below which something may still
+   * be unknown. A row leaves it when it is covered, or with `seen`. Lost alone: rows below may be missed until a sweep.
+   */
   readonly uncovered: string
-  /** HASH, frontier and place of the open stretch; absent when none is open. No expiry. Lost: its rows stay uncovered, the next walk passes them again. */
+  /**
+   * STRING, JSON of the open stretches: number, frontier and place of each; absent when none is open. No expiry, a few
+   * entries. Lost: their rows stay uncovered, the next walk passes them again.
+   */
   readonly stretch: string
-  /** SET of the keys of the rows in the open stretch. Lives and dies with `stretch`. */
-  readonly stretchIds: string
-  /** HASH, key of the row → JSON of the raw row and the reason. Bounded in number by the walk. Lost: what people are shown of it. */
+  /** LIST, JSON of rows that could not be read, newest first; bounded in number. Lost: what people are shown of them. */
   readonly quarantine: string
   /**
-   * HASH of what says that this source was set up: first start, what `startFrom` passed over, last complete walk.
-   * No expiry. Lost under a running process: total loss of Redis, which is told and walked again.
+   * HASH of what says that this source was set up: a random id, what counts, the last complete walk, counts for the
+   * status page. No expiry. Lost under a running process: total loss of Redis, which is told and walked again.
    */
   readonly meta: string
   /** HASH, depth and time of the sweep. No expiry. Lost: the sweep begins at the top again. */
@@ -68,7 +73,6 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     seen: `${root}:seen`,
     uncovered: `${root}:uncovered`,
     stretch: `${root}:stretch`,
-    stretchIds: `${root}:stretch-ids`,
     quarantine: `${root}:quarantine`,
     meta: `${root}:meta`,
     sweep: `${root}:sweep`,

@@ -49,7 +49,7 @@ export function driverOptions(profile: RedisProfile, connectionName: string) {
     enableReadyCheck: true,
     // The driver's answers to what is in flight when a connection breaks; off, some promises never settle.
     autoResendUnfulfilledCommands: true,
-    reconnectOnError,
+    reconnectOnError: reconnectOnError(profile),
   } satisfies DriverOptions
 }
 
@@ -62,10 +62,15 @@ export function reconnectDelayMs(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), reconnectDelayMsMax) * (0.8 + 0.4 * Math.random())
 }
 
-/** `2`: connect again and send the refused command again; it was not executed. */
-export function reconnectOnError(error: Error): boolean | 2 {
-  // A master that became a replica (failover), or one that loads a new data set.
-  return /^(READONLY|LOADING|MASTERDOWN|UNBLOCKED)\b/.test(error.message) ? 2 : false
+/**
+ * A master that became a replica (failover) or that loads a new data set: look for another. The refused command was not
+ * executed; where commands may wait it is sent again (2), else its caller is told (1).
+ */
+export function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2 | false {
+  return ({ message }) => {
+    if (!/^(READONLY|LOADING|MASTERDOWN|UNBLOCKED)\b/.test(message)) return false
+    return enableOfflineQueue(profile) ? 2 : 1
+  }
 }
 
 interface Address {
@@ -81,21 +86,20 @@ interface Address {
 /** Throws a UserError that names the form, never the text. */
 export function parseAddress(secret: string | Secret): Address {
   const text = typeof secret === 'string' ? secret : secret.reveal()
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  // URL takes no login where there is no host, as with a socket: that form is read as one with a host.
+  const unix = /^unix:\/\/([^/@?]*@)?(\/.+)$/.exec(text)
+  const readable = unix ? `unix://${unix[1] ?? ''}socket${unix[2]}` : text
+  const url = URL.canParse(readable) ? new URL(readable) : undefined
   const db = url && dbOf(url)
-  if (!url || db === null || !/^(redis|rediss|unix):$/.test(url.protocol)) throw new UserError(addressHelp)
+  if (!url || db === null) throw new UserError(addressHelp)
   const login = {
     ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
     ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
     ...(db === undefined ? {} : { db }),
   }
-  if (url.protocol === 'unix:') {
-    const path = decodeURIComponent(url.pathname)
-    if (url.host || path.length < 2) throw new UserError(addressHelp)
-    return { path, ...login }
-  }
-  if (!url.hostname) throw new UserError(addressHelp)
+  if (unix) return { path: decodeURIComponent(url.pathname), ...login }
   const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (!/^rediss?:$/.test(url.protocol) || !host) throw new UserError(addressHelp)
   const port = url.port ? Number(url.port) : 6379
   return { host, port, ...login, ...(url.protocol === 'rediss:' ? { tls: { servername: host } } : {}) }
 }

@@ -42,7 +42,11 @@ export async function closeRedis(redis: RedisClient): Promise<void> {
   if (redis.status === 'end') return
   // A connection that is away rejects QUIT; disconnecting stops its attempts to come back.
   await within(closeTimeoutMs, redis.quit()).catch(() => {})
+  // Between two attempts there is no connection whose end could be waited for.
+  const connected = redis.status !== 'reconnecting'
+  const ended = new Promise((resolve) => redis.once('end', resolve))
   redis.disconnect()
+  if (connected) await within(closeTimeoutMs, ended).catch(() => {})
 }
 
 /**
@@ -64,7 +68,7 @@ export async function waitForRedis(
   try {
     for (;;) {
       signal.throwIfAborted()
-      const failure = await ping(redis)
+      const failure = await ping(redis, signal)
       if (!failure) break
       const reason = redisErrorText(connectionError ?? failure)
       if (/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password)/.test(reason)) {
@@ -193,18 +197,23 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
   })
 }
 
-async function ping(redis: RedisClient): Promise<Error | undefined> {
+async function ping(redis: RedisClient, signal: AbortSignal): Promise<Error | undefined> {
   try {
-    await within(pingTimeoutMs, redis.ping())
+    await within(pingTimeoutMs, redis.ping(), signal)
     return undefined
   } catch (error) {
     return toError(error)
   }
 }
 
-function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+function within<T>(limitMs: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal?.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
     const timer = setTimeout(() => reject(new Error(`no answer in ${limitMs} ms`)), limitMs)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
+    work.then(resolve, reject).finally(() => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    })
   })
 }

@@ -67,7 +67,7 @@ export function answersPing(socketPath: string): Promise<boolean> {
     }
     socket.setTimeout(1_000, () => finish(false))
     socket.once('error', () => finish(false))
-    socket.once('data', (data) => finish(data.toString().startsWith('+PONG')))
+    socket.once('data', (data) => finish(/^(\+PONG|-NOAUTH)/.test(data.toString())))
     socket.write('PING\r\n')
   })
 }

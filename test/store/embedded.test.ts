@@ -1,0 +1,205 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/embedded.ts'
+import { embeddedPlace, findServer } from '../../src/store/embedded-place.ts'
+import { captureLog } from '../support/log.ts'
+import { answersPing } from '../support/redis.ts'
+
+const soon = { timeout: 10_000, interval: 20 }
+
+describe('the embedded Redis', () => {
+  it('keeps what it was given over a restart of the bridge', async () => {
+    const dataDir = tempDir()
+    const first = await start(dataDir)
+    await client(first).set('key', 'value')
+    await first.stop()
+    const second = await start(dataDir)
+    expect(await client(second).get('key')).toBe('value')
+  })
+
+  it('is for its user alone, throws nothing away and writes an append-only file', async () => {
+    const redis = client(await start(tempDir()))
+    const settings = async (name: string) => ((await redis.config('GET', name)) as string[])[1]
+    expect(await settings('port')).toBe('0')
+    expect(await settings('unixsocketperm')).toBe('700')
+    expect(await settings('maxmemory-policy')).toBe('noeviction')
+    expect(await settings('appendonly')).toBe('yes')
+    expect(await settings('appendfsync')).toBe('everysec')
+  })
+
+  it('ends with the bridge and leaves no socket', async () => {
+    const embedded = await start(tempDir())
+    await embedded.stop()
+    expect(await answersPing(embedded.socketPath)).toBe(false)
+    expect(existsSync(embedded.socketPath)).toBe(false)
+  })
+
+  it('is started again when it dies, on the same socket and with its data', async () => {
+    const { log, with: told } = captureLog()
+    const embedded = await start(tempDir(), log)
+    const redis = client(embedded)
+    await redis.set('key', 'value')
+    process.kill(await pidOf(redis), 'SIGKILL')
+    await vi.waitFor(async () => expect(await redis.get('key')).toBe('value'), soon)
+    expect(told('embedded Redis died; starting it again')).toHaveLength(1)
+    await vi.waitFor(() => expect(told('embedded Redis is back')).toHaveLength(1), soon)
+  })
+
+  it('refuses a second bridge on the same directory in one sentence', async () => {
+    const dataDir = tempDir()
+    const first = await start(dataDir)
+    await expect(start(dataDir)).rejects.toThrow(/another alert-bridge is running on .*dataDir of its own$/)
+    await first.stop()
+    await start(dataDir)
+  })
+
+  it('takes over from a bridge that was killed, with its data', async () => {
+    const dataDir = tempDir()
+    const bridge = spawn(process.execPath, ['--input-type=module', '-e', killedBridge(dataDir)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const socketPath = await firstLine(bridge)
+    const left = new Redis({ path: socketPath })
+    left.on('error', () => {})
+    await left.set('key', 'value')
+    const pid = await pidOf(left)
+    bridge.kill('SIGKILL')
+    await once(bridge, 'exit')
+    expect(await answersPing(socketPath)).toBe(true)
+
+    const { log, with: told } = captureLog()
+    const redis = client(await start(dataDir, log))
+    left.disconnect()
+    expect(await redis.get('key')).toBe('value')
+    expect(await pidOf(redis)).not.toBe(pid)
+    expect(told('the Redis of a bridge that was killed is still running; asking it to end')).toHaveLength(1)
+  })
+
+  it('does not start beside an old server that does not answer: two would spoil the file', async () => {
+    const dataDir = tempDir()
+    const embedded = await start(dataDir)
+    const pid = await pidOf(client(embedded))
+    await embedded.stop()
+    const silent = spawn(findServer(), ['--port', '0', '--dir', dataDir])
+    onTestFinished(() => void silent.kill('SIGKILL'))
+    writeFileSync(join(dataDir, 'redis.pid'), `${silent.pid}\n`)
+    expect(silent.pid).not.toBe(pid)
+    await expect(start(dataDir)).rejects.toThrow(
+      `a redis-server (pid ${silent.pid}) on ${dataDir} is running`,
+    )
+  })
+
+  it('is not confused by a socket and a pid that a crash left behind', async () => {
+    const dataDir = tempDir()
+    const { socketPath } = embeddedPlace(dataDir)
+    writeFileSync(socketPath, '')
+    writeFileSync(join(dataDir, 'redis.pid'), `${process.pid}\n`)
+    expect(await client(await start(dataDir)).ping()).toBe('PONG')
+  })
+
+  it('says what the server said when it cannot start', async () => {
+    const dataDir = tempDir()
+    mkdirSync(join(dataDir, 'appendonlydir'))
+    writeFileSync(join(dataDir, 'appendonlydir', 'appendonly.aof.manifest'), 'nonsense\n')
+    await expect(start(dataDir)).rejects.toThrow(
+      /the embedded Redis did not start: ended with code 1; it said: .*AOF/i,
+    )
+    rmSync(join(dataDir, 'appendonlydir'), { recursive: true })
+    await start(dataDir)
+  })
+})
+
+describe('its place', () => {
+  it('has a socket near the data, or a short one elsewhere when the path is too long for a socket', () => {
+    const dir = tempDir()
+    expect(embeddedPlace(dir).socketPath).toBe(join(dir, 'redis.sock'))
+    const deep = join(dir, 'd'.repeat(100))
+    const far = embeddedPlace(deep, dir)
+    expect(far.socketPath.length).toBeLessThan(104)
+    expect(far.dir).toBe(deep)
+    expect(embeddedPlace(deep, dir)).toEqual(far)
+    expect(embeddedPlace(`${deep}2`, dir).socketPath).not.toBe(far.socketPath)
+  })
+
+  it('is not a directory that somebody else may read', () => {
+    const dir = tempDir()
+    const deep = join(dir, 'd'.repeat(100))
+    const { socketPath } = embeddedPlace(deep, dir)
+    const socketDir = join(socketPath, '..')
+    rmSync(socketDir, { recursive: true })
+    mkdirSync(socketDir, { mode: 0o755 })
+    expect(() => embeddedPlace(deep, dir)).toThrow(/not a directory of this user alone/)
+  })
+
+  it('must be a directory', () => {
+    const file = join(tempDir(), 'file')
+    writeFileSync(file, '')
+    expect(() => embeddedPlace(file)).toThrow(`dataDir ${file} cannot be written to`)
+  })
+})
+
+describe('its program', () => {
+  it('is the named one, else the first of redis-server and valkey-server in PATH', () => {
+    const dir = tempDir()
+    writeFileSync(join(dir, 'valkey-server'), '', { mode: 0o755 })
+    writeFileSync(join(dir, 'not-a-program'), '')
+    expect(findServer({ PATH: `/nowhere:${dir}` })).toBe(join(dir, 'valkey-server'))
+    writeFileSync(join(dir, 'redis-server'), '', { mode: 0o755 })
+    expect(findServer({ PATH: dir })).toBe(join(dir, 'redis-server'))
+    const named = join(dir, 'valkey-server')
+    expect(findServer({ PATH: '', REDIS_SERVER_BIN: named })).toBe(named)
+    expect(() => findServer({ PATH: dir, REDIS_SERVER_BIN: join(dir, 'not-a-program') })).toThrow(
+      /REDIS_SERVER_BIN/,
+    )
+  })
+
+  it('is asked for in one sentence when there is none', () => {
+    expect(() => findServer({ PATH: '/nowhere' })).toThrow(
+      /no redis-server or valkey-server in PATH: install one/,
+    )
+  })
+})
+
+function tempDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'ab-embedded-'))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+async function start(dataDir: string, log = captureLog().log): Promise<EmbeddedRedis> {
+  const embedded = await startEmbeddedRedis({ dataDir, log })
+  onTestFinished(() => embedded.stop())
+  return embedded
+}
+
+function client(embedded: EmbeddedRedis): Redis {
+  const redis = new Redis({ path: embedded.socketPath, retryStrategy: () => 50 })
+  redis.on('error', () => {})
+  onTestFinished(() => redis.disconnect())
+  return redis
+}
+
+async function pidOf(redis: Redis): Promise<number> {
+  return Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1])
+}
+
+function killedBridge(dataDir: string): string {
+  const module = new URL('../../src/store/embedded.ts', import.meta.url).href
+  return `
+    const { startEmbeddedRedis } = await import(${JSON.stringify(module)})
+    const silent = { info() {}, warn() {}, error() {}, debug() {} }
+    const { socketPath } = await startEmbeddedRedis({ dataDir: ${JSON.stringify(dataDir)}, log: silent })
+    process.stdout.write(socketPath + '\\n')`
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}`)))
+    child.stdout?.once('data', (data) => resolve(String(data).trim()))
+  })
+}

@@ -1,0 +1,249 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { BudgetDay } from '../../src/schedule/schedule.ts'
+import { sourceKeys } from '../../src/store/keys.ts'
+import { tryLease } from '../../src/store/lease.ts'
+import { createLedger, type Ledger, type Reservation, resetGuardMs } from '../../src/store/ledger.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+
+const server = useRedis({ aof: true })
+const dayMs = 86_400_000
+/** Noon: far from any reset. */
+const noonMs = Date.UTC(2026, 10, 21, 12)
+
+describe('the day', () => {
+  it('is counted unit by unit, by purpose, and ends at its limit', async () => {
+    const { ledger } = given({ unitsPerDay: 7 })
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toEqual({
+      ok: true,
+      unitsUsed: 1,
+      unitsLeft: 6,
+    })
+    expect(await ledger.reserve({ cost: 5, purpose: 'context' })).toEqual({
+      ok: true,
+      unitsUsed: 6,
+      unitsLeft: 1,
+    })
+    expect(await ledger.reserve({ cost: 2, purpose: 'context' })).toEqual({
+      ok: false,
+      limit: 'budget',
+      held: false,
+      retryAtMs: utcDay(noonMs).endMs,
+      unitsUsed: 6,
+    })
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true, unitsLeft: 0 })
+    expect(await ledger.used(utcDay(noonMs))).toEqual({ used: 7, byPurpose: { poll: 2, context: 5 } })
+  })
+
+  it('leaves units to others when asked to', async () => {
+    const { ledger } = given({ unitsPerDay: 10 })
+    expect(await ledger.reserve({ cost: 5, purpose: 'context', leaveUnits: 5 })).toMatchObject({ ok: true })
+    expect(await ledger.reserve({ cost: 1, purpose: 'context', leaveUnits: 5 })).toMatchObject({
+      limit: 'budget',
+    })
+    expect(await ledger.reserve({ cost: 1, purpose: 'context', leaveUnits: 50 })).toMatchObject({
+      limit: 'budget',
+    })
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+  })
+
+  it('begins anew at the reset, and is forgotten after days', async () => {
+    const { ledger, clock, redis, keys } = given({ unitsPerDay: 1 })
+    await ledger.reserve({ cost: 1, purpose: 'poll' })
+    clock.nowMs += dayMs
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 1 })
+    expect(await redis.pttl(keys.units('2026-11-21'))).toBeGreaterThan(2.9 * dayMs)
+    expect(await ledger.used(utcDay(noonMs - dayMs))).toEqual({ used: 0, byPurpose: {} })
+  })
+
+  it('is charged on both sides of the reset by a call that the feed may count on either', async () => {
+    const { ledger, clock } = given({ unitsPerDay: 3 })
+    const resetMs = utcDay(noonMs).endMs
+    clock.nowMs = resetMs - 1
+    await ledger.reserve({ cost: 1, purpose: 'poll' })
+    clock.nowMs = resetMs + 1
+    await ledger.reserve({ cost: 1, purpose: 'poll' })
+    expect(await ledger.used(utcDay(resetMs - 1))).toMatchObject({ used: 2 })
+    expect(await ledger.used(utcDay(resetMs))).toMatchObject({ used: 2 })
+  })
+
+  it('that is spent keeps calls away until its end is certain', async () => {
+    const { ledger, clock } = given({ unitsPerDay: 1 })
+    const resetMs = utcDay(noonMs).endMs
+    await ledger.reserve({ cost: 1, purpose: 'poll' })
+    clock.nowMs = resetMs + 1
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({
+      limit: 'budget',
+      retryAtMs: resetMs + resetGuardMs,
+    })
+    clock.nowMs = resetMs + resetGuardMs
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+  })
+
+  it('is never overspent by many who ask at once on their own connections', async () => {
+    const { prefix, clock } = given()
+    const askers = Array.from({ length: 6 }, () =>
+      ledgerOf(server.client(), prefix, clock, { unitsPerDay: 100, requestsPerMinute: 10_000 }),
+    )
+    const answers = await Promise.all(
+      askers.flatMap((ledger) =>
+        Array.from({ length: 40 }, () => ledger.reserve({ cost: 1, purpose: 'poll' })),
+      ),
+    )
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(100)
+    expect(await askers[0]?.used(utcDay(noonMs))).toMatchObject({ used: 100 })
+  })
+})
+
+describe('the minute', () => {
+  it('is never exceeded over all replicas, whatever the clocks of the machines say', async () => {
+    const { prefix, clock } = given()
+    const late = { ...clock, nowMs: clock.nowMs + 3_600_000 }
+    const limits = { unitsPerDay: 1_000, requestsPerMinute: 20 }
+    const one = ledgerOf(server.client(), prefix, clock, limits)
+    const other = ledgerOf(server.client(), prefix, late, limits)
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        (index % 2 ? one : other).reserve({ cost: 1, purpose: 'poll' }),
+      ),
+    )
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(20)
+    expect(answers.filter((answer) => !answer.ok && answer.limit === 'minute')).toHaveLength(30)
+  })
+
+  it('slides: a request is free again a minute after the one that stood in its way', async () => {
+    const { ledger, redis, keys, clock } = given({ requestsPerMinute: 3 })
+    const [seconds] = await redis.time()
+    const redisMs = Number(seconds) * 1_000
+    // Three requests of the last minute: the oldest falls out in 20 s.
+    for (const ageMs of [40_000, 30_000, 1_000]) await redis.zadd(keys.minute, redisMs - ageMs, `${ageMs}`)
+    const refused = await ledger.reserve({ cost: 1, purpose: 'poll' })
+    expect(waitOf(refused, clock.nowMs)).toBeGreaterThan(18_000)
+    expect(waitOf(refused, clock.nowMs)).toBeLessThan(21_500)
+    expect(await ledger.used(utcDay(noonMs))).toMatchObject({ used: 0 })
+    await redis.zadd(keys.minute, redisMs - 61_000, '40000')
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+  })
+
+  it('counts requests, not units', async () => {
+    const { ledger } = given({ requestsPerMinute: 2 })
+    expect(await ledger.reserve({ cost: 25, purpose: 'context' })).toMatchObject({ ok: true })
+    expect(await ledger.reserve({ cost: 25, purpose: 'context' })).toMatchObject({ ok: true })
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'minute' })
+  })
+})
+
+describe('a hold', () => {
+  it('keeps every replica away until it ends, and is no unit', async () => {
+    const { ledger, prefix, clock } = given()
+    await ledger.hold('minute', 30_000)
+    const other = ledgerOf(server.client(), prefix, clock, {})
+    const refused = await other.reserve({ cost: 1, purpose: 'poll' })
+    expect(refused).toMatchObject({ ok: false, limit: 'minute', held: true, unitsUsed: 0 })
+    expect(waitOf(refused, clock.nowMs)).toBeGreaterThan(29_000)
+    expect(waitOf(refused, clock.nowMs)).toBeLessThanOrEqual(30_000)
+    expect(await other.held()).toMatchObject({ limit: 'minute' })
+  })
+
+  it('ends by itself', async () => {
+    const { ledger, redis, keys } = given()
+    await ledger.hold('minute', 20)
+    await expect.poll(() => redis.exists(keys.hold)).toBe(0)
+    expect(await ledger.held()).toBeUndefined()
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+  })
+
+  it('is made longer by a later one, never shorter', async () => {
+    const { ledger, clock } = given()
+    await ledger.hold('budget', 60_000)
+    await ledger.hold('minute', 1_000)
+    expect(await ledger.held()).toMatchObject({ limit: 'budget' })
+    await ledger.hold('minute', 90_000)
+    const hold = await ledger.held()
+    expect(hold?.limit).toBe('minute')
+    expect((hold?.untilMs ?? 0) - clock.nowMs).toBeGreaterThan(80_000)
+  })
+})
+
+describe('a poller without the lease', () => {
+  it('gets nothing reserved, whatever it believes', async () => {
+    const { ledger, redis, prefix } = given()
+    const lease = await tryLease({ redis, prefix, source: 'main', log: captureLog().log })
+    const leaseToken = lease?.token ?? ''
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll', leaseToken })).toMatchObject({ ok: true })
+    await lease?.release()
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll', leaseToken })).toEqual({
+      ok: false,
+      limit: 'lease',
+      unitsUsed: 1,
+    })
+  })
+})
+
+describe('what was spent', () => {
+  afterEach(() => server.start().catch(() => {}))
+
+  it('and the hold survive a crash of Redis that keeps its file', async () => {
+    const { ledger, redis, prefix, clock } = given()
+    await ledger.reserve({ cost: 3, purpose: 'walk' })
+    await ledger.hold('budget', 600_000)
+    await redis.config('SET', 'appendfsync', 'always')
+    await ledger.reserve({ cost: 1, purpose: 'walk' })
+    await server.kill9()
+    await server.start()
+    const after = ledgerOf(server.client(), prefix, clock, {})
+    expect(await after.used(utcDay(noonMs))).toMatchObject({ used: 3 })
+    expect(await after.held()).toMatchObject({ limit: 'budget' })
+  })
+})
+
+interface TestClock {
+  nowMs: number
+  now(): number
+  sleep(): Promise<void>
+}
+
+function given(limits: { unitsPerDay?: number; requestsPerMinute?: number } = {}) {
+  const prefix = freshPrefix()
+  const redis = server.client()
+  const clock: TestClock = {
+    nowMs: noonMs,
+    now() {
+      return this.nowMs
+    },
+    sleep: () => Promise.resolve(),
+  }
+  return {
+    prefix,
+    redis,
+    clock,
+    keys: sourceKeys(prefix, 'main'),
+    ledger: ledgerOf(redis, prefix, clock, limits),
+  }
+}
+
+function ledgerOf(
+  redis: ReturnType<typeof server.client>,
+  prefix: string,
+  clock: TestClock,
+  { unitsPerDay = 1_000, requestsPerMinute = 200 }: { unitsPerDay?: number; requestsPerMinute?: number },
+): Ledger {
+  return createLedger({
+    redis,
+    prefix,
+    source: 'main',
+    unitsPerDay,
+    requestsPerMinute,
+    budgetDay: utcDay,
+    clock,
+  })
+}
+
+function utcDay(nowMs: number): BudgetDay {
+  const startMs = Math.floor(nowMs / dayMs) * dayMs
+  return { key: new Date(startMs).toISOString().slice(0, 10), startMs, endMs: startMs + dayMs }
+}
+
+function waitOf(answer: Reservation, nowMs: number): number {
+  return answer.ok || answer.limit === 'lease' ? Number.NaN : answer.retryAtMs - nowMs
+}

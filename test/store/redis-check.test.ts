@@ -1,0 +1,111 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
+import { checkRedis, findingsOf } from '../../src/store/redis-check.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
+
+describe('checking Redis', () => {
+  it('finds nothing wrong with one that keeps everything', async () => {
+    const { redis } = await given(['--appendonly', 'yes'])
+    expect(await checkRedis(redis, { prefix: freshPrefix() })).toEqual([])
+  })
+
+  it('leaves nothing behind', async () => {
+    const { redis } = await given()
+    await checkRedis(redis, { prefix: freshPrefix() })
+    expect(await redis.keys('*')).toEqual([])
+  })
+
+  it('refuses one that may throw alerts away, and says what to set', async () => {
+    const { redis } = await given(['--maxmemory-policy', 'allkeys-lru'])
+    const findings = await checkRedis(redis, { prefix: freshPrefix() })
+    expect(findings).toContainEqual({
+      level: 'refuse',
+      code: 'eviction',
+      message: 'Redis may throw away queued alerts: maxmemory-policy is allkeys-lru; set it to noeviction',
+    })
+  })
+
+  it('warns of one that forgets everything when it crashes', async () => {
+    const { redis } = await given()
+    const findings = await checkRedis(redis, { prefix: freshPrefix() })
+    expect(findings.map(({ level, code }) => ({ level, code }))).toEqual([
+      { level: 'warn', code: 'persistence' },
+    ])
+  })
+
+  it.each([
+    ['-eval', /EVAL/],
+    ['-xadd', /XADD/],
+    ['-bzpopmin', /BZPOPMIN/],
+  ])('names what the user may not do: %s', async (rule, named) => {
+    const { server } = await given()
+    await server.client().acl('SETUSER', 'bridge', 'on', '>hunter2', '~*', '&*', '+@all', rule)
+    const redis = await connected(`unix://bridge:hunter2@${server.socketPath}`)
+    const [finding] = await checkRedis(redis, { prefix: freshPrefix() })
+    expect(finding).toMatchObject({
+      level: 'refuse',
+      code: 'permission',
+      message: expect.stringMatching(named),
+    })
+    expect(finding?.message).not.toContain('hunter2')
+  })
+
+  it('does without INFO where that is forbidden, and says what it could not see', async () => {
+    const { server } = await given()
+    await server.client().acl('SETUSER', 'bridge', 'on', '>pw', '~*', '&*', '+@all', '-info')
+    const redis = await connected(`unix://bridge:pw@${server.socketPath}`)
+    expect(await checkRedis(redis, { prefix: freshPrefix() })).toMatchObject([
+      { level: 'warn', code: 'unknown' },
+    ])
+  })
+
+  it('warns when our clock and its clock disagree', async () => {
+    const { redis } = await given(['--appendonly', 'yes'])
+    const findings = await checkRedis(redis, { prefix: freshPrefix(), now: () => Date.now() - 60_000 })
+    expect(findings).toMatchObject([
+      { level: 'warn', code: 'clock', message: expect.stringMatching(/6\d\.\d s behind/) },
+    ])
+  })
+})
+
+describe('what INFO tells', () => {
+  const good =
+    'redis_version:7.2.4\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\nused_memory:10\r\nmaxmemory:0\r\n'
+
+  it.each([
+    ['5.0.14', ['version']],
+    ['6.0.16', ['version']],
+    ['6.2.0', []],
+    ['10.1.0', []],
+  ])('version %s', (version, codes) => {
+    const info = good.replace('7.2.4', version)
+    expect(findingsOf(info, 0).map(({ code }) => code)).toEqual(codes)
+  })
+
+  it('warns before the memory is full', () => {
+    const info = good.replace('used_memory:10', 'used_memory:90').replace('maxmemory:0', 'maxmemory:100')
+    expect(findingsOf(info, 0)).toMatchObject([
+      { level: 'warn', code: 'memory', message: expect.stringContaining('90 %') },
+    ])
+  })
+
+  it('does not trust a silence about eviction', () => {
+    const info = good.replace('maxmemory_policy:noeviction\r\n', '')
+    expect(findingsOf(info, 0)).toMatchObject([{ level: 'warn', code: 'unknown' }])
+  })
+})
+
+async function given(flags: string[] = []): Promise<{ server: RedisServer; redis: RedisClient }> {
+  const server = await startRedis({ flags })
+  onTestFinished(() => server.dispose())
+  return { server, redis: await connected(server.url) }
+}
+
+async function connected(url: string): Promise<RedisClient> {
+  const { log } = captureLog()
+  const redis = connectRedis({ target: { url }, profile: 'commands' }, log)
+  onTestFinished(() => redis.disconnect())
+  await waitForRedis(redis, { log, signal: new AbortController().signal })
+  return redis
+}

@@ -1,0 +1,224 @@
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Secret } from '../../src/lib/secret.ts'
+import {
+  closeRedis,
+  connectRedis,
+  isRedisAway,
+  type RedisClient,
+  type RedisProfile,
+  type RedisTarget,
+  redisErrorText,
+  waitForRedis,
+} from '../../src/store/redis.ts'
+import {
+  describeTarget,
+  parseAddress,
+  parseHostPort,
+  reconnectDelayMs,
+} from '../../src/store/redis-options.ts'
+import { type CapturedLog, captureLog } from '../support/log.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+
+const soon = { timeout: 8_000, interval: 20 }
+
+describe('addresses', () => {
+  it.each([
+    ['redis://cache', { host: 'cache', port: 6379 }],
+    [
+      'redis://user:p%40ss@cache:6380/2',
+      { host: 'cache', port: 6380, username: 'user', password: 'p@ss', db: 2 },
+    ],
+    ['rediss://:pw@cache:1', { host: 'cache', port: 1, password: 'pw', tls: { servername: 'cache' } }],
+    ['redis://[::1]:7000', { host: '::1', port: 7000 }],
+    ['unix:///run/redis.sock', { path: '/run/redis.sock' }],
+    ['unix://:pw@/run/my%20redis.sock?db=3', { path: '/run/my redis.sock', password: 'pw', db: 3 }],
+  ])('%s is understood', (url, address) => {
+    expect(parseAddress(url)).toEqual(address)
+    expect(parseAddress(new Secret(url))).toEqual(address)
+  })
+
+  it.each([
+    'cache:6379',
+    'http://cache',
+    'redis://:hunter2@',
+    'redis://:hunter2@cache/x',
+    'unix://cache/x',
+    'unix:',
+  ])('%s is refused in a sentence that repeats nothing of it', (url) => {
+    expect(() => parseAddress(url)).toThrow(/must look like/)
+    expect(() => parseAddress(url)).not.toThrow(/hunter2/)
+  })
+
+  it('are shown without credentials', () => {
+    expect(describeTarget({ url: 'rediss://user:hunter2@cache:6380/1' })).toBe('cache:6380')
+    expect(describeTarget({ cluster: ['redis://:hunter2@a:1', 'redis://b:2'] })).toBe('a:1, b:2')
+    expect(describeTarget({ sentinels: ['s1:26379'], name: 'main', password: new Secret('hunter2') })).toBe(
+      'sentinels s1:26379 (main)',
+    )
+  })
+
+  it('of sentinels are host and port', () => {
+    expect(parseHostPort('s1')).toEqual({ host: 's1', port: 26_379 })
+    expect(parseHostPort('[::1]:5000')).toEqual({ host: '::1', port: 5_000 })
+    expect(() => parseHostPort('redis://s1:1')).toThrow(/not host:port/)
+  })
+})
+
+describe('connections', () => {
+  it('that fail fast reject at once while Redis is away, and work again by themselves', async () => {
+    const { server, redis } = await given('commands')
+    await redis.set('key', 'value')
+    await server.kill9()
+    await vi.waitFor(() => expect(redis.status).not.toBe('ready'), soon)
+    const before = performance.now()
+    const error = await redis.get('key').catch((thrown: unknown) => thrown)
+    expect(isRedisAway(error)).toBe(true)
+    expect(performance.now() - before).toBeLessThan(1_000)
+    await server.start()
+    await vi.waitFor(async () => expect(await redis.get('key')).toBeNull(), soon)
+  })
+
+  it('that block wait for Redis to come back', async () => {
+    const { server, redis } = await given('blocking')
+    await server.kill9()
+    const answer = redis.set('key', 'value')
+    await server.start()
+    expect(await answer).toBe('OK')
+  })
+
+  it('tell an outage once and its end once, however many attempts lie between', async () => {
+    const { server, redis, captured } = await given('commands')
+    let attempts = 0
+    redis.on('reconnecting', () => {
+      attempts += 1
+    })
+    await server.kill9()
+    await vi.waitFor(() => expect(attempts).toBeGreaterThan(3), soon)
+    await server.start()
+    await vi.waitFor(() => expect(captured.with('Redis is back')).toHaveLength(1), soon)
+    expect(captured.with('Redis is away')).toHaveLength(1)
+    expect(captured.lines.filter(({ level }) => level !== 'debug')).toHaveLength(2)
+  })
+
+  it('say nothing when we close them', async () => {
+    const { redis, captured } = await given('commands')
+    await closeRedis(redis)
+    expect(redis.status).toBe('end')
+    expect(captured.lines).toEqual([])
+  })
+
+  it('close within a limit when Redis is away', async () => {
+    const { server, redis } = await given('commands')
+    await server.kill9()
+    const before = performance.now()
+    await closeRedis(redis)
+    expect(performance.now() - before).toBeLessThan(5_000)
+    expect(redis.status).not.toBe('ready')
+  })
+
+  it('look for another master when theirs became a replica, and say so meanwhile', async () => {
+    const { server, redis } = await given('commands')
+    const admin = server.client()
+    await admin.replicaof('127.0.0.1', '1')
+    const error = await redis.set('key', 'value').catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ message: expect.stringMatching(/^READONLY/) })
+    expect(isRedisAway(error)).toBe(true)
+    await admin.replicaof('NO', 'ONE')
+    await vi.waitFor(async () => expect(await redis.set('key', 'value')).toBe('OK'), soon)
+  })
+
+  it('that block send what a replica refused again, to the next master', async () => {
+    const { server, redis } = await given('blocking')
+    const admin = server.client()
+    await admin.replicaof('127.0.0.1', '1')
+    const set = redis.set('key', 'value')
+    await vi.waitFor(() => expect(redis.status).not.toBe('ready'), soon)
+    await admin.replicaof('NO', 'ONE')
+    expect(await set).toBe('OK')
+  })
+
+  it('wait longer and longer, but never long, between attempts', () => {
+    const delays = [1, 2, 5, 100].map((attempt) => reconnectDelayMs(attempt))
+    expect(delays[0]).toBeLessThan(100)
+    expect(Math.max(...delays)).toBeLessThan(3_000)
+    expect(delays[3]).toBeGreaterThan(1_500)
+  })
+})
+
+describe('waiting for Redis', () => {
+  it('says once that it is not there, and resolves when it answers', async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.dispose())
+    await server.stop()
+    const { redis, captured } = connect({ url: server.url }, 'commands')
+    const waiting = waitForRedis(redis, { log: captured.log, signal: new AbortController().signal })
+    await vi.waitFor(() => expect(captured.with('waiting for Redis')).toHaveLength(1), soon)
+    await server.start()
+    await waiting
+    expect(captured.with('waiting for Redis')).toHaveLength(1)
+    expect(captured.with('Redis answers')).toHaveLength(1)
+  })
+
+  it('says nothing when Redis is there', async () => {
+    const { redis, captured } = await given('blocking')
+    await waitForRedis(redis, { log: captured.log, signal: new AbortController().signal })
+    expect(captured.lines).toEqual([])
+  })
+
+  it('ends when it is told to', async () => {
+    const { redis, captured } = connect({ url: 'unix:///nowhere/redis.sock' }, 'blocking')
+    const abort = new AbortController()
+    const waiting = waitForRedis(redis, { log: captured.log, signal: abort.signal })
+    abort.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+  })
+
+  it.each(['redis://:hunter2@', 'redis://someone:hunter2@', 'redis://'])(
+    'refuses %s where a password is asked, without printing one',
+    async (login) => {
+      const server = await startRedis({ flags: ['--requirepass', 'right', '--port', '0'] })
+      onTestFinished(() => server.dispose())
+      const url = `${login.replace('redis:', 'unix:')}${server.socketPath}`
+      const { redis, captured } = connect({ url }, 'commands')
+      const waiting = waitForRedis(redis, { log: captured.log, signal: new AbortController().signal })
+      await expect(waiting).rejects.toThrow(/Redis refuses this user or password: (WRONGPASS|NOAUTH)/)
+      expect(captured.text()).not.toMatch(/hunter2|right/)
+    },
+  )
+})
+
+describe('the text of an error', () => {
+  it('leaves out the arguments that Redis repeats', () => {
+    const error = new Error("ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'hunter2'")
+    expect(redisErrorText(error)).toBe("ERR unknown command 'HELLO'")
+  })
+
+  it('does not take a mistake in a command for an outage', async () => {
+    const { redis } = await given('commands')
+    await redis.set('key', 'text')
+    const error = await redis.incr('key').catch((thrown: unknown) => thrown)
+    expect(isRedisAway(error)).toBe(false)
+  })
+})
+
+const opened: RedisClient[] = []
+afterEach(() => {
+  for (const redis of opened.splice(0)) redis.disconnect()
+})
+
+function connect(target: RedisTarget, profile: RedisProfile): { redis: RedisClient; captured: CapturedLog } {
+  const captured = captureLog()
+  const redis = connectRedis({ target, profile }, captured.log)
+  opened.push(redis)
+  return { redis, captured }
+}
+
+async function given(
+  profile: RedisProfile,
+): Promise<{ server: RedisServer; redis: RedisClient; captured: CapturedLog }> {
+  const server = await startRedis()
+  onTestFinished(() => server.dispose())
+  const { redis, captured } = connect({ url: server.url }, profile)
+  await vi.waitFor(() => expect(redis.status).toBe('ready'), soon)
+  return { server, redis, captured }
+}
