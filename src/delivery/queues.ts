@@ -77,8 +77,6 @@ export function openQueue(
   const queue: AlertQueue = new Queue(sink, {
     connection: redis,
     prefix: queuePrefix(prefix),
-    // The version and the eviction policy are checked by the store, which says what is wrong; this would print.
-    skipVersionCheck: true,
     streams: { events: { maxLen: 1_000 } },
     ...(defaultJobOptions ? { defaultJobOptions } : {}),
   })

@@ -48,7 +48,8 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     maxStalledCount: 100,
     drainDelay: 5,
     runRetryDelay: 1_000,
-    skipVersionCheck: true,
+    // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds.
+    skipVersionCheck: false,
     settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
   })
   worker.on('lockRenewalFailed', options.lostLocks)

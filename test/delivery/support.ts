@@ -1,0 +1,211 @@
+import { afterEach } from 'vitest'
+import { type Alert, parseRow } from '../../src/alert/alert.ts'
+import type { DeliveryJob } from '../../src/alert/job.ts'
+import { createQueues, type SinkQueues } from '../../src/delivery/queues.ts'
+import { createSender, type Sender, type SenderOptions } from '../../src/delivery/sender.ts'
+import type { SinkSettings, Tuning } from '../../src/delivery/settings.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
+import type { Attempt, Sink } from '../../src/sinks/sink.ts'
+import { connectRedis, type RedisClient, type RedisProfile } from '../../src/store/redis.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
+import { freshPrefix, type RedisServer } from '../support/redis.ts'
+
+export const quickSettings: SinkSettings = {
+  timeoutMs: 2_000,
+  concurrency: 5,
+  retry: { attempts: 4, initialDelayMs: 40, maxDelayMs: 200 },
+  expireAfterMs: 3_600_000,
+}
+
+export const delivered: Outcome = { kind: 'delivered', answer: { status: 200, text: 'ok' } }
+export const unavailable: Extract<Outcome, { kind: 'retry' }> = {
+  kind: 'retry',
+  reason: 'server_error',
+  sinkFault: true,
+  answer: { status: 503, text: 'busy' },
+}
+export const rejected: Outcome = {
+  kind: 'dead',
+  reason: 'rejected',
+  sinkFault: false,
+  answer: { status: 400, text: 'no' },
+}
+
+/** One call of a sink, as the test sees it. */
+export interface Send {
+  readonly id: number
+  readonly number: number
+  readonly target?: string
+  readonly atMs: number
+  readonly signal: AbortSignal
+}
+
+export interface TestSink extends Sink {
+  readonly sends: Send[]
+  /** What it answers from now on. */
+  answer: (send: Send) => Outcome | Promise<Outcome>
+}
+
+export function testSink(name: string, answer: TestSink['answer'] = () => delivered): TestSink {
+  const sends: Send[] = []
+  const sink: TestSink = {
+    name,
+    type: 'test',
+    targets: [undefined],
+    sends,
+    answer,
+    async send(alert: Alert, { number, signal, target }: Attempt) {
+      const send = {
+        id: alert.id,
+        number,
+        signal,
+        atMs: Date.now(),
+        ...(target === undefined ? {} : { target }),
+      }
+      sends.push(send)
+      return sink.answer(send)
+    },
+    close: async () => {},
+  }
+  return sink
+}
+
+/** Resolves like a sink that hangs until its signal aborts. */
+export function hang({ signal }: Send): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const end = () =>
+      resolve({ kind: 'retry', reason: 'aborted', sinkFault: false, answer: { text: 'aborted' } })
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end, { once: true })
+  })
+}
+
+export function alertRow(id: number, firedAt = new Date().toISOString()): Record<string, unknown> {
+  return {
+    id,
+    kind: 'price',
+    symbol: 'فولاد',
+    slug: 'foolad',
+    payload: { price: id },
+    headline: `alert ${id}`,
+    url: 'https://example.com/a',
+    why: null,
+    ruleIds: ['1'],
+    firedAt,
+    notifiedAt: null,
+    channels: [],
+    isRead: false,
+  }
+}
+
+export function deliveryJob(sink: string, id: number, more: { firedAt?: string; target?: string } = {}) {
+  const parsed = parseRow('main', alertRow(id, more.firedAt))
+  if (!parsed.ok) throw new Error(parsed.reason)
+  const { target } = more
+  const job: DeliveryJob = {
+    sink,
+    alert: parsed.alert,
+    seenAtMs: Date.now(),
+    ...(target === undefined ? {} : { target }),
+  }
+  return job
+}
+
+export function jobs(sink: string, from: number, to: number): DeliveryJob[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => deliveryJob(sink, from + index))
+}
+
+export interface Bench {
+  readonly prefix: string
+  readonly redis: RedisClient
+  readonly queues: SinkQueues
+  readonly metrics: Metrics
+  readonly lines: Record<string, unknown>[]
+  /** A sender of its own, as another replica would be; stopped after the test. */
+  sender(sinks: TestSink[], options?: SenderSetup): Sender
+  attempts(): Record<string, unknown>[]
+}
+
+export interface SenderSetup {
+  settings?: Partial<SinkSettings>
+  tuning?: Partial<Tuning>
+  more?: Partial<SenderOptions>
+}
+
+const cleanups: (() => Promise<unknown>)[] = []
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+/** Queues and senders on a real Redis, under a prefix of their own. */
+export function bench(server: RedisServer, sinks: string[]): Bench {
+  const prefix = freshPrefix()
+  const lines: Record<string, unknown>[] = []
+  const log = createLogger({
+    level: 'debug',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  })
+  const silent = createLogger({ level: 'silent' })
+  const connect = (profile: RedisProfile) => {
+    const redis = connectRedis({ target: { url: server.url }, profile }, silent)
+    cleanups.push(async () => redis.disconnect())
+    return redis
+  }
+  const redis = connect('commands')
+  const retention = { ageMs: 7 * 86_400_000, count: 100_000 }
+  const queues = createQueues({ redis, prefix, sinks, retention, enqueueTimeoutMs: 1_000 })
+  cleanups.push(() => queues.close())
+  const metrics = createMetrics({ version: 'test', node: 'test' })
+  return {
+    prefix,
+    redis,
+    queues,
+    metrics,
+    lines,
+    sender(own, { settings, tuning, more } = {}) {
+      const sender = createSender({
+        redis: connect('commands'),
+        redisBlocking: connect('blocking'),
+        prefix,
+        sinks: new Map(own.map((sink) => [sink.name, { sink, settings: { ...quickSettings, ...settings } }])),
+        metrics,
+        log,
+        clock: systemClock,
+        ...(tuning ? { tuning } : {}),
+        ...more,
+      })
+      sender.start()
+      cleanups.push(() => sender.stop(1_000))
+      return sender
+    },
+    attempts: () => lines.filter(({ msg }) => msg === 'delivery.attempt'),
+  }
+}
+
+/** Polls until `check` gives something truthy; fails with `what` after `limitMs`. */
+export async function until<T>(
+  what: string,
+  check: () => T | Promise<T>,
+  limitMs = 15_000,
+): Promise<NonNullable<T>> {
+  const deadline = Date.now() + limitMs
+  for (;;) {
+    const value = await check()
+    if (value) return value
+    if (Date.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** As `until`, for lists: waits until there are at least `count`. */
+export async function untilCount<T>(what: string, count: number, list: () => Promise<T[]>): Promise<T[]> {
+  let found: T[] = []
+  await until(`${count} ${what}`, async () => {
+    found = await list()
+    return found.length >= count
+  })
+  return found
+}
