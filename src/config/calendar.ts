@@ -1,3 +1,5 @@
+import { nearest } from './nearest.ts'
+
 /** Dates and zones as people write them in the config. Pure. */
 
 const dayMs = 86_400_000
@@ -29,6 +31,15 @@ export function isTimeZone(name: string): boolean {
   } catch {
     return false
   }
+}
+
+/** The zone that was probably meant, by its whole name or by its city. */
+export function nearestTimeZone(name: string): string | undefined {
+  const zones = Intl.supportedValuesOf('timeZone')
+  const whole = nearest(name, zones)
+  if (whole !== undefined || name.includes('/')) return whole
+  const cities = new Map(zones.map((zone) => [zone.slice(zone.lastIndexOf('/') + 1), zone]))
+  return cities.get(nearest(name, cities.keys()) ?? '')
 }
 
 function fromGregorian(year: number, month: number, day: number): string | undefined {

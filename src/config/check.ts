@@ -3,6 +3,7 @@ import type { Complaint } from './explain.ts'
 import { nearest } from './nearest.ts'
 import { property } from './outline.ts'
 import { paceProblems } from './pace.ts'
+import { redisModeProblems } from './redis.ts'
 import { budgetSchema, pollSchema } from './source.ts'
 
 /**
@@ -11,7 +12,17 @@ import { budgetSchema, pollSchema } from './source.ts'
  */
 export function checkAcross(config: unknown): Complaint[] {
   const sources = property(config, 'sources')
-  return [...paceComplaints(sources), ...routeComplaints(config), ...operatorComplaints(config)]
+  return [
+    ...redisComplaints(config),
+    ...paceComplaints(sources),
+    ...routeComplaints(config),
+    ...operatorComplaints(config),
+  ]
+}
+
+function redisComplaints(config: unknown): Complaint[] {
+  const problems = redisModeProblems(property(config, 'redis'))
+  return problems.map(({ key, message }) => ({ path: ['redis', key], message }))
 }
 
 function paceComplaints(sources: unknown): Complaint[] {

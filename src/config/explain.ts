@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { describeFound } from './found.ts'
 import { byPlace, formatPath, type Mistake, type Path } from './mistake.ts'
 import { nearest } from './nearest.ts'
-import { childOf, property, type Schema, shapeOf } from './outline.ts'
+import { childOf, metaOf, property, type Schema, shapeOf } from './outline.ts'
 import { placeOf } from './places.ts'
 import type { Reading } from './read.ts'
 import { keysOf } from './twin.ts'
@@ -18,11 +18,16 @@ export interface Complaint {
   readonly path: Path
   readonly message: string
   readonly remedy?: string | undefined
+  /** What stands there would say nothing more: a key is the mistake, or something beyond this value. */
+  readonly bare?: boolean
 }
 
 export function explainIssues(issues: readonly Issue[], schema: Schema, reading: Reading): Mistake[] {
   const complaints = issues.flatMap((issue) => complaintsOf(issue, schema, reading.value))
-  return explainComplaints(complaints, schema, reading)
+  // Where a key is the mistake, that its value is missing is no second one.
+  const keys = new Set(complaints.filter(({ bare }) => bare).map(({ path }) => formatPath(path)))
+  const rest = complaints.filter(({ path, bare }) => bare || !keys.has(formatPath(path)))
+  return explainComplaints(rest, schema, reading)
 }
 
 export function explainComplaints(
@@ -34,12 +39,12 @@ export function explainComplaints(
   return unsettled.map((complaint) => toMistake(complaint, schema, reading)).sort(byPlace)
 }
 
-function toMistake({ path, message, remedy }: Complaint, schema: Schema, reading: Reading): Mistake {
+function toMistake({ path, message, remedy, bare }: Complaint, schema: Schema, reading: Reading): Mistake {
   const expectsMapping = message === expectations['object']
   return {
     path: formatPath(path),
     ...placeOf(reading.places, path),
-    found: describeFound(path, schema, reading, { quoteText: !expectsMapping }),
+    ...(bare ? {} : { found: describeFound(path, schema, reading, { quoteText: !expectsMapping }) }),
     message,
     ...(remedy === undefined ? {} : { remedy }),
   }
@@ -58,11 +63,11 @@ function complaintsOf(issue: Issue, schema: Schema, root: unknown): Complaint[] 
     case 'unrecognized_keys':
       return issue.keys.map((key) => unknownKey([...path, key], schema, root))
     case 'invalid_key':
-      return [{ path, message: issue.issues[0]?.message ?? 'this key is not allowed here' }]
+      return [{ path, message: issue.issues[0]?.message ?? 'this key is not allowed here', bare: true }]
     case 'invalid_union':
       return unionComplaints(issue, schema, root)
     case 'invalid_type':
-      return [typeComplaint(path, issue.expected, valueAt(root, path))]
+      return [typeComplaint(issue, schema, root)]
     case 'invalid_value':
       return [choiceComplaint(path, issue.values.map(String), valueAt(root, path))]
     case 'too_small':
@@ -79,15 +84,16 @@ function unknownKey(path: Path, schema: Schema, root: unknown): Complaint {
   const colon = key.indexOf(':')
   // `token:abc` in braces is one key to YAML, and what follows the colon may be a secret.
   if (colon > 0)
-    return { path: [...parent, key.slice(0, colon)], message: 'expected a space after the colon' }
-  const shape = shapeAt(schema, root, parent)
+    return { path: [...parent, key.slice(0, colon)], message: 'expected a space after the colon', bare: true }
+  const around = schemaAt(schema, root, parent)
+  const shape = around && shapeOf(around, valueAt(root, parent))
   const known = shape === undefined ? [] : keysOf(shape)
   const near = nearest(key, known)
   const remedy =
     near === undefined
       ? `known here: ${known.filter((name) => !isTwin(name, known)).join(', ')}`
       : `did you mean ${near}?`
-  return { path, message: 'unknown key', remedy }
+  return { path, message: 'unknown key', remedy, bare: true }
 }
 
 function isTwin(name: string, known: readonly string[]): boolean {
@@ -105,24 +111,44 @@ function unionComplaints(
     return [choiceComplaint(path, options, valueAt(root, path))]
   }
   // The member that the value comes nearest to: one that got past the type of the value itself.
-  const deep = issue.errors.find((errors) =>
-    errors.every((inner) => inner.path.length > 0 || inner.code !== 'invalid_type'),
-  )
-  if (deep !== undefined)
-    return deep.flatMap((inner) => complaintsOf({ ...inner, path: [...path, ...inner.path] }, schema, root))
-  const expected = issue.errors.flatMap((errors) =>
-    errors.map((inner) => ('expected' in inner ? inner.expected : '')),
-  )
-  const words = [...new Set(expected.filter((type) => type in typeWords).map((type) => typeWords[type]))]
-  const complaint = typeComplaint(path, 'string', valueAt(root, path))
-  return [{ ...complaint, message: words.length > 0 ? `expected ${words.join(' or ')}` : complaint.message }]
+  const near = issue.errors.find((errors) => !errors.some(isWrongType))
+  if (near !== undefined)
+    return near.flatMap((inner) => complaintsOf({ ...inner, path: [...path, ...inner.path] }, schema, root))
+  const words = [...new Set(issue.errors.flatMap(wordsOf))]
+  return [
+    {
+      ...typeComplaint({ ...issue, expected: 'string' }, schema, root),
+      message: `expected ${words.join(' or ')}`,
+    },
+  ]
 }
 
-function typeComplaint(path: Path, expected: string, value: unknown): Complaint {
-  const message = expectations[expected] ?? `expected ${expected}`
+function isWrongType(issue: Issue): boolean {
+  return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_union')
+}
+
+function wordsOf(issues: readonly Issue[]): string[] {
+  return issues.flatMap((issue) => {
+    if (issue.code === 'invalid_union') return issue.errors.flatMap(wordsOf)
+    const words = issue.code === 'invalid_type' ? typeWords[issue.expected] : undefined
+    return words === undefined ? [] : [words]
+  })
+}
+
+function typeComplaint(
+  issue: { path: Path; expected: string; message: string },
+  schema: Schema,
+  root: unknown,
+): Complaint {
+  const { path, expected } = issue
+  const field = schemaAt(schema, root, path)
+  if (field !== undefined && metaOf(field).fieldKind === 'duration') return { path, message: durationWords }
+  // A schema's own words say more than a type.
+  if (issue.message.startsWith('expected')) return { path, message: issue.message }
+  const value = valueAt(root, path)
   const isBare = typeof value === 'number' || typeof value === 'boolean'
-  if (expected === 'string' && isBare) return { path, message, remedy: 'put it in quotes' }
-  return { path, message }
+  const message = expectations[expected] ?? `expected ${expected}`
+  return expected === 'string' && isBare ? { path, message, remedy: 'put it in quotes' } : { path, message }
 }
 
 function choiceComplaint(path: Path, options: readonly string[], value: unknown): Complaint {
@@ -143,6 +169,7 @@ function sizeMessage(issue: Issue & { code: 'too_small' | 'too_big' }): string {
   return issue.inclusive === false ? `expected ${small ? 'more' : 'less'} than ${bound}` : `expected ${words}`
 }
 
+const durationWords = 'expected a duration such as 500ms, 10s, 15m, 6h or 3d'
 const typeWords: Readonly<Record<string, string>> = {
   object: 'a mapping',
   record: 'a mapping',
@@ -165,12 +192,12 @@ function valueAt(root: unknown, path: Path): unknown {
   return path.reduce<unknown>((value, key) => property(value, key), root)
 }
 
-function shapeAt(root: Schema, value: unknown, path: Path): Readonly<Record<string, Schema>> | undefined {
+function schemaAt(root: Schema, value: unknown, path: Path): Schema | undefined {
   let schema: Schema | undefined = root
   let inner = value
   for (const key of path) {
     schema = schema && childOf(schema, key, inner)
     inner = property(inner, key)
   }
-  return schema && shapeOf(schema, inner)
+  return schema
 }

@@ -25,7 +25,7 @@ export function describeFound(
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (schema === undefined && typeof value === 'object') return 'a mapping'
   if (secret) return value === '' ? 'an empty text' : 'a value that is not shown'
-  if (typeof value === 'object') return 'a mapping'
+  if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
   const filled = reading.places.filled.get(formatPath(path))
   if (filled?.variables.some(soundsSecret))
     return `what ${filled.variables.join(', ')} holds, which is not shown`

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { isMap, LineCounter, parseDocument, type YAMLError } from 'yaml'
+import { type Document, isMap, isSeq, LineCounter, parseDocument, type YAMLError } from 'yaml'
 import { checkAcross } from './check.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
@@ -10,7 +10,7 @@ import { readTree } from './read.ts'
 import { describeReadError } from './read-error.ts'
 import { type Config, configSchema } from './schema.ts'
 import { warningsOf } from './warnings.ts'
-import { describeYamlError } from './yaml-error.ts'
+import { describeYamlError, startOf } from './yaml-error.ts'
 
 /**
  * The only way from a file to a `Config`: read, parse, fill, check, freeze. It never throws for what stands in the file
@@ -38,21 +38,25 @@ export function parseConfig(text: string, options: { env: Env; folder: string })
     lineCounter: lines,
     // Pretty errors quote the line, and the line may hold a secret.
     prettyErrors: false,
-    logLevel: 'silent',
+    // Below this level the parser keeps a second document to itself.
+    logLevel: 'error',
   })
-  const syntax = document.errors.map((error) => syntaxMistake(error, text, lines))
-  // A key that stands twice leaves the rest readable, so the rest is still checked.
-  if (document.errors.some(({ code }) => code !== 'DUPLICATE_KEY')) return failed(syntax)
+  // A key that stands twice leaves the rest readable. After any other error the parser guesses, and what it complains of
+  // next is its own doing.
+  const breaking = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY')
+  if (breaking !== undefined) return failed([syntaxMistake(breaking, document, text, lines)])
+  const duplicates = document.errors.map((error) => syntaxMistake(error, document, text, lines))
   if (!isMap(document.contents)) {
-    const found = document.contents === null ? 'nothing' : 'something else'
+    const found = isSeq(document.contents) ? 'a list' : document.contents === null ? 'nothing' : 'a text'
     return failed([
       { path: '', line: 1, found, message: 'expected a mapping with sources, sinks and routes' },
     ])
   }
   const reading = readTree(configSchema, { document, lines, ...options })
+  if (reading.tooLarge) return failed(reading.mistakes)
   const parsed = configSchema.safeParse(reading.value)
   const mistakes = [
-    ...syntax,
+    ...duplicates,
     ...reading.mistakes,
     ...explainIssues(parsed.error?.issues ?? [], configSchema, reading),
     ...explainComplaints(checkAcross(reading.value), configSchema, reading),
@@ -78,7 +82,12 @@ function readText(path: string): { ok: true; text: string } | { ok: false; mista
   }
 }
 
-function syntaxMistake(error: YAMLError, text: string, lines: LineCounter): Mistake {
-  const { line, col } = lines.linePos(error.pos[0])
+function syntaxMistake(
+  error: YAMLError,
+  document: Document.Parsed,
+  text: string,
+  lines: LineCounter,
+): Mistake {
+  const { line, col } = lines.linePos(startOf(error, document))
   return { path: '', line: Math.max(1, line), column: Math.max(1, col), ...describeYamlError(error, text) }
 }

@@ -19,7 +19,14 @@ export function formatMistake(file: string, mistake: Mistake): string {
   const parts = [place, path, found === undefined ? '' : `found ${found}`, message].filter(
     (part) => part !== '',
   )
-  return `${parts.join(': ')}${remedy === undefined ? '' : ` (${remedy})`}`
+  return printable(`${parts.join(': ')}${remedy === undefined ? '' : ` (${remedy})`}`)
+}
+
+/** One line, whatever a key or value holds: control characters and bidi marks could rewrite a terminal. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 export type Path = readonly PropertyKey[]

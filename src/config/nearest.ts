@@ -1,14 +1,21 @@
 /** The candidate that `word` was probably meant to be, or undefined when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const completed = [...candidates].find((candidate) => isStem(word, candidate) || isStem(candidate, word))
+  if (completed !== undefined) return completed
   let best: { candidate: string; distance: number } | undefined
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
     if (best === undefined || distance < best.distance) best = { candidate, distance }
   }
   if (best === undefined) return undefined
-  // Half of a short word, a third of a long one: beyond that a guess misleads.
-  const distanceMax = Math.max(2, Math.floor(Math.max(word.length, best.candidate.length) / 3))
-  return best.distance <= distanceMax && best.distance < word.length ? best.candidate : undefined
+  // One slip in a short word, a third of a long one: beyond that a guess misleads.
+  const length = Math.max(word.length, best.candidate.length)
+  const distanceMax = length < 3 ? 0 : length < 6 ? 1 : Math.max(2, Math.floor(length / 3))
+  return best.distance <= distanceMax ? best.candidate : undefined
+}
+
+function isStem(stem: string, word: string): boolean {
+  return stem.length >= 3 && word.toLowerCase().startsWith(stem.toLowerCase())
 }
 
 const wordCharsMax = 100

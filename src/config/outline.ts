@@ -69,7 +69,7 @@ export function childOf(schema: Schema, key: PropertyKey, value: unknown): Schem
 
 /** Whether a key may be left out. */
 export function isOptional(schema: Schema): boolean {
-  return schema._zod.optin === 'optional'
+  return schema._zod.optin !== undefined
 }
 
 /** Whether a number or a boolean is among what the schema takes. */

@@ -18,6 +18,7 @@ export interface PaceProblem {
 }
 
 const dayMs = 86_400_000
+/** 250 ms is the API's ceiling of 240 requests a minute. */
 const minInterval = { default: 2_000, min: 250 }
 const maxIntervalDefault = 900_000
 
@@ -74,27 +75,24 @@ function orderProblem(filled: ReturnType<typeof withIntervals>, given: Poll) {
 function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
   const shortestMs = Math.max(minInterval.min, intervalOf(budget.requestsPerMinute, 60_000))
   if (intervalMs >= shortestMs) return undefined
-  const remedy = `${asDuration(shortestMs)} is the shortest that fits`
-  if (intervalMs === 0) return { key, message: 'an interval of 0 would never pause', remedy }
-  const wanted = round(60_000 / intervalMs)
-  return {
-    key,
-    message: `one poll in ${formatDuration(intervalMs)} is ${wanted} requests a minute, and requestsPerMinute is ${budget.requestsPerMinute}`,
-    remedy,
-  }
+  const alsoMs = key === 'minInterval' ? 0 : intervalOf(budget.unitsPerDay, dayMs)
+  const remedy = `${asDuration(Math.max(shortestMs, alsoMs))} is the shortest that fits`
+  if (intervalMs === 0) return { key, message: neverPauses, remedy }
+  const wanted = `one poll in ${formatDuration(intervalMs)} is ${round(60_000 / intervalMs)} requests a minute`
+  const { requestsPerMinute } = budget
+  return { key, message: `${wanted}, and requestsPerMinute is ${requestsPerMinute}`, remedy }
 }
 
 function unitsProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
-  const wanted = dayMs / intervalMs
-  if (intervalMs > 0 && wanted <= budget.unitsPerDay) return undefined
+  const units = dayMs / intervalMs
+  if (intervalMs > 0 && units <= budget.unitsPerDay) return undefined
   const remedy = `${asDuration(intervalOf(budget.unitsPerDay, dayMs))} is the shortest that fits, or raise unitsPerDay`
-  if (intervalMs === 0) return { key, message: 'an interval of 0 would never pause', remedy }
-  return {
-    key,
-    message: `one poll in ${formatDuration(intervalMs)} is ${round(wanted)} units a day (86400 s / ${intervalMs / 1_000} s), and unitsPerDay is ${budget.unitsPerDay}`,
-    remedy,
-  }
+  if (intervalMs === 0) return { key, message: neverPauses, remedy }
+  const wanted = `one poll in ${formatDuration(intervalMs)} is ${round(units)} units a day (86400 s / ${intervalMs / 1_000} s)`
+  return { key, message: `${wanted}, and unitsPerDay is ${budget.unitsPerDay}`, remedy }
 }
+
+const neverPauses = 'an interval of 0 would never pause'
 
 /** The shortest interval, in whole seconds where it is longer than one, of which `count` fit into `spanMs`. */
 function intervalOf(count: number, spanMs: number): number {

@@ -26,6 +26,8 @@ export interface Reading {
   readonly mistakes: readonly Mistake[]
   /** Paths about which a mistake has said everything; what the schema says of them is noise. */
   readonly settled: ReadonlySet<string>
+  /** The tree was given up on; the value says nothing. */
+  readonly tooLarge: boolean
 }
 
 export interface ReadContext {
@@ -37,9 +39,17 @@ export interface ReadContext {
 }
 
 export function readTree(schema: Schema, context: ReadContext): Reading {
-  const walk: Walk = { ...context, places: createPlaces(), mistakes: [], settled: new Set(), nodes: 0 }
+  const walk: Walk = {
+    ...context,
+    places: createPlaces(),
+    mistakes: [],
+    settled: new Set(),
+    nodes: 0,
+    tooLarge: false,
+  }
   const value = read(walk, context.document.contents, schema, [])
-  return { value, places: walk.places, mistakes: walk.mistakes, settled: walk.settled }
+  if (walk.tooLarge) walk.mistakes.splice(0, walk.mistakes.length, { path: '', line: 1, message: tooLarge })
+  return { ...walk, value }
 }
 
 interface Walk extends ReadContext {
@@ -47,21 +57,24 @@ interface Walk extends ReadContext {
   readonly mistakes: Mistake[]
   readonly settled: Set<string>
   nodes: number
+  tooLarge: boolean
 }
 
 const nodesMax = 20_000
 const depthMax = 50
+const tooLarge = `the config holds more than ${nodesMax} values, or is nested deeper than ${depthMax}`
 /** Stands for a value that is not there: a variable that is empty, a secret whose file is no good. */
 const absent = Symbol('absent')
 
 function read(walk: Walk, node: unknown, schema: Schema | undefined, path: Path): unknown {
   walk.nodes += 1
-  if (walk.nodes > nodesMax || path.length > depthMax) return tooLarge(walk)
+  if (walk.nodes > nodesMax || path.length > depthMax) walk.tooLarge = true
+  if (walk.tooLarge) return null
   if (isAlias(node)) {
     const target = node.resolve(walk.document)
     if (target !== undefined) return read(walk, target, schema, path)
     addMistake(walk, path, node, 'this alias names no anchor above it')
-    return absent
+    return null
   }
   if (!walk.places.values.has(formatPath(path)))
     walk.places.values.set(formatPath(path), placeOfNode(walk, node))
@@ -179,12 +192,6 @@ function keyOf(pair: Pair): string {
 /** A key such as `__proto__` must become a key and nothing else. */
 function define(target: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
-}
-
-function tooLarge(walk: Walk): null {
-  const message = `the config holds more than ${nodesMax} values, or is nested deeper than ${depthMax}`
-  if (!walk.mistakes.some((mistake) => mistake.message === message)) walk.mistakes.push({ path: '', message })
-  return null
 }
 
 function addMistake(walk: Walk, path: Path, node: unknown, message: string, remedy?: string): void {

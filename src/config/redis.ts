@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { secretField } from '../lib/fields.ts'
 import type { Secret } from '../lib/secret.ts'
+import { property } from './outline.ts'
 
 /** How Redis is reached: one address, sentinels that know it, a cluster, or one that the bridge starts itself. */
 export type RedisConfig = z.output<typeof redisSchema>
@@ -28,10 +29,6 @@ export const redisSchema = z
       .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected at most 60 letters, digits, - and _')
       .default('alert-bridge'),
   })
-  .superRefine((given, context) => {
-    for (const { key, message } of modeProblems(given))
-      context.addIssue({ code: 'custom', path: [key], message })
-  })
   .transform((given) => {
     const { url, sentinels, cluster, name, prefix, ...rest } = given
     const access = { username: rest.username, password: rest.password }
@@ -53,24 +50,18 @@ export const redisSchema = z
   })
   .meta({ show: showRedis })
 
-type Given = Readonly<
-  Record<'url' | 'sentinels' | 'name' | 'cluster' | 'sentinelPassword' | 'password', unknown>
->
-
-function modeProblems(given: Partial<Given>): { key: string; message: string }[] {
-  const modes = (['url', 'sentinels', 'cluster'] as const).filter((key) => given[key] !== undefined)
-  const problems: { key: string; message: string }[] = []
-  for (const key of modes.slice(1))
-    problems.push({
-      key,
-      message: `expected one of url, sentinels and cluster, but ${modes[0]} is there too`,
-    })
-  if (given.sentinels !== undefined && given.name === undefined)
+/** Which keys of the section do not go together. It looks at their presence only, so it needs no valid values. */
+export function redisModeProblems(given: unknown): { key: string; message: string }[] {
+  const has = (key: string) => property(given, key) !== undefined
+  const modes = ['url', 'sentinels', 'cluster'].filter(has)
+  const problems = modes.slice(1).map((key) => {
+    return { key, message: `expected one of url, sentinels and cluster, but ${modes[0]} is there too` }
+  })
+  if (has('sentinels') && !has('name'))
     problems.push({ key: 'name', message: 'expected the name that the sentinels give the master' })
-  if (given.sentinels === undefined)
-    for (const key of ['name', 'sentinelUsername', 'sentinelPassword'] as const)
-      if (given[key as keyof Given] !== undefined)
-        problems.push({ key, message: 'only goes with sentinels, and there are none' })
+  if (!has('sentinels'))
+    for (const key of ['name', 'sentinelUsername', 'sentinelPassword'].filter(has))
+      problems.push({ key, message: 'this only goes with sentinels, and there are none' })
   return problems
 }
 

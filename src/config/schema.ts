@@ -33,8 +33,9 @@ export const sinkSchema = z.discriminatedUnion('type', [
   emailConfigSchema,
 ])
 
+const listenWords = 'expected host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080'
 const listenField = z
-  .string()
+  .string(listenWords)
   .transform(parseListen)
   .meta({ show: ({ host, port }: Listen) => `${host.includes(':') ? `[${host}]` : host}:${port}` })
 
@@ -115,9 +116,6 @@ function parseListen(text: string, context: z.RefinementCtx): Listen {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/@[\]]*)):(\d{1,5})$/i.exec(text)
   const port = Number(match?.[3])
   if (match && port <= 65_535) return { host: match[1] || match[2] || '0.0.0.0', port }
-  context.addIssue({
-    code: 'custom',
-    message: 'expected host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080',
-  })
+  context.addIssue({ code: 'custom', message: listenWords })
   return z.NEVER
 }

@@ -1,19 +1,26 @@
 import * as z from 'zod'
 import { durationField, secretField } from '../lib/fields.ts'
-import { isTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
+import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 
 /**
  * One account of the Market Data API: where it is, what it may cost, when to ask. Whether pace and budget fit each other
  * is decided in `pace.ts`, which also fills the two intervals that depend on the budget.
  */
-export const timeZoneField = z
-  .string()
-  .refine(isTimeZone, 'expected a time zone by its IANA name, such as Asia/Tehran')
+export const timeZoneField = z.string().superRefine((name, context) => {
+  if (isTimeZone(name)) return
+  const near = nearestTimeZone(name)
+  context.addIssue({
+    code: 'custom',
+    message: 'expected a time zone by its IANA name, such as Asia/Tehran',
+    params: { remedy: near === undefined ? undefined : `did you mean ${near}?` },
+  })
+})
 
-const timeOfDayField = z.string().transform((text, context) => {
+const timeOfDayWords = 'expected a time of day as "HH:MM"'
+const timeOfDayField = z.string(timeOfDayWords).transform((text, context) => {
   const time = parseTimeOfDay(text)
   if (time !== undefined) return time
-  context.addIssue({ code: 'custom', message: 'expected a time of day as "HH:MM"' })
+  context.addIssue({ code: 'custom', message: timeOfDayWords })
   return z.NEVER
 })
 
@@ -55,13 +62,11 @@ const activeHoursSchema = z
       context.addIssue({ code: 'custom', path: ['to'], message: 'expected another time than from' })
   })
 
-const holidayField = z.string().transform((text, context) => {
+const holidayWords = 'expected a day that exists, as YYYY-MM-DD: Gregorian, or Jalali for years below 1700'
+const holidayField = z.string(holidayWords).transform((text, context) => {
   const date = parseHoliday(text)
   if (date !== undefined) return date
-  context.addIssue({
-    code: 'custom',
-    message: 'expected a day that exists, as YYYY-MM-DD: Gregorian, or Jalali for years below 1700',
-  })
+  context.addIssue({ code: 'custom', message: holidayWords })
   return z.NEVER
 })
 

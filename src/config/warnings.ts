@@ -14,6 +14,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
               {
                 path: [...path, 'budget', 'unitsPerDay'],
                 message: `the budget is not said, so ${budget.unitsPerDay} units a day are assumed`,
+                bare: true,
                 remedy: 'set it to what this bridge may spend of the account',
               },
             ]
@@ -32,7 +33,11 @@ function idleSinks(config: Config): Complaint[] {
   const used = new Set([...config.routes.flatMap(({ sinks }) => sinks), ...config.operators])
   return Object.keys(config.sinks)
     .filter((name) => !used.has(name))
-    .map((name) => ({ path: ['sinks', name], message: 'no route names this sink, so nothing is sent to it' }))
+    .map((name) => ({
+      path: ['sinks', name],
+      message: 'no route names this sink, so nothing is sent to it',
+      bare: true,
+    }))
 }
 
 function openHttp({ http }: Config): Complaint[] {

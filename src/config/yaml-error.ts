@@ -1,4 +1,4 @@
-import type { YAMLError } from 'yaml'
+import { type Document, visit, type YAMLError } from 'yaml'
 
 /**
  * Syntax errors in words of our own, by code: the parser's messages quote the file, and what they quote may be a secret.
@@ -8,6 +8,19 @@ export function describeYamlError(error: YAMLError, text: string): { message: st
     return { message: `the key ${keyAt(text, error.pos[0])} stands here twice` }
   const [message, remedy] = words[error.code] ?? ['this is no YAML']
   return remedy === undefined ? { message } : { message, remedy }
+}
+
+/** Where the mistake begins: a quote that is never closed is only missed at the end of the file. */
+export function startOf(error: YAMLError, document: Document): number {
+  let start = error.pos[0]
+  if (error.code !== 'MISSING_CHAR') return start
+  visit(document, {
+    Scalar(_, { type, range }) {
+      const holds = range && range[0] < error.pos[0] && range[1] >= error.pos[0]
+      if (holds && type?.startsWith('QUOTE')) start = range[0]
+    },
+  })
+  return start
 }
 
 const words: Readonly<Partial<Record<YAMLError['code'], readonly [string, string?]>>> = {
