@@ -86,7 +86,7 @@ export interface ReplayResult {
 export interface DisplayOptions {
   /** IANA name. */
   readonly timeZone: string
-  readonly calendar: 'gregory' | 'persian'
+  readonly calendar: 'jalali' | 'gregorian' | 'both'
 }
 
 export interface AdminDeps {

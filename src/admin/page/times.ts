@@ -8,7 +8,7 @@ export interface Times {
   readonly timeZone: string
   /** `12:03:10` */
   clock(iso: string): string
-  /** `1405/08/30` or `2026-11-21` */
+  /** `1405/08/30`, `2026-11-21`, or both */
   date(iso: string): string
   isToday(iso: string): boolean
   /** A `<time>` that reads `12s ago` or `in 8s`; the full time is its title. */
@@ -17,25 +17,13 @@ export interface Times {
 
 export function createTimes({ timeZone, calendar }: DisplayOptions, nowMs: number): Times {
   const clockFormat = new Intl.DateTimeFormat('en-GB-u-nu-latn', { timeZone, timeStyle: 'medium' })
-  const dateFormat = new Intl.DateTimeFormat(`en-u-ca-${calendar}-nu-latn`, {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-  })
+  const dateFormats = dateFormatsOf(timeZone, calendar)
   const guarded = (iso: string, show: (ms: number) => string) => {
     const ms = Date.parse(iso)
     return Number.isNaN(ms) ? iso : show(ms)
   }
   const clock = (iso: string) => guarded(iso, (ms) => clockFormat.format(ms))
-  const date = (iso: string) =>
-    guarded(iso, (ms) => {
-      const parts = new Map(dateFormat.formatToParts(ms).map(({ type, value }) => [type, value]))
-      // By the habit of each calendar's readers: 1405/08/30 and 2026-11-21.
-      return [parts.get('year'), parts.get('month'), parts.get('day')].join(
-        calendar === 'persian' ? '/' : '-',
-      )
-    })
+  const date = (iso: string) => guarded(iso, (ms) => dateFormats.map((format) => format(ms)).join(' · '))
   return {
     nowMs,
     timeZone,
@@ -44,6 +32,35 @@ export function createTimes({ timeZone, calendar }: DisplayOptions, nowMs: numbe
     isToday: (iso) => date(iso) === date(new Date(nowMs).toISOString()),
     distance: (iso) =>
       html`<time datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs)}</time>`,
+  }
+}
+
+function dateFormatsOf(timeZone: string, calendar: DisplayOptions['calendar']): ((ms: number) => string)[] {
+  // By the habit of each calendar's readers: 1405/08/30 and 2026-11-21.
+  const jalali = dateFormat(timeZone, 'persian', '/')
+  const gregorian = dateFormat(timeZone, 'gregory', '-')
+  switch (calendar) {
+    case 'jalali':
+      return [jalali]
+    case 'gregorian':
+      return [gregorian]
+    case 'both':
+      return [jalali, gregorian]
+    default:
+      return calendar satisfies never
+  }
+}
+
+function dateFormat(timeZone: string, calendar: string, separator: string): (ms: number) => string {
+  const format = new Intl.DateTimeFormat(`en-u-ca-${calendar}-nu-latn`, {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  })
+  return (ms) => {
+    const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, value]))
+    return [parts.get('year'), parts.get('month'), parts.get('day')].join(separator)
   }
 }
 

@@ -1,0 +1,41 @@
+# syntax=docker/dockerfile:1
+
+# Builds with BuildKit: docker build --build-arg VERSION=$(node -p "require('./package.json').version") -t alert-bridge .
+# The image holds Node.js, the compiled bridge and its production dependencies. Redis is not in it: name one in redis.url.
+
+FROM node:24-slim AS base
+WORKDIR /app
+
+FROM base AS build
+COPY package.json package-lock.json .npmrc ./
+RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts
+COPY tsconfig.json ./
+COPY src src
+RUN node_modules/.bin/tsc -p src
+
+FROM base AS dependencies
+COPY package.json package-lock.json .npmrc ./
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts
+
+FROM base AS runtime
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="alert-bridge" \
+      org.opencontainers.image.description="Carries fired market alerts from a read-only API to webhooks, Slack and email, within a daily request budget" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+ENV NODE_ENV=production
+# The one place that the bridge writes to; everything else may be mounted read-only.
+RUN install -d -o node -g node /app/data
+COPY package.json LICENSE ./
+COPY --from=dependencies /app/node_modules node_modules
+COPY --from=build /app/dist dist
+USER node
+EXPOSE 8080
+# No curl in the image: Node.js asks itself. HEALTH_URL is for those who set http.listen to another port.
+HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
+  CMD ["node", "-e", "fetch(process.env.HEALTH_URL ?? 'http://127.0.0.1:8080/healthz', { signal: AbortSignal.timeout(4000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Exec form, so that Node.js gets SIGTERM itself and drains. Give it time: docker stop --time 40.
+ENTRYPOINT ["node", "/app/dist/main.js"]
+CMD ["run", "--config", "/etc/alert-bridge/config.yaml"]

@@ -1,0 +1,93 @@
+{{- define "alert-bridge.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "alert-bridge.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains (include "alert-bridge.name" .) .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "alert-bridge.name" .) | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "alert-bridge.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "alert-bridge.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "alert-bridge.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "alert-bridge.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "alert-bridge.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "alert-bridge.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "alert-bridge.secretsPath" -}}/etc/alert-bridge/secrets{{- end }}
+
+{{/* The Secrets to mount: those named, and those that the chart itself points at. */}}
+{{- define "alert-bridge.secrets" -}}
+{{- concat .Values.existingSecrets (list .Values.redis.existingSecret.name .Values.adminToken.existingSecret.name) | compact | uniq | toJson }}
+{{- end }}
+
+{{/* The config as YAML: the values' own, with the files of the two Secrets that the chart knows. */}}
+{{- define "alert-bridge.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- $path := include "alert-bridge.secretsPath" . }}
+{{- with .Values.redis.existingSecret }}
+{{- if .name }}
+{{- $_ := set $config "redis" (mergeOverwrite (dict) ($config.redis | default dict) (dict "urlFile" (printf "%s/%s/%s" $path .name .key))) }}
+{{- end }}
+{{- end }}
+{{- with .Values.adminToken.existingSecret }}
+{{- if .name }}
+{{- $_ := set $config "http" (mergeOverwrite (dict) ($config.http | default dict) (dict "adminTokenFile" (printf "%s/%s/%s" $path .name .key))) }}
+{{- end }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
+{{/* The port that the bridge listens on. */}}
+{{- define "alert-bridge.port" -}}
+{{- if .Values.existingConfigMap }}8080{{ else }}
+{{- regexFind "[0-9]+$" (default "0.0.0.0:8080" (dig "http" "listen" "" .Values.config)) }}
+{{- end }}
+{{- end }}
+
+{{/* What cannot work is refused here, before a pod fails with it. */}}
+{{- define "alert-bridge.check" -}}
+{{- if not .Values.existingConfigMap }}
+{{- range $part := list "sources" "sinks" "routes" }}
+{{- if empty (index $.Values.config $part) }}
+{{- fail (printf "config.%s is empty: set config.sources, config.sinks and config.routes (or existingConfigMap)" $part) }}
+{{- end }}
+{{- end }}
+{{- $redis := .Values.config.redis | default dict }}
+{{- $named := or $redis.url $redis.urlFile $redis.sentinels $redis.cluster }}
+{{- if and (not .Values.redis.existingSecret.name) (not $named) }}
+{{- fail "no Redis is named: set redis.existingSecret.name, or url, urlFile, sentinels or cluster in config.redis (there is none in the image)" }}
+{{- end }}
+{{- if and .Values.redis.existingSecret.name $named }}
+{{- fail "Redis is named twice: by redis.existingSecret.name and in config.redis" }}
+{{- end }}
+{{- if and .Values.adminToken.existingSecret.name (or (dig "http" "adminToken" "" .Values.config) (dig "http" "adminTokenFile" "" .Values.config)) }}
+{{- fail "the admin token is named twice: by adminToken.existingSecret.name and in config.http" }}
+{{- end }}
+{{- $listen := dig "http" "listen" "" .Values.config }}
+{{- if regexMatch "^(127\\.|localhost:|\\[::1\\])" $listen }}
+{{- fail (printf "config.http.listen is %s: probes and the Service cannot reach it; 0.0.0.0:8080 would do" $listen) }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,249 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import { chart, findHelm, type HelmRun, helm, type Manifest, manifestsOf, root } from './helm.ts'
+
+const monitoringApi = 'monitoring.coreos.com/v1'
+let binary = ''
+let folder = ''
+beforeAll(() => {
+  binary = findHelm()
+  folder = mkdtempSync(join(tmpdir(), 'chart-'))
+}, 240_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const ci = readdirSync(join(chart, 'ci'))
+const ciFile = (name: string) => join(chart, 'ci', `${name}-values.yaml`)
+
+function template(base: string, changes: object = {}, flags: readonly string[] = []): HelmRun {
+  const file = join(folder, 'changes.yaml')
+  writeFileSync(file, stringify(changes))
+  return helm(binary, ['template', 'bridge', chart, '--values', ciFile(base), '--values', file, ...flags])
+}
+
+function rendered(base: string, changes: object = {}, flags: readonly string[] = []): Manifest[] {
+  const run = template(base, changes, flags)
+  expect(run.stderr).toBe('')
+  return manifestsOf(run.stdout)
+}
+
+function one(manifests: readonly Manifest[], kind: string): Manifest {
+  const found = manifests.filter((manifest) => manifest.kind === kind)
+  expect(found.map(({ kind }) => kind)).toEqual([kind])
+  return found[0] as Manifest
+}
+
+function podOf(manifests: readonly Manifest[]) {
+  return one(manifests, 'Deployment').spec.template
+}
+
+function configOf(manifests: readonly Manifest[]): string {
+  const map = manifests.find(
+    ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'bridge-alert-bridge',
+  )
+  return map?.data?.['config.yaml'] ?? ''
+}
+
+describe('the chart', () => {
+  test.each(['values.yaml', ...ci.map((name) => `ci/${name}`)])(
+    'passes helm lint --strict with %s',
+    (values) => {
+      const run = helm(binary, ['lint', '--strict', chart, '--values', join(chart, values)])
+      expect(run.stderr + run.stdout).toContain('0 chart(s) failed')
+      expect(run.ok).toBe(true)
+    },
+  )
+
+  test('has the version of the package', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    expect(parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8'))).toMatchObject({
+      version,
+      appVersion: version,
+    })
+  })
+
+  test.each(ci)('labels every object of %s and names it after the release', (values) => {
+    const manifests = rendered(values.replace('-values.yaml', ''), {}, ['--api-versions', monitoringApi])
+    expect(manifests.length).toBeGreaterThan(1)
+    for (const { metadata } of manifests.filter(({ metadata }) => !metadata.name.endsWith('-extra'))) {
+      expect(metadata.name).toBe('bridge-alert-bridge')
+      expect(metadata.labels).toMatchObject({
+        'app.kubernetes.io/name': 'alert-bridge',
+        'app.kubernetes.io/instance': 'bridge',
+        'app.kubernetes.io/managed-by': 'Helm',
+      })
+    }
+  })
+
+  test('runs as nobody special, on a read-only root, without a service account token', () => {
+    const { spec } = podOf(rendered('minimal'))
+    expect(spec.automountServiceAccountToken).toBe(false)
+    expect(spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+    expect(spec.containers[0].securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+  })
+
+  test('probes alive and ready, and gives a drain its time', () => {
+    const { spec } = podOf(rendered('minimal'))
+    const [container] = spec.containers
+    expect(container.livenessProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
+    expect(container.startupProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
+    expect(container.readinessProbe.httpGet).toEqual({ path: '/-/ready', port: 'http' })
+    expect(container.ports).toEqual([{ name: 'http', containerPort: 8080 }])
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(30)
+  })
+
+  test('follows the port of config.http.listen', () => {
+    const manifests = rendered('minimal', { config: { http: { listen: ':9000' } } })
+    expect(podOf(manifests).spec.containers[0].ports[0]?.containerPort).toBe(9000)
+    expect(one(manifests, 'Service').spec.ports[0]).toMatchObject({ port: 8080, targetPort: 'http' })
+  })
+
+  test('mounts each Secret once, as files that the config points at', () => {
+    const { spec } = podOf(rendered('full'))
+    const secrets = spec.volumes.filter((volume) => volume.secret)
+    expect(secrets.map(({ secret }) => secret?.secretName)).toEqual(['alert-bridge', 'mail', 'redis'])
+    const paths = spec.containers[0].volumeMounts.map(({ mountPath }) => mountPath)
+    expect(paths).toEqual([
+      '/etc/alert-bridge/config',
+      '/var/lib/alert-bridge',
+      '/etc/alert-bridge/secrets/alert-bridge',
+      '/etc/alert-bridge/secrets/mail',
+      '/etc/alert-bridge/secrets/redis',
+      '/etc/ssl/company',
+    ])
+  })
+
+  test('rolls the pods when the config changes, and only then', () => {
+    const sum = (changes: object) =>
+      podOf(rendered('minimal', changes)).metadata.annotations?.['checksum/config']
+    expect(sum({})).toMatch(/^[0-9a-f]{64}$/)
+    expect(sum({ config: { log: { level: 'debug' } } })).not.toBe(sum({}))
+    expect(sum({ redis: { existingSecret: { name: 'other' } } })).not.toBe(sum({}))
+    expect(sum({ replicas: 2 })).toBe(sum({}))
+  })
+
+  test('one replica has no disruption budget; several have one and spread over nodes', () => {
+    expect(rendered('minimal').map(({ kind }) => kind)).not.toContain('PodDisruptionBudget')
+    const several = rendered('minimal', { replicas: 2 })
+    const selector = one(several, 'Deployment').spec.selector
+    expect(one(several, 'PodDisruptionBudget').spec).toEqual({ maxUnavailable: 1, selector })
+    expect(podOf(several).spec.topologySpreadConstraints?.[0]).toMatchObject({ labelSelector: selector })
+    expect(podOf(several).metadata.labels).toMatchObject(selector.matchLabels)
+  })
+
+  test('a ServiceMonitor takes both the wish and the API', () => {
+    const kinds = (base: string, flags: string[]) => rendered(base, {}, flags).map(({ kind }) => kind)
+    expect(kinds('full', ['--api-versions', monitoringApi])).toContain('ServiceMonitor')
+    expect(kinds('full', [])).not.toContain('ServiceMonitor')
+    expect(kinds('minimal', ['--api-versions', monitoringApi])).not.toContain('ServiceMonitor')
+  })
+
+  test('the network policy lets in who is named and out to the ports that are', () => {
+    expect(rendered('minimal').map(({ kind }) => kind)).not.toContain('NetworkPolicy')
+    const { ingress, egress } = one(
+      rendered('full', { networkPolicy: { egressPorts: [6379] } }),
+      'NetworkPolicy',
+    ).spec
+    expect(ingress[0]?.from).toHaveLength(1)
+    expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 6379])
+  })
+
+  test('extra objects are templates', () => {
+    expect(rendered('full').map(({ metadata }) => metadata.name)).toContain('bridge-alert-bridge-extra')
+  })
+
+  test('with a ConfigMap of their own, people get no other one', () => {
+    const manifests = rendered('existing-configmap')
+    expect(manifests.map(({ kind }) => kind)).toEqual(['Service', 'Deployment'])
+    const { spec } = podOf(manifests)
+    expect(spec.volumes[0]).toEqual({ name: 'config', configMap: { name: 'my-config' } })
+    expect(spec.serviceAccountName).toBe('shared')
+    expect(spec.containers[0].args.slice(-2)).toEqual(['--role', 'sender'])
+  })
+})
+
+describe('the rendered config', () => {
+  test.each([['minimal'], ['full']])('of %s values passes check-config', (base) => {
+    const loaded = load(configOf(rendered(base)))
+    expect(loaded).toMatchObject({ ok: true })
+  })
+
+  test('keeps large numbers numbers, whatever helm writes them as', () => {
+    const changes = { config: { sources: { main: { budget: { unitsPerDay: 2_000_000 } } } } }
+    const loaded = load(configOf(rendered('minimal', changes)))
+    expect(loaded).toMatchObject({ config: { sources: { main: { budget: { unitsPerDay: 2_000_000 } } } } })
+  })
+
+  test('reads Redis and the admin token from the Secrets that the values name', () => {
+    const loaded = load(configOf(rendered('full')))
+    if (!loaded.ok) throw new Error(loaded.mistakes.map(({ message }) => message).join())
+    const { redis, http } = loaded.config
+    expect(redis).toMatchObject({ mode: 'single' })
+    expect('url' in redis ? redis.url.reveal() : '').toBe('redis://redis.example.com:6379')
+    expect(http.adminToken?.reveal()).toBe('let me in')
+    expect(http.listen).toEqual({ host: '0.0.0.0', port: 8080 })
+  })
+})
+
+describe('values that cannot work are refused', () => {
+  test('the default ones, with what is missing', () => {
+    const run = helm(binary, ['template', 'bridge', chart])
+    expect(run.ok).toBe(false)
+    expect(run.stderr).toContain('set config.sources, config.sinks and config.routes (or existingConfigMap)')
+  })
+
+  test.each<[string, object, string]>([
+    ['no Redis', { redis: { existingSecret: { name: '' } } }, 'no Redis is named'],
+    ['two Redis', { config: { redis: { url: 'redis://one' } } }, 'Redis is named twice'],
+    ['a loopback address', { config: { http: { listen: '127.0.0.1:8080' } } }, 'cannot reach it'],
+    [
+      'two admin tokens',
+      { adminToken: { existingSecret: { name: 'a' } }, config: { http: { adminTokenFile: '/x' } } },
+      'the admin token is named twice',
+    ],
+    ['replicas as text', { replicas: 'three' }, '/replicas'],
+    ['an unknown value', { replicaCount: 2 }, 'replicaCount'],
+    ['an unknown role', { role: 'leader' }, '/role'],
+    [
+      'a grace period below the drain',
+      { terminationGracePeriodSeconds: 20 },
+      '/terminationGracePeriodSeconds',
+    ],
+    ['a port out of range', { service: { port: 70_000 } }, '/service/port'],
+    ['a secret without a name', { existingSecrets: [''] }, '/existingSecrets/0'],
+  ])('%s', (_what, changes, sentence) => {
+    const run = template('minimal', changes)
+    expect(run.ok).toBe(false)
+    expect(run.stderr).toContain(sentence)
+  })
+})
+
+/** Loads a rendered config as the pod would, with secret files in a folder of this test instead of the mounts. */
+function load(config: string) {
+  const secrets: Record<string, string> = {
+    'alert-bridge/token': 'upstream-token',
+    'alert-bridge/webhook-secret': `whsec_${Buffer.alloc(24, 7).toString('base64')}`,
+    'alert-bridge/slack-url': 'https://hooks.slack.example.com/services/T0/B0/x',
+    'alert-bridge/admin-token': 'let me in',
+    'mail/smtp': 'smtps://user:password@mail.example.com:465',
+    'redis/url': 'redis://redis.example.com:6379',
+    'redis/address': 'redis://redis.example.com:6379',
+  }
+  for (const [path, text] of Object.entries(secrets)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), `${text}\n`)
+  }
+  const file = join(folder, 'config.yaml')
+  writeFileSync(file, config.replaceAll('/etc/alert-bridge/secrets', folder))
+  return loadConfig(file, {})
+}
