@@ -22,10 +22,13 @@ export interface Work {
   reveal(secret: Secret): string
   /** Further forms of a secret (a path, an encoding) that must not appear either. */
   hide(text: string): void
+  /** What is certain already: it stands when the attempt is cut short later. */
+  know(happened: Happened): void
 }
 
 export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Happened>): Promise<Outcome> {
   const hidden = new Set<string>()
+  let known: Happened | undefined
   const deadline = new AbortController()
   const timer = setTimeout(() => deadline.abort(), frame.timeoutMs)
   const signal = AbortSignal.any([frame.signal, deadline.signal])
@@ -37,11 +40,16 @@ export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Ha
       return text
     },
     hide: (text) => hide(hidden, text),
+    know: (happened) => {
+      known = happened
+    },
   }
   try {
+    signal.throwIfAborted()
     return told(outcomeOf(await untilAborted(signal, work(tools))), hidden)
   } catch (error) {
-    return told(outcomeOf(faultOf(error, frame, deadline.signal)), hidden)
+    const happened = signal.aborted && known !== undefined ? known : faultOf(error, frame, deadline.signal)
+    return told(outcomeOf(happened), hidden)
   } finally {
     clearTimeout(timer)
   }
@@ -59,7 +67,6 @@ function faultOf(error: unknown, frame: Frame, deadline: AbortSignal): Happened 
 function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
     signal.addEventListener('abort', onAbort, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })

@@ -27,8 +27,10 @@ export function classifyFault(thrown: unknown): ClassifiedFault {
     if (error instanceof SinkError) return { fault: error.fault, text: error.message }
   }
   for (const error of chain.toReversed()) {
-    const fault = ofCode(codeOf(error), toError(error).message)
-    if (fault !== undefined) return { fault, text: toError(error).message }
+    const { name, message } = toError(error)
+    // The parser leaves out its code now and then.
+    const fault = name === 'HTTPParserError' ? 'bad_answer' : ofCode(codeOf(error), message)
+    if (fault !== undefined) return { fault, text: message }
   }
   return { fault: 'connection_lost', text: toError(thrown).message }
 }

@@ -21,7 +21,9 @@ export interface HttpPost {
   readonly body: string
   readonly signal: AbortSignal
   readonly nowMs: number
-  /** How long a 2xx answer's body is worth waiting for; without it, as long as the signal allows. */
+  /** Told as soon as the status has come, with an empty body. */
+  readonly onStatus?: (reply: HttpReply) => void
+  /** How long a body is worth waiting for; without it, as long as the signal allows. */
   readonly bodyWaitMs?: number
 }
 
@@ -67,9 +69,13 @@ const addressAttemptMs = 1_000
 
 export function createHttpTransport(options: HttpOptions): HttpTransport {
   const dispatcher = options.proxy === undefined ? directAgent(options) : proxyAgent(options, options.proxy)
+  let closing: Promise<void> | undefined
   return {
     post: (message) => post(dispatcher, options.guard, message),
-    close: () => dispatcher.close(),
+    close() {
+      closing ??= dispatcher.close()
+      return closing
+    },
   }
 }
 
@@ -155,10 +161,9 @@ async function post(dispatcher: Dispatcher, guard: AddressGuard, message: HttpPo
     signal: message.signal,
   })
   const { statusCode: status, headers } = response
-  const wait = status >= 200 && status <= 299 ? message.bodyWaitMs : undefined
-  const body = await readStart(response.body, wait)
   const retryAfterMs = parseRetryAfter(firstOf(headers['retry-after']), message.nowMs)
-  return { status, retryAfterMs, body }
+  message.onStatus?.({ status, retryAfterMs, body: '' })
+  return { status, retryAfterMs, body: await readStart(response.body, message.bodyWaitMs) }
 }
 
 /** At most `bodyBytesMax`; with `waitMs`, what had come by then. A connection that breaks within throws. */

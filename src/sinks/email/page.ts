@@ -19,7 +19,7 @@ export function mailPage(alert: Alert, display: Display): string {
     ...(url === undefined ? [] : [button(url, wordsOf(display).open, side)]),
     html`<tr><td ${side} style="padding:20px 28px 22px;${font}">${origin(alert, display)}</td></tr>`,
   ]
-  return page(title, display, side, rows).markup
+  return page(title, display, rows).markup
 }
 
 const titleCharsMax = 300
@@ -27,9 +27,9 @@ const factCharsMax = 300
 const whyCharsMax = 4_000
 const whyLinesMax = 40
 
-const font = 'font-family:Vazirmatn,Vazir,Tahoma,&quot;Segoe UI&quot;,Roboto,Helvetica,Arial,sans-serif;'
-const ink = 'color:#1b1f24;'
-const faint = 'color:#626a73;'
+const font = new Html("font-family:Vazirmatn,Vazir,Tahoma,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;")
+const ink = new Html('color:#1b1f24;')
+const faint = new Html('color:#626a73;')
 
 const darkStyles = new Html(`
 :root { color-scheme: light dark; supported-color-schemes: light dark; }
@@ -41,16 +41,17 @@ a { text-decoration: none; }
   .ab-faint { color: #9aa4ae !important; }
   .ab-line { border-color: #2c333b !important; }
   .ab-why { background: #222930 !important; }
-  .ab-button { background: #3b82d6 !important; }
+  .ab-button { background: #2f74c9 !important; }
 }
 @media (max-width: 480px) {
   .ab-back { padding: 0 !important; }
   .ab-card { border-radius: 0 !important; border-left: 0 !important; border-right: 0 !important; }
 }`)
 
-function page(title: string, display: Display, side: Html, rows: readonly Html[]): Html {
+function page(title: string, display: Display, rows: readonly Html[]): Html {
+  const direction = new Html(`dir="${displayDirection(display)}"`)
   return html`<!doctype html>
-<html lang="${display.language}" dir="${displayDirection(display)}">
+<html lang="${display.language}" ${direction}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -60,10 +61,10 @@ function page(title: string, display: Display, side: Html, rows: readonly Html[]
 <style>${darkStyles}
 </style>
 </head>
-<body style="margin:0;padding:0">
+<body class="ab-back" style="margin:0;padding:0;background:#eef1f4">
 <table role="presentation" class="ab-back" width="100%" cellpadding="0" cellspacing="0" border="0" style="${backStyle}">
 <tr><td align="center" style="padding:0">
-<table role="presentation" class="ab-card" ${side} width="100%" cellpadding="0" cellspacing="0" border="0" style="${cardStyle}">
+<table role="presentation" class="ab-card" align="center" ${direction} width="100%" cellpadding="0" cellspacing="0" border="0" style="${cardStyle}">
 <tr><td style="height:4px;line-height:4px;font-size:0;background:#1f6feb;border-radius:9px 9px 0 0">&nbsp;</td></tr>
 ${rows}
 </table>
@@ -76,12 +77,10 @@ ${rows}
 
 const backStyle = 'background:#eef1f4;padding:24px 12px;width:100%'
 const cardStyle =
-  'max-width:600px;background:#ffffff;border:1px solid #dde2e7;border-radius:10px;border-collapse:separate'
+  'max-width:600px;margin:0 auto;background:#ffffff;border:1px solid #dde2e7;border-radius:10px;border-collapse:separate'
 
 function headline(title: string, url: string | undefined): Html {
-  const style = new Html(
-    `margin:0;font-size:20px;line-height:1.5;font-weight:700;overflow-wrap:anywhere;${ink}`,
-  )
+  const style = html`margin:0;font-size:20px;line-height:1.5;font-weight:700;overflow-wrap:anywhere;${ink}`
   const text = html`<bdi>${title}</bdi>`
   const linked =
     url === undefined
@@ -104,12 +103,10 @@ function facts(alert: Alert, display: Display, side: Html): Html {
 }
 
 function fact(word: string, value: string, side: Html): Html {
-  const cell = new Html(
-    `padding:7px 0;font-size:14px;line-height:1.6;border-bottom:1px solid #edf0f3;${font}`,
-  )
+  const cell = html`padding:7px 0;font-size:14px;line-height:1.6;border-bottom:1px solid #edf0f3;${font}`
   return html`<tr>
-<td class="ab-faint ab-line" ${side} width="110" valign="top" style="${cell}${new Html(faint)}">${word}</td>
-<td class="ab-ink ab-line" ${side} valign="top" style="${cell}${new Html(ink)}overflow-wrap:anywhere"><bdi>${value}</bdi></td>
+<td class="ab-faint ab-line" ${side} width="90" valign="top" style="${cell}${faint}">${word}</td>
+<td class="ab-ink ab-line" ${side} valign="top" style="${cell}${ink}overflow-wrap:anywhere"><bdi>${value}</bdi></td>
 </tr>`
 }
 
@@ -119,7 +116,7 @@ function why(alert: Alert, display: Display): Html[] {
   const around = displayDirection(display)
   const lineCharsMax = Math.floor(whyCharsMax / lines.length)
   const side = sideOf(directionOf(lines.join(' '), around))
-  const style = new Html(`padding:12px 14px;font-size:14px;line-height:1.7;border-radius:8px;${font}${ink}`)
+  const style = html`padding:12px 14px;font-size:14px;line-height:1.7;border-radius:8px;${font}${ink}`
   const paragraphs = lines.map((line) => html`<div ${side}>${cut(line, lineCharsMax)}</div>`)
   return [
     html`<tr><td ${side} style="padding:14px 28px 0"><table role="presentation" ${side} width="100%" cellpadding="0" cellspacing="0" border="0">
@@ -129,9 +126,7 @@ function why(alert: Alert, display: Display): Html[] {
 }
 
 function button(url: string, word: string, side: Html): Html {
-  const style = new Html(
-    `display:inline-block;padding:10px 20px;border-radius:8px;color:#ffffff;font-size:14px;${font}`,
-  )
+  const style = html`display:inline-block;padding:10px 20px;border-radius:8px;color:#ffffff;font-size:14px;${font}`
   return html`<tr><td ${side} style="padding:18px 28px 0">
 <a class="ab-button" href="${url}" style="${style}background:#1f6feb;font-weight:700;text-decoration:none">${word}</a>
 </td></tr>`
@@ -139,10 +134,10 @@ function button(url: string, word: string, side: Html): Html {
 
 function origin(alert: Alert, display: Display): Html {
   const words = wordsOf(display)
-  const style = new Html(`font-size:12px;line-height:1.6;overflow-wrap:anywhere;${faint}`)
+  const style = html`font-size:12px;line-height:1.6;overflow-wrap:anywhere;${faint}`
   const rules = cut(alert.ruleIds.map(oneLine).join(', '), factCharsMax)
   const ruled = rules === '' ? new Html('') : html` · ${words.rules} <bdi>${rules}</bdi>`
-  return html`<div class="ab-faint" style="${style}">${words.source} <bdi>${alert.source}</bdi> · <bdi>${alert.id}</bdi>${ruled}</div>`
+  return html`<div class="ab-faint" dir="${displayDirection(display)}" style="${style}">${words.source} <bdi>${alert.source}</bdi> · <bdi>${alert.id}</bdi>${ruled}</div>`
 }
 
 /** The attributes that put a cell's content on the side where its language starts. */

@@ -30,7 +30,15 @@ export function createSlackSink(name: string, config: SlackConfig, tools: SinkTo
     const fetch: Fetch = async (_address, init) => {
       const { signal } = work
       const body = typeof init?.body === 'string' ? init.body : ''
-      reply = await transport.post({ url, headers: { ...init?.headers }, body, signal, nowMs: attempt.nowMs })
+      reply = await transport.post({
+        url,
+        headers: { ...init?.headers },
+        body,
+        signal,
+        nowMs: attempt.nowMs,
+        // A refusal is one whatever its body says; a 2xx is none yet.
+        onStatus: (early) => isOk(early) || work.know(happenedOf(early)),
+      })
       return asResponse(reply)
     }
     // The time limit is the attempt's; the retries are delivery's.
@@ -41,7 +49,7 @@ export function createSlackSink(name: string, config: SlackConfig, tools: SinkTo
       if (reply === undefined) throw error instanceof SlackWebhookError ? (error.cause ?? error) : error
     }
     if (reply === undefined) throw new SinkError('bad_answer', 'the Slack client returned without an answer')
-    return { via: 'slack', status: reply.status, retryAfterMs: reply.retryAfterMs, word: reply.body.trim() }
+    return happenedOf(reply)
   }
 
   async function send(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
@@ -62,6 +70,14 @@ export function createSlackSink(name: string, config: SlackConfig, tools: SinkTo
 
 type Reply = Extract<Happened, { via: 'slack' }>
 
+function happenedOf(reply: HttpReply): Reply {
+  return { via: 'slack', status: reply.status, retryAfterMs: reply.retryAfterMs, word: reply.body.trim() }
+}
+
+function isOk(reply: HttpReply): boolean {
+  return reply.status >= 200 && reply.status <= 299
+}
+
 /** A file may hold anything by now, and errors about bad addresses quote them. */
 function checkedUrl(text: string, work: Work): string {
   const url = URL.parse(text.trim())
@@ -75,7 +91,7 @@ function checkedUrl(text: string, work: Work): string {
 
 function asResponse(reply: HttpReply): Awaited<ReturnType<Fetch>> {
   return {
-    ok: reply.status >= 200 && reply.status <= 299,
+    ok: isOk(reply),
     status: reply.status,
     statusText: '',
     url: '',

@@ -2,7 +2,7 @@ import { type Alert, alertKey } from '../../alert/alert.ts'
 import { Secret } from '../../lib/secret.ts'
 import { runAttempt, type Work } from '../attempt.ts'
 import { SinkError } from '../fault.ts'
-import { createHttpTransport } from '../http.ts'
+import { createHttpTransport, type HttpReply } from '../http.ts'
 import type { Happened } from '../outcome.ts'
 import type { Attempt, Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
@@ -11,7 +11,7 @@ import { headerValueProblem, type WebhookConfig } from './config.ts'
 import { webhookKey } from './secret.ts'
 import { signedHeaders } from './signature.ts'
 
-/** The status line is the acknowledgement; a body is only read for people, so it is not waited for long. */
+/** The status line is the answer; a body is only read for people, so it is not waited for long. */
 const bodyWaitMs = 2_000
 
 /** Posts alerts as Standard Webhooks. Any 2xx is an acknowledgement, whatever its body says. */
@@ -41,8 +41,9 @@ export function createWebhookSink(name: string, config: WebhookConfig, tools: Si
       signal,
       nowMs: attempt.nowMs,
       bodyWaitMs,
+      onStatus: (status) => work.know(happenedOf(status)),
     })
-    return { via: 'http', status: reply.status, retryAfterMs: reply.retryAfterMs, text: reply.body }
+    return happenedOf(reply)
   }
 
   return {
@@ -53,6 +54,10 @@ export function createWebhookSink(name: string, config: WebhookConfig, tools: Si
       runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (work) => post(alert, attempt, work)),
     close: () => transport.close(),
   }
+}
+
+function happenedOf(reply: HttpReply): Happened {
+  return { via: 'http', status: reply.status, retryAfterMs: reply.retryAfterMs, text: reply.body }
 }
 
 function signingKeys(config: WebhookConfig, work: Work): Buffer[] {

@@ -1,0 +1,226 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Outcome } from '../../src/sinks/outcome.ts'
+import { answerTextMax } from '../../src/sinks/outcome.ts'
+import type { Sink } from '../../src/sinks/sink.ts'
+import { alertOf, english, hostile, persian } from '../sinks/samples.ts'
+import { type RawBehaviour, startRawServer, unusedPort } from '../support/raw-server.ts'
+import { attemptOf, type Harness, harnesses } from './harness.ts'
+
+/** What every sink keeps, whatever it speaks: one suite, against real servers that behave well or badly. */
+
+const cleanUps: (() => Promise<unknown>)[] = []
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+function used<T extends { close?(): Promise<unknown>; stop?(): Promise<unknown> }>(resource: T): T {
+  cleanUps.push(async () => (resource.stop ?? resource.close)?.call(resource))
+  return resource
+}
+
+describe.each(harnesses)('a $type sink', (harness: Harness) => {
+  const sinkAt = (port: number, over: Record<string, unknown> = {}): Sink =>
+    used(harness.sink(harness.address(port), over))
+
+  /** One attempt against a server that behaves so. */
+  async function meets(behaviour: RawBehaviour, over: Record<string, unknown> = {}): Promise<Outcome> {
+    const server = used(await startRawServer(behaviour))
+    return sinkAt(server.port, over).send(english, attemptOf(harness))
+  }
+
+  const first = harness.speaksFirst ? 'connect' : 'request'
+
+  test('delivers, and says what was answered', async () => {
+    const receiver = used(await harness.receiver())
+    const outcome = await used(harness.sink(receiver.url)).send(persian, attemptOf(harness))
+    expect(outcome).toMatchObject({ kind: 'delivered', answer: { status: expect.any(Number) } })
+    expect(receiver.arrived()).toBe(1)
+  })
+
+  test('delivers hostile, huge and empty text', async () => {
+    const receiver = used(await harness.receiver())
+    const sink = used(harness.sink(receiver.url))
+    const big = 'ب'.repeat(400_000)
+    const alerts = [
+      hostile,
+      alertOf({
+        headline: big,
+        why: `${big}\n${big}`,
+        symbol: big,
+        kind: big,
+        url: `https://example.com/${big}`,
+      }),
+      alertOf({ headline: `a${'\u0301'.repeat(200_000)}`, why: '\n'.repeat(100_000) }),
+      alertOf({ headline: '', why: '', symbol: null, kind: '', url: '', ruleIds: [], firedAt: 'yesterday' }),
+    ]
+    for (const alert of alerts)
+      expect(await sink.send(alert, attemptOf(harness))).toMatchObject({ kind: 'delivered' })
+    expect(receiver.arrived()).toBe(alerts.length)
+  })
+
+  test('waits no longer than its timeout for a server that never speaks', async () => {
+    const startedAt = performance.now()
+    const outcome = await meets({ kind: 'hang' }, { timeout: '300ms' })
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'timeout', sinkFault: true })
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+  })
+
+  test('counts the timeout over the whole attempt, however slowly the answer drips', async () => {
+    const startedAt = performance.now()
+    const outcome = await meets(
+      {
+        kind: 'say',
+        after: first,
+        first: harness.slowStart,
+        more: { text: '.', everyMs: 50 },
+      },
+      { timeout: '400ms' },
+    )
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'timeout' })
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+  })
+
+  test('stops reading an answer without end', async () => {
+    const before = process.memoryUsage().rss
+    const text = harness.endless.more.repeat(10_000)
+    const outcome = await meets(
+      { kind: 'say', after: first, first: harness.endless.start, more: { text, everyMs: 0 } },
+      { timeout: '5s' },
+    )
+    expect(outcome).toMatchObject({ kind: 'retry', reason: harness.endless.reason })
+    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
+  })
+
+  test('tries again after a reset', async () => {
+    expect(await meets({ kind: 'reset', after: first })).toMatchObject({
+      kind: 'retry',
+      reason: 'connection_lost',
+      sinkFault: true,
+    })
+  })
+
+  test('tries again after an answer in no known protocol', async () => {
+    expect(await meets({ kind: 'say', after: first, first: 'hello, who is this?\r\n\r\n' })).toMatchObject({
+      kind: 'retry',
+      reason: 'bad_answer',
+    })
+  })
+
+  test('tries again where nobody listens', async () => {
+    const outcome = await sinkAt(await unusedPort()).send(english, attemptOf(harness))
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'connect', sinkFault: true })
+  })
+
+  test('tries again where the name is unknown', async () => {
+    const sink = used(
+      harness.sink(harness.address(1, 'nowhere.test'), {}, async () => {
+        throw Object.assign(new Error('getaddrinfo ENOTFOUND nowhere.test'), { code: 'ENOTFOUND' })
+      }),
+    )
+    const outcome = await sink.send(english, attemptOf(harness))
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'dns', sinkFault: true })
+  })
+
+  test('tries again where the certificate is not trusted, and sends nothing', async () => {
+    const receiver = used(await harness.receiver({ tls: true }))
+    const outcome = await used(harness.sink(receiver.url)).send(english, attemptOf(harness))
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'tls', sinkFault: true })
+    expect(receiver.arrived()).toBe(0)
+  })
+
+  test('makes no connection to a private address unless it is allowed', async () => {
+    const receiver = used(await harness.receiver())
+    const refused = await used(harness.sink(receiver.url, { allowPrivateNetworks: false })).send(
+      english,
+      attemptOf(harness),
+    )
+    expect(refused).toMatchObject({ kind: 'dead', reason: 'blocked_address', sinkFault: true })
+    expect(refused.answer.text).toContain('allowPrivateNetworks')
+    expect(receiver.connections()).toBe(0)
+    const allowed = used(harness.sink(receiver.url, { allowPrivateNetworks: ['127.0.0.0/8'] }))
+    expect(await allowed.send(english, attemptOf(harness))).toMatchObject({ kind: 'delivered' })
+  })
+
+  test('makes no connection when a name turns to a private address between two attempts', async () => {
+    const receiver = used(await harness.receiver())
+    const answers = [['127.0.0.1'], ['93.184.216.34', '127.0.0.1'], ['169.254.169.254']]
+    const port = Number(new URL(receiver.url).port)
+    const sink = used(
+      harness.sink(harness.address(port, 'rebinding.test'), { allowPrivateNetworks: false }, async () =>
+        (answers.shift() ?? []).map((address) => ({ address, family: 4 })),
+      ),
+    )
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      expect(await sink.send(english, attemptOf(harness))).toMatchObject({ reason: 'blocked_address' })
+    expect(receiver.connections()).toBe(0)
+  })
+
+  test('never connects to a metadata address, even where private networks are allowed', async () => {
+    const sink = used(
+      harness.sink(harness.address(80, 'metadata.test'), {}, async () => [
+        { address: '::ffff:a9fe:a9fe', family: 6 },
+      ]),
+    )
+    const outcome = await sink.send(english, attemptOf(harness))
+    expect(outcome).toMatchObject({ kind: 'dead', reason: 'blocked_address' })
+    expect(outcome.answer.text).toContain('metadata')
+  })
+
+  test('lets go at once when it is called off', async () => {
+    const server = used(await startRawServer({ kind: 'hang' }))
+    const stop = new AbortController()
+    const startedAt = performance.now()
+    const sending = sinkAt(server.port, { timeout: '60s' }).send(english, attemptOf(harness, stop.signal))
+    setTimeout(() => stop.abort(), 100)
+    expect(await sending).toMatchObject({ kind: 'retry', reason: 'aborted', sinkFault: false })
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+  })
+
+  test('sends nothing when it was called off before', async () => {
+    const receiver = used(await harness.receiver())
+    const outcome = await used(harness.sink(receiver.url)).send(
+      english,
+      attemptOf(harness, AbortSignal.abort()),
+    )
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'aborted' })
+    expect(receiver.arrived()).toBe(0)
+  })
+
+  test('shows no secret, even when the receiver echoes it, and no more than a line', async () => {
+    const receiver = used(await harness.receiver())
+    receiver.refuseWith(`\u001b[31m${harness.secrets.join(' ')}\u0000 ${'x'.repeat(2_000)}`)
+    const outcome = await used(harness.sink(receiver.url)).send(english, attemptOf(harness))
+    expect(outcome.kind).not.toBe('delivered')
+    expect(outcome.answer.text).toContain('[redacted]')
+    for (const secret of harness.secrets) expect(JSON.stringify(outcome)).not.toContain(secret)
+    expect(outcome.answer.text.length).toBeLessThanOrEqual(answerTextMax)
+    expect(outcome.answer.text).not.toMatch(/\p{Cc}/u)
+  })
+
+  test('shows no secret in any fault', async () => {
+    const outcomes = [
+      await meets({ kind: 'reset', after: first }),
+      await meets({ kind: 'say', after: first, first: `${harness.secrets.join('\r\n')}\r\n\r\n` }),
+      await sinkAt(await unusedPort()).send(english, attemptOf(harness)),
+    ]
+    for (const secret of harness.secrets) expect(JSON.stringify(outcomes)).not.toContain(secret)
+  })
+
+  test('waits for the operator when a secret file cannot be read', async () => {
+    const receiver = used(await harness.receiver())
+    const outcome = await used(harness.sinkWithMissingSecretFile(receiver.url)).send(
+      english,
+      attemptOf(harness),
+    )
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'credentials', sinkFault: true })
+    expect(outcome.answer.text).toContain('/nowhere/secret')
+    expect(receiver.arrived()).toBe(0)
+  })
+
+  test('can be closed twice, and without ever having sent', async () => {
+    const sink = harness.sink(harness.address(1))
+    await sink.close()
+    await sink.close()
+  })
+})
