@@ -1,11 +1,101 @@
 import type { Alert } from '../alert/alert.ts'
+import type { DeliveryJob } from '../alert/job.ts'
+import type { FeedPage } from '../feed/page.ts'
+import type { Verdict } from '../feed/walk-scope.ts'
+import { type Looked, type Quarantined, rawCharactersMax } from '../store/walk-state.ts'
 import type { DeliveryQueues } from './ports.ts'
 
-/** What a page needs to become jobs. */
+/**
+ * From a page to jobs. Nothing is marked here: whoever calls marks the rows once `enqueueAll` has resolved, so that a
+ * crash at any point leaves rows that are taken again, and never one that is marked without its jobs.
+ */
 export interface IntakeDeps {
   readonly queues: DeliveryQueues
   /** Names of the sinks that the routes give this alert to; none is a decision too (it is counted as unrouted). */
   readonly route: (alert: Alert) => readonly string[]
   /** The targets of a sink, each a job of its own (email: its recipients); `[undefined]` for a sink with a single one. */
   readonly targetsOf: (sink: string) => readonly (string | undefined)[]
+}
+
+/** A page as it was read: its rows, what was known of them then, and which of them count. */
+export interface Reading {
+  readonly page: FeedPage
+  readonly looked: Looked
+  readonly verdicts: readonly Verdict[]
+}
+
+export interface Sorted {
+  /** Oldest first. */
+  readonly jobs: readonly DeliveryJob[]
+  /** Alerts that count and were never shown before, oldest first. */
+  readonly alerts: readonly Alert[]
+  readonly unrouted: number
+  readonly quarantine: readonly Quarantined[]
+  /** Rows never shown before that do not count. */
+  readonly passedOver: number
+  readonly fired: readonly Fired[]
+  /** Keys of the rows never shown before, and of the others. */
+  readonly mark: readonly string[]
+  readonly shown: readonly string[]
+}
+
+export interface Fired {
+  readonly firedAtMs: number
+  readonly passedOver: boolean
+}
+
+const batchMax = 100
+
+/** What the page's rows are to become; pure. */
+export function sortRows(
+  reading: Reading,
+  deps: Pick<IntakeDeps, 'route' | 'targetsOf'>,
+  nowMs: number,
+): Sorted {
+  const { page, looked, verdicts } = reading
+  const rows = page.rows.map((row, index) => ({ row, mark: looked.marks[index], verdict: verdicts[index] }))
+  const fresh = rows.filter(({ mark }) => mark === 'new').reverse()
+  const counting = fresh.filter(({ verdict }) => verdict?.inScope)
+  const alerts = counting.flatMap(({ row }) => (row.ok ? [row.alert] : []))
+  const routed = alerts.map((alert) => ({ alert, sinks: [...new Set(deps.route(alert))] }))
+  return {
+    jobs: routed.flatMap(({ alert, sinks }) => jobsOf(alert, sinks, deps, nowMs)),
+    alerts,
+    unrouted: routed.filter(({ sinks }) => sinks.length === 0).length,
+    quarantine: counting.flatMap(({ row }) =>
+      row.ok ? [] : [{ key: row.key, reason: row.reason, raw: textOf(row.raw), atMs: nowMs }],
+    ),
+    passedOver: fresh.length - counting.length,
+    fired: fresh.flatMap(({ verdict }) =>
+      verdict && verdict.firedAtMs !== null
+        ? [{ firedAtMs: verdict.firedAtMs, passedOver: !verdict.inScope }]
+        : [],
+    ),
+    mark: fresh.map(({ row }) => row.key),
+    shown: rows.filter(({ mark }) => mark !== 'new').map(({ row }) => row.key),
+  }
+}
+
+/** Resolves once every job is stored; a batch that fails leaves the rest for the next poll, which adds all again. */
+export async function enqueueAll(queues: DeliveryQueues, jobs: readonly DeliveryJob[]): Promise<void> {
+  for (let start = 0; start < jobs.length; start += batchMax) {
+    await queues.enqueue(jobs.slice(start, start + batchMax))
+  }
+}
+
+function jobsOf(
+  alert: Alert,
+  sinks: readonly string[],
+  deps: Pick<IntakeDeps, 'targetsOf'>,
+  seenAtMs: number,
+): DeliveryJob[] {
+  return sinks.flatMap((sink) =>
+    deps
+      .targetsOf(sink)
+      .map((target) => ({ sink, alert, seenAtMs, ...(target === undefined ? {} : { target }) })),
+  )
+}
+
+function textOf(raw: unknown): string {
+  return (JSON.stringify(raw) ?? String(raw)).slice(0, rawCharactersMax)
 }

@@ -18,8 +18,8 @@ export interface PollDeps {
 
 export type PageAnswer =
   | { readonly kind: 'page'; readonly page: FeedPage }
-  /** No unit was spent: the day's budget, the minute's limit or the feed's own 429 forbids the call. */
-  | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' }
+  /** No unit was spent: the day's budget, the minute's limit, the feed's own 429 or the lost lease forbids the call. */
+  | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' | 'lease' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 export interface PollOptions {
@@ -92,6 +92,7 @@ export type PollReason =
   | 'refused_budget' // no unit left today
   | 'refused_minute' // the minute's limit
   | 'refused_hold' // the feed asked to wait
+  | 'refused_lease' // another replica polls now
   | 'failed' // the feed's answer was an error
   | 'queue_failed' // not every job could be stored: nothing of this page is marked
   | 'state_failed' // Redis did not answer

@@ -51,7 +51,7 @@ export interface SourceKeys {
   readonly profile: string
   /** STRING, JSON of what the poller last told about itself, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */
   readonly status: string
-  /** STRING, JSON of what an operator asked of the schedule (poll now, hot until). Expires by itself. Lost: the operator asks again. */
+  /** STRING, until when (ms) an operator asked for the fastest pace. Expires at that instant. Lost: the operator asks again. */
   readonly override: string
 }
 

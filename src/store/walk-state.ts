@@ -1,4 +1,262 @@
-/** The walk's memory of one source in Redis. */
+import * as z from 'zod'
+import { sourceKeys } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+import { commitScript, lookScript, openScript } from './walk-scripts.ts'
+
+/**
+ * What is known of a source's feed, in Redis: the memory of the walk. Its keys, as `keys.ts` names them:
+ *
+ * - `seen` (ZSET by the time a row was last shown): rows that were enqueued or passed over. Kept for `seenWindowMs`
+ *   after they were last shown. Lost: the rows are handed over again, and the job records absorb what they still hold.
+ * - `uncovered` (ZSET, row → number of its stretch): seen rows below which something may be unknown. Trimmed together
+ *   with `seen`. Lost alone: an open stretch still goes on at its place; what it would have shown is left to the sweep.
+ * - `stretch` (STRING): the open stretches, at most a few. Lost: their rows are walked again.
+ * - `quarantine` (LIST, at most `quarantineMax`): rows that could not be read. Lost: only what people are shown.
+ * - `meta` (HASH): id of this memory, scope, last complete walk, counts. Lost: the id is gone, which a running process
+ *   takes for a loss of everything.
+ * - `sweep` (HASH): where the sweep stands. Lost: it begins at the top.
+ *
+ * Invariants: every change is one script, so that a crash leaves all of it or none; times are those of Redis; a change
+ * that was decided on stretches which another poller has changed since marks its rows as handled and changes nothing
+ * else; a change for a memory that is gone changes nothing. Everything shares one hash tag with the queues: a Redis that
+ * rewinds takes marks and jobs back together.
+ */
 export interface WalkState {
   readonly source: string
+  /** The memory, made with `scope` when there is none or when `replaces` is its id. */
+  open(beginning: { id: string; scope: StoredScope; replaces?: string }): Promise<Opened>
+  /** What is known of these rows, with the stretches of the same moment. */
+  look(keys: readonly string[]): Promise<Looked>
+  /** `lost`: the memory of `base.id` is gone, nothing was changed. */
+  commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed>
+  sweep(): Promise<SweepPlace>
+  /** Rows that could not be read, newest first. */
+  quarantined(limit: number): Promise<readonly Quarantined[]>
+}
+
+export interface StoredStretch {
+  readonly run: number
+  readonly frontier: string
+  readonly end: number
+  readonly total: number
+}
+
+export type StoredScope = z.infer<typeof scopeSchema>
+
+/** Never handled; handled with everything beneath it; or handled, and a row of that run (0: of none). */
+export type RowMark = 'new' | 'covered' | number
+
+export interface WalkFacts {
+  readonly scope: StoredScope
+  /** When everything that the feed showed was last known to be handled; null before the first time. */
+  readonly lastCompleteMs: number | null
+  /** `meta.total` at that time. */
+  readonly total: number | null
+  /** That, and the rows that were found new since. */
+  readonly expected: number | null
+  /** Rows last shown before this may be forgotten; 0: none is. */
+  readonly forgottenMs: number
+  readonly createdMs: number
+  readonly passedOver: number
+  readonly unrouted: number
+  readonly quarantined: number
+}
+
+export interface Remembered {
+  readonly id: string
+  readonly version: number
+  readonly stretches: readonly StoredStretch[]
+  readonly runs: number
+  readonly facts: WalkFacts
+}
+
+export interface Opened extends Remembered {
+  readonly created: boolean
+  /** Rows were marked, and none is there any more, although none can have been trimmed. */
+  readonly seenVanished: boolean
+}
+
+export interface Looked extends Remembered {
+  readonly marks: readonly RowMark[]
+}
+
+export interface WalkChange {
+  /** Rows that are handled now and were not before. */
+  readonly mark: readonly string[]
+  /** Rows of the page that were handled before. */
+  readonly shown: readonly string[]
+  /** What all these become; `shown` rows that are covered stay so. */
+  readonly rowsBecome: 'covered' | number
+  readonly joins: readonly { readonly from: number; readonly to: number }[]
+  readonly finished: readonly number[]
+  /** The open stretches from now on; undefined: as they are. */
+  readonly stretches?: readonly StoredStretch[] | undefined
+  /** Of the marked rows, those that could not be read. */
+  readonly quarantine: readonly Quarantined[]
+  /** Whether the marked rows explain a growth of the feed. */
+  readonly explains: boolean
+  readonly passedOver: number
+  readonly unrouted: number
+  readonly scope?: StoredScope | undefined
+  readonly complete?: { readonly atMs: number; readonly total: number } | undefined
+  readonly sweep?: SweepPlace | undefined
+}
+
+export interface Committed {
+  readonly kind: 'done' | 'raced' | 'lost'
+  /** Rows that were really new to this memory. */
+  readonly added: number
+}
+
+export interface Quarantined {
+  readonly key: string
+  readonly reason: string
+  /** JSON of the row, cut to `rawCharactersMax`. */
+  readonly raw: string
+  readonly atMs: number
+}
+
+export interface SweepPlace {
+  /** How many rows stand above the next page, when the feed had `total`. */
+  readonly place: number
+  readonly total: number
+  /** The deepest place of the present round. */
+  readonly depth: number
+  readonly atMs: number | null
+  /** When a round last reached the end of the feed. */
+  readonly roundAtMs: number | null
+}
+
+export interface WalkStateOptions {
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly source: string
+  readonly seenWindowMs: number
+  readonly quarantineMax?: number
+}
+
+export const rawCharactersMax = 16_384
+/** Rows that one change forgets at most: many more than it marks, and few enough not to hold up Redis. */
+const forgetMax = 500
+
+export function createWalkState(options: WalkStateOptions): WalkState {
+  const { redis, source, seenWindowMs, quarantineMax = 500 } = options
+  const keys = sourceKeys(options.prefix, source)
+  const { meta, seen, uncovered, stretch, quarantine, sweep } = keys
+  return {
+    source,
+    async open({ id, scope, replaces = '' }) {
+      const answer = await redis.eval(
+        openScript,
+        4,
+        ...[meta, seen, uncovered, stretch],
+        ...[id, replaces, JSON.stringify(scope)],
+      )
+      const [created, seenSize, fields, stretches] = openAnswer.parse(answer)
+      const record = pairs(fields)
+      const kept = Number(record['marked'] ?? 0) - Number(record['forgotten'] ?? 0)
+      return {
+        ...remembered(record, stretches),
+        created: created === 1,
+        seenVanished: kept > 0 && seenSize === 0,
+      }
+    },
+    async look(rows) {
+      const answer = await redis.eval(lookScript, 4, meta, seen, uncovered, stretch, ...rows)
+      const [fields, stretches, seenAt, runs] = lookAnswer.parse(answer)
+      const marks = rows.map((_row, index) => toMark(seenAt[index], runs[index]))
+      return { ...remembered(pairs(fields), stretches), marks }
+    },
+    async commit(base, change) {
+      const answer = await redis.eval(
+        commitScript,
+        6,
+        ...[meta, seen, uncovered, stretch, quarantine, sweep],
+        ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, quarantineMax],
+      )
+      const [kind, added] = commitAnswer.parse(answer)
+      return { kind, added }
+    },
+    async sweep() {
+      const record = await redis.hgetall(sweep)
+      const count = (name: string) => Number(record[name] ?? 0)
+      const instant = (name: string) => (record[name] ? Number(record[name]) : null)
+      return {
+        place: count('place'),
+        total: count('total'),
+        depth: count('depth'),
+        atMs: instant('atMs'),
+        roundAtMs: instant('roundAtMs'),
+      }
+    },
+    async quarantined(limit) {
+      const entries = await redis.lrange(quarantine, 0, limit - 1)
+      return entries.map((entry) => quarantinedSchema.parse(JSON.parse(entry)))
+    },
+  }
+}
+
+const scopeSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('all') }),
+  z.object({ kind: z.literal('since'), sinceMs: z.number() }),
+  z.object({ kind: z.literal('from'), sinceMs: z.number(), history: z.number().nullable() }),
+])
+const stretchesSchema = z.array(
+  z.object({ run: z.number(), frontier: z.string(), end: z.number(), total: z.number() }),
+)
+const quarantinedSchema = z.object({ key: z.string(), reason: z.string(), raw: z.string(), atMs: z.number() })
+const openAnswer = z.tuple([z.number(), z.number(), z.array(z.string()), z.string()])
+const score = z.string().nullable()
+const lookAnswer = z.tuple([z.array(z.string()), z.string(), z.array(score), z.array(score)])
+const commitAnswer = z.tuple([z.enum(['done', 'raced', 'lost']), z.number()])
+
+function toMark(seenAt: string | null | undefined, run: string | null | undefined): RowMark {
+  if (typeof seenAt !== 'string') return 'new'
+  return typeof run === 'string' ? Number(run) : 'covered'
+}
+
+function remembered(record: Record<string, string>, stretches: string): Remembered {
+  const count = (name: string) => Number(record[name] ?? 0)
+  const known = (name: string) => (record[name] === undefined ? null : Number(record[name]))
+  return {
+    // Without an id the memory is gone; no memory has an empty one.
+    id: record['id'] ?? '',
+    version: count('version'),
+    runs: count('runs'),
+    stretches: stretches ? stretchesSchema.parse(JSON.parse(stretches)) : [],
+    facts: {
+      scope: scopeSchema.parse(JSON.parse(record['scope'] ?? '{"kind":"all"}')),
+      lastCompleteMs: known('lastCompleteMs'),
+      total: known('total'),
+      expected: known('expected'),
+      forgottenMs: count('forgottenMs'),
+      createdMs: count('createdMs'),
+      passedOver: count('passedOver'),
+      unrouted: count('unrouted'),
+      quarantined: count('quarantined'),
+    },
+  }
+}
+
+/** The change as the script reads it: covered is -1, and texts that are only stored stay texts. */
+function toWire(change: WalkChange): string {
+  const { stretches, quarantine, scope, complete, sweep, rowsBecome, ...rest } = change
+  return JSON.stringify({
+    ...rest,
+    become: rowsBecome === 'covered' ? -1 : rowsBecome,
+    bad: Object.fromEntries(quarantine.map((each) => [each.key, JSON.stringify(each)])),
+    ...(stretches && {
+      stretches: stretches.length > 0 ? JSON.stringify(stretches) : '',
+      runs: Math.max(0, ...stretches.map(({ run }) => run)),
+    }),
+    ...(scope && { scope: JSON.stringify(scope) }),
+    ...(complete && { complete }),
+    ...(sweep && { sweep: Object.entries(sweep).flatMap(([name, value]) => [name, String(value ?? '')]) }),
+  })
+}
+
+function pairs(flat: readonly string[]): Record<string, string> {
+  const record: Record<string, string> = {}
+  for (let index = 0; index + 1 < flat.length; index += 2) record[flat[index] ?? ''] = flat[index + 1] ?? ''
+  return record
 }

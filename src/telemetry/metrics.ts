@@ -75,6 +75,11 @@ export function createMetrics(build: { version: string; node: string }) {
     feedGap: counter('feed_gap_total', 'Times the feed changed in a way that new rows do not explain.', [
       'source',
     ]),
+    stateLost: counter(
+      'state_lost_total',
+      'Times the memory of a source in Redis vanished under the running process.',
+      ['source'],
+    ),
     detectionLag: histogram(
       'detection_lag_seconds',
       'From firedAt to seen by a poll.',
@@ -127,6 +132,7 @@ export function initialiseMetrics(
       metrics.alertsQuarantined,
       metrics.alertsUnrouted,
       metrics.feedGap,
+      metrics.stateLost,
     ]
     for (const each of counters) each.inc({ source }, 0)
     for (const endpoint of ['alerts/deliveries', 'alerts']) {

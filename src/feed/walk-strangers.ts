@@ -1,0 +1,42 @@
+import type { FeedPage } from './page.ts'
+import type { Mark } from './walk.ts'
+
+/**
+ * Whether a feed can still be the one that this memory is of: a token that suddenly shows another account's feed must
+ * not deliver a stranger's history. Suspicious is a page without a single known row whose rows were fired before the
+ * last complete walk, since everything of that time was handled. A back-fill of the feed looks the same; then counting
+ * says where the rows that are known must stand now, and those pages are asked before anything is taken.
+ */
+export interface FeedMemory {
+  readonly lastCompleteMs: number | null
+  /** `meta.total` at the last complete walk. */
+  readonly total: number | null
+}
+
+/** Late rows and clocks that differ by less are ordinary. */
+const slackMs = 600_000
+/** Fewer rows than these say nothing about whose feed it is. */
+const rowsMin = 5
+const witnessesMax = 3
+
+export function looksForeign(
+  marks: readonly Mark[],
+  firedAtMs: readonly (number | null)[],
+  memory: FeedMemory,
+): boolean {
+  if (memory.lastCompleteMs === null || !memory.total) return false
+  if (marks.length < rowsMin || marks.some((mark) => mark !== 'new')) return false
+  const handledMs = memory.lastCompleteMs - slackMs
+  const before = firedAtMs.filter((ms) => ms !== null && ms < handledMs)
+  return before.length * 2 >= marks.length
+}
+
+/** The pages on which known rows must stand if the feed is ours: where counting puts the old head, and what is near. */
+export function witnessPages(page: FeedPage, memory: FeedMemory): readonly number[] {
+  const gained = Math.max(0, page.total - (memory.total ?? 0))
+  const counted = Math.floor(gained / page.perPage) + 1
+  const candidates = [counted, counted + 1, page.page + 1, page.page + 2]
+  return [...new Set(candidates)]
+    .filter((each) => each !== page.page && each <= page.lastPage)
+    .slice(0, witnessesMax)
+}

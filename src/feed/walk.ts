@@ -1,0 +1,215 @@
+import type { FeedPage } from './page.ts'
+
+/**
+ * Decides what one page of the feed proves, and where to read on. Pure: the page, what is known of its rows, the open
+ * stretches in; what to remember and the next step out.
+ *
+ * The feed moves while it is read, and its order is not documented. So nothing here compares ids or dates:
+ * - a *covered* row is one below which everything was handled; whatever shares a page with it is handled too;
+ * - a *stretch* is a run of handled rows without a hole, of which it is not known what follows its last row, its
+ *   *frontier*. It is finished when it meets a covered row beneath, or the end of the feed, or the start of the scope;
+ * - a page continues a stretch only when it holds one of its rows, or begins exactly after the frontier while the
+ *   feed's total is the one that the frontier was counted with. Any other page is news, but proves nothing.
+ *
+ * The head of the feed is a stretch like any other. Several may be open at once, the newest on top: a catch-up that was
+ * broken off waits under a fresh head, and when the head reaches it the two are joined, so that what lies between was
+ * paid for once.
+ */
+export interface Stretch {
+  /** The number that its rows carry; never given twice. */
+  readonly run: number
+  /** Key of its last row. */
+  readonly frontier: string
+  /** How many rows stood above and including the frontier when the feed had `total` rows: counted, never guessed. */
+  readonly end: number
+  readonly total: number
+}
+
+/** What is known of a row: never handled; handled with everything below it; or the run it belongs to (0: none). */
+export type Mark = 'new' | 'covered' | number
+
+export interface PageView {
+  readonly page: FeedPage
+  /** One for each row of the page, like the next. */
+  readonly marks: readonly Mark[]
+  /** Whether the row lies before what `startFrom` takes in. */
+  readonly old: readonly boolean[]
+}
+
+export interface Known {
+  /** Top first. */
+  readonly stretches: readonly Stretch[]
+  /** The greatest number that a run was given. */
+  readonly runs: number
+}
+
+/** How the walk of this poll goes: how often its place was lost, and the total that it last read. */
+export interface Progress {
+  readonly lost: number
+  readonly total: number
+}
+
+export interface Decision {
+  /** What the page's rows become: covered, rows of that run, or rows of no stretch. */
+  readonly rowsBecome: 'covered' | number
+  /** Runs whose rows pass to another one. */
+  readonly joins: readonly { readonly from: number; readonly to: number }[]
+  /** Runs whose rows are covered now. */
+  readonly finished: readonly number[]
+  /** The open stretches after this page. */
+  readonly stretches: readonly Stretch[]
+  readonly next:
+    | { readonly kind: 'read'; readonly page: number }
+    | { readonly kind: 'end'; readonly reason: WalkEnd }
+  readonly progress: Progress
+}
+
+export type WalkEnd =
+  | 'caught_up'
+  | 'end_of_feed'
+  | 'start_bound'
+  | 'empty_feed'
+  | 'empty_page'
+  | 'place_lost'
+  | 'raced'
+
+/** A walk that lost its place looks for it this often before it leaves that to the next poll. */
+const lostMax = 4
+/** Open stretches that are kept. More would mean that catch-ups were broken off again and again under fresh heads. */
+const stretchesMax = 4
+
+/** Page 1: the head of the feed. It needs no proof of its place. */
+export function decideHead(view: PageView, known: Known): Decision {
+  const { page } = view
+  if (page.rows.length === 0) return nothing(known, page, page.total === 0 ? 'empty_feed' : 'empty_page')
+  return proceed(view, known, met(view, known), { lost: 0, total: page.total })
+}
+
+/** Any later page of a walk, read where the topmost open stretch should go on. */
+export function decideNext(view: PageView, known: Known, progress: Progress): Decision {
+  const { page } = view
+  const [current] = known.stretches
+  // Another poller finished the walk meanwhile.
+  if (current === undefined) return nothing(known, page, 'raced')
+  if (page.rows.length === 0 && page.page < page.lastPage) return nothing(known, page, 'empty_page')
+  if (!isNextTo(view, current)) return findAgain(view, known, progress)
+  const stretches = met(view, known)
+  return proceed(view, known, stretches.includes(current) ? stretches : [current, ...stretches], {
+    lost: progress.lost,
+    total: page.total,
+  })
+}
+
+/** Any page outside a walk: the look for late rows, the sweep. It finishes nothing. */
+export function decideAside(view: PageView): 'covered' | 0 {
+  return view.marks.includes('covered') ? 'covered' : 0
+}
+
+/** Where the row after the stretch's frontier must stand in a feed of `page.total` rows. */
+export function pageAfter(stretch: Stretch, page: Pick<FeedPage, 'total' | 'perPage' | 'lastPage'>): number {
+  const place = stretch.end + page.total - stretch.total
+  return clamp(Math.floor(place / page.perPage) + 1, 2, Math.max(2, page.lastPage))
+}
+
+function isNextTo({ page, marks }: PageView, stretch: Stretch): boolean {
+  if (marks.includes(stretch.run)) return true
+  return page.total === stretch.total && (page.page - 1) * page.perPage === stretch.end
+}
+
+/** The open stretches that have a row on the page, top first. */
+function met({ marks }: PageView, known: Known): readonly Stretch[] {
+  return known.stretches.filter(({ run }) => marks.includes(run))
+}
+
+/** The page continues `mine`, stretches that its rows join to one; a head that meets none begins its own. */
+function proceed(view: PageView, known: Known, mine: readonly Stretch[], progress: Progress): Decision {
+  const others = known.stretches.filter((each) => !mine.includes(each))
+  const end = endOf(view, mine)
+  if (end !== undefined) {
+    // The last page of the feed leaves nothing for any stretch; a covered row speaks only for those met above it.
+    const atEnd = view.page.page >= view.page.lastPage
+    const stretches = atEnd ? [] : others
+    return {
+      rowsBecome: 'covered',
+      joins: [],
+      finished: (atEnd ? known.stretches : mine).map(({ run }) => run),
+      stretches,
+      next: readOn(stretches, view.page, end),
+      progress,
+    }
+  }
+  const lowest = mine.at(-1)
+  const run = lowest?.run ?? known.runs + 1
+  const stretches = [extend(view, lowest, run), ...others]
+  // The head that was broken off last is the one just beneath, and the shortest.
+  if (stretches.length > stretchesMax) stretches.splice(1, 1)
+  return {
+    rowsBecome: run,
+    joins: mine.filter((each) => each !== lowest).map((each) => ({ from: each.run, to: run })),
+    finished: [],
+    stretches,
+    next: readOn(stretches, view.page, 'end_of_feed'),
+    progress,
+  }
+}
+
+function endOf({ page, marks, old }: PageView, mine: readonly Stretch[]): WalkEnd | undefined {
+  const runs = new Set<Mark>(mine.map(({ run }) => run))
+  const lastOfMine = marks.findLastIndex((mark) => runs.has(mark))
+  if (marks.includes('covered', lastOfMine + 1)) return 'caught_up'
+  if (page.page >= page.lastPage) return 'end_of_feed'
+  // One old row may be out of order; a fifth of a page at its end is not.
+  const tail = old.slice(-Math.ceil(page.perPage / 5))
+  return tail.length > 0 && tail.every(Boolean) ? 'start_bound' : undefined
+}
+
+/**
+ * The stretch after this page. When the page ends inside the stretch and its frontier must stand deeper, the frontier
+ * stays what it was counted to be, and the pages between are not read again.
+ */
+function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: number): Stretch {
+  const end = page.page * page.perPage
+  const frontier = page.rows.at(-1)?.key ?? stretch?.frontier ?? ''
+  const measured = { run, frontier, end, total: page.total }
+  if (stretch === undefined || marks.at(-1) !== stretch.run) return measured
+  if (page.rows.some(({ key }) => key === stretch.frontier)) return measured
+  return stretch.end + page.total - stretch.total > end ? stretch : measured
+}
+
+/** The page is not where it was thought to be: count again with its total, or step back a page. */
+function findAgain(view: PageView, known: Known, progress: Progress): Decision {
+  const { page } = view
+  const [current, ...others] = known.stretches
+  const lost = progress.lost + 1
+  const aside = { rowsBecome: decideAside(view), joins: [], finished: [] }
+  const recounted = current === undefined ? 0 : pageAfter(current, page)
+  const moved = page.total !== progress.total && recounted !== page.page
+  const target = moved ? recounted : page.page - 1
+  if (lost > lostMax || target < 1) {
+    const next = { kind: 'end', reason: 'place_lost' } as const
+    return { ...aside, stretches: others, next, progress: { lost, total: page.total } }
+  }
+  const next = { kind: 'read', page: target } as const
+  return { ...aside, stretches: known.stretches, next, progress: { lost, total: page.total } }
+}
+
+function readOn(stretches: readonly Stretch[], page: FeedPage, reason: WalkEnd): Decision['next'] {
+  const [top] = stretches
+  return top === undefined ? { kind: 'end', reason } : { kind: 'read', page: pageAfter(top, page) }
+}
+
+/** The page says nothing: all stays as it is. */
+function nothing(known: Known, page: FeedPage, reason: WalkEnd): Decision {
+  return {
+    rowsBecome: 0,
+    joins: [],
+    finished: [],
+    stretches: known.stretches,
+    next: { kind: 'end', reason },
+    progress: { lost: 0, total: page.total },
+  }
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(high, Math.max(low, value))
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import type { Opened, StoredScope } from '../store/walk-state.ts'
+import type { PollDeps, PollMemory, PollOptions } from './poll-types.ts'
+
+/**
+ * What counts when a source has no memory yet. Decided before the first page is read and stored with the memory, so that
+ * a first poll that breaks off, or a restart after it, does not move it.
+ *
+ * A first start and a Redis that lost everything look alike; only a process that knew the memory can tell. It then takes
+ * what was fired since the last complete walk, and an hour before it: jobs that waited in the queues were lost as well.
+ * Alerts of that hour may reach their sinks a second time, with the id of the first. A process that starts on an empty
+ * Redis knows nothing of all this: `startFrom` decides.
+ */
+export const lossLookbackMs = 3_600_000
+
+export async function openMemory(
+  deps: PollDeps,
+  options: PollOptions,
+): Promise<{ opened: Opened; lost: boolean }> {
+  const { memory } = options
+  const scope = memory.known === null ? firstScope(options) : scopeAfterLoss(options, memory.known)
+  const opened = await deps.state.open({ id: randomUUID(), scope })
+  if (opened.seenVanished) {
+    const { lastCompleteMs, total } = opened.facts
+    const again = await deps.state.open({
+      id: randomUUID(),
+      scope: scopeAfterLoss(options, { lastCompleteMs, total }),
+      replaces: opened.id,
+    })
+    return announce(deps, options, again, true)
+  }
+  return announce(deps, options, opened, memory.known !== null && memory.known.id !== opened.id)
+}
+
+/** Keeps what the next poll needs to notice a loss. */
+export function remember(memory: PollMemory, opened: Pick<Opened, 'id' | 'facts'>): void {
+  const { lastCompleteMs, total } = opened.facts
+  // A second loss before the first was walked off goes back as far as the first.
+  memory.known = {
+    id: opened.id,
+    lastCompleteMs: lastCompleteMs ?? memory.known?.lastCompleteMs ?? null,
+    total: total ?? memory.known?.total ?? null,
+  }
+}
+
+function firstScope({ startFrom, memory }: PollOptions): StoredScope {
+  if (startFrom === 'beginning') return { kind: 'all' }
+  if (startFrom === 'now') return { kind: 'from', sinceMs: memory.startedAtMs, history: null }
+  return { kind: 'since', sinceMs: startFrom.sinceMs }
+}
+
+function scopeAfterLoss(
+  options: PollOptions,
+  known: { readonly lastCompleteMs: number | null; readonly total: number | null },
+): StoredScope {
+  if (known.lastCompleteMs === null) return firstScope(options)
+  const { startFrom } = options
+  const sinceMs = known.lastCompleteMs - lossLookbackMs
+  const floorMs = typeof startFrom === 'string' ? sinceMs : Math.max(sinceMs, startFrom.sinceMs)
+  return { kind: 'from', sinceMs: floorMs, history: known.total }
+}
+
+function announce(
+  { log, metrics }: PollDeps,
+  { source, memory }: PollOptions,
+  opened: Opened,
+  lost: boolean,
+): { opened: Opened; lost: boolean } {
+  const scope = opened.facts.scope
+  const since = scope.kind === 'all' ? 'the beginning' : new Date(scope.sinceMs).toISOString()
+  if (lost) {
+    metrics.stateLost.inc({ source })
+    log.error({ source, since }, 'Redis has lost what was known of this source; walking again')
+  } else if (opened.created) {
+    log.info({ source, since }, 'nothing is known of this source yet; starting')
+  }
+  remember(memory, opened)
+  return { opened, lost }
+}

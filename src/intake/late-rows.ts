@@ -1,0 +1,55 @@
+import { decideAside } from '../feed/walk.ts'
+import type { Reading } from './intake.ts'
+import { examine, PollStop, readPage, take } from './page-steps.ts'
+import type { PollDeps } from './poll-types.ts'
+import type { Tally } from './tally.ts'
+
+/**
+ * Late rows: rows that the feed inserts beneath its head. A walk that ends at a covered row does not see them; but the
+ * feed's total tells that there are some, by having grown more than the new rows explain.
+ */
+export function unexplained({ looked }: Reading, total: number): number {
+  const { expected } = looked.facts
+  if (expected === null) return 0
+  const fresh = looked.marks.filter((mark) => mark === 'new').length
+  return Math.max(0, total - expected - fresh)
+}
+
+/** Looks once for the rows of `tally.feedGap`, beneath the last page of the walk. What stays hidden is the sweep's. */
+export async function lookDeeper(
+  deps: PollDeps,
+  tally: Tally,
+  { memoryId, from, pagesMax }: { memoryId: string; from: number; pagesMax: number },
+): Promise<void> {
+  if (tally.feedGap === 0) return
+  const { source } = deps.state
+  deps.metrics.feedGap.inc({ source })
+  deps.log.warn({ source, rows: tally.feedGap }, 'the feed has grown by rows that were not at its head')
+  let lastPage = Number.POSITIVE_INFINITY
+  for (let number = from; number < from + pagesMax && number <= lastPage; number += 1) {
+    if (tally.feedGap === 0) return
+    const found = await takeAside(deps, tally, { memoryId, number })
+    if (found === undefined) return
+    lastPage = found.lastPage
+    tally.feedGap = Math.max(0, tally.feedGap - found.fresh)
+  }
+}
+
+/** A page outside the walk. undefined: it could not be read, which here is no reason to fail the poll. */
+async function takeAside(
+  deps: PollDeps,
+  tally: Tally,
+  { memoryId, number }: { memoryId: string; number: number },
+): Promise<{ fresh: number; lastPage: number } | undefined> {
+  try {
+    const page = await readPage(deps, tally, number, 'walk')
+    const reading = await examine(deps, page, { memoryId, aside: true })
+    const { marks } = reading.looked
+    const view = { page, marks, old: [] }
+    await take(deps, tally, reading, { rowsBecome: decideAside(view), explains: false })
+    return { fresh: marks.filter((mark) => mark === 'new').length, lastPage: page.lastPage }
+  } catch (thrown) {
+    if (thrown instanceof PollStop && /^(refused|failed)/.test(thrown.reason)) return undefined
+    throw thrown
+  }
+}

@@ -1,0 +1,83 @@
+import type { FeedPage } from '../feed/page.ts'
+import { judgeRows } from '../feed/walk-scope.ts'
+import type { WalkChange } from '../store/walk-state.ts'
+import type { Purpose } from '../telemetry/metrics.ts'
+import { enqueueAll, type Reading, sortRows } from './intake.ts'
+import type { PollDeps, PollReason } from './poll-types.ts'
+import { countPage, type Tally } from './tally.ts'
+
+/**
+ * The effects of one page, in the only order that loses nothing: read, look, enqueue, and when every job is stored, one
+ * change of the memory. Whatever fails ends the poll by a PollStop; the next poll begins where the memory stands.
+ */
+export class PollStop extends Error {
+  override readonly name = 'PollStop'
+  readonly reason: PollReason
+
+  constructor(reason: PollReason, cause?: unknown) {
+    super(reason, { cause })
+    this.reason = reason
+  }
+}
+
+/** A page for a unit. */
+export async function readPage(
+  deps: PollDeps,
+  tally: Tally,
+  page: number,
+  purpose: Purpose,
+): Promise<FeedPage> {
+  const answer = await deps.readPage(page, purpose)
+  if (answer.kind === 'refused') throw new PollStop(`refused_${answer.why}`)
+  tally.pages += 1
+  if (answer.kind === 'failed') throw new PollStop('failed', answer.error)
+  return answer.page
+}
+
+/** What is known of the page's rows. `aside`: the page is not part of a walk. */
+export async function examine(
+  deps: PollDeps,
+  page: FeedPage,
+  { memoryId, aside }: { memoryId: string; aside: boolean },
+): Promise<Reading> {
+  const keys = page.rows.map(({ key }) => key)
+  const looked = await orStop('state_failed', () => deps.state.look(keys))
+  if (looked.id !== memoryId) throw new PollStop('state_lost')
+  const verdicts = judgeRows(page, looked.marks, looked.facts, { nowMs: deps.clock.now(), aside })
+  return { page, looked, verdicts }
+}
+
+/** What the walk makes of the page, beside what follows from its rows. */
+export type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
+  Partial<Pick<WalkChange, 'joins' | 'finished' | 'stretches' | 'scope' | 'complete' | 'sweep'>>
+
+/** Enqueues what is new, then marks the page. */
+export async function take(
+  deps: PollDeps,
+  tally: Tally,
+  reading: Reading,
+  change: PageChange,
+): Promise<void> {
+  const nowMs = deps.clock.now()
+  const sorted = sortRows(reading, deps.intake, nowMs)
+  await orStop('queue_failed', () => enqueueAll(deps.intake.queues, sorted.jobs))
+  const { mark, shown, quarantine, passedOver, unrouted } = sorted
+  const { id, version } = reading.looked
+  const committed = await orStop('state_failed', () =>
+    deps.state.commit(
+      { id, version },
+      { joins: [], finished: [], ...change, mark, shown, quarantine, passedOver, unrouted },
+    ),
+  )
+  if (committed.kind === 'lost') throw new PollStop('state_lost')
+  countPage(tally, deps, { reading, sorted, nowMs })
+  if (committed.kind === 'raced') throw new PollStop('raced')
+}
+
+export async function orStop<T>(reason: PollReason, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (thrown) {
+    throw new PollStop(reason, thrown)
+  }
+}

@@ -1,0 +1,134 @@
+import type { Exchange } from '../feed/client.ts'
+import { unitsOf } from '../feed/cost.ts'
+import { FeedError } from '../feed/errors.ts'
+import { toError } from '../lib/errors.ts'
+import { type Lease, LeaseLost } from '../store/lease.ts'
+import type { Reservation } from '../store/ledger.ts'
+import { isRedisAway } from '../store/redis.ts'
+import type { Metrics, Purpose } from '../telemetry/metrics.ts'
+import type { PageAnswer } from './poll-types.ts'
+import type { PollerDeps, ReadPage } from './poller-types.ts'
+
+/**
+ * One page for a walk: the lease is looked at, the unit reserved, the call made, and a 429 made known to every replica.
+ * Nothing is asked of the feed without a reservation, and nothing at all while a 429 holds.
+ */
+export interface PageReader {
+  readonly read: ReadPage
+  /** What happened since this reader was made; one reader a poll. */
+  readonly tally: Readonly<PageTally>
+}
+
+export interface PageTally {
+  /** Calls made, each paid for, whatever became of them. */
+  calls: number
+  /** The last refusal of the ledger. */
+  refused: Extract<Reservation, { ok: false }> | undefined
+  /** The last error of the feed. */
+  feedError: FeedError | undefined
+  /** Redis did not answer when a unit was to be reserved. */
+  redisAway: boolean
+}
+
+type ReaderDeps = Pick<PollerDeps, 'source' | 'ledger' | 'feed' | 'clock' | 'log' | 'metrics' | 'budgetDay'>
+
+/** `stopping` ends the walk at the next page, `abort` the call under way. */
+export interface ReaderSignals {
+  readonly stopping: AbortSignal
+  readonly abort: AbortSignal
+}
+
+export function createPageReader(
+  deps: ReaderDeps,
+  lease: Lease,
+  { stopping, abort }: ReaderSignals,
+  onCall: () => void,
+): PageReader {
+  const tally: PageTally = { calls: 0, refused: undefined, feedError: undefined, redisAway: false }
+  return {
+    tally,
+    async read(page, purpose) {
+      if (stopping.aborted) return failed(new FeedError('aborted', 'the bridge is stopping'))
+      try {
+        lease.check()
+        const reserved = await deps.ledger.reserve({ cost: pageUnits, purpose, leaseToken: lease.token })
+        // A process that was frozen in between must not use what it reserved.
+        lease.check()
+        if (!reserved.ok) {
+          tally.refused = reserved
+          return { kind: 'refused', why: whyOf(reserved) }
+        }
+        count(deps, purpose, reserved)
+      } catch (thrown) {
+        tally.redisAway ||= isRedisAway(thrown)
+        return thrown instanceof LeaseLost ? { kind: 'refused', why: 'lease' } : failed(thrown)
+      }
+      tally.calls += 1
+      onCall()
+      try {
+        return { kind: 'page', page: await deps.feed.deliveries(page, abort) }
+      } catch (thrown) {
+        if (thrown instanceof FeedError) tally.feedError = thrown
+        if (thrown instanceof FeedError && thrown.code === 'rate_limited') await holdAll(deps, thrown)
+        return failed(thrown)
+      }
+    },
+  }
+}
+
+/** Counts the calls of a feed client, whoever makes them: its `onExchange`. */
+export function countExchanges(metrics: Metrics, source: string): (exchange: Exchange) => void {
+  return ({ endpoint, status, durationMs }) => {
+    metrics.upstreamRequests.inc({ source, endpoint, status: String(status) })
+    metrics.upstreamRequestDuration.observe({ source, endpoint }, durationMs / 1_000)
+  }
+}
+
+/**
+ * How long a 429 keeps everybody away: exactly what it says, where it says something that can be read. Otherwise a
+ * minute, or for the day's budget an hour at most, since the reset may not be when the config thinks.
+ */
+export function holdMs(error: FeedError, untilResetMs: number): number {
+  const askedMs = error.retryAfterMs
+  if (askedMs !== undefined) return Math.min(Math.max(askedMs, holdMsMin), holdMsMax)
+  return error.limit === 'budget' ? Math.min(Math.max(untilResetMs, holdMsMin), probeMs) : minuteHoldMs
+}
+
+const pageUnits = unitsOf('/api/v1/alerts/deliveries')
+const minuteHoldMs = 60_000
+const probeMs = 60 * 60_000
+const holdMsMin = 1_000
+/** A budget day, the longest there is: an answer that says more is a mistake that must not stop the bridge for good. */
+const holdMsMax = 25 * 60 * 60_000
+/** Replicas and sources that were refused together do not come back in step. Only ever later. */
+const holdJitterMs = 500
+
+async function holdAll(deps: ReaderDeps, error: FeedError): Promise<void> {
+  const nowMs = deps.clock.now()
+  const limit = error.limit ?? 'minute'
+  const waitMs = holdMs(error, deps.budgetDay(nowMs).endMs - nowMs) + Math.random() * holdJitterMs
+  deps.metrics.upstreamRateLimited.inc({ source: deps.source, limit })
+  deps.log.warn(
+    { source: deps.source, limit, waitMs: Math.round(waitMs), reason: error.message },
+    'poll.rate_limited',
+  )
+  // The ledger keeps it for this process too when Redis cannot be told.
+  await deps.ledger.hold(limit, waitMs)
+}
+
+function count(
+  { metrics, source }: ReaderDeps,
+  purpose: Purpose,
+  reserved: Extract<Reservation, { ok: true }>,
+): void {
+  metrics.budgetUnits.inc({ source, purpose }, pageUnits)
+  metrics.budgetUnitsUsed.set({ source }, reserved.unitsUsed)
+}
+
+function whyOf(refused: Extract<Reservation, { ok: false }>): 'budget' | 'minute' | 'hold' | 'lease' {
+  return refused.limit !== 'lease' && refused.held ? 'hold' : refused.limit
+}
+
+function failed(thrown: unknown): PageAnswer {
+  return { kind: 'failed', error: toError(thrown) }
+}

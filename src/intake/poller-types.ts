@@ -1,0 +1,67 @@
+import type { FeedClient } from '../feed/client.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { BudgetDay, Schedule } from '../schedule/schedule.ts'
+import type { Ledger } from '../store/ledger.ts'
+import type { RedisClient } from '../store/redis.ts'
+import type { PollerStatus } from '../store/source-status.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { PollDeps, PollResult } from './poll-types.ts'
+
+/** The loop that polls one source for as long as the process lives. */
+export interface Poller {
+  readonly source: string
+  /**
+   * Resolves some time after the signal aborts: the page under way is finished first, within `drainTimeoutMs`. Never
+   * rejects; whatever goes wrong inside is told and tried again.
+   */
+  run(signal: AbortSignal): Promise<void>
+  /** What this process knows; where another replica polls, the shared status in Redis knows more. */
+  status(): PollerStatus
+  health(nowMs: number): PollerHealth
+  /** Polls as soon as limits and the shortest interval allow, also where a person had to mend something first. */
+  pollNow(): void
+}
+
+export interface PollerHealth {
+  readonly ok: boolean
+  /** One sentence; also where all is well but a person should look (`stopped`). */
+  readonly reason?: string
+}
+
+export type ReadPage = PollDeps['readPage']
+
+export interface PollerDeps {
+  readonly source: string
+  readonly prefix: string
+  /** A connection that fails fast. */
+  readonly redis: RedisClient
+  readonly ledger: Ledger
+  readonly feed: Pick<FeedClient, 'deliveries'>
+  /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
+  readonly poll: (readPage: ReadPage) => Promise<PollResult>
+  /** Called once each time this replica becomes the one that polls. */
+  readonly createSchedule: (saved: unknown) => Schedule
+  readonly budgetDay: (nowMs: number) => BudgetDay
+  readonly limits: PollerLimits
+  /** True while the queues hold so much that polling on would only fill Redis. */
+  readonly tooManyWaiting?: () => Promise<boolean>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+export interface PollerLimits {
+  readonly unitsPerDay: number
+  readonly minIntervalMs: number
+  readonly maxIntervalMs: number
+  readonly leaseTtlMs?: number
+  /** How long the page under way may still take after the signal aborted. */
+  readonly drainTimeoutMs?: number
+  /** How often a source is tried whose token or feed a person must mend. */
+  readonly stoppedIntervalMs?: number
+  /** How often the queues are looked at again while they are too full. */
+  readonly backpressureIntervalMs?: number
+  /** The pause after the loop itself threw, doubled each time up to a minute. */
+  readonly restartDelayMs?: number
+}

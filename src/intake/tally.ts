@@ -1,0 +1,87 @@
+import { redisErrorText } from '../store/redis.ts'
+import type { Fired, Reading, Sorted } from './intake.ts'
+import type { PollDeps, PollReason, PollResult } from './poll-types.ts'
+
+/** What a poll or a sweep has done so far, told to the metrics as it happens and to the caller at the end. */
+export interface Tally {
+  pages: number
+  newAlerts: number
+  unrouted: number
+  passedOver: number
+  duplicates: number
+  quarantined: number
+  fired: Fired[]
+  behind: boolean
+  finished: boolean
+  lastCompleteMs: number | null
+  feedGap: number
+  total: number | null
+  headTaken: boolean
+  lost: boolean
+}
+
+export function createTally(): Tally {
+  return {
+    pages: 0,
+    newAlerts: 0,
+    unrouted: 0,
+    passedOver: 0,
+    duplicates: 0,
+    quarantined: 0,
+    fired: [],
+    behind: false,
+    finished: false,
+    lastCompleteMs: null,
+    feedGap: 0,
+    total: null,
+    headTaken: false,
+    lost: false,
+  }
+}
+
+/** Counts a page whose rows are stored and marked. */
+export function countPage(
+  tally: Tally,
+  { metrics, state: { source } }: PollDeps,
+  { reading, sorted, nowMs }: { reading: Reading; sorted: Sorted; nowMs: number },
+): void {
+  const { alerts, quarantine, unrouted, passedOver, shown, fired } = sorted
+  tally.newAlerts += alerts.length
+  tally.unrouted += unrouted
+  tally.passedOver += passedOver
+  tally.duplicates += shown.length
+  tally.quarantined += quarantine.length
+  tally.fired.push(...fired)
+  metrics.alertsSeen.inc({ source }, alerts.length)
+  metrics.alertsUnrouted.inc({ source }, unrouted)
+  metrics.alertsDuplicate.inc({ source }, shown.length)
+  metrics.alertsQuarantined.inc({ source }, quarantine.length)
+  for (const { firedAtMs } of alerts) {
+    // What was fired before this source was set up could not have been seen earlier.
+    if (firedAtMs === null || firedAtMs < reading.looked.facts.createdMs) continue
+    metrics.detectionLag.observe({ source }, Math.max(0, nowMs - firedAtMs) / 1_000)
+  }
+}
+
+/** One line for each poll; loud when it brought something or needs someone. */
+export function reportPoll({ log, metrics, state: { source } }: PollDeps, result: PollResult): PollResult {
+  const { reason, pages, newAlerts, passedOver, quarantined, behind, lastCompleteMs, error } = result
+  if (lastCompleteMs !== null) metrics.lastCompleteWalk.set({ source }, lastCompleteMs / 1_000)
+  const line = { source, reason, pages, newAlerts, passedOver, quarantined, behind }
+  if (error !== undefined) log.warn({ ...line, why: redisErrorText(error) }, 'poll')
+  else if (reason === 'strangers_feed' || reason === 'state_lost') log.error(line, 'poll')
+  else log[newAlerts + passedOver + quarantined > 0 || pages > 1 ? 'info' : 'debug'](line, 'poll')
+  return result
+}
+
+export function toResult(tally: Tally, reason: PollReason, error?: unknown): PollResult {
+  const { headTaken, fired, ...counts } = tally
+  return {
+    ...counts,
+    reason,
+    ok: headTaken,
+    fired: fired.toSorted((a, b) => a.firedAtMs - b.firedAtMs),
+    stopped: reason === 'strangers_feed' ? 'strangers_feed' : null,
+    ...(error === undefined ? {} : { error }),
+  }
+}

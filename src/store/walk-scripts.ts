@@ -1,0 +1,131 @@
+/** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
+
+/**
+ * KEYS meta, seen, uncovered, stretch · ARGV new id, id of a memory to replace (or ''), scope as JSON
+ * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without).
+ *
+ * Numbers of runs go on above those that rows still carry, so that an old row is never taken for one of a new stretch.
+ */
+export const openScript = `
+local id = redis.call('HGET', KEYS[1], 'id')
+local created = 0
+if not id or id == ARGV[2] then
+  local time = redis.call('TIME')
+  local top = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+  redis.call('DEL', KEYS[1], KEYS[4])
+  redis.call('HSET', KEYS[1], 'id', ARGV[1], 'version', 0, 'runs', top[2] or 0, 'scope', ARGV[3],
+    'createdMs', time[1] * 1000 + math.floor(time[2] / 1000))
+  created = 1
+end
+return {created, redis.call('ZCARD', KEYS[2]), redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or ''}
+`
+
+/**
+ * KEYS meta, seen, uncovered, stretch · ARGV keys of rows
+ * Returns: fields of meta, open stretches as JSON, score of each row in seen, score of each row in uncovered.
+ */
+export const lookScript = `
+local seen, uncovered = {}, {}
+if #ARGV > 0 then
+  seen = redis.call('ZMSCORE', KEYS[2], unpack(ARGV))
+  uncovered = redis.call('ZMSCORE', KEYS[3], unpack(ARGV))
+end
+return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered}
+`
+
+/**
+ * KEYS meta, seen, uncovered, stretch, quarantine, sweep
+ * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most, quarantined rows to keep
+ * Returns: done, raced or lost, and how many rows were new.
+ *
+ * Raced: the stretches are not those that the change was decided on. Its rows are handled all the same, and a page that
+ * is covered is covered whatever the stretches are; but no run is touched.
+ */
+export const commitScript = `
+local meta, seen, uncovered, stretch, quarantine, sweep = unpack(KEYS)
+if redis.call('HGET', meta, 'id') ~= ARGV[1] then return {'lost', 0} end
+local change = cjson.decode(ARGV[3])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local raced = redis.call('HGET', meta, 'version') ~= ARGV[2]
+local become = change.become
+if raced and become > 0 then become = 0 end
+
+local added, bad = 0, 0
+for _, key in ipairs(change.mark) do
+  local new = redis.call('ZADD', seen, 'NX', now, key)
+  added = added + new
+  if new == 1 and change.bad[key] then
+    redis.call('LPUSH', quarantine, change.bad[key])
+    bad = bad + 1
+  end
+  if become < 0 then
+    redis.call('ZREM', uncovered, key)
+  elseif new == 1 then
+    redis.call('ZADD', uncovered, become, key)
+  elseif become > 0 then
+    redis.call('ZADD', uncovered, 'XX', become, key)
+  end
+end
+if bad > 0 then redis.call('LTRIM', quarantine, 0, ARGV[6] - 1) end
+
+local day = 86400000
+for _, key in ipairs(change.shown) do
+  local at = redis.call('ZSCORE', seen, key)
+  if at and now - at > day then redis.call('ZADD', seen, 'XX', now, key) end
+  if become < 0 then
+    redis.call('ZREM', uncovered, key)
+  elseif become > 0 then
+    redis.call('ZADD', uncovered, 'XX', become, key)
+  end
+end
+
+for name, by in pairs({
+  marked = added, quarantined = bad, passedOver = change.passedOver, unrouted = change.unrouted,
+}) do
+  if by > 0 then redis.call('HINCRBY', meta, name, by) end
+end
+if change.explains and added > 0 and redis.call('HEXISTS', meta, 'expected') == 1 then
+  redis.call('HINCRBY', meta, 'expected', added)
+end
+if change.scope then redis.call('HSET', meta, 'scope', change.scope) end
+if change.sweep then redis.call('HSET', sweep, unpack(change.sweep)) end
+
+local completeAt = redis.call('HGET', meta, 'completeAt')
+if not raced then
+  for _, join in ipairs(change.joins) do
+    for _, key in ipairs(redis.call('ZRANGEBYSCORE', uncovered, join.from, join.from)) do
+      redis.call('ZADD', uncovered, join.to, key)
+    end
+  end
+  for _, run in ipairs(change.finished) do redis.call('ZREMRANGEBYSCORE', uncovered, run, run) end
+  if change.stretches then
+    if change.stretches == '' then redis.call('DEL', stretch) else redis.call('SET', stretch, change.stretches) end
+    redis.call('HINCRBY', meta, 'version', 1)
+    local runs = tonumber(redis.call('HGET', meta, 'runs') or '0')
+    if change.runs > runs then redis.call('HSET', meta, 'runs', change.runs) end
+  end
+  if change.complete then
+    local total = change.complete.total
+    redis.call('HSET', meta, 'lastCompleteMs', change.complete.atMs, 'total', total, 'expected', total,
+      'completeAt', now)
+  end
+end
+
+-- What was last shown a window before the last complete walk is forgotten: after a long outage the rows that end the
+-- walk are as old as the outage. A walk that is never complete keeps its rows for two windows.
+local cutoff = now - 2 * ARGV[4]
+if completeAt and completeAt - ARGV[4] > cutoff then cutoff = completeAt - ARGV[4] end
+local old = redis.call('ZRANGEBYSCORE', seen, '-inf', '(' .. cutoff, 'WITHSCORES', 'LIMIT', 0, ARGV[5])
+if #old > 0 then
+  for index = 1, #old, 2 do
+    redis.call('ZREM', seen, old[index])
+    redis.call('ZREM', uncovered, old[index])
+  end
+  redis.call('HINCRBY', meta, 'forgotten', #old / 2)
+  local before = tonumber(redis.call('HGET', meta, 'forgottenMs') or '0')
+  local last = tonumber(old[#old])
+  if last + day >= before then redis.call('HSET', meta, 'forgottenMs', last + day) end
+end
+return {raced and 'raced' or 'done', added}
+`

@@ -1,0 +1,144 @@
+import type { Alert } from '../../src/alert/alert.ts'
+import { parseRow } from '../../src/alert/alert.ts'
+import { type DeliveryJob, jobId } from '../../src/alert/job.ts'
+import type { FeedPage, FeedRow } from '../../src/feed/page.ts'
+import type { IntakeDeps } from '../../src/intake/intake.ts'
+import type { PageAnswer, PollDeps } from '../../src/intake/poll.ts'
+import type { WalkState } from '../../src/store/walk-state.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics, type Metrics, type Purpose } from '../../src/telemetry/metrics.ts'
+
+/** A feed in memory, newest first; what a test does to `rows` is what the next page shows. */
+export interface BenchRow {
+  readonly key: string
+  readonly id: number
+  /** null: a row that cannot be read. */
+  readonly firedAt: string | null
+}
+
+export class BenchFeed {
+  rows: BenchRow[] = []
+  readonly perPage: number
+  #lastId = 0
+
+  constructor(perPage = 100) {
+    this.perPage = perPage
+  }
+
+  /** Adds rows on top, the last one newest. */
+  add(count: number, firedAtMs: number | ((index: number) => number)): BenchRow[] {
+    const added = Array.from({ length: count }, (_, index) =>
+      this.row(typeof firedAtMs === 'number' ? firedAtMs : firedAtMs(index)),
+    )
+    this.rows.unshift(...added.toReversed())
+    return added
+  }
+
+  /** A row of its own, not yet on the feed. */
+  row(firedAtMs: number, id?: number): BenchRow {
+    this.#lastId = Math.max(this.#lastId + 1, id ?? 0)
+    const own = id ?? this.#lastId
+    return { key: String(own), id: own, firedAt: new Date(firedAtMs).toISOString() }
+  }
+
+  bad(): BenchRow {
+    this.#lastId += 1
+    return { key: `raw-${this.#lastId}`, id: this.#lastId, firedAt: null }
+  }
+
+  page(page: number): FeedPage {
+    const { perPage, rows } = this
+    const shown = rows.slice((page - 1) * perPage, page * perPage)
+    const lastPage = Math.max(1, Math.ceil(rows.length / perPage))
+    return { page, perPage, total: rows.length, lastPage, rows: shown.map(toFeedRow) }
+  }
+}
+
+export function toFeedRow(row: BenchRow): FeedRow {
+  if (row.firedAt === null)
+    return { ok: false, key: row.key, raw: { id: row.key }, reason: 'id: not a number' }
+  const parsed = parseRow('main', {
+    id: row.id,
+    kind: 'price',
+    payload: [],
+    headline: `alert ${row.id}`,
+    url: `https://example.com/${row.id}`,
+    ruleIds: ['1'],
+    firedAt: row.firedAt,
+    channels: [],
+    isRead: false,
+  })
+  if (!parsed.ok) throw new Error(parsed.reason)
+  return { ok: true, key: row.key, alert: parsed.alert }
+}
+
+/** Queues that keep what they are given, by job id, like those of BullMQ while they remember a job. */
+export class BenchQueues {
+  readonly jobs = new Map<string, DeliveryJob>()
+  readonly order: number[] = []
+  repeats = 0
+
+  async enqueue(jobs: readonly DeliveryJob[]): Promise<void> {
+    for (const job of jobs) {
+      const id = `${job.sink}/${jobId(job.alert, job.target)}`
+      if (this.jobs.has(id)) {
+        this.repeats += 1
+        continue
+      }
+      this.jobs.set(id, job)
+      this.order.push(job.alert.id)
+    }
+  }
+
+  ids(): number[] {
+    return [...new Set([...this.jobs.values()].map(({ alert }) => alert.id))].toSorted((a, b) => a - b)
+  }
+}
+
+export interface Bench {
+  readonly feed: BenchFeed
+  readonly queues: BenchQueues
+  readonly metrics: Metrics
+  readonly deps: PollDeps
+  /** Every page that was asked for. */
+  readonly asked: { readonly page: number; readonly purpose: Purpose }[]
+  nowMs: number
+  /** Answers instead of the feed, when it returns something. */
+  answer: (page: number, purpose: Purpose) => PageAnswer | undefined
+}
+
+export const benchStartMs = Date.parse('2026-11-21T09:00:00Z')
+
+export function createBench(
+  state: WalkState,
+  { feed = new BenchFeed(), route }: { feed?: BenchFeed; route?: (alert: Alert) => readonly string[] } = {},
+): Bench {
+  const queues = new BenchQueues()
+  const metrics = createMetrics({ version: 'test', node: 'test' })
+  const asked: Bench['asked'] = []
+  const intake: IntakeDeps = {
+    queues,
+    route: route ?? (() => ['desk']),
+    targetsOf: (sink) => (sink === 'mail' ? ['a@example.com', 'b@example.com'] : [undefined]),
+  }
+  const bench: Bench = {
+    feed,
+    queues,
+    metrics,
+    asked,
+    nowMs: benchStartMs,
+    answer: () => undefined,
+    deps: {
+      async readPage(page, purpose) {
+        asked.push({ page, purpose })
+        return bench.answer(page, purpose) ?? { kind: 'page', page: feed.page(page) }
+      },
+      state,
+      intake,
+      clock: { now: () => bench.nowMs, sleep: async () => {} },
+      log: createLogger({ level: 'silent' }),
+      metrics,
+    },
+  }
+  return bench
+}
