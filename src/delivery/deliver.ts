@@ -63,7 +63,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
 
 const fenceTimeoutMs = 5_000
 /** A sink keeps its own limit; one that does not is given up on so much later. */
-const overtimeMs = 5_000
+const overtimeMs = 2_000
 
 async function stillOurs(job: LockedJob): Promise<boolean> {
   try {

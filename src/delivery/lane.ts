@@ -99,17 +99,17 @@ export class Lane {
     this.#stopping = true
     clearInterval(this.#watch)
     clearTimeout(this.#probe)
+    const endMs = Math.min(endMsMax, deadlineMs / 5)
+    const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
     const worker = this.#worker
     if (worker) {
-      const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
       const closed = worker.close()
-      if (!(await settlesWithin(deadlineMs - reserveMs, closed))) {
+      if (!(await settlesWithin(deadlineMs - reserveMs - endMs, closed))) {
         for (const { controller } of this.#running.values()) controller.abort(new Error('shutting down'))
         await settlesWithin(reserveMs, closed)
       }
-      await destroyWorker(worker)
     }
-    await closeQueue(this.#queue)
+    await Promise.all([worker && destroyWorker(worker, endMs), closeQueue(this.#queue, endMs)])
   }
 
   /** Over all replicas, until resumed. */
@@ -258,10 +258,11 @@ export class Lane {
     )
     const dead = this.#worker
     this.#worker = this.#openWorker()
-    if (dead) await destroyWorker(dead)
+    if (dead) await destroyWorker(dead, endMsMax)
   }
 }
 
 const commandTimeoutMs = 5_000
 const abortReserveMs = 3_000
+const endMsMax = 500
 const probeSlackMs = 100

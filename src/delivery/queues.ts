@@ -62,7 +62,7 @@ export function createQueues(options: QueuesOptions): SinkQueues {
       }
     },
     async close() {
-      await Promise.all([...queues.values()].map(closeQueue))
+      await Promise.all([...queues.values()].map((queue) => closeQueue(queue, closeTimeoutMs)))
     },
   }
 }
@@ -86,8 +86,8 @@ export function openQueue(
 }
 
 /** Within a limit: a queue whose connection was never made would wait for it. */
-export async function closeQueue(queue: AlertQueue): Promise<void> {
-  await within(closeTimeoutMs, 'closing a queue', queue.close()).catch(() => {})
+export async function closeQueue(queue: AlertQueue, limitMs: number): Promise<void> {
+  await within(limitMs, 'closing a queue', queue.close()).catch(() => {})
 }
 
 /** The id of an alert's job in a sink's queue; `target` as in `DeliveryJob`. */

@@ -66,12 +66,12 @@ export function openWorker(options: WorkerOptions): AlertWorker {
  * Ends a worker whatever state Redis is in. `close()` alone may wait for ever: for an `end` event that a connection
  * which is away never emits, or for a connection that was never made.
  */
-export async function destroyWorker(worker: AlertWorker): Promise<void> {
+export async function destroyWorker(worker: AlertWorker, limitMs: number): Promise<void> {
   const backend = worker.getBackend()
   void worker.close(true).catch(() => {})
   void backend.close(true).catch(() => {})
   void backend.blockingClient?.then((client) => client.disconnect()).catch(() => {})
-  await settlesWithin(200, worker.close())
+  await settlesWithin(limitMs, worker.close())
 }
 
 /** Anything else that was thrown is a fault of ours; the job comes back and its number of attempts ends it some day. */

@@ -1,0 +1,113 @@
+import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
+import { type DeliveryState, type DeliveryView, deliveryStates, viewOfJob } from './delivery-view.ts'
+import { dueAt } from './queue-reading.ts'
+import { type AlertQueue, deliveryJobId, type SinkQueues } from './queues.ts'
+import { within } from './time-limit.ts'
+
+/**
+ * What became of the alerts: read from the queues themselves, which are the only record. Every call ends within a
+ * limit and throws when Redis is away.
+ */
+export interface DeliveryLog {
+  /** One alert over all sinks, with every attempt and its answer; empty when no sink was given it, or its time is over. */
+  story(alert: { source: string; id: number }): Promise<StoryPart[]>
+  /** What changed last comes first. */
+  list(query: { limit: number; state?: DeliveryState; sink?: string }): Promise<DeliveryView[]>
+  /** How each sink's queue stands. */
+  sinks(): Promise<SinkQueueView[]>
+}
+
+export interface StoryPart extends DeliveryView {
+  /** Oldest first; the last `recordsMax` of them. */
+  readonly history: readonly AttemptRecord[]
+}
+
+export interface SinkQueueView {
+  readonly sink: string
+  readonly paused: boolean
+  readonly counts: Readonly<Record<DeliveryState, number>>
+  readonly lastDeliveredAtMs?: number
+  readonly lastDeadAtMs?: number
+}
+
+export interface DeliveryLogOptions {
+  readonly queues: SinkQueues
+  /** The targets of each sink, as the sink itself names them. */
+  readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
+}
+
+export const listLimitMax = 500
+
+export function createDeliveryLog({ queues, targets }: DeliveryLogOptions): DeliveryLog {
+  return {
+    async story(alert) {
+      const found = queues.sinks.flatMap((sink) =>
+        (targets.get(sink) ?? [undefined]).map((target) =>
+          storyPart(sink, queues.queue(sink), deliveryJobId(alert, target)),
+        ),
+      )
+      const parts = await within(readTimeoutMs, 'reading an alert', Promise.all(found))
+      return parts.filter((part) => part !== undefined)
+    },
+    async list({ limit, state, sink }) {
+      const count = Math.min(Math.max(1, limit), listLimitMax)
+      const states = state === undefined ? deliveryStates : [state]
+      const lists = (sink === undefined ? queues.sinks : [sink]).flatMap((name) =>
+        states.map((each) => listState(name, queues.queue(name), each, count)),
+      )
+      const views = (await within(readTimeoutMs, 'listing deliveries', Promise.all(lists))).flat()
+      return views.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)
+    },
+    async sinks() {
+      const views = queues.sinks.map((sink) => sinkView(sink, queues.queue(sink)))
+      return within(readTimeoutMs, 'reading the queues', Promise.all(views))
+    },
+  }
+}
+
+const readTimeoutMs = 10_000
+
+async function storyPart(sink: string, queue: AlertQueue, jobId: string): Promise<StoryPart | undefined> {
+  const [job, state, { logs }, nextAtMs] = await Promise.all([
+    queue.getJob(jobId),
+    queue.getJobState(jobId),
+    queue.getJobLogs(jobId, 0, recordsMax),
+    dueAt(queue, jobId),
+  ])
+  const known = deliveryStates.find((each) => each === state)
+  if (!job || !known) return undefined
+  const view = viewOfJob(sink, job, known, nextAtMs)
+  const failed = logs.map(parseAttemptRecord).filter((record) => record !== undefined)
+  return { ...view, history: view.delivered ? [...failed, view.delivered] : failed }
+}
+
+async function listState(
+  sink: string,
+  queue: AlertQueue,
+  state: DeliveryState,
+  count: number,
+): Promise<DeliveryView[]> {
+  const jobs = await queue.getJobs([state], 0, count - 1, false)
+  return Promise.all(
+    jobs.map(async (job) =>
+      viewOfJob(sink, job, state, state === 'delayed' ? await dueAt(queue, job.id ?? '') : undefined),
+    ),
+  )
+}
+
+async function sinkView(sink: string, queue: AlertQueue): Promise<SinkQueueView> {
+  const [counts, paused, [lastDelivered], [lastDead]] = await Promise.all([
+    queue.getJobCounts(...deliveryStates),
+    queue.isPaused(),
+    queue.getJobs(['completed'], 0, 0, false),
+    queue.getJobs(['failed'], 0, 0, false),
+  ])
+  const numbers = Object.fromEntries(deliveryStates.map((state) => [state, counts[state] ?? 0]))
+  return {
+    sink,
+    paused,
+    counts: numbers as Record<DeliveryState, number>,
+    ...(lastDelivered?.finishedOn === undefined ? {} : { lastDeliveredAtMs: lastDelivered.finishedOn }),
+    ...(lastDead?.finishedOn === undefined ? {} : { lastDeadAtMs: lastDead.finishedOn }),
+  }
+}

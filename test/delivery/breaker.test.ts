@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { afterAttempt, type Breaker, type BreakerEvent, closedBreaker } from '../../src/delivery/breaker.ts'
+
+const limits = { faultsToOpen: 3, firstPauseMs: 5_000, pauseMsMax: 60_000 }
+
+function fault(alert: string, startedAtMs = 0): BreakerEvent {
+  return { sign: 'fault', alert, reason: 'connect', startedAtMs }
+}
+
+function answer(startedAtMs = 0): BreakerEvent {
+  return { sign: 'answered', alert: 'x', reason: 'delivered', startedAtMs }
+}
+
+function run(events: BreakerEvent[], from: Breaker = closedBreaker, nowMs = 0) {
+  return events.reduce((step, event) => afterAttempt(step.breaker, event, limits, nowMs), {
+    breaker: from,
+  } as ReturnType<typeof afterAttempt>)
+}
+
+const open = run([fault('a'), fault('b'), fault('c')], closedBreaker, 1_000).breaker
+
+describe('the breaker', () => {
+  it('opens at the third fault in a row and holds the queue for the first pause', () => {
+    expect(run([fault('a'), fault('b')]).change).toBeUndefined()
+    const step = run([fault('a'), fault('b'), fault('a')], closedBreaker, 1_000)
+    expect(step).toMatchObject({ change: 'opened', holdMs: 5_000 })
+    expect(step.breaker).toMatchObject({ state: 'open', reason: 'connect', sinceMs: 1_000 })
+  })
+
+  it('does not open for one alert that the sink cannot digest', () => {
+    expect(run(Array.from({ length: 50 }, () => fault('a'))).breaker.state).toBe('closed')
+  })
+
+  it('starts counting anew after any answer', () => {
+    expect(run([fault('a'), fault('b'), answer(), fault('c'), fault('d')]).breaker.state).toBe('closed')
+  })
+
+  it('learns nothing from what says nothing about the sink', () => {
+    const none: BreakerEvent = { sign: 'none', alert: 'x', reason: 'rate_limited', startedAtMs: 0 }
+    expect(run([fault('a'), none, fault('b'), none, fault('c')]).change).toBe('opened')
+    expect(run([none], open).breaker).toBe(open)
+  })
+
+  it('is not moved by sends that were on their way when it opened', () => {
+    expect(run([fault('d', 999)], open, 2_000)).toEqual({ breaker: open })
+  })
+
+  it('doubles the pause at every failed probe, up to the longest', () => {
+    let step = { breaker: open } as ReturnType<typeof afterAttempt>
+    const pauses: (number | undefined)[] = []
+    for (let nowMs = 10_000; nowMs < 60_000; nowMs += 10_000) {
+      step = afterAttempt(step.breaker, fault('p', nowMs - 1), limits, nowMs)
+      pauses.push(step.holdMs)
+    }
+    expect(pauses).toEqual([10_000, 20_000, 40_000, 60_000, 60_000])
+    expect(step.change).toBeUndefined()
+  })
+
+  it('closes at the first answer, and tells it once', () => {
+    const step = run([answer(500)], open, 9_000)
+    expect(step).toEqual({ breaker: closedBreaker, change: 'closed' })
+    expect(run([answer()], step.breaker).change).toBeUndefined()
+  })
+
+  it('tells of opening and closing in turn, whatever happens', () => {
+    const event = fc.record({
+      sign: fc.constantFrom('answered' as const, 'fault' as const, 'none' as const),
+      alert: fc.constantFrom('a', 'b', 'c'),
+      reason: fc.constant('connect'),
+      startedAtMs: fc.nat(1_000),
+    })
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        let breaker: Breaker = closedBreaker
+        const changes: string[] = []
+        for (const [index, each] of events.entries()) {
+          const step = afterAttempt(breaker, each, limits, index * 20)
+          breaker = step.breaker
+          if (step.change) changes.push(step.change)
+        }
+        for (const [index, change] of changes.entries())
+          expect(change).toBe(index % 2 === 0 ? 'opened' : 'closed')
+      }),
+    )
+  })
+})

@@ -1,0 +1,37 @@
+import { createSender } from '../../src/delivery/sender.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { connectRedis } from '../../src/store/redis.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+
+/** A process that takes jobs and never ends a send, to be killed: `node killed-sender.ts URL PREFIX SINK`. */
+const [url = '', prefix = '', name = ''] = process.argv.slice(2)
+const log = createLogger({ level: 'silent' })
+
+const sink = {
+  name,
+  type: 'test',
+  targets: [undefined],
+  send: () => {
+    process.stdout.write('sending\n')
+    return new Promise<never>(() => {})
+  },
+  close: async () => {},
+}
+const settings = {
+  timeoutMs: 60_000,
+  concurrency: 1,
+  retry: { attempts: 1, initialDelayMs: 1_000, maxDelayMs: 1_000 },
+  expireAfterMs: 3_600_000,
+}
+
+createSender({
+  redis: connectRedis({ target: { url }, profile: 'commands' }, log),
+  redisBlocking: connectRedis({ target: { url }, profile: 'blocking' }, log),
+  prefix,
+  sinks: new Map([[name, { sink, settings }]]),
+  metrics: createMetrics({ version: 'test', node: 'test' }),
+  log,
+  clock: systemClock,
+  tuning: { lockMs: 400, stalledIntervalMs: 200 },
+}).start()

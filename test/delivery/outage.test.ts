@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { bench, delivered, hang, jobs, testSink, until } from './support.ts'
+
+const servers: RedisServer[] = []
+
+async function ownServer(): Promise<RedisServer> {
+  const server = await startRedis({ aof: true })
+  servers.push(server)
+  return server
+}
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.dispose()
+})
+
+/** Redis away for so long, by the clock: what is tested is what happens while time passes. */
+async function outage(server: RedisServer, forMs: number): Promise<void> {
+  await server.kill9()
+  const startMs = Date.now()
+  await until('the outage is long enough', () => Date.now() - startMs >= forMs)
+  await server.start()
+}
+
+describe('an outage of Redis', () => {
+  it('leaves an idle worker able to work: the next alert goes out soon after the return', async () => {
+    const server = await ownServer()
+    const { queues, sender } = bench(server, ['hook'])
+    const sink = testSink('hook')
+    sender([sink])
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('the worker works', () => sink.sends.length === 1)
+    await outage(server, 10_000)
+    await until('stored', () =>
+      queues.enqueue(jobs('hook', 2, 2)).then(
+        () => true,
+        () => false,
+      ),
+    )
+    const storedAtMs = Date.now()
+    await until('sent', () => sink.sends.length === 2)
+    expect(Date.now() - storedAtMs).toBeLessThan(10_000)
+  }, 60_000)
+
+  it('that outlasts the lock sends nothing twice from the same process', async () => {
+    const server = await ownServer()
+    const { queues, sender, lines } = bench(server, ['hook'])
+    let answer = () => {}
+    const sink = testSink(
+      'hook',
+      () =>
+        new Promise((resolve) => {
+          answer = () => resolve(delivered)
+        }),
+    )
+    sender([sink], { tuning: { lockMs: 500, stalledIntervalMs: 200 } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('on its way', () => sink.sends.length === 1)
+    await server.kill9()
+    answer()
+    const startMs = Date.now()
+    await until('the lock has run out', () => Date.now() - startMs > 1_500)
+    await server.start()
+    const completed = async () =>
+      (await queues
+        .queue('hook')
+        .getCompletedCount()
+        .catch(() => 0)) === 1
+    await until('recorded', completed, 30_000)
+    expect(sink.sends).toHaveLength(1)
+    expect(lines.some(({ msg }) => msg === 'acknowledged before, not sent again')).toBe(true)
+  }, 60_000)
+
+  it('does not keep the sender from stopping, in the middle of a send or idle', async () => {
+    const server = await ownServer()
+    const { queues, sender } = bench(server, ['hook', 'idle'])
+    const sink = testSink('hook', hang)
+    const running = sender([sink, testSink('idle')])
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('on its way', () => sink.sends.length === 1)
+    await server.kill9()
+    const startMs = Date.now()
+    await running.stop(1_000)
+    expect(Date.now() - startMs).toBeLessThan(1_500)
+    expect(sink.sends[0]?.signal.aborted).toBe(true)
+  })
+
+  it('that lasts from the start to the end keeps nothing from stopping either', async () => {
+    const server = await ownServer()
+    await server.kill9()
+    const { sender } = bench(server, ['hook'])
+    const running = sender([testSink('hook')])
+    const startMs = Date.now()
+    await running.stop(600)
+    expect(Date.now() - startMs).toBeLessThan(1_100)
+  })
+
+  it('is told to whoever stores jobs, in bounded time, whether Redis was ever there or not', async () => {
+    const server = await ownServer()
+    const known = bench(server, ['hook'])
+    await known.queues.enqueue(jobs('hook', 1, 1))
+    await server.kill9()
+    const unknown = bench(server, ['hook'])
+    const startMs = Date.now()
+    for (const { queues } of [known, unknown])
+      await expect(queues.enqueue(jobs('hook', 2, 2))).rejects.toThrow()
+    expect(Date.now() - startMs).toBeLessThan(4_000)
+    await server.start()
+    await until('stored', () =>
+      unknown.queues.enqueue(jobs('hook', 2, 2)).then(
+        () => true,
+        () => false,
+      ),
+    )
+    expect(await unknown.queues.queue('hook').getJob('main.2')).toBeDefined()
+  })
+})

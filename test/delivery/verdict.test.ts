@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { expiresAtMs, signOf, verdictOf } from '../../src/delivery/verdict.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
+import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './support.ts'
+
+const hourMs = 3_600_000
+const settings = {
+  ...quickSettings,
+  retry: { attempts: 11, initialDelayMs: 5_000, maxDelayMs: 8 * hourMs },
+  expireAfterMs: 24 * hourMs,
+}
+const at = { number: 1, nowMs: 0, expiresAtMs: 24 * hourMs, brokenOff: false }
+const aborted: Outcome = { kind: 'retry', reason: 'aborted', sinkFault: false, answer: { text: '' } }
+const middle = () => 0.5
+
+describe('what follows an outcome', () => {
+  it('is the end when the sink took it or refused it for good', () => {
+    expect(verdictOf(delivered, at, settings)).toMatchObject({ kind: 'delivered' })
+    expect(verdictOf(rejected, at, settings)).toMatchObject({ kind: 'dead', reason: 'rejected' })
+  })
+
+  it('is a burnt attempt after the own pause, and the queue goes on', () => {
+    const verdict = verdictOf(unavailable, at, settings, middle)
+    expect(verdict).toMatchObject({ kind: 'again', delayMs: 5_000, burnt: true })
+    expect(verdict).not.toHaveProperty('holdMs')
+  })
+
+  it('is the dead letters after the last attempt', () => {
+    expect(verdictOf(unavailable, { ...at, number: 10 }, settings).kind).toBe('again')
+    expect(verdictOf(unavailable, { ...at, number: 11 }, settings)).toMatchObject({
+      kind: 'dead',
+      reason: 'attempts_exhausted',
+    })
+  })
+
+  it('is patience that burns nothing when a 429 says how long, even at the last attempt', () => {
+    const limited: Outcome = { ...unavailable, reason: 'rate_limited', afterMs: 30_000 }
+    expect(verdictOf(limited, { ...at, number: 11 }, settings)).toMatchObject({
+      kind: 'again',
+      delayMs: 30_000,
+      holdMs: 30_000,
+      burnt: false,
+    })
+    const forEver = verdictOf({ ...limited, afterMs: 90 * 24 * hourMs }, at, settings)
+    expect(forEver).toMatchObject({ holdMs: hourMs })
+    // "Now" would be a loop without end.
+    expect(verdictOf({ ...limited, afterMs: 0 }, at, settings)).toMatchObject({ delayMs: 5_000 })
+  })
+
+  it('holds the queue for a minute at most when a 429 does not say how long', () => {
+    const limited: Outcome = { ...unavailable, reason: 'rate_limited' }
+    expect(verdictOf(limited, { ...at, number: 9 }, settings, middle)).toMatchObject({
+      holdMs: 60_000,
+      delayMs: 8 * hourMs,
+      burnt: true,
+    })
+  })
+
+  it('holds the queue as any other answer asks, and burns the attempt', () => {
+    expect(verdictOf({ ...unavailable, afterMs: 120_000 }, at, settings, middle)).toMatchObject({
+      holdMs: 120_000,
+      delayMs: 120_000,
+      burnt: true,
+    })
+  })
+
+  it('is the queue again when we broke it off ourselves, and an attempt when the sink did', () => {
+    expect(verdictOf(aborted, { ...at, brokenOff: true }, settings).kind).toBe('back')
+    expect(verdictOf(aborted, at, settings).kind).toBe('again')
+    expect(verdictOf(delivered, { ...at, brokenOff: true }, settings).kind).toBe('delivered')
+  })
+
+  it('costs nothing when the alert only probed the sink before its time', () => {
+    expect(verdictOf(unavailable, { ...at, number: 11, dueAtMs: 700_000 }, settings)).toMatchObject({
+      kind: 'again',
+      delayMs: 700_000,
+      burnt: false,
+    })
+    expect(verdictOf(unavailable, { ...at, dueAtMs: -1 }, settings)).toMatchObject({ burnt: true })
+  })
+
+  it('brings the last attempt before the end of an alert instead of missing it', () => {
+    const late = { ...at, number: 9, nowMs: 20 * hourMs }
+    expect(verdictOf(unavailable, late, settings, middle)).toMatchObject({ delayMs: 4 * hourMs - 60_000 })
+  })
+
+  it('is the dead letters, as expired, when there is no time left for another attempt', () => {
+    const late = { ...at, nowMs: 24 * hourMs - 3_000 }
+    expect(verdictOf(unavailable, late, settings)).toMatchObject({ kind: 'dead', reason: 'expired' })
+  })
+})
+
+describe('the age of an alert', () => {
+  const firedAt = '2024-11-21T08:00:00.000Z'
+  const firedAtMs = Date.parse(firedAt)
+
+  it('counts from when it fired', () => {
+    expect(expiresAtMs(deliveryJob('hook', 1, { firedAt }), settings)).toBe(firedAtMs + 24 * hourMs)
+  })
+
+  it('counts from when it was seen where the firing time is no date or lies ahead', () => {
+    for (const strange of ['soon', '9999-12-31T00:00:00Z']) {
+      const job = deliveryJob('hook', 1, { firedAt: strange })
+      expect(expiresAtMs(job, settings)).toBe(job.seenAtMs + 24 * hourMs)
+    }
+  })
+
+  it('counts from when an operator asked for it', () => {
+    const job = { ...deliveryJob('hook', 1, { firedAt: '2020-01-01T00:00:00Z' }), requestedAtMs: firedAtMs }
+    expect(expiresAtMs(job, settings)).toBe(firedAtMs + 24 * hourMs)
+  })
+})
+
+describe('what an outcome says about the sink', () => {
+  it('is that it answers when it took the alert or refused this one', () => {
+    expect([delivered, rejected].map(signOf)).toEqual(['answered', 'answered'])
+  })
+
+  it('is a fault when the sink is down, and nothing when it asks for patience or refuses everything', () => {
+    expect(signOf(unavailable)).toBe('fault')
+    expect(signOf({ ...unavailable, reason: 'rate_limited' })).toBe('none')
+    expect(signOf({ ...rejected, kind: 'dead', reason: 'gone', sinkFault: true })).toBe('none')
+    expect(signOf({ ...unavailable, sinkFault: false })).toBe('none')
+  })
+})
