@@ -2,10 +2,10 @@ import type * as z from 'zod'
 import { describeFound } from './found.ts'
 import { byPlace, formatPath, type Mistake, type Path } from './mistake.ts'
 import { nearest } from './nearest.ts'
-import { childOf, metaOf, property, type Schema, shapeOf } from './outline.ts'
+import { childOf, hasTwin, metaOf, property, type Schema, shapeOf } from './outline.ts'
 import { placeOf } from './places.ts'
 import type { Reading } from './read.ts'
-import { keysOf } from './twin.ts'
+import { keysOf, twinSuffix } from './twin.ts'
 
 /**
  * From zod's issues to mistakes that a person can mend: the path and line, what was found there (never a secret), what
@@ -97,7 +97,7 @@ function unknownKey(path: Path, schema: Schema, root: unknown): Complaint {
 }
 
 function isTwin(name: string, known: readonly string[]): boolean {
-  return name.endsWith('File') && known.includes(name.slice(0, -4))
+  return name.endsWith(twinSuffix) && known.includes(name.slice(0, -twinSuffix.length))
 }
 
 function unionComplaints(
@@ -146,6 +146,13 @@ function typeComplaint(
   // A schema's own words say more than a type.
   if (issue.message.startsWith('expected')) return { path, message: issue.message }
   const value = valueAt(root, path)
+  const key = String(path.at(-1))
+  if (value === undefined && field !== undefined && hasTwin(field))
+    return {
+      path,
+      message: 'expected text',
+      remedy: `as ${key}, or in the file that ${key}${twinSuffix} names`,
+    }
   const isBare = typeof value === 'number' || typeof value === 'boolean'
   const message = expectations[expected] ?? `expected ${expected}`
   return expected === 'string' && isBare ? { path, message, remedy: 'put it in quotes' } : { path, message }

@@ -19,18 +19,15 @@ export interface PaceProblem {
 
 const dayMs = 86_400_000
 /** 250 ms is the API's ceiling of 240 requests a minute. */
-const minInterval = { default: 2_000, min: 250 }
-const maxIntervalDefault = 900_000
+const minIntervalMs = 250
+const usual = { minIntervalMs: 2_000, maxIntervalMs: 900_000 }
 
 /** The intervals that hold when the config names none: as fast and as slow as budget and fixed pace let the usual be. */
 export function withIntervals(budget: Budget, poll: Poll) {
-  const shortest = Math.max(minInterval.default, intervalOf(budget.requestsPerMinute, 60_000))
-  const longest = Math.max(maxIntervalDefault, intervalOf(budget.unitsPerDay, dayMs), poll.every ?? 0)
-  return {
-    ...poll,
-    minInterval: poll.minInterval ?? Math.min(shortest, poll.every ?? shortest),
-    maxInterval: poll.maxInterval ?? longest,
-  }
+  const shortest = Math.max(usual.minIntervalMs, intervalOf(budget.requestsPerMinute, 60_000))
+  const longest = Math.max(usual.maxIntervalMs, intervalOf(budget.unitsPerDay, dayMs), poll.every ?? 0)
+  const { minInterval = Math.min(shortest, poll.every ?? shortest), maxInterval = longest, ...rest } = poll
+  return { minInterval, maxInterval, ...rest }
 }
 
 export function paceProblems(budget: Budget, given: Poll): PaceProblem[] {
@@ -73,7 +70,7 @@ function orderProblem(filled: ReturnType<typeof withIntervals>, given: Poll) {
 }
 
 function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
-  const shortestMs = Math.max(minInterval.min, intervalOf(budget.requestsPerMinute, 60_000))
+  const shortestMs = Math.max(minIntervalMs, intervalOf(budget.requestsPerMinute, 60_000))
   if (intervalMs >= shortestMs) return undefined
   const alsoMs = key === 'minInterval' ? 0 : intervalOf(budget.unitsPerDay, dayMs)
   const remedy = `${asDuration(Math.max(shortestMs, alsoMs))} is the shortest that fits`

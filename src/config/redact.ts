@@ -10,12 +10,17 @@ import { type Config, configSchema } from './schema.ts'
  * that it is there, or which file holds it; an address loses whatever in it may be a credential.
  */
 export function showConfig(config: Config): string {
-  return stringify(redactConfig(config), { lineWidth: 0, version: '1.2', schema: 'core' })
+  return stringify(redactConfig(config), escaped, { lineWidth: 0, version: '1.2', schema: 'core' })
 }
 
 /** The same as a plain value, for `--json`. */
 export function redactConfig(config: Config): Record<string, unknown> {
   return redactObject(config, configSchema)
+}
+
+/** What would be read as a variable stands there for itself. */
+function escaped(_key: unknown, value: unknown): unknown {
+  return typeof value === 'string' ? value.replace(/\$(?=[${])/g, '$$$$') : value
 }
 
 function redactObject(value: object, schema: Schema | undefined): Record<string, unknown> {

@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { paceProblems, withIntervals } from '../../src/config/pace.ts'
+import { budgetSchema, pollSchema } from '../../src/config/source.ts'
+import { parseDuration } from '../../src/lib/duration.ts'
+
+const budgets = fc.record({
+  unitsPerDay: fc.integer({ min: 1, max: 1_000_000 }),
+  requestsPerMinute: fc.integer({ min: 1, max: 240 }),
+})
+
+function problems(budget: object, poll: object) {
+  return paceProblems(budgetSchema.parse(budget), pollSchema.parse(poll))
+}
+
+describe('the pace', () => {
+  it('that no one chose always fits the budget', () => {
+    fc.assert(
+      fc.property(budgets, (budget) => {
+        expect(problems(budget, {})).toEqual([])
+        const { minInterval, maxInterval } = withIntervals(budgetSchema.parse(budget), pollSchema.parse({}))
+        expect(86_400_000 / maxInterval).toBeLessThanOrEqual(budget.unitsPerDay)
+        expect(60_000 / minInterval).toBeLessThanOrEqual(budget.requestsPerMinute)
+        expect(minInterval).toBeLessThanOrEqual(maxInterval)
+      }),
+    )
+  })
+
+  it('that is named as the shortest that fits does fit', () => {
+    const interval = fc.integer({ min: 0, max: 100_000_000 }).map((ms) => `${ms}ms`)
+    fc.assert(
+      fc.property(
+        budgets,
+        interval,
+        fc.constantFrom('every', 'maxInterval', 'minInterval'),
+        (budget, text, key) => {
+          const problem = problems(budget, { [key]: text }).find((each) => each.key === key)
+          const named = /^(\S+) is the shortest/.exec(problem?.remedy ?? '')?.[1]
+          fc.pre(named !== undefined)
+          expect(
+            problems(budget, { [key]: named }).filter(({ remedy }) => remedy.includes('shortest')),
+          ).toEqual([])
+          // And it is longer than what was refused.
+          expect(parseDuration(named)).toBeGreaterThan(parseDuration(text) ?? 0)
+        },
+      ),
+    )
+  })
+
+  it('may use up a budget to the last unit', () => {
+    expect(problems({ unitsPerDay: 2_880 }, { every: '30s' })).toEqual([])
+    expect(problems({ unitsPerDay: 2_879 }, { every: '30s' })).toHaveLength(1)
+    expect(problems({ unitsPerDay: 96 }, { maxInterval: '15m' })).toEqual([])
+    expect(problems({ unitsPerDay: 95 }, { maxInterval: '15m' })).toHaveLength(1)
+  })
+
+  it('of one poll in 250ms is the fastest that the API allows', () => {
+    const budget = { unitsPerDay: 1_000_000, requestsPerMinute: 240 }
+    expect(problems(budget, { every: '250ms' })).toEqual([])
+    expect(problems(budget, { every: '249ms' })).toHaveLength(1)
+  })
+})

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { loadConfig, parseConfig } from '../../src/config/load.ts'
+import { redactConfig, showConfig } from '../../src/config/redact.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { configText, fixture, fixtureEnv, fixtures, fixturesFolder } from './config-text.ts'
+
+function load(text: string): Config {
+  const loaded = parseConfig(text, { env: fixtureEnv, folder: fixturesFolder })
+  if (loaded.ok) return loaded.config
+  throw new Error(JSON.stringify(loaded.mistakes))
+}
+
+describe('--show', () => {
+  it('says of a secret only that it is there, or which file holds it', () => {
+    const loaded = loadConfig(fixture('good-twins').path, fixtureEnv)
+    const shown = loaded.ok ? redactConfig(loaded.config) : {}
+    expect(shown).toMatchObject({
+      http: { adminToken: `[from file ${fixturesFolder}/secrets/token]` },
+      sinks: { slack: { url: `[from file ${fixturesFolder}/secrets/slack-url]` } },
+    })
+    expect(redactConfig(load(configText()))).toMatchObject({ sources: { main: { token: '[redacted]' } } })
+  })
+
+  it('takes what may be a credential out of addresses', () => {
+    const sinks = '{ ops: { type: webhook, url: "https://hooks.example.com/a?key=CANARY&b=CANARY#c" } }'
+    expect(redactConfig(load(configText({ sinks })))).toMatchObject({
+      sinks: { ops: { url: 'https://hooks.example.com/a?key=[redacted]&b=[redacted]#c' } },
+    })
+  })
+
+  it('hides the values of headers', () => {
+    const sinks = '{ ops: { type: webhook, url: "https://h.example.com", headers: { X-Key: CANARY } } }'
+    expect(showConfig(load(configText({ sinks })))).toContain('X-Key: "[redacted]"')
+  })
+
+  it('writes durations, addresses and matchers as they are written in a config', () => {
+    const shown = parse(showConfig(load(fixture('good-redis-sentinels').text)))
+    expect(shown.redis.sentinels).toEqual(['10.0.0.5:26379', '[fd00::5]:26379'])
+    expect(shown.sources.main.poll).toMatchObject({
+      minInterval: '2s',
+      maxInterval: '15m',
+      seenWindow: '30d',
+    })
+    expect(shown.http.listen).toBe('127.0.0.1:8080')
+    expect(parse(showConfig(load(fixture('good-routes').text))).routes[0].match.ruleId).toEqual(['12'])
+  })
+
+  const reloadable = fixtures('good').filter(({ text }) => !/CANARY|File:|unix:/.test(text))
+  it.each(reloadable)('of $name is a config again, and the same one', ({ text }) => {
+    const shown = showConfig(load(text))
+    expect(showConfig(load(shown))).toBe(shown)
+    const { http, redis, display, retention, routes } = load(text)
+    expect(load(shown)).toMatchObject({ http, redis, display, retention, routes })
+  })
+})
