@@ -57,7 +57,7 @@ const selection = z
     since: instantField.optional(),
     all: z.literal(true).optional(),
   })
-  .refine(({ ids, sink, since, all }) => Boolean(ids ?? sink ?? since ?? all), {
+  .refine(({ ids, sink, since, all }) => [ids, sink, since, all].some((each) => each !== undefined), {
     error: 'say which: ids, sink, since, or "all": true',
   })
 

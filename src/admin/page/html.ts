@@ -1,6 +1,7 @@
 /**
- * HTML that is safe by construction: whatever stands in a placeholder is escaped unless it is `Html` already. Placeholders
- * stand in text and in double-quoted attributes only, never in a tag's name, a script or a style.
+ * HTML that is safe by construction: whatever stands in a placeholder is escaped unless it is `Html` already, and loses
+ * the control characters that nobody can see. Placeholders stand in text and in double-quoted attributes only, never in
+ * a tag's name, a script or a style.
  */
 export interface Html {
   readonly html: string
@@ -12,9 +13,9 @@ export function html(parts: TemplateStringsArray, ...pieces: readonly Piece[]): 
   return { html: parts.reduce((text, part, index) => `${text}${render(pieces[index - 1])}${part}`) }
 }
 
-/** Text from outside for people to read: its direction is its own, and it cannot reorder what stands around it. */
+/** Text from outside for people to read: its direction is its own and ends with it. */
 export function foreign(text: string): Html {
-  return html`<bdi dir="auto">${text.replace(control, '')}</bdi>`
+  return html`<bdi dir="auto">${text}</bdi>`
 }
 
 /** A link to an address from outside; only http and https become links, anything else stays text. */
@@ -24,17 +25,21 @@ export function foreignLink(url: string, text: string): Html {
   return html`<a href="${url}" rel="noopener noreferrer" target="_blank">${foreign(text)}</a>`
 }
 
-// Bidi overrides and isolates would turn the line around; other control characters show as nothing or as boxes.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-const control = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
-
 function render(piece: Piece): string {
   if (piece === undefined || piece === null || piece === false) return ''
   if (typeof piece === 'number') return String(piece)
-  if (typeof piece === 'string') return piece.replace(/[&<>"']/g, (each) => entities[each] ?? each)
+  if (typeof piece === 'string')
+    return piece
+      .replace(/[\t\n\r]+/g, ' ')
+      .replace(control, '')
+      .replace(/[&<>"']/g, (each) => entities[each] ?? each)
   if (isList(piece)) return piece.map(render).join('')
   return piece.html
 }
+
+// Bidi overrides and isolates would turn around what stands beside them; other control characters show as nothing or as boxes.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+const control = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
 const entities: Record<string, string> = {
   '&': '&amp;',

@@ -1,0 +1,239 @@
+import { describe, expect, test } from 'vitest'
+import { authorised, bench, problemOf, token } from './bench.ts'
+import { nowMs } from './scene.ts'
+
+const iso = (ms: number) => new Date(ms).toISOString()
+const hourMs = 3_600_000
+
+/** Every route that changes something, with a body that it takes, the order that reaches the port and the answer. */
+const actions: [path: string, body: object | undefined, order: [string, ...unknown[]], answer: object][] = [
+  ['/-/reload', undefined, ['reload'], { ok: true }],
+  ['/api/v1/dead-letters/retry', { all: true }, ['retry', {}], { retried: 3 }],
+  [
+    '/api/v1/dead-letters/retry',
+    { ids: ['main.7'], sink: 'x' },
+    ['retry', { ids: ['main.7'], sink: 'x' }],
+    { retried: 3 },
+  ],
+  ['/api/v1/dead-letters/drop', { since: iso(nowMs) }, ['drop', { sinceMs: nowMs }], { dropped: 2 }],
+  ['/api/v1/replay', { ids: ['main.7'] }, ['replay', { ids: ['main.7'] }], { queued: 2, unknown: [] }],
+  [
+    '/api/v1/replay',
+    { since: iso(nowMs - hourMs), sink: 'ops-slack' },
+    ['replay', { sinceMs: nowMs - hourMs, untilMs: nowMs, sink: 'ops-slack' }],
+    { queued: 2, unknown: [] },
+  ],
+  [
+    '/api/v1/sinks/ops-slack/pause',
+    undefined,
+    ['pause', 'ops-slack'],
+    { sink: 'ops-slack', state: 'paused' },
+  ],
+  ['/api/v1/sinks/ops-slack/resume', {}, ['resume', 'ops-slack'], { sink: 'ops-slack', state: 'active' }],
+  [
+    '/api/v1/sources/main/hot',
+    { for: '30m' },
+    ['hot', 'main', nowMs + hourMs / 2],
+    { source: 'main', until: iso(nowMs + hourMs / 2) },
+  ],
+  [
+    '/api/v1/sources/main/hot',
+    { until: iso(nowMs + hourMs) },
+    ['hot', 'main', nowMs + hourMs],
+    { source: 'main', until: iso(nowMs + hourMs) },
+  ],
+]
+const paths = [...new Set(actions.map(([path]) => path)), '/api/v1/silences']
+
+describe('with the token', () => {
+  test.each(actions)('POST %s %j', async (path, body, order, answer) => {
+    const { post, calls, logged } = bench()
+    const response = await post(path, body)
+    expect(response.statusCode).toBe(200)
+    expect(response.json()).toEqual(answer)
+    expect(calls).toEqual([order])
+    expect(JSON.parse(logged.at(-1) ?? '')).toMatchObject({ msg: 'admin action', path, status: 200 })
+    expect(logged.join()).not.toContain(token)
+  })
+
+  test('a config with mistakes is refused with all of them', async () => {
+    const { post } = bench({
+      reload: async () => ({ ok: false, mistakes: ['sinks.a: unknown', 'routes: empty'] }),
+    })
+    const response = await post('/-/reload')
+    expect(problemOf(response, 422)).toContain('goes on with the old one')
+    expect(response.json().mistakes).toEqual(['sinks.a: unknown', 'routes: empty'])
+  })
+
+  test.each(['/api/v1/sinks/other/pause', '/api/v1/sinks/other/resume'])('%s is a 404', async (path) => {
+    expect(problemOf(await bench().post(path), 404)).toBe('There is no sink other.')
+  })
+
+  test('a source that is not there cannot run hot', async () => {
+    expect(problemOf(await bench().post('/api/v1/sources/other/hot', { for: '1m' }), 404)).toContain('other')
+  })
+
+  test.each<[string, unknown, string]>([
+    ['/api/v1/dead-letters/retry', {}, 'say which'],
+    ['/api/v1/dead-letters/drop', undefined, 'say which'],
+    ['/api/v1/dead-letters/drop', { sinks: 'a' }, 'sinks'],
+    ['/api/v1/dead-letters/drop', { ids: ['4711'] }, 'SOURCE.ID'],
+    ['/api/v1/dead-letters/drop', { ids: [] }, 'ids'],
+    ['/api/v1/replay', {}, 'expected ids'],
+    ['/api/v1/replay', { until: iso(nowMs) }, 'expected ids'],
+    ['/api/v1/replay', { ids: ['main.1'], since: iso(nowMs) }, 'expected ids'],
+    ['/api/v1/sources/main/hot', {}, 'expected until'],
+    ['/api/v1/sources/main/hot', { for: '25h' }, 'within the next 24 hours'],
+    ['/api/v1/sources/main/hot', { until: iso(nowMs - 1) }, 'within the next 24 hours'],
+    ['/api/v1/sources/main/hot', [], 'expected until'],
+  ])('POST %s refuses %j', async (path, body, sentence) => {
+    const { post, calls } = bench()
+    expect(problemOf(await post(path, body), 400)).toContain(sentence)
+    expect(calls).toEqual([])
+  })
+})
+
+describe('silences', () => {
+  const match = { symbol: ['فولاد'] }
+
+  test('are added from now on, for a while or until a time', async () => {
+    const { post, calls } = bench()
+    const added = await post('/api/v1/silences', { match, for: '1h', comment: 'maintenance' })
+    expect(added.statusCode).toBe(201)
+    expect(added.json().data).toMatchObject({ id: 's1', match, endsAt: iso(nowMs + hourMs) })
+    await post('/api/v1/silences', { match: {}, startsAt: iso(nowMs + 1), endsAt: iso(nowMs + 2) })
+    expect(calls).toEqual([
+      ['add', { match, startsAtMs: nowMs, endsAtMs: nowMs + hourMs, comment: 'maintenance' }],
+      ['add', { match: {}, startsAtMs: nowMs + 1, endsAtMs: nowMs + 2, comment: '' }],
+    ])
+  })
+
+  test('are ended by id', async () => {
+    const { app } = bench()
+    const remove = (id: string) =>
+      app.inject({ method: 'DELETE', url: `/api/v1/silences/${id}`, headers: authorised })
+    expect((await remove('s1')).json()).toEqual({ expired: 's1' })
+    expect(problemOf(await remove('s2'), 404)).toContain('s2')
+    expect(problemOf(await app.inject({ method: 'DELETE', url: '/api/v1/silences/s1' }), 401)).toContain(
+      'Bearer',
+    )
+  })
+
+  test.each<[object, string]>([
+    [{ match }, 'when it ends'],
+    [{ match, for: '1h', endsAt: iso(nowMs) }, 'when it ends'],
+    [{ match, endsAt: iso(nowMs) }, 'lies ahead'],
+    [{ match: { name: ['x'] }, for: '1h' }, 'name'],
+    [{ match, for: 'a while' }, '10s, 15m or 6h'],
+  ])('%j is refused', async (body, sentence) => {
+    const { post, calls } = bench()
+    expect(problemOf(await post('/api/v1/silences', body), 400)).toContain(sentence)
+    expect(calls).toEqual([])
+  })
+})
+
+describe('whoever may not change anything', () => {
+  test.each(paths)('gets nothing done by POST %s without a token or with a wrong one', async (path) => {
+    const { post, calls } = bench()
+    for (const authorization of [
+      undefined,
+      'Bearer wrong',
+      `Basic ${token}`,
+      `Bearer ${token}x`,
+      'Bearer ',
+      token,
+    ]) {
+      const response = await post(path, {}, authorization === undefined ? {} : { authorization })
+      expect(problemOf(response, 401)).toContain('http.adminToken')
+      expect(response.headers['www-authenticate']).toBe('Bearer realm="alert-bridge"')
+    }
+    expect(calls).toEqual([])
+  })
+
+  test.each(paths)('is told which setting turns POST %s on when there is no token', async (path) => {
+    for (const adminToken of [() => undefined, () => ({ reveal: () => '' })]) {
+      const { post, calls } = bench({}, { adminToken })
+      expect(problemOf(await post(path, {}), 403)).toContain('set http.adminToken in the config')
+      expect(calls).toEqual([])
+    }
+  })
+
+  test.each(paths)('learns nothing from GET %s', async (path) => {
+    const { app, calls } = bench()
+    const response = await app.inject({ url: path, headers: authorised })
+    if (path === '/api/v1/silences') return expect(calls).toEqual([['silences']])
+    expect(problemOf(response, 405)).toContain('POST')
+    expect(response.headers['allow']).toBe('POST')
+    expect(calls).toEqual([])
+  })
+
+  test.each([
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: 'https://evil.example.com' },
+    { origin: 'null' },
+  ])('does not get in from another page, even with the token: %j', async (headers) => {
+    const { post, calls } = bench()
+    expect(problemOf(await post('/-/reload', {}, { ...authorised, ...headers }), 403)).toContain(
+      'other web pages',
+    )
+    expect(calls).toEqual([])
+  })
+
+  test('our own page and plain clients do', async () => {
+    const { post, calls } = bench()
+    for (const headers of [
+      {
+        'sec-fetch-site': 'same-origin',
+        origin: 'http://bridge.example.com:8080',
+        host: 'bridge.example.com:8080',
+      },
+      { 'sec-fetch-site': 'none' },
+      {},
+    ])
+      expect((await post('/-/reload', {}, { ...authorised, ...headers })).statusCode).toBe(200)
+    expect(calls).toHaveLength(3)
+  })
+
+  test('a token that was changed by a reload counts at once', async () => {
+    let current = 'old'
+    const { post } = bench({}, { adminToken: () => ({ reveal: () => current }) })
+    expect((await post('/-/reload', {}, { authorization: 'Bearer old' })).statusCode).toBe(200)
+    current = 'new'
+    expect((await post('/-/reload', {}, { authorization: 'Bearer old' })).statusCode).toBe(401)
+    expect((await post('/-/reload', {}, { authorization: 'bearer new' })).statusCode).toBe(200)
+  })
+})
+
+describe('bodies', () => {
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
+    'of type %s are refused',
+    async (type) => {
+      const { app, calls } = bench()
+      const headers = { ...authorised, 'content-type': type }
+      const response = await app.inject({
+        method: 'POST',
+        url: '/api/v1/replay',
+        headers,
+        payload: '{"ids":["a.1"]}',
+      })
+      problemOf(response, 415)
+      expect(calls).toEqual([])
+    },
+  )
+
+  test('that are no JSON, or too big, or reach for a prototype are refused', async () => {
+    const { app, calls } = bench()
+    const send = (payload: string) =>
+      app.inject({
+        method: 'POST',
+        url: '/api/v1/replay',
+        headers: { ...authorised, 'content-type': 'application/json' },
+        payload,
+      })
+    problemOf(await send('{"ids":'), 400)
+    problemOf(await send('{"__proto__":{"x":1},"ids":["a.1"]}'), 400)
+    problemOf(await send(JSON.stringify({ ids: ['a.1'], sink: 'x'.repeat(70_000) })), 413)
+    expect(calls).toEqual([])
+  })
+})

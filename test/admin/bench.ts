@@ -1,0 +1,100 @@
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { buildAdmin } from '../../src/admin/admin.ts'
+import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { Secret } from '../../src/lib/secret.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { nowMs, row, status } from './scene.ts'
+
+export const token = 'correct horse battery staple'.replaceAll(' ', '-')
+export const authorised = { authorization: `Bearer ${token}` }
+
+export interface Bench {
+  readonly app: FastifyInstance
+  /** What the ports were asked to do, in order: name and arguments. */
+  readonly calls: [string, ...unknown[]][]
+  /** What was logged, one JSON object a line. */
+  readonly logged: string[]
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<LightMyRequestResponse>
+}
+
+/** The admin server over a bridge that holds one alert, knows sink `ops-slack` and source `main`, and notes its orders. */
+export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> = {}): Bench {
+  const calls: Bench['calls'] = []
+  const logged: string[] = []
+  const note =
+    <A extends unknown[], R>(name: string, answer: (...args: A) => R) =>
+    async (...args: A): Promise<R> => {
+      calls.push([name, ...args])
+      return answer(...args)
+    }
+  const ports: AdminPorts = {
+    metricsText: async () => '# HELP alert_bridge_build_info The running build; always 1.\n',
+    readiness: async () => ({ ok: true }),
+    status: async () => status(),
+    reload: note('reload', () => ({ ok: true })),
+    deliveries: {
+      list: note('list', () => [row()]),
+      story: note('story', (source: string, id: number) => {
+        if (source !== 'main' || id !== 48_213) return undefined
+        const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
+        return { ...alert, why: null, deliveries: [] }
+      }),
+    },
+    deadLetters: {
+      list: note('dead', () => [row({ state: 'dead', reason: 'gone' }) as never]),
+      retry: note('retry', () => 3),
+      drop: note('drop', () => 2),
+    },
+    replay: note('replay', () => ({ queued: 2, unknown: [] })),
+    sinks: {
+      pause: note('pause', (name: string) => name === 'ops-slack'),
+      resume: note('resume', (name: string) => name === 'ops-slack'),
+    },
+    sources: { hot: note('hot', (name: string) => name === 'main') },
+    silences: {
+      list: note('silences', () => []),
+      add: note('add', ({ match, comment, startsAtMs, endsAtMs }) => ({
+        id: 's1',
+        match,
+        comment,
+        startsAt: new Date(startsAtMs).toISOString(),
+        endsAt: new Date(endsAtMs).toISOString(),
+      })),
+      expire: note('expire', (id: string) => id === 's1'),
+    },
+    ...changes,
+  }
+  const destination = { write: (line: string) => void logged.push(line) }
+  const app = buildAdmin({
+    ports,
+    adminToken: () => new Secret(token),
+    display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali' }),
+    clock: { now: () => nowMs, sleep: systemClock.sleep },
+    log: createLogger({ level: 'info', destination }),
+    ...deps,
+  })
+  const post: Bench['post'] = (path, body, headers = authorised) =>
+    app.inject({
+      method: 'POST',
+      url: path,
+      headers,
+      ...(body === undefined ? {} : { payload: body as object }),
+    })
+  return { app, calls, logged, post }
+}
+
+/** Fails unless the answer is a problem by RFC 9457 with this status; gives its detail. */
+export function problemOf(response: LightMyRequestResponse, expectedStatus: number): string {
+  const body = response.json()
+  const ok =
+    response.statusCode === expectedStatus &&
+    String(response.headers['content-type']).startsWith('application/problem+json') &&
+    body.status === expectedStatus &&
+    body.type === 'about:blank' &&
+    typeof body.title === 'string' &&
+    typeof body.detail === 'string'
+  if (!ok)
+    throw new Error(`not a problem with status ${expectedStatus}: ${response.statusCode} ${response.body}`)
+  return body.detail
+}

@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { deliveryRowsMax, groupByAlert } from '../../../src/admin/page/deliveries.ts'
+import type { AdminPorts } from '../../../src/admin/ports.ts'
+import { bench } from '../bench.ts'
+import { ago, row, sink, source, status } from '../scene.ts'
+
+const away = () => Promise.reject(new Error('redis://user:hunter2@10.0.0.1 is away'))
+
+async function page(ports: Partial<AdminPorts> = {}, url = '/') {
+  const { app, calls } = bench(ports)
+  const response = await app.inject(url)
+  return { response, calls, text: response.body }
+}
+
+const withRows = (rows: ReturnType<typeof row>[]): Partial<AdminPorts> => ({
+  deliveries: { list: async () => rows, story: async () => undefined },
+})
+
+/** What a person reads, without tags. */
+function words(text: string): string {
+  return text
+    .replace(/<(style|script)>.*?<\/\1>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+}
+
+describe('the status page', () => {
+  test('tells at a glance that all is well, and what is polled and sent', async () => {
+    const { response, text } = await page()
+    expect(response.statusCode).toBe(200)
+    expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
+    const read = words(text)
+    expect(text).toContain('<title>✓ alert-bridge: Alerts are being delivered</title>')
+    for (const part of [
+      'up 3d 4h',
+      '1405/08/30 12:03:10',
+      'Asia/Tehran',
+      'Redis answers, 1 source polled, 2 sinks taking deliveries.',
+      '1,240 of 2,000 units',
+      'resets in 11h 56m',
+      '62% used 50% of the day over',
+      'Last poll 12s ago',
+      'Next poll in 9s alerts are expected about now',
+      'Fired → seen 8.4s p95 21s',
+      'trading-system webhook taking 0 1 0 0 412 8.9s · 22.5s delivered 31s ago 204',
+      'Delivered today 509',
+    ])
+      expect(read).toContain(part)
+  })
+
+  test('shows what is wrong first, and leads to it', async () => {
+    const { text } = await page({
+      status: async () =>
+        status({ sinks: [sink({ state: 'open', reason: 'next probe in 42s', waiting: 38 })] }),
+    })
+    expect(text).toContain('<title>✗ alert-bridge: Something is broken</title>')
+    expect(text).toContain(
+      '<a href="#sink-trading-system">Sink trading-system is failing and given a rest (next probe in 42s); 38 wait</a>',
+    )
+    expect(text).toContain('<tr id="sink-trading-system">')
+    expect(text).toContain('<a href="?sink=trading-system&amp;state=waiting#deliveries">38</a>')
+  })
+
+  test('says what it does not know: no budget, no poll, no lag, nothing sent', async () => {
+    const unknown = { lastPollAt: null, nextPollAt: null, nextReason: null, budget: null, lag: null }
+    const { text } = await page({
+      status: async () =>
+        status({
+          sources: [source({ ...unknown, state: 'starting', lastCompleteWalkAt: null })],
+          sinks: [
+            sink({ waiting: null, active: null, delayed: null, dead: null, lag: null, lastResult: null }),
+          ],
+          unrouted: 1,
+          quarantined: 2,
+        }),
+    })
+    const read = words(text)
+    expect(read).toContain('The budget is not known yet.')
+    expect(read).toContain('Last poll – Next poll – Fired → seen – Feed complete –')
+    expect(read).toContain('trading-system webhook not known – – – – 412 – nothing sent yet')
+    expect(read).toContain('1 alert had no route · 2 rows could not be read and are set aside')
+  })
+})
+
+describe('the latest alerts', () => {
+  test('stand once each, with every sink, the reason of trouble and the next try', async () => {
+    const trouble = {
+      state: 'delayed',
+      attempts: 4,
+      reason: '429 Too Many Requests',
+      nextAttemptAt: ago(-42),
+    } as const
+    const { text } = await page(
+      withRows([
+        row(),
+        row({ sink: 'ops-slack', ...trouble }),
+        row({ sink: 'desk-email', target: 'desk@example.com', state: 'dead', reason: 'rejected' }),
+      ]),
+    )
+    expect(text.match(/<p class="title">/g)).toHaveLength(1)
+    const read = words(text)
+    expect(read).toContain('فولاد از ۵٬۲۰۰ ریال گذشت')
+    expect(read).toContain('main.48213 seen after 8s trading-system : delivered ops-slack ×4 : to retry')
+    expect(read).toContain('ops-slack: 429 Too Many Requests , next try in 42s')
+    expect(read).toContain('desk-email → desk@example.com: rejected')
+    expect(text).toContain('<a href="/api/v1/deliveries/main/48213">')
+  })
+
+  test('from another day carry their date', async () => {
+    const { text } = await page(withRows([row({ firedAt: '2026-11-19T08:00:00Z', seenAt: null })]))
+    expect(words(text)).toContain('11:30:00 1405/08/28')
+  })
+
+  test('are narrowed by the address, and a filter that makes no sense is none', async () => {
+    const narrowed = await page({}, '/?state=dead&sink=ops-slack')
+    expect(narrowed.calls).toEqual([['list', { state: 'dead', sink: 'ops-slack', limit: deliveryRowsMax }]])
+    expect(narrowed.text).toContain(
+      '<a href="?sink=ops-slack&amp;state=dead#deliveries" aria-current="true">dead</a>',
+    )
+    const senseless = await page({}, '/?state=%3Cb%3E&state=x&sink=')
+    expect(senseless.calls).toEqual([['list', { limit: deliveryRowsMax }]])
+    expect(words((await page(withRows([]), '/?state=dead')).text)).toContain('None like that.')
+    expect(words((await page(withRows([]))).text)).toContain('No alert was seen yet.')
+  })
+
+  test('an alert at the end of a full list is left out: some of its sinks may be cut off', () => {
+    const rows = [row({ id: 1 }), row({ id: 2 }), row({ id: 1, sink: 'b' }), row({ id: 3 })]
+    const ids = (rowsMax: number) => groupByAlert(rows, rowsMax).map((group) => group.map(({ id }) => id))
+    expect(ids(5)).toEqual([[1, 1], [2], [3]])
+    expect(ids(4)).toEqual([[1, 1], [2]])
+  })
+})
+
+describe('when something is away', () => {
+  test('without deliveries the rest still stands', async () => {
+    const { response, text } = await page({ deliveries: { list: away, story: away } })
+    expect(response.statusCode).toBe(200)
+    expect(words(text)).toContain('The deliveries cannot be read now.')
+    expect(text).not.toContain('hunter2')
+  })
+
+  test('without a status the page says so, with 503 and without the words of the fault', async () => {
+    const { response, text } = await page({ status: away })
+    expect(response.statusCode).toBe(503)
+    expect(words(text)).toContain('The status cannot be read now')
+    expect(text).not.toContain('hunter2')
+  })
+
+  test('a port that hangs costs the page its part, not its answer', async () => {
+    const { app } = bench(
+      { status: () => new Promise(() => {}) },
+      { clock: { now: Date.now, sleep: () => Promise.resolve() } },
+    )
+    const response = await app.inject('/')
+    expect(response.statusCode).toBe(503)
+    expect(words(response.body)).toContain('within the time limit')
+  })
+})
+
+describe('text from outside', () => {
+  const canary = `"'><img src=x onerror=alert(1)></title></script><script>alert(2)</script>\u202E{{7*7}}`
+  const escaped = '&lt;img src=x onerror=alert(1)&gt;'
+
+  test('is shown and never run, wherever it stands', async () => {
+    const { text } = await page({
+      ...withRows([
+        row({
+          headline: canary,
+          symbol: canary,
+          kind: canary,
+          url: `https://example.com/${canary}`,
+          reason: canary,
+          sink: canary,
+          target: canary,
+          source: canary,
+          firedAt: canary,
+        }),
+      ]),
+      status: async () =>
+        status({
+          sources: [source({ name: canary, reason: canary, state: 'stopped' })],
+          sinks: [
+            sink({
+              name: canary,
+              type: canary,
+              reason: canary,
+              lastResult: { at: ago(1), kind: 'dead', text: canary },
+            }),
+          ],
+          redis: { ok: false, error: canary },
+          ready: { ok: false, reason: canary },
+        }),
+    })
+    expect(text.split(escaped).length).toBeGreaterThan(12)
+    expect(text).not.toMatch(/<img/i)
+    expect(text.match(/<script/g)).toHaveLength(1)
+    expect(text.match(/<\/title>/g)).toHaveLength(1)
+    const tags = text.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g) ?? []
+    expect(tags.filter((tag) => /\son\w+\s*=/i.test(tag))).toEqual([])
+    expect(text).not.toContain('\u202E')
+  })
+
+  test('is no link when its address is a script', async () => {
+    const { text } = await page(withRows([row({ url: 'javascript:alert(1)' })]))
+    expect(text).not.toContain('javascript:')
+  })
+})
+
+describe('the policy of the page', () => {
+  test('lets in its own style and script by digest, and nothing else', async () => {
+    const { response, text } = await page()
+    const policy = String(response.headers['content-security-policy'])
+    for (const [tag, directive] of [
+      ['style', 'style-src'],
+      ['script', 'script-src'],
+    ]) {
+      const content = new RegExp(`<${tag}>(.*?)</${tag}>`, 's').exec(text)?.[1] ?? ''
+      const digest = createHash('sha256').update(content).digest('base64')
+      expect(policy).toContain(`${directive} 'sha256-${digest}'`)
+    }
+    expect(policy).toMatch(/^default-src 'none'; /)
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toContain('unsafe')
+  })
+
+  test('has nothing to forbid: no style or script in attributes, no asset from elsewhere', async () => {
+    const { text } = await page()
+    expect(text).not.toMatch(/\s(style|on[a-z]+)="/)
+    expect(text).not.toMatch(/<(link|img|script)[^>]*(src|href)="https?:/)
+  })
+})

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { bench, problemOf } from './bench.ts'
+import { nowMs, status } from './scene.ts'
+
+test('the status is what the port says', async () => {
+  const response = await bench().app.inject('/api/v1/status')
+  expect(response.json()).toEqual(status())
+})
+
+test('deliveries are listed with a limit, and narrowed by state and sink', async () => {
+  const { app, calls } = bench()
+  expect((await app.inject('/api/v1/deliveries')).json().data).toHaveLength(1)
+  await app.inject('/api/v1/deliveries?state=dead&sink=ops-slack&limit=7')
+  expect(calls).toEqual([
+    ['list', { limit: 50 }],
+    ['list', { limit: 7, state: 'dead', sink: 'ops-slack' }],
+  ])
+})
+
+test.each([
+  ['/api/v1/deliveries?state=lost', 'state'],
+  ['/api/v1/deliveries?limit=0', 'limit'],
+  ['/api/v1/deliveries?limit=100000', 'limit'],
+  ['/api/v1/deliveries?stat=dead', 'stat'],
+  ['/api/v1/dead-letters?since=yesterday', 'since'],
+])('%s is refused, with the name of what is wrong', async (url, name) => {
+  const { app, calls } = bench()
+  expect(problemOf(await app.inject(url), 400)).toContain(name)
+  expect(calls).toEqual([])
+})
+
+test("one alert's story is found by source and id", async () => {
+  const response = await bench().app.inject('/api/v1/deliveries/main/48213')
+  expect(response.json().data).toMatchObject({ source: 'main', id: 48_213 })
+})
+
+test.each(['main/1', 'other/48213', 'main/48213x', 'main/-1', 'main/99999999999999999', 'main/a%2Fb'])(
+  'a story that nobody knows (%s) is a 404',
+  async (path) => {
+    expect(problemOf(await bench().app.inject(`/api/v1/deliveries/${path}`), 404)).toContain('is known')
+  },
+)
+
+test('dead letters are listed by sink and time', async () => {
+  const { app, calls } = bench()
+  const url = `/api/v1/dead-letters?sink=ops-slack&since=${new Date(nowMs).toISOString()}`
+  expect((await app.inject(url)).json().data[0]).toMatchObject({ state: 'dead', reason: 'gone' })
+  expect(calls).toEqual([['dead', { limit: 50, sink: 'ops-slack', sinceMs: nowMs }]])
+})
+
+test('what Redis cannot tell now is a 503 that shows nothing of the fault, and a line in the log', async () => {
+  const secret = 'redis://user:hunter2@10.0.0.1'
+  const { app, logged } = bench({ status: () => Promise.reject(new Error(secret)) })
+  const response = await app.inject('/api/v1/status')
+  expect(problemOf(response, 503)).toContain('the log says why')
+  expect(response.body).not.toContain('hunter2')
+  expect(JSON.parse(logged[0] ?? '')).toMatchObject({ level: 'error', path: '/api/v1/status' })
+})
+
+test.each(['/nothing', '/api/v1/nothing', '/api/v1/deliveries/main'])('%s is a 404 problem', async (url) => {
+  problemOf(await bench().app.inject(url), 404)
+})
+
+test('every answer forbids caching, framing, sniffing and referrers', async () => {
+  const { app } = bench()
+  for (const url of ['/', '/metrics', '/healthz', '/readyz', '/api/v1/status', '/nothing', '/-/reload']) {
+    const { headers } = await app.inject(url)
+    expect(headers, url).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+    })
+    expect(headers['content-security-policy'], url).toMatch(/^default-src 'none'.*frame-ancestors 'none'/)
+    expect(headers['access-control-allow-origin'], url).toBeUndefined()
+  }
+})
+
+test('silences are listed', async () => {
+  expect((await bench().app.inject('/api/v1/silences')).json()).toEqual({ data: [] })
+})
