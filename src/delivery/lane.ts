@@ -197,7 +197,11 @@ export class Lane {
     if (this.#worker) this.#worker.concurrency = state === 'open' ? 1 : settings.concurrency
     log[state === 'open' ? 'error' : 'info']({ sink: sink.name, state, reason }, 'delivery.breaker')
     if (state === 'closed') clearTimeout(this.#probe)
-    onBreaker?.({ sink: sink.name, state, reason })
+    try {
+      onBreaker?.({ sink: sink.name, state, reason })
+    } catch (error) {
+      log.error({ sink: sink.name, err: error }, 'telling of the breaker failed')
+    }
   }
 
   /** Over all replicas; never shortens a hold. It starts the window of the sink's rate limit anew. */
@@ -237,6 +241,7 @@ export class Lane {
   async #promoteAll(): Promise<void> {
     const { sink, log } = this.#options
     try {
+      this.#dueAtMs.clear()
       for (const { jobId, atMs } of await delayedDues(this.#queue)) this.#dueAtMs.set(jobId, atMs)
       await promoteDelayed(this.#queue)
     } catch (error) {

@@ -1,6 +1,6 @@
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { JobData } from '../alert/job.ts'
-import { toError } from '../lib/errors.ts'
+import { errorCode, toError } from '../lib/errors.ts'
 import type { Answer } from '../sinks/outcome.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -39,8 +39,30 @@ export class RetryLater extends Error {
   }
 }
 
+/** After a fault of ours; the alert's age ends it some day. */
+export const faultPauseMs = 60_000
+
 /** Resolves to the record of the acknowledgement; everything else is thrown as BullMQ wants it. */
 export async function processJob(
+  job: AlertJob,
+  token: string,
+  signal: AbortSignal,
+  context: ProcessorContext,
+): Promise<AttemptRecord> {
+  try {
+    return await step(job, token, signal, context)
+  } catch (error) {
+    if (verdicts.some((kind) => error instanceof kind)) throw error
+    // The text of an error that was not made here is neither kept nor given a chance to mean something.
+    const kind = errorCode(error) ?? toError(error).constructor.name
+    context.log.error({ sink: context.sink.name, job: job.id, kind }, 'a job could not be handled')
+    throw new RetryLater(`internal: ${kind}`, faultPauseMs)
+  }
+}
+
+const verdicts = [RetryLater, UnrecoverableError, DelayedError, WaitingError]
+
+async function step(
   job: AlertJob,
   token: string,
   signal: AbortSignal,

@@ -77,6 +77,9 @@ export function openQueue(
   const queue: AlertQueue = new Queue(sink, {
     connection: redis,
     prefix: queuePrefix(prefix),
+    // The check asks Redis once, when the queue is made, and a connection that breaks at that moment would leave the
+    // queue broken for good. The store checks version and eviction policy.
+    skipVersionCheck: true,
     streams: { events: { maxLen: 1_000 } },
     ...(defaultJobOptions ? { defaultJobOptions } : {}),
   })

@@ -4,7 +4,7 @@ import { queuePrefix } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AttemptRecord } from './attempt-record.ts'
-import { type AlertJob, RetryLater } from './processor.ts'
+import { type AlertJob, faultPauseMs, RetryLater } from './processor.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
 import { settlesWithin } from './time-limit.ts'
 
@@ -48,7 +48,8 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     maxStalledCount: 100,
     drainDelay: 5,
     runRetryDelay: 1_000,
-    // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds.
+    // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds: every retry would be
+    // late by up to one. On this connection the question outlives an outage.
     skipVersionCheck: false,
     settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
   })
@@ -73,9 +74,6 @@ export async function destroyWorker(worker: AlertWorker, limitMs: number): Promi
   void backend.blockingClient?.then((client) => client.disconnect()).catch(() => {})
   await settlesWithin(limitMs, worker.close())
 }
-
-/** Anything else that was thrown is a fault of ours; the job comes back and its number of attempts ends it some day. */
-const faultPauseMs = 60_000
 
 function pauseAfter(error: Error | undefined): number {
   return Math.max(1, error instanceof RetryLater ? error.delayMs : faultPauseMs)

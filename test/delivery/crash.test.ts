@@ -1,9 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { WaitingError, Worker } from 'bullmq'
 import { describe, expect, it } from 'vitest'
+import type { JobData } from '../../src/alert/job.ts'
+import { createAcknowledged } from '../../src/delivery/acknowledged.ts'
+import type { AttemptRecord } from '../../src/delivery/attempt-record.ts'
+import { processJob } from '../../src/delivery/processor.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { queuePrefix } from '../../src/store/keys.ts'
+import { connectRedis } from '../../src/store/redis.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import { useRedis } from '../support/redis.ts'
-import { bench, jobs, testSink, until } from './support.ts'
+import { bench, jobs, quickSettings, testSink, until } from './support.ts'
 
 const server = useRedis()
 
@@ -30,6 +39,43 @@ describe('a process that is killed while it sends', () => {
     expect(sink.sends.map(({ number }) => number)).toEqual([1])
   }, 40_000)
 })
+
+describe('a process that wakes up when its job belongs to another', () => {
+  it('does not send it', async () => {
+    const { prefix, redis, queues, metrics } = bench(server, ['hook'])
+    await queues.enqueue(jobs('hook', 1, 1))
+    const blocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, silent)
+    const taker = new Worker<JobData, AttemptRecord>('hook', null, {
+      connection: blocking,
+      prefix: queuePrefix(prefix),
+      autorun: false,
+    })
+    const job = await taker.getNextJob('mine')
+    if (!job) throw new Error('no job')
+    await redis.set(`${queues.queue('hook').toKey('main.1')}:lock`, 'another')
+    const sink = testSink('hook')
+    const context = {
+      sink,
+      settings: quickSettings,
+      acknowledged: createAcknowledged(),
+      clock: systemClock,
+      log: silent,
+      metrics,
+      lockMs: 1_000,
+      takeDueAt: () => undefined,
+      observe: async () => {},
+      hold: async () => {},
+    }
+    await expect(processJob(job, 'mine', new AbortController().signal, context)).rejects.toThrow(WaitingError)
+    expect(sink.sends).toHaveLength(0)
+    // The other one's lock is untouched.
+    expect(await queues.queue('hook').getJobCounts('active')).toEqual({ active: 1 })
+    await taker.close()
+    blocking.disconnect()
+  })
+})
+
+const silent = createLogger({ level: 'silent' })
 
 /** One attempt and no more: a burnt one would show. */
 const once1 = { attempts: 1, initialDelayMs: 1_000, maxDelayMs: 1_000 }

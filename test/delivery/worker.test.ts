@@ -8,6 +8,7 @@ import {
   hang,
   jobs,
   rejected,
+  type TestSink,
   testSink,
   unavailable,
   until,
@@ -242,10 +243,15 @@ describe('isolation', () => {
       await until('all sent', async () => (await queues.queue('hook').getCompletedCount()) === 500)
       return Date.now() - startMs
     }
-    await took(testSink('neighbour'))
-    const besideHealthy = await took(testSink('neighbour'))
-    const besideHanging = await took(testSink('neighbour', hang))
-    const besideFailing = await took(testSink('neighbour', () => unavailable))
+    // The best of three: other work on the machine only ever adds.
+    const best = async (answer?: TestSink['answer']) => {
+      const runs: number[] = []
+      for (let run = 0; run < 3; run++) runs.push(await took(testSink('neighbour', answer)))
+      return Math.min(...runs)
+    }
+    const besideHealthy = await best()
+    const besideHanging = await best(hang)
+    const besideFailing = await best(() => unavailable)
     expect(besideHanging / besideHealthy).toBeLessThan(2)
     expect(besideFailing / besideHealthy).toBeLessThan(2)
   }, 40_000)

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { collectQueues } from '../../src/delivery/collect.ts'
+import { createDeliveryLog } from '../../src/delivery/delivery-log.ts'
+import { startRedis, useRedis } from '../support/redis.ts'
+import { bench, delivered, deliveryJob, jobs, rejected, testSink, unavailable, until } from './support.ts'
+
+const server = useRedis()
+
+const targets = new Map([
+  ['hook', [undefined]],
+  ['desk', ['a@example.com', 'b@example.com']],
+])
+
+describe('the story of an alert', () => {
+  it('tells every sink and target, every attempt with its answer, and what comes next', async () => {
+    const { queues, sender } = bench(server, ['hook', 'desk'])
+    const log = createDeliveryLog({ queues, targets })
+    const hook = testSink('hook', ({ number }) => (number === 1 ? unavailable : delivered))
+    const desk = testSink('desk', ({ target }) => (target === 'a@example.com' ? rejected : unavailable))
+    sender([hook])
+    sender([desk], { settings: { retry: { attempts: 3, initialDelayMs: 600_000, maxDelayMs: 600_000 } } })
+    const emails = ['a@example.com', 'b@example.com'].map((target) => deliveryJob('desk', 7, { target }))
+    await queues.enqueue([deliveryJob('hook', 7), ...emails])
+    const alert = { source: 'main', id: 7 }
+    await until('all tried', async () => {
+      const states = (await log.story(alert)).map(({ state }) => state)
+      return states.join() === 'completed,failed,delayed'
+    })
+    const [sent, dead, later] = await log.story(alert)
+    expect(sent).toMatchObject({
+      sink: 'hook',
+      alert: { source: 'main', id: 7, headline: 'alert 7' },
+      delivered: { result: 'delivered', number: 2, status: 200 },
+      history: [
+        { number: 1, result: 'retry', reason: 'server_error', status: 503, text: 'busy' },
+        { number: 2, result: 'delivered' },
+      ],
+    })
+    expect(sent).not.toHaveProperty('failure')
+    expect(dead).toMatchObject({ target: 'a@example.com', failure: 'rejected: rejected 400 no' })
+    expect(dead?.history).toMatchObject([{ result: 'dead', reason: 'rejected', status: 400 }])
+    expect(later).toMatchObject({ target: 'b@example.com', attempts: 1 })
+    const inMs = (later?.nextAttemptAtMs ?? 0) - Date.now()
+    expect(inMs).toBeGreaterThan(400_000)
+    expect(Math.abs((later?.history[0]?.nextAtMs ?? 0) - (later?.nextAttemptAtMs ?? 0))).toBeLessThan(1_000)
+  })
+
+  it('is empty for an alert that no sink was given', async () => {
+    const { queues } = bench(server, ['hook'])
+    expect(await createDeliveryLog({ queues, targets }).story({ source: 'main', id: 1 })).toEqual([])
+  })
+
+  it('tells only the last attempts of very many', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const sink = testSink('hook', ({ number }) => (number <= 130 ? unavailable : delivered))
+    sender([sink], { settings: { retry: { attempts: 200, initialDelayMs: 1, maxDelayMs: 1 } } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+    const [part] = await createDeliveryLog({ queues, targets }).story({ source: 'main', id: 1 })
+    expect(part?.history.map(({ number }) => number)).toEqual(Array.from({ length: 101 }, (_, i) => i + 31))
+  })
+})
+
+describe('the list of deliveries', () => {
+  it('gives the latest first, by sink and by state, up to the limit', async () => {
+    const { queues, sender } = bench(server, ['hook', 'desk'])
+    const log = createDeliveryLog({ queues, targets })
+    sender([testSink('hook', ({ id }) => (id > 3 ? rejected : delivered))], { settings: { concurrency: 1 } })
+    await queues.enqueue([...jobs('hook', 1, 5), ...jobs('desk', 1, 2)])
+    await until('done', async () => (await queues.queue('hook').getFailedCount()) === 2)
+    const all = await log.list({ limit: 100 })
+    expect(all).toHaveLength(7)
+    const times = all.map(({ changedAtMs }) => changedAtMs)
+    expect(times).toEqual(times.toSorted((a, b) => b - a))
+    const dead = await log.list({ limit: 100, state: 'failed' })
+    expect(dead.map(({ jobId }) => jobId)).toEqual(['main.5', 'main.4'])
+    expect(await log.list({ limit: 1, sink: 'desk' })).toMatchObject([{ sink: 'desk', state: 'waiting' }])
+    expect(await log.list({ limit: 2, sink: 'hook', state: 'completed' })).toHaveLength(2)
+  })
+
+  it('tells how each queue stands', async () => {
+    const { queues, sender } = bench(server, ['hook', 'desk'])
+    const log = createDeliveryLog({ queues, targets })
+    const running = sender([testSink('hook'), testSink('desk')])
+    await running.pause('desk')
+    await queues.enqueue([...jobs('hook', 1, 2), ...jobs('desk', 1, 2)])
+    await until('sent', async () => (await queues.queue('hook').getCompletedCount()) === 2)
+    const [hook, desk] = await log.sinks()
+    expect(hook).toMatchObject({ sink: 'hook', paused: false, counts: { completed: 2, waiting: 0 } })
+    expect(hook?.lastDeliveredAtMs).toBeGreaterThan(Date.now() - 60_000)
+    expect(desk).toMatchObject({ sink: 'desk', paused: true, counts: { completed: 0, waiting: 2 } })
+  })
+})
+
+describe('the gauges of the queues', () => {
+  it('tell what stands where', async () => {
+    const { queues, metrics, sender } = bench(server, ['hook', 'desk'])
+    const running = sender([testSink('hook', () => rejected), testSink('desk')])
+    await running.pause('desk')
+    await queues.enqueue([...jobs('hook', 1, 2), ...jobs('desk', 1, 3)])
+    await until('dead', async () => (await queues.queue('hook').getFailedCount()) === 2)
+    expect(await collectQueues({ queues, metrics })).toBe(true)
+    const text = await metrics.registry.metrics()
+    expect(text).toContain('alert_bridge_dead_letters{sink="hook"} 2')
+    expect(text).toContain('alert_bridge_queue_jobs{sink="desk",state="paused"} 3')
+    expect(text).toContain('alert_bridge_queue_jobs{sink="desk",state="waiting"} 0')
+  })
+
+  it('keep nobody waiting while Redis is away or frozen', async () => {
+    const own = await startRedis()
+    try {
+      const { queues, metrics } = bench(own, ['hook'])
+      await collectQueues({ queues, metrics })
+      own.freeze()
+      const startMs = Date.now()
+      expect(await collectQueues({ queues, metrics, timeoutMs: 300 })).toBe(false)
+      own.thaw()
+      await own.kill9()
+      expect(await collectQueues({ queues, metrics, timeoutMs: 300 })).toBe(false)
+      expect(Date.now() - startMs).toBeLessThan(2_000)
+    } finally {
+      await own.dispose()
+    }
+  })
+})
