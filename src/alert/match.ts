@@ -45,8 +45,8 @@ export function describeMatcher(matcher: Matcher): string {
  */
 export function normaliseSymbol(text: string): string {
   return text
-    .normalize('NFKC')
     .replace(invisible, '')
+    .normalize('NFKC')
     .replace(/[\u064a\u0649]/g, '\u06cc')
     .replace(/\u0643/g, '\u06a9')
     .replace(/[\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) - 0x06f0))

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { type Alert, parseRow } from '../alert/alert.ts'
 import type { Miss } from '../alert/match.ts'
 import { type RouteDecision, type Routing, route } from '../alert/route.ts'
+import { oneLine } from '../alert/text.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { property } from '../config/outline.ts'
@@ -86,8 +87,9 @@ function asJson(alert: Alert, routing: Routing): string {
 function asText(alert: Alert, routing: Routing, config: Config): string {
   const { sinks, decisions } = routing
   const idle = Object.keys(config.sinks).filter((name) => !sinks.includes(name))
+  const symbol = alert.symbol === null ? 'none' : oneLine(alert.symbol)
   const lines = [
-    `${alert.source}.${alert.id}: kind ${alert.kind}, symbol ${alert.symbol ?? 'none'}, rules ${listed(alert.ruleIds)}`,
+    `${alert.source}.${alert.id}: kind ${oneLine(alert.kind)}, symbol ${symbol}, rules ${listed(alert.ruleIds)}`,
     ...decisions.map(describeDecision),
     `sent to: ${listed(sinks)}`,
     ...(idle.length > 0 ? [`not sent to: ${listed(idle)}`] : []),
@@ -112,6 +114,7 @@ function describeMiss({ field, found, wanted }: Miss): string {
   return `${field} is ${listed(found)}, wanted ${wanted.join(' or ')}`
 }
 
+/** What the API sent must not reach a terminal as it came. */
 function listed(values: readonly string[]): string {
-  return values.length === 0 ? 'none' : values.join(', ')
+  return values.length === 0 ? 'none' : values.map(oneLine).join(', ')
 }

@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { explainCommand } from '../../src/cli/explain.ts'
+import { UserError } from '../../src/lib/errors.ts'
+import { fixture } from '../config/config-text.ts'
+import { run } from './in-process.ts'
+
+const row = {
+  id: 7,
+  kind: 'price',
+  symbol: 'فولاد',
+  payload: [],
+  headline: 'h',
+  url: 'https://example.com/7',
+  ruleIds: ['3'],
+  firedAt: '2026-11-21T09:00:00Z',
+  channels: [],
+  isRead: false,
+}
+
+const config = `
+sources:
+  main: { baseUrl: "https://api.example.com", token: CANARY }
+  other: { baseUrl: "https://api.example.com", token: CANARY }
+sinks:
+  hook: { type: webhook, url: "https://hooks.example.com/a" }
+  desk: { type: webhook, url: "https://hooks.example.com/b" }
+  spare: { type: webhook, url: "https://hooks.example.com/c" }
+routes:
+  - { name: steel, match: { kind: price, symbol: فولاد, ruleId: [12, 15] }, sinks: [desk] }
+  - { match: { source: other, kind: [price] }, sinks: [hook] }
+  - { match: { kind: [screen, price] }, sinks: [hook, spare] }
+`
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'alert-bridge-explain-'))
+  writeFileSync(join(folder, 'config.yaml'), config)
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+function explain(body: unknown, ...args: string[]) {
+  writeFileSync(join(folder, 'alert.json'), typeof body === 'string' ? body : JSON.stringify(body))
+  return run(explainCommand(), join(folder, 'alert.json'), '--config', join(folder, 'config.yaml'), ...args)
+}
+
+describe('explain', () => {
+  it('says which routes take the alert, and why the others do not', async () => {
+    const { out, exitCode } = await explain(row, '--source', 'main')
+    expect(exitCode).toBe(0)
+    expect(out.split('\n')).toEqual([
+      'main.7: kind price, symbol فولاد, rules 3',
+      '  no   routes[0] (steel) → desk: ruleId is 3, wanted 12 or 15',
+      '  no   routes[1] → hook: source is main, wanted other',
+      '  yes  routes[2] → hook, spare: matches',
+      'sent to: hook, spare',
+      'not sent to: desk',
+      '',
+    ])
+  })
+
+  it('takes the source from the body of a webhook', async () => {
+    const body = { type: 'alert.fired', data: { source: 'other', delivery: row } }
+    const { out } = await explain(body, '--json')
+    expect(JSON.parse(out)).toMatchObject({
+      alert: { source: 'other', id: 7 },
+      sinks: ['hook', 'spare'],
+      decisions: [
+        { index: 0, name: 'steel', taken: false, misses: [{ field: 'ruleId', found: ['3'] }] },
+        { index: 1, taken: true, reason: 'matched' },
+        { index: 2, taken: true },
+      ],
+    })
+  })
+
+  it('needs no source where there is only one', async () => {
+    writeFileSync(join(folder, 'alert.json'), JSON.stringify({ data: { delivery: row } }))
+    const least = fixture('good-least').path
+    const { out } = await run(explainCommand(), join(folder, 'alert.json'), '--config', least)
+    expect(out).toContain('  yes  routes[0] → ops: takes everything\nsent to: ops\n')
+  })
+
+  it.each([
+    ['a source that is missing', row, [], '--source must say which source the alert came from: main, other.'],
+    ['a source that is not there', row, ['--source', 'x'], 'There is no source x; there is main, other.'],
+    ['a file that is no JSON', '{', ['--source', 'main'], /alert\.json: this is no JSON$/],
+    [
+      'a row that is no alert',
+      { id: 0 },
+      ['--source', 'main'],
+      /^This is no alert, and would be set aside: id:/,
+    ],
+  ])('refuses %s in one sentence', async (_, body, args, sentence) => {
+    const { thrown, out } = await explain(body, ...args)
+    expect(thrown).toBeInstanceOf(UserError)
+    expect((thrown as Error).message).toMatch(sentence)
+    expect(out).toBe('')
+  })
+
+  it('tells the mistakes of the config and ends with code 1', async () => {
+    writeFileSync(join(folder, 'config.yaml'), config.replace('spare]', 'spar]'))
+    const { err, exitCode } = await explain(row)
+    expect(err).toContain('config.yaml:12: routes[2].sinks[1]: found "spar": there is no sink of this name')
+    expect(exitCode).toBe(1)
+  })
+
+  it('cannot be made to write control characters to the terminal', async () => {
+    const { out } = await explain({ ...row, kind: 'price\u001b[31m', symbol: 'a\u202eb' }, '--source', 'main')
+    expect([out.includes('\u001b'), out.includes('\u202e')]).toEqual([false, false])
+  })
+})
