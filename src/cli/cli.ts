@@ -4,12 +4,16 @@ import { logLevels } from '../telemetry/log.ts'
 import { version } from '../telemetry/version.ts'
 import { checkConfigCommand } from './check-config.ts'
 import { configSchemaCommand } from './config-schema.ts'
+import { deadLettersCommand } from './dead-letters.ts'
+import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo.ts'
 import { explainCommand } from './explain.ts'
-import { planCommand } from './plan.ts'
+import { pauseCommand, resumeCommand } from './pause.ts'
+import { replayCommand } from './replay.ts'
 import { runCommand } from './run.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { sendTestCommand } from './send-test.ts'
+import { statusCommand } from './status.ts'
 
 /** Runs one command line and tells the exit code: 0, 1 for what the user can mend, 2 for a wrong command line. */
 export async function runCli(argv: readonly string[]): Promise<number> {
@@ -41,7 +45,12 @@ function createProgram(): Command {
     configSchemaCommand(),
     explainCommand(),
     sendTestCommand(),
-    planCommand(),
+    statusCommand(),
+    deliveriesCommand(),
+    deadLettersCommand(),
+    replayCommand(),
+    pauseCommand(),
+    resumeCommand(),
     sandboxCommand(),
     demoCommand(),
   ]

@@ -1,0 +1,95 @@
+import type { AdminPorts, ReloadResult } from '../admin/ports.ts'
+import type { Readiness, StatusView } from '../admin/status-view.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Role } from './roles.ts'
+import type { Runtime } from './runtime.ts'
+import { deadLetterRow, deliveryRow, historyOf, jobStateOf } from './views.ts'
+
+interface PortsOptions {
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly about: { readonly version: string; readonly startedAtMs: number; readonly role: Role }
+  draining(): boolean
+  /** Absent until Redis has answered for the first time. */
+  runtime(): Runtime | undefined
+  reload(): Promise<ReloadResult>
+}
+
+/** Fits what the bridge is made of to what the admin server asks for. */
+export function adminPorts(options: PortsOptions): AdminPorts {
+  const { metrics, clock, about, draining, reload } = options
+  const running = (): Runtime => {
+    const runtime = options.runtime()
+    if (runtime) return runtime
+    throw new Error('the bridge is still starting')
+  }
+  const readiness = async (): Promise<Readiness> => {
+    if (draining()) return { ok: false, reason: 'draining: the bridge is stopping' }
+    const runtime = options.runtime()
+    return runtime ? runtime.readiness() : { ok: false, reason: 'waiting for Redis' }
+  }
+  return {
+    async metricsText() {
+      await options.runtime()?.collectMetrics()
+      return metrics.registry.metrics()
+    },
+    readiness,
+    async status(): Promise<StatusView> {
+      const runtime = options.runtime()
+      const ready = await readiness()
+      const { version, startedAtMs, role } = about
+      const empty = {
+        redis: { ok: false, error: 'waiting for Redis' },
+        sources: [],
+        sinks: [],
+        unrouted: null,
+        quarantined: null,
+      }
+      return {
+        version,
+        role,
+        startedAt: new Date(startedAtMs).toISOString(),
+        uptimeSeconds: Math.round((clock.now() - startedAtMs) / 1_000),
+        ready,
+        ...(runtime ? await runtime.status() : empty),
+      }
+    },
+    reload,
+    deliveries: {
+      async list({ limit, sink, state }) {
+        const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
+        return (await running().deliveryLog.list(query)).map(deliveryRow)
+      },
+      async story(source, id) {
+        const parts = await running().deliveryLog.story({ source, id })
+        const [first] = parts
+        if (!first?.alert) return undefined
+        const seenAt = first.seenAtMs === undefined ? null : new Date(first.seenAtMs).toISOString()
+        return { ...first.alert, why: null, seenAt, deliveries: parts.map(historyOf) }
+      },
+    },
+    deadLetters: {
+      async list(query) {
+        return (await running().deadLetters.list(query)).map(deadLetterRow)
+      },
+      async retry(selection) {
+        return (await running().deadLetters.retry(selection)).handled
+      },
+      async drop(selection) {
+        return (await running().deadLetters.drop(selection)).handled
+      },
+    },
+    async replay(order) {
+      const { handled } = await running().replay.replay(order)
+      return { queued: handled, unknown: [] }
+    },
+    sinks: {
+      pause: (name) => running().sender.pause(name),
+      resume: (name) => running().sender.resume(name),
+    },
+    sources: {
+      hot: (name, untilMs) => running().hot(name, untilMs),
+    },
+  }
+}

@@ -1,0 +1,209 @@
+import type { FastifyInstance } from 'fastify'
+import { buildAdmin } from '../admin/admin.ts'
+import type { ReloadResult } from '../admin/ports.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { formatMistake } from '../config/mistake.ts'
+import type { Config } from '../config/schema.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { toError, UserError } from '../lib/errors.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { createMetrics, initialiseMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { version } from '../telemetry/version.ts'
+import { adminPorts } from './admin-ports.ts'
+import { admitRedis, openRedis, type RedisPair } from './redis.ts'
+import type { Role } from './roles.ts'
+import { createRuntime, type Runtime } from './runtime.ts'
+import { Teardown } from './teardown.ts'
+
+/**
+ * The whole bridge, built from a checked config. The HTTP server comes first and goes last, so that probes are answered
+ * while Redis is waited for and while sends drain. A reload swaps everything that the config makes, except the server's
+ * address and the connection to Redis; what is built is built before the old one stops.
+ */
+export interface App {
+  /** Resolves to the address of the HTTP server once the bridge runs, which needs Redis to answer. */
+  start(): Promise<string>
+  /** Drains: no new poll, running sends finish within the deadline, the rest stays queued. Idempotent. */
+  stop(): Promise<void>
+  reload(): Promise<ReloadResult>
+  /** Resolves (never rejects) with what makes going on senseless. */
+  readonly failed: Promise<Error>
+  readonly metrics: Metrics
+}
+
+export interface AppOptions {
+  readonly log: Logger
+  readonly role?: Role
+  readonly clock?: Clock
+  /** Reads the config again; without it there is no reload. */
+  readonly load?: () => LoadedConfig
+}
+
+/** How long running sends may take at a stop. */
+export const drainTimeoutMs = 20_000
+const stopStepTimeoutMs = 25_000
+
+export function createApp(config: Config, options: AppOptions): App {
+  return new Bridge(config, options)
+}
+
+class Bridge implements App {
+  readonly failed: Promise<Error>
+  readonly metrics: Metrics
+  readonly #options: Required<Pick<AppOptions, 'log' | 'role' | 'clock'>> & Pick<AppOptions, 'load'>
+  readonly #teardown: Teardown
+  readonly #stopping = new AbortController()
+  readonly #startedAtMs: number
+  readonly #fail: (error: Error) => void
+  #config: Config
+  #redis: RedisPair | undefined
+  #runtime: Runtime | undefined
+  #starting: Promise<string> | undefined
+  #reloading: Promise<ReloadResult> | undefined
+  #stopped: Promise<void> | undefined
+
+  constructor(config: Config, { log, role = 'all', clock = systemClock, load }: AppOptions) {
+    this.#config = config
+    this.#options = { log, role, clock, ...(load ? { load } : {}) }
+    this.#teardown = new Teardown(log)
+    this.#startedAtMs = clock.now()
+    this.metrics = createMetrics({ version, node: process.version })
+    this.#initialise(config)
+    const failure = Promise.withResolvers<Error>()
+    this.failed = failure.promise
+    this.#fail = failure.resolve
+  }
+
+  start(): Promise<string> {
+    this.#starting ??= this.#start()
+    return this.#starting
+  }
+
+  async #start(): Promise<string> {
+    const { log, role } = this.#options
+    const signal = this.#stopping.signal
+    try {
+      const address = await this.#listen()
+      log.info({ version, role, address }, 'listening')
+      this.#redis = await openRedis(this.#config.redis, this.#config.dataDir, {
+        log,
+        teardown: this.#teardown,
+      })
+      await admitRedis(this.#redis.commands, { prefix: this.#config.redis.prefix, log, signal })
+      const runtime = this.#createRuntime(this.#config, this.#redis)
+      this.#runtime = runtime
+      this.#teardown.push('runtime', () => this.#runtime?.stop(drainTimeoutMs))
+      await runtime.start()
+      log.info(
+        { sources: Object.keys(this.#config.sources), sinks: Object.keys(this.#config.sinks) },
+        'started',
+      )
+      return address
+    } catch (thrown) {
+      // A stop that comes before the start is done is no failure.
+      if (signal.aborted) return ''
+      const error = toError(thrown)
+      this.#fail(error)
+      throw error
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  reload(): Promise<ReloadResult> {
+    this.#reloading ??= this.#reload().finally(() => {
+      this.#reloading = undefined
+    })
+    return this.#reloading
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopping'))
+    // What is half started is stopped once it stands: the wait for Redis ends with the signal, all else has limits.
+    await Promise.allSettled([this.#starting, this.#reloading])
+    await this.#teardown.run(stopStepTimeoutMs)
+    this.#options.log.info('stopped')
+  }
+
+  async #reload(): Promise<ReloadResult> {
+    const { load, log } = this.#options
+    if (!load || !this.#runtime || !this.#redis) return refused('the bridge is still starting')
+    const loaded = load()
+    if (!loaded.ok)
+      return { ok: false, mistakes: loaded.mistakes.map((each) => formatMistake('config', each)) }
+    const fixed = whatNeedsRestart(this.#config, loaded.config)
+    if (fixed.length > 0) return refused(`a change of ${fixed.join(', ')} needs a restart`)
+    try {
+      const next = this.#createRuntime(loaded.config, this.#redis)
+      const previous = this.#runtime
+      this.#initialise(loaded.config)
+      await previous.stop(drainTimeoutMs)
+      this.#config = loaded.config
+      this.#runtime = next
+      if (!this.#stopping.signal.aborted) await next.start()
+      log.info(
+        { sources: Object.keys(this.#config.sources), sinks: Object.keys(this.#config.sinks) },
+        'reloaded',
+      )
+      return { ok: true }
+    } catch (thrown) {
+      if (thrown instanceof UserError) return refused(thrown.message)
+      this.#fail(toError(thrown))
+      throw thrown
+    }
+  }
+
+  #createRuntime(config: Config, redis: RedisPair): Runtime {
+    const { log, role, clock } = this.#options
+    return createRuntime(config, { redis, log, role, clock, metrics: this.metrics })
+  }
+
+  #initialise(config: Config): void {
+    const names = { sources: Object.keys(config.sources), sinks: Object.keys(config.sinks) }
+    initialiseMetrics(this.metrics, names)
+  }
+
+  async #listen(): Promise<string> {
+    const { log, role, clock } = this.#options
+    const { host, port } = this.#config.http.listen
+    const admin: FastifyInstance = buildAdmin({
+      ports: adminPorts({
+        metrics: this.metrics,
+        clock,
+        about: { version, startedAtMs: this.#startedAtMs, role },
+        draining: () => this.#stopping.signal.aborted,
+        runtime: () => this.#runtime,
+        reload: () => this.reload(),
+      }),
+      adminToken: () => this.#config.http.adminToken,
+      display: () => this.#config.display,
+      clock,
+      log,
+    })
+    this.#teardown.push('http', () => admin.close())
+    try {
+      return await admin.listen({ host, port })
+    } catch (cause) {
+      throw new UserError(`http.listen: ${host}:${port} cannot be opened (${toError(cause).message}).`, {
+        cause,
+      })
+    }
+  }
+}
+
+function refused(reason: string): ReloadResult {
+  return { ok: false, mistakes: [reason] }
+}
+
+/** What a reload cannot change under a running process. */
+function whatNeedsRestart(from: Config, to: Config): string[] {
+  const same = (pick: (config: Config) => unknown) => JSON.stringify(pick(from)) === JSON.stringify(pick(to))
+  return [
+    ...(same(({ http }) => http.listen) ? [] : ['http.listen']),
+    ...(same(({ redis }) => redis) ? [] : ['redis']),
+    ...(same(({ dataDir }) => dataDir) ? [] : ['dataDir']),
+  ]
+}

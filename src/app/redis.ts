@@ -1,0 +1,71 @@
+import type { RedisConfig } from '../config/redis.ts'
+import { UserError } from '../lib/errors.ts'
+import { startEmbeddedRedis } from '../store/embedded.ts'
+import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
+import { checkRedis } from '../store/redis-check.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Teardown } from './teardown.ts'
+
+/** The two connections of one process: `commands` fails fast, `blocking` is what the workers wait on. */
+export interface RedisPair {
+  readonly commands: RedisClient
+  readonly blocking: RedisClient
+}
+
+/** Starts the embedded server when the config asks for it; connects, without waiting for an answer. */
+export async function openRedis(
+  config: RedisConfig,
+  dataDir: string,
+  tools: { log: Logger; teardown: Teardown },
+): Promise<RedisPair> {
+  const target = await targetOf(config, dataDir, tools)
+  const connect = (profile: 'commands' | 'blocking') => {
+    const client = connectRedis({ target, profile, connectionName: `alert-bridge-${profile}` }, tools.log)
+    tools.teardown.push(`redis ${profile}`, () => closeRedis(client))
+    return client
+  }
+  return { commands: connect('commands'), blocking: connect('blocking') }
+}
+
+/** Waits until Redis answers, then refuses one that would lose alerts, with the setting to change. */
+export async function admitRedis(
+  redis: RedisClient,
+  options: { prefix: string; log: Logger; signal: AbortSignal },
+): Promise<void> {
+  const { prefix, log, signal } = options
+  await waitForRedis(redis, { log, signal })
+  const findings = await checkRedis(redis, { prefix })
+  for (const { level, code, message } of findings) if (level === 'warn') log.warn({ code }, message)
+  const refusals = findings.filter(({ level }) => level === 'refuse')
+  if (refusals.length > 0) throw new UserError(refusals.map(({ message }) => message).join('\n'))
+}
+
+async function targetOf(
+  config: RedisConfig,
+  dataDir: string,
+  { log, teardown }: { log: Logger; teardown: Teardown },
+): Promise<RedisTarget> {
+  switch (config.mode) {
+    case 'embedded': {
+      const embedded = await startEmbeddedRedis({ dataDir, log })
+      teardown.push('embedded redis', () => embedded.stop())
+      return { url: embedded.url }
+    }
+    case 'single':
+      return { url: config.url }
+    case 'cluster':
+      return { cluster: config.nodes }
+    case 'sentinel': {
+      const { sentinels, name, username, password, sentinelPassword } = config
+      return {
+        sentinels: sentinels.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`),
+        name,
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+        ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+      }
+    }
+    default:
+      return config satisfies never
+  }
+}

@@ -1,0 +1,183 @@
+import type { Readiness, StatusView } from '../admin/status-view.ts'
+import { route } from '../alert/route.ts'
+import type { Config } from '../config/schema.ts'
+import { collectQueues } from '../delivery/collect.ts'
+import { createDeadLetters, type DeadLetters } from '../delivery/dead-letters.ts'
+import { createDeliveryLog, type DeliveryLog } from '../delivery/delivery-log.ts'
+import { createQueues, type SinkQueues } from '../delivery/queues.ts'
+import { createReplay, type Replay } from '../delivery/resend.ts'
+import { createSender, type Sender } from '../delivery/sender.ts'
+import type { Clock } from '../lib/clock.ts'
+import { toError } from '../lib/errors.ts'
+import { redisErrorText } from '../store/redis.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { RedisPair } from './redis.ts'
+import type { Role } from './roles.ts'
+import { buildSinks, closeSinks, type SinkMap } from './sinks.ts'
+import { createSource, type Source } from './source.ts'
+import { sinkView, sourceView } from './views.ts'
+
+/**
+ * Everything that a config makes beside the HTTP server and the connections: the sources that poll, the queues, the
+ * sinks that send. One config, one runtime; a reload makes a new one.
+ */
+export interface Runtime {
+  start(): Promise<void>
+  /** No new poll at once, running sends within the deadline. Never rejects. */
+  stop(deadlineMs: number): Promise<void>
+  readiness(): Promise<Readiness>
+  status(): Promise<Pick<StatusView, 'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined'>>
+  /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
+  collectMetrics(): Promise<void>
+  hot(source: string, untilMs: number): Promise<boolean>
+  readonly deliveryLog: DeliveryLog
+  readonly deadLetters: DeadLetters
+  readonly replay: Replay
+  readonly sender: Sender
+}
+
+export interface RuntimeTools {
+  readonly redis: RedisPair
+  readonly log: Logger
+  readonly role: Role
+  readonly clock: Clock
+  readonly metrics: Metrics
+}
+
+/** So many jobs may wait in all before polling pauses: about 1.2 KB each in Redis. */
+const waitingJobsMax = 500_000
+const pingTimeoutMs = 2_000
+
+/** Throws a UserError over a sink that cannot be built; nothing runs before `start`. */
+export function createRuntime(config: Config, tools: RuntimeTools): Runtime {
+  return new ConfiguredRuntime(config, tools)
+}
+
+class ConfiguredRuntime implements Runtime {
+  readonly deliveryLog: DeliveryLog
+  readonly deadLetters: DeadLetters
+  readonly replay: Replay
+  readonly sender: Sender
+  readonly #tools: RuntimeTools
+  readonly #sinks: SinkMap
+  readonly #queues: SinkQueues
+  readonly #sources: readonly Source[]
+  readonly #polling = new AbortController()
+  #loops: Promise<unknown> = Promise.resolve()
+
+  constructor(config: Config, tools: RuntimeTools) {
+    this.#tools = tools
+    const { redis, log, clock, metrics } = tools
+    const { prefix } = config.redis
+    this.#sinks = buildSinks(config)
+    const targets = new Map([...this.#sinks].map(([name, { sink }]) => [name, sink.targets]))
+    this.#queues = createQueues({
+      redis: redis.commands,
+      prefix,
+      sinks: [...this.#sinks.keys()],
+      retention: { ageMs: config.retention.age, count: config.retention.count },
+    })
+    const queues = this.#queues
+    this.sender = createSender({
+      redisBlocking: redis.blocking,
+      redis: redis.commands,
+      prefix,
+      sinks: this.#sinks,
+      metrics,
+      log,
+      clock,
+      onBreaker: ({ sink, state, reason }) => log.warn({ sink, state, reason }, 'breaker'),
+    })
+    this.deliveryLog = createDeliveryLog({ queues, targets })
+    this.deadLetters = createDeadLetters({ queues, targets, clock })
+    this.replay = createReplay({ queues, targets, clock })
+    const intake = {
+      queues,
+      route: (alert: Parameters<typeof route>[0]) => route(alert, config.routes).sinks,
+      targetsOf: (sink: string) => targets.get(sink) ?? [undefined],
+    }
+    this.#sources = Object.entries(config.sources).map(([name, source]) =>
+      createSource(name, source, { ...tools, prefix, intake, tooManyWaiting: () => this.#tooManyWaiting() }),
+    )
+  }
+
+  async start(): Promise<void> {
+    const { role } = this.#tools
+    if (role !== 'poller') this.sender.start()
+    if (role === 'sender') return
+    this.#loops = Promise.all(this.#sources.map(({ poller }) => poller.run(this.#polling.signal)))
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    this.#polling.abort(new Error('stopping'))
+    await Promise.allSettled([this.#loops, this.sender.stop(deadlineMs)])
+    await Promise.allSettled([...this.#sources.map((source) => source.close()), closeSinks(this.#sinks)])
+    await this.#queues.close().catch(() => {})
+  }
+
+  async readiness(): Promise<Readiness> {
+    const redisError = await this.#redisError()
+    if (redisError !== undefined) return { ok: false, reason: `Redis does not answer: ${redisError}` }
+    if (this.#tools.role === 'sender') return { ok: true }
+    const nowMs = this.#tools.clock.now()
+    const reasons = this.#sources.flatMap(({ name, poller }) => {
+      const { ok, reason = 'not healthy' } = poller.health(nowMs)
+      return ok ? [] : [`${name}: ${reason}`]
+    })
+    return reasons.length === 0 ? { ok: true } : { ok: false, reason: reasons.join('; ') }
+  }
+
+  async status() {
+    const redisError = await this.#redisError()
+    const queues = redisError === undefined ? await this.deliveryLog.sinks().catch(() => []) : []
+    const lanes = this.sender.states()
+    const sources = await Promise.all(
+      this.#sources.map(async (source) => sourceView(source.name, await source.status(), source.budgetDay())),
+    )
+    const facts =
+      redisError === undefined ? await Promise.all(this.#sources.map((source) => source.counts())) : []
+    const total = (pick: (counts: { unrouted: number; quarantined: number }) => number) =>
+      redisError === undefined ? facts.reduce((sum, counts) => sum + pick(counts), 0) : null
+    return {
+      redis: redisError === undefined ? { ok: true } : { ok: false, error: redisError },
+      sources,
+      sinks: [...this.#sinks].map(([name, { sink }]) =>
+        sinkView(
+          { name, type: sink.type },
+          lanes.find((lane) => lane.sink === name),
+          queues.find((queue) => queue.sink === name),
+        ),
+      ),
+      unrouted: total(({ unrouted }) => unrouted),
+      quarantined: total(({ quarantined }) => quarantined),
+    }
+  }
+
+  async collectMetrics(): Promise<void> {
+    await collectQueues({ queues: this.#queues, metrics: this.#tools.metrics })
+  }
+
+  async hot(name: string, untilMs: number): Promise<boolean> {
+    const source = this.#sources.find((each) => each.name === name)
+    await source?.hot(untilMs)
+    return source !== undefined
+  }
+
+  async #redisError(): Promise<string | undefined> {
+    const { redis } = this.#tools
+    const late = new Promise<never>((_, reject) => {
+      setTimeout(() => reject(new Error('no answer in time')), pingTimeoutMs).unref()
+    })
+    return Promise.race([redis.commands.ping(), late]).then(
+      () => undefined,
+      (thrown: unknown) => redisErrorText(toError(thrown)),
+    )
+  }
+
+  async #tooManyWaiting(): Promise<boolean> {
+    const sinks = await this.deliveryLog.sinks()
+    const waiting = sinks.reduce((sum, { counts }) => sum + counts.waiting + counts.delayed, 0)
+    return waiting > waitingJobsMax
+  }
+}

@@ -1,0 +1,115 @@
+import type { SourceConfig } from '../config/schema.ts'
+import { createFeedClient } from '../feed/client.ts'
+import type { IntakeDeps } from '../intake/intake.ts'
+import { createPollMemory, runPoll } from '../intake/poll.ts'
+import { createPoller } from '../intake/poller.ts'
+import type { Poller } from '../intake/poller-types.ts'
+import { budgetDay } from '../schedule/budget-day.ts'
+import { createSchedule, type ScheduleOptions } from '../schedule/create.ts'
+import type { BudgetDay } from '../schedule/schedule.ts'
+import { createLedger } from '../store/ledger.ts'
+import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
+import { createWalkState } from '../store/walk-state.ts'
+import type { RuntimeTools } from './runtime.ts'
+
+/** One account: its poller with all that it works with. */
+export interface Source {
+  readonly name: string
+  readonly poller: Poller
+  budgetDay(): BudgetDay
+  /** As the replica that polls last told it; this process's own view while Redis is away. */
+  status(): Promise<PollerStatus | undefined>
+  counts(): Promise<{ unrouted: number; quarantined: number }>
+  hot(untilMs: number): Promise<void>
+  close(): Promise<void>
+}
+
+interface SourceTools extends RuntimeTools {
+  readonly prefix: string
+  readonly intake: IntakeDeps
+  readonly tooManyWaiting: () => Promise<boolean>
+}
+
+export function createSource(source: string, config: SourceConfig, tools: SourceTools): Source {
+  const { prefix, intake, clock, metrics, tooManyWaiting } = tools
+  const log = tools.log.child({ source })
+  const redis = tools.redis.commands
+  const { budget, poll } = config
+  const state = createWalkState({ redis, prefix, source, seenWindowMs: poll.seenWindow })
+  const feed = createFeedClient({
+    source,
+    baseUrl: config.baseUrl,
+    token: config.token,
+    clock,
+    onExchange: ({ endpoint, status, durationMs }) => {
+      metrics.upstreamRequests.inc({ source, endpoint, status: String(status) })
+      metrics.upstreamRequestDuration.observe({ source, endpoint }, durationMs / 1_000)
+    },
+  })
+  const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptions(config))
+  const memory = createPollMemory(clock)
+  const ledger = createLedger({
+    redis,
+    prefix,
+    source,
+    unitsPerDay: budget.unitsPerDay,
+    requestsPerMinute: budget.requestsPerMinute,
+    budgetDay: dayOf,
+    clock,
+  })
+  const poller = createPoller({
+    source,
+    prefix,
+    redis,
+    ledger,
+    feed,
+    poll: (readPage) =>
+      runPoll(
+        { readPage, state, intake, clock, log, metrics },
+        { source, startFrom: config.startFrom, memory },
+      ),
+    createSchedule: (saved) => createSchedule(scheduleOptions(config), saved),
+    budgetDay: dayOf,
+    limits: {
+      unitsPerDay: budget.unitsPerDay,
+      minIntervalMs: poll.minInterval,
+      maxIntervalMs: poll.maxInterval,
+    },
+    tooManyWaiting,
+    clock,
+    log,
+    metrics,
+  })
+  const shared = createSourceStatus({ redis, prefix, source })
+  return {
+    name: source,
+    poller,
+    budgetDay: () => dayOf(clock.now()),
+    async status() {
+      const own = poller.status()
+      if (own.state !== 'standby' && own.state !== 'starting') return own
+      return (await shared.load().catch(() => undefined)) ?? own
+    },
+    async counts() {
+      return { unrouted: 0, quarantined: 0 }
+    },
+    async hot() {},
+    close: () => feed.close(),
+  }
+}
+
+function scheduleOptions({ budget, poll }: SourceConfig): ScheduleOptions {
+  return {
+    unitsPerDay: budget.unitsPerDay,
+    requestsPerMinute: budget.requestsPerMinute,
+    resetsAt: budget.resetsAt,
+    timeZone: budget.timeZone,
+    minIntervalMs: poll.minInterval,
+    maxIntervalMs: poll.maxInterval,
+    ...(poll.every === undefined ? {} : { everyMs: poll.every }),
+    exponent: poll.exponent,
+    floor: poll.floor,
+    activeHours: poll.activeHours,
+    holidays: poll.holidays,
+  }
+}

@@ -1,0 +1,179 @@
+import type {
+  AttemptView,
+  DeadLetter,
+  DeliveryHistory,
+  DeliveryRow,
+  DeliveryState,
+} from '../admin/delivery-view.ts'
+import type { LastResult, SinkView, SourceState, SourceView } from '../admin/status-view.ts'
+import type { AttemptRecord } from '../delivery/attempt-record.ts'
+import type { DeadLetter as StoredDeadLetter } from '../delivery/dead-letters.ts'
+import type { SinkQueueView, StoryPart } from '../delivery/delivery-log.ts'
+import type { DeliveryState as JobState, DeliveryView as JobView } from '../delivery/delivery-view.ts'
+import type { LaneState } from '../delivery/sender.ts'
+import type { BudgetDay, DecisionReason } from '../schedule/schedule.ts'
+import type { PollerState, PollerStatus } from '../store/source-status.ts'
+
+/** From what the rooms tell (milliseconds, their own words) to what the API shows (ISO instants, the operator's words). */
+
+const stateWords: Record<JobState, DeliveryState> = {
+  waiting: 'waiting',
+  active: 'active',
+  delayed: 'delayed',
+  completed: 'delivered',
+  failed: 'dead',
+}
+const jobStates = Object.fromEntries(Object.entries(stateWords).map(([job, word]) => [word, job])) as Record<
+  DeliveryState,
+  JobState
+>
+
+export function jobStateOf(state: DeliveryState): JobState {
+  return jobStates[state]
+}
+
+export function deliveryRow(view: JobView): DeliveryRow {
+  const { alert, target, attempts, failure } = view
+  return {
+    ...(alert ?? unreadableAlert(view.jobId)),
+    seenAt: iso(view.seenAtMs),
+    sink: view.sink,
+    ...(target === undefined ? {} : { target }),
+    state: stateWords[view.state],
+    attempts: view.delivered?.number ?? attempts,
+    updatedAt: iso(view.changedAtMs),
+    reason: failure ?? null,
+    nextAttemptAt: iso(view.nextAttemptAtMs),
+  }
+}
+
+export function deadLetterRow(letter: StoredDeadLetter): DeadLetter {
+  return { ...deliveryRow(letter), state: 'dead', reason: letter.failure ?? letter.reason }
+}
+
+export function historyOf(part: StoryPart): DeliveryHistory {
+  const records = part.delivered ? [...part.history, part.delivered] : part.history
+  return {
+    sink: part.sink,
+    ...(part.target === undefined ? {} : { target: part.target }),
+    state: stateWords[part.state],
+    reason: part.failure ?? null,
+    nextAttemptAt: iso(part.nextAttemptAtMs),
+    attempts: records.map(attemptView),
+  }
+}
+
+export function sourceView(
+  name: string,
+  status: PollerStatus | undefined,
+  day: BudgetDay | undefined,
+): SourceView {
+  if (!status)
+    return {
+      name,
+      state: 'starting',
+      reason: null,
+      lastPollAt: null,
+      nextPollAt: null,
+      nextReason: null,
+      budget: null,
+      behind: false,
+      lastCompleteWalkAt: null,
+      lag: null,
+    }
+  const { unitsUsed, unitsPerDay } = status
+  return {
+    name,
+    state: sourceStateOf(status),
+    reason: status.reason || null,
+    lastPollAt: iso(status.lastPollAtMs),
+    nextPollAt: iso(status.nextPollAtMs),
+    nextReason: status.nextReason as DecisionReason | null,
+    budget: day
+      ? { unitsUsed, unitsPerDay, startedAt: isoOf(day.startMs), resetsAt: isoOf(day.endMs) }
+      : null,
+    behind: status.behind,
+    lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
+    lag: null,
+  }
+}
+
+export function sinkView(
+  about: { name: string; type: string },
+  lane: LaneState | undefined,
+  queue: SinkQueueView | undefined,
+): SinkView {
+  const { counts } = queue ?? {}
+  return {
+    name: about.name,
+    type: about.type,
+    state: queue?.paused ? 'paused' : lane?.breaker === 'open' ? 'open' : 'active',
+    reason: lane?.reason ?? null,
+    waiting: counts?.waiting ?? null,
+    active: counts?.active ?? null,
+    delayed: counts?.delayed ?? null,
+    dead: counts?.failed ?? null,
+    deliveredToday: null,
+    lag: null,
+    lastResult: lastResult(queue),
+  }
+}
+
+function sourceStateOf({ state, behind, lastError, lastOkAtMs }: PollerStatus): SourceState {
+  const words: Record<PollerState, SourceState> = {
+    starting: 'starting',
+    standby: 'standby',
+    polling: 'running',
+    waiting: 'running',
+    held: 'retrying',
+    budget_spent: 'budget_spent',
+    stopped: 'stopped',
+    backpressure: 'running',
+    redis_down: 'retrying',
+  }
+  const failing = lastError !== null && lastError.atMs > (lastOkAtMs ?? 0)
+  const word = words[state]
+  if (word !== 'running') return word
+  return failing ? 'retrying' : behind ? 'catching_up' : 'running'
+}
+
+function lastResult(queue: SinkQueueView | undefined): LastResult | null {
+  const { lastDeliveredAtMs = 0, lastDeadAtMs = 0 } = queue ?? {}
+  if (lastDeliveredAtMs === 0 && lastDeadAtMs === 0) return null
+  return lastDeliveredAtMs >= lastDeadAtMs
+    ? { at: isoOf(lastDeliveredAtMs), kind: 'delivered', text: 'acknowledged' }
+    : { at: isoOf(lastDeadAtMs), kind: 'dead', text: 'given up on' }
+}
+
+function attemptView(record: AttemptRecord): AttemptView {
+  return {
+    number: record.number,
+    at: isoOf(record.atMs),
+    outcome: record.result === 'expired' ? 'dead' : record.result,
+    reason: record.reason ?? null,
+    status: record.status ?? null,
+    text: record.text,
+  }
+}
+
+/** A job whose data cannot be read is shown under its job id rather than hidden. */
+function unreadableAlert(jobId: string) {
+  const [source = '', id = ''] = jobId.split('.')
+  return {
+    source,
+    id: Number(id) || 0,
+    kind: '',
+    symbol: null,
+    headline: `(unreadable: ${jobId})`,
+    url: '',
+    firedAt: '',
+  }
+}
+
+function iso(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : isoOf(ms)
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,49 @@
+import { Command, Option } from 'commander'
+import { createApp } from '../app/app.ts'
+import { type Role, roles } from '../app/roles.ts'
+import { loadConfig } from '../config/load.ts'
+import { formatMistake } from '../config/mistake.ts'
+import { UserError } from '../lib/errors.ts'
+import { createLogger, type LogLevel } from '../telemetry/log.ts'
+
+/** `run`: the daemon. SIGTERM and SIGINT drain it, SIGHUP reloads the config. */
+export function runCommand(): Command {
+  return new Command('run')
+    .description('run the bridge; SIGTERM drains it, SIGHUP reads the config again')
+    .requiredOption('--config <file>', 'the config')
+    .addOption(new Option('--role <role>', 'what this process does').choices(roles).default('all'))
+    .action(async (options: { config: string; role: Role }, command: Command) => {
+      const { logLevel } = command.optsWithGlobals<{ logLevel?: LogLevel }>()
+      await runDaemon({ configPath: options.config, role: options.role, ...(logLevel ? { logLevel } : {}) })
+    })
+}
+
+async function runDaemon(options: { configPath: string; role: Role; logLevel?: LogLevel }): Promise<void> {
+  const { configPath, role } = options
+  const load = () => loadConfig(configPath, process.env)
+  const loaded = load()
+  if (!loaded.ok)
+    throw new UserError(loaded.mistakes.map((each) => formatMistake(configPath, each)).join('\n'))
+  const level = options.logLevel ?? loaded.config.log.level
+  const log = createLogger({ level, terminal: process.stdout.isTTY === true })
+  for (const warning of loaded.warnings) log.warn(formatMistake(configPath, warning))
+
+  const app = createApp(loaded.config, { log, role, load })
+  const stopAsked = new Promise<string>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+  })
+  const reload = () => {
+    void app.reload().then((result) => {
+      if (!result.ok) log.error({ mistakes: result.mistakes }, 'reload.refused')
+    })
+  }
+  process.on('SIGHUP', reload)
+  try {
+    const why = await Promise.race([app.start().then(() => stopAsked), stopAsked, app.failed])
+    if (why instanceof Error) throw why
+    log.info({ signal: why }, 'stopping')
+  } finally {
+    process.off('SIGHUP', reload)
+    await app.stop()
+  }
+}

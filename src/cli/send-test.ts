@@ -1,0 +1,84 @@
+import { Command } from 'commander'
+import { sampleAlert } from '../alert/sample.ts'
+import { loadConfig } from '../config/load.ts'
+import { formatMistake } from '../config/mistake.ts'
+import { UserError } from '../lib/errors.ts'
+import type { Outcome } from '../sinks/outcome.ts'
+import { createSink } from '../sinks/registry.ts'
+import { print, printJson } from './daemon.ts'
+
+interface Options {
+  readonly config: string
+  readonly json?: boolean
+}
+
+interface Result {
+  readonly sink: string
+  readonly target?: string
+  readonly result: Outcome['kind']
+  readonly reason?: string
+  readonly status?: number
+  readonly text: string
+  readonly durationMs: number
+}
+
+/** `send-test SINK`: one sample alert through the real sink, to each of its targets; prints what came back. */
+export function sendTestCommand(): Command {
+  return new Command('send-test')
+    .description('send one sample alert through the real sink and print what came back')
+    .argument('<sink>', 'the name of the sink in the config')
+    .requiredOption('--config <file>', 'the config')
+    .option('--json', 'print JSON')
+    .action(async (name: string, options: Options) => {
+      const results = await sendTest(name, options.config)
+      if (options.json) printJson(results)
+      else for (const result of results) print(describe(result))
+      if (results.some(({ result }) => result !== 'delivered')) process.exitCode = 1
+    })
+}
+
+async function sendTest(name: string, configPath: string): Promise<Result[]> {
+  const loaded = loadConfig(configPath, process.env)
+  if (!loaded.ok)
+    throw new UserError(loaded.mistakes.map((each) => formatMistake(configPath, each)).join('\n'))
+  const config = loaded.config.sinks[name]
+  if (!config) {
+    const known = Object.keys(loaded.config.sinks).join(', ')
+    throw new UserError(`There is no sink "${name}" in ${configPath}; there are ${known}.`)
+  }
+  const sink = createSink(name, config, { display: loaded.config.display })
+  try {
+    const results: Result[] = []
+    for (const target of sink.targets) {
+      const nowMs = Date.now()
+      const attempt = { number: 1, signal: new AbortController().signal, nowMs }
+      const outcome = await sink.send(
+        sampleAlert(nowMs),
+        target === undefined ? attempt : { ...attempt, target },
+      )
+      results.push(resultOf(name, target, outcome, Date.now() - nowMs))
+    }
+    return results
+  } finally {
+    await sink.close()
+  }
+}
+
+function resultOf(sink: string, target: string | undefined, outcome: Outcome, durationMs: number): Result {
+  const { status, text } = outcome.answer
+  return {
+    sink,
+    ...(target === undefined ? {} : { target }),
+    result: outcome.kind,
+    ...(outcome.kind === 'delivered' ? {} : { reason: outcome.reason }),
+    ...(status === undefined ? {} : { status }),
+    text,
+    durationMs,
+  }
+}
+
+function describe({ sink, target, result, reason, status, text, durationMs }: Result): string {
+  const what = result === 'delivered' ? 'delivered' : `not delivered (${reason})`
+  const answer = [status, text].filter((part) => part !== undefined && part !== '').join(' ')
+  return `${sink}${target ? ` to ${target}` : ''}: ${what} in ${durationMs} ms${answer ? `: ${answer}` : ''}`
+}
