@@ -26,8 +26,8 @@ export interface Situation {
   /** How the last poll ended; null before the first. */
   readonly lastReason: PollReason | null
   readonly hold: Hold | undefined
-  /** When the sliding minute has room again, if it had none. */
-  readonly minuteFreeMs: number | undefined
+  /** When the ledger has room again, if it had none for the last poll. */
+  readonly refusedUntilMs: number | undefined
   /** Polls in a row that failed. */
   readonly failures: number
   readonly behind: boolean
@@ -75,21 +75,25 @@ const catchUpReasons: ReadonlySet<PollReason | null> = new Set<PollReason>([
 ])
 
 function planned(situation: Situation): { atMs: number; nextReason: DecisionReason; reason: string } {
-  const { decision, nowMs, wanted, behind, lastReason, failures, maxIntervalMs, lastStartMs } = situation
+  const { decision, nowMs, day, unitsLeft, wanted, behind, lastReason, failures } = situation
+  const { maxIntervalMs, lastStartMs } = situation
   if (wanted) return { atMs: nowMs, nextReason: 'hot', reason: 'a poll was asked for' }
   if (behind && failures === 0 && catchUpReasons.has(lastReason)) {
     return { atMs: nowMs, nextReason: 'catch_up', reason: 'more pages are waiting' }
   }
-  // Whatever a schedule says, also after a clock was set back: nobody waits longer than the longest interval.
-  const latestMs = Math.min(nowMs, lastStartMs ?? nowMs) + maxIntervalMs
+  // Whatever a schedule says, also after a clock was set back: nobody waits longer than the longest interval, or than
+  // twice what the units that are left allow where that is longer.
+  const evenMs = Math.max(0, day.endMs - nowMs) / Math.max(1, unitsLeft)
+  const latestMs = Math.min(nowMs, lastStartMs ?? nowMs) + Math.max(maxIntervalMs, 2 * evenMs)
   const { reason: nextReason } = decision
   return { atMs: Math.min(decision.atMs, latestMs), nextReason, reason: sentences[nextReason] }
 }
 
 function notBefore(situation: Situation): number {
-  const { lastStartMs, minIntervalMs, minuteFreeMs = 0, failures, nowMs } = situation
-  if (lastStartMs === null || lastStartMs > nowMs) return minuteFreeMs
-  return Math.max(lastStartMs + minIntervalMs, lastStartMs + failureDelayMs(failures), minuteFreeMs)
+  const { lastStartMs, minIntervalMs, refusedUntilMs = 0, failures, nowMs, wanted } = situation
+  if (lastStartMs === null || lastStartMs > nowMs) return refusedUntilMs
+  const pauseMs = wanted ? minIntervalMs : Math.max(minIntervalMs, failureDelayMs(failures))
+  return Math.max(lastStartMs + pauseMs, refusedUntilMs)
 }
 
 const sentences: Readonly<Record<DecisionReason, string>> = {

@@ -76,6 +76,23 @@ export function createPageReader(
   }
 }
 
+/** Aborts `ms` after the other signal did. */
+export function abortAfter(first: AbortSignal, ms: number): { signal: AbortSignal; clear(): void } {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const onAbort = () => {
+    timer = setTimeout(() => controller.abort(), ms)
+  }
+  first.addEventListener('abort', onAbort, { once: true })
+  return {
+    signal: controller.signal,
+    clear() {
+      first.removeEventListener('abort', onAbort)
+      clearTimeout(timer)
+    },
+  }
+}
+
 /** Counts the calls of a feed client, whoever makes them: its `onExchange`. */
 export function countExchanges(metrics: Metrics, source: string): (exchange: Exchange) => void {
   return ({ endpoint, status, durationMs }) => {

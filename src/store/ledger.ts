@@ -17,7 +17,10 @@ export interface Ledger {
   reserve(request: ReserveRequest): Promise<Reservation>
   /** Units of a day: in all, and by purpose. */
   used(day: BudgetDay): Promise<DayUse>
-  /** The feed said 429: no replica asks for `forMs` from now. A hold that ends later stays. */
+  /**
+   * The feed said 429: no replica asks for `forMs` from now. A hold that ends later stays. Never rejects: this ledger
+   * keeps to it even where Redis could not be told.
+   */
   hold(limit: RateLimit, forMs: number): Promise<void>
   held(): Promise<Hold | undefined>
 }
@@ -75,9 +78,12 @@ const minuteMs = 60_050
 export function createLedger(options: LedgerOptions): Ledger {
   const { redis, clock = systemClock } = options
   const keys = sourceKeys(options.prefix, options.source)
+  /** A hold that Redis does not know of, because it was away. */
+  let own: Hold | undefined
   return {
     async reserve({ cost, purpose, leaveUnits = 0, leaseToken = '' }) {
       const nowMs = clock.now()
+      if (own && own.untilMs > nowMs) await tell(own)
       const day = options.budgetDay(nowMs)
       const twin = twinDay(day, nowMs, options.budgetDay)
       const units = [day, ...(twin ? [twin] : [])].map(({ key }) => keys.units(key))
@@ -108,12 +114,19 @@ export function createLedger(options: LedgerOptions): Ledger {
       return { used: Number(used), byPurpose }
     },
     async hold(limit, forMs) {
-      await redis.eval(holdScript, 1, keys.hold, limit, Math.max(1, Math.ceil(forMs)))
+      own = { limit, untilMs: clock.now() + forMs }
+      await tell(own).catch(() => {})
     },
     async held() {
+      if (own && own.untilMs > clock.now()) await tell(own)
       const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold)) as [RateLimit | '', number]
       return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }
     },
+  }
+
+  async function tell(hold: Hold): Promise<void> {
+    await redis.eval(holdScript, 1, keys.hold, hold.limit, Math.max(1, Math.ceil(hold.untilMs - clock.now())))
+    own = undefined
   }
 }
 

@@ -102,11 +102,11 @@ export function isRedisAway(thrown: unknown): boolean {
   const code = 'code' in error ? String(error.code) : ''
   return (
     /^(ECONN|EPIPE|ENOENT|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUNREACH)/.test(code) ||
-    /^(MaxRetriesPerRequestError|ClusterAllFailedError|AbortError)$/.test(error.name) ||
+    /^(MaxRetriesPerRequestError|ClusterAllFailedError)$/.test(error.name) ||
     /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|TRYAGAIN|NOAUTH|WRONGPASS)\b/.test(
       error.message,
     ) ||
-    /Command timed out|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready/.test(
+    /Command (timed out|aborted)|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready/.test(
       error.message,
     )
   )

@@ -1,0 +1,157 @@
+import type { BudgetDay } from '../schedule/schedule.ts'
+import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { PollResult } from './poll-types.ts'
+import type { Pace } from './poller-pace.ts'
+import type { PageTally } from './poller-page.ts'
+import type { PollerDeps } from './poller-types.ts'
+
+type ViewDeps = Pick<PollerDeps, 'source' | 'log' | 'metrics' | 'clock' | 'limits'>
+
+/** What the loop is doing, for people, metrics and other replicas. Every change of state is told once. */
+export class PollerView {
+  readonly #deps: ViewDeps
+  readonly #store: SourceStatusStore
+  #status: PollerStatus
+  /** The trouble that people were told of, until a poll goes well. */
+  #told: PollerState | undefined
+
+  constructor(deps: ViewDeps, store: SourceStatusStore) {
+    this.#deps = deps
+    this.#store = store
+    this.#status = {
+      v: 1,
+      source: deps.source,
+      state: 'starting',
+      reason: 'no poll was tried yet',
+      sinceMs: deps.clock.now(),
+      lastPollAtMs: null,
+      lastOkAtMs: null,
+      nextPollAtMs: null,
+      nextReason: null,
+      unitsUsed: 0,
+      unitsPerDay: deps.limits.unitsPerDay,
+      resetsAtMs: null,
+      behind: false,
+      lastCompleteWalkAtMs: null,
+      lastError: null,
+    }
+  }
+
+  get status(): PollerStatus {
+    return this.#status
+  }
+
+  /** What the last poller of this source knew, on this replica or another; its state is not ours. */
+  async restore(): Promise<void> {
+    const known = await this.#store.load()
+    if (!known) return
+    const { lastPollAtMs, lastOkAtMs, behind, lastCompleteWalkAtMs, lastError } = known
+    this.#change({ lastPollAtMs, lastOkAtMs, behind, lastCompleteWalkAtMs, lastError })
+  }
+
+  enter(state: PollerState, reason: string): void {
+    const { state: before, sinceMs } = this.#status
+    this.#change({ state, reason, sinceMs: state === before ? sinceMs : this.#deps.clock.now() })
+    this.#tell(state, reason)
+  }
+
+  plan(pace: Pace, units: { used: number; day: BudgetDay }): void {
+    const { metrics, source, limits } = this.#deps
+    metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
+    metrics.budgetUnitsUsed.set({ source }, units.used)
+    metrics.budgetReset.set({ source }, units.day.endMs / 1_000)
+    metrics.nextPoll.set({ source }, pace.atMs / 1_000)
+    this.#change({
+      nextPollAtMs: pace.atMs,
+      nextReason: pace.nextReason,
+      unitsUsed: units.used,
+      resetsAtMs: units.day.endMs,
+    })
+    this.enter(pace.state, pace.reason)
+  }
+
+  polling(nowMs: number): void {
+    this.#change({ lastPollAtMs: nowMs })
+    this.enter('polling', 'asking the feed')
+  }
+
+  polled(result: PollResult, error: PollerStatus['lastError']): void {
+    const { metrics, source, clock, log } = this.#deps
+    const nowMs = clock.now()
+    if (result.ok) metrics.lastPoll.set({ source }, nowMs / 1_000)
+    if (result.ok && this.#told !== undefined) {
+      log.info({ source, after: this.#told }, 'poller.resumed')
+      this.#told = undefined
+    }
+    this.#change({
+      behind: result.behind,
+      ...(result.ok ? { lastOkAtMs: nowMs } : {}),
+      ...(result.lastCompleteMs === null ? {} : { lastCompleteWalkAtMs: result.lastCompleteMs }),
+      ...(error === null ? {} : { lastError: error }),
+    })
+  }
+
+  /** For other replicas; throws what Redis throws. */
+  async save(): Promise<void> {
+    await this.#store.save(this.#status)
+  }
+
+  #change(fields: Partial<PollerStatus>): void {
+    this.#status = { ...this.#status, ...fields }
+  }
+
+  /** Between two attempts nothing is known to be better: a source that is stopped is told once, not at every try. */
+  #tell(state: PollerState, reason: string): void {
+    if (state === this.#told || !(state in troubles)) return
+    this.#told = state
+    const { log, source } = this.#deps
+    log[troubles[state as keyof typeof troubles]]({ source, state, reason }, 'poller.state')
+  }
+}
+
+/** States that people are told of, and how loudly. */
+const troubles = {
+  stopped: 'error',
+  redis_down: 'warn',
+  held: 'warn',
+  backpressure: 'warn',
+  budget_spent: 'warn',
+} as const satisfies Partial<Record<PollerState, 'warn' | 'error'>>
+
+/** The canonical line of one poll. */
+export function logPoll(
+  log: Logger,
+  poll: {
+    source: string
+    result: PollResult
+    tally: PageTally
+    startMs: number
+    endMs: number
+    status: PollerStatus
+  },
+): void {
+  const { source, result, tally, startMs, endMs, status } = poll
+  const fired = result.fired.filter(({ passedOver }) => !passedOver)
+  const lagMs = fired.length === 0 ? undefined : endMs - Math.min(...fired.map(({ firedAtMs }) => firedAtMs))
+  const failed = !result.ok && tally.calls > 0
+  log[failed ? 'warn' : tally.calls > 0 ? 'info' : 'debug'](
+    {
+      source,
+      reason: result.reason,
+      ...(failed && status.lastError ? { error: status.lastError.message } : {}),
+      pages: result.pages,
+      calls: tally.calls,
+      new: result.newAlerts,
+      duplicates: result.duplicates,
+      unitsUsed: status.unitsUsed,
+      unitsLeft: Math.max(0, status.unitsPerDay - status.unitsUsed),
+      durationMs: endMs - startMs,
+      behind: result.behind,
+      nextAt: status.nextPollAtMs === null ? null : new Date(status.nextPollAtMs).toISOString(),
+      nextReason: status.nextReason,
+      ...(lagMs === undefined ? {} : { lagMs }),
+    },
+    'poll.done',
+  )
+}

@@ -1,0 +1,275 @@
+import { toError } from '../lib/errors.ts'
+import { type Lease, LeaseLost, leaseRetryMs, leaseTtlMs, tryLease } from '../store/lease.ts'
+import { isRedisAway, redisErrorText } from '../store/redis.ts'
+import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
+import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
+import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
+import { healthOf } from './poller-health.ts'
+import { type Lead, newLead } from './poller-lead.ts'
+import { describeFailure, failureOf, stopReason, teach } from './poller-outcome.ts'
+import { type Pace, paceOf } from './poller-pace.ts'
+import { abortAfter, createPageReader } from './poller-page.ts'
+import type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
+import { logPoll, PollerView } from './poller-view.ts'
+
+export { countExchanges } from './poller-page.ts'
+export type { Poller, PollerDeps, PollerHealth, PollerLimits } from './poller-types.ts'
+
+/**
+ * The loop around the walk: hold the lease, wait for the planned instant, poll, learn, tell, again. It spends nothing
+ * while Redis is away, while a 429 holds or without the lease; it never gives up, and says in its status why it waits.
+ */
+export function createPoller(deps: PollerDeps): Poller {
+  return new SourcePoller(deps)
+}
+
+const drainTimeoutMs = 10_000
+const stoppedIntervalMs = 5 * 60_000
+const backpressureIntervalMs = 5_000
+const restartDelayMs = 5_000
+const restartDelayMsMax = 60_000
+const redisPauseMs = 1_000
+/** Long waits look up now and then: whether a person asked for something, the clock was set, Redis went away. */
+const lookUpMs = 10_000
+
+class SourcePoller implements Poller {
+  readonly source: string
+  readonly #deps: PollerDeps
+  readonly #view: PollerView
+  readonly #state: ScheduleState
+  readonly #override: SourceOverride
+  #wake = new AbortController()
+  #wanted = false
+  #crash: string | undefined
+  #lastActMs: number
+  #expectActMs: number
+
+  constructor(deps: PollerDeps) {
+    this.source = deps.source
+    this.#deps = deps
+    this.#view = new PollerView(deps, createSourceStatus(deps))
+    this.#state = createScheduleState(deps)
+    this.#override = createSourceOverride(deps)
+    this.#lastActMs = this.#expectActMs = deps.clock.now()
+  }
+
+  status(): PollerStatus {
+    return this.#view.status
+  }
+
+  health(nowMs: number): PollerHealth {
+    return healthOf(
+      {
+        status: this.#view.status,
+        lastActMs: this.#lastActMs,
+        expectActMs: this.#expectActMs,
+        crash: this.#crash,
+      },
+      nowMs,
+    )
+  }
+
+  pollNow(): void {
+    this.#wanted = true
+    this.#wake.abort(new Error('a poll was asked for'))
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, clock, metrics, source, limits } = this.#deps
+    let pauseMs = 0
+    while (!signal.aborted) {
+      try {
+        await this.#serve(signal)
+      } catch (thrown) {
+        if (signal.aborted) break
+        if (thrown instanceof LeaseLost) {
+          log.warn({ source, reason: thrown.message }, 'poller.lease_lost')
+          continue
+        }
+        // A bug: what is stored is consistent at every instant, so that starting again is safe.
+        if (this.#crash === undefined) pauseMs = limits.restartDelayMs ?? restartDelayMs
+        this.#crash = toError(thrown).message
+        metrics.pollerRestarts.inc({ source })
+        log.error({ source, err: thrown, pauseMs }, 'poller.crashed')
+        log.debug({ source, stack: toError(thrown).stack }, 'poller.crashed')
+        await this.#rest(pauseMs, signal)
+        pauseMs = Math.min(pauseMs * 2, restartDelayMsMax)
+      }
+    }
+    this.#act(clock.now())
+  }
+
+  async #serve(signal: AbortSignal): Promise<void> {
+    const lease = await this.#acquire(signal)
+    if (!lease) return
+    try {
+      const lead = await this.#begin(lease, signal)
+      while (lead && !signal.aborted) await this.#turn(lead, signal)
+    } finally {
+      await lease.release()
+    }
+  }
+
+  async #acquire(signal: AbortSignal): Promise<Lease | undefined> {
+    const { limits } = this.#deps
+    const ttlMs = limits.leaseTtlMs ?? leaseTtlMs
+    while (!signal.aborted) {
+      try {
+        const lease = await tryLease({ ...this.#deps, ttlMs })
+        if (lease) return lease
+        this.#view.enter('standby', 'another replica polls')
+        await this.#rest(leaseRetryMs(ttlMs), signal)
+      } catch (thrown) {
+        await this.#pauseForRedis(thrown, signal)
+      }
+    }
+    return undefined
+  }
+
+  async #begin(lease: Lease, signal: AbortSignal): Promise<Lead | undefined> {
+    while (!signal.aborted) {
+      try {
+        lease.check()
+        await this.#view.restore()
+        const schedule = this.#deps.createSchedule(await this.#state.load())
+        return newLead(lease, schedule, this.#view.status)
+      } catch (thrown) {
+        await this.#pauseForRedis(thrown, signal)
+      }
+    }
+    return undefined
+  }
+
+  async #turn(lead: Lead, signal: AbortSignal): Promise<void> {
+    try {
+      lead.lease.check()
+      const pace = await this.#decide(lead)
+      await this.#view.save()
+      if (!(await this.#waitFor(pace, lead, signal))) return
+      if (await this.#waitForRoom(lead, signal)) return
+      await this.#poll(lead, signal)
+      // The line of a poll that a shutdown ends has no next instant.
+      if (signal.aborted) this.#logDone(lead)
+    } catch (thrown) {
+      await this.#pauseForRedis(thrown, signal)
+    }
+  }
+
+  async #decide(lead: Lead): Promise<Pace> {
+    const { clock, ledger, limits, budgetDay } = this.#deps
+    const hotUntilMs = await this.#override.hotUntilMs()
+    if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
+    lead.hotUntilMs = hotUntilMs
+    const hold = await ledger.held()
+    const nowMs = clock.now()
+    const day = budgetDay(nowMs)
+    const { used } = await ledger.used(day)
+    const unitsLeft = Math.max(0, limits.unitsPerDay - used)
+    const budget = { unitsPerDay: limits.unitsPerDay, unitsLeft, day }
+    const pace = paceOf({
+      ...lead,
+      ...limits,
+      nowMs,
+      decision: lead.schedule.next(nowMs, budget),
+      day,
+      unitsLeft,
+      hold,
+      behind: this.#view.status.behind,
+      wanted: this.#wanted,
+    })
+    this.#view.plan(pace, { used, day })
+    this.#logDone(lead)
+    return pace
+  }
+
+  /** True when the instant has come; false when everything has to be decided anew, or the loop ends. */
+  async #waitFor(pace: Pace, lead: Lead, signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#deps
+    for (;;) {
+      lead.lease.check()
+      const nowMs = clock.now()
+      if (signal.aborted) return false
+      if (nowMs >= pace.atMs) return true
+      await this.#rest(Math.min(pace.atMs - nowMs, lookUpMs), AbortSignal.any([signal, lead.lease.lost]))
+      const setBack = clock.now() < nowMs
+      if (this.#wanted || setBack || (await this.#override.hotUntilMs()) !== lead.hotUntilMs) return false
+    }
+  }
+
+  /** Waits while the queues are full; true when it had to, and everything is to be decided anew. */
+  async #waitForRoom(lead: Lead, signal: AbortSignal): Promise<boolean> {
+    const { tooManyWaiting, limits } = this.#deps
+    let waited = false
+    while (!signal.aborted && (await tooManyWaiting?.())) {
+      waited = true
+      lead.lease.check()
+      this.#view.enter('backpressure', 'the queues are full: rows wait in the feed')
+      await this.#view.save()
+      await this.#rest(limits.backpressureIntervalMs ?? backpressureIntervalMs, signal)
+    }
+    return waited
+  }
+
+  async #poll(lead: Lead, signal: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#deps
+    const startMs = clock.now()
+    this.#wanted = false
+    lead.lastStartMs = startMs
+    this.#view.polling(startMs)
+    const drain = abortAfter(signal, limits.drainTimeoutMs ?? drainTimeoutMs)
+    try {
+      const signals = { stopping: signal, abort: drain.signal }
+      const reader = createPageReader(this.#deps, lead.lease, signals, () => this.#act(clock.now()))
+      const result = await this.#deps.poll(reader.read)
+      await this.#learn(lead, { result, tally: reader.tally, startMs, endMs: clock.now() })
+    } finally {
+      drain.clear()
+    }
+  }
+
+  async #learn(lead: Lead, done: NonNullable<Lead['done']>): Promise<void> {
+    const { result, tally, endMs } = done
+    const error = failureOf(result, tally)
+    const stop = stopReason(result, tally)
+    if (result.ok) this.#crash = undefined
+    this.#view.polled(result, error ? describeFailure(error, endMs) : null)
+    lead.done = done
+    lead.lastReason = result.reason
+    lead.refusedUntilMs =
+      tally.refused && tally.refused.limit !== 'lease' ? tally.refused.retryAtMs : undefined
+    lead.failures = error === undefined ? 0 : lead.failures + 1
+    const retryAtMs = endMs + (this.#deps.limits.stoppedIntervalMs ?? stoppedIntervalMs)
+    lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs }
+    teach(lead.schedule, done)
+    if (result.reason === 'refused_lease') throw new LeaseLost('another replica polls now')
+    await this.#state.save(lead.schedule.snapshot())
+    if (error !== undefined && (tally.redisAway || isRedisAway(error))) throw error
+  }
+
+  /** Redis being away is nothing that ends the loop; everything else goes on to who can judge it. */
+  async #pauseForRedis(thrown: unknown, signal: AbortSignal): Promise<void> {
+    if (signal.aborted || !isRedisAway(thrown)) throw thrown
+    this.#view.enter('redis_down', redisErrorText(thrown))
+    await this.#rest(redisPauseMs, signal)
+  }
+
+  #logDone(lead: Lead): void {
+    if (!lead.done) return
+    logPoll(this.#deps.log, { ...lead.done, source: this.source, status: this.#view.status })
+    lead.done = undefined
+  }
+
+  /** Sleeps until then, or until somebody wakes the loop; never throws. */
+  async #rest(ms: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps
+    this.#act(clock.now() + ms)
+    await clock.sleep(ms, AbortSignal.any([signal, this.#wake.signal])).catch(() => {})
+    if (this.#wake.signal.aborted) this.#wake = new AbortController()
+    this.#act(clock.now())
+  }
+
+  #act(expectActMs: number): void {
+    this.#lastActMs = this.#deps.clock.now()
+    this.#expectActMs = expectActMs
+  }
+}

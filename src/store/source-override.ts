@@ -1,0 +1,32 @@
+import { sourceKeys } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/**
+ * What an operator asks of a source: the fastest allowed pace until an instant. It stands in Redis because the replica
+ * that is asked need not be the one that polls.
+ */
+export interface SourceOverride {
+  /** 0 when nothing is asked. */
+  hotUntilMs(): Promise<number>
+  /** An instant that has passed takes it back. */
+  setHot(untilMs: number, nowMs: number): Promise<void>
+}
+
+export function createSourceOverride(options: {
+  redis: RedisClient
+  prefix: string
+  source: string
+}): SourceOverride {
+  const { redis } = options
+  const { override } = sourceKeys(options.prefix, options.source)
+  return {
+    async hotUntilMs() {
+      const untilMs = Number(await redis.get(override))
+      return Number.isSafeInteger(untilMs) ? untilMs : 0
+    },
+    async setHot(untilMs, nowMs) {
+      if (untilMs <= nowMs) await redis.del(override)
+      else await redis.set(override, String(Math.round(untilMs)), 'PX', Math.ceil(untilMs - nowMs))
+    },
+  }
+}
