@@ -44,7 +44,7 @@ function toMistake({ path, message, remedy, bare }: Complaint, schema: Schema, r
   return {
     path: formatPath(path),
     ...placeOf(reading.places, path),
-    ...(bare ? {} : { found: describeFound(path, schema, reading, { quoteText: !expectsMapping }) }),
+    ...(bare ? {} : { found: describeFound(path, schema, reading, { quote: !expectsMapping }) }),
     message,
     ...(remedy === undefined ? {} : { remedy }),
   }

@@ -11,7 +11,7 @@ export function describeFound(
   path: Path,
   root: Schema,
   reading: Reading,
-  options: { quoteText: boolean },
+  options: { quote: boolean },
 ): string {
   let schema: Schema | undefined = root
   let value = reading.value
@@ -29,8 +29,9 @@ export function describeFound(
   const filled = reading.places.filled.get(formatPath(path))
   if (filled?.variables.some(soundsSecret))
     return `what ${filled.variables.join(', ')} holds, which is not shown`
+  // Where a mapping belongs, any single value may be a secret that was indented wrongly.
+  if (!options.quote) return typeof value === 'string' ? 'a text' : `a ${typeof value}`
   if (typeof value !== 'string') return String(value)
-  if (!options.quoteText) return 'a text'
   return `${quote(value)}${filled === undefined ? '' : ` out of ${filled.variables.join(', ')}`}`
 }
 

@@ -59,7 +59,7 @@ const activeHoursSchema = z
   })
   .superRefine(({ from, to }, context) => {
     if (from === to)
-      context.addIssue({ code: 'custom', path: ['to'], message: 'expected another time than from' })
+      context.addIssue({ code: 'custom', path: ['to'], message: 'the span is empty: it ends when it begins' })
   })
 
 const holidayWords = 'expected a day that exists, as YYYY-MM-DD: Gregorian, or Jalali for years below 1700'
