@@ -3,10 +3,12 @@ import type { RedisClient } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createAcknowledged } from './acknowledged.ts'
-import { type BreakerNews, Lane, type LaneState } from './lane.ts'
+import type { BreakerNews } from './circuit.ts'
+import { Lane, type LaneState } from './lane.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
 
-export type { BreakerNews, LaneState } from './lane.ts'
+export type { BreakerNews } from './circuit.ts'
+export type { LaneState } from './lane.ts'
 
 /** The sink side of the queues: one lane a sink, each on its own. */
 export interface Sender {

@@ -34,7 +34,7 @@ describe('a process that is killed while it sends', () => {
     await queues.enqueue(jobs('hook', 1, 1))
     for (let kill = 1; kill <= 3; kill++) await takeAndDie(prefix, 'hook')
     const sink = testSink('hook')
-    sender([sink], { tuning: { lockMs: 400, stalledIntervalMs: 200 }, settings: { retry: { ...once1 } } })
+    sender([sink], { tuning: { lockMs: 400, stalledIntervalMs: 200 }, settings: { retry: singleAttempt } })
     await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
     expect(sink.sends.map(({ number }) => number)).toEqual([1])
   }, 40_000)
@@ -78,4 +78,4 @@ describe('a process that wakes up when its job belongs to another', () => {
 const silent = createLogger({ level: 'silent' })
 
 /** One attempt and no more: a burnt one would show. */
-const once1 = { attempts: 1, initialDelayMs: 1_000, maxDelayMs: 1_000 }
+const singleAttempt = { attempts: 1, initialDelayMs: 1_000, maxDelayMs: 1_000 }

@@ -124,7 +124,7 @@ export interface Bench {
   readonly metrics: Metrics
   readonly lines: Record<string, unknown>[]
   /** A sender of its own, as another replica would be; stopped after the test. */
-  sender(sinks: TestSink[], options?: SenderSetup): Sender
+  sender(sinks: Sink[], options?: SenderSetup): Sender
   attempts(): Record<string, unknown>[]
 }
 

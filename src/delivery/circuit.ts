@@ -1,0 +1,174 @@
+import type { Clock } from '../lib/clock.ts'
+import { redisErrorText } from '../store/redis.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { pausesMs } from './backoff.ts'
+import {
+  afterAttempt,
+  type Breaker,
+  type BreakerEvent,
+  type BreakerLimits,
+  closedBreaker,
+} from './breaker.ts'
+import { delayedDues, promoteDelayed, promoteEarliest } from './queue-reading.ts'
+import type { AlertQueue } from './queues.ts'
+import type { SinkSettings, Tuning } from './settings.ts'
+import { within } from './time-limit.ts'
+import { noLimit } from './worker.ts'
+
+/**
+ * The breaker of one sink in its place: holds the sink's queue over all replicas, lets one alert at a time probe it,
+ * and sends what was put off as soon as the sink answers again. A hold stands in Redis and ends by itself, so a process
+ * that dies while its breaker is open leaves nothing behind.
+ */
+export interface CircuitOptions {
+  readonly sink: string
+  readonly settings: SinkSettings
+  readonly tuning: Tuning
+  readonly queue: AlertQueue
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly clock: Clock
+  readonly onBreaker?: ((news: BreakerNews) => void) | undefined
+  /** How many alerts this process sends to the sink at this moment. */
+  sending(): number
+  /** One at a time while the breaker is open. */
+  changed(open: boolean): void
+}
+
+export interface BreakerNews {
+  readonly sink: string
+  readonly state: 'open' | 'closed'
+  /** Why it opened. */
+  readonly reason: string
+}
+
+export interface CircuitState {
+  readonly breaker: 'open' | 'closed'
+  readonly reason?: string
+  readonly openSinceMs?: number
+  /** Until when this process asked for the queue to be held. */
+  readonly heldUntilMs?: number
+}
+
+export class Circuit {
+  readonly #options: CircuitOptions
+  readonly #limits: BreakerLimits
+  /** Alerts that were promoted before their time, and when that would be. */
+  readonly #dueAtMs = new Map<string, number>()
+  #breaker: Breaker = closedBreaker
+  #heldUntilMs = 0
+  #probe: NodeJS.Timeout | undefined
+  #stopped = false
+
+  constructor(options: CircuitOptions) {
+    this.#options = options
+    const { settings, tuning } = options
+    // As patient as the sink's own policy, so that a quick one still ends quickly.
+    const { initialDelayMs } = settings.retry
+    const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
+    this.#limits = {
+      faultsToOpen: tuning.faultsToOpen,
+      firstPauseMs: Math.min(initialDelayMs, tuning.probePauseMsMax),
+      pauseMsMax: Math.min(longestMs, tuning.probePauseMsMax),
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#probe)
+  }
+
+  state(): CircuitState {
+    const breaker = this.#breaker
+    return {
+      breaker: breaker.state,
+      ...(breaker.state === 'open' ? { reason: breaker.reason, openSinceMs: breaker.sinceMs } : {}),
+      ...(this.#heldUntilMs > this.#options.clock.now() ? { heldUntilMs: this.#heldUntilMs } : {}),
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#breaker.state === 'open'
+  }
+
+  /** When an alert that goes out early was due; told once. */
+  takeDueAt(jobId: string): number | undefined {
+    const dueAtMs = this.#dueAtMs.get(jobId)
+    this.#dueAtMs.delete(jobId)
+    return dueAtMs
+  }
+
+  async observe(event: BreakerEvent): Promise<void> {
+    const step = afterAttempt(this.#breaker, event, this.#limits, this.#options.clock.now())
+    this.#breaker = step.breaker
+    if (step.change !== undefined) this.#tell(step.change === 'opened' ? 'open' : 'closed', event.reason)
+    if (step.change === 'closed') void this.#promoteAll()
+    if (step.holdMs === undefined) return
+    await this.hold(step.holdMs)
+    this.#probeIn(step.holdMs)
+  }
+
+  /** Over all replicas; never shortens a hold. It starts the window of the sink's rate limit anew. */
+  async hold(forMs: number): Promise<void> {
+    const { queue, settings, clock } = this.#options
+    const { max } = settings.rateLimit ?? noLimit
+    await this.#try('queue not held', async () => {
+      const heldMs = await within(commandTimeoutMs, 'reading the hold', queue.getRateLimitTtl(max))
+      if (heldMs < forMs) await within(commandTimeoutMs, 'holding', queue.rateLimit(Math.ceil(forMs)))
+      this.#heldUntilMs = clock.now() + Math.max(heldMs, forMs)
+    })
+  }
+
+  #tell(state: 'open' | 'closed', reason: string): void {
+    const { sink, metrics, log, onBreaker } = this.#options
+    metrics.circuitOpen.set({ sink }, state === 'open' ? 1 : 0)
+    this.#options.changed(state === 'open')
+    log[state === 'open' ? 'error' : 'info']({ sink, state, reason }, 'delivery.breaker')
+    if (state === 'closed') clearTimeout(this.#probe)
+    try {
+      onBreaker?.({ sink, state, reason })
+    } catch (error) {
+      log.error({ sink, err: error }, 'telling of the breaker failed')
+    }
+  }
+
+  #probeIn(forMs: number): void {
+    clearTimeout(this.#probe)
+    if (this.#stopped || !this.isOpen) return
+    this.#probe = setTimeout(() => void this.#seekProbe(), forMs + probeSlackMs)
+  }
+
+  /** The pause is over. If nothing waits to go out, the alert that would go next, perhaps in hours, is the probe. */
+  async #seekProbe(): Promise<void> {
+    const { queue, sending } = this.#options
+    if (sending() === 0)
+      await this.#try('no probe', async () => {
+        const due = await promoteEarliest(queue)
+        if (due) this.#dueAtMs.set(due.jobId, due.atMs)
+      })
+    if (this.#breaker.state === 'open') this.#probeIn(this.#breaker.pauseMs)
+  }
+
+  /** What the sink refused meanwhile goes now, at no cost to its attempts if it fails. */
+  async #promoteAll(): Promise<void> {
+    const { queue } = this.#options
+    await this.#try('delayed alerts keep their schedule', async () => {
+      this.#dueAtMs.clear()
+      for (const { jobId, atMs } of await delayedDues(queue)) this.#dueAtMs.set(jobId, atMs)
+      await promoteDelayed(queue)
+    })
+  }
+
+  /** What is done here helps; deliveries do not depend on it. */
+  async #try(otherwise: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#options.log.debug({ sink: this.#options.sink, reason: redisErrorText(error) }, otherwise)
+    }
+  }
+}
+
+const commandTimeoutMs = 5_000
+const probeSlackMs = 100
