@@ -44,6 +44,7 @@ function rewrite(zodSchema: Schema, jsonSchema: Draft): void {
   if (fieldKind === 'duration') become(jsonSchema, { type: 'string', pattern: durationPattern })
   delete jsonSchema['fieldKind']
   delete jsonSchema['show']
+  delete jsonSchema['neverEmpty']
   const { def } = (zodSchema as z.core.$ZodTypes)._zod
   if (def.type === 'object') addTwins(jsonSchema, def.shape)
 }

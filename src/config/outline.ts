@@ -10,6 +10,8 @@ export type Schema = z.core.$ZodType
 /** The marks that a schema may carry in its `meta`. */
 export interface FieldMeta {
   readonly fieldKind?: 'duration' | 'secret'
+  /** Standing there empty is a mistake, although it may be left out: to take it as left out would widen something. */
+  readonly neverEmpty?: boolean
   /** Writes a parsed value as it would stand in the file. */
   readonly show?: (value: never) => unknown
 }
@@ -67,9 +69,10 @@ export function childOf(schema: Schema, key: PropertyKey, value: unknown): Schem
   return undefined
 }
 
-/** Whether a key may be left out. */
-export function isOptional(schema: Schema): boolean {
-  return schema._zod.optin !== undefined
+/** A section that may be left out, and so may stand there with every line below it commented out. */
+export function mayStandEmpty(schema: Schema): boolean {
+  const isSection = (coreOf(schema) as z.core.$ZodTypes)._zod.def.type === 'object'
+  return isSection && schema._zod.optin !== undefined && !metaOf(schema).neverEmpty
 }
 
 /** Whether a number or a boolean is among what the schema takes. */

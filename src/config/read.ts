@@ -11,7 +11,7 @@ import {
 } from 'yaml'
 import { type Env, fillVariables } from './env.ts'
 import { formatPath, type Mistake, type Path } from './mistake.ts'
-import { admits, childOf, isOptional, type Schema, shapeOf } from './outline.ts'
+import { admits, childOf, mayStandEmpty, metaOf, type Schema, shapeOf } from './outline.ts'
 import { createPlaces, type Place, type Places } from './places.ts'
 import { secretFromFile, type Twin, twinOf } from './twin.ts'
 
@@ -100,8 +100,7 @@ function readMap(walk: Walk, map: YAMLMap, schema: Schema | undefined, path: Pat
     }
     const field = schema && childOf(schema, key, chooser)
     const value = read(walk, pair.value, field, at)
-    // `http:` with every line below it commented out is a section that was left out.
-    const leftOut = value === null && shape !== undefined && field !== undefined && isOptional(field)
+    const leftOut = value === null && field !== undefined && mayStandEmpty(field)
     if (value !== absent && !leftOut) define(result, key, value)
   }
   return result
@@ -141,7 +140,8 @@ function readText(walk: Walk, text: string, node: unknown, schema: Schema | unde
   const { variables } = filled
   if (filled.problems.length > 0 || variables.length === 0) return filled.text
   walk.places.filled.set(formatPath(path), { written: text, variables })
-  if (filled.whole && filled.text === '') return absent
+  const meta = schema === undefined ? {} : metaOf(schema)
+  if (filled.whole && filled.text === '' && !meta.neverEmpty) return absent
   return schema === undefined ? filled.text : typed(filled.text, schema)
 }
 

@@ -43,7 +43,7 @@ const textField = z.union([z.string().min(1), z.number()]).transform(String)
 const matchersField = z
   .union([textField, z.array(textField).min(1)])
   .transform((given): readonly Matcher[] => [given].flat().map((value) => ({ op: 'equals', value })))
-  .meta({ show: (matchers: readonly Matcher[]) => matchers.map(({ value }) => value) })
+  .meta({ neverEmpty: true, show: (matchers: readonly Matcher[]) => matchers.map(({ value }) => value) })
 
 export const routeSchema = z.strictObject({
   name: z.string().min(1).optional(),
@@ -55,7 +55,10 @@ export const routeSchema = z.strictObject({
       source: matchersField.optional(),
     } satisfies Record<(typeof matchFields)[number], unknown>)
     .prefault({})
-    .describe('Fields are joined by AND, the values of one by OR; without any, everything is taken.'),
+    .meta({
+      neverEmpty: true,
+      description: 'Fields are joined by AND, the values of one by OR; without any, everything is taken.',
+    }),
   sinks: z.array(z.string()).min(1, 'expected at least one sink'),
 })
 
