@@ -80,6 +80,11 @@ export function createMetrics(build: { version: string; node: string }) {
       'Times the memory of a source in Redis vanished under the running process.',
       ['source'],
     ),
+    pollerRestarts: counter(
+      'poller_restarts_total',
+      'Times the polling loop of a source failed by a bug and was started again.',
+      ['source'],
+    ),
     detectionLag: histogram(
       'detection_lag_seconds',
       'From firedAt to seen by a poll.',
@@ -132,6 +137,7 @@ export function initialiseMetrics(
       metrics.alertsQuarantined,
       metrics.alertsUnrouted,
       metrics.feedGap,
+      metrics.pollerRestarts,
       metrics.stateLost,
     ]
     for (const each of counters) each.inc({ source }, 0)

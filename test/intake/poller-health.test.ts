@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { healthOf, lateMsMax, type Vitals } from '../../src/intake/poller-health.ts'
+import type { PollerStatus } from '../../src/store/source-status.ts'
+
+const nowMs = 1_000_000_000
+const status: PollerStatus = {
+  v: 1,
+  source: 'main',
+  state: 'waiting',
+  reason: '',
+  sinceMs: 0,
+  lastPollAtMs: nowMs - 1_000,
+  lastOkAtMs: null,
+  nextPollAtMs: nowMs + 1_000,
+  nextReason: 'even',
+  unitsUsed: 0,
+  unitsPerDay: 1,
+  resetsAtMs: null,
+  behind: false,
+  lastCompleteWalkAtMs: null,
+  lastError: null,
+}
+
+describe('the health of a poller', () => {
+  it.each<[string, Partial<PollerStatus>, Partial<Vitals>, boolean, RegExp?]>([
+    ['is good while it waits for its next poll', {}, {}, true],
+    [
+      'is bad before the first poll was tried',
+      { state: 'starting', lastPollAtMs: null },
+      {},
+      false,
+      /no poll was tried/,
+    ],
+    ['is bad while the first poll is only planned', { lastPollAtMs: null }, {}, false, /no poll was tried/],
+    ['is good on standby', { state: 'standby', lastPollAtMs: null }, {}, true],
+    ['is good for hours of a spent budget', { state: 'budget_spent', lastPollAtMs: null }, {}, true],
+    ['is good while the API asks to wait', { state: 'held' }, { expectActMs: nowMs + 3 * 3_600_000 }, true],
+    [
+      'is good, with the reason, where a person is needed',
+      { state: 'stopped', reason: 'no token' },
+      {},
+      true,
+      /no token/,
+    ],
+    [
+      'is bad while Redis is away',
+      { state: 'redis_down', reason: 'ECONNREFUSED' },
+      {},
+      false,
+      /Redis.*ECONNREFUSED/,
+    ],
+    [
+      'is bad when nothing happens that should',
+      {},
+      { expectActMs: nowMs - lateMsMax - 1 },
+      false,
+      /stuck \(waiting\)/,
+    ],
+    [
+      'is bad when a poll never ends',
+      { state: 'polling' },
+      { expectActMs: nowMs - lateMsMax - 1 },
+      false,
+      /stuck \(polling\)/,
+    ],
+    [
+      'is bad on a standby that hangs',
+      { state: 'standby' },
+      { expectActMs: nowMs - lateMsMax - 1 },
+      false,
+      /stuck/,
+    ],
+    ['is good when something is only a little late', {}, { expectActMs: nowMs - lateMsMax + 1 }, true],
+    ['is bad after the loop itself failed', {}, { crash: 'x is undefined' }, false, /x is undefined/],
+  ])('%s', (_, fields, vitals, ok, reason) => {
+    const health = healthOf(
+      {
+        status: { ...status, ...fields },
+        lastActMs: nowMs - 90_000,
+        expectActMs: nowMs,
+        crash: undefined,
+        ...vitals,
+      },
+      nowMs,
+    )
+    expect(health.ok).toBe(ok)
+    if (reason) expect(health.reason).toMatch(reason)
+    else expect(health.reason).toBeUndefined()
+  })
+})
