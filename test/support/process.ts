@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { until } from './app.ts'
+
+/** The real program as its own process: what signals, kills and exit codes are tested on. */
+export interface Program {
+  readonly child: ChildProcess
+  readonly pid: number
+  stdout(): string
+  stderr(): string
+  /** Log lines that are JSON. */
+  lines(): Record<string, unknown>[]
+  kill(signal: NodeJS.Signals): void
+  /** Resolves to the exit code (or the signal's name) within the limit. */
+  ended(limitMs?: number): Promise<number | string>
+  /** Resolves to the first line whose `msg` is this. */
+  logged(msg: string, limitMs?: number): Promise<Record<string, unknown>>
+}
+
+const main = join(import.meta.dirname, '../../src/main.ts')
+
+/** Started in a folder of its own; killed, and the folder removed, when the test ends. */
+export function startProgram(args: readonly string[], env: Record<string, string> = {}): Program {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const out: Buffer[] = []
+  const err: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => err.push(chunk))
+  const end = Promise.withResolvers<number | string>()
+  child.once('close', (code, signal) => end.resolve(code ?? signal ?? 'unknown'))
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await end.promise
+  })
+  const stdout = () => Buffer.concat(out).toString('utf8')
+  const stderr = () => Buffer.concat(err).toString('utf8')
+  const lines = () => stdout().split('\n').flatMap(parsed)
+  return {
+    child,
+    pid: child.pid ?? 0,
+    stdout,
+    stderr,
+    lines,
+    kill: (signal) => void child.kill(signal),
+    async ended(limitMs = 15_000) {
+      const late = setTimeout(
+        () => end.reject(new Error(`still running after ${limitMs} ms:\n${stdout()}`)),
+        limitMs,
+      )
+      return end.promise.finally(() => clearTimeout(late))
+    },
+    async logged(msg, limitMs = 10_000) {
+      const find = () => lines().find((line) => line['msg'] === msg)
+      await until(`log line "${msg}" (${stderr()})`, () => find() !== undefined, limitMs)
+      return find() ?? {}
+    },
+  }
+}
+
+/** A folder for one test, removed when it ends. */
+export function testFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'alert-bridge-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export function writeConfig(text: string, folder: string = testFolder()): string {
+  const path = join(folder, 'config.yaml')
+  writeFileSync(path, text)
+  return path
+}
+
+function parsed(line: string): Record<string, unknown>[] {
+  if (!line.startsWith('{')) return []
+  try {
+    return [JSON.parse(line) as Record<string, unknown>]
+  } catch {
+    return []
+  }
+}
