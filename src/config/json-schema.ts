@@ -30,8 +30,16 @@ export function configJsonSchema(): JsonSchema {
 
 /** As it is written to a file or a terminal. */
 export function configJsonSchemaText(): string {
-  return `${JSON.stringify(configJsonSchema(), null, 2)}\n`
+  const text = JSON.stringify(configJsonSchema(), null, 2)
+  // Lists of words on one line where they fit, which is how the formatter of this repository wants the committed copy.
+  const lists = /^(.*)\[\n((?: *"[^"\n]*",?\n)+) *\](,?)$/gm
+  return `${text.replace(lists, (whole, start: string, items: string, end: string) => {
+    const line = `${start}[${items.trim().replace(/\n */g, ' ')}]${end}`
+    return line.length <= columnsMax ? line : whole
+  })}\n`
 }
+
+const columnsMax = 110
 
 const durationPattern = '^\\d+(\\.\\d+)?(ms|s|m|h|d)$'
 const variablePattern = '\\$\\{'
