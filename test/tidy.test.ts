@@ -216,7 +216,12 @@ function isBuiltin(specifier: string): boolean {
 
 /** Specifiers of static and dynamic imports, value and type. */
 function importsOf(text: string): string[] {
-  return [...text.matchAll(/(?:\bfrom|\bimport\(|^import)\s*'([^']+)'/gm)].map((match) => match[1] ?? '')
+  const forms = [
+    /^(?:import|export)\b[^'"]*?\bfrom\s+'([^'\n]+)'/gm,
+    /\bimport\('([^'\n]+)'\)/g,
+    /^import '([^'\n]+)'/gm,
+  ]
+  return forms.flatMap((form) => [...text.matchAll(form)].map((match) => match[1] ?? ''))
 }
 
 function withoutStrings(text: string): string {

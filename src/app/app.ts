@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import { buildAdmin } from '../admin/admin.ts'
 import type { ReloadResult } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -169,7 +168,7 @@ class Bridge implements App {
   async #listen(): Promise<string> {
     const { log, role, clock } = this.#options
     const { host, port } = this.#config.http.listen
-    const admin: FastifyInstance = buildAdmin({
+    const admin = buildAdmin({
       ports: adminPorts({
         metrics: this.metrics,
         clock,

@@ -7,15 +7,11 @@ import { createDeliveryLog, type DeliveryLog } from '../delivery/delivery-log.ts
 import { createQueues, type SinkQueues } from '../delivery/queues.ts'
 import { createReplay, type Replay } from '../delivery/resend.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
-import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
 import { redisErrorText } from '../store/redis.ts'
-import type { Logger } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { RedisPair } from './redis.ts'
-import type { Role } from './roles.ts'
 import { buildSinks, closeSinks, type SinkMap } from './sinks.ts'
 import { createSource, type Source } from './source.ts'
+import type { RuntimeTools } from './tools.ts'
 import { sinkView, sourceView } from './views.ts'
 
 /**
@@ -35,14 +31,6 @@ export interface Runtime {
   readonly deadLetters: DeadLetters
   readonly replay: Replay
   readonly sender: Sender
-}
-
-export interface RuntimeTools {
-  readonly redis: RedisPair
-  readonly log: Logger
-  readonly role: Role
-  readonly clock: Clock
-  readonly metrics: Metrics
 }
 
 /** So many jobs may wait in all before polling pauses: about 1.2 KB each in Redis. */

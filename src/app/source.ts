@@ -10,7 +10,7 @@ import type { BudgetDay } from '../schedule/schedule.ts'
 import { createLedger } from '../store/ledger.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
-import type { RuntimeTools } from './runtime.ts'
+import type { RuntimeTools } from './tools.ts'
 
 /** One account: its poller with all that it works with. */
 export interface Source {
@@ -31,8 +31,7 @@ interface SourceTools extends RuntimeTools {
 }
 
 export function createSource(source: string, config: SourceConfig, tools: SourceTools): Source {
-  const { prefix, intake, clock, metrics, tooManyWaiting } = tools
-  const log = tools.log.child({ source })
+  const { prefix, intake, clock, log, metrics, tooManyWaiting } = tools
   const redis = tools.redis.commands
   const { budget, poll } = config
   const state = createWalkState({ redis, prefix, source, seenWindowMs: poll.seenWindow })

@@ -1,0 +1,14 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { RedisPair } from './redis.ts'
+import type { Role } from './roles.ts'
+
+/** What a runtime is given by the app and hands on to its parts. */
+export interface RuntimeTools {
+  readonly redis: RedisPair
+  readonly log: Logger
+  readonly role: Role
+  readonly clock: Clock
+  readonly metrics: Metrics
+}
