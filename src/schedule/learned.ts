@@ -1,0 +1,109 @@
+import { type DayPlan, planDay } from './day-plan.ts'
+import { decide } from './decide.ts'
+import { learnPast, learnPoll, rollDate } from './learn.ts'
+import { type MarkPlan, planMarks } from './marks.ts'
+import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
+import type { ScheduleOptions } from './options.ts'
+import { learnedAlerts } from './profile.ts'
+import { retryAt } from './retry.ts'
+import type { BudgetView, Decision, PollReport, Schedule, ScheduleView } from './schedule.ts'
+
+/**
+ * The schedule that learns. It owns the memory and what is derived from it (the day's plan, the plan for marks), and
+ * derives both anew exactly when the memory that they stand on changes, so that a restart decides as if it had not been.
+ */
+export function learnedSchedule(options: ScheduleOptions, saved: unknown): Schedule {
+  const restored = readMemory(saved)
+  return new LearnedSchedule(options, restored ?? emptyMemory(), memoryState(saved, restored))
+}
+
+class LearnedSchedule implements Schedule {
+  readonly #options: ScheduleOptions
+  readonly #memory: Memory
+  readonly #state: ScheduleView['memory']
+  #plan: DayPlan | undefined
+  #learned = 0
+  #marks: MarkPlan | undefined
+
+  constructor(options: ScheduleOptions, memory: Memory, state: ScheduleView['memory']) {
+    this.#options = options
+    this.#memory = memory
+    this.#state = state
+    if (memory.lockedOn) this.#marks = planMarks(memory.lockedOn, options.minIntervalMs, true)
+  }
+
+  observe(poll: PollReport): void {
+    if (rollDate(this.#memory, this.#options, poll.atMs)) this.#plan = undefined
+    learnPoll(this.#memory, this.#options, this.#plan, poll)
+    if (poll.firedAtMs.length > 0) this.#lookForMarks()
+  }
+
+  next(nowMs: number, budget: BudgetView): Decision {
+    const memory = this.#memory
+    if (rollDate(memory, this.#options, nowMs)) this.#plan = undefined
+    if (budget.unitsLeft <= 0) return { atMs: budget.day.endMs, reason: 'budget_spent' }
+    const { lastAtMs } = memory.attempts
+    if (lastAtMs === null) return { atMs: nowMs, reason: 'first' }
+    const retryMs = retryAt(memory.attempts, this.#options.minIntervalMs)
+    if (retryMs !== undefined) return { atMs: retryMs, reason: 'retry' }
+    const plan = this.#planFor(budget)
+    return decide(memory, this.#options, plan, this.#marks, budget, lastAtMs, this.#learned)
+  }
+
+  learnHistory(firedAtMs: readonly number[]): void {
+    learnPast(this.#memory, this.#options, firedAtMs)
+    this.#plan = undefined
+    this.#lookForMarks()
+  }
+
+  setHot(untilMs: number): void {
+    this.#memory.hotUntilMs = Math.max(0, untilMs)
+  }
+
+  snapshot(): unknown {
+    return saveMemory(this.#memory)
+  }
+
+  describe(): ScheduleView {
+    return {
+      learnedFrom: Math.round(learnedAlerts(this.#memory.profile)),
+      memory: this.#state,
+      firing: describeMarks(this.#marks),
+      hotUntilMs: this.#memory.hotUntilMs,
+    }
+  }
+
+  #planFor({ day }: BudgetView): DayPlan {
+    if (this.#plan?.day.startMs !== day.startMs || this.#plan.day.endMs !== day.endMs) {
+      this.#plan = planDay(this.#memory.profile, day, this.#options)
+      this.#learned = learnedAlerts(this.#memory.profile)
+    }
+    return this.#plan
+  }
+
+  /** Locks, unlocks, and looks again once half as much again is known as the lock stands on. */
+  #lookForMarks(): void {
+    const { phase, lockedOn } = this.#memory
+    if (
+      lockedOn &&
+      phase.secondGain > 4 &&
+      phase.total < 1.5 * lockedOn.total &&
+      phase.total >= lockedOn.total
+    )
+      return
+    if (!lockedOn && phase.secondGain < 16) return
+    this.#marks = planMarks(phase, this.#options.minIntervalMs, lockedOn !== null)
+    this.#memory.lockedOn = this.#marks ? structuredClone(phase) : null
+  }
+}
+
+function memoryState(saved: unknown, restored: Memory | undefined): ScheduleView['memory'] {
+  if (restored) return 'restored'
+  return saved === undefined || saved === null ? 'fresh' : 'lost'
+}
+
+function describeMarks(marks: MarkPlan | undefined): string {
+  if (!marks) return 'no pattern that would help'
+  const second = ((marks.startMs + (marks.offsetsMs[0]?.[0] ?? 0)) / 1_000) % 60
+  return `each minute; one poll is best at second ${second.toFixed(2)}, where an alert waits ${marks.waitSeconds.toFixed(1)} s`
+}

@@ -1,0 +1,232 @@
+import { isProven, type Phase, quartersPerMinute, secondsPerFive, sumOf } from './phase.ts'
+
+/**
+ * Where polls go when alerts fire on marks: a slot is a minute that begins just before the firings do. The plan holds
+ * the best instants for one, two, three … polls within a slot, what each more of them saves, and how slots share the
+ * firings of five minutes.
+ */
+export interface MarkPlan {
+  /** Milliseconds from the minute at which slots begin. */
+  readonly startMs: number
+  /** offsetsMs[m - 1]: where m polls of one slot go, from its start. */
+  readonly offsetsMs: readonly (readonly number[])[]
+  /** savedSeconds[m - 1]: what the m-th poll of a slot saves on each of its alerts; never rising. */
+  readonly savedSeconds: readonly number[]
+  /** The mean wait of an alert, in seconds, for a poll a minute. */
+  readonly waitSeconds: number
+  /** How much of its even share each minute of five gets. */
+  readonly minuteWeights: readonly number[]
+  /** Polls a second that a wish for so many polls a minute comes to: see `pollsFor`. */
+  readonly response: Float64Array
+}
+
+const minuteMs = 60_000
+const quarterSeconds = 0.25
+const pollsPerSlotMax = 40
+/** Marks are worth it only if they save this share of the waiting that a poll a minute has anyway. */
+const waitSecondsMax = 0.75 * 30
+const secondWaitSecondsMax = 0.6 * 15
+/** A slot with less than this share of its firings is not waited for. */
+const emptySlot = 0.3
+
+/** The plan for a pattern, or undefined where it is not proven or would not help. `held`: polls are locked already. */
+export function planMarks(phase: Phase, minIntervalMs: number, held: boolean): MarkPlan | undefined {
+  if (!isProven(phase.secondGain, held)) return undefined
+  const density = quarterDensity(phase)
+  const start = slotStart(density)
+  const turned = density.map((_, at) => density[(at + start) % quartersPerMinute] ?? 0)
+  const best = placePolls(turned, Math.max(1, Math.ceil(minIntervalMs / 250)))
+  const one = best[0]?.waitSeconds ?? 30
+  if (one > waitSecondsMax && (best[1]?.waitSeconds ?? 15) > secondWaitSecondsMax) return undefined
+  const savedSeconds: number[] = [60]
+  for (let m = 1; m < best.length; m++) {
+    const saved = (best[m - 1]?.waitSeconds ?? 0) - (best[m]?.waitSeconds ?? 0)
+    savedSeconds.push(Math.max(1e-6, Math.min(saved, savedSeconds[m - 1] ?? saved)))
+  }
+  const minuteWeights = weighMinutes(phase, start, held)
+  const offsetsMs = best.map(({ ends }) => ends.map((end) => (end + 1) * 250))
+  const partial = { startMs: start * 250, offsetsMs, savedSeconds, waitSeconds: one, minuteWeights }
+  return { ...partial, response: measureResponse(partial) }
+}
+
+/** The slot that holds `atMs`, counted from the epoch. */
+export function slotOf(plan: Pick<MarkPlan, 'startMs'>, atMs: number): number {
+  return Math.floor((atMs - plan.startMs) / minuteMs)
+}
+
+export function slotStartMs(plan: MarkPlan, slot: number): number {
+  return slot * minuteMs + plan.startMs
+}
+
+/** How many polls a slot is worth where `wish` polls a minute would be right if alerts came at any time. */
+export function pollsInSlot(
+  plan: Pick<MarkPlan, 'savedSeconds' | 'minuteWeights'>,
+  slot: number,
+  wish: number,
+): number {
+  const least = 30 / (dithered(wish, slot) ** 2 * Math.max(1e-3, minuteWeight(plan, slot)))
+  let polls = 1
+  while (polls < plan.savedSeconds.length && (plan.savedSeconds[polls] ?? 0) >= least) polls++
+  return polls
+}
+
+/** Whether waiting any longer than this slot costs more than a poll: `waited` and `pending` as alert-minutes at rate 1. */
+export function slotIsDue(
+  plan: Pick<MarkPlan, 'minuteWeights'>,
+  slot: number,
+  wish: number,
+  waitedUntilNext: number,
+): boolean {
+  if (minuteWeight(plan, slot) < emptySlot) return false
+  return waitedUntilNext >= 0.5 / dithered(wish, slot) ** 2
+}
+
+/** Minutes from this slot to the next one with firings. */
+export function minutesToNext(plan: Pick<MarkPlan, 'minuteWeights'>, slot: number): number {
+  for (let ahead = 1; ahead < 5; ahead++) if (minuteWeight(plan, slot + ahead) >= emptySlot) return ahead
+  return 5
+}
+
+export function minuteWeight({ minuteWeights }: Pick<MarkPlan, 'minuteWeights'>, slot: number): number {
+  return minuteWeights[((slot % 5) + 5) % 5] ?? 1
+}
+
+const responseOctaves = { from: -6, to: 8, steps: 4 }
+
+/** Polls a minute that a wish for `wish` polls a minute comes to, over many slots. */
+export function pollsFor(plan: MarkPlan, wish: number): number {
+  const place = (Math.log2(Math.max(1e-9, wish)) - responseOctaves.from) * responseOctaves.steps
+  if (place <= 0) return (wish * (plan.response[0] ?? 0)) / 2 ** responseOctaves.from
+  const at = Math.min(Math.floor(place), plan.response.length - 2)
+  const share = Math.min(1, place - at)
+  return (plan.response[at] ?? 0) * (1 - share) + (plan.response[at + 1] ?? 0) * share
+}
+
+/** Wishes are blurred from slot to slot, so that a small change of the price changes few slots, not all at once. */
+function dithered(wish: number, slot: number): number {
+  const blur = ((slot * 0.618_033_988_749_894_9) % 1) - 0.5
+  return wish * Math.exp(0.8 * blur)
+}
+
+function measureResponse(plan: Pick<MarkPlan, 'savedSeconds' | 'minuteWeights'>): Float64Array {
+  const { from, to, steps } = responseOctaves
+  const response = new Float64Array((to - from) * steps + 1)
+  const slots = 1_200
+  for (let at = 0; at < response.length; at++) {
+    const wish = 2 ** (from + at / steps)
+    let polls = 0
+    let pending = 0
+    let waited = 0
+    for (let slot = 0; slot < slots; slot++) {
+      pending += minuteWeight(plan, slot)
+      if (slotIsDue(plan, slot, wish, waited + pending * minutesToNext(plan, slot))) {
+        polls += pollsInSlot(plan, slot, wish)
+        pending = 0
+        waited = 0
+      } else waited += pending
+    }
+    response[at] = Math.max(polls / slots, response[at - 1] ?? 0)
+  }
+  return response
+}
+
+/** Quarter seconds as far as they are known, their seconds for the rest, and a little for what never fired there. */
+function quarterDensity(phase: Phase): number[] {
+  return phase.quarters.map((count, at) => {
+    const second = sumOf(phase.quarters, at - (at % 4), 4)
+    const smooth = (second + 0.25) / 4
+    return (0.98 * (count + 0.5 * smooth)) / (1.5 * phase.total + 7.5) + 0.02 / quartersPerMinute
+  })
+}
+
+/** The quarter second with the most firings after it and the fewest before it. */
+function slotStart(density: readonly number[]): number {
+  let best = 0
+  let bestScore = Number.NEGATIVE_INFINITY
+  for (let at = 0; at < quartersPerMinute; at++) {
+    let score = 0
+    for (let k = 0; k < 40; k++) {
+      if (k < 12) score += density[(at + k) % quartersPerMinute] ?? 0
+      score -= density[(at - 1 - k + quartersPerMinute) % quartersPerMinute] ?? 0
+    }
+    if (score > bestScore + 1e-12) {
+      best = at
+      bestScore = score
+    }
+  }
+  return best
+}
+
+interface Placement {
+  /** The quarter second at whose end each poll goes. */
+  readonly ends: readonly number[]
+  readonly waitSeconds: number
+}
+
+/** For each number of polls the instants with the least waiting: dynamic programming over where the last one goes. */
+function placePolls(density: readonly number[], gap: number): Placement[] {
+  const size = density.length
+  const mass = new Float64Array(size + 1)
+  const moment = new Float64Array(size + 1)
+  for (let at = 0; at < size; at++) {
+    mass[at + 1] = (mass[at] ?? 0) + (density[at] ?? 0)
+    moment[at + 1] = (moment[at] ?? 0) + (density[at] ?? 0) * at
+  }
+  const cost = (from: number, end: number) =>
+    (end + 0.5) * ((mass[end + 1] ?? 0) - (mass[from] ?? 0)) - ((moment[end + 1] ?? 0) - (moment[from] ?? 0))
+  const tail = (end: number, first: number) =>
+    (size - 0.5 + first) * ((mass[size] ?? 0) - (mass[end + 1] ?? 0)) -
+    ((moment[size] ?? 0) - (moment[end + 1] ?? 0))
+  const placements: Placement[] = []
+  const cameFrom: Int16Array[] = []
+  let row = Float64Array.from({ length: size }, (_, end) => cost(0, end))
+  const polls = Math.min(pollsPerSlotMax, Math.floor(size / gap))
+  for (let m = 1; m <= polls; m++) {
+    placements.push(closeSlot(row, cameFrom, tail))
+    const next = new Float64Array(size).fill(Number.POSITIVE_INFINITY)
+    const from = new Int16Array(size).fill(-1)
+    for (let end = m * gap; end < size; end++)
+      for (let before = (m - 1) * gap; before <= end - gap; before++) {
+        const value = (row[before] ?? 0) + cost(before + 1, end)
+        if (value < (next[end] ?? 0)) {
+          next[end] = value
+          from[end] = before
+        }
+      }
+    cameFrom.push(from)
+    row = next
+  }
+  return placements
+}
+
+/** Picks the last poll: what fires after it waits for the next slot's first one. */
+function closeSlot(
+  row: Float64Array,
+  cameFrom: readonly Int16Array[],
+  tail: (end: number, first: number) => number,
+): Placement {
+  const size = row.length
+  let last = size - 1
+  let best = Number.POSITIVE_INFINITY
+  for (let end = 0; end < size; end++) {
+    const value = (row[end] ?? 0) + tail(end, cameFrom.length === 0 ? end : 0)
+    if (value < best) {
+      best = value
+      last = end
+    }
+  }
+  const ends = [last]
+  for (let m = cameFrom.length - 1; m >= 0; m--) ends.unshift(cameFrom[m]?.[ends[0] ?? 0] ?? 0)
+  return { ends, waitSeconds: best * quarterSeconds }
+}
+
+/** Shares of the minutes of five, by slots; all the same until the bet on the minute is won. */
+function weighMinutes(phase: Phase, start: number, held: boolean): number[] {
+  if (!isProven(phase.minuteGain, held)) return [1, 1, 1, 1, 1]
+  const shift = Math.floor(start / 4)
+  return [0, 1, 2, 3, 4].map((minute) => {
+    let count = 0
+    for (let k = 0; k < 60; k++) count += phase.seconds[(minute * 60 + shift + k) % secondsPerFive] ?? 0
+    return (count + 0.2) / (phase.total / 5 + 0.2)
+  })
+}

@@ -1,0 +1,88 @@
+import type { ScheduleOptions } from './options.ts'
+import { binMs, binsPerDay, isTrading, priorShape, rowCount } from './prior.ts'
+import { blockSums, logEvidence, smoothShape } from './shape.ts'
+
+/**
+ * What was learned of days: how many alerts each five minutes of each weekday brought, old days counting for less.
+ * Counts are whole thousandths of an alert, so that what a restart reads back is exactly what was known before.
+ */
+export interface Profile {
+  /** rows[row][bin], in thousandths of an alert; a row a weekday and one for holidays. */
+  readonly rows: Int32Array[]
+  /** How many days each row saw, in thousandths, fading like the counts. */
+  readonly days: number[]
+}
+
+/** Days after which one counts half: about three weeks of trading days. */
+const halfLifeDays = 21
+const fade = 0.5 ** (1 / halfLifeDays)
+/** How probable it is, before looking, that two weekdays of one class, or of two classes, have the same shape. */
+const kinshipWithin = 0.8
+const kinshipAcross = 0.15
+/** Days are more unlike than Poisson counts are, so evidence for a difference counts for less than its face. */
+const evidenceShare = 0.3
+const binsPerHour = 12
+
+export function emptyProfile(): Profile {
+  const rows = Array.from({ length: rowCount }, () => new Int32Array(binsPerDay))
+  return { rows, days: new Array(rowCount).fill(0) }
+}
+
+/** Lets all rows fade by a day, then adds what that day brought. A silent day fades no shape: the feed may be down. */
+export function foldDay(profile: Profile, row: number, counts: Int32Array): void {
+  const silent = counts.every((count) => count === 0)
+  for (let each = 0; each < rowCount; each++) {
+    profile.days[each] = Math.round((profile.days[each] ?? 0) * fade) + (each === row ? 1_000 : 0)
+    const bins = profile.rows[each]
+    for (let bin = 0; bins && !silent && bin < binsPerDay; bin++)
+      bins[bin] = Math.round((bins[bin] ?? 0) * fade) + (each === row ? (counts[bin] ?? 0) : 0)
+  }
+}
+
+/** Adds an alert of a day that was folded `daysAgo` days ago. */
+export function addLate(profile: Profile, row: number, bin: number, daysAgo: number): void {
+  const bins = profile.rows[row]
+  if (bins) bins[bin] = (bins[bin] ?? 0) + Math.round(1_000 * fade ** daysAgo)
+}
+
+/** Alerts that are still remembered, each with what its age leaves of it. */
+export function learnedAlerts(profile: Profile): number {
+  return profile.rows.reduce((sum, row) => row.reduce((all, count) => all + count, sum), 0) / 1_000
+}
+
+/** Expected alerts a second in each bin of a day of this row: its own days, and those that turned out to be like it. */
+export function forecastDay(profile: Profile, row: number, options: ScheduleOptions): Float64Array {
+  const counts = new Float64Array(binsPerDay)
+  let total = 0
+  let days = 0
+  for (const [other, bins] of profile.rows.entries()) {
+    const weight = kinship(profile, row, other, options) / 1_000
+    for (let bin = 0; bin < binsPerDay; bin++) {
+      const count = weight * (bins[bin] ?? 0)
+      counts[bin] = (counts[bin] ?? 0) + count
+      total += count
+    }
+    days += weight * (profile.days[other] ?? 0)
+  }
+  const perSecond = ((total + 10) / (days + 0.5)) * (1_000 / binMs)
+  return smoothShape(counts, priorShape(row, options)).map((share) => share * perSecond)
+}
+
+/** How much another row's days tell about this row's: the probability that both are drawn from one shape. */
+function kinship(profile: Profile, row: number, other: number, options: ScheduleOptions): number {
+  if (row === other) return 1
+  const prior = isTrading(row, options) === isTrading(other, options) ? kinshipWithin : kinshipAcross
+  const mine = hours(profile, row)
+  const theirs = hours(profile, other)
+  const both = mine.map((count, hour) => count + (theirs[hour] ?? 0))
+  const even = new Float64Array(mine.length).fill(1)
+  const gain = logEvidence(both, even) - logEvidence(mine, even) - logEvidence(theirs, even)
+  return 1 / (1 + ((1 - prior) / prior) * Math.exp(-evidenceShare * gain))
+}
+
+function hours(profile: Profile, row: number): Float64Array {
+  return blockSums(
+    Float64Array.from(profile.rows[row] ?? [], (count) => count / 1_000),
+    binsPerHour,
+  )
+}
