@@ -32,8 +32,8 @@ export interface ScopeFacts {
 export interface Verdict {
   /** Counts, if it is new. */
   readonly inScope: boolean
-  /** Lies before the scope, so that a page that ends in such rows ends the walk. */
-  readonly old: boolean
+  /** Lies before the scope, so that a page that ends in such rows ends the walk; null: left out, but without a date. */
+  readonly old: boolean | null
   /** Null where the row has no date that can be believed. */
   readonly firedAtMs: number | null
 }
@@ -59,8 +59,7 @@ export function judgeRows(
       facts,
       aside: reading.aside,
     })
-    const old = marks[index] === 'new' ? !inScope : firedAtMs !== null && isBefore(firedAtMs, floorOf(facts))
-    return { inScope, old, firedAtMs }
+    return { inScope, old: isOld(firedAtMs, marks[index] === 'new' ? inScope : null, facts), firedAtMs }
   })
 }
 
@@ -89,6 +88,13 @@ function counts({ firedAtMs, aboveKnown, fromBottom, facts, aside }: Evidence): 
   if (scope.history !== null && fromBottom > scope.history) return true
   if (lastCompleteMs === null || aside) return false
   return aboveKnown || firedAtMs === null
+}
+
+/** `inScope` is null for rows that were handled before: of them only the date can tell. */
+function isOld(firedAtMs: number | null, inScope: boolean | null, facts: ScopeFacts): boolean | null {
+  if (inScope !== null && firedAtMs !== null) return !inScope
+  if (inScope === false) return null
+  return firedAtMs !== null && isBefore(firedAtMs, floorOf(facts))
 }
 
 /** What was fired before this instant is beyond the walk, wherever it stands. */

@@ -32,8 +32,8 @@ export interface PageView {
   readonly page: FeedPage
   /** One for each row of the page, like the next. */
   readonly marks: readonly Mark[]
-  /** Whether the row lies before what `startFrom` takes in. */
-  readonly old: readonly boolean[]
+  /** Whether the row lies before what `startFrom` takes in; null where it is left out without a date to tell. */
+  readonly old: readonly (boolean | null)[]
 }
 
 export interface Known {
@@ -158,9 +158,14 @@ function endOf({ page, marks, old }: PageView, mine: readonly Stretch[]): WalkEn
   const lastOfMine = marks.findLastIndex((mark) => runs.has(mark))
   if (marks.includes('covered', lastOfMine + 1)) return 'caught_up'
   if (page.page >= page.lastPage) return 'end_of_feed'
-  // One old row may be out of order; a fifth of a page at its end is not.
-  const tail = old.slice(-Math.ceil(page.perPage / 5))
-  return tail.length > 0 && tail.every(Boolean) ? 'start_bound' : undefined
+  return endsBeforeScope(page.perPage, old) ? 'start_bound' : undefined
+}
+
+/** One old row may be out of order; a fifth of a page at its end is not. */
+function endsBeforeScope(perPage: number, old: PageView['old']): boolean {
+  const tail = old.slice(-Math.ceil(perPage / 5))
+  if (tail.length === 0 || tail.includes(false)) return false
+  return tail.includes(true) || !old.includes(false)
 }
 
 /**

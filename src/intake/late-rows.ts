@@ -1,6 +1,6 @@
 import { decideAside } from '../feed/walk.ts'
 import type { Reading } from './intake.ts'
-import { examine, PollStop, readPage, take } from './page-steps.ts'
+import { examine, type Memory, PollStop, readPage, take } from './page-steps.ts'
 import type { PollDeps } from './poll-types.ts'
 import type { Tally } from './tally.ts'
 
@@ -19,7 +19,7 @@ export function unexplained({ looked }: Reading, total: number): number {
 export async function lookDeeper(
   deps: PollDeps,
   tally: Tally,
-  { memoryId, from, pagesMax }: { memoryId: string; from: number; pagesMax: number },
+  { memory, from, pagesMax }: { memory: Memory; from: number; pagesMax: number },
 ): Promise<void> {
   if (tally.feedGap === 0) return
   const { source } = deps.state
@@ -28,7 +28,7 @@ export async function lookDeeper(
   let lastPage = Number.POSITIVE_INFINITY
   for (let number = from; number < from + pagesMax && number <= lastPage; number += 1) {
     if (tally.feedGap === 0) return
-    const found = await takeAside(deps, tally, { memoryId, number })
+    const found = await takeAside(deps, tally, memory, number)
     if (found === undefined) return
     lastPage = found.lastPage
     tally.feedGap = Math.max(0, tally.feedGap - found.fresh)
@@ -39,14 +39,15 @@ export async function lookDeeper(
 async function takeAside(
   deps: PollDeps,
   tally: Tally,
-  { memoryId, number }: { memoryId: string; number: number },
+  memory: Memory,
+  number: number,
 ): Promise<{ fresh: number; lastPage: number } | undefined> {
   try {
     const page = await readPage(deps, tally, number, 'walk')
-    const reading = await examine(deps, page, { memoryId, aside: true })
+    const reading = await examine(deps, page, memory, { aside: true })
     const { marks } = reading.looked
     const view = { page, marks, old: [] }
-    await take(deps, tally, reading, { rowsBecome: decideAside(view), explains: false })
+    await take(deps, tally, reading, memory, { rowsBecome: decideAside(view), explains: false })
     return { fresh: marks.filter((mark) => mark === 'new').length, lastPage: page.lastPage }
   } catch (thrown) {
     if (thrown instanceof PollStop && /^(refused|failed)/.test(thrown.reason)) return undefined

@@ -1,6 +1,6 @@
 import type { FeedPage } from '../feed/page.ts'
 import { judgeRows } from '../feed/walk-scope.ts'
-import type { WalkChange } from '../store/walk-state.ts'
+import type { Opened, WalkChange, WalkFacts } from '../store/walk-state.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
 import { enqueueAll, type Reading, sortRows } from './intake.ts'
 import type { PollDeps, PollReason } from './poll-types.ts'
@@ -29,21 +29,36 @@ export async function readPage(
 ): Promise<FeedPage> {
   const answer = await deps.readPage(page, purpose)
   if (answer.kind === 'refused') throw new PollStop(`refused_${answer.why}`)
-  tally.pages += 1
   if (answer.kind === 'failed') throw new PollStop('failed', answer.error)
+  tally.pages += 1
   return answer.page
+}
+
+/**
+ * The memory as it was before the page was read. What another poller did since may speak of rows that the page could
+ * not show yet: a change is decided on the stretches of before, or not made.
+ */
+export interface Memory {
+  readonly id: string
+  readonly facts: WalkFacts
+  version: number
+}
+
+export function memoryOf({ id, facts, version }: Opened): Memory {
+  return { id, facts, version }
 }
 
 /** What is known of the page's rows. `aside`: the page is not part of a walk. */
 export async function examine(
   deps: PollDeps,
   page: FeedPage,
-  { memoryId, aside }: { memoryId: string; aside: boolean },
+  memory: Memory,
+  { aside }: { aside: boolean },
 ): Promise<Reading> {
   const keys = page.rows.map(({ key }) => key)
   const looked = await orStop('state_failed', () => deps.state.look(keys))
-  if (looked.id !== memoryId) throw new PollStop('state_lost')
-  const verdicts = judgeRows(page, looked.marks, looked.facts, { nowMs: deps.clock.now(), aside })
+  if (looked.id !== memory.id) throw new PollStop('state_lost')
+  const verdicts = judgeRows(page, looked.marks, memory.facts, { nowMs: deps.clock.now(), aside })
   return { page, looked, verdicts }
 }
 
@@ -56,20 +71,27 @@ export async function take(
   deps: PollDeps,
   tally: Tally,
   reading: Reading,
+  memory: Memory,
   change: PageChange,
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const sorted = sortRows(reading, deps.intake, nowMs)
   await orStop('queue_failed', () => enqueueAll(deps.intake.queues, sorted.jobs))
   const { mark, shown, quarantine, passedOver, unrouted } = sorted
-  const { id, version } = reading.looked
   const committed = await orStop('state_failed', () =>
-    deps.state.commit(
-      { id, version },
-      { joins: [], finished: [], ...change, mark, shown, quarantine, passedOver, unrouted },
-    ),
+    deps.state.commit(memory, {
+      joins: [],
+      finished: [],
+      ...change,
+      mark,
+      shown,
+      quarantine,
+      passedOver,
+      unrouted,
+    }),
   )
   if (committed.kind === 'lost') throw new PollStop('state_lost')
+  memory.version = committed.version
   countPage(tally, deps, { reading, sorted, nowMs })
   if (committed.kind === 'raced') throw new PollStop('raced')
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { openMemory, remember } from './beginning.ts'
 import type { Reading } from './intake.ts'
 import { lookDeeper, unexplained } from './late-rows.ts'
-import { examine, orStop, PollStop, readPage, take } from './page-steps.ts'
+import { examine, type Memory, memoryOf, orStop, PollStop, readPage, take } from './page-steps.ts'
 import type { PollDeps, PollMemory, PollOptions, PollReason, PollResult } from './poll-types.ts'
 import { isOurs } from './strangers.ts'
 import { createTally, reportPoll, type Tally, toResult } from './tally.ts'
@@ -44,7 +44,7 @@ export async function runPoll(deps: PollDeps, options: PollOptions): Promise<Pol
 interface Walk {
   readonly deps: PollDeps
   readonly tally: Tally
-  readonly memoryId: string
+  readonly memory: Memory
   readonly startMs: number
   /** The feed has shown rows that this memory knows. */
   ours: boolean
@@ -56,7 +56,7 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
   tally.lost = lost
   tally.behind = opened.stretches.length > 0
   tally.lastCompleteMs = opened.facts.lastCompleteMs
-  const poll: Walk = { deps, tally, memoryId: opened.id, startMs: deps.clock.now(), ours: false }
+  const poll: Walk = { deps, tally, memory: memoryOf(opened), startMs: deps.clock.now(), ours: false }
   let step = await takePage(poll, 1, 'head')
   while (step.next.kind === 'read') {
     if (tally.pages >= (options.pagesMax ?? pagesMaxDefault)) return 'page_limit'
@@ -68,7 +68,7 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
       facts: { ...opened.facts, lastCompleteMs: poll.startMs, total: tally.total },
     })
     const pagesMax = options.deeperPagesMax ?? deeperPagesMaxDefault
-    await lookDeeper(deps, tally, { memoryId: opened.id, from: step.page + 1, pagesMax })
+    await lookDeeper(deps, tally, { memory: poll.memory, from: step.page + 1, pagesMax })
   }
   return step.next.reason
 }
@@ -79,10 +79,10 @@ interface Step extends Pick<Decision, 'next' | 'progress'> {
 }
 
 async function takePage(poll: Walk, number: number, progress: Progress | 'head'): Promise<Step> {
-  const { deps, tally, memoryId, startMs } = poll
+  const { deps, tally, memory, startMs } = poll
   const isHead = progress === 'head'
   const page = await readPage(deps, tally, number, isHead ? 'poll' : 'walk')
-  const reading = await examine(deps, page, { memoryId, aside: false })
+  const reading = await examine(deps, page, memory, { aside: false })
   poll.ours ||= await isOurs(deps, tally, reading, isHead)
   const { looked } = reading
   const decision = isHead
@@ -93,7 +93,7 @@ async function takePage(poll: Walk, number: number, progress: Progress | 'head')
   const complete = isComplete(decision)
   if (!complete) tally.behind = true
   const gap = complete ? unexplained(reading, total) : 0
-  await take(deps, tally, reading, {
+  await take(deps, tally, reading, memory, {
     rowsBecome: decision.rowsBecome,
     joins: decision.joins,
     finished: decision.finished,
@@ -118,8 +118,10 @@ function viewOf({ page, looked, verdicts }: Reading): PageView {
 
 /** Whether all that the feed showed when the poll began is handled now. */
 function isComplete({ stretches, next }: Decision): boolean {
-  if (stretches.length > 0 || next.kind === 'read') return false
-  return ['caught_up', 'end_of_feed', 'start_bound', 'empty_feed'].includes(next.reason)
+  if (next.kind === 'read') return false
+  // Of an empty feed nothing is left to walk; its stretches stay, because it may be a slip of the feed.
+  if (next.reason === 'empty_feed') return true
+  return stretches.length === 0 && ['caught_up', 'end_of_feed', 'start_bound'].includes(next.reason)
 }
 
 function sameStretches({ looked }: Reading, { stretches, joins, finished }: Decision): boolean {

@@ -36,14 +36,14 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
 /**
  * KEYS meta, seen, uncovered, stretch, quarantine, sweep
  * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most, quarantined rows to keep
- * Returns: done, raced or lost, and how many rows were new.
+ * Returns: done, raced or lost; how many rows were new; the version of the stretches after it.
  *
  * Raced: the stretches are not those that the change was decided on. Its rows are handled all the same, and a page that
  * is covered is covered whatever the stretches are; but no run is touched.
  */
 export const commitScript = `
 local meta, seen, uncovered, stretch, quarantine, sweep = unpack(KEYS)
-if redis.call('HGET', meta, 'id') ~= ARGV[1] then return {'lost', 0} end
+if redis.call('HGET', meta, 'id') ~= ARGV[1] then return {'lost', 0, 0} end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -127,5 +127,5 @@ if #old > 0 then
   local last = tonumber(old[#old])
   if last + day >= before then redis.call('HSET', meta, 'forgottenMs', last + day) end
 end
-return {raced and 'raced' or 'done', added}
+return {raced and 'raced' or 'done', added, tonumber(redis.call('HGET', meta, 'version'))}
 `

@@ -106,6 +106,8 @@ export interface Committed {
   readonly kind: 'done' | 'raced' | 'lost'
   /** Rows that were really new to this memory. */
   readonly added: number
+  /** The version that the next change is based on. */
+  readonly version: number
 }
 
 export interface Quarantined {
@@ -117,13 +119,14 @@ export interface Quarantined {
 }
 
 export interface SweepPlace {
-  /** How many rows stand above the next page, when the feed had `total`. */
-  readonly place: number
+  /** The page to read next, when the feed had `total` rows in pages of `perPage`; 0 before the first sweep. */
+  readonly page: number
+  readonly perPage: number
   readonly total: number
-  /** The deepest place of the present round. */
+  /** How many rows from the top the present round has looked at; after a round, how many it had. */
   readonly depth: number
   readonly atMs: number | null
-  /** When a round last reached the end of the feed. */
+  /** When a round last came to its end. */
   readonly roundAtMs: number | null
 }
 
@@ -174,20 +177,15 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         ...[meta, seen, uncovered, stretch, quarantine, sweep],
         ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, quarantineMax],
       )
-      const [kind, added] = commitAnswer.parse(answer)
-      return { kind, added }
+      const [kind, added, version] = commitAnswer.parse(answer)
+      return { kind, added, version }
     },
     async sweep() {
       const record = await redis.hgetall(sweep)
       const count = (name: string) => Number(record[name] ?? 0)
       const instant = (name: string) => (record[name] ? Number(record[name]) : null)
-      return {
-        place: count('place'),
-        total: count('total'),
-        depth: count('depth'),
-        atMs: instant('atMs'),
-        roundAtMs: instant('roundAtMs'),
-      }
+      const place = { page: count('page'), perPage: count('perPage'), total: count('total') }
+      return { ...place, depth: count('depth'), atMs: instant('atMs'), roundAtMs: instant('roundAtMs') }
     },
     async quarantined(limit) {
       const entries = await redis.lrange(quarantine, 0, limit - 1)
@@ -208,7 +206,7 @@ const quarantinedSchema = z.object({ key: z.string(), reason: z.string(), raw: z
 const openAnswer = z.tuple([z.number(), z.number(), z.array(z.string()), z.string()])
 const score = z.string().nullable()
 const lookAnswer = z.tuple([z.array(z.string()), z.string(), z.array(score), z.array(score)])
-const commitAnswer = z.tuple([z.enum(['done', 'raced', 'lost']), z.number()])
+const commitAnswer = z.tuple([z.enum(['done', 'raced', 'lost']), z.number(), z.number()])
 
 function toMark(seenAt: string | null | undefined, run: string | null | undefined): RowMark {
   if (typeof seenAt !== 'string') return 'new'
