@@ -43,7 +43,7 @@ export const hostile = alertOf({
   kind: 'price`*_~',
   symbol: '\u202eDLOG\u202c <@U024BE7LH>',
   headline:
-    '<!channel> <https://evil.example|bank> *bold* _it_ ~no~ `code` :fire:\r\nBcc: victim@example.com <img src=x onerror=alert(1)> & {{constructor}} ${7*7} \u001b[31m\ud800 @here #general',
+    '<!channel> <https://evil.example|bank> *bold* _it_ ~no~ `code` :fire:\r\nBcc: victim@example.com <img src=x onerror=alert(1)> & {{constructor}} \u0024{7*7} \u001b[31m\ud800 @here #general',
   url: 'https://example.com/a|b>c<d"e\'f`g?q=<!channel>',
   why: '> quoted\n&gt; again\n```block```\n<script>alert(1)</script>\n"><svg onload=alert(1)>\n\u2067\u202eevil.example/moc.knab//:sptth',
   ruleIds: ['<b>', 'x'.repeat(400)],

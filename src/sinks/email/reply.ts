@@ -4,6 +4,8 @@ import type { Happened, SmtpStage } from '../outcome.ts'
 /** The SMTP reply that an error of nodemailer carries; undefined when the server said nothing. */
 export function smtpHappened(error: unknown): Extract<Happened, { via: 'smtp' }> | undefined {
   if (!(error instanceof Error)) return undefined
+  // A server that refuses STARTTLS did answer, but what is wrong is the TLS that it owes us.
+  if (errorCode(error) === 'ETLS') return undefined
   const reply = error as { responseCode?: unknown; response?: unknown; command?: unknown }
   if (typeof reply.responseCode !== 'number') return undefined
   const text = typeof reply.response === 'string' ? reply.response : error.message

@@ -29,7 +29,7 @@ export interface SlackText {
   readonly verbatim: true
 }
 
-/** Slack allows 3,000 in a section, 2,000 in a field; a link takes up to 2,000 of the section. */
+/** Slack allows 3,000 in a section, 2,000 in a field; the address of a link takes up to 2,300 of the section. */
 const titleCharsMax = 600
 const whyCharsMax = 2_400
 const whyLinesMax = 12

@@ -2,12 +2,13 @@ import { cut, type Direction, directionMark, isolate, oneLine } from '../../aler
 
 /**
  * Upstream text as Slack's markup. It cannot mention, link or format: the three control characters are escaped, marks
- * that could open a format are replaced by twins that look alike, and colons that could name an emoji are parted.
+ * that could open a format are replaced by twins that look alike, and colons that could name an emoji or belong to an
+ * address that Slack links by itself are parted from what follows.
  */
 export function mrkdwn(text: string): string {
   return text
     .replace(formatMark, (mark) => twins[mark] ?? mark)
-    .replace(/:(?=[a-z0-9_+'-]+:)/gi, `:${wordJoiner}`)
+    .replace(joiningColon, `:${wordJoiner}`)
     .replace(/[&<>]/g, (character) => entities[character] ?? character)
 }
 
@@ -21,13 +22,21 @@ export function valueLine(text: string, charsMax: number, around: Direction): st
   return directionMark(around) + isolate(fitted(oneLine(text), charsMax - 3))
 }
 
-/** `url` is an address that `linkOf` let through; in a link only `&` is left to escape. */
+/**
+ * `url` is an address that `linkOf` let through; in a link only `&` is left to escape. The bare label where the address
+ * would not leave room for it.
+ */
 export function link(url: string, label: string): string {
-  return `<${url.replaceAll('&', '&amp;')}|${label}>`
+  const address = url.replaceAll('&', '&amp;')
+  return address.length <= addressCharsMax ? `<${address}|${label}>` : label
 }
 
+const addressCharsMax = 2_300
 const wordJoiner = '\u2060'
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+/** Of an address, or of an emoji's name; times of day are none: no emoji is called by two digits. */
+const joiningColon = /:(?=\/\/)|:(?!\d\d:)(?=[a-z0-9_+'-]+:)/gi
 
 /** Between two letters or digits a mark opens nothing: USD_IRR stays what it is. */
 const formatMark = /(?<![\p{L}\p{N}])[*_~`]|[*_~`](?![\p{L}\p{N}])/gu

@@ -1,0 +1,103 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Secret } from '../../src/lib/secret.ts'
+import { runAttempt } from '../../src/sinks/attempt.ts'
+import { answerTextMax, type Happened } from '../../src/sinks/outcome.ts'
+
+const never = new AbortController().signal
+const frame = { signal: never, timeoutMs: 5_000 }
+const answered = (text: string, status = 500): Happened => ({ via: 'http', status, text })
+const hang = () => new Promise<Happened>(() => {})
+
+test('a secret that was revealed, plain or encoded, is not told', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    const password = work.reveal(new Secret('pass/word 1'))
+    return answered(`${password} and ${encodeURIComponent(password)} and again ${password}`)
+  })
+  expect(outcome.answer.text).toBe('[redacted] and [redacted] and again [redacted]')
+})
+
+test('a secret that the cut would halve is scrubbed before', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    work.hide('canaryCanaryCanary')
+    return answered(`${'x'.repeat(answerTextMax - 8)}canaryCanaryCanary`)
+  })
+  expect(outcome.answer.text).not.toContain('canary')
+  expect(outcome.answer.text.length).toBeLessThanOrEqual(answerTextMax)
+})
+
+test('of a secret within another, nothing is left', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    work.hide('secret')
+    work.hide('https://hooks.example.com/secret/path')
+    return answered('https://hooks.example.com/secret/path')
+  })
+  expect(outcome.answer.text).toBe('[redacted]')
+})
+
+test('ordinary short words of a config do not blot out the answer', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    work.hide('prod')
+    return answered('not in production')
+  })
+  expect(outcome.answer.text).toBe('not in production')
+})
+
+test('the answer is one printable line', async () => {
+  const outcome = await runAttempt(frame, async () => answered('a\r\nb\u0000\u001b[31mc\u202ed\ud800'))
+  expect(outcome.answer.text).toBe('a b [31mcd\ufffd')
+})
+
+test('what was known when the time ran out stands', async () => {
+  const outcome = await runAttempt({ ...frame, timeoutMs: 30 }, (work) => {
+    work.know(answered('', 204))
+    return hang()
+  })
+  expect(outcome).toMatchObject({ kind: 'delivered', answer: { status: 204 } })
+})
+
+test('what was known does not cover a fault that follows', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    work.know(answered('', 204))
+    throw Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' })
+  })
+  expect(outcome).toMatchObject({ kind: 'retry', reason: 'connection_lost' })
+})
+
+test('work that heeds no signal is left behind when the time is up', async () => {
+  expect(await runAttempt({ ...frame, timeoutMs: 30 }, hang)).toMatchObject({
+    kind: 'retry',
+    reason: 'timeout',
+    answer: { text: 'no complete answer within 30 ms' },
+  })
+})
+
+test('work does not begin once the attempt is called off', async () => {
+  let begun = false
+  const outcome = await runAttempt({ ...frame, signal: AbortSignal.abort() }, async () => {
+    begun = true
+    return answered('')
+  })
+  expect(begun).toBe(false)
+  expect(outcome).toMatchObject({ kind: 'retry', reason: 'aborted', sinkFault: false })
+})
+
+test('a secret file is read at every attempt, and a missing one waits for the operator', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'alert-bridge-'))
+  const file = join(folder, 'token')
+  const secret = Secret.fromFile(file)
+  const attempt = () =>
+    runAttempt(frame, async (work) => answered(`${work.reveal(secret).length} characters`))
+  try {
+    await writeFile(file, 'first-token\n')
+    expect((await attempt()).answer.text).toBe('11 characters')
+    await writeFile(file, 'a-longer-second-token\n')
+    expect((await attempt()).answer.text).toBe('21 characters')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+  expect(await attempt()).toMatchObject({ kind: 'retry', reason: 'credentials', sinkFault: true })
+  expect((await attempt()).answer.text).toBe(`cannot read ${file}`)
+})

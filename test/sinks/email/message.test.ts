@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { mailMessage, subjectCharsMax } from '../../../src/sinks/email/message.ts'
+import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
+
+const parties = { from: { name: 'Alerts', address: 'alerts@Example.com' }, to: 'desk@example.com' }
+const mailOf = (alert = persian, to = parties.to, display = persianDisplay) =>
+  mailMessage(alert, { ...parties, to }, display)
+
+describe('the mail', () => {
+  test.each([
+    ['persian', persian, persianDisplay],
+    ['persian-for-english-readers', persian, englishDisplay],
+    ['english', english, englishDisplay],
+    ['hostile', hostile, englishDisplay],
+  ] as const)('of the %s sample is the one that was looked at', async (name, alert, display) => {
+    const { html, text, ...head } = mailOf(alert, parties.to, display)
+    await expect(html).toMatchFileSnapshot(`../golden/mail-${name}.html`)
+    await expect(`${JSON.stringify(head, null, 2)}\n\n${text}`).toMatchFileSnapshot(
+      `../golden/mail-${name}.txt`,
+    )
+  })
+
+  test('of one alert to one recipient has one Message-ID', () => {
+    expect(mailOf().messageId).toMatch(/^<main\.4711\.[0-9a-f]{12}@example\.com>$/)
+    expect(mailOf().messageId).toBe(mailOf(alertOf({ headline: 'corrected since' })).messageId)
+    const ids = [mailOf(), mailOf(persian, 'other@example.com'), mailOf(english)].map(
+      (mail) => mail.messageId,
+    )
+    expect(new Set(ids).size).toBe(3)
+  })
+
+  test('joins the thread of its rule and day, as the reader counts days', () => {
+    const at = (firedAt: string, ruleIds = ['12']) => mailOf(alertOf({ firedAt, ruleIds })).threadId
+    expect(at('2026-11-20T21:00:00Z')).toBe(at('2026-11-21T20:00:00Z'))
+    expect(at('2026-11-20T20:00:00Z')).not.toBe(at('2026-11-20T21:00:00Z'))
+    expect(at('2026-11-21T08:00:00Z')).not.toBe(at('2026-11-21T08:00:00Z', ['13']))
+    expect(at('not a date')).toContain('undated')
+  })
+
+  test('says that no person wrote it', () => {
+    expect(mailOf().headers).toEqual({
+      'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
+      'List-Id': '<main.alerts.example.com>',
+    })
+  })
+})
+
+describe('the subject', () => {
+  test('is the headline in one line, without controls or marks that turn it around', () => {
+    const { subject } = mailOf(hostile)
+    expect(subject).not.toMatch(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
+    expect(subject).toContain('Bcc: victim@example.com')
+    expect(subject.isWellFormed()).toBe(true)
+  })
+
+  test('is cut between characters', () => {
+    const { subject } = mailOf(alertOf({ headline: '👩‍👩‍👧‍👦'.repeat(100) }))
+    expect(subject.length).toBeLessThanOrEqual(subjectCharsMax)
+    expect(subject.replaceAll('👩‍👩‍👧‍👦', '')).toBe('…')
+  })
+
+  test('of an alert without a headline names what it is about', () => {
+    expect(mailOf(alertOf({ headline: ' \n' })).subject).toBe('فولاد · price')
+    expect(mailOf(alertOf({ headline: '', symbol: null, kind: '' })).subject).toBe('main 4711')
+  })
+})
+
+describe('the HTML', () => {
+  test('gives every cell its direction, for programs that drop the attributes of <html>', () => {
+    const cells = mailOf().html.match(/<td[^>]*>/g) ?? []
+    const own = cells.filter((cell) => !cell.includes('align="center"') && !cell.includes('height:4px'))
+    expect(own.length).toBeGreaterThan(8)
+    for (const cell of own) expect(cell).toMatch(/dir="rtl" align="right"/)
+    expect(mailOf().html).toContain('<html lang="fa" dir="rtl">')
+    expect(mailOf().html).toContain('<bdi>price</bdi>')
+  })
+
+  test('follows the language of the headline where the reader has another', () => {
+    const { html } = mailOf(persian, parties.to, englishDisplay)
+    expect(html).toMatch(/<td dir="rtl" align="right"[^>]*><h1/)
+    expect(html).toContain('>Symbol</td>')
+  })
+
+  test('holds upstream text as text only', () => {
+    const { html } = mailOf(hostile, parties.to, englishDisplay)
+    expect(html).not.toMatch(/<(script|img|svg|b>|!channel)/i)
+    expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
+    for (const href of html.match(/href="[^"]*"/g) ?? [])
+      expect(href).toMatch(/^href="https:\/\/example\.com\//)
+    const tags = (markup: string) => (markup.match(/<\/?[a-z][a-z0-9]*/gi) ?? []).toSorted().join()
+    // Four lines more in its reason are the only markup that it has beyond the English sample.
+    expect(tags(html).replaceAll(/<\/?div,?/g, '')).toBe(
+      tags(mailOf(english, parties.to, englishDisplay).html).replaceAll(/<\/?div,?/g, ''),
+    )
+  })
+
+  test('links to no address but plain http and https', () => {
+    for (const url of ['javascript:alert(1)', 'data:text/html,x', 'https://a:b@example.com', ''])
+      expect(mailOf(alertOf({ url })).html).not.toContain('href')
+  })
+})
+
+describe('the text part', () => {
+  test('has everything that the HTML has', () => {
+    const { text } = mailOf(english, parties.to, englishDisplay)
+    for (const part of [
+      'Gold crossed above its 200-day average',
+      'Symbol: \u2068XAU_USD\u2069',
+      'Kind: \u2068screen\u2069',
+      '30 Aban 1405 (21 November 2026), 09:00:05 Iran Time',
+      'Close 4,120.50 > SMA(200) 4,118.20',
+      'https://example.com/alerts/4711?ref=feed&tab=rules\n',
+      'main · 4712 · Rules 7',
+    ])
+      expect(text).toContain(part)
+  })
+
+  test('starts Persian lines with a right-to-left mark', () => {
+    const lines = mailOf()
+      .text.split('\n')
+      .filter((line) => /\p{Script=Arabic}/u.test(line))
+    expect(lines.length).toBeGreaterThan(5)
+    for (const line of lines) expect(line.startsWith('\u200f')).toBe(true)
+  })
+})

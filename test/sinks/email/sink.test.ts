@@ -1,0 +1,271 @@
+import { generateKeyPairSync } from 'node:crypto'
+import PostalMime from 'postal-mime'
+import { afterEach, describe, expect, test } from 'vitest'
+import { Secret } from '../../../src/lib/secret.ts'
+import { emailConfigSchema } from '../../../src/sinks/email/config.ts'
+import { createSink } from '../../../src/sinks/registry.ts'
+import type { Sink } from '../../../src/sinks/sink.ts'
+import { testAuthority } from '../../support/certificates.ts'
+import { withFiles } from '../../support/files.ts'
+import {
+  type SmtpReceiver,
+  type SmtpReceiverOptions,
+  type SmtpScript,
+  startSmtpReceiver,
+} from '../../support/smtp-receiver.ts'
+import { alertOf, hostile, persian, persianDisplay } from '../samples.ts'
+
+const cleanUps: (() => Promise<unknown>)[] = []
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function receiving(options: SmtpReceiverOptions = {}): Promise<SmtpReceiver> {
+  const receiver = await startSmtpReceiver(options)
+  cleanUps.push(receiver.stop)
+  return receiver
+}
+
+function sinkTo(smtp: string | Secret, fields: Record<string, unknown> = {}): Sink {
+  const config = emailConfigSchema.parse({
+    type: 'email',
+    smtp,
+    from: 'هشدارها <alerts@example.com>',
+    to: ['desk@example.com', 'boss@example.com'],
+    allowPrivateNetworks: true,
+    ...fields,
+  })
+  const sink = createSink('desk', config, { display: persianDisplay })
+  cleanUps.push(() => sink.close())
+  return sink
+}
+
+const attempt = (target = 'desk@example.com') => ({
+  number: 1,
+  nowMs: Date.parse('2026-11-21T05:31:00Z'),
+  signal: new AbortController().signal,
+  target,
+})
+
+describe('a mail on the wire', () => {
+  test('is what an independent parser reads as the alert', async () => {
+    const receiver = await receiving()
+    await sinkTo(receiver.url, { replyTo: 'help@example.com' }).send(persian, attempt())
+    const mail = await PostalMime.parse(receiver.mails[0]?.raw ?? '')
+    expect(mail).toMatchObject({
+      from: { name: 'هشدارها', address: 'alerts@example.com' },
+      to: [{ address: 'desk@example.com' }],
+      replyTo: [{ address: 'help@example.com' }],
+      subject: persian.headline,
+      date: '2026-11-21T05:31:00.000Z',
+      messageId: expect.stringMatching(/^<main\.4711\.[0-9a-f]{12}@example\.com>$/),
+      inReplyTo: expect.stringMatching(/^<main\.rule-[0-9a-f]{12}\.2026-11-21@example\.com>$/),
+    })
+    expect(mail.references).toBe(mail.inReplyTo)
+    expect(mail.text).toContain('آخرین قیمت ۵٬۲۱۰ ریال')
+    expect(mail.html).toContain('<h1')
+    const headers = new Map(mail.headers.map(({ key, value }) => [key, value]))
+    expect(headers.get('auto-submitted')).toBe('auto-generated')
+    expect(headers.get('x-auto-response-suppress')).toBe('All')
+    expect(headers.get('list-id')).toBe('<main.alerts.example.com>')
+  })
+
+  test('goes to its one recipient, whatever the alert says', async () => {
+    const receiver = await receiving()
+    const sink = sinkTo(receiver.url)
+    expect(sink.targets).toEqual(['desk@example.com', 'boss@example.com'])
+    await sink.send(hostile, attempt('boss@example.com'))
+    const [received] = receiver.mails
+    expect(received?.envelope).toEqual({ from: 'alerts@example.com', to: ['boss@example.com'] })
+    const mail = await PostalMime.parse(received?.raw ?? '')
+    expect(mail.headers.map(({ key }) => key)).not.toContain('bcc')
+    expect(mail.to).toEqual([{ name: '', address: 'boss@example.com' }])
+    expect(mail.attachments).toEqual([])
+  })
+
+  test('carries a signature of the domain when the config has a key', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const receiver = await receiving()
+    await sinkTo(receiver.url, { dkim: { domain: 'example.com', selector: 'bridge', key } }).send(
+      persian,
+      attempt(),
+    )
+    expect(receiver.mails[0]?.raw).toMatch(
+      /^DKIM-Signature: v=1; a=rsa-sha256; .* d=example\.com;\s+.*s=bridge;/,
+    )
+  })
+
+  test('names the recipient of another config as none of its own', async () => {
+    const receiver = await receiving()
+    expect(await sinkTo(receiver.url).send(persian, attempt('gone@example.com'))).toMatchObject({
+      kind: 'dead',
+      reason: 'unrenderable',
+    })
+    expect(receiver.connections()).toBe(0)
+  })
+})
+
+describe('the reply', () => {
+  test.each<[string, SmtpScript, Record<string, unknown>]>([
+    [
+      'a full mailbox',
+      { rcptTo: () => ({ code: 452, text: 'mailbox full' }) },
+      { kind: 'retry', reason: 'server_error', sinkFault: false },
+    ],
+    [
+      'an unknown recipient',
+      { rcptTo: () => ({ code: 550, text: 'no such user' }) },
+      {
+        kind: 'dead',
+        reason: 'rejected',
+        sinkFault: false,
+        answer: { status: 550, text: '550 no such user' },
+      },
+    ],
+    [
+      'a refused sender',
+      { mailFrom: () => ({ code: 553, text: 'not from you' }) },
+      { kind: 'dead', reason: 'rejected', sinkFault: true },
+    ],
+    [
+      'a slow day',
+      { mailFrom: () => ({ code: 451, text: 'later' }) },
+      { kind: 'retry', reason: 'server_error', sinkFault: true },
+    ],
+    [
+      'refused content',
+      { data: () => ({ code: 554, text: 'looks like spam' }) },
+      { kind: 'dead', reason: 'rejected', sinkFault: false },
+    ],
+    [
+      'content for later',
+      { data: () => ({ code: 421, text: 'closing' }) },
+      { kind: 'retry', reason: 'server_error' },
+    ],
+    [
+      'a closed house',
+      { connect: () => ({ code: 554, text: 'no service' }) },
+      { kind: 'retry', reason: 'server_error', sinkFault: true },
+    ],
+    [
+      'silence at the recipient',
+      { rcptTo: () => 'hang' },
+      { kind: 'retry', reason: 'timeout', sinkFault: true },
+    ],
+  ])('of %s decides for this recipient', async (_name, script, expected) => {
+    const receiver = await receiving()
+    receiver.script(script)
+    const outcome = await sinkTo(receiver.url, { timeout: '500ms' }).send(persian, attempt())
+    expect(outcome).toMatchObject(expected)
+    expect(receiver.mails).toHaveLength(0)
+  })
+
+  test('for one recipient leaves the others alone', async () => {
+    const receiver = await receiving()
+    receiver.script({
+      rcptTo: (address) => (address.startsWith('desk') ? { code: 550, text: 'gone' } : undefined),
+    })
+    const sink = sinkTo(receiver.url)
+    const outcomes = await Promise.all(sink.targets.map((target) => sink.send(persian, attempt(target))))
+    expect(outcomes.map((outcome) => outcome.kind)).toEqual(['dead', 'delivered'])
+    expect(receiver.mails.map((mail) => mail.envelope.to)).toEqual([['boss@example.com']])
+  })
+})
+
+describe('the login', () => {
+  const login = { user: 'bridge', password: 'right' }
+
+  test('is used, and a wrong one waits for the operator', async () => {
+    const receiver = await receiving({ login })
+    expect(await sinkTo(receiver.url).send(persian, attempt())).toMatchObject({ kind: 'delivered' })
+    expect(receiver.mails[0]?.user).toBe('bridge')
+    const wrong = await sinkTo(receiver.url.replace('right', 'wrongPassword')).send(persian, attempt())
+    expect(wrong).toMatchObject({
+      kind: 'retry',
+      reason: 'credentials',
+      sinkFault: true,
+      answer: { status: 535 },
+    })
+    const none = await sinkTo(receiver.url.replace('bridge:right@', '')).send(persian, attempt())
+    expect(none).toMatchObject({ kind: 'retry', reason: 'credentials', sinkFault: true })
+  })
+
+  test('in a file may change without a restart', async () => {
+    const receiver = await receiving({ login })
+    await withFiles({ old: receiver.url.replace('right', 'outdated'), now: receiver.url }, async (paths) => {
+      let path = paths.old
+      const rotating = Object.assign(Secret.fromFile(paths.old), {
+        reveal: () => Secret.fromFile(path).reveal(),
+      })
+      const sink = sinkTo(rotating)
+      expect(await sink.send(persian, attempt())).toMatchObject({ reason: 'credentials' })
+      path = paths.now
+      expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'delivered' })
+    })
+  })
+})
+
+describe('TLS', () => {
+  test('is required of smtp:// servers: one that does not offer it gets neither login nor mail', async () => {
+    const receiver = await receiving({ login: { user: 'bridge', password: 'right' } })
+    const outcome = await sinkTo(receiver.url, { startTls: 'required' }).send(persian, attempt())
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'tls', sinkFault: true })
+    expect(receiver.mails).toHaveLength(0)
+  })
+
+  test.each(['starttls', 'implicit'] as const)(
+    'by %s is checked against the authority of the config',
+    async (tls) => {
+      const receiver = await receiving({ tls })
+      await withFiles({ ca: testAuthority }, async ({ ca }) => {
+        const trusting = { startTls: 'required', tls: { ca, serverName: 'mail.test' } }
+        expect(await sinkTo(receiver.url, trusting).send(persian, attempt())).toMatchObject({
+          kind: 'delivered',
+        })
+        expect(receiver.mails[0]?.secure).toBe(true)
+        const misnamed = { ...trusting, tls: { ca, serverName: 'other.test' } }
+        expect(await sinkTo(receiver.url, misnamed).send(persian, attempt())).toMatchObject({ reason: 'tls' })
+      })
+      expect(await sinkTo(receiver.url, { startTls: 'required' }).send(persian, attempt())).toMatchObject({
+        kind: 'retry',
+        reason: 'tls',
+      })
+      expect(receiver.mails).toHaveLength(1)
+    },
+  )
+
+  test('is used where it is offered, when it is opportunistic', async () => {
+    const plain = await receiving()
+    const upgrading = await receiving({ tls: 'starttls' })
+    await withFiles({ ca: testAuthority }, async ({ ca }) => {
+      const settings = { startTls: 'opportunistic', tls: { ca } }
+      await sinkTo(plain.url, settings).send(persian, attempt())
+      await sinkTo(upgrading.url, settings).send(persian, attempt())
+    })
+    expect([plain.mails[0]?.secure, upgrading.mails[0]?.secure]).toEqual([false, true])
+  })
+})
+
+describe('the pool', () => {
+  test('sends many mails over few connections', async () => {
+    const receiver = await receiving()
+    const sink = sinkTo(receiver.url, { concurrency: 2 })
+    await Promise.all(Array.from({ length: 20 }, (_, id) => sink.send(alertOf({ id: id + 1 }), attempt())))
+    expect(receiver.mails).toHaveLength(20)
+    expect(receiver.connections()).toBeLessThanOrEqual(2)
+  })
+
+  test('goes on after a send that was called off', async () => {
+    const receiver = await receiving()
+    receiver.script({ rcptTo: () => 'hang' })
+    const sink = sinkTo(receiver.url, { concurrency: 1, timeout: '20s' })
+    const stop = new AbortController()
+    const sending = sink.send(persian, { ...attempt(), signal: stop.signal })
+    setTimeout(() => stop.abort(), 100)
+    expect(await sending).toMatchObject({ kind: 'retry', reason: 'aborted' })
+    receiver.script({})
+    expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'delivered' })
+  })
+})

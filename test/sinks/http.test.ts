@@ -1,0 +1,159 @@
+import { createServer, request as forward } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { classifyFault } from '../../src/sinks/fault.ts'
+import { createGuard } from '../../src/sinks/guard.ts'
+import {
+  bodyBytesMax,
+  createHttpTransport,
+  type HttpOptions,
+  type HttpTransport,
+} from '../../src/sinks/http.ts'
+import { testAuthority, testServer } from '../support/certificates.ts'
+import { withFiles } from '../support/files.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+let receiver: WebhookReceiver
+const transports: HttpTransport[] = []
+
+beforeEach(async () => {
+  receiver = await startWebhookReceiver()
+})
+
+afterEach(async () => {
+  await Promise.all(transports.splice(0).map((transport) => transport.close()))
+  await receiver.stop()
+})
+
+function transportOf(options: Partial<HttpOptions> = {}): HttpTransport {
+  const transport = createHttpTransport({
+    guard: createGuard(true),
+    connections: 2,
+    timeoutMs: 2_000,
+    ...options,
+  })
+  transports.push(transport)
+  return transport
+}
+
+const postTo = (url: string) => ({
+  url,
+  headers: {},
+  body: '{}',
+  signal: AbortSignal.timeout(5_000),
+  nowMs: Date.now(),
+})
+
+test('no more of an answer is read than people are shown', async () => {
+  receiver.answerWith({ kind: 'flood', status: 500 })
+  const reply = await transportOf().post(postTo(receiver.url))
+  expect(reply.body).toBe('x'.repeat(bodyBytesMax))
+})
+
+test('a connection is used again', async () => {
+  const transport = transportOf({ connections: 1 })
+  for (let count = 0; count < 5; count += 1) await transport.post(postTo(receiver.url))
+  expect(receiver.connections()).toBe(1)
+})
+
+test('an address that turns private at the moment of connecting is refused', async () => {
+  // The guard's list of answers and the address in the socket are two checks: this one passes the first.
+  const lenient = createGuard(true)
+  const guard = { ...createGuard(false), checkLiteral: () => {}, lookup: lenient.lookup }
+  const error = await transportOf({ guard })
+    .post(postTo(receiver.url))
+    .catch((thrown: unknown) => thrown)
+  expect(classifyFault(error).fault).toBe('blocked_address')
+  expect(receiver.requests).toHaveLength(0)
+})
+
+describe('through a proxy', () => {
+  let proxy: Awaited<ReturnType<typeof startProxy>>
+
+  beforeEach(async () => {
+    proxy = await startProxy()
+  })
+  afterEach(() => proxy.stop())
+
+  test('a plain address is asked for by name, with the login of the proxy', async () => {
+    const port = new URL(receiver.url).port
+    const transport = transportOf({
+      proxy: `http://user:pass@127.0.0.1:${proxy.port}`,
+      guard: createGuard(false),
+    })
+    expect((await transport.post(postTo(`http://localhost:${port}/hook`))).status).toBe(204)
+    expect(proxy.seen).toEqual([
+      `POST http://localhost:${port}/hook Basic ${Buffer.from('user:pass').toString('base64')}`,
+    ])
+  })
+
+  test('a secure address goes through a tunnel, checked end to end', async () => {
+    const secure = await startWebhookReceiver({ tls: testServer })
+    try {
+      await withFiles({ ca: testAuthority }, async ({ ca }) => {
+        const address = `https://localhost:${secure.port}/hook`
+        const options = { proxy: `http://127.0.0.1:${proxy.port}` }
+        expect((await transportOf({ ...options, tls: { ca } }).post(postTo(address))).status).toBe(204)
+        const error = await transportOf(options)
+          .post(postTo(address))
+          .catch((thrown: unknown) => thrown)
+        expect(classifyFault(error).fault).toBe('tls')
+        expect(proxy.seen[0]).toBe(`CONNECT localhost:${secure.port} undefined`)
+      })
+    } finally {
+      await secure.stop()
+    }
+  })
+
+  test('a private literal is refused before the proxy hears of it', async () => {
+    const transport = transportOf({ proxy: `http://127.0.0.1:${proxy.port}`, guard: createGuard(false) })
+    await expect(transport.post(postTo(receiver.url))).rejects.toMatchObject({ fault: 'blocked_address' })
+    expect(proxy.seen).toEqual([])
+  })
+
+  test('a proxy that refuses the tunnel is a fault of the connection', async () => {
+    proxy.refuse()
+    const error = await transportOf({ proxy: `http://127.0.0.1:${proxy.port}` })
+      .post(postTo('https://hooks.test/'))
+      .catch((thrown: unknown) => thrown)
+    expect(classifyFault(error).fault).toBe('connect')
+  })
+})
+
+/** A forward proxy that notes what it is asked: method, address, login. */
+async function startProxy() {
+  const seen: string[] = []
+  let refusing = false
+  const server = createServer((incoming, response) => {
+    seen.push(`${incoming.method} ${incoming.url} ${incoming.headers['proxy-authorization']}`)
+    const onward = forward(incoming.url ?? '', { method: 'POST' }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502)
+      answer.pipe(response)
+    })
+    incoming.pipe(onward)
+  })
+  server.on('connect', (incoming, socket) => {
+    seen.push(`CONNECT ${incoming.url} ${incoming.headers['proxy-authorization']}`)
+    socket.on('error', () => {})
+    if (refusing) return socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    const onward = connect(Number(incoming.url?.split(':')[1]), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      onward.pipe(socket).pipe(onward)
+    })
+    onward.on('error', () => socket.destroy())
+    return undefined
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    seen,
+    refuse() {
+      refusing = true
+    },
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

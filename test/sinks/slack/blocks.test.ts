@@ -1,0 +1,149 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { plainMessage, type SlackMessage, slackMessage } from '../../../src/sinks/slack/blocks.ts'
+import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
+
+/** Every piece of markup of a message, with the limit that Slack sets for its place. */
+function pieces(message: SlackMessage): { text: string; charsMax: number }[] {
+  const blocks = (message.blocks ?? []).flatMap((block) => {
+    if ('fields' in block) return block.fields.map(({ text }) => ({ text, charsMax: 2_000 }))
+    if ('elements' in block) return block.elements.map(({ text }) => ({ text, charsMax: 2_000 }))
+    return [{ text: block.text.text, charsMax: 3_000 }]
+  })
+  return [{ text: message.text, charsMax: 10_000 }, ...blocks]
+}
+
+/** What is left once the only markup that we make ourselves is taken away: one link and bold words. */
+function withoutOwnMarkup(text: string, url: string | undefined): string {
+  const address = url?.replaceAll('&', '&amp;')
+  const bare = address === undefined ? text : text.replaceAll(`<${address}|`, '').replaceAll('>', '')
+  return bare.replace(/^\*([^*]*)\*$/gm, '$1')
+}
+
+const golden = (name: string) => `../golden/slack-${name}.json`
+
+describe('the message', () => {
+  test.each([
+    ['persian', persian, persianDisplay],
+    ['persian-for-english-readers', persian, englishDisplay],
+    ['english', english, englishDisplay],
+    ['hostile', hostile, englishDisplay],
+  ] as const)('of the %s sample is the one that was looked at', async (name, alert, display) => {
+    await expect(`${JSON.stringify(slackMessage(alert, display), null, 2)}\n`).toMatchFileSnapshot(
+      golden(name),
+    )
+  })
+
+  test('links its headline to the url and carries kind, symbol, time and why', () => {
+    const text = JSON.stringify(slackMessage(english, englishDisplay).blocks)
+    expect(text).toContain('<https://example.com/alerts/4711?ref=feed&amp;tab=rules|')
+    for (const part of [
+      'screen',
+      'XAU_USD',
+      '30 Aban 1405 (21 November 2026), 09:00:05 Iran Time',
+      'SMA(200)',
+    ])
+      expect(text).toContain(part)
+  })
+
+  test('unfurls nothing and makes no names into links', () => {
+    expect(slackMessage(persian, persianDisplay)).toMatchObject({
+      unfurl_links: false,
+      unfurl_media: false,
+      link_names: false,
+    })
+  })
+
+  test('leaves out what is not there', () => {
+    const bare = slackMessage(alertOf({ why: null, symbol: null, url: '', ruleIds: [] }), englishDisplay)
+    expect(JSON.stringify(bare)).not.toMatch(/Symbol|Why|Rules|http/)
+  })
+})
+
+describe('upstream text', () => {
+  const nasty = fc.stringMatching(/^[<>&!@#|*_~`:a-z \n\u202e\u2067\u0627-\u064a😀]{0,60}$/u)
+
+  test('never mentions, links or formats', () => {
+    fc.assert(
+      fc.property(nasty, nasty, nasty, nasty, (headline, why, symbol, kind) => {
+        for (const display of [persianDisplay, englishDisplay]) {
+          const alert = alertOf({ headline, why, symbol, kind, url: 'https://example.com/a?b&c' })
+          for (const message of [slackMessage(alert, display), plainMessage(alert, display)])
+            for (const { text } of pieces(message)) {
+              const bare = withoutOwnMarkup(text, 'https://example.com/a?b&c')
+              expect(bare).not.toMatch(/[<>]/)
+              expect(bare.replace(/&(amp|lt|gt);/g, '')).not.toContain('&')
+              expect(bare).not.toMatch(/(^|[^\p{L}\p{N}])[*_~`]|[*_~`]([^\p{L}\p{N}]|$)/mu)
+              expect(bare.replace(/\d\d:\d\d:\d\d/, '')).not.toMatch(/:[a-z0-9_+'-]+:/i)
+            }
+        }
+      }),
+    )
+  })
+
+  test('makes no link of its own, not even where Slack would find an address', () => {
+    const alert = alertOf({ headline: 'see https://evil.example', url: '' })
+    expect(plainMessage(alert, englishDisplay).text).not.toContain('://')
+  })
+
+  test('keeps within the limits of Slack, whatever its length', () => {
+    const long = fc.tuple(
+      fc.constantFrom('&', '<', '*', ':a', 'ب', '👩‍👩‍👧‍👦', 'a\n', '\u0301', '\ud800'),
+      fc.nat(9_000),
+    )
+    fc.assert(
+      fc.property(long, long, ([a, m], [b, n]) => {
+        const url = `https://example.com/?${'&'.repeat(n % 3_000)}`
+        const alert = alertOf({
+          headline: a.repeat(m),
+          why: b.repeat(n),
+          symbol: a.repeat(n),
+          kind: b.repeat(m),
+          url,
+        })
+        const message = slackMessage(alert, persianDisplay)
+        for (const { text, charsMax } of pieces(message)) {
+          expect(text.length).toBeLessThanOrEqual(charsMax)
+          expect(text.isWellFormed()).toBe(true)
+        }
+        expect(JSON.stringify(message).length).toBeLessThan(20_000)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('is cut between characters as people see them', () => {
+    const family = '👩‍👩‍👧‍👦'
+    const { text } = slackMessage(alertOf({ headline: family.repeat(500), why: null }), englishDisplay)
+    const title = text.split('\n')[0]?.slice(1, -1) ?? ''
+    expect(title.replaceAll(family, '')).toBe('')
+    expect(title.length).toBeGreaterThan(500)
+  })
+
+  test.each([
+    ['javascript:alert(1)'],
+    ['data:text/html,x'],
+    ['https://user:pass@example.com/'],
+    ['//example.com'],
+    ['not a url'],
+    [`https://example.com/${'a'.repeat(2_100)}`],
+  ])('as the url %s makes no link', (url) => {
+    expect(JSON.stringify(slackMessage(alertOf({ url }), englishDisplay))).not.toMatch(/<[a-z]+:/)
+  })
+
+  test('in a url cannot end the link', () => {
+    const text = slackMessage(alertOf({ url: 'https://example.com/a|b>c<d q"' }), englishDisplay).text
+    expect(text).toContain('<https://example.com/a%7Cb%3Ec%3Cd%20q%22|')
+  })
+
+  test('between letters keeps its underscores', () => {
+    expect(slackMessage(alertOf({ symbol: 'USD_IRR' }), englishDisplay).text).toContain('USD_IRR')
+  })
+})
+
+test('Persian lines start with a right-to-left mark, and values of a fact are isolated', () => {
+  const lines = slackMessage(persian, persianDisplay).text.split('\n')
+  expect(lines[0]).toMatch(/^\u200fفولاد/)
+  expect(lines).toContain('نماد: \u200f\u2068فولاد\u2069')
+  expect(lines).toContain('نوع: \u200f\u2068price\u2069')
+})
