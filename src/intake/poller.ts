@@ -243,6 +243,7 @@ class SourcePoller implements Poller {
     teach(lead.schedule, done)
     if (result.reason === 'refused_lease') throw new LeaseLost('another replica polls now')
     await this.#state.save(lead.schedule.snapshot())
+    await this.#view.save()
     if (error !== undefined && (tally.redisAway || isRedisAway(error))) throw error
   }
 

@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { onTestFinished, vi } from 'vitest'
+import { createFeedClient } from '../../src/feed/client.ts'
+import type { PollResult } from '../../src/intake/poll-types.ts'
+import { countExchanges, createPoller, type Poller, type PollerDeps } from '../../src/intake/poller.ts'
+import type { PollerLimits, ReadPage } from '../../src/intake/poller-types.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { Secret } from '../../src/lib/secret.ts'
+import { createSandbox, type Sandbox, type SandboxOptions, sandboxToken } from '../../src/sandbox/sandbox.ts'
+import type { BudgetDay, PollReport, Schedule } from '../../src/schedule/schedule.ts'
+import { createLedger, type Ledger } from '../../src/store/ledger.ts'
+import type { RedisClient } from '../../src/store/redis.ts'
+import { createMetrics, initialiseMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
+import { type CapturedLog, captureLog } from './log.ts'
+import { freshPrefix } from './redis.ts'
+
+/** A poller on a real Redis and the sandbox, with a walk of one page and a pace of its own. */
+export interface PollerRig {
+  readonly prefix: string
+  readonly sandbox: Sandbox
+  readonly redis: RedisClient
+  readonly ledger: Ledger
+  readonly metrics: Metrics
+  readonly captured: CapturedLog
+  /** What the schedule was told. */
+  readonly reports: readonly PollReport[]
+  /** Another replica on the same Redis and feed. */
+  replica(redis: RedisClient, overrides?: Partial<PollerDeps>): PollerRun
+}
+
+export interface PollerRun {
+  readonly poller: Poller
+  /** Resolves when the loop has ended. */
+  stop(): Promise<void>
+  /** What `run` resolved to, for those who abort by themselves. */
+  readonly ended: Promise<void>
+}
+
+export interface RigOptions {
+  readonly redis: RedisClient
+  readonly sandbox?: SandboxOptions
+  readonly limits?: Partial<PollerLimits>
+  readonly requestsPerMinute?: number
+  readonly budgetDay?: (nowMs: number) => BudgetDay
+  readonly everyMs?: number
+}
+
+export async function pollerRig(options: RigOptions): Promise<PollerRig> {
+  const prefix = freshPrefix()
+  const sandbox = createSandbox({ history: 3, ...options.sandbox })
+  const { url } = await sandbox.start()
+  onTestFinished(() => sandbox.stop())
+  const captured = captureLog()
+  const metrics = createMetrics({ version: 'test', node: process.version })
+  initialiseMetrics(metrics, { sources: ['main'], sinks: [] })
+  const feed = createFeedClient({
+    source: 'main',
+    baseUrl: url,
+    token: new Secret(sandboxToken),
+    timeoutMs: 3_000,
+    onExchange: countExchanges(metrics, 'main'),
+  })
+  onTestFinished(() => feed.close())
+  const limits = { unitsPerDay: 1_000, minIntervalMs: 10, maxIntervalMs: 60_000, ...options.limits }
+  const budgetDay = options.budgetDay ?? farFromReset
+  const reports: PollReport[] = []
+  const ledgerOn = (redis: RedisClient) =>
+    createLedger({
+      ...{ redis, prefix, source: 'main', budgetDay },
+      unitsPerDay: limits.unitsPerDay,
+      requestsPerMinute: options.requestsPerMinute ?? 10_000,
+    })
+  const depsOn = (redis: RedisClient): PollerDeps => ({
+    ...{ source: 'main', prefix, redis, feed, limits, budgetDay, metrics },
+    ledger: ledgerOn(redis),
+    poll: pollOnePage,
+    createSchedule: () => steadySchedule(options.everyMs ?? 30, reports),
+    clock: systemClock,
+    log: captured.log,
+  })
+  return {
+    ...{ prefix, sandbox, metrics, captured, reports, redis: options.redis },
+    ledger: ledgerOn(options.redis),
+    replica: (redis, overrides = {}) => start({ ...depsOn(redis), ...overrides }),
+  }
+}
+
+/** Seconds that the sandbox was left alone, in the sense of calls, from now. */
+export async function callsDuring(sandbox: Sandbox, ms: number): Promise<number> {
+  const before = sandbox.requests.length
+  await delay(ms)
+  return sandbox.requests.length - before
+}
+
+export async function untilCalls(sandbox: Sandbox, count: number): Promise<void> {
+  await vi.waitFor(
+    () => {
+      if (sandbox.requests.length < count) throw new Error(`${sandbox.requests.length} calls of ${count}`)
+    },
+    { timeout: 10_000, interval: 5 },
+  )
+}
+
+/** A poll of one page, as a caught-up walk makes it. */
+export async function pollOnePage(readPage: ReadPage): Promise<PollResult> {
+  const answer = await readPage(1, 'poll')
+  if (answer.kind === 'refused') return pollResult({ reason: `refused_${answer.why}`, ok: false })
+  if (answer.kind === 'failed') return pollResult({ reason: 'failed', ok: false, error: answer.error })
+  return pollResult({ pages: 1, total: answer.page.total })
+}
+
+export function pollResult(fields: Partial<PollResult> = {}): PollResult {
+  const { ok = true } = fields
+  return {
+    ...{ reason: 'caught_up', ok, pages: 0, newAlerts: 0, unrouted: 0, passedOver: 0, duplicates: 0 },
+    ...{
+      quarantined: 0,
+      fired: [],
+      behind: false,
+      finished: ok,
+      lastCompleteMs: null,
+      feedGap: 0,
+      total: null,
+    },
+    ...{ stopped: null, lost: false },
+    ...fields,
+  }
+}
+
+function start(deps: PollerDeps): PollerRun {
+  const poller = createPoller(deps)
+  const abort = new AbortController()
+  const ended = poller.run(abort.signal)
+  const stop = () => {
+    abort.abort(new Error('the test is over'))
+    return ended
+  }
+  onTestFinished(stop)
+  return { poller, stop, ended }
+}
+
+/** Evenly paced, and quick to try again: the plans of real schedules have tests of their own. */
+function steadySchedule(everyMs: number, reports: PollReport[]): Schedule {
+  let lastMs: number | undefined
+  let hotUntilMs = 0
+  return {
+    observe(report) {
+      reports.push(report)
+      lastMs = report.atMs
+    },
+    next(nowMs) {
+      if (lastMs === undefined) return { atMs: nowMs, reason: 'first' }
+      return { atMs: nowMs < hotUntilMs ? nowMs : lastMs + everyMs, reason: 'fixed' }
+    },
+    learnHistory() {},
+    setHot(untilMs) {
+      hotUntilMs = untilMs
+    },
+    snapshot: () => ({ polls: reports.length }),
+    describe: () => ({ learnedFrom: 0, memory: 'fresh', firing: '', hotUntilMs }),
+  }
+}
+
+function farFromReset(nowMs: number): BudgetDay {
+  return { key: 'today', startMs: nowMs - 3_600_000, endMs: nowMs + 3_600_000 }
+}
