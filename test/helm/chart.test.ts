@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { drainTimeoutMs } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { chart, findHelm, type HelmRun, helm, type Manifest, manifestsOf, root } from './helm.ts'
 
@@ -99,7 +100,7 @@ describe('the chart', () => {
     expect(container.startupProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
     expect(container.readinessProbe.httpGet).toEqual({ path: '/-/ready', port: 'http' })
     expect(container.ports).toEqual([{ name: 'http', containerPort: 8080 }])
-    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(30)
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(drainTimeoutMs / 1_000)
   })
 
   test('follows the port of config.http.listen', () => {
