@@ -122,7 +122,7 @@ describe('a poller', () => {
   })
 
   it('catches up as fast as the shortest interval allows', async () => {
-    const { replica, redis, sandbox, captured } = await rig({
+    const { replica, redis, captured, reports } = await rig({
       everyMs: 60_000,
       limits: { minIntervalMs: 50 },
     })
