@@ -62,13 +62,15 @@ function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter
 function alertItem(group: readonly DeliveryRow[], times: Times): Piece {
   const [alert] = group
   if (!alert) return null
+  // The same order on every line, so that the eye finds a sink.
+  const inOrder = group.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   const story = `/api/v1/deliveries/${encodeURIComponent(alert.source)}/${alert.id}`
   return html`<li>
 <p class="when"><time datetime="${alert.firedAt}"><b>${times.clock(alert.firedAt)}</b></time>${times.isToday(alert.firedAt) ? times.distance(alert.firedAt) : html`<time>${times.date(alert.firedAt)}</time>`}</p>
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
 <p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${story}">${alertKey(alert)}</a>${seen(alert)}</p></div>
-<ul class="chips">${group.map(chip)}</ul>
-${group.filter((row) => row.reason).map((row) => trouble(row, times))}
+<ul class="chips">${inOrder.map(chip)}</ul>
+${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`
 }
 

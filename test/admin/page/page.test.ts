@@ -101,7 +101,9 @@ describe('the latest alerts', () => {
     expect(text.match(/<p class="title">/g)).toHaveLength(1)
     const read = words(text)
     expect(read).toContain('فولاد از ۵٬۲۰۰ ریال گذشت')
-    expect(read).toContain('main.48213 seen after 8s trading-system : delivered ops-slack ×4 : to retry')
+    expect(read).toContain(
+      'main.48213 seen after 8s desk-email → desk@example.com : dead ops-slack ×4 : to retry trading-system : delivered',
+    )
     expect(read).toContain('ops-slack: 429 Too Many Requests , next try in 42s')
     expect(read).toContain('desk-email → desk@example.com: rejected')
     expect(text).toContain('<a href="/api/v1/deliveries/main/48213">')
