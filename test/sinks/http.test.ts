@@ -67,6 +67,19 @@ test('an address that turns private at the moment of connecting is refused', asy
   expect(receiver.requests).toHaveLength(0)
 })
 
+test('a name is checked over TLS as well, before any byte is sent', async () => {
+  const secure = await startWebhookReceiver({ tls: testServer })
+  try {
+    const error = await transportOf({ guard: createGuard(false) })
+      .post(postTo(`https://localhost:${secure.port}/`))
+      .catch((thrown: unknown) => thrown)
+    expect(classifyFault(error).fault).toBe('blocked_address')
+    expect(secure.connections()).toBe(0)
+  } finally {
+    await secure.stop()
+  }
+})
+
 describe('through a proxy', () => {
   let proxy: Awaited<ReturnType<typeof startProxy>>
 

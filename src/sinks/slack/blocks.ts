@@ -54,22 +54,22 @@ export function plainMessage(alert: Alert, display: Display): SlackMessage {
 }
 
 function blocks(alert: Alert, display: Display): SlackBlock[] {
-  const words = wordsOf(display)
   const around = displayDirection(display)
   const title = titleLine(alert, around)
   const url = linkOf(alert)
+  const fields = facts(alert, display).map(([word, value]) => mrkdwnText(`*${word}*\n${value}`))
   const why = whyLines(alert, around)
+  // Slack refuses a section that is empty.
   return [
     { type: 'section', text: mrkdwnText(`*${url === undefined ? title : link(url, title)}*`) },
-    {
-      type: 'section',
-      fields: facts(alert, display).map(([word, value]) => mrkdwnText(`*${word}*\n${value}`)),
-    },
-    ...(why.length === 0
-      ? []
-      : [{ type: 'section', text: mrkdwnText([`*${words.why}*`, ...why].join('\n')) } as const]),
+    ...(fields.length === 0 ? [] : [{ type: 'section', fields } as const]),
+    ...(why.length === 0 ? [] : [whySection(why, display)]),
     { type: 'context', elements: [mrkdwnText(origin(alert, display))] },
   ]
+}
+
+function whySection(lines: readonly string[], display: Display): SlackBlock {
+  return { type: 'section', text: mrkdwnText([`*${wordsOf(display).why}*`, ...lines].join('\n')) }
 }
 
 function titleLine(alert: Alert, around: Direction): string {

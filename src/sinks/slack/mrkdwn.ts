@@ -38,8 +38,8 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 /** Of an address, or of an emoji's name; times of day are none: no emoji is called by two digits. */
 const joiningColon = /:(?=\/\/)|:(?!\d\d:)(?=[a-z0-9_+'-]+:)/gi
 
-/** Between two letters or digits a mark opens nothing: USD_IRR stays what it is. */
-const formatMark = /(?<![\p{L}\p{N}])[*_~`]|[*_~`](?![\p{L}\p{N}])/gu
+/** Between two letters or digits an underscore opens nothing: USD_IRR stays what it is. */
+const formatMark = /[*~`]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
 const twins: Readonly<Record<string, string>> = { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' }
 
 function fitted(line: string, charsMax: number): string {

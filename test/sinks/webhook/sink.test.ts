@@ -83,6 +83,13 @@ describe('what receivers get', () => {
   })
 })
 
+test('an alert nested too deep to be written again is given up, not thrown over', async () => {
+  const nested = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`) as unknown
+  const outcome = await sinkTo(receiver.url).send(alertOf({ payload: [nested] }), attempt())
+  expect(outcome).toMatchObject({ kind: 'dead', reason: 'unrenderable', sinkFault: false })
+  expect(receiver.requests).toHaveLength(0)
+})
+
 describe('the signature', () => {
   test('is verified by an independent library', async () => {
     await sinkTo(receiver.url, { secret: oldSecret }).send(persian, attempt())
