@@ -38,6 +38,7 @@ const homes: Record<string, string[]> = {
   '@slack/webhook': ['sinks'],
   fastify: ['admin'],
   yaml: ['config'],
+  liquidjs: ['sinks'],
   pino: ['telemetry'],
   'pino-pretty': ['telemetry'],
   'prom-client': ['telemetry'],
