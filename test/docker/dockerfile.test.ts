@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   copyFileSync,
@@ -147,7 +147,12 @@ describe('the build', () => {
   beforeAll(() => {
     app = mkdtempSync(join(tmpdir(), 'image-'))
     const compiler = join(root, 'node_modules/.bin/tsc')
-    execFileSync(compiler, ['-p', 'src', '--outDir', join(app, 'dist')], { cwd: root, encoding: 'utf8' })
+    const built = spawnSync(compiler, ['-p', 'src', '--outDir', join(app, 'dist')], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    expect(built.stdout).toBe('')
+    expect(built.status).toBe(0)
     copyFileSync(join(root, 'package.json'), join(app, 'package.json'))
     symlinkSync(join(root, 'node_modules'), join(app, 'node_modules'))
   }, 120_000)
