@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import { type DeliveryJob, type JobData, jobId, toJobData } from '../alert/job.ts'
-import type { DeliveryQueues } from '../intake/ports.ts'
 import { queuePrefix } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { type AttemptRecord, recordsMax } from './attempt-record.ts'
@@ -13,7 +12,12 @@ import { within } from './time-limit.ts'
  */
 export type AlertQueue = Queue<JobData, AttemptRecord>
 
-export interface SinkQueues extends DeliveryQueues {
+export interface SinkQueues {
+  /**
+   * Resolves once every job is stored in its sink's queue. Ids are fixed, so adding one that is there already, waiting
+   * or ended, changes nothing. After any throw some may be stored and some not: add all of them again.
+   */
+  enqueue(jobs: readonly DeliveryJob[]): Promise<void>
   readonly sinks: readonly string[]
   /** Throws for a sink that has no queue: the config and the caller disagree. */
   queue(sink: string): AlertQueue

@@ -23,9 +23,12 @@ async function takeAndDie(prefix: string, sink: string): Promise<void> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
-  await once(child.stdout, 'data')
-  child.kill('SIGKILL')
-  await ended
+  try {
+    await once(child.stdout, 'data', { signal: AbortSignal.timeout(10_000) })
+  } finally {
+    child.kill('SIGKILL')
+    await ended
+  }
 }
 
 describe('a process that is killed while it sends', () => {
