@@ -47,14 +47,13 @@ export function decide(
   const fromMs = Math.max(lastAtMs, plan.day.startMs)
   const outlook = outlookAt(memory.intensity, fromMs)
   const units = spendable(memory, budget, fromMs)
-  const limits = limitsFor(options, plan, units, fromMs)
+  const limits = limitsFor(options, plan, budget.unitsLeft + 0.5, fromMs)
   const situation: Situation = { memory, options, plan, marks, budget, fromMs, outlook, limits }
   fillSpans(situation)
   const response = marks && ((perSecond: number) => pollsFor(marks, perSecond * 60) / 60)
   memory.scale = solveScale(spans, units, limits, memory.scale, response)
   const earliestMs = lastAtMs + options.minIntervalMs
-  const latestMs =
-    lastAtMs + Math.max(options.minIntervalMs, Math.min(options.maxIntervalMs, 1_000 / limits.floor))
+  const latestMs = lastAtMs + Math.max(options.minIntervalMs, 1_000 / limits.floor)
   const paced = memory.behind
     ? catchUp(situation)
     : marks

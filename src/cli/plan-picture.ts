@@ -1,0 +1,79 @@
+import { formatDuration } from '../lib/duration.ts'
+import { budgetFindings } from '../schedule/findings.ts'
+import type { ScheduleOptions } from '../schedule/options.ts'
+import type { Preview } from '../schedule/preview.ts'
+import { profileZone } from '../schedule/prior.ts'
+import { wallTime } from '../schedule/zone.ts'
+
+/** The plan as a picture in the terminal, with the reasons in words. */
+
+const barWidth = 40
+
+export function describePreview(name: string, options: ScheduleOptions, preview: Preview): string {
+  const most = Math.max(1, ...preview.hours.map(({ polls }) => polls))
+  const zone = profileZone(options)
+  const lines = preview.hours.map(({ startMs, polls, alerts, lagSeconds }) => {
+    const hour = new Date(wallTime(startMs, zone)).toISOString().slice(11, 16)
+    return `  ${hour}  ${bar(polls / most)} ${pad(Math.round(polls), 5)} polls  ${pad(alerts.toFixed(1), 6)} alerts  ${pad(formatDuration(lagSeconds * 1_000), 7)}`
+  })
+  return [
+    `${name}: ${options.unitsPerDay} units a day, the coming ${preview.hours.length} hours on the clock of ${zone}`,
+    '',
+    ...lines,
+    '',
+    ...reasons(options, preview).map((line) => `  ${line}`),
+    ...budgetFindings(options, preview).map(({ severity, text }) => `  ${severity}: ${text}`),
+    '',
+  ].join('\n')
+}
+
+export function previewJson(name: string, options: ScheduleOptions, preview: Preview): unknown {
+  const { marks, hours, ...rest } = preview
+  return {
+    source: name,
+    unitsPerDay: options.unitsPerDay,
+    everySeconds: options.everyMs === undefined ? null : options.everyMs / 1_000,
+    ...rest,
+    marks: marks ? { waitSeconds: marks.waitSeconds, minuteWeights: marks.minuteWeights } : null,
+    hours: hours.map(({ startMs, ...hour }) => ({ start: new Date(startMs).toISOString(), ...hour })),
+    findings: budgetFindings(options, preview),
+    why: reasons(options, preview),
+  }
+}
+
+function reasons(options: ScheduleOptions, preview: Preview): string[] {
+  const { lagSeconds, evenLagSeconds, bestRatio, learnedFrom, slowestSeconds, fastestSeconds, marks } =
+    preview
+  if (options.everyMs !== undefined) {
+    const every = formatDuration(options.everyMs)
+    return [
+      `poll.every fixes the pace at ${every}: alerts wait ${formatDuration(options.everyMs / 2)} on average. Nothing is learned.`,
+    ]
+  }
+  const share = ((100 * lagSeconds) / evenLagSeconds).toFixed(0)
+  const learned =
+    learnedFrom < 10
+      ? 'Nothing is learned yet: the plan leans on the active hours of the config.'
+      : `The profile stands on ${Math.round(learnedFrom)} alerts, old ones counting for less.`
+  return [
+    learned,
+    `Alerts are expected to wait ${formatDuration(lagSeconds * 1_000)}, ${share} % of the ${formatDuration(evenLagSeconds * 1_000)} of evenly spaced polls;`,
+    `the best that any plan could reach for alerts that come so is ${(100 * bestRatio).toFixed(0)} %.`,
+    `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
+    `Half a percent of the units is kept for further pages and released towards the reset at ${options.resetsAt} (${options.timeZone}).`,
+    marks
+      ? `Alerts fire on marks: polls go just after them, and an alert waits ${marks.waitSeconds.toFixed(1)} s at a poll a minute.`
+      : 'No pattern was found in the second at which alerts fire.',
+  ]
+}
+
+function bar(share: number): string {
+  const eighths = Math.round(share * barWidth * 8)
+  const full = '█'.repeat(Math.floor(eighths / 8))
+  const rest = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8] ?? ''
+  return (full + rest).padEnd(barWidth)
+}
+
+function pad(value: number | string, width: number): string {
+  return String(value).padStart(width)
+}

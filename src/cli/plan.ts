@@ -1,0 +1,144 @@
+import { Command } from 'commander'
+import { loadConfig } from '../config/load.ts'
+import { formatMistake } from '../config/mistake.ts'
+import type { Config, SourceConfig } from '../config/schema.ts'
+import { pollSchema } from '../config/source.ts'
+import { UserError } from '../lib/errors.ts'
+import { type ScheduleOptions, scheduleDefaults } from '../schedule/options.ts'
+import { previewPlan } from '../schedule/preview.ts'
+import { wallTime } from '../schedule/zone.ts'
+import { describePreview, previewJson } from './plan-picture.ts'
+import { replayFile } from './plan-trace.ts'
+
+/** Reads what a running bridge has learned of a source; undefined where nothing can be reached. */
+export type ReadLearned = (config: Config, source: string) => Promise<unknown>
+
+interface Options {
+  readonly config?: string
+  readonly source?: string
+  readonly hours: number
+  readonly trace?: string
+  readonly unitsPerDay?: number
+  readonly timeZone?: string
+  readonly polls?: string
+  readonly json?: boolean
+}
+
+/** `plan`: the polling plan of the hours to come, or, with `--trace`, what the planner would have done with a history. */
+export function planCommand(readLearned?: ReadLearned): Command {
+  return new Command('plan')
+    .description('the polling plan that the budget buys; with --trace, a history through the live planner')
+    .option('--config <file>', 'the config, YAML')
+    .option('--source <name>', 'the source of the config; default: all of them, or with --trace the only one')
+    .option('--hours <count>', 'how far to plan', wholeNumber('--hours'), 24)
+    .option('--trace <file>', 'firing times, an ISO time a line, oldest first')
+    .option('--units-per-day <count>', 'units a budget day', wholeNumber('--units-per-day'))
+    .option('--time-zone <zone>', 'the zone of the budget day, by its IANA name')
+    .option('--polls <file>', 'with --trace: where to write the time of each poll, a line each')
+    .option('--json', 'print JSON')
+    .action(async (options: Options) => {
+      const config = options.config === undefined ? undefined : configOf(options.config)
+      if (options.config !== undefined && config === undefined) return
+      if (options.trace !== undefined)
+        return replayFile(traceOptions(options, config), { ...options, trace: options.trace })
+      if (config === undefined)
+        throw new UserError('plan needs --config FILE, or --trace FILE with --units-per-day N.')
+      await printPlans(config, options, readLearned)
+    })
+}
+
+/** A source's config as the schedule takes it. */
+export function scheduleOptionsOf({ budget, poll }: SourceConfig): ScheduleOptions {
+  return {
+    unitsPerDay: budget.unitsPerDay,
+    requestsPerMinute: budget.requestsPerMinute,
+    resetsAt: budget.resetsAt,
+    timeZone: budget.timeZone,
+    minIntervalMs: poll.minInterval,
+    maxIntervalMs: poll.maxInterval,
+    ...(poll.every === undefined ? {} : { everyMs: poll.every }),
+    exponent: poll.exponent,
+    floor: poll.floor,
+    activeHours: poll.activeHours,
+    holidays: poll.holidays,
+  }
+}
+
+async function printPlans(
+  config: Config,
+  options: Options,
+  readLearned: ReadLearned | undefined,
+): Promise<void> {
+  const nowMs = Date.now()
+  const names = options.source === undefined ? Object.keys(config.sources) : [options.source]
+  const plans: unknown[] = []
+  for (const name of names) {
+    const schedule = withOverrides(scheduleOptionsOf(sourceOf(config, name)), options)
+    const learned = await readLearned?.(config, name).catch(() => undefined)
+    const preview = previewPlan(schedule, learned, nowMs, options.hours)
+    if (options.json) plans.push(previewJson(name, schedule, preview))
+    else process.stdout.write(`${describePreview(name, schedule, preview)}\n`)
+  }
+  if (options.json)
+    process.stdout.write(`${JSON.stringify(plans.length === 1 ? plans[0] : plans, null, 2)}\n`)
+}
+
+/** What a trace is replayed with: the config's source, or the defaults of a fresh config. */
+function traceOptions(options: Options, config: Config | undefined): ScheduleOptions {
+  if (config !== undefined) {
+    const names = Object.keys(config.sources)
+    if (options.source === undefined && names.length > 1)
+      throw new UserError(`--source: the config has several; choose one of ${names.join(', ')}.`)
+    return withOverrides(scheduleOptionsOf(sourceOf(config, options.source ?? names[0] ?? '')), options)
+  }
+  if (options.unitsPerDay === undefined)
+    throw new UserError('--trace needs --units-per-day N, or a --config that says it.')
+  const { activeHours } = pollSchema.parse({})
+  const timeZone = options.timeZone ?? scheduleDefaults.timeZone
+  const defaults = { ...scheduleDefaults, timeZone, holidays: [], unitsPerDay: options.unitsPerDay }
+  // The hours of the exchange are a fair guess only where its clock is the one that was asked for.
+  return withOverrides(activeHours.timeZone === timeZone ? { ...defaults, activeHours } : defaults, options)
+}
+
+function withOverrides(schedule: ScheduleOptions, { unitsPerDay, timeZone }: Options): ScheduleOptions {
+  if (timeZone !== undefined) checkZone(timeZone)
+  return {
+    ...schedule,
+    ...(unitsPerDay === undefined ? {} : { unitsPerDay }),
+    ...(timeZone === undefined ? {} : { timeZone }),
+  }
+}
+
+function sourceOf(config: Config, name: string): SourceConfig {
+  const source = config.sources[name]
+  if (source) return source
+  throw new UserError(
+    `--source: there is no ${name}; the config has ${Object.keys(config.sources).join(', ')}.`,
+  )
+}
+
+function checkZone(timeZone: string): void {
+  try {
+    wallTime(0, timeZone)
+  } catch {
+    throw new UserError(
+      `--time-zone: "${timeZone}" is no time zone; expected an IANA name such as Asia/Tehran.`,
+    )
+  }
+}
+
+function configOf(file: string): Config | undefined {
+  const loaded = loadConfig(file, process.env)
+  if (loaded.ok) return loaded.config
+  for (const mistake of loaded.mistakes) process.stderr.write(`${formatMistake(file, mistake)}\n`)
+  process.exitCode = 1
+  return undefined
+}
+
+/** What is wrong with a number is the user's to mend like what is wrong with a file: a sentence and exit code 1. */
+function wholeNumber(option: string): (text: string) => number {
+  return (text) => {
+    if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+    throw new UserError(`${option}: "${text}" is no whole number above 0.`)
+  }
+}
