@@ -14,6 +14,8 @@ export interface Lead {
   failures: number
   stopped: { reason: string; retryAtMs: number } | undefined
   hotUntilMs: number
+  /** The budget day in which no more sweeps are made: its round is done, or one of them failed. */
+  sweptDay: string | undefined
   /** The poll whose line is written once the next instant is known. */
   done: { result: PollResult; tally: PageTally; startMs: number; endMs: number } | undefined
 }
@@ -31,6 +33,7 @@ export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): 
     stopped: undefined,
     // What the snapshot remembers of it may have been taken back.
     hotUntilMs: -1,
+    sweptDay: undefined,
     done: undefined,
   }
 }

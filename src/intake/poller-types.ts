@@ -7,6 +7,8 @@ import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { PollDeps, PollResult } from './poll-types.ts'
+import type { PollerLimits } from './poller-limits.ts'
+import type { SweepResult } from './sweep.ts'
 
 /** The loop that polls one source for as long as the process lives. */
 export interface Poller {
@@ -40,6 +42,8 @@ export interface PollerDeps {
   readonly feed: Pick<FeedClient, 'deliveries'>
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
   readonly poll: (readPage: ReadPage) => Promise<PollResult>
+  /** `runSweep` of sweep.ts in the same way; without it, units that would expire do. */
+  readonly sweep?: (readPage: ReadPage, pagesMax: number) => Promise<SweepResult>
   /** Called once each time this replica becomes the one that polls. */
   readonly createSchedule: (saved: unknown) => Schedule
   readonly budgetDay: (nowMs: number) => BudgetDay
@@ -49,19 +53,4 @@ export interface PollerDeps {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-}
-
-export interface PollerLimits {
-  readonly unitsPerDay: number
-  readonly minIntervalMs: number
-  readonly maxIntervalMs: number
-  readonly leaseTtlMs?: number
-  /** How long the page under way may still take after the signal aborted. */
-  readonly drainTimeoutMs?: number
-  /** How often a source is tried whose token or feed a person must mend. */
-  readonly stoppedIntervalMs?: number
-  /** How often the queues are looked at again while they are too full. */
-  readonly backpressureIntervalMs?: number
-  /** The pause after the loop itself threw, doubled each time up to a minute. */
-  readonly restartDelayMs?: number
 }

@@ -1,19 +1,23 @@
 import { toError } from '../lib/errors.ts'
-import { type Lease, LeaseLost, leaseRetryMs, leaseTtlMs, tryLease } from '../store/lease.ts'
+import type { BudgetView } from '../schedule/schedule.ts'
+import { type Lease, LeaseLost, leaseRetryMs, tryLease } from '../store/lease.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { healthOf } from './poller-health.ts'
 import { type Lead, newLead } from './poller-lead.ts'
+import { type PollerLimits, withDefaults } from './poller-limits.ts'
 import { describeFailure, failureOf, stopReason, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
-import { abortAfter, createPageReader } from './poller-page.ts'
+import { abortAfter, createPageReader, type PageReader } from './poller-page.ts'
+import { sweepGoesOn, sweepPages } from './poller-sweep.ts'
 import type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
 import { logPoll, PollerView } from './poller-view.ts'
 
+export type { PollerLimits } from './poller-limits.ts'
 export { countExchanges } from './poller-page.ts'
-export type { Poller, PollerDeps, PollerHealth, PollerLimits } from './poller-types.ts'
+export type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
 
 /**
  * The loop around the walk: hold the lease, wait for the planned instant, poll, learn, tell, again. It spends nothing
@@ -23,10 +27,6 @@ export function createPoller(deps: PollerDeps): Poller {
   return new SourcePoller(deps)
 }
 
-const drainTimeoutMs = 10_000
-const stoppedIntervalMs = 5 * 60_000
-const backpressureIntervalMs = 5_000
-const restartDelayMs = 5_000
 const restartDelayMsMax = 60_000
 const redisPauseMs = 1_000
 /** Long waits look up now and then: whether a person asked for something, the clock was set, Redis went away. */
@@ -34,7 +34,7 @@ const lookUpMs = 10_000
 
 class SourcePoller implements Poller {
   readonly source: string
-  readonly #deps: PollerDeps
+  readonly #deps: PollerDeps & { readonly limits: Required<PollerLimits> }
   readonly #view: PollerView
   readonly #state: ScheduleState
   readonly #override: SourceOverride
@@ -46,7 +46,7 @@ class SourcePoller implements Poller {
 
   constructor(deps: PollerDeps) {
     this.source = deps.source
-    this.#deps = deps
+    this.#deps = { ...deps, limits: withDefaults(deps.limits) }
     this.#view = new PollerView(deps, createSourceStatus(deps))
     this.#state = createScheduleState(deps)
     this.#override = createSourceOverride(deps)
@@ -75,7 +75,7 @@ class SourcePoller implements Poller {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { log, clock, metrics, source, limits } = this.#deps
+    const { log, metrics, source, limits } = this.#deps
     let pauseMs = 0
     while (!signal.aborted) {
       try {
@@ -87,7 +87,7 @@ class SourcePoller implements Poller {
           continue
         }
         // A bug: what is stored is consistent at every instant, so that starting again is safe.
-        if (this.#crash === undefined) pauseMs = limits.restartDelayMs ?? restartDelayMs
+        if (this.#crash === undefined) pauseMs = limits.restartDelayMs
         this.#crash = toError(thrown).message
         metrics.pollerRestarts.inc({ source })
         log.error({ source, err: thrown, pauseMs }, 'poller.crashed')
@@ -96,7 +96,6 @@ class SourcePoller implements Poller {
         pauseMs = Math.min(pauseMs * 2, restartDelayMsMax)
       }
     }
-    this.#act(clock.now())
   }
 
   async #serve(signal: AbortSignal): Promise<void> {
@@ -111,8 +110,7 @@ class SourcePoller implements Poller {
   }
 
   async #acquire(signal: AbortSignal): Promise<Lease | undefined> {
-    const { limits } = this.#deps
-    const ttlMs = limits.leaseTtlMs ?? leaseTtlMs
+    const { leaseTtlMs: ttlMs } = this.#deps.limits
     while (!signal.aborted) {
       try {
         const lease = await tryLease({ ...this.#deps, ttlMs })
@@ -143,8 +141,9 @@ class SourcePoller implements Poller {
   async #turn(lead: Lead, signal: AbortSignal): Promise<void> {
     try {
       lead.lease.check()
-      const pace = await this.#decide(lead)
+      const { pace, budget } = await this.#decide(lead)
       await this.#view.save()
+      if (await this.#sweep(lead, pace, budget, signal)) return
       if (!(await this.#waitFor(pace, lead, signal))) return
       if (await this.#waitForRoom(lead, signal)) return
       await this.#poll(lead, signal)
@@ -155,7 +154,7 @@ class SourcePoller implements Poller {
     }
   }
 
-  async #decide(lead: Lead): Promise<Pace> {
+  async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView }> {
     const { clock, ledger, limits, budgetDay } = this.#deps
     const hotUntilMs = await this.#override.hotUntilMs()
     if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
@@ -179,7 +178,7 @@ class SourcePoller implements Poller {
     })
     this.#view.plan(pace, { used, day })
     this.#logDone(lead)
-    return pace
+    return { pace, budget }
   }
 
   /** True when the instant has come; false when everything has to be decided anew, or the loop ends. */
@@ -205,23 +204,48 @@ class SourcePoller implements Poller {
       lead.lease.check()
       this.#view.enter('backpressure', 'the queues are full: rows wait in the feed')
       await this.#view.save()
-      await this.#rest(limits.backpressureIntervalMs ?? backpressureIntervalMs, signal)
+      await this.#rest(limits.backpressureIntervalMs, signal)
     }
     return waited
   }
 
   async #poll(lead: Lead, signal: AbortSignal): Promise<void> {
-    const { clock, limits } = this.#deps
+    const { clock } = this.#deps
     const startMs = clock.now()
     this.#wanted = false
     lead.lastStartMs = startMs
     this.#view.polling(startMs)
-    const drain = abortAfter(signal, limits.drainTimeoutMs ?? drainTimeoutMs)
-    try {
-      const signals = { stopping: signal, abort: drain.signal }
-      const reader = createPageReader(this.#deps, lead.lease, signals, () => this.#act(clock.now()))
+    await this.#reading(lead, signal, async (reader) => {
       const result = await this.#deps.poll(reader.read)
       await this.#learn(lead, { result, tally: reader.tally, startMs, endMs: clock.now() })
+    })
+  }
+
+  /** True when units were spent on late rows, so that everything is to be decided anew. */
+  async #sweep(
+    lead: Lead,
+    pace: Pace,
+    { day, unitsLeft }: BudgetView,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock, sweep } = this.#deps
+    const well = lead.done === undefined && lead.failures === 0 && !this.#view.status.behind
+    const pagesMax = sweepPages({ ...lead, nowMs: clock.now(), day, unitsLeft, pace, well })
+    if (!sweep || pagesMax === 0 || lead.sweptDay === day.key) return false
+    return this.#reading(lead, signal, async (reader) => {
+      const { reason, pages } = await sweep(reader.read, pagesMax)
+      if (!sweepGoesOn(reason)) lead.sweptDay = day.key
+      return pages > 0
+    })
+  }
+
+  /** Lets something read pages; a shutdown ends it at the next page, or the call under way after a while. */
+  async #reading<T>(lead: Lead, signal: AbortSignal, work: (reader: PageReader) => Promise<T>): Promise<T> {
+    const { clock, limits } = this.#deps
+    const drain = abortAfter(signal, limits.drainTimeoutMs)
+    try {
+      const signals = { stopping: signal, abort: drain.signal }
+      return await work(createPageReader(this.#deps, lead.lease, signals, () => this.#act(clock.now())))
     } finally {
       drain.clear()
     }
@@ -238,7 +262,7 @@ class SourcePoller implements Poller {
     lead.refusedUntilMs =
       tally.refused && tally.refused.limit !== 'lease' ? tally.refused.retryAtMs : undefined
     lead.failures = error === undefined ? 0 : lead.failures + 1
-    const retryAtMs = endMs + (this.#deps.limits.stoppedIntervalMs ?? stoppedIntervalMs)
+    const retryAtMs = endMs + this.#deps.limits.stoppedIntervalMs
     lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs }
     teach(lead.schedule, done)
     if (result.reason === 'refused_lease') throw new LeaseLost('another replica polls now')

@@ -328,6 +328,34 @@ describe('a failing feed', () => {
   })
 })
 
+describe('units that would expire', () => {
+  it('go into a sweep of the feed, a round a day, without a poll being late', async () => {
+    const { replica, redis, sandbox, reports, ledger } = await rig({
+      everyMs: 60_000,
+      budgetDay: (nowMs) => ({ key: 'today', startMs: nowMs - 86_000_000, endMs: nowMs + 15 * 60_000 }),
+    })
+    const sweeps: number[] = []
+    replica(redis, {
+      async sweep(readPage, pagesMax) {
+        sweeps.push(pagesMax)
+        const answer = await readPage(2, 'sweep')
+        const nothing = { pages: 1, newAlerts: 0, quarantined: 0, depth: 100 }
+        return {
+          ...nothing,
+          reason: answer.kind === 'page' && sweeps.length > 1 ? 'round_done' : 'units_spent',
+        }
+      },
+    })
+    await untilCalls(sandbox, 3)
+    expect(await callsDuring(sandbox, 200)).toBe(0)
+    expect(sweeps).toEqual([5, 5])
+    expect(sandbox.requests.map(({ page }) => page)).toEqual([1, 2, 2])
+    expect(reports).toHaveLength(1)
+    const { byPurpose } = await ledger.used({ key: 'today', startMs: 0, endMs: 0 })
+    expect(byPurpose).toEqual({ poll: 1, sweep: 2 })
+  })
+})
+
 describe('several replicas', () => {
   it('poll as one, and another takes over when that one ends', async () => {
     const { replica, redis, sandbox } = await rig({ limits: { leaseTtlMs: 600 } })

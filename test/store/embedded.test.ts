@@ -83,12 +83,12 @@ describe('the embedded Redis', () => {
   it('does not start beside an old server that does not answer: two would spoil the file', async () => {
     const dataDir = tempDir()
     const embedded = await start(dataDir)
-    const pid = await pidOf(client(embedded))
     await embedded.stop()
-    const silent = spawn(findServer(), ['--port', '0', '--dir', dataDir])
+    const elsewhere = join(tempDir(), 'other.sock')
+    const silent = spawn(findServer(), ['--port', '0', '--unixsocket', elsewhere, '--dir', dataDir])
     onTestFinished(() => void silent.kill('SIGKILL'))
+    await vi.waitFor(async () => expect(await answersPing(elsewhere)).toBe(true), soon)
     writeFileSync(join(dataDir, 'redis.pid'), `${silent.pid}\n`)
-    expect(silent.pid).not.toBe(pid)
     await expect(start(dataDir)).rejects.toThrow(
       `a redis-server (pid ${silent.pid}) on ${dataDir} is running`,
     )

@@ -1,0 +1,28 @@
+import { leaseTtlMs } from '../store/lease.ts'
+
+/** The numbers of a poller: those that a config names, and pauses that tests shorten. */
+export interface PollerLimits {
+  readonly unitsPerDay: number
+  readonly minIntervalMs: number
+  readonly maxIntervalMs: number
+  readonly leaseTtlMs?: number
+  /** How long the page under way may still take after the signal aborted. */
+  readonly drainTimeoutMs?: number
+  /** How often a source is tried whose token or feed a person must mend. */
+  readonly stoppedIntervalMs?: number
+  /** How often the queues are looked at again while they are too full. */
+  readonly backpressureIntervalMs?: number
+  /** The pause after the loop itself threw, doubled each time up to a minute. */
+  readonly restartDelayMs?: number
+}
+
+export function withDefaults(limits: PollerLimits): Required<PollerLimits> {
+  return {
+    leaseTtlMs,
+    drainTimeoutMs: 10_000,
+    stoppedIntervalMs: 5 * 60_000,
+    backpressureIntervalMs: 5_000,
+    restartDelayMs: 5_000,
+    ...limits,
+  }
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { sweepGoesOn, sweepPages } from '../../src/intake/poller-sweep.ts'
+
+const endMs = Date.UTC(2026, 10, 22)
+const day = { key: '2026-11-21', startMs: endMs - 86_400_000, endMs }
+const minuteMs = 60_000
+
+describe('a sweep', () => {
+  it.each<[string, Partial<Situation>, number]>([
+    ['takes what the polls until the reset do not need', { unitsLeft: 25 }, 2],
+    ['takes a few pages at a time', { unitsLeft: 500 }, 5],
+    ['takes nothing that a poll may need', { unitsLeft: 23 }, 0],
+    ['waits for the last half hour', { unitsLeft: 500, minutesLeft: 31 }, 0],
+    ['ends before the reset', { unitsLeft: 500, minutesLeft: 0.4 }, 0],
+    ['does not stand in the way of a poll', { unitsLeft: 500, nextInMs: 1_000 }, 0],
+    [
+      'leaves all to polls while alerts are expected',
+      { unitsLeft: 123, nextReason: 'expected', nextInMs: 9_000 },
+      0,
+    ],
+    [
+      'counts a quick quiet plan as a poll a minute',
+      { unitsLeft: 123, nextReason: 'floor', nextInMs: 9_000 },
+      5,
+    ],
+    ['counts a slow plan as it is', { unitsLeft: 8, nextReason: 'fixed', nextInMs: 9 * minuteMs }, 2],
+    ['does not run before the first poll', { unitsLeft: 500, lastStartMs: null }, 0],
+    ['does not run while something is wrong', { unitsLeft: 500, well: false }, 0],
+    ['does not run while a limit holds', { unitsLeft: 500, state: 'held' }, 0],
+  ])('%s', (_, situation, pages) => {
+    const { minutesLeft = 20, nextInMs = 50_000, nextReason = 'even', state = 'waiting', ...rest } = situation
+    const nowMs = endMs - minutesLeft * minuteMs
+    const pace = { atMs: nowMs + nextInMs, state, nextReason, reason: '' } as const
+    expect(
+      sweepPages({ nowMs, day, pace, lastStartMs: nowMs - 1_000, well: true, unitsLeft: 0, ...rest }),
+    ).toBe(pages)
+  })
+
+  it('goes on only while its units were what ended it', () => {
+    expect(sweepGoesOn('units_spent')).toBe(true)
+    expect(sweepGoesOn('round_done')).toBe(false)
+    expect(sweepGoesOn('failed')).toBe(false)
+  })
+})
+
+type Input = Parameters<typeof sweepPages>[0]
+interface Situation extends Omit<Input, 'nowMs' | 'day' | 'pace'> {
+  minutesLeft: number
+  nextInMs: number
+  nextReason: Input['pace']['nextReason']
+  state: Input['pace']['state']
+}
