@@ -9,6 +9,7 @@ import { createReplay, type Replay } from '../delivery/resend.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { toError } from '../lib/errors.ts'
 import { redisErrorText } from '../store/redis.ts'
+import { lagOf } from './lag.ts'
 import { buildSinks, closeSinks, type SinkMap } from './sinks.ts'
 import { createSource, type Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -117,28 +118,27 @@ class ConfiguredRuntime implements Runtime {
   }
 
   async status() {
-    const redisError = await this.#redisError()
-    const queues = redisError === undefined ? await this.deliveryLog.sinks().catch(() => []) : []
+    const error = await this.#redisError()
+    const [queues, counts] = error === undefined ? await this.#readQueuesAndCounts() : [[], undefined]
     const lanes = this.sender.states()
-    const sources = await Promise.all(
-      this.#sources.map(async (source) => sourceView(source.name, await source.status(), source.budgetDay())),
-    )
-    const facts =
-      redisError === undefined ? await Promise.all(this.#sources.map((source) => source.counts())) : []
-    const total = (pick: (counts: { unrouted: number; quarantined: number }) => number) =>
-      redisError === undefined ? facts.reduce((sum, counts) => sum + pick(counts), 0) : null
-    return {
-      redis: redisError === undefined ? { ok: true } : { ok: false, error: redisError },
-      sources,
-      sinks: [...this.#sinks].map(([name, { sink }]) =>
-        sinkView(
-          { name, type: sink.type },
-          lanes.find((lane) => lane.sink === name),
-          queues.find((queue) => queue.sink === name),
-        ),
+    const { detectionLag, deliveryLag } = this.#tools.metrics
+    const sources = this.#sources.map(async (source) => {
+      const lag = await lagOf(detectionLag, { source: source.name })
+      return sourceView(source.name, await source.status(), source.budgetDay(), lag)
+    })
+    const sinks = [...this.#sinks].map(async ([name, { sink }]) =>
+      sinkView(
+        { name, type: sink.type, lag: await lagOf(deliveryLag, { sink: name }) },
+        lanes.find((lane) => lane.sink === name),
+        queues.find((queue) => queue.sink === name),
       ),
-      unrouted: total(({ unrouted }) => unrouted),
-      quarantined: total(({ quarantined }) => quarantined),
+    )
+    return {
+      redis: error === undefined ? { ok: true } : { ok: false, error },
+      sources: await Promise.all(sources),
+      sinks: await Promise.all(sinks),
+      unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,
+      quarantined: counts?.reduce((sum, { quarantined }) => sum + quarantined, 0) ?? null,
     }
   }
 
@@ -161,6 +161,13 @@ class ConfiguredRuntime implements Runtime {
       () => undefined,
       (thrown: unknown) => redisErrorText(toError(thrown)),
     )
+  }
+
+  /** Redis may go away between two questions: then what it would have told is unknown, and the rest is still told. */
+  async #readQueuesAndCounts() {
+    const queues = await this.deliveryLog.sinks().catch(() => [])
+    const counts = await Promise.all(this.#sources.map((source) => source.counts())).catch(() => undefined)
+    return [queues, counts] as const
   }
 
   async #tooManyWaiting(): Promise<boolean> {

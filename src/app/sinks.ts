@@ -26,6 +26,6 @@ function settingsOf(sink: SinkConfig): SinkEntry['settings'] {
     concurrency,
     ...(rateLimit ? { rateLimit: { max: rateLimit.max, perMs: rateLimit.per } } : {}),
     retry: { attempts: retry.attempts, initialDelayMs: retry.initialDelay, maxDelayMs: retry.maxDelay },
-    expireAfterMs: expireAfter,
+    ...(expireAfter === undefined ? {} : { expireAfterMs: expireAfter }),
   }
 }

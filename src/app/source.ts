@@ -8,6 +8,7 @@ import { budgetDay } from '../schedule/budget-day.ts'
 import { createSchedule, type ScheduleOptions } from '../schedule/create.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import { createLedger } from '../store/ledger.ts'
+import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -79,6 +80,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     log,
     metrics,
   })
+  const override = createSourceOverride({ redis, prefix, source })
   const shared = createSourceStatus({ redis, prefix, source })
   return {
     name: source,
@@ -90,9 +92,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       return (await shared.load().catch(() => undefined)) ?? own
     },
     async counts() {
-      return { unrouted: 0, quarantined: 0 }
+      const { unrouted, quarantined } = (await state.look([])).facts
+      return { unrouted, quarantined }
     },
-    async hot() {},
+    hot: (untilMs) => override.setHot(untilMs, clock.now()),
     close: () => feed.close(),
   }
 }

@@ -5,7 +5,7 @@ import type {
   DeliveryRow,
   DeliveryState,
 } from '../admin/delivery-view.ts'
-import type { LastResult, SinkView, SourceState, SourceView } from '../admin/status-view.ts'
+import type { LagView, LastResult, SinkView, SourceState, SourceView } from '../admin/status-view.ts'
 import type { AttemptRecord } from '../delivery/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../delivery/dead-letters.ts'
 import type { SinkQueueView, StoryPart } from '../delivery/delivery-log.ts'
@@ -66,7 +66,8 @@ export function historyOf(part: StoryPart): DeliveryHistory {
 export function sourceView(
   name: string,
   status: PollerStatus | undefined,
-  day: BudgetDay | undefined,
+  day: BudgetDay,
+  lag: LagView | null,
 ): SourceView {
   if (!status)
     return {
@@ -79,7 +80,7 @@ export function sourceView(
       budget: null,
       behind: false,
       lastCompleteWalkAt: null,
-      lag: null,
+      lag,
     }
   const { unitsUsed, unitsPerDay } = status
   return {
@@ -89,17 +90,15 @@ export function sourceView(
     lastPollAt: iso(status.lastPollAtMs),
     nextPollAt: iso(status.nextPollAtMs),
     nextReason: status.nextReason as DecisionReason | null,
-    budget: day
-      ? { unitsUsed, unitsPerDay, startedAt: isoOf(day.startMs), resetsAt: isoOf(day.endMs) }
-      : null,
+    budget: { unitsUsed, unitsPerDay, startedAt: isoOf(day.startMs), resetsAt: isoOf(day.endMs) },
     behind: status.behind,
     lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
-    lag: null,
+    lag,
   }
 }
 
 export function sinkView(
-  about: { name: string; type: string },
+  about: { name: string; type: string; lag: LagView | null },
   lane: LaneState | undefined,
   queue: SinkQueueView | undefined,
 ): SinkView {
@@ -114,7 +113,7 @@ export function sinkView(
     delayed: counts?.delayed ?? null,
     dead: counts?.failed ?? null,
     deliveredToday: null,
-    lag: null,
+    lag: about.lag,
     lastResult: lastResult(queue),
   }
 }
