@@ -50,6 +50,8 @@ export interface Progress {
 }
 
 export interface Decision {
+  /** The page continues a stretch (or is the head): its place is known. */
+  readonly proven: boolean
   /** What the page's rows become: covered, rows of that run, or rows of no stretch. */
   readonly rowsBecome: 'covered' | number
   /** Runs whose rows pass to another one. */
@@ -130,6 +132,7 @@ function proceed(view: PageView, known: Known, mine: readonly Stretch[], progres
     const atEnd = view.page.page >= view.page.lastPage
     const stretches = atEnd ? [] : others
     return {
+      proven: true,
       rowsBecome: 'covered',
       joins: [],
       finished: (atEnd ? known.stretches : mine).map(({ run }) => run),
@@ -144,6 +147,7 @@ function proceed(view: PageView, known: Known, mine: readonly Stretch[], progres
   // The head that was broken off last is the one just beneath, and the shortest.
   if (stretches.length > stretchesMax) stretches.splice(1, 1)
   return {
+    proven: true,
     rowsBecome: run,
     joins: mine.filter((each) => each !== lowest).map((each) => ({ from: each.run, to: run })),
     finished: [],
@@ -186,7 +190,7 @@ function findAgain(view: PageView, known: Known, progress: Progress): Decision {
   const { page } = view
   const [current, ...others] = known.stretches
   const lost = progress.lost + 1
-  const aside = { rowsBecome: decideAside(view), joins: [], finished: [] }
+  const aside = { proven: false, rowsBecome: decideAside(view), joins: [], finished: [] }
   const recounted = current === undefined ? 0 : pageAfter(current, page)
   const moved = page.total !== progress.total && recounted !== page.page
   const target = moved ? recounted : page.page - 1
@@ -206,6 +210,7 @@ function readOn(stretches: readonly Stretch[], page: FeedPage, reason: WalkEnd):
 /** The page says nothing: all stays as it is. */
 function nothing(known: Known, page: FeedPage, reason: WalkEnd): Decision {
   return {
+    proven: false,
     rowsBecome: 0,
     joins: [],
     finished: [],

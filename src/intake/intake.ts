@@ -31,7 +31,7 @@ export interface Sorted {
   readonly alerts: readonly Alert[]
   readonly unrouted: number
   readonly quarantine: readonly Quarantined[]
-  /** Rows never shown before that do not count. */
+  /** Rows never shown before that do not count, and are marked. */
   readonly passedOver: number
   readonly fired: readonly Fired[]
   /** Keys of the rows never shown before, and of the others. */
@@ -46,15 +46,18 @@ export interface Fired {
 
 const batchMax = 100
 
-/** What the page's rows are to become; pure. */
+/**
+ * What the page's rows are to become; pure. Rows that do not count are marked only where the page's place is known
+ * (`proven`): a patch of known history deep in the feed would make the unknown rows above it look like late ones.
+ */
 export function sortRows(
   reading: Reading,
   deps: Pick<IntakeDeps, 'route' | 'targetsOf'>,
-  nowMs: number,
+  { nowMs, proven }: { readonly nowMs: number; readonly proven: boolean },
 ): Sorted {
   const { page, looked, verdicts } = reading
   const rows = page.rows.map((row, index) => ({ row, mark: looked.marks[index], verdict: verdicts[index] }))
-  const fresh = rows.filter(({ mark }) => mark === 'new').reverse()
+  const fresh = rows.filter(({ mark, verdict }) => mark === 'new' && (proven || verdict?.inScope)).reverse()
   const counting = fresh.filter(({ verdict }) => verdict?.inScope)
   const alerts = counting.flatMap(({ row }) => (row.ok ? [row.alert] : []))
   const routed = alerts.map((alert) => ({ alert, sinks: [...new Set(deps.route(alert))] }))

@@ -47,7 +47,11 @@ async function takeAside(
     const reading = await examine(deps, page, memory, { aside: true })
     const { marks } = reading.looked
     const view = { page, marks, old: [] }
-    await take(deps, tally, reading, memory, { rowsBecome: decideAside(view), explains: false })
+    await take(deps, tally, reading, memory, {
+      proven: false,
+      rowsBecome: decideAside(view),
+      explains: false,
+    })
     return { fresh: marks.filter((mark) => mark === 'new').length, lastPage: page.lastPage }
   } catch (thrown) {
     if (thrown instanceof PollStop && /^(refused|failed)/.test(thrown.reason)) return undefined

@@ -64,7 +64,9 @@ export async function examine(
 
 /** What the walk makes of the page, beside what follows from its rows. */
 export type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
-  Partial<Pick<WalkChange, 'joins' | 'finished' | 'stretches' | 'scope' | 'complete' | 'sweep'>>
+  Partial<Pick<WalkChange, 'joins' | 'finished' | 'stretches' | 'scope' | 'complete' | 'sweep'>> & {
+    readonly proven: boolean
+  }
 
 /** Enqueues what is new, then marks the page. */
 export async function take(
@@ -72,10 +74,10 @@ export async function take(
   tally: Tally,
   reading: Reading,
   memory: Memory,
-  change: PageChange,
+  { proven, ...change }: PageChange,
 ): Promise<void> {
   const nowMs = deps.clock.now()
-  const sorted = sortRows(reading, deps.intake, nowMs)
+  const sorted = sortRows(reading, deps.intake, { nowMs, proven })
   await orStop('queue_failed', () => enqueueAll(deps.intake.queues, sorted.jobs))
   const { mark, shown, quarantine, passedOver, unrouted } = sorted
   const committed = await orStop('state_failed', () =>

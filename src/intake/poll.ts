@@ -94,6 +94,7 @@ async function takePage(poll: Walk, number: number, progress: Progress | 'head')
   if (!complete) tally.behind = true
   const gap = complete ? unexplained(reading, total) : 0
   await take(deps, tally, reading, memory, {
+    proven: decision.proven,
     rowsBecome: decision.rowsBecome,
     joins: decision.joins,
     finished: decision.finished,

@@ -71,7 +71,7 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
     const depth = Math.min(page.page * page.perPage, page.total)
     place = { ...nextPlace(place, page, atEnd, deps.clock.now()), depth }
     const rowsBecome = decideAside({ page, marks, old: [] })
-    await take(deps, tally, reading, memory, { rowsBecome, explains: false, sweep: place })
+    await take(deps, tally, reading, memory, { proven: false, rowsBecome, explains: false, sweep: place })
     run.depth = depth
     if (atEnd) return 'round_done'
     number = place.page

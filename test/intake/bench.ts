@@ -109,16 +109,21 @@ export interface Bench {
 
 export const benchStartMs = Date.parse('2026-11-21T09:00:00Z')
 
-export function createBench(
-  state: WalkState,
-  { feed = new BenchFeed(), route }: { feed?: BenchFeed; route?: (alert: Alert) => readonly string[] } = {},
-): Bench {
+export interface BenchOptions {
+  readonly feed?: BenchFeed
+  readonly route?: (alert: Alert) => readonly string[]
+  /** To be shared by those who make many: every catalogue watches the process. */
+  readonly metrics?: Metrics
+}
+
+export function createBench(state: WalkState, options: BenchOptions = {}): Bench {
+  const { feed = new BenchFeed(), route = () => ['desk'] } = options
   const queues = new BenchQueues()
-  const metrics = createMetrics({ version: 'test', node: 'test' })
+  const metrics = options.metrics ?? createMetrics({ version: 'test', node: 'test' })
   const asked: Bench['asked'] = []
   const intake: IntakeDeps = {
     queues,
-    route: route ?? (() => ['desk']),
+    route,
     targetsOf: (sink) => (sink === 'mail' ? ['a@example.com', 'b@example.com'] : [undefined]),
   }
   const bench: Bench = {

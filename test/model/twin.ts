@@ -1,0 +1,143 @@
+import type {
+  Committed,
+  Looked,
+  Opened,
+  Quarantined,
+  RowMark,
+  StoredScope,
+  StoredStretch,
+  SweepPlace,
+  WalkChange,
+  WalkFacts,
+  WalkState,
+} from '../../src/store/walk-state.ts'
+
+/**
+ * The memory of a walk without Redis, for the speed of the model: thousands of histories. `twin.test.ts` holds it to
+ * what the real one does. It forgets nothing by age.
+ */
+export class TwinState implements WalkState {
+  readonly source = 'main'
+  readonly seen = new Set<string>()
+  readonly uncovered = new Map<string, number>()
+  version = 0
+  #id = ''
+  #stretches: readonly StoredStretch[] = []
+  #runs = 0
+  #facts: WalkFacts = emptyFacts({ kind: 'all' })
+  #marked = 0
+  #sweep: SweepPlace = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
+  #quarantine: readonly Quarantined[] = []
+
+  async open({
+    id,
+    scope,
+    replaces,
+  }: {
+    id: string
+    scope: StoredScope
+    replaces?: string
+  }): Promise<Opened> {
+    const created = this.#id === '' || this.#id === replaces
+    if (created) {
+      this.#id = id
+      this.version = 0
+      this.#stretches = []
+      this.#runs = Math.max(0, ...this.uncovered.values())
+      this.#facts = emptyFacts(scope)
+      this.#marked = 0
+    }
+    const seenVanished = this.#marked > 0 && this.seen.size === 0
+    return { ...this.#remembered(), created, seenVanished }
+  }
+
+  async look(keys: readonly string[]): Promise<Looked> {
+    const marks = keys.map((key): RowMark => {
+      if (!this.seen.has(key)) return 'new'
+      return this.uncovered.get(key) ?? 'covered'
+    })
+    return { ...this.#remembered(), marks }
+  }
+
+  async commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed> {
+    if (base.id !== this.#id) return { kind: 'lost', added: 0, version: 0 }
+    const raced = base.version !== this.version
+    const become = raced && typeof change.rowsBecome === 'number' ? 0 : change.rowsBecome
+    const fresh = change.mark.filter((key) => !this.seen.has(key))
+    for (const key of change.mark) this.#become(key, become, fresh.includes(key))
+    for (const key of change.shown) this.#become(key, become, false)
+    for (const key of fresh) this.seen.add(key)
+    this.#count(change, fresh)
+    if (!raced) this.#walkOn(change)
+    return { kind: raced ? 'raced' : 'done', added: fresh.length, version: this.version }
+  }
+
+  async sweep(): Promise<SweepPlace> {
+    return this.#sweep
+  }
+
+  async quarantined(limit: number): Promise<readonly Quarantined[]> {
+    return this.#quarantine.slice(0, limit)
+  }
+
+  get sinceMs(): number {
+    const { scope } = this.#facts
+    return scope.kind === 'all' ? 0 : scope.sinceMs
+  }
+
+  /** What FLUSHALL does. */
+  flush(): void {
+    this.seen.clear()
+    this.uncovered.clear()
+    this.#id = ''
+    this.#quarantine = []
+    this.#sweep = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
+  }
+
+  #become(key: string, become: 'covered' | number, isNew: boolean): void {
+    if (become === 'covered') this.uncovered.delete(key)
+    else if (isNew || (become > 0 && this.uncovered.has(key))) this.uncovered.set(key, become)
+  }
+
+  #count(change: WalkChange, fresh: readonly string[]): void {
+    const facts = this.#facts
+    const bad = change.quarantine.filter(({ key }) => fresh.includes(key))
+    this.#marked += fresh.length
+    this.#quarantine = [...bad.toReversed(), ...this.#quarantine]
+    this.#facts = {
+      ...facts,
+      scope: change.scope ?? facts.scope,
+      expected: change.explains && facts.expected !== null ? facts.expected + fresh.length : facts.expected,
+      passedOver: facts.passedOver + change.passedOver,
+      unrouted: facts.unrouted + change.unrouted,
+      quarantined: facts.quarantined + bad.length,
+    }
+    if (change.sweep) this.#sweep = change.sweep
+  }
+
+  #walkOn({ joins, finished, stretches, complete }: WalkChange): void {
+    for (const [key, run] of this.uncovered) {
+      const join = joins.find(({ from }) => from === run)
+      if (join) this.uncovered.set(key, join.to)
+    }
+    for (const [key, run] of this.uncovered) if (finished.includes(run)) this.uncovered.delete(key)
+    if (stretches) {
+      this.#stretches = stretches
+      this.version += 1
+      this.#runs = Math.max(this.#runs, ...stretches.map(({ run }) => run))
+    }
+    if (!complete) return
+    const { atMs: lastCompleteMs, total } = complete
+    this.#facts = { ...this.#facts, lastCompleteMs, total, expected: total }
+  }
+
+  #remembered() {
+    const { version } = this
+    return { id: this.#id, version, stretches: this.#stretches, runs: this.#runs, facts: this.#facts }
+  }
+}
+
+function emptyFacts(scope: StoredScope): WalkFacts {
+  const none = { lastCompleteMs: null, total: null, expected: null }
+  return { scope, ...none, forgottenMs: 0, createdMs: 0, passedOver: 0, unrouted: 0, quarantined: 0 }
+}

@@ -1,0 +1,38 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { brokenBuilds } from './broken.ts'
+import { type Broken, type History, histories, live } from './history.ts'
+
+const long = process.env['LONG'] === '1'
+const numRuns = long ? 200_000 : 4_000
+const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31)
+
+describe('whatever happens to the feed, to the process and to Redis', () => {
+  it('every alert in scope is enqueued once things calm down, and no other', async () => {
+    process.stdout.write(`model: ${numRuns} histories; the same again with SEED=${seed}\n`)
+    await fc.assert(
+      fc.asyncProperty(histories, async (history) => {
+        expect(await outcome(history)).toEqual(asPromised)
+      }),
+      { seed, numRuns },
+    )
+  })
+})
+
+describe('the model catches a build that', () => {
+  it.each(Object.entries(brokenBuilds))('%s', async (_name, broken) => {
+    const property = fc.asyncProperty(histories, async (history) => {
+      const { lost } = await outcome(history, broken)
+      return lost.length === 0
+    })
+    const { failed } = await fc.check(property, { seed, numRuns: 20_000, endOnFailure: true })
+    expect(failed).toBe(true)
+  })
+})
+
+const asPromised = { lost: [], strange: [], repeats: 0, unfinished: false }
+
+async function outcome(history: History, broken: Broken = {}) {
+  const { lost, strange, repeats, unfinished } = await live(history, broken)
+  return { lost, strange, repeats, unfinished }
+}
