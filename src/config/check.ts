@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Complaint } from './explain.ts'
 import { nearest } from './nearest.ts'
 import { property } from './outline.ts'
-import { paceProblems } from './pace.ts'
+import { type PaceProblem, paceProblems } from './pace.ts'
 import { redisModeProblems } from './redis.ts'
 import { budgetSchema, pollSchema } from './source.ts'
 
@@ -14,7 +14,7 @@ export function checkAcross(config: unknown): Complaint[] {
   const sources = property(config, 'sources')
   return [
     ...redisComplaints(config),
-    ...paceComplaints(sources),
+    ...paceComplaints(sources, 'mistake'),
     ...routeComplaints(config),
     ...operatorComplaints(config),
   ]
@@ -25,13 +25,14 @@ function redisComplaints(config: unknown): Complaint[] {
   return problems.map(({ key, message }) => ({ path: ['redis', key], message }))
 }
 
-function paceComplaints(sources: unknown): Complaint[] {
+export function paceComplaints(sources: unknown, wanted: PaceProblem['severity']): Complaint[] {
   return keysIn(sources).flatMap((name) => {
     const source = property(sources, name)
     const budget = z.safeParse(budgetSchema, property(source, 'budget') ?? {})
     const poll = z.safeParse(pollSchema, property(source, 'poll') ?? {})
     if (!budget.success || !poll.success) return []
-    return paceProblems(budget.data, poll.data).map(({ key, message, remedy }) => {
+    const problems = paceProblems(budget.data, poll.data).filter(({ severity }) => severity === wanted)
+    return problems.map(({ key, message, remedy }) => {
       return { path: ['sources', name, 'poll', key], message, remedy }
     })
   })

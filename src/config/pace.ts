@@ -5,91 +5,121 @@ import type { budgetSchema, pollSchema } from './source.ts'
 
 /**
  * Whether the pace of polling fits the budget, said with the arithmetic. Pure. A poll costs one unit and one request.
- * What is refused here could never be kept at run time: the ledger would stop the source before the day ends.
+ * A pace that contradicts itself is refused. One that the budget cannot hold all day is only warned of: the ledger never
+ * overspends, and a person may want the units gone by noon.
  */
 type Budget = z.output<typeof budgetSchema>
 type Poll = z.output<typeof pollSchema>
 type Key = 'every' | 'minInterval' | 'maxInterval'
 
 export interface PaceProblem {
+  readonly severity: 'mistake' | 'warning'
   readonly key: Key
   readonly message: string
   readonly remedy: string
 }
 
 const dayMs = 86_400_000
-/** 250 ms is the API's ceiling of 240 requests a minute. */
-const minIntervalMs = 250
+/** Shorter pauses are not kept: a poll takes longer. */
+const intervalMsMin = 50
 const usual = { minIntervalMs: 2_000, maxIntervalMs: 900_000 }
 
-/** The intervals that hold when the config names none: as fast and as slow as budget and fixed pace let the usual be. */
+/** The intervals that hold when the config names none: as fast and as slow as budget and the given ones let the usual be. */
 export function withIntervals(budget: Budget, poll: Poll) {
+  const { every, ...given } = poll
   const shortest = Math.max(usual.minIntervalMs, intervalOf(budget.requestsPerMinute, 60_000))
-  const longest = Math.max(usual.maxIntervalMs, intervalOf(budget.unitsPerDay, dayMs), poll.every ?? 0)
-  const { minInterval = Math.min(shortest, poll.every ?? shortest), maxInterval = longest, ...rest } = poll
-  return { minInterval, maxInterval, ...rest }
+  const longest = Math.max(usual.maxIntervalMs, intervalOf(budget.unitsPerDay, dayMs))
+  const {
+    minInterval = Math.min(shortest, every ?? shortest, given.maxInterval ?? shortest),
+    maxInterval = Math.max(longest, every ?? 0, given.minInterval ?? 0),
+    ...rest
+  } = given
+  return { minInterval, maxInterval, ...(every === undefined ? {} : { every }), ...rest }
 }
 
 export function paceProblems(budget: Budget, given: Poll): PaceProblem[] {
-  const { every } = given
-  const problems: (PaceProblem | undefined)[] = []
-  if (every !== undefined)
-    problems.push(rateProblem('every', every, budget) ?? unitsProblem('every', every, budget))
-  if (given.minInterval !== undefined) problems.push(rateProblem('minInterval', given.minInterval, budget))
-  // A fixed pace never waits for maxInterval, so only the plan must be able to afford it.
-  if (given.maxInterval !== undefined && every === undefined)
-    problems.push(unitsProblem('maxInterval', given.maxInterval, budget))
-  const found = problems.filter((problem) => problem !== undefined)
-  const order = found.length === 0 ? orderProblem(withIntervals(budget, given), given) : undefined
-  return order === undefined ? found : [order]
+  const keys = (['every', 'minInterval', 'maxInterval'] as const).filter((key) => given[key] !== undefined)
+  const tooShort = keys.flatMap((key) => shortProblem(key, given[key] ?? 0, budget))
+  if (tooShort.length > 0) return tooShort
+  const contradiction = orderProblem(given)
+  return contradiction === undefined
+    ? keys.flatMap((key) => budgetProblem(key, given, budget))
+    : [contradiction]
 }
 
-/** The three intervals must stand in order: minInterval, every, maxInterval. */
-function orderProblem(filled: ReturnType<typeof withIntervals>, given: Poll) {
-  const { minInterval, maxInterval } = filled
-  const { every } = given
+function budgetProblem(key: Key, given: Poll, budget: Budget): PaceProblem[] {
+  const intervalMs = given[key] ?? 0
+  switch (key) {
+    case 'every':
+      return [rateProblem(key, intervalMs, budget) ?? unitsProblem(key, intervalMs, budget) ?? []].flat()
+    case 'minInterval':
+      return [rateProblem(key, intervalMs, budget) ?? []].flat()
+    case 'maxInterval':
+      // A fixed pace never waits for maxInterval, so only the plan must be able to afford it.
+      return given.every === undefined ? [unitsProblem(key, intervalMs, budget) ?? []].flat() : []
+  }
+}
+
+function shortProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem[] {
+  if (intervalMs >= intervalMsMin) return []
+  const message =
+    intervalMs === 0
+      ? 'an interval of 0 would never pause'
+      : `expected at least ${formatDuration(intervalMsMin)}`
+  const remedy = `${asDuration(shortestFor(key, budget))} is the shortest that fits`
+  return [{ severity: 'mistake', key, message, remedy }]
+}
+
+/** The three intervals must stand in order: minInterval, every, maxInterval. Those that are left out follow the others. */
+function orderProblem({ every, minInterval, maxInterval }: Poll): PaceProblem | undefined {
   const problem = (key: Key, message: string): PaceProblem => ({
+    severity: 'mistake',
     key,
     message,
     remedy: 'change one of the two',
   })
-  if (every !== undefined && every < minInterval)
-    return problem(
-      'every',
-      `a fixed pace below the minInterval of ${formatDuration(minInterval)} is never reached`,
-    )
-  if (every !== undefined && every > maxInterval)
-    return problem(
-      'every',
-      `a fixed pace beyond the maxInterval of ${formatDuration(maxInterval)} is never reached`,
-    )
-  if (minInterval <= maxInterval) return undefined
-  const key = given.maxInterval === undefined ? 'minInterval' : 'maxInterval'
+  const never = (bound: string, ms: number) =>
+    problem('every', `a fixed pace ${bound} of ${formatDuration(ms)} is never reached`)
+  if (every !== undefined && minInterval !== undefined && every < minInterval)
+    return never('below the minInterval', minInterval)
+  if (every !== undefined && maxInterval !== undefined && every > maxInterval)
+    return never('beyond the maxInterval', maxInterval)
+  if (minInterval === undefined || maxInterval === undefined || minInterval <= maxInterval) return undefined
   const [low, high] = [formatDuration(minInterval), formatDuration(maxInterval)]
-  return problem(key, `minInterval (${low}) is longer than maxInterval (${high})`)
+  return problem('maxInterval', `minInterval (${low}) is longer than maxInterval (${high})`)
 }
 
 function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
-  const shortestMs = Math.max(minIntervalMs, intervalOf(budget.requestsPerMinute, 60_000))
-  if (intervalMs >= shortestMs) return undefined
-  const alsoMs = key === 'minInterval' ? 0 : intervalOf(budget.unitsPerDay, dayMs)
-  const remedy = `${asDuration(Math.max(shortestMs, alsoMs))} is the shortest that fits`
-  if (intervalMs === 0) return { key, message: neverPauses, remedy }
-  const wanted = `one poll in ${formatDuration(intervalMs)} is ${round(60_000 / intervalMs)} requests a minute`
   const { requestsPerMinute } = budget
-  return { key, message: `${wanted}, and requestsPerMinute is ${requestsPerMinute}`, remedy }
+  if (intervalMs >= intervalOf(requestsPerMinute, 60_000)) return undefined
+  const wanted = `one poll in ${formatDuration(intervalMs)} is ${round(60_000 / intervalMs)} requests a minute`
+  return {
+    severity: 'warning',
+    key,
+    message: `${wanted}, and requestsPerMinute is ${requestsPerMinute}: polls will wait for it`,
+    remedy: `${asDuration(shortestFor(key, budget))} is the shortest that fits`,
+  }
 }
 
 function unitsProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
+  const { unitsPerDay } = budget
   const units = dayMs / intervalMs
-  if (intervalMs > 0 && units <= budget.unitsPerDay) return undefined
-  const remedy = `${asDuration(intervalOf(budget.unitsPerDay, dayMs))} is the shortest that fits, or raise unitsPerDay`
-  if (intervalMs === 0) return { key, message: neverPauses, remedy }
+  if (units <= unitsPerDay) return undefined
   const wanted = `one poll in ${formatDuration(intervalMs)} is ${round(units)} units a day (86400 s / ${intervalMs / 1_000} s)`
-  return { key, message: `${wanted}, and unitsPerDay is ${budget.unitsPerDay}`, remedy }
+  const spent = `they are spent after ${formatDuration(unitsPerDay * intervalMs)}`
+  return {
+    severity: 'warning',
+    key,
+    message: `${wanted}, and unitsPerDay is ${unitsPerDay}: ${spent}`,
+    remedy: `${asDuration(intervalOf(unitsPerDay, dayMs))} is the shortest that fits, or raise unitsPerDay`,
+  }
 }
 
-const neverPauses = 'an interval of 0 would never pause'
+/** The shortest interval that the budget lets a source keep. */
+function shortestFor(key: Key, { requestsPerMinute, unitsPerDay }: Budget): number {
+  const units = key === 'minInterval' ? 0 : intervalOf(unitsPerDay, dayMs)
+  return Math.max(intervalMsMin, intervalOf(requestsPerMinute, 60_000), units)
+}
 
 /** The shortest interval, in whole seconds where it is longer than one, of which `count` fit into `spanMs`. */
 function intervalOf(count: number, spanMs: number): number {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import {
   type Document,
   isAlias,
@@ -34,7 +35,7 @@ export interface ReadContext {
   readonly document: Document
   readonly lines: LineCounter
   readonly env: Env
-  /** The folder that relative paths of `…File` start from. */
+  /** The folder that relative paths of files start from. */
   readonly folder: string
 }
 
@@ -138,11 +139,13 @@ function readText(walk: Walk, text: string, node: unknown, schema: Schema | unde
   const filled = fillVariables(text, walk.env)
   for (const problem of filled.problems) addMistake(walk, path, node, problem.message, problem.remedy)
   const { variables } = filled
-  if (filled.problems.length > 0 || variables.length === 0) return filled.text
-  walk.places.filled.set(formatPath(path), { written: text, variables })
   const meta = schema === undefined ? {} : metaOf(schema)
-  if (filled.whole && filled.text === '' && !meta.neverEmpty) return absent
-  return schema === undefined ? filled.text : typed(filled.text, schema)
+  const value =
+    meta.fieldKind === 'path' && filled.text !== '' ? resolve(walk.folder, filled.text) : filled.text
+  if (filled.problems.length > 0 || variables.length === 0) return value
+  walk.places.filled.set(formatPath(path), { written: text, variables })
+  if (filled.whole && value === '' && !meta.neverEmpty) return absent
+  return schema === undefined ? value : typed(value, schema)
 }
 
 function readTwin(walk: Walk, node: unknown, twin: Twin, path: Path, sibling: unknown): unknown {

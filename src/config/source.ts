@@ -93,7 +93,9 @@ export const pollSchema = z.strictObject({
     .min(0)
     .max(100_000)
     .default(10)
-    .describe('How many pages of the past may be read to learn when alerts fire.'),
+    .describe(
+      'History pages bought once on a cold start, so that the plan learns when alerts fire; 0 buys none.',
+    ),
   seenWindow: durationField
     .refine((ms) => ms >= 86_400_000, 'expected at least 1d')
     .prefault('30d')

@@ -1,3 +1,4 @@
+import { paceComplaints } from './check.ts'
 import type { Complaint } from './explain.ts'
 import { property } from './outline.ts'
 import type { Config } from './schema.ts'
@@ -24,6 +25,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
           : []),
       ]
     }),
+    ...paceComplaints(property(given, 'sources'), 'warning'),
     ...idleSinks(config),
     ...openHttp(config),
   ]

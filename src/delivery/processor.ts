@@ -181,7 +181,7 @@ async function bury(
   context: ProcessorContext,
 ): Promise<never> {
   const nowMs = context.clock.now()
-  const text = `older than the sink's expireAfter before attempt ${number}`
+  const text = `too old for this sink before attempt ${number}`
   const report = { sink: context.sink.name, job: tried.job, number, result: 'expired' as const, nowMs }
   reportAttempt(report, context.metrics, context.log)
   await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, context)

@@ -9,14 +9,17 @@ export interface SinkSettings {
   /** At most `max` attempts in a window of `perMs`, over all replicas. A window begins with its first attempt. */
   readonly rateLimit?: { readonly max: number; readonly perMs: number }
   readonly retry: RetryPolicy
-  /** An alert older than this is not sent any more. */
-  readonly expireAfterMs: number
+  /** An alert that fired longer ago is not sent any more; left out, `expireDefaultMs` after it was first seen. */
+  readonly expireAfterMs?: number
 }
 
 export interface SinkEntry {
   readonly sink: Sink
   readonly settings: SinkSettings
 }
+
+/** The way of an alert ends at some time, also where no config says when. Counted from when it was seen, so that history that was asked for is sent. */
+export const expireDefaultMs = 24 * 3_600_000
 
 /** The knobs of the machinery, which no config names; tests turn them. */
 export interface Tuning {

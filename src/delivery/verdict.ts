@@ -2,7 +2,7 @@ import type { DeliveryJob } from '../alert/job.ts'
 import type { Answer, DeadReason, Outcome, RetryReason } from '../sinks/outcome.ts'
 import { delayMs, toldMsMax } from './backoff.ts'
 import type { SinkSign } from './breaker.ts'
-import type { SinkSettings } from './settings.ts'
+import { expireDefaultMs, type SinkSettings } from './settings.ts'
 
 /** What follows an outcome: decided here, from data alone; the worker only carries it out. */
 export type Verdict =
@@ -34,12 +34,14 @@ export interface Circumstances {
 }
 
 /**
- * The age of an alert counts from when it fired; from when it was seen where that is unknown or in the future; and from
- * when an operator asked for it, who knows that it is old.
+ * Where the config says how old an alert may be, its age counts from when it fired; from when it was seen where that is
+ * unknown or in the future. Else from when it was seen. And from when an operator asked for it, who knows that it is old.
  */
 export function expiresAtMs(job: DeliveryJob, settings: SinkSettings): number {
-  const firedAtMs = job.alert.firedAtMs ?? job.seenAtMs
-  return (job.requestedAtMs ?? Math.min(firedAtMs, job.seenAtMs)) + settings.expireAfterMs
+  const { expireAfterMs } = settings
+  const { seenAtMs } = job
+  if (expireAfterMs === undefined) return (job.requestedAtMs ?? seenAtMs) + expireDefaultMs
+  return (job.requestedAtMs ?? Math.min(job.alert.firedAtMs ?? seenAtMs, seenAtMs)) + expireAfterMs
 }
 
 /**

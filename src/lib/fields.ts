@@ -21,5 +21,8 @@ export const secretField = z
   .transform((value) => (typeof value === 'string' ? new Secret(value) : value))
   .meta({ fieldKind: 'secret' })
 
+/** The path of a file; the loader lets a relative one start from the folder of the config. */
+export const pathField = z.string().min(1).meta({ fieldKind: 'path' })
+
 /** Whether a sink may talk to private, loopback and link-local addresses: never, always, or these CIDRs only. */
 export const allowPrivateNetworksField = z.union([z.boolean(), z.array(z.string()).min(1)]).default(false)

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
-import { allowPrivateNetworksField, durationField, secretField } from '../lib/fields.ts'
+import { allowPrivateNetworksField, durationField, pathField, secretField } from '../lib/fields.ts'
 import type { Secret } from '../lib/secret.ts'
 
 /**
@@ -18,7 +18,11 @@ export const commonSinkFields = {
       maxDelay: durationWithin(100, 604_800_000, '100ms and 7d').prefault('8h'),
     })
     .prefault({}),
-  expireAfter: durationWithin(1_000, 2_592_000_000, '1s and 30d').prefault('24h'),
+  expireAfter: durationWithin(1_000, 2_592_000_000, '1s and 30d')
+    .optional()
+    .describe(
+      'An alert that fired longer ago goes to the dead letters as expired. Left out: 24h after the bridge first saw it.',
+    ),
   allowPrivateNetworks: allowPrivateNetworksField.superRefine((allowed, context) => {
     if (typeof allowed === 'boolean') return
     for (const [index, cidr] of allowed.entries()) {
@@ -49,9 +53,9 @@ export function rateLimitField() {
 export function tlsField() {
   return z
     .strictObject({
-      ca: z.string().min(1).optional(),
-      cert: z.string().min(1).optional(),
-      key: z.string().min(1).optional(),
+      ca: pathField.optional(),
+      cert: pathField.optional(),
+      key: pathField.optional(),
       serverName: z.string().min(1).optional(),
     })
     .superRefine((tls, context) => {

@@ -50,19 +50,21 @@ describe('check-config', () => {
   })
 
   it('--json tells the same to programs', async () => {
-    const bad = JSON.parse((await check('--json', path('bad-poll-every-units'))).out)
+    const bad = JSON.parse((await check('--json', path('bad-poll-order'))).out)
     expect(bad).toMatchObject({
       ok: false,
       mistakes: [
         {
-          path: 'sources.main.poll.every',
-          line: 6,
-          found: '"30s"',
-          remedy: '44s is the shortest that fits, or raise unitsPerDay',
+          path: 'sources.main.poll.maxInterval',
+          line: 5,
+          found: '"1m"',
+          remedy: 'change one of the two',
         },
       ],
     })
-    expect(bad.mistakes[0].text).toContain(':6: sources.main.poll.every: found "30s": one poll in 30s')
+    expect(bad.mistakes[0].text).toContain(
+      ':5: sources.main.poll.maxInterval: found "1m": minInterval (5m) is longer',
+    )
     const good = JSON.parse((await check('--json', '--show', path('good-redis-url'))).out)
     expect(good).toMatchObject({ ok: true, warnings: [], config: { redis: { url: '[redacted]' } } })
   })

@@ -228,6 +228,20 @@ describe('a secret in a file of its own', () => {
   })
 })
 
+describe('a file of a certificate', () => {
+  it('starts from the folder of the config when its path is relative', () => {
+    const text = configText({
+      sinks: `{ ops: { type: webhook, url: "https://hooks.example.com/a", tls: { ca: "./ca.pem", cert: "\${C}", key: "/etc/key.pem" } } }`,
+    })
+    const { ops } = taken(text, { C: 'certs/own.pem' }).sinks
+    expect(ops?.type === 'webhook' && ops.tls).toEqual({
+      ca: join(folder, 'ca.pem'),
+      cert: join(folder, 'certs/own.pem'),
+      key: '/etc/key.pem',
+    })
+  })
+})
+
 describe('the file itself', () => {
   it('must exist, be a file, and not be huge', () => {
     const told = (path: string) => {

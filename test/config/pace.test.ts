@@ -54,9 +54,27 @@ describe('the pace', () => {
     expect(problems({ unitsPerDay: 95 }, { maxInterval: '15m' })).toHaveLength(1)
   })
 
+  it('that is left out follows what is given, and so never contradicts it', () => {
+    const interval = fc.option(fc.integer({ min: 50, max: 100_000_000 }), { nil: undefined })
+    fc.assert(
+      fc.property(
+        budgets,
+        fc.constantFrom('every', 'minInterval', 'maxInterval'),
+        interval,
+        (budget, key, ms) => {
+          const poll = ms === undefined ? {} : { [key]: `${ms}ms` }
+          expect(problems(budget, poll).filter(({ severity }) => severity === 'mistake')).toEqual([])
+          const filled = withIntervals(budgetSchema.parse(budget), pollSchema.parse(poll))
+          const { minInterval, every = minInterval, maxInterval } = filled
+          expect([minInterval <= every, every <= maxInterval]).toEqual([true, true])
+        },
+      ),
+    )
+  })
+
   it('of one poll in 250ms is the fastest that the API allows', () => {
     const budget = { unitsPerDay: 1_000_000, requestsPerMinute: 240 }
     expect(problems(budget, { every: '250ms' })).toEqual([])
-    expect(problems(budget, { every: '249ms' })).toHaveLength(1)
+    expect(problems(budget, { every: '249ms' })).toMatchObject([{ severity: 'warning' }])
   })
 })

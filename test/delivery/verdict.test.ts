@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { expireDefaultMs } from '../../src/delivery/settings.ts'
 import { expiresAtMs, signOf, verdictOf } from '../../src/delivery/verdict.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './support.ts'
@@ -103,6 +104,13 @@ describe('the age of an alert', () => {
       const job = deliveryJob('hook', 1, { firedAt: strange })
       expect(expiresAtMs(job, settings)).toBe(job.seenAtMs + 24 * hourMs)
     }
+  })
+
+  it('counts from when it was seen where no config says how old it may be: history that was asked for is sent', () => {
+    const { expireAfterMs: _, ...open } = settings
+    const job = deliveryJob('hook', 1, { firedAt: '2020-01-01T00:00:00Z' })
+    expect(expiresAtMs(job, open)).toBe(job.seenAtMs + expireDefaultMs)
+    expect(expiresAtMs({ ...job, requestedAtMs: 7 }, open)).toBe(7 + expireDefaultMs)
   })
 
   it('counts from when an operator asked for it', () => {

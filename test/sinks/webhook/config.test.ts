@@ -15,11 +15,11 @@ test('the defaults are those of the contract', () => {
     timeout: 10_000,
     concurrency: 20,
     retry: { attempts: 11, initialDelay: 5_000, maxDelay: 28_800_000 },
-    expireAfter: 86_400_000,
     allowPrivateNetworks: false,
     headers: {},
   })
   expect(parse({}).data).not.toHaveProperty('rateLimit')
+  expect(parse({}).data).not.toHaveProperty('expireAfter')
 })
 
 test('every setting of the contract is taken', () => {
