@@ -4,6 +4,7 @@ import type { IntakeDeps } from '../intake/intake.ts'
 import { createPollMemory, runPoll } from '../intake/poll.ts'
 import { createPoller } from '../intake/poller.ts'
 import type { Poller } from '../intake/poller-types.ts'
+import { runSweep } from '../intake/sweep.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
 import { createSchedule, type ScheduleOptions } from '../schedule/create.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
@@ -57,17 +58,16 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     budgetDay: dayOf,
     clock,
   })
+  const walkTools = { state, intake, clock, log, metrics }
+  const walking = { source, startFrom: config.startFrom, memory }
   const poller = createPoller({
     source,
     prefix,
     redis,
     ledger,
     feed,
-    poll: (readPage) =>
-      runPoll(
-        { readPage, state, intake, clock, log, metrics },
-        { source, startFrom: config.startFrom, memory },
-      ),
+    poll: (readPage) => runPoll({ readPage, ...walkTools }, walking),
+    sweep: (readPage, pagesMax) => runSweep({ readPage, ...walkTools }, { ...walking, pagesMax }),
     createSchedule: (saved) => createSchedule(scheduleOptions(config), saved),
     budgetDay: dayOf,
     limits: {

@@ -9,6 +9,7 @@ import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo.ts'
 import { explainCommand } from './explain.ts'
 import { pauseCommand, resumeCommand } from './pause.ts'
+import { planCommand } from './plan.ts'
 import { replayCommand } from './replay.ts'
 import { runCommand } from './run.ts'
 import { sandboxCommand } from './sandbox.ts'
@@ -51,6 +52,7 @@ function createProgram(): Command {
     replayCommand(),
     pauseCommand(),
     resumeCommand(),
+    planCommand(),
     sandboxCommand(),
     demoCommand(),
   ]
