@@ -175,21 +175,26 @@ function sentinelPlace(target: SentinelTarget) {
   }
 }
 
-/** An outage begins when a connection has to be made again, not when we close it. */
+/**
+ * An outage begins when a connection that worked has to be made again, not when we close it. Before it ever worked,
+ * `waitForRedis` speaks: a cluster needs some attempts until it knows its nodes.
+ */
 function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): void {
   // Every process has a `commands` connection, which speaks for all: ten workers need not say the same.
   const level = profile === 'commands' ? 'warn' : 'debug'
+  let worked = false
   let sinceMs: number | undefined
   let lastError: Error | undefined
   redis.on('error', (error: Error) => {
     lastError = error
   })
   redis.on('reconnecting', () => {
-    if (sinceMs !== undefined) return
+    if (!worked || sinceMs !== undefined) return
     sinceMs = Date.now()
     log[level]({ reason: lastError ? redisErrorText(lastError) : 'connection closed' }, 'Redis is away')
   })
   redis.on('ready', () => {
+    worked = true
     if (sinceMs === undefined) return
     log[level === 'warn' ? 'info' : level]({ away: formatDuration(Date.now() - sinceMs) }, 'Redis is back')
     sinceMs = undefined

@@ -1,12 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { BudgetDay } from '../../src/schedule/schedule.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger, type Ledger, type Reservation, resetGuardMs } from '../../src/store/ledger.ts'
 import { captureLog } from '../support/log.ts'
-import { freshPrefix, useRedis } from '../support/redis.ts'
+import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 
 const server = useRedis({ aof: true })
+const soon = { timeout: 10_000, interval: 20 }
 const dayMs = 86_400_000
 /** Noon: far from any reset. */
 const noonMs = Date.UTC(2026, 10, 21, 12)
@@ -162,6 +163,26 @@ describe('a hold', () => {
     const hold = await ledger.held()
     expect(hold?.limit).toBe('minute')
     expect((hold?.untilMs ?? 0) - clock.nowMs).toBeGreaterThan(80_000)
+  })
+})
+
+describe('a hold that Redis could not be told of', () => {
+  it('is kept by who was refused, and told to all once Redis is back', async () => {
+    const own = await startRedis()
+    onTestFinished(() => own.dispose())
+    const { prefix, clock } = given()
+    const refused = ledgerOf(own.client(), prefix, clock, {})
+    await own.kill9()
+    await refused.hold('budget', 60_000)
+    await own.start()
+    await expect
+      .poll(() => refused.reserve({ cost: 1, purpose: 'poll' }).catch(() => undefined), soon)
+      .toMatchObject({
+        limit: 'budget',
+        held: true,
+      })
+    const other = ledgerOf(own.client(), prefix, clock, {})
+    expect(await other.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ held: true, unitsUsed: 0 })
   })
 })
 

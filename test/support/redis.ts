@@ -33,8 +33,10 @@ export interface RedisServer {
 export interface RedisServerOptions {
   /** Append-only file, so that a restart finds the data. */
   aof?: boolean
-  /** More flags, each pair as redis-server takes them. */
+  /** More flags, each pair as redis-server takes them; they win over those that this file gives. */
   flags?: readonly string[]
+  /** Arguments before all flags: a config file in the server's directory. */
+  first?: (dir: string) => readonly string[]
 }
 
 /** One server for the test file that calls this at its top level. */
@@ -133,6 +135,7 @@ function createServer(options: RedisServerOptions): RedisServer {
 
 function flagsOf(dir: string, socketPath: string, options: RedisServerOptions): string[] {
   return [
+    ...(options.first?.(dir) ?? []),
     ...['--port', '0'],
     ...['--unixsocket', socketPath],
     ...['--unixsocketperm', '700'],

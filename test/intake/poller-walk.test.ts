@@ -1,0 +1,78 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { DeliveryJob } from '../../src/alert/job.ts'
+import type { IntakeDeps } from '../../src/intake/intake.ts'
+import { createPollMemory, runPoll } from '../../src/intake/poll.ts'
+import type { PollerDeps } from '../../src/intake/poller.ts'
+import { runSweep } from '../../src/intake/sweep.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import type { RedisClient } from '../../src/store/redis.ts'
+import { createWalkState } from '../../src/store/walk-state.ts'
+import { type PollerRig, pollerRig } from '../support/poller.ts'
+import { startRedis } from '../support/redis.ts'
+
+/** The loop with the real walk: what the two promise together. */
+describe('the loop and the walk', () => {
+  it('catch up over a crash of Redis and a spell of 429, a replica that ends, and news in between', async () => {
+    const server = await startRedis({ aof: true })
+    onTestFinished(() => server.dispose())
+    const rig = await pollerRig({
+      redis: server.client(),
+      sandbox: { history: 1_500 },
+      limits: { leaseTtlMs: 1_000, minIntervalMs: 10 },
+    })
+    const handed = new Map<number, number>()
+    const first = rig.replica(server.client(), walking(rig, server.client(), handed, 4))
+    await vi.waitFor(() => expect(handed.size).toBeGreaterThan(300), soon)
+    rig.sandbox.fireMany(20)
+    await server.kill9()
+    rig.sandbox.fault({ kind: 'status', status: 429, retryAfter: '1' })
+    await server.start()
+    await vi.waitFor(() => expect(handed.size).toBeGreaterThan(700), soon)
+    rig.replica(server.client(), walking(rig, server.client(), handed, 4))
+    await first.stop()
+    rig.sandbox.fireMany(5)
+    await vi.waitFor(() => expect(handed.size).toBe(1_525), soon)
+    // A crash may hand over the rows of one page again; jobs of that id then exist already.
+    const again = [...handed.values()].filter((times) => times > 1).length
+    expect(again).toBeLessThanOrEqual(200)
+  }, 40_000)
+
+  it('leave nothing for a poll to pay twice: a caught-up source costs a unit a poll', async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.dispose())
+    const rig = await pollerRig({
+      redis: server.client(),
+      sandbox: { history: 250 },
+      limits: { minIntervalMs: 10 },
+    })
+    const handed = new Map<number, number>()
+    rig.replica(server.client(), walking(rig, server.client(), handed))
+    await vi.waitFor(() => expect(handed.size).toBe(250), soon)
+    await vi.waitFor(() => expect(rig.reports.length).toBeGreaterThan(4), soon)
+    expect(rig.reports.slice(0, 4).map(({ pages }) => pages)).toEqual([3, 1, 1, 1])
+    expect([...handed.values()].every((times) => times === 1)).toBe(true)
+  })
+})
+
+const soon = { timeout: 20_000, interval: 20 }
+
+/** Everything from the beginning, for one sink whose queue is a count of what it was given. */
+function walking(
+  { prefix, captured, metrics }: PollerRig,
+  redis: RedisClient,
+  handed: Map<number, number>,
+  pagesMax = 25,
+): Pick<PollerDeps, 'poll' | 'sweep'> {
+  const source = 'main'
+  const state = createWalkState({ redis, prefix, source, seenWindowMs: 30 * 86_400_000 })
+  const enqueue = async (jobs: readonly DeliveryJob[]) => {
+    for (const { alert } of jobs) handed.set(alert.id, (handed.get(alert.id) ?? 0) + 1)
+  }
+  const intake: IntakeDeps = { queues: { enqueue }, route: () => ['ops'], targetsOf: () => [undefined] }
+  const options = { source, startFrom: 'beginning', memory: createPollMemory(systemClock) } as const
+  const depsWith = { state, intake, clock: systemClock, log: captured.log, metrics }
+  return {
+    poll: (readPage) => runPoll({ ...depsWith, readPage }, { ...options, pagesMax }),
+    sweep: (readPage, pages) => runSweep({ ...depsWith, readPage }, { ...options, pagesMax: pages }),
+  }
+}

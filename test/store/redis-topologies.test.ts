@@ -1,0 +1,130 @@
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Secret } from '../../src/lib/secret.ts'
+import { tryLease } from '../../src/store/lease.ts'
+import { createLedger } from '../../src/store/ledger.ts'
+import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
+import { checkRedis } from '../../src/store/redis-check.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
+
+const soon = { timeout: 10_000, interval: 50 }
+
+describe('a cluster', () => {
+  it('serves every script, because all keys share a slot', async () => {
+    const port = await freePort()
+    const bus = await freePort()
+    const cluster = [
+      '--cluster-enabled',
+      'yes',
+      '--cluster-port',
+      String(bus),
+      '--cluster-announce-ip',
+      '127.0.0.1',
+    ]
+    const server = await started([...cluster, ...tcp(port)])
+    const admin = server.client()
+    await admin.cluster('ADDSLOTSRANGE', 0, 16_383)
+    await vi.waitFor(async () => expect(await admin.cluster('INFO')).toContain('cluster_state:ok'), soon)
+
+    const redis = await connected({ cluster: [`redis://127.0.0.1:${port}`] })
+    const prefix = freshPrefix()
+    const findings = await checkRedis(redis, { prefix })
+    expect(findings.map(({ code }) => code)).toEqual(['persistence'])
+    await spendsUnderLease(redis, prefix)
+  })
+})
+
+describe('sentinels', () => {
+  it('lead to the master, and to the next one after a failover', async () => {
+    const ports = { master: await freePort(), replica: await freePort(), sentinel: await freePort() }
+    const password = ['--requirepass', 'secret', '--masterauth', 'secret']
+    const master = await started([...tcp(ports.master), ...password])
+    await started([...tcp(ports.replica), ...password, '--replicaof', '127.0.0.1', String(ports.master)])
+    await startSentinel(ports.sentinel, ports.master)
+
+    const redis = await connected({
+      sentinels: [`127.0.0.1:${ports.sentinel}`],
+      name: 'main',
+      password: new Secret('secret'),
+    })
+    await spendsUnderLease(redis, freshPrefix())
+    await untilReplicated(redis)
+    await master.kill9()
+    await vi.waitFor(async () => expect(await redis.info('replication')).toContain('role:master'), {
+      timeout: 15_000,
+      interval: 100,
+    })
+    await spendsUnderLease(redis, freshPrefix())
+  })
+})
+
+async function spendsUnderLease(redis: RedisClient, prefix: string): Promise<void> {
+  const source = 'main'
+  const lease = await tryLease({ redis, prefix, source, log: captureLog().log })
+  const ledger = createLedger({
+    ...{ redis, prefix, source, unitsPerDay: 10, requestsPerMinute: 10 },
+    budgetDay: (nowMs) => ({ key: 'today', startMs: nowMs - 60_000, endMs: nowMs + 60_000 }),
+  })
+  const leaseToken = lease?.token ?? ''
+  expect(await ledger.reserve({ cost: 1, purpose: 'poll', leaseToken })).toMatchObject({ ok: true })
+  await lease?.release()
+  expect(await ledger.reserve({ cost: 1, purpose: 'poll', leaseToken })).toMatchObject({ limit: 'lease' })
+}
+
+async function untilReplicated(redis: RedisClient): Promise<void> {
+  await vi.waitFor(async () => expect(await redis.info('replication')).toContain('state=online'), soon)
+}
+
+async function startSentinel(port: number, masterPort: number): Promise<void> {
+  const server = await started(tcp(port), (dir) => {
+    const file = join(dir, 'sentinel.conf')
+    const lines = [
+      `sentinel monitor main 127.0.0.1 ${masterPort} 1`,
+      'sentinel auth-pass main secret',
+      'sentinel down-after-milliseconds main 500',
+      'sentinel failover-timeout main 3000',
+    ]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    return [file, '--sentinel']
+  })
+  const sentinel = server.client()
+  // The replica is found by asking the master, which the sentinel does every ten seconds at first.
+  await vi.waitFor(
+    async () => expect(String(await sentinel.call('SENTINEL', 'MASTER', 'main'))).toContain('num-slaves,1'),
+    { timeout: 15_000, interval: 100 },
+  )
+}
+
+async function started(flags: string[], first?: (dir: string) => string[]): Promise<RedisServer> {
+  const server = await startRedis({ flags, ...(first ? { first } : {}) })
+  onTestFinished(() => server.dispose())
+  return server
+}
+
+async function connected(target: RedisTarget): Promise<RedisClient> {
+  const captured = captureLog()
+  const redis = connectRedis({ target, profile: 'commands' }, captured.log)
+  onTestFinished(() => redis.disconnect())
+  await waitForRedis(redis, { log: captured.log, signal: new AbortController().signal })
+  expect(captured.lines).toEqual([])
+  return redis
+}
+
+function tcp(port: number): string[] {
+  return ['--port', String(port), '--bind', '127.0.0.1']
+}
+
+/** Below the ephemeral range, where an outgoing connection could take it before the server does. */
+async function freePort(): Promise<number> {
+  const port = 20_000 + Math.floor(Math.random() * 12_000)
+  const server = createServer()
+  const free = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => resolve(true))
+  })
+  await new Promise((resolve) => server.close(resolve))
+  return free ? port : freePort()
+}
