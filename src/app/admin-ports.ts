@@ -66,7 +66,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const [first] = parts
         if (!first?.alert) return undefined
         const seenAt = first.seenAtMs === undefined ? null : new Date(first.seenAtMs).toISOString()
-        return { ...first.alert, why: null, seenAt, deliveries: parts.map(historyOf) }
+        return { ...first.alert, seenAt, deliveries: parts.map(historyOf) }
       },
     },
     deadLetters: {
@@ -82,7 +82,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     async replay(order) {
       const { handled } = await running().replay.replay(order)
-      return { queued: handled, unknown: [] }
+      return { queued: handled, unknown: 'ids' in order ? await unknownOf(running(), order.ids) : [] }
     },
     sinks: {
       pause: (name) => running().sender.pause(name),
@@ -92,4 +92,15 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       hot: (name, untilMs) => running().hot(name, untilMs),
     },
   }
+}
+
+/** The ids that no sink's queue holds a job of (any more). */
+async function unknownOf(runtime: Runtime, ids: readonly string[]): Promise<string[]> {
+  const unknown: string[] = []
+  for (const id of ids) {
+    const dot = id.lastIndexOf('.')
+    const parts = await runtime.deliveryLog.story({ source: id.slice(0, dot), id: Number(id.slice(dot + 1)) })
+    if (parts.length === 0) unknown.push(id)
+  }
+  return unknown
 }

@@ -8,6 +8,7 @@ import { createQueues, type SinkQueues } from '../delivery/queues.ts'
 import { createReplay, type Replay } from '../delivery/resend.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { toError } from '../lib/errors.ts'
+import { budgetDay } from '../schedule/budget-day.ts'
 import { redisErrorText } from '../store/redis.ts'
 import { lagOf } from './lag.ts'
 import { buildSinks, closeSinks, type SinkMap } from './sinks.ts'
@@ -49,6 +50,7 @@ class ConfiguredRuntime implements Runtime {
   readonly replay: Replay
   readonly sender: Sender
   readonly #tools: RuntimeTools
+  readonly #display: Config['display']
   readonly #sinks: SinkMap
   readonly #queues: SinkQueues
   readonly #sources: readonly Source[]
@@ -57,6 +59,7 @@ class ConfiguredRuntime implements Runtime {
 
   constructor(config: Config, tools: RuntimeTools) {
     this.#tools = tools
+    this.#display = config.display
     const { redis, log, clock, metrics } = tools
     const { prefix } = config.redis
     this.#sinks = buildSinks(config)
@@ -165,9 +168,15 @@ class ConfiguredRuntime implements Runtime {
 
   /** Redis may go away between two questions: then what it would have told is unknown, and the rest is still told. */
   async #readQueuesAndCounts() {
-    const queues = await this.deliveryLog.sinks().catch(() => [])
+    const queues = await this.deliveryLog.sinks(this.#todayStartMs()).catch(() => [])
     const counts = await Promise.all(this.#sources.map((source) => source.counts())).catch(() => undefined)
     return [queues, counts] as const
+  }
+
+  /** Midnight where the readers are. */
+  #todayStartMs(): number {
+    const { timeZone } = this.#display
+    return budgetDay(this.#tools.clock.now(), { resetsAt: '00:00', timeZone }).startMs
   }
 
   async #tooManyWaiting(): Promise<boolean> {

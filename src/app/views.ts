@@ -52,14 +52,13 @@ export function deadLetterRow(letter: StoredDeadLetter): DeadLetter {
 }
 
 export function historyOf(part: StoryPart): DeliveryHistory {
-  const records = part.delivered ? [...part.history, part.delivered] : part.history
   return {
     sink: part.sink,
     ...(part.target === undefined ? {} : { target: part.target }),
     state: stateWords[part.state],
     reason: part.failure ?? null,
     nextAttemptAt: iso(part.nextAttemptAtMs),
-    attempts: records.map(attemptView),
+    attempts: part.history.map(attemptView),
   }
 }
 
@@ -86,7 +85,8 @@ export function sourceView(
   return {
     name,
     state: sourceStateOf(status),
-    reason: status.reason || null,
+    // Of a source that polls by its plan there is no more to say than why it polls next.
+    reason: status.state === 'polling' || status.state === 'waiting' ? null : status.reason || null,
     lastPollAt: iso(status.lastPollAtMs),
     nextPollAt: iso(status.nextPollAtMs),
     nextReason: status.nextReason as DecisionReason | null,
@@ -112,7 +112,7 @@ export function sinkView(
     active: counts?.active ?? null,
     delayed: counts?.delayed ?? null,
     dead: counts?.failed ?? null,
-    deliveredToday: null,
+    deliveredToday: queue?.deliveredSince ?? null,
     lag: about.lag,
     lastResult: lastResult(queue),
   }

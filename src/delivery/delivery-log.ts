@@ -13,8 +13,8 @@ export interface DeliveryLog {
   story(alert: { source: string; id: number }): Promise<StoryPart[]>
   /** What changed last comes first. */
   list(query: { limit: number; state?: DeliveryState; sink?: string }): Promise<DeliveryView[]>
-  /** How each sink's queue stands. */
-  sinks(): Promise<SinkQueueView[]>
+  /** How each sink's queue stands; `deliveredSince` counts what was acknowledged at or after `sinceMs` and is still kept. */
+  sinks(sinceMs?: number): Promise<SinkQueueView[]>
 }
 
 export interface StoryPart extends DeliveryView {
@@ -28,6 +28,7 @@ export interface SinkQueueView {
   readonly counts: Readonly<Record<DeliveryState, number>>
   readonly lastDeliveredAtMs?: number
   readonly lastDeadAtMs?: number
+  readonly deliveredSince: number
 }
 
 export interface DeliveryLogOptions {
@@ -58,8 +59,8 @@ export function createDeliveryLog({ queues, targets }: DeliveryLogOptions): Deli
       const views = (await within(readTimeoutMs, 'listing deliveries', Promise.all(lists))).flat()
       return views.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)
     },
-    async sinks() {
-      const views = queues.sinks.map((sink) => sinkView(sink, queues.queue(sink)))
+    async sinks(sinceMs = 0) {
+      const views = queues.sinks.map((sink) => sinkView(sink, queues, sinceMs))
       return within(readTimeoutMs, 'reading the queues', Promise.all(views))
     },
   }
@@ -95,17 +96,20 @@ async function listState(
   )
 }
 
-async function sinkView(sink: string, queue: AlertQueue): Promise<SinkQueueView> {
-  const [counts, paused, [lastDelivered], [lastDead]] = await Promise.all([
+async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {
+  const queue = queues.queue(sink)
+  const [counts, paused, [lastDelivered], [lastDead], deliveredSince] = await Promise.all([
     queue.getJobCounts(...deliveryStates),
     queue.isPaused(),
     queue.getJobs(['completed'], 0, 0, false),
     queue.getJobs(['failed'], 0, 0, false),
+    queues.completedSince(sink, sinceMs),
   ])
   const numbers = Object.fromEntries(deliveryStates.map((state) => [state, counts[state] ?? 0]))
   return {
     sink,
     paused,
+    deliveredSince,
     counts: numbers as Record<DeliveryState, number>,
     ...(lastDelivered?.finishedOn === undefined ? {} : { lastDeliveredAtMs: lastDelivered.finishedOn }),
     ...(lastDead?.finishedOn === undefined ? {} : { lastDeadAtMs: lastDead.finishedOn }),

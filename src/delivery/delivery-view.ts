@@ -33,6 +33,7 @@ export interface AlertView {
   readonly symbol: string | null
   readonly headline: string
   readonly url: string
+  readonly why: string | null
   readonly firedAt: string
 }
 
@@ -65,9 +66,9 @@ export function viewOfJob(
 }
 
 function alertFields(job: Extract<ReturnType<typeof fromJobData>, { ok: true }>['job']) {
-  const { source, id, kind, symbol, headline, url, firedAt } = job.alert
+  const { source, id, kind, symbol, headline, url, why, firedAt } = job.alert
   return {
-    alert: { source, id, kind, symbol, headline, url, firedAt },
+    alert: { source, id, kind, symbol, headline, url, why, firedAt },
     seenAtMs: job.seenAtMs,
     ...(job.target === undefined ? {} : { target: job.target }),
     ...(job.requestedAtMs === undefined ? {} : { requestedAtMs: job.requestedAtMs }),

@@ -21,6 +21,8 @@ export interface SinkQueues {
   readonly sinks: readonly string[]
   /** Throws for a sink that has no queue: the config and the caller disagree. */
   queue(sink: string): AlertQueue
+  /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
+  completedSince(sink: string, sinceMs: number): Promise<number>
   close(): Promise<void>
 }
 
@@ -56,6 +58,7 @@ export function createQueues(options: QueuesOptions): SinkQueues {
   return {
     sinks,
     queue: queueOf,
+    completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
         const queue = queueOf(sink)
