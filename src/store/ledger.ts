@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import type { BudgetDay } from '../schedule/schedule.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import type { RedisClient } from './redis.ts'
@@ -16,13 +15,20 @@ import type { RedisClient } from './redis.ts'
 export interface Ledger {
   reserve(request: ReserveRequest): Promise<Reservation>
   /** Units of a day: in all, and by purpose. */
-  used(day: BudgetDay): Promise<DayUse>
+  used(day: LedgerDay): Promise<DayUse>
   /**
    * The feed said 429: no replica asks for `forMs` from now. A hold that ends later stays. Never rejects: this ledger
    * keeps to it even where Redis could not be told.
    */
   hold(limit: RateLimit, forMs: number): Promise<void>
   held(): Promise<Hold | undefined>
+}
+
+/** A budget day of the schedule: its name and its span, in absolute time. */
+export interface LedgerDay {
+  readonly key: string
+  readonly startMs: number
+  readonly endMs: number
 }
 
 export type RateLimit = (typeof rateLimits)[number]
@@ -66,7 +72,7 @@ export interface LedgerOptions {
   readonly source: string
   readonly unitsPerDay: number
   readonly requestsPerMinute: number
-  readonly budgetDay: (nowMs: number) => BudgetDay
+  readonly budgetDay: (nowMs: number) => LedgerDay
   readonly clock?: Clock
 }
 
@@ -132,17 +138,17 @@ export function createLedger(options: LedgerOptions): Ledger {
 
 /** The day that a call at `nowMs` may count on instead of `day`, by the feed's clock. */
 function twinDay(
-  day: BudgetDay,
+  day: LedgerDay,
   nowMs: number,
   budgetDay: LedgerOptions['budgetDay'],
-): BudgetDay | undefined {
+): LedgerDay | undefined {
   if (nowMs < day.startMs + resetGuardMs) return budgetDay(day.startMs - 1)
   if (nowMs >= day.endMs - resetGuardMs) return budgetDay(day.endMs)
   return undefined
 }
 
 /** `full` is 1 when the day itself is spent, 2 when only its twin is: then the guard's end frees it. */
-function afterSpent(day: BudgetDay, twin: BudgetDay | undefined, full: number): number {
+function afterSpent(day: LedgerDay, twin: LedgerDay | undefined, full: number): number {
   if (full === 1 || !twin) return day.endMs
   return twin.endMs <= day.startMs ? day.startMs + resetGuardMs : twin.endMs
 }
