@@ -1,3 +1,5 @@
+import { directionOf } from '../../alert/text.ts'
+
 /**
  * HTML that is safe by construction: whatever stands in a placeholder is escaped unless it is `Html` already, and loses
  * the control characters that nobody can see. Placeholders stand in text and in double-quoted attributes only, never in
@@ -13,9 +15,9 @@ export function html(parts: TemplateStringsArray, ...pieces: readonly Piece[]): 
   return { html: parts.reduce((text, part, index) => `${text}${render(pieces[index - 1])}${part}`) }
 }
 
-/** Text from outside for people to read: its direction is its own and ends with it. */
+/** Text from outside for people to read: its direction is that of most of its letters, and ends with it. */
 export function foreign(text: string): Html {
-  return html`<bdi dir="auto">${text}</bdi>`
+  return html`<bdi dir="${directionOf(text)}">${text}</bdi>`
 }
 
 /** A link to an address from outside; only http and https become links, anything else stays text. */

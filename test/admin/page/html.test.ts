@@ -12,7 +12,7 @@ test('no text whatsoever gets a tag or a quote through', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       expect(html`${text}`.html).not.toMatch(/[<>"']/)
-      expect(foreign(text).html.replace(/^<bdi dir="auto">|<\/bdi>$/g, '')).not.toMatch(/[<>"']/)
+      expect(foreign(text).html.replace(/^<bdi dir="(rtl|ltr)">|<\/bdi>$/g, '')).not.toMatch(/[<>"']/)
     }),
   )
 })
@@ -23,14 +23,19 @@ test('pieces of HTML, lists and numbers go in as they are; nothing, null and fal
 })
 
 test('text from outside keeps its direction to itself and loses its control characters', () => {
-  expect(foreign('فولاد\u202E\u2066\r\n5200\u0000').html).toBe('<bdi dir="auto">فولاد 5200</bdi>')
+  expect(foreign('فولاد\u202E\u2066\r\n5200\u0000').html).toBe('<bdi dir="rtl">فولاد 5200</bdi>')
   expect(foreign('خانه\u200Cها').html).toContain('\u200C')
 })
 
 test('only http and https addresses become links', () => {
   expect(foreignLink('https://example.com/?a=1&b="2"', 'x').html).toBe(
-    '<a href="https://example.com/?a=1&amp;b=&quot;2&quot;" rel="noopener noreferrer" target="_blank"><bdi dir="auto">x</bdi></a>',
+    '<a href="https://example.com/?a=1&amp;b=&quot;2&quot;" rel="noopener noreferrer" target="_blank"><bdi dir="ltr">x</bdi></a>',
   )
   for (const url of ['javascript:alert(1)', ' javascript:alert(1)', 'data:text/html,x', '/relative', ''])
-    expect(foreignLink(url, 'x').html, url).toBe('<bdi dir="auto">x</bdi>')
+    expect(foreignLink(url, 'x').html, url).toBe('<bdi dir="ltr">x</bdi>')
+})
+
+it('a Persian line that starts with a Latin ticker reads from the right', () => {
+  expect(foreign('XAU_USD از ۲۶۵۰ دلار گذشت').html).toContain('dir="rtl"')
+  expect(foreign('free-market dollar (دلار) is below 93,600').html).toContain('dir="ltr"')
 })
