@@ -35,7 +35,7 @@ test('only http and https addresses become links', () => {
     expect(foreignLink(url, 'x').html, url).toBe('<bdi dir="ltr">x</bdi>')
 })
 
-it('a Persian line that starts with a Latin ticker reads from the right', () => {
+test('a Persian line that starts with a Latin ticker reads from the right', () => {
   expect(foreign('XAU_USD از ۲۶۵۰ دلار گذشت').html).toContain('dir="rtl"')
   expect(foreign('free-market dollar (دلار) is below 93,600').html).toContain('dir="ltr"')
 })
