@@ -107,9 +107,13 @@ export function decideAside(view: PageView): 'covered' | 0 {
   return view.marks.includes('covered') ? 'covered' : 0
 }
 
-/** Where the row after the stretch's frontier must stand in a feed of `page.total` rows. */
+/**
+ * The page on which the stretch goes on in a feed of `page.total` rows. Where only its frontier can prove that, because
+ * the total has changed, it is the frontier's page and not one that would begin just after it.
+ */
 export function pageAfter(stretch: Stretch, page: Pick<FeedPage, 'total' | 'perPage' | 'lastPage'>): number {
-  const place = stretch.end + page.total - stretch.total
+  const after = stretch.end + page.total - stretch.total
+  const place = page.total === stretch.total ? after : after - 1
   return clamp(Math.floor(place / page.perPage) + 1, 2, Math.max(2, page.lastPage))
 }
 

@@ -1,66 +1,280 @@
 import { describe, expect, it } from 'vitest'
-import { createPollMemory, type PollOptions, runPoll } from '../../src/intake/poll.ts'
-import { createWalkState } from '../../src/store/walk-state.ts'
-import { freshPrefix, useRedis } from '../support/redis.ts'
-import { type Bench, benchStartMs, createBench } from './bench.ts'
+import { useRedis } from '../support/redis.ts'
+import { benchStartMs } from './bench.ts'
+import { history, ids, minuteMs, setUp } from './setup.ts'
 
 const server = useRedis()
-const minute = 60_000
-
-function setUp(startFrom: PollOptions['startFrom'] = 'now') {
-  const redis = server.client()
-  const state = createWalkState({
-    redis,
-    prefix: freshPrefix(),
-    source: 'main',
-    seenWindowMs: 30 * 86_400_000,
-  })
-  const bench = createBench(state)
-  const memory = createPollMemory(bench.deps.clock)
-  const poll = (options: Partial<PollOptions> = {}) =>
-    runPoll(bench.deps, { source: 'main', startFrom, memory, ...options })
-  return { redis, state, bench, memory, poll }
-}
-
-function history(bench: Bench, count: number): void {
-  bench.feed.add(count, (index) => benchStartMs - (count - index) * minute)
-}
 
 describe('a poll', () => {
   it('costs one unit, with or without news', async () => {
-    const { bench, poll } = setUp()
-    history(bench, 250)
-    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, passedOver: 100, reason: 'start_bound' })
-    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, reason: 'caught_up', finished: true })
-    bench.feed.add(37, benchStartMs + minute)
-    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 37, reason: 'caught_up', finished: true })
-    expect(bench.queues.ids()).toEqual(Array.from({ length: 37 }, (_, index) => 251 + index))
-  })
-})
-
-describe('a find of more than a page', () => {
-  it.each(Array.from({ length: 20 }, (_, index) => index + 1))('of %i full pages', async (pages) => {
-    const { bench, poll } = setUp()
+    const { bench, feed, poll, queues } = setUp(server)
     history(bench, 250)
     await poll()
-    bench.feed.add(pages * 100, benchStartMs + minute)
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, reason: 'caught_up', finished: true })
+    for (const count of [1, 37, 99]) {
+      feed.add(count, benchStartMs + minuteMs)
+      expect(await poll()).toMatchObject({ pages: 1, newAlerts: count, reason: 'caught_up', behind: false })
+    }
+    expect(queues.ids()).toEqual(ids(251, 137))
+    expect(queues.repeats).toBe(0)
+    expect(bench.asked.every(({ page, purpose }) => page === 1 && purpose === 'poll')).toBe(true)
+  })
+
+  it('tells what it saw', async () => {
+    const { bench, feed, poll, metric } = setUp(server)
+    history(bench, 3)
+    await poll()
+    bench.nowMs += 2 * minuteMs
+    feed.add(2, (index) => benchStartMs + (index + 1) * minuteMs)
     const result = await poll()
-    expect(result).toMatchObject({ newAlerts: pages * 100, finished: true })
-    expect(result.pages).toBe(pages + 1)
-    expect(bench.queues.jobs.size).toBe(pages * 100)
+    expect(result).toMatchObject({
+      ok: true,
+      newAlerts: 2,
+      duplicates: 3,
+      passedOver: 0,
+      total: 5,
+      stopped: null,
+    })
+    expect(result.fired).toEqual([
+      { firedAtMs: benchStartMs + minuteMs, passedOver: false },
+      { firedAtMs: benchStartMs + 2 * minuteMs, passedOver: false },
+    ])
+    expect(result.lastCompleteMs).toBe(bench.nowMs)
+    expect(await metric('alertsSeen')).toBe(2)
+    expect(await metric('alertsDuplicate')).toBe(3)
+    expect(await metric('lastCompleteWalk')).toBe(bench.nowMs / 1_000)
+  })
+
+  it('enqueues oldest first, and marks nothing when a job could not be stored', async () => {
+    const { feed, poll, queues, bench } = setUp(server, { startFrom: 'beginning' })
+    feed.add(3, benchStartMs)
+    const enqueue = queues.enqueue.bind(queues)
+    queues.enqueue = async (jobs) => {
+      await enqueue(jobs.slice(0, 1))
+      throw new Error('OOM command not allowed')
+    }
+    expect(await poll()).toMatchObject({ ok: false, reason: 'queue_failed', newAlerts: 0 })
+    queues.enqueue = enqueue
+    expect(await poll()).toMatchObject({ ok: true, newAlerts: 3 })
+    expect(queues.order).toEqual([1, 2, 3])
+    expect(bench.asked).toHaveLength(2)
+  })
+
+  it('spends no unit while Redis does not answer', async () => {
+    const { bench, redis, poll } = setUp(server)
+    redis.disconnect()
+    expect(await poll()).toMatchObject({ ok: false, reason: 'state_failed', pages: 0 })
+    expect(bench.asked).toEqual([])
+  })
+
+  it.each(['budget', 'minute', 'hold', 'lease'] as const)('says that the %s refused it', async (why) => {
+    const { bench, poll } = setUp(server)
+    bench.answer = () => ({ kind: 'refused', why })
+    expect(await poll()).toMatchObject({ ok: false, reason: `refused_${why}`, pages: 0 })
+  })
+
+  it('hands over an error of the feed', async () => {
+    const { bench, poll } = setUp(server)
+    const error = new Error('502')
+    bench.answer = () => ({ kind: 'failed', error })
+    expect(await poll()).toMatchObject({ ok: false, reason: 'failed', pages: 0, error })
   })
 })
 
-describe('startFrom', () => {
-  it('beginning takes everything', async () => {
-    const { bench, poll } = setUp('beginning')
+describe('a catch-up', () => {
+  // The table of units: n new rows cost floor(n / 100) + 1, one for each page of news and one for the proof.
+  it.each(ids(1, 20))('of %i full pages costs one unit more than pages', async (pages) => {
+    const { bench, feed, poll, queues } = setUp(server)
     history(bench, 250)
-    expect(await poll()).toMatchObject({ pages: 3, newAlerts: 250, reason: 'end_of_feed' })
+    await poll()
+    feed.add(pages * 100, benchStartMs + minuteMs)
+    expect(await poll()).toMatchObject({ pages: pages + 1, newAlerts: pages * 100, finished: true })
+    expect(queues.jobs.size).toBe(pages * 100)
+    expect(queues.repeats).toBe(0)
   })
 
-  it('an instant takes what was fired since', async () => {
-    const { bench, poll } = setUp({ sinceMs: benchStartMs - 150 * minute })
+  it.each([
+    [100, 2],
+    [101, 2],
+    [199, 2],
+    [200, 3],
+    [1_950, 20],
+  ])('of %i rows costs %i units', async (rows, units) => {
+    const { bench, feed, poll } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(rows, benchStartMs + minuteMs)
+    expect(await poll()).toMatchObject({ pages: units, newAlerts: rows, finished: true })
+  })
+
+  it('that broke off goes on where it was, behind a fresh head', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(1_000, benchStartMs + minuteMs)
+    expect(await poll({ pagesMax: 6 })).toMatchObject({ pages: 6, reason: 'page_limit', behind: true })
+    feed.add(30, benchStartMs + 2 * minuteMs)
+    bench.asked.length = 0
+    // Page 1, and then from the page that holds the 630th row on: the five pages between are not paid for again.
+    expect(await poll()).toMatchObject({ pages: 6, newAlerts: 430, finished: true })
+    expect(bench.asked.map(({ page }) => page)).toEqual([1, 7, 8, 9, 10, 11])
+    expect(queues.jobs.size).toBe(1_030)
+    expect(queues.repeats).toBe(0)
+  })
+
+  it('that broke off keeps its progress though the next head does not reach it', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(1_000, benchStartMs + minuteMs)
+    await poll({ pagesMax: 6 })
+    feed.add(500, benchStartMs + 2 * minuteMs)
+    await poll({ pagesMax: 2 })
+    bench.asked.length = 0
+    expect(await poll()).toMatchObject({ newAlerts: 700, finished: true })
+    expect(bench.asked.map(({ page }) => page)).toEqual([1, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16])
+    expect(queues.jobs.size).toBe(1_500)
+  })
+
+  it('survives its process, and a budget of one unit a poll', async () => {
+    const { bench, feed, poll, queues, restart } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(450, benchStartMs + minuteMs)
+    // One page beyond the head a poll; the head itself is read again each time.
+    for (let polls = 1; polls <= 4; polls += 1) {
+      restart()
+      expect((await poll({ pagesMax: 2 })).finished).toBe(polls === 4)
+    }
+    expect(queues.jobs.size).toBe(450)
+  })
+
+  it('of which a page fails has enqueued the head, and goes on with the next poll', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(350, benchStartMs + minuteMs)
+    bench.answer = (page) => (page === 2 ? { kind: 'failed', error: new Error('500') } : undefined)
+    expect(await poll()).toMatchObject({ ok: true, reason: 'failed', behind: true, newAlerts: 100 })
+    bench.answer = () => undefined
+    expect(await poll()).toMatchObject({ finished: true, newAlerts: 250 })
+    expect(queues.ids()).toEqual(ids(251, 350))
+  })
+
+  it('loses nothing when rows are deleted between its pages', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(700, benchStartMs + minuteMs)
+    let deletions = 3
+    bench.answer = (page) => {
+      if (page > 2 && deletions-- > 0) feed.rows.splice(40, 5)
+      return undefined
+    }
+    const { finished, pages } = await poll()
+    expect(finished).toBe(true)
+    // A deletion costs at most the page that it spoilt and the one above.
+    expect(pages).toBeLessThanOrEqual(8 + 3 * 2)
+    const left = feed.rows.filter(({ id }) => id > 250).map(({ id }) => id)
+    expect(queues.ids()).toEqual(expect.arrayContaining(left))
+  })
+
+  it('of a feed that was cleared waits for nothing', async () => {
+    const { feed, poll } = setUp(server, { startFrom: 'beginning' })
+    feed.add(900, benchStartMs)
+    await poll({ pagesMax: 2 })
+    feed.rows = []
+    expect(await poll()).toMatchObject({ pages: 1, reason: 'empty_feed', behind: false, finished: true })
+    feed.add(3, benchStartMs)
+    expect(await poll()).toMatchObject({ newAlerts: 3, reason: 'end_of_feed', behind: false })
+  })
+})
+
+describe('two pollers at once', () => {
+  it('cost units, and no alert is lost or enqueued twice', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(1_500, benchStartMs + minuteMs)
+    let finished = false
+    for (let rounds = 0; rounds < 10 && !finished; rounds += 1) {
+      const results = await Promise.all([poll(), poll(), poll()])
+      finished = results.some((result) => result.finished)
+    }
+    expect(finished).toBe(true)
+    expect(queues.ids()).toEqual(ids(251, 1_500))
+  })
+})
+
+describe('rows', () => {
+  it('that cannot be read are set aside once, and stop nothing', async () => {
+    const { feed, poll, queues, state, metric } = setUp(server, { startFrom: 'beginning' })
+    feed.add(2, benchStartMs)
+    feed.rows.unshift(feed.bad())
+    feed.add(2, benchStartMs)
+    expect(await poll()).toMatchObject({ newAlerts: 4, quarantined: 1 })
+    expect(await poll()).toMatchObject({ newAlerts: 0, quarantined: 0 })
+    expect(queues.ids()).toEqual([1, 2, 4, 5])
+    expect(await state.quarantined(10)).toMatchObject([{ key: 'raw-3', reason: 'id: not a number' }])
+    expect(await metric('alertsQuarantined')).toBe(1)
+  })
+
+  it('that no route names a sink for are counted and not looked at again', async () => {
+    const { feed, poll, queues, metric } = setUp(server, {
+      startFrom: 'beginning',
+      route: ({ id }) => (id === 2 ? [] : ['desk', 'mail']),
+    })
+    feed.add(2, benchStartMs)
+    expect(await poll()).toMatchObject({ newAlerts: 2, unrouted: 1 })
+    expect([...queues.jobs.keys()]).toEqual([
+      'desk/main.1',
+      'mail/main.1.a@example.com',
+      'mail/main.1.b@example.com',
+    ])
+    expect(await poll()).toMatchObject({ newAlerts: 0, unrouted: 0 })
+    expect(await metric('alertsUnrouted')).toBe(1)
+  })
+
+  it('with equal dates and ids in any order are all taken', async () => {
+    const { feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
+    const shuffled = ids(1, 250).toSorted((a, b) => ((a * 7_919) % 251) - ((b * 7_919) % 251))
+    feed.rows = shuffled.map((id) => feed.row(benchStartMs, id))
+    expect(await poll()).toMatchObject({ newAlerts: 250, pages: 3 })
+    feed.rows.unshift(feed.row(benchStartMs, 300), feed.row(benchStartMs, 260))
+    await poll()
+    expect(queues.ids()).toEqual([...ids(1, 250), 260, 300])
+  })
+})
+
+describe('late rows', () => {
+  it('beneath the head are noticed by counting, and looked for once', async () => {
+    const { bench, feed, poll, queues, metric } = setUp(server, { startFrom: 'beginning' })
     history(bench, 450)
-    expect(await poll()).toMatchObject({ pages: 2, newAlerts: 150, reason: 'start_bound' })
+    await poll()
+    const late = feed.row(benchStartMs - 150 * minuteMs)
+    feed.rows.splice(150, 0, late)
+    expect(await poll()).toMatchObject({ pages: 2, newAlerts: 1, feedGap: 0, finished: true })
+    expect(queues.ids()).toContain(late.id)
+    expect(await metric('feedGap')).toBe(1)
+    expect(await poll()).toMatchObject({ pages: 1, feedGap: 0 })
+  })
+
+  it('that lie too deep are told and left to the sweep', async () => {
+    const { bench, feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 950)
+    await poll()
+    feed.rows.splice(777, 0, feed.row(benchStartMs))
+    expect(await poll({ deeperPagesMax: 2 })).toMatchObject({ pages: 3, newAlerts: 0, feedGap: 1 })
+    expect(await poll()).toMatchObject({ pages: 1, feedGap: 0 })
+    expect(queues.ids()).not.toContain(951)
+  })
+
+  it('are not taken for deletions that make room for them', async () => {
+    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 450)
+    await poll()
+    feed.rows.splice(400, 20)
+    feed.add(5, benchStartMs)
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 5, feedGap: 0 })
   })
 })

@@ -4,7 +4,7 @@ import { brokenBuilds } from './broken.ts'
 import { type Broken, type History, histories, live } from './history.ts'
 
 const long = process.env['LONG'] === '1'
-const numRuns = long ? 200_000 : 4_000
+const numRuns = Number(process.env['RUNS'] ?? (long ? 200_000 : 4_000))
 const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31)
 
 describe('whatever happens to the feed, to the process and to Redis', () => {

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest'
+import type { FeedPage, FeedRow } from '../../src/feed/page.ts'
+import type { Mark } from '../../src/feed/walk.ts'
+import { judgeRows, type ScopeFacts } from '../../src/feed/walk-scope.ts'
+import { BenchFeed, toFeedRow } from '../intake/bench.ts'
+
+const startMs = Date.parse('2026-11-21T09:00:00.500Z')
+const nowMs = startMs + 3_600_000
+const feed = new BenchFeed()
+
+describe('startFrom: beginning', () => {
+  it('takes every row', () => {
+    expect(counts({ scope: { kind: 'all' } }, [-86_400_000, undated])).toEqual([true, true])
+  })
+})
+
+describe('startFrom: an instant', () => {
+  const scope = { kind: 'since' as const, sinceMs: startMs }
+
+  it('takes what was fired at it or after, and what has no readable date', () => {
+    expect(counts({ scope }, [1, 0, -1, undated])).toEqual([true, true, false, true])
+  })
+
+  it('gives a time without milliseconds the whole of its second', () => {
+    expect(counts({ scope }, [-500, -1_500])).toEqual([true, false])
+  })
+
+  it('reads the date of a row that cannot be parsed otherwise', () => {
+    const raw = (firedAt: unknown): FeedRow => ({ ok: false, key: 'raw-1', raw: { firedAt }, reason: 'kind' })
+    const page = pageOf([raw('2026-11-20T00:00:00Z'), raw('2026-11-22T00:00:00Z'), raw(7), raw('yesterday')])
+    expect(judge(page, { scope }).map(({ inScope }) => inScope)).toEqual([false, true, true, true])
+  })
+
+  it('does not believe a date far in the future', () => {
+    expect(judge(pageOf([dated(2 * 86_400_000)]), { scope })[0]).toEqual({
+      inScope: true,
+      old: false,
+      firedAtMs: null,
+    })
+  })
+})
+
+describe('startFrom: now', () => {
+  const scope = { kind: 'from' as const, sinceMs: startMs, history: null }
+  const later = { scope: { ...scope, history: 100 }, lastCompleteMs: startMs }
+
+  it('passes over what the first poll shows, but for rows that were fired since', () => {
+    expect(counts({ scope }, [1, -1, undated])).toEqual([true, false, false])
+  })
+
+  it('takes an old date for a late row when a known row stands beneath', () => {
+    const verdicts = judge(pageOf([dated(-1), dated(-2), dated(-3)]), later, ['new', 5, 'new'])
+    expect(verdicts.map(({ inScope }) => inScope)).toEqual([true, false, false])
+  })
+
+  it('takes an old date for a late row when counting says that the feed has gained it', () => {
+    const page = { ...pageOf([dated(-1), dated(-2)]), total: 101 }
+    expect(judge(page, later).map(({ inScope }) => inScope)).toEqual([true, false])
+  })
+
+  it('takes what has no readable date once the first walk is done', () => {
+    expect(counts(later, [undated, -1])).toEqual([true, false])
+  })
+
+  it('lets nothing but dates and counting speak where a sweep looks', () => {
+    const page = pageOf([dated(-1), dated(-2), dated(1), feedRow(undated)])
+    const verdicts = judgeRows(page, ['new', 'covered', 'new', 'new'], facts(later), { nowMs, aside: true })
+    expect(verdicts.map(({ inScope }) => inScope)).toEqual([false, false, true, false])
+  })
+})
+
+describe('a memory that forgets', () => {
+  it('does not send again what it may have seen long ago', () => {
+    const forgetful = { scope: { kind: 'all' as const }, forgottenMs: startMs, lastCompleteMs: startMs }
+    expect(counts(forgetful, [1, -1_000, undated])).toEqual([true, false, true])
+    const late = judge(pageOf([dated(-1_000), dated(1)]), forgetful, ['new', 'covered'])
+    expect(late[0]?.inScope).toBe(true)
+  })
+})
+
+const undated = Symbol('undated')
+
+function counts(some: Partial<ScopeFacts>, rows: readonly (number | typeof undated)[]): boolean[] {
+  return judge(pageOf(rows.map(feedRow)), some).map(({ inScope }) => inScope)
+}
+
+function judge(
+  page: FeedPage,
+  some: Partial<ScopeFacts>,
+  marks: readonly Mark[] = page.rows.map(() => 'new'),
+) {
+  return judgeRows(page, marks, facts(some), { nowMs, aside: false })
+}
+
+function facts(some: Partial<ScopeFacts>): ScopeFacts {
+  return { scope: { kind: 'all' }, lastCompleteMs: null, forgottenMs: 0, ...some }
+}
+
+function feedRow(afterMs: number | typeof undated): FeedRow {
+  return afterMs === undated ? toFeedRow({ ...feed.row(0), firedAt: 'some day' }) : dated(afterMs as number)
+}
+
+function dated(afterMs: number): FeedRow {
+  return toFeedRow(feed.row(startMs + afterMs))
+}
+
+function pageOf(rows: readonly FeedRow[]): FeedPage {
+  return { page: 1, perPage: 100, total: rows.length, lastPage: 1, rows }
+}

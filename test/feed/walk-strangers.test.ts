@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { looksForeign, witnessPages } from '../../src/feed/walk-strangers.ts'
+
+const lastCompleteMs = Date.parse('2026-11-21T09:00:00Z')
+const memory = { lastCompleteMs, total: 250 }
+const old = Array<number>(100).fill(lastCompleteMs - 3_600_000)
+const recent = Array<number>(100).fill(lastCompleteMs + 60_000)
+const unknown = Array<'new'>(100).fill('new')
+const page = (number: number, total: number) => ({
+  page: number,
+  perPage: 100,
+  total,
+  lastPage: Math.ceil(total / 100),
+  rows: [],
+})
+
+describe('a feed looks foreign', () => {
+  it('when rows of a time that was handled are all unknown', () => {
+    expect(looksForeign(unknown, old, memory)).toBe(true)
+  })
+
+  it.each([
+    ['one of them is known', [...unknown.slice(1), 'covered' as const], old, memory],
+    ['they were fired since: a burst', unknown, recent, memory],
+    ['most of them were fired since', unknown, [...recent.slice(0, 60), ...old.slice(0, 40)], memory],
+    ['nothing was complete yet', unknown, old, { ...memory, lastCompleteMs: null }],
+    ['the feed was empty then', unknown, old, { ...memory, total: 0 }],
+    ['they are too few to tell', unknown.slice(0, 4), old.slice(0, 4), memory],
+    ['none has a date', unknown, Array<null>(100).fill(null), memory],
+  ])('but not when %s', (_why, marks, dates, remembered) => {
+    expect(looksForeign(marks, dates, remembered)).toBe(false)
+  })
+})
+
+describe('the pages that can speak for a feed', () => {
+  it('are those where counting puts the rows that are known, and those beneath', () => {
+    expect(witnessPages(page(1, 900), memory)).toEqual([7, 8, 2])
+    expect(witnessPages(page(1, 250), memory)).toEqual([2, 3])
+    expect(witnessPages(page(1, 80), memory)).toEqual([])
+  })
+})

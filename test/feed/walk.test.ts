@@ -1,0 +1,228 @@
+import { describe, expect, it } from 'vitest'
+import type { FeedPage } from '../../src/feed/page.ts'
+import {
+  decideAside,
+  decideHead,
+  decideNext,
+  type Mark,
+  type PageView,
+  pageAfter,
+  type Stretch,
+} from '../../src/feed/walk.ts'
+
+/** Pages of five rows; a row is named after its place unless the test names it. */
+function view(
+  page: number,
+  total: number,
+  marks: readonly Mark[],
+  more: Partial<PageView> & { keys?: string[] } = {},
+): PageView {
+  const perPage = 5
+  const rows = marks.map((_mark, index) => {
+    const key = more.keys?.[index] ?? `row-${(page - 1) * perPage + index}`
+    return { ok: false as const, key, raw: null, reason: '' }
+  })
+  const lastPage = Math.max(1, Math.ceil(total / perPage))
+  const feedPage: FeedPage = { page, perPage, total, lastPage, rows }
+  return { page: feedPage, marks, old: more.old ?? marks.map(() => false) }
+}
+
+const fresh: Mark[] = ['new', 'new', 'new', 'new', 'new']
+const none = { stretches: [], runs: 3 }
+const stretch = (run: number, end: number, total: number, frontier = `frontier-${run}`): Stretch => ({
+  run,
+  frontier,
+  end,
+  total,
+})
+
+describe('the head', () => {
+  it('with a covered row is all there is to read', () => {
+    const decision = decideHead(view(1, 50, ['new', 'new', 'covered', 'covered', 'covered']), none)
+    expect(decision).toMatchObject({ rowsBecome: 'covered', next: { kind: 'end', reason: 'caught_up' } })
+    expect(decision.stretches).toEqual([])
+  })
+
+  it('of seen rows below which something may be unknown is no end', () => {
+    const decision = decideHead(view(1, 50, [0, 0, 2, 2, 2]), none)
+    expect(decision).toMatchObject({ rowsBecome: 4, next: { kind: 'read', page: 2 } })
+  })
+
+  it('without a known row opens a stretch with a number of its own', () => {
+    const decision = decideHead(view(1, 50, fresh), none)
+    expect(decision.rowsBecome).toBe(4)
+    expect(decision.stretches).toEqual([{ run: 4, frontier: 'row-4', end: 5, total: 50 }])
+    expect(decision.next).toEqual({ kind: 'read', page: 2 })
+  })
+
+  it('that is the whole feed finishes every stretch', () => {
+    const decision = decideHead(view(1, 5, fresh), {
+      stretches: [stretch(2, 10, 20), stretch(1, 15, 20)],
+      runs: 2,
+    })
+    expect(decision).toMatchObject({ rowsBecome: 'covered', finished: [2, 1], stretches: [] })
+    expect(decision.next).toEqual({ kind: 'end', reason: 'end_of_feed' })
+  })
+
+  it('that is empty changes nothing, since it may be a slip of the feed', () => {
+    const open = [stretch(2, 10, 20)]
+    const decision = decideHead(view(1, 0, []), { stretches: open, runs: 2 })
+    expect(decision).toMatchObject({ rowsBecome: 0, finished: [], stretches: open })
+    expect(decision.next).toEqual({ kind: 'end', reason: 'empty_feed' })
+  })
+
+  it('that meets an open stretch goes on at its frontier', () => {
+    const open = stretch(2, 30, 50)
+    const decision = decideHead(view(1, 53, ['new', 'new', 'new', 2, 2]), { stretches: [open], runs: 2 })
+    expect(decision).toMatchObject({ rowsBecome: 2, joins: [], stretches: [open] })
+    // 30 rows stood above the place, and three more do now.
+    expect(decision.next).toEqual({ kind: 'read', page: 7 })
+  })
+
+  it('that holds the frontier of a stretch counts its place anew', () => {
+    const open = stretch(2, 3, 50, 'row-3')
+    const decision = decideHead(view(1, 51, ['new', 2, 2, 2, 'new']), { stretches: [open], runs: 2 })
+    expect(decision.stretches).toEqual([{ run: 2, frontier: 'row-4', end: 5, total: 51 }])
+    expect(decision.next).toEqual({ kind: 'read', page: 2 })
+  })
+
+  it('that does not reach an open stretch is put above it, and both are kept', () => {
+    const open = stretch(2, 30, 50)
+    const decision = decideHead(view(1, 60, fresh), { stretches: [open], runs: 2 })
+    expect(decision.stretches.map(({ run }) => run)).toEqual([3, 2])
+  })
+
+  it('keeps a few stretches at most, and lets the head that was broken off last go', () => {
+    const stretches = [5, 4, 3, 2].map((run) => stretch(run, 10 * run, 50))
+    const decision = decideHead(view(1, 60, fresh), { stretches, runs: 5 })
+    expect(decision.stretches.map(({ run }) => run)).toEqual([6, 4, 3, 2])
+  })
+
+  it('with a covered row goes on with a stretch that it did not meet', () => {
+    const open = stretch(2, 30, 50)
+    const decision = decideHead(view(1, 50, ['new', 'covered', 'covered', 'covered', 'covered']), {
+      stretches: [open],
+      runs: 2,
+    })
+    expect(decision).toMatchObject({ rowsBecome: 'covered', finished: [], stretches: [open] })
+    expect(decision.next).toEqual({ kind: 'read', page: 7 })
+  })
+
+  it('trusts no covered row above rows of an open stretch', () => {
+    const open = stretch(2, 30, 50)
+    const decision = decideHead(view(1, 50, ['covered', 2, 2, 2, 2]), { stretches: [open], runs: 2 })
+    expect(decision).toMatchObject({ rowsBecome: 2, finished: [], stretches: [open] })
+  })
+
+  it('that ends in rows from before the scope is the end', () => {
+    const old = [false, false, true, true, true]
+    const decision = decideHead(view(1, 50, fresh, { old }), none)
+    expect(decision).toMatchObject({ rowsBecome: 'covered', next: { kind: 'end', reason: 'start_bound' } })
+  })
+
+  it('takes a row without a date for no evidence of where the scope begins', () => {
+    expect(decideHead(view(1, 50, fresh, { old: [false, false, false, false, null] }), none).next.kind).toBe(
+      'read',
+    )
+    expect(decideHead(view(1, 50, fresh, { old: [null, null, null, null, null] }), none).next.kind).toBe(
+      'end',
+    )
+  })
+})
+
+describe('a later page', () => {
+  const progress = { lost: 0, total: 50 }
+
+  it('begins exactly after the frontier while the total stands: it is next', () => {
+    const known = { stretches: [stretch(4, 5, 50)], runs: 4 }
+    const decision = decideNext(view(2, 50, fresh), known, progress)
+    expect(decision.stretches).toEqual([{ run: 4, frontier: 'row-9', end: 10, total: 50 }])
+    expect(decision).toMatchObject({ proven: true, rowsBecome: 4, next: { kind: 'read', page: 3 } })
+  })
+
+  it('holds a row of the stretch: what follows the last of them is next', () => {
+    const known = { stretches: [stretch(4, 5, 50, 'row-7')], runs: 4 }
+    const decision = decideNext(view(2, 53, [4, 4, 4, 'new', 'new']), known, progress)
+    expect(decision).toMatchObject({ proven: true, rowsBecome: 4, next: { kind: 'read', page: 3 } })
+  })
+
+  it('with a covered row beneath finishes the stretch, and covers its rows', () => {
+    const known = { stretches: [stretch(4, 5, 50)], runs: 4 }
+    const decision = decideNext(view(2, 50, ['new', 'new', 'covered', 'covered', 'covered']), known, progress)
+    expect(decision).toMatchObject({ rowsBecome: 'covered', finished: [4], stretches: [] })
+    expect(decision.next).toEqual({ kind: 'end', reason: 'caught_up' })
+  })
+
+  it('joins what the head left to the older stretch that it reaches', () => {
+    const known = { stretches: [stretch(4, 5, 50), stretch(2, 35, 50)], runs: 4 }
+    const decision = decideNext(view(2, 50, ['new', 'new', 2, 2, 2]), known, progress)
+    expect(decision).toMatchObject({
+      rowsBecome: 2,
+      joins: [{ from: 4, to: 2 }],
+      stretches: [stretch(2, 35, 50)],
+    })
+    expect(decision.next).toEqual({ kind: 'read', page: 8 })
+  })
+
+  it('after rows were deleted is no proof: nothing is covered, and a page above is read', () => {
+    const known = { stretches: [stretch(4, 10, 50)], runs: 4 }
+    const decision = decideNext(view(3, 48, fresh), known, progress)
+    expect(decision).toMatchObject({ proven: false, rowsBecome: 0, finished: [], stretches: known.stretches })
+    expect(decision.next).toEqual({ kind: 'read', page: 2 })
+  })
+
+  it('steps back where counting leads to the same page again', () => {
+    const known = { stretches: [stretch(4, 12, 50)], runs: 4 }
+    const decision = decideNext(view(3, 50, fresh), known, progress)
+    expect(decision.next).toEqual({ kind: 'read', page: 2 })
+    expect(decision.progress.lost).toBe(1)
+  })
+
+  it('that is lost a fifth time leaves the stretch to the next walk', () => {
+    const known = { stretches: [stretch(4, 12, 50), stretch(2, 40, 50)], runs: 4 }
+    const decision = decideNext(view(3, 50, fresh), known, { lost: 4, total: 50 })
+    expect(decision.next).toEqual({ kind: 'end', reason: 'place_lost' })
+    expect(decision.stretches.map(({ run }) => run)).toEqual([2])
+    expect(decision.finished).toEqual([])
+  })
+
+  it('beyond the end, of a feed that shrank, is counted again', () => {
+    const known = { stretches: [stretch(4, 20, 50)], runs: 4 }
+    const decision = decideNext(view(5, 18, []), known, progress)
+    expect(decision.next).toEqual({ kind: 'read', page: 2 })
+    const end = decideNext(view(4, 18, [4, 4, 4]), known, decision.progress)
+    expect(end).toMatchObject({ finished: [4], next: { kind: 'end', reason: 'end_of_feed' } })
+  })
+
+  it('without rows where there should be some ends the poll and proves nothing', () => {
+    const known = { stretches: [stretch(4, 5, 50)], runs: 4 }
+    const decision = decideNext(view(2, 50, []), known, progress)
+    expect(decision).toMatchObject({ finished: [], stretches: known.stretches })
+    expect(decision.next).toEqual({ kind: 'end', reason: 'empty_page' })
+  })
+
+  it('finds nothing to go on with when another poller has finished', () => {
+    expect(decideNext(view(2, 50, fresh), none, progress).next).toEqual({ kind: 'end', reason: 'raced' })
+  })
+})
+
+describe('the place after a stretch', () => {
+  it.each([
+    ['as it was counted', 50, 3],
+    ['deeper by what was added', 57, 4],
+    ['on the frontier itself where only that can prove it', 55, 3],
+    ['higher by what was removed', 44, 2],
+    ['never above page 2', 10, 2],
+    ['never beyond the last page', 200, 20],
+  ])('stands %s', (_what, total, expected) => {
+    const page = { total, perPage: 5, lastPage: total === 200 ? 20 : Math.ceil(total / 5) }
+    expect(pageAfter(stretch(1, 10, 50), page)).toBe(expected)
+  })
+})
+
+describe('a page outside of any walk', () => {
+  it('is covered as a whole by one covered row, and by nothing else', () => {
+    expect(decideAside(view(9, 50, ['new', 'new', 'covered', 3, 0]))).toBe('covered')
+    expect(decideAside(view(9, 50, ['new', 3, 0, 'new', 'new']))).toBe(0)
+  })
+})

@@ -1,0 +1,218 @@
+import { describe, expect, it } from 'vitest'
+import { sourceKeys } from '../../src/store/keys.ts'
+import { useRedis } from '../support/redis.ts'
+import { benchStartMs } from './bench.ts'
+import { history, ids, minuteMs, setUp } from './setup.ts'
+
+const server = useRedis()
+
+describe('startFrom: now', () => {
+  it('passes over what the feed shows, for one unit, and counts it', async () => {
+    const { bench, poll, queues, state } = setUp(server)
+    history(bench, 1_250)
+    const result = await poll()
+    expect(result).toMatchObject({
+      pages: 1,
+      newAlerts: 0,
+      passedOver: 100,
+      reason: 'start_bound',
+      finished: true,
+    })
+    expect(result.fired).toHaveLength(100)
+    expect(result.fired.every(({ passedOver }) => passedOver)).toBe(true)
+    expect(queues.jobs.size).toBe(0)
+    const { facts } = await state.look([])
+    expect(facts).toMatchObject({ passedOver: 100, scope: { kind: 'from', history: 1_250 } })
+  })
+
+  it('takes rows that were fired between the start and the first poll', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    feed.add(3, benchStartMs + minuteMs)
+    bench.nowMs += 2 * minuteMs
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 3, passedOver: 97 })
+    expect(queues.ids()).toEqual([251, 252, 253])
+  })
+
+  it('reaches back to the start when the first poll came late and found more than a page', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    feed.add(230, benchStartMs + minuteMs)
+    bench.nowMs += 60 * minuteMs
+    expect(await poll()).toMatchObject({ pages: 3, newAlerts: 230, reason: 'start_bound' })
+    expect(queues.ids()).toEqual(ids(251, 230))
+  })
+
+  it('means the first start, also when the first poll broke off and the process began again', async () => {
+    const { bench, feed, poll, queues, restart } = setUp(server)
+    history(bench, 250)
+    bench.answer = () => ({ kind: 'failed', error: new Error('503') })
+    await poll()
+    feed.add(2, benchStartMs + minuteMs)
+    bench.nowMs += 5 * minuteMs
+    restart()
+    bench.answer = () => undefined
+    expect(await poll()).toMatchObject({ newAlerts: 2 })
+    expect(queues.ids()).toEqual([251, 252])
+  })
+
+  it('takes a late row with an older date, afterwards', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.rows.splice(1, 0, feed.row(benchStartMs - 30_000))
+    await poll()
+    expect(queues.ids()).toEqual([251])
+  })
+
+  it('takes no history that moves up when rows above it are deleted', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.rows.splice(10, 60)
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, passedOver: 60, reason: 'caught_up' })
+    feed.rows.splice(10, 60)
+    feed.add(1, benchStartMs + minuteMs)
+    expect(await poll()).toMatchObject({ newAlerts: 1 })
+    expect(queues.ids()).toEqual([251])
+  })
+
+  it('on an empty feed takes the first row that comes', async () => {
+    const { feed, poll, queues } = setUp(server)
+    expect(await poll()).toMatchObject({ reason: 'empty_feed', finished: true, total: 0 })
+    feed.add(1, benchStartMs + minuteMs)
+    expect(await poll()).toMatchObject({ newAlerts: 1, reason: 'end_of_feed' })
+    expect(queues.ids()).toEqual([1])
+  })
+
+  it('passes over history without readable dates, and takes what comes without one', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    const undated = (count: number) => {
+      feed.add(count, benchStartMs)
+      feed.rows = feed.rows.map((row) => ({ ...row, firedAt: 'some day' }))
+    }
+    undated(250)
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, passedOver: 100 })
+    undated(150)
+    expect(await poll()).toMatchObject({ newAlerts: 150, finished: true })
+    expect(queues.ids()).toEqual(ids(251, 150))
+    expect(bench.asked).toHaveLength(3)
+  })
+})
+
+describe('startFrom: beginning', () => {
+  it('takes everything', async () => {
+    const { bench, poll, queues } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 250)
+    expect(await poll()).toMatchObject({ pages: 3, newAlerts: 250, reason: 'end_of_feed', finished: true })
+    expect(queues.ids()).toEqual(ids(1, 250))
+  })
+})
+
+describe('startFrom: an instant', () => {
+  const startFrom = { sinceMs: benchStartMs - 150 * minuteMs }
+
+  it('takes what was fired since, and reads no further', async () => {
+    const { bench, poll, queues } = setUp(server, { startFrom })
+    history(bench, 950)
+    expect(await poll()).toMatchObject({ pages: 2, newAlerts: 150, passedOver: 50, reason: 'start_bound' })
+    expect(queues.ids()).toEqual(ids(801, 150))
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, reason: 'caught_up' })
+  })
+
+  it('is not misled by one older row among the newer', async () => {
+    const { bench, feed, poll, queues } = setUp(server, { startFrom })
+    history(bench, 950)
+    feed.rows.splice(99, 0, feed.row(benchStartMs - 900 * minuteMs))
+    expect(await poll()).toMatchObject({ newAlerts: 150, reason: 'start_bound' })
+    expect(queues.ids()).toEqual(ids(801, 150))
+  })
+})
+
+describe('a Redis that lost everything', () => {
+  it('under a running process is told, and walked again back to the last complete walk', async () => {
+    const { bench, feed, poll, queues, redis, metric } = setUp(server, { startFrom: 'beginning' })
+    const hourMs = 60 * minuteMs
+    feed.add(900, (index) => benchStartMs - (900 - index) * hourMs)
+    expect(await poll()).toMatchObject({ newAlerts: 900, lost: false })
+    await redis.flushall()
+    queues.jobs.clear()
+    feed.add(5, benchStartMs + minuteMs)
+    bench.nowMs += 2 * minuteMs
+    // The five that came since, and what was fired in the hour before the last complete walk; not 900.
+    expect(await poll()).toMatchObject({ lost: true, newAlerts: 6, pages: 1, finished: true })
+    expect(queues.ids()).toEqual(ids(900, 6))
+    expect(await metric('stateLost')).toBe(1)
+    expect(await poll()).toMatchObject({ lost: false, newAlerts: 0 })
+  })
+
+  it('twice in a row goes back as far as the first time', async () => {
+    const { bench, feed, poll, queues, redis } = setUp(server)
+    history(bench, 950)
+    await poll()
+    feed.add(350, benchStartMs + minuteMs)
+    await redis.flushall()
+    bench.answer = (page) => (page > 1 ? { kind: 'refused', why: 'budget' } : undefined)
+    expect(await poll()).toMatchObject({ lost: true, newAlerts: 100, behind: true })
+    await redis.flushall()
+    bench.answer = () => undefined
+    expect(await poll()).toMatchObject({ lost: true, finished: true })
+    expect(queues.ids()).toEqual(expect.arrayContaining(ids(951, 350)))
+  })
+
+  it('in the middle of a poll ends that poll, and the next one takes all', async () => {
+    const { bench, feed, poll, queues, redis } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(350, benchStartMs + minuteMs)
+    let flushed: Promise<unknown> = Promise.resolve()
+    const read = bench.deps.readPage
+    const slow = async (...args: Parameters<typeof read>) => {
+      const answer = await read(...args)
+      if (args[0] === 2) flushed = redis.flushall()
+      await flushed
+      return answer
+    }
+    Object.assign(bench.deps, { readPage: slow })
+    expect(await poll()).toMatchObject({ reason: 'state_lost' })
+    Object.assign(bench.deps, { readPage: read })
+    expect(await poll()).toMatchObject({ lost: true, finished: true })
+    expect(queues.ids()).toEqual(expect.arrayContaining(ids(251, 350)))
+  })
+
+  it('of only the seen rows is noticed too, and by a fresh process', async () => {
+    const { bench, prefix, poll, queues, redis, restart } = setUp(server)
+    history(bench, 250)
+    await poll()
+    await redis.del(sourceKeys(prefix, 'main').seen)
+    restart()
+    expect(await poll()).toMatchObject({ lost: true, finished: true })
+    // What was fired in the hour before the last complete walk counts again; the rest of the history does not.
+    expect(queues.ids()).toEqual(ids(191, 60))
+  })
+
+  it('before a process starts is a first start', async () => {
+    const { bench, poll, queues, redis, restart } = setUp(server)
+    history(bench, 250)
+    await poll()
+    await redis.flushall()
+    restart()
+    expect(await poll()).toMatchObject({ lost: false, newAlerts: 0, passedOver: 100 })
+    expect(queues.jobs.size).toBe(0)
+  })
+})
+
+describe('a Redis that rewound', () => {
+  it('is followed: what it no longer knows is taken again', async () => {
+    const { bench, feed, prefix, poll, queues, redis } = setUp(server)
+    history(bench, 50)
+    await poll()
+    feed.add(5, benchStartMs + minuteMs)
+    await poll()
+    // A tail that was lost takes the marks and the jobs with it.
+    queues.jobs.clear()
+    await redis.zrem(sourceKeys(prefix, 'main').seen, ...ids(51, 5))
+    expect(await poll()).toMatchObject({ newAlerts: 5 })
+    expect(queues.ids()).toEqual(ids(51, 5))
+  })
+})

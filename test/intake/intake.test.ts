@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import type { FeedPage } from '../../src/feed/page.ts'
+import { enqueueAll, type Reading, sortRows } from '../../src/intake/intake.ts'
+import type { Looked, RowMark } from '../../src/store/walk-state.ts'
+import { rawCharactersMax } from '../../src/store/walk-state.ts'
+import { BenchFeed, BenchQueues, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
+
+const feed = new BenchFeed()
+const deps = { route: () => ['desk'], targetsOf: () => [undefined] }
+const taken = { nowMs: benchStartMs, proven: true }
+
+describe('a page', () => {
+  it('becomes jobs, oldest first, of the rows that are new and count', () => {
+    const rows = [feed.row(3), feed.row(2), feed.row(1), feed.row(0)]
+    const reading = readingOf(rows, ['new', 'covered', 'new', 'new'], [true, true, true, false])
+    const sorted = sortRows(reading, deps, taken)
+    expect(sorted.jobs.map(({ alert, seenAtMs }) => [alert.id, seenAtMs])).toEqual([
+      [rows[2]?.id, benchStartMs],
+      [rows[0]?.id, benchStartMs],
+    ])
+    expect(sorted).toMatchObject({ passedOver: 1, unrouted: 0, shown: [rows[1]?.key] })
+    expect(sorted.mark).toEqual([rows[3]?.key, rows[2]?.key, rows[0]?.key])
+  })
+
+  it('gives each sink once, and each of its targets a job', () => {
+    const mail = {
+      route: () => ['mail', 'desk', 'mail'],
+      targetsOf: (sink: string) => (sink === 'mail' ? ['a', 'b'] : [undefined]),
+    }
+    const { jobs } = sortRows(readingOf([feed.row(1)], ['new'], [true]), mail, taken)
+    expect(jobs.map(({ sink, target }) => [sink, target])).toEqual([
+      ['mail', 'a'],
+      ['mail', 'b'],
+      ['desk', undefined],
+    ])
+    expect(jobs[2]).not.toHaveProperty('target')
+  })
+
+  it('of unknown place leaves rows unmarked that do not count', () => {
+    const rows = [feed.row(1), feed.row(0)]
+    const reading = readingOf(rows, ['new', 'new'], [true, false])
+    const sorted = sortRows(reading, deps, { ...taken, proven: false })
+    expect(sorted).toMatchObject({ mark: [rows[0]?.key], passedOver: 0 })
+    expect(sorted.fired).toHaveLength(1)
+  })
+
+  it('sets rows aside that cannot be read, cut to a bounded length', () => {
+    const reading = readingOf([feed.bad()], ['new'], [true])
+    const huge: Reading = {
+      ...reading,
+      page: { ...reading.page, rows: [{ ok: false, key: 'raw-x', raw: 'x'.repeat(10 ** 6), reason: 'row' }] },
+    }
+    const [entry] = sortRows(huge, deps, taken).quarantine
+    expect(entry).toMatchObject({ key: 'raw-x', reason: 'row', atMs: benchStartMs })
+    expect(entry?.raw).toHaveLength(rawCharactersMax)
+  })
+})
+
+describe('enqueueing', () => {
+  it('goes in batches of a hundred', async () => {
+    const rows = Array.from({ length: 250 }, (_, index) => feed.row(index))
+    const { jobs } = sortRows(
+      readingOf(
+        rows,
+        rows.map(() => 'new'),
+        rows.map(() => true),
+      ),
+      deps,
+      taken,
+    )
+    const sizes: number[] = []
+    const queues = new BenchQueues()
+    await enqueueAll(
+      {
+        async enqueue(batch) {
+          sizes.push(batch.length)
+          await queues.enqueue(batch)
+        },
+      },
+      jobs,
+    )
+    expect(sizes).toEqual([100, 100, 50])
+    expect(queues.order).toEqual(jobs.map(({ alert }) => alert.id))
+  })
+})
+
+function readingOf(
+  rows: readonly BenchRow[],
+  marks: readonly RowMark[],
+  inScope: readonly boolean[],
+): Reading {
+  const page: FeedPage = { page: 1, perPage: 100, total: rows.length, lastPage: 1, rows: rows.map(toFeedRow) }
+  const facts = {
+    scope: { kind: 'all' as const },
+    lastCompleteMs: null,
+    total: null,
+    expected: null,
+    forgottenMs: 0,
+    createdMs: 0,
+    passedOver: 0,
+    unrouted: 0,
+    quarantined: 0,
+  }
+  const looked: Looked = { id: 'x', version: 0, stretches: [], runs: 0, facts, marks }
+  return {
+    page,
+    looked,
+    verdicts: inScope.map((counts) => ({ inScope: counts, old: !counts, firedAtMs: 1 })),
+  }
+}

@@ -1,0 +1,64 @@
+import { createPollMemory, type PollOptions, runPoll } from '../../src/intake/poll.ts'
+import { runSweep, type SweepOptions } from '../../src/intake/sweep.ts'
+import { createWalkState, type WalkState } from '../../src/store/walk-state.ts'
+import { freshPrefix, type RedisServer } from '../support/redis.ts'
+import { type Bench, type BenchOptions, benchStartMs, createBench } from './bench.ts'
+
+export const minuteMs = 60_000
+const dayMs = 86_400_000
+
+/** A source with a feed of its own and a memory in real Redis. */
+export function setUp(
+  server: RedisServer,
+  {
+    startFrom = 'now',
+    seenWindowMs = 30 * dayMs,
+    wrap = (state) => state,
+    ...options
+  }: {
+    startFrom?: PollOptions['startFrom']
+    seenWindowMs?: number
+    wrap?: (state: WalkState) => WalkState
+  } & BenchOptions = {},
+) {
+  const redis = server.client()
+  const prefix = freshPrefix()
+  const state = createWalkState({ redis, prefix, source: 'main', seenWindowMs })
+  const bench = createBench(wrap(state), options)
+  let memory = createPollMemory(bench.deps.clock)
+  return {
+    redis,
+    prefix,
+    state,
+    bench,
+    feed: bench.feed,
+    queues: bench.queues,
+    poll: (some: Partial<PollOptions> = {}) =>
+      runPoll(bench.deps, { source: 'main', startFrom, memory, ...some }),
+    sweep: (some: Partial<SweepOptions> = {}) =>
+      runSweep(bench.deps, { source: 'main', startFrom, memory, pagesMax: 100, ...some }),
+    /** The process ends and another one begins. */
+    restart: () => {
+      memory = createPollMemory(bench.deps.clock)
+    },
+    metric: async (
+      name:
+        | 'alertsSeen'
+        | 'alertsDuplicate'
+        | 'alertsQuarantined'
+        | 'alertsUnrouted'
+        | 'feedGap'
+        | 'stateLost'
+        | 'lastCompleteWalk',
+    ) => (await bench.metrics[name].get()).values[0]?.value,
+  }
+}
+
+/** Rows that were fired before the bridge started, a minute apart, the last one a minute ago. */
+export function history(bench: Bench, count: number) {
+  return bench.feed.add(count, (index) => benchStartMs - (count - index) * minuteMs)
+}
+
+export function ids(from: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => from + index)
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { useRedis } from '../support/redis.ts'
+import { BenchFeed, benchStartMs } from './bench.ts'
+import { history, ids, minuteMs, setUp } from './setup.ts'
+
+const server = useRedis()
+
+/** A feed with rows that this source has never seen, as old as its own. */
+function strangersFeed(): BenchFeed {
+  const feed = new BenchFeed()
+  const rows = ids(100_001, 950).map((id, index) => feed.row(benchStartMs - (950 - index) * minuteMs, id))
+  feed.rows = rows.toReversed()
+  return feed
+}
+
+describe("another account's feed", () => {
+  it('stops the source, delivers nothing, and is gone when the token is put right', async () => {
+    const { bench, feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 250)
+    await poll()
+    bench.nowMs += 30 * minuteMs
+    await poll()
+    const strange = strangersFeed()
+    bench.answer = (page) => ({ kind: 'page', page: strange.page(page) })
+    const result = await poll()
+    expect(result).toMatchObject({ stopped: 'strangers_feed', ok: false, newAlerts: 0, passedOver: 0 })
+    expect(result.pages).toBeLessThanOrEqual(4)
+    expect(queues.ids()).toEqual(ids(1, 250))
+    bench.answer = () => undefined
+    feed.add(2, bench.nowMs)
+    expect(await poll()).toMatchObject({ stopped: null, newAlerts: 2, pages: 1 })
+  })
+
+  it('is not taken for history either', async () => {
+    const { bench, poll, state } = setUp(server)
+    history(bench, 250)
+    await poll()
+    bench.nowMs += 30 * minuteMs
+    await poll()
+    const strange = strangersFeed()
+    bench.answer = (page) => ({ kind: 'page', page: strange.page(page) })
+    expect(await poll()).toMatchObject({ stopped: 'strangers_feed' })
+    expect((await state.look([strange.rows[0]?.key ?? ''])).marks).toEqual(['new'])
+  })
+})
+
+describe('what is no stranger', () => {
+  it('is a burst that fills the first pages', async () => {
+    const { bench, feed, poll } = setUp(server)
+    history(bench, 250)
+    await poll()
+    bench.nowMs += 60 * minuteMs
+    feed.add(450, bench.nowMs - minuteMs)
+    expect(await poll()).toMatchObject({ stopped: null, newAlerts: 450, pages: 5 })
+  })
+
+  it('is a back-fill with old dates, since the known rows stand where counting puts them', async () => {
+    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 250)
+    await poll()
+    bench.nowMs += 60 * minuteMs
+    await poll()
+    feed.add(350, benchStartMs - 60 * minuteMs)
+    // One unit more than an ordinary catch-up: the page that speaks for the feed.
+    expect(await poll()).toMatchObject({ stopped: null, newAlerts: 350, pages: 5, finished: true })
+  })
+})
