@@ -38,8 +38,11 @@ export interface Verdict {
   readonly firedAtMs: number | null
 }
 
-/** A date further ahead than clocks differ is no evidence of when a row was fired. */
-const futureMsMax = 3_600_000
+/**
+ * A date further ahead than clocks differ says nothing of when a row was fired. It must be little: were the feed's dates
+ * in another zone than they say, the history of so long would look as if it was fired since the start.
+ */
+const futureMsMax = 60_000
 
 export function judgeRows(
   page: FeedPage,

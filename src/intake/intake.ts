@@ -69,11 +69,7 @@ export function sortRows(
       row.ok ? [] : [{ key: row.key, reason: row.reason, raw: textOf(row.raw), atMs: nowMs }],
     ),
     passedOver: fresh.length - counting.length,
-    fired: fresh.flatMap(({ verdict }) =>
-      verdict && verdict.firedAtMs !== null
-        ? [{ firedAtMs: verdict.firedAtMs, passedOver: !verdict.inScope }]
-        : [],
-    ),
+    fired: fresh.flatMap(({ verdict }) => (verdict ? firedOf(verdict, reading, nowMs) : [])),
     mark: fresh.map(({ row }) => row.key),
     shown: rows.filter(({ mark }) => mark !== 'new').map(({ row }) => row.key),
   }
@@ -84,6 +80,12 @@ export async function enqueueAll(queues: DeliveryQueues, jobs: readonly Delivery
   for (let start = 0; start < jobs.length; start += batchMax) {
     await queues.enqueue(jobs.slice(start, start + batchMax))
   }
+}
+
+/** A row without a date was fired about now, if it is not one of the first that were ever read. */
+function firedOf({ firedAtMs, inScope }: Verdict, { looked }: Reading, nowMs: number): Fired[] {
+  if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope }]
+  return inScope && looked.facts.lastCompleteMs !== null ? [{ firedAtMs: nowMs, passedOver: false }] : []
 }
 
 function jobsOf(

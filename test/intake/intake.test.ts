@@ -44,6 +44,15 @@ describe('a page', () => {
     expect(sorted.fired).toHaveLength(1)
   })
 
+  it('tells firing times, and takes now for a row without one once the first walk is done', () => {
+    const undated = [{ inScope: true, old: false, firedAtMs: null }]
+    const reading = { ...readingOf([feed.row(1)], ['new'], [true]), verdicts: undated }
+    expect(sortRows(reading, deps, taken).fired).toEqual([])
+    const facts = { ...reading.looked.facts, lastCompleteMs: 1 }
+    const later = { ...reading, looked: { ...reading.looked, facts } }
+    expect(sortRows(later, deps, taken).fired).toEqual([{ firedAtMs: benchStartMs, passedOver: false }])
+  })
+
   it('sets rows aside that cannot be read, cut to a bounded length', () => {
     const reading = readingOf([feed.bad()], ['new'], [true])
     const huge: Reading = {

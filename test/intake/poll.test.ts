@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { sourceKeys } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 import { benchStartMs } from './bench.ts'
 import { history, ids, minuteMs, setUp } from './setup.ts'
@@ -134,6 +135,28 @@ describe('a catch-up', () => {
     expect(await poll()).toMatchObject({ newAlerts: 700, finished: true })
     expect(bench.asked.map(({ page }) => page)).toEqual([1, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16])
     expect(queues.jobs.size).toBe(1_500)
+  })
+
+  it('of very many pages keeps nothing in the process, and a few bytes of its own in Redis', async () => {
+    const { bench, feed, poll, prefix, queues, redis } = setUp(server)
+    history(bench, 250)
+    await poll()
+    feed.add(12_000, benchStartMs + minuteMs)
+    const results = [await poll()]
+    while (results.at(-1)?.behind && results.length < 10) {
+      const stretches = await redis.get(sourceKeys(prefix, 'main').stretch)
+      expect(stretches?.length).toBeLessThan(100)
+      results.push(await poll())
+    }
+    expect(results.map(({ pages, fired }) => [pages, fired.length])).toEqual([
+      [25, 2_500],
+      [25, 2_400],
+      [25, 2_400],
+      [25, 2_400],
+      [25, 2_300],
+    ])
+    expect(queues.jobs.size).toBe(12_000)
+    expect(await redis.zcard(sourceKeys(prefix, 'main').uncovered)).toBe(0)
   })
 
   it('survives its process, and a budget of one unit a poll', async () => {
