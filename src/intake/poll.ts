@@ -1,5 +1,6 @@
 import { type Decision, decideHead, decideNext, type PageView, type Progress } from '../feed/walk.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { WalkState } from '../store/walk-state.ts'
 import { openMemory, remember } from './beginning.ts'
 import type { Reading } from './intake.ts'
 import { lookDeeper, unexplained } from './late-rows.ts'
@@ -21,6 +22,16 @@ export type {
 /** One for each source, when the process starts: `startFrom: now` means this moment, not that of the first poll. */
 export function createPollMemory(clock: Clock): PollMemory {
   return { startedAtMs: clock.now(), known: null }
+}
+
+/**
+ * For a replica that waits for its turn: what it needs to notice a loss when it takes over. Without it a standby that
+ * inherits an empty Redis goes back to its own start, however long ago. Rejects when Redis does not answer.
+ */
+export async function refreshPollMemory(state: WalkState, memory: PollMemory): Promise<void> {
+  const looked = await state.look([])
+  // No id: the memory is gone. What was known of it is what the next poll needs.
+  if (looked.id !== '') remember(memory, looked)
 }
 
 const pagesMaxDefault = 25

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createPollMemory } from '../../src/intake/poll.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 import { benchStartMs } from './bench.ts'
@@ -189,6 +190,22 @@ describe('a Redis that lost everything', () => {
     expect(await poll()).toMatchObject({ lost: true, finished: true })
     // What was fired in the hour before the last complete walk counts again; the rest of the history does not.
     expect(queues.ids()).toEqual(ids(191, 60))
+  })
+
+  it('is noticed by a replica that stood by and takes over', async () => {
+    const { bench, feed, poll, standBy, queues, redis } = setUp(server)
+    const active = createPollMemory(bench.deps.clock)
+    feed.add(40, (index) => benchStartMs + (index + 1) * 60 * minuteMs)
+    bench.nowMs += 48 * 60 * minuteMs
+    await poll({ memory: active })
+    await standBy()
+    await redis.flushall()
+    await standBy()
+    queues.jobs.clear()
+    feed.add(1, bench.nowMs)
+    // It began two days ago, but does not go back so far.
+    expect(await poll()).toMatchObject({ lost: true, newAlerts: 1 })
+    expect(queues.ids()).toEqual([41])
   })
 
   it('before a process starts is a first start', async () => {

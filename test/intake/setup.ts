@@ -1,4 +1,4 @@
-import { createPollMemory, type PollOptions, runPoll } from '../../src/intake/poll.ts'
+import { createPollMemory, type PollOptions, refreshPollMemory, runPoll } from '../../src/intake/poll.ts'
 import { runSweep, type SweepOptions } from '../../src/intake/sweep.ts'
 import { createWalkState, type WalkState } from '../../src/store/walk-state.ts'
 import { freshPrefix, type RedisServer } from '../support/redis.ts'
@@ -37,6 +37,7 @@ export function setUp(
       runPoll(bench.deps, { source: 'main', startFrom, memory, ...some }),
     sweep: (some: Partial<SweepOptions> = {}) =>
       runSweep(bench.deps, { source: 'main', startFrom, memory, pagesMax: 100, ...some }),
+    standBy: () => refreshPollMemory(state, memory),
     /** The process ends and another one begins. */
     restart: () => {
       memory = createPollMemory(bench.deps.clock)

@@ -241,7 +241,10 @@ class Run {
     if (op.kind === 'late') {
       if (!this.#history.late) return
       // Beneath the first row of what `startFrom` leaves out, neither a walk nor a sweep looks.
-      const bound = feed.rows.findIndex(({ key, firedAt }) => firedAt !== null && !this.#inScope.has(key))
+      const { sinceMs } = this.#twin
+      const bound = feed.rows.findIndex(
+        ({ key, firedAt }) => firedAt !== null && (!this.#inScope.has(key) || Date.parse(firedAt) < sinceMs),
+      )
       // Old dates only where dates do not decide what counts.
       const row = feed.row(this.#history.startFrom === 'beginning' ? nowMs - op.age : nowMs)
       feed.rows.splice(op.at % ((bound < 0 ? feed.rows.length : bound) + 1), 0, row)
