@@ -3,6 +3,7 @@ import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createPollMemory, runPoll } from '../intake/poll.ts'
 import { createPoller } from '../intake/poller.ts'
+import { countExchanges } from '../intake/poller-page.ts'
 import type { Poller } from '../intake/poller-types.ts'
 import { runSweep } from '../intake/sweep.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
@@ -42,10 +43,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     baseUrl: config.baseUrl,
     token: config.token,
     clock,
-    onExchange: ({ endpoint, status, durationMs }) => {
-      metrics.upstreamRequests.inc({ source, endpoint, status: String(status) })
-      metrics.upstreamRequestDuration.observe({ source, endpoint }, durationMs / 1_000)
-    },
+    onExchange: countExchanges(metrics, source),
   })
   const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptions(config))
   const memory = createPollMemory(clock)
@@ -74,6 +72,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       unitsPerDay: budget.unitsPerDay,
       minIntervalMs: poll.minInterval,
       maxIntervalMs: poll.maxInterval,
+      // A fixed pace has no use for what they teach.
+      historyPages: poll.every === undefined ? poll.historyPages : 0,
     },
     tooManyWaiting,
     clock,

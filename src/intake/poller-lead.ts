@@ -2,6 +2,7 @@ import type { Schedule } from '../schedule/schedule.ts'
 import type { Lease } from '../store/lease.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { PollReason, PollResult } from './poll-types.ts'
+import { failureOf, stopReason } from './poller-outcome.ts'
 import type { PageTally } from './poller-page.ts'
 
 /** What a replica knows while it is the one that polls. */
@@ -10,12 +11,16 @@ export interface Lead {
   readonly schedule: Schedule
   lastStartMs: number | null
   lastReason: PollReason | null
+  /** How many pages the last poll read, when it was good. */
+  lastPages: number | null
   refusedUntilMs: number | undefined
   failures: number
   stopped: { reason: string; retryAtMs: number } | undefined
   hotUntilMs: number
   /** The budget day in which no more sweeps are made: its round is done, or one of them failed. */
   sweptDay: string | undefined
+  /** Pages of the past were bought, or are not wanted. */
+  historyRead: boolean
   /** The poll whose line is written once the next instant is known. */
   done: { result: PollResult; tally: PageTally; startMs: number; endMs: number } | undefined
 }
@@ -28,12 +33,32 @@ export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): 
     lastStartMs: known.lastPollAtMs,
     // A catch-up that a restart broke off goes on at its pace.
     lastReason: known.behind && known.lastOkAtMs !== null ? 'page_limit' : null,
+    lastPages: null,
     refusedUntilMs: undefined,
     failures: 0,
     stopped: undefined,
     // What the snapshot remembers of it may have been taken back.
     hotUntilMs: -1,
     sweptDay: undefined,
+    historyRead: false,
     done: undefined,
   }
+}
+
+/** What a poll that is done changes for the next one; returns why it failed, if it did. */
+export function conclude(
+  lead: Lead,
+  done: NonNullable<Lead['done']>,
+  stoppedIntervalMs: number,
+): ReturnType<typeof failureOf> {
+  const { result, tally, endMs } = done
+  const error = failureOf(result, tally)
+  const stop = stopReason(result, tally)
+  lead.done = done
+  lead.lastReason = result.reason
+  lead.lastPages = result.ok ? result.pages : null
+  lead.refusedUntilMs = tally.refused && tally.refused.limit !== 'lease' ? tally.refused.retryAtMs : undefined
+  lead.failures = error === undefined ? 0 : lead.failures + 1
+  lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs: endMs + stoppedIntervalMs }
+  return error
 }

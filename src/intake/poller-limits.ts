@@ -5,6 +5,8 @@ export interface PollerLimits {
   readonly unitsPerDay: number
   readonly minIntervalMs: number
   readonly maxIntervalMs: number
+  /** Pages of the past that a cold start may buy, once, so that the plan knows when alerts fire. */
+  readonly historyPages?: number
   readonly leaseTtlMs?: number
   /** How long the page under way may still take after the signal aborted. */
   readonly drainTimeoutMs?: number
@@ -18,6 +20,7 @@ export interface PollerLimits {
 
 export function withDefaults(limits: PollerLimits): Required<PollerLimits> {
   return {
+    historyPages: 0,
     leaseTtlMs,
     drainTimeoutMs: 10_000,
     stoppedIntervalMs: 5 * 60_000,

@@ -76,6 +76,21 @@ export function createPageReader(
   }
 }
 
+/** Lets something read pages; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
+export async function withReader<T>(
+  deps: ReaderDeps & { readonly limits: { readonly drainTimeoutMs: number } },
+  reading: { readonly lease: Lease; readonly signal: AbortSignal; readonly onCall: () => void },
+  work: (reader: PageReader) => Promise<T>,
+): Promise<T> {
+  const { lease, signal, onCall } = reading
+  const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
+  try {
+    return await work(createPageReader(deps, lease, { stopping: signal, abort: drain.signal }, onCall))
+  } finally {
+    drain.clear()
+  }
+}
+
 /** Aborts `ms` after the other signal did. */
 export function abortAfter(first: AbortSignal, ms: number): { signal: AbortSignal; clear(): void } {
   const controller = new AbortController()

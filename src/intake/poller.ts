@@ -6,18 +6,15 @@ import { createScheduleState, type ScheduleState } from '../store/schedule-state
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { healthOf } from './poller-health.ts'
-import { type Lead, newLead } from './poller-lead.ts'
+import { historyPages, readHistory } from './poller-history.ts'
+import { conclude, type Lead, newLead } from './poller-lead.ts'
 import { type PollerLimits, withDefaults } from './poller-limits.ts'
-import { describeFailure, failureOf, stopReason, teach } from './poller-outcome.ts'
+import { describeFailure, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
-import { abortAfter, createPageReader, type PageReader } from './poller-page.ts'
+import { type PageReader, withReader } from './poller-page.ts'
 import { sweepGoesOn, sweepPages } from './poller-sweep.ts'
 import type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
 import { logPoll, PollerView } from './poller-view.ts'
-
-export type { PollerLimits } from './poller-limits.ts'
-export { countExchanges } from './poller-page.ts'
-export type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
 
 /**
  * The loop around the walk: hold the lease, wait for the planned instant, poll, learn, tell, again. It spends nothing
@@ -143,6 +140,7 @@ class SourcePoller implements Poller {
       lead.lease.check()
       const { pace, budget } = await this.#decide(lead)
       await this.#view.save()
+      if (await this.#study(lead, budget, signal)) return
       if (await this.#sweep(lead, pace, budget, signal)) return
       if (!(await this.#waitFor(pace, lead, signal))) return
       if (await this.#waitForRoom(lead, signal)) return
@@ -221,6 +219,23 @@ class SourcePoller implements Poller {
     })
   }
 
+  /** True when pages of the past were bought, so that everything is to be decided anew. */
+  async #study(lead: Lead, { unitsLeft }: BudgetView, signal: AbortSignal): Promise<boolean> {
+    const { limits, clock, log } = this.#deps
+    const { behind } = this.#view.status
+    const { memory } = lead.schedule.describe(clock.now())
+    const bought = historyPages({ ...lead, wanted: limits.historyPages, unitsLeft, memory, behind })
+    if (!bought) return false
+    lead.historyRead = true
+    return this.#reading(lead, signal, async (reader) => {
+      const { pages, firedAtMs } = await readHistory(reader.read, bought)
+      lead.schedule.learnHistory(firedAtMs)
+      await this.#state.save(lead.schedule.snapshot())
+      log.info({ source: this.source, pages, alerts: firedAtMs.length }, 'poll.history')
+      return pages > 0
+    })
+  }
+
   /** True when units were spent on late rows, so that everything is to be decided anew. */
   async #sweep(
     lead: Lead,
@@ -239,31 +254,15 @@ class SourcePoller implements Poller {
     })
   }
 
-  /** Lets something read pages; a shutdown ends it at the next page, or the call under way after a while. */
-  async #reading<T>(lead: Lead, signal: AbortSignal, work: (reader: PageReader) => Promise<T>): Promise<T> {
-    const { clock, limits } = this.#deps
-    const drain = abortAfter(signal, limits.drainTimeoutMs)
-    try {
-      const signals = { stopping: signal, abort: drain.signal }
-      return await work(createPageReader(this.#deps, lead.lease, signals, () => this.#act(clock.now())))
-    } finally {
-      drain.clear()
-    }
+  #reading<T>(lead: Lead, signal: AbortSignal, work: (reader: PageReader) => Promise<T>): Promise<T> {
+    return withReader(this.#deps, { ...lead, signal, onCall: () => this.#act(this.#deps.clock.now()) }, work)
   }
 
   async #learn(lead: Lead, done: NonNullable<Lead['done']>): Promise<void> {
     const { result, tally, endMs } = done
-    const error = failureOf(result, tally)
-    const stop = stopReason(result, tally)
+    const error = conclude(lead, done, this.#deps.limits.stoppedIntervalMs)
     if (result.ok) this.#crash = undefined
     this.#view.polled(result, error ? describeFailure(error, endMs) : null)
-    lead.done = done
-    lead.lastReason = result.reason
-    lead.refusedUntilMs =
-      tally.refused && tally.refused.limit !== 'lease' ? tally.refused.retryAtMs : undefined
-    lead.failures = error === undefined ? 0 : lead.failures + 1
-    const retryAtMs = endMs + this.#deps.limits.stoppedIntervalMs
-    lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs }
     teach(lead.schedule, done)
     if (result.reason === 'refused_lease') throw new LeaseLost('another replica polls now')
     await this.#state.save(lead.schedule.snapshot())

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { startApp, until } from '../support/app.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const redis = useRedis()
+
+it('a cold start buys pages of the past once, sends nothing of them, and a restart buys none', async () => {
+  const sandbox = await startSandbox({ history: 1_500 })
+  const hook = await startWebhookReceiver()
+  const config = `
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: now, poll: { historyPages: 4 } } }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `
+  const first = await startApp(config)
+  await until('the pages were read', () => sandbox.requests.length >= 5)
+  await until('they are told', () =>
+    first.lines.some(({ msg, pages }) => msg === 'poll.history' && pages === 4),
+  )
+  expect(sandbox.requests.slice(0, 5).map(({ page }) => page)).toEqual([1, 2, 3, 4, 5])
+  const purposes = (await first.app.metrics.budgetUnits.get()).values
+  expect(purposes.find(({ labels }) => labels.purpose === 'history')?.value).toBe(4)
+  await first.app.stop()
+
+  sandbox.fire()
+  const calls = sandbox.requests.length
+  await startApp(config)
+  await hook.received(1, 30_000)
+  expect(sandbox.requests.slice(calls).every(({ page }) => page === 1)).toBe(true)
+  expect(hook.requests).toHaveLength(1)
+}, 60_000)
