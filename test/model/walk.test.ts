@@ -25,7 +25,8 @@ describe('the model catches a build that', () => {
       const { lost } = await outcome(history, broken)
       return lost.length === 0
     })
-    const { failed } = await fc.check(property, { seed, numRuns: 20_000, endOnFailure: true })
+    // Always the same histories: whether they catch it is no matter of luck.
+    const { failed } = await fc.check(property, { seed: 1, numRuns: 20_000, endOnFailure: true })
     expect(failed).toBe(true)
   })
 })
