@@ -1,7 +1,7 @@
 import { type DayPlan, rateAt, stepAt, stepMs } from './day-plan.ts'
 import { expectedRate, type Outlook, outlookAt } from './intensity.ts'
+import { type MarkPlan, pollsFor } from './mark-plan.ts'
 import { nextOnMarks } from './mark-walk.ts'
-import { type MarkPlan, pollsFor } from './marks.ts'
 import type { Memory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { addSpan, clamp, createSpans, type Limits, type Spans, solveScale } from './pace.ts'
@@ -23,7 +23,7 @@ const learnedLeast = 10
 
 const spans: Spans = createSpans(400)
 
-export interface Situation {
+interface Situation {
   readonly memory: Memory
   readonly options: ScheduleOptions
   readonly plan: DayPlan
@@ -46,18 +46,18 @@ export function decide(
 ): Decision {
   const fromMs = Math.max(lastAtMs, plan.day.startMs)
   const outlook = outlookAt(memory.intensity, fromMs)
-  const units = spendable(memory, budget, fromMs)
+  const units = spendable(memory, budget, fromMs) - (marks ? markReserve(budget, fromMs) : 0)
   const limits = limitsFor(options, plan, budget.unitsLeft + 0.5, fromMs)
   const situation: Situation = { memory, options, plan, marks, budget, fromMs, outlook, limits }
   fillSpans(situation)
-  const response = marks && ((perSecond: number) => pollsFor(marks, perSecond * 60) / 60)
+  const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
   memory.scale = solveScale(spans, units, limits, memory.scale, response)
   const earliestMs = lastAtMs + options.minIntervalMs
   const latestMs = lastAtMs + Math.max(options.minIntervalMs, 1_000 / limits.floor)
   const paced = memory.behind
     ? catchUp(situation)
     : marks
-      ? nextOnMarks(marks, situation, earliestMs, latestMs)
+      ? onMarks(marks, situation, earliestMs, latestMs)
       : walk(situation, learned)
   if (paced.atMs >= latestMs) return { atMs: latestMs, reason: paced.reason === 'even' ? 'even' : 'floor' }
   if (paced.atMs <= earliestMs)
@@ -66,9 +66,21 @@ export function decide(
 }
 
 /** Polls a second that are wished for at an instant, before floor and ceiling. */
-export function wishAt({ memory, options, plan, outlook, fromMs }: Situation, atMs: number): number {
+function wishAt({ memory, options, plan, outlook, fromMs }: Situation, atMs: number): number {
   const rate = expectedRate(outlook, rateAt(plan, atMs), (atMs - fromMs) / 1_000)
   return memory.scale * rate ** options.exponent * (atMs < memory.hotUntilMs ? hotFactor : 1)
+}
+
+function onMarks(marks: MarkPlan, situation: Situation, earliestMs: number, latestMs: number): Decision {
+  const { memory, plan, outlook, fromMs } = situation
+  return nextOnMarks(marks, {
+    fromMs,
+    earliestMs,
+    latestMs,
+    lateMs: memory.phase.lateMs,
+    wishAt: (atMs) => 60 * wishAt(situation, atMs),
+    rateAt: (atMs) => expectedRate(outlook, rateAt(plan, atMs), (atMs - fromMs) / 1_000),
+  })
 }
 
 /** Half a gap is left before the end of the day, and the reserve for further pages shrinks with what is ahead. */
@@ -80,6 +92,11 @@ function spendable(
   const ahead = clamp((day.endMs - fromMs) / (day.endMs - day.startMs), 0, 1)
   const reserve = (reserveShare * unitsPerDay + extraPages.average) * ahead
   return unitsLeft + 0.5 - Math.min(unitsLeft / 2, reserve)
+}
+
+/** Whole polls a slot cannot follow the plan exactly; what that may cost is released in the last minutes. */
+function markReserve({ unitsPerDay, unitsLeft, day }: BudgetView, fromMs: number): number {
+  return Math.min(unitsLeft / 2, 0.001 * unitsPerDay * clamp((day.endMs - fromMs) / 900_000, 0, 1))
 }
 
 /** Where even the floor costs more than there is, what there is goes evenly. */

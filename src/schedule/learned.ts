@@ -1,7 +1,7 @@
 import { type DayPlan, planDay } from './day-plan.ts'
 import { decide } from './decide.ts'
 import { learnPast, learnPoll, rollDate } from './learn.ts'
-import { type MarkPlan, planMarks } from './marks.ts'
+import { type MarkPlan, markLimits, planMarks } from './mark-plan.ts'
 import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { learnedAlerts } from './profile.ts'
@@ -29,7 +29,7 @@ class LearnedSchedule implements Schedule {
     this.#options = options
     this.#memory = memory
     this.#state = state
-    if (memory.lockedOn) this.#marks = planMarks(memory.lockedOn, options.minIntervalMs, true)
+    if (memory.lockedOn) this.#marks = planMarks(memory.lockedOn, markLimits(options), true)
   }
 
   observe(poll: PollReport): void {
@@ -92,7 +92,7 @@ class LearnedSchedule implements Schedule {
     )
       return
     if (!lockedOn && phase.secondGain < 16) return
-    this.#marks = planMarks(phase, this.#options.minIntervalMs, lockedOn !== null)
+    this.#marks = planMarks(phase, markLimits(this.#options), lockedOn !== null)
     this.#memory.lockedOn = this.#marks ? structuredClone(phase) : null
   }
 }

@@ -1,8 +1,5 @@
-import { rateAt } from './day-plan.ts'
-import { type Situation, wishAt } from './decide.ts'
-import { expectedRate } from './intensity.ts'
 import {
-  type MarkPlan,
+  type MarkPattern,
   minutesToNext,
   minuteWeight,
   pollsInSlot,
@@ -12,50 +9,58 @@ import {
 } from './marks.ts'
 import type { Decision } from './schedule.ts'
 
+/** What the walk over marks has to know of the moment. */
+export interface MarkView {
+  /** The last poll. */
+  readonly fromMs: number
+  /** The bounds that minimum and maximum interval set for the next one. */
+  readonly earliestMs: number
+  readonly latestMs: number
+  /** How much later than its firing time a row can be read. */
+  readonly lateMs: number
+  /** Polls a minute that would be right if alerts came at any time. */
+  wishAt(atMs: number): number
+  /** Expected alerts, in any unit of rate. */
+  rateAt(atMs: number): number
+}
+
 /**
  * The next poll where alerts fire on marks: the next instant of the current slot, or the first one of the slot from
  * which waiting on would cost more than a poll.
  */
-export function nextOnMarks(
-  marks: MarkPlan,
-  situation: Situation,
-  earliestMs: number,
-  latestMs: number,
-): Decision {
-  const { fromMs, limits, memory } = situation
-  const lateMs = memory.phase.lateMs
-  const wish = (slot: number) =>
-    60 * Math.min(limits.ceiling, wishAt(situation, slotStartMs(marks, slot) + 30_000))
-  const instants = (slot: number) => {
-    const offsets = marks.offsetsMs[pollsInSlot(marks, slot, wish(slot)) - 1] ?? []
-    return offsets.map((offset) => slotStartMs(marks, slot) + offset + lateMs)
-  }
-  const current = slotOf(marks, fromMs - lateMs)
-  const rest =
-    minuteWeight(marks, current) > 0.3
-      ? instants(current).find((at) => at >= earliestMs && at > fromMs)
-      : undefined
-  // A slot that was not polled at all (the walk skipped it) is not begun in its middle.
-  if (rest !== undefined && fromMs - lateMs > slotStartMs(marks, current))
-    return { atMs: rest, reason: 'mark' }
+export function nextOnMarks(pattern: MarkPattern, view: MarkView): Decision {
+  const { fromMs, earliestMs, latestMs, lateMs } = view
+  const current = slotOf(pattern, fromMs - lateMs)
+  const rest = firstInstant(pattern, view, current)
+  if (rest !== undefined) return { atMs: rest, reason: 'mark' }
   let pending = 0
   let waited = 0
-  let candidate = latestMs
-  for (let slot = current + 1; slotStartMs(marks, slot) < latestMs; slot++) {
-    const middleMs = slotStartMs(marks, slot) + 30_000
-    const rate = expectedRate(
-      situation.outlook,
-      rateAt(situation.plan, middleMs),
-      (middleMs - fromMs) / 1_000,
-    )
-    pending += rate * minuteWeight(marks, slot)
-    const first = instants(slot).find((at) => at >= earliestMs)
-    if (first !== undefined && first <= latestMs && minuteWeight(marks, slot) > 0.3) candidate = first
-    const waitedUntilNext = (waited + pending * minutesToNext(marks, slot)) / Math.max(1e-12, rate)
-    if (first !== undefined && slotIsDue(marks, slot, wish(slot), waitedUntilNext))
+  let lastResort = Number.NaN
+  for (let slot = current + 1; slotStartMs(pattern, slot) + lateMs < latestMs; slot++) {
+    const middleMs = slotStartMs(pattern, slot) + 30_000
+    const rate = Math.max(1e-12, view.rateAt(middleMs))
+    pending += rate * minuteWeight(pattern, slot)
+    const first = firstInstant(pattern, view, slot)
+    const waitedUntilNext = (waited + pending * minutesToNext(pattern, slot)) / rate
+    if (first !== undefined && slotIsDue(pattern, slot, view.wishAt(middleMs), waitedUntilNext))
       return { atMs: first, reason: 'mark' }
+    if (first !== undefined && first <= latestMs) lastResort = first
     waited += pending
   }
-  // The longest interval ends before a slot is due: the last mark before its end, then.
-  return { atMs: candidate, reason: candidate < latestMs ? 'mark' : 'floor' }
+  // The longest interval ends before a slot is due: then the last mark before its end, where there is one.
+  return Number.isNaN(lastResort) || lastResort < earliestMs
+    ? { atMs: latestMs, reason: 'floor' }
+    : { atMs: lastResort, reason: 'mark' }
 }
+
+/** The first instant of a slot that the shortest interval allows; none in slots without firings. */
+function firstInstant(pattern: MarkPattern, view: MarkView, slot: number): number | undefined {
+  if (minuteWeight(pattern, slot) < emptySlot) return undefined
+  const startMs = slotStartMs(pattern, slot)
+  const offsets = pattern.offsetsMs[pollsInSlot(pattern, slot, view.wishAt(startMs + 30_000)) - 1] ?? []
+  const offset = offsets.find((each) => startMs + each + view.lateMs >= view.earliestMs)
+  return offset === undefined ? undefined : startMs + offset + view.lateMs
+}
+
+/** A slot with less than this share of its firings is not polled for its own sake. */
+const emptySlot = 0.3

@@ -5,7 +5,7 @@ import { isProven, type Phase, quartersPerMinute, secondsPerFive, sumOf } from '
  * the best instants for one, two, three … polls within a slot, what each more of them saves, and how slots share the
  * firings of five minutes.
  */
-export interface MarkPlan {
+export interface MarkPattern {
   /** Milliseconds from the minute at which slots begin. */
   readonly startMs: number
   /** offsetsMs[m - 1]: where m polls of one slot go, from its start. */
@@ -16,8 +16,6 @@ export interface MarkPlan {
   readonly waitSeconds: number
   /** How much of its even share each minute of five gets. */
   readonly minuteWeights: readonly number[]
-  /** Polls a second that a wish for so many polls a minute comes to: see `pollsFor`. */
-  readonly response: Float64Array
 }
 
 const minuteMs = 60_000
@@ -29,8 +27,8 @@ const secondWaitSecondsMax = 0.6 * 15
 /** A slot with less than this share of its firings is not waited for. */
 const emptySlot = 0.3
 
-/** The plan for a pattern, or undefined where it is not proven or would not help. `held`: polls are locked already. */
-export function planMarks(phase: Phase, minIntervalMs: number, held: boolean): MarkPlan | undefined {
+/** The pattern, or undefined where it is not proven or would not help. `held`: polls are locked on one already. */
+export function findPattern(phase: Phase, minIntervalMs: number, held: boolean): MarkPattern | undefined {
   if (!isProven(phase.secondGain, held)) return undefined
   const density = quarterDensity(phase)
   const start = slotStart(density)
@@ -45,25 +43,20 @@ export function planMarks(phase: Phase, minIntervalMs: number, held: boolean): M
   }
   const minuteWeights = weighMinutes(phase, start, held)
   const offsetsMs = best.map(({ ends }) => ends.map((end) => (end + 1) * 250))
-  const partial = { startMs: start * 250, offsetsMs, savedSeconds, waitSeconds: one, minuteWeights }
-  return { ...partial, response: measureResponse(partial) }
+  return { startMs: start * 250, offsetsMs, savedSeconds, waitSeconds: one, minuteWeights }
 }
 
 /** The slot that holds `atMs`, counted from the epoch. */
-export function slotOf(plan: Pick<MarkPlan, 'startMs'>, atMs: number): number {
+export function slotOf(plan: MarkPattern, atMs: number): number {
   return Math.floor((atMs - plan.startMs) / minuteMs)
 }
 
-export function slotStartMs(plan: MarkPlan, slot: number): number {
+export function slotStartMs(plan: MarkPattern, slot: number): number {
   return slot * minuteMs + plan.startMs
 }
 
 /** How many polls a slot is worth where `wish` polls a minute would be right if alerts came at any time. */
-export function pollsInSlot(
-  plan: Pick<MarkPlan, 'savedSeconds' | 'minuteWeights'>,
-  slot: number,
-  wish: number,
-): number {
+export function pollsInSlot(plan: MarkPattern, slot: number, wish: number): number {
   const least = 30 / (dithered(wish, slot) ** 2 * Math.max(1e-3, minuteWeight(plan, slot)))
   let polls = 1
   while (polls < plan.savedSeconds.length && (plan.savedSeconds[polls] ?? 0) >= least) polls++
@@ -72,62 +65,29 @@ export function pollsInSlot(
 
 /** Whether waiting any longer than this slot costs more than a poll: `waited` and `pending` as alert-minutes at rate 1. */
 export function slotIsDue(
-  plan: Pick<MarkPlan, 'minuteWeights'>,
+  pattern: MarkPattern,
   slot: number,
   wish: number,
   waitedUntilNext: number,
 ): boolean {
-  if (minuteWeight(plan, slot) < emptySlot) return false
+  if (minuteWeight(pattern, slot) < emptySlot) return false
   return waitedUntilNext >= 0.5 / dithered(wish, slot) ** 2
 }
 
 /** Minutes from this slot to the next one with firings. */
-export function minutesToNext(plan: Pick<MarkPlan, 'minuteWeights'>, slot: number): number {
+export function minutesToNext(plan: MarkPattern, slot: number): number {
   for (let ahead = 1; ahead < 5; ahead++) if (minuteWeight(plan, slot + ahead) >= emptySlot) return ahead
   return 5
 }
 
-export function minuteWeight({ minuteWeights }: Pick<MarkPlan, 'minuteWeights'>, slot: number): number {
+export function minuteWeight({ minuteWeights }: MarkPattern, slot: number): number {
   return minuteWeights[((slot % 5) + 5) % 5] ?? 1
-}
-
-const responseOctaves = { from: -6, to: 8, steps: 4 }
-
-/** Polls a minute that a wish for `wish` polls a minute comes to, over many slots. */
-export function pollsFor(plan: MarkPlan, wish: number): number {
-  const place = (Math.log2(Math.max(1e-9, wish)) - responseOctaves.from) * responseOctaves.steps
-  if (place <= 0) return (wish * (plan.response[0] ?? 0)) / 2 ** responseOctaves.from
-  const at = Math.min(Math.floor(place), plan.response.length - 2)
-  const share = Math.min(1, place - at)
-  return (plan.response[at] ?? 0) * (1 - share) + (plan.response[at + 1] ?? 0) * share
 }
 
 /** Wishes are blurred from slot to slot, so that a small change of the price changes few slots, not all at once. */
 function dithered(wish: number, slot: number): number {
   const blur = ((slot * 0.618_033_988_749_894_9) % 1) - 0.5
   return wish * Math.exp(0.8 * blur)
-}
-
-function measureResponse(plan: Pick<MarkPlan, 'savedSeconds' | 'minuteWeights'>): Float64Array {
-  const { from, to, steps } = responseOctaves
-  const response = new Float64Array((to - from) * steps + 1)
-  const slots = 1_200
-  for (let at = 0; at < response.length; at++) {
-    const wish = 2 ** (from + at / steps)
-    let polls = 0
-    let pending = 0
-    let waited = 0
-    for (let slot = 0; slot < slots; slot++) {
-      pending += minuteWeight(plan, slot)
-      if (slotIsDue(plan, slot, wish, waited + pending * minutesToNext(plan, slot))) {
-        polls += pollsInSlot(plan, slot, wish)
-        pending = 0
-        waited = 0
-      } else waited += pending
-    }
-    response[at] = Math.max(polls / slots, response[at - 1] ?? 0)
-  }
-  return response
 }
 
 /** Quarter seconds as far as they are known, their seconds for the rest, and a little for what never fired there. */

@@ -1,11 +1,13 @@
 import { budgetDay } from './budget-day.ts'
 import { type DayPlan, planDay, stepMs } from './day-plan.ts'
 import { outlookAt } from './intensity.ts'
-import { type MarkPlan, planMarks, pollsFor } from './marks.ts'
+import { type MarkPlan, markLimits, planMarks, pollsFor } from './mark-plan.ts'
 import { emptyMemory, readMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { addSpan, clamp, createSpans, type Limits, solveScale } from './pace.ts'
+import { profileZone } from './prior.ts'
 import { learnedAlerts } from './profile.ts'
+import { wallTime } from './zone.ts'
 
 /** The plan of the hours to come as the profile has it: no burst and no lull, which nobody can know of yet. */
 export interface Preview {
@@ -39,7 +41,8 @@ interface Step {
 
 export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: number, hours: number): Preview {
   const memory = readMemory(saved) ?? emptyMemory()
-  const marks = memory.lockedOn ? planMarks(memory.lockedOn, options.minIntervalMs, true) : undefined
+  const marks = memory.lockedOn ? planMarks(memory.lockedOn, markLimits(options), true) : undefined
+  // The hour that has begun is drawn whole.
   const endMs = nowMs + hours * 3_600_000
   const steps: Step[] = []
   for (let at = nowMs; at < endMs; ) {
@@ -55,7 +58,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const roots = total((step) => Math.sqrt(step.alerts * step.seconds))
   const even = 86_400 / options.unitsPerDay
   return {
-    hours: byHour(steps, nowMs, hours),
+    hours: byHour(steps, nowMs, hours, profileZone(options)),
     lagSeconds: total((step) => step.alerts * step.lagSeconds) / alerts,
     evenLagSeconds: even / 2,
     bestRatio: roots ** 2 / (seconds * alerts),
@@ -78,7 +81,7 @@ function stepsOf(
   const stepEnd = (step: number) => Math.min(day.endMs, day.startMs + (step + 1) * stepMs)
   for (const [step, demand] of demands.entries())
     addSpan(spans, (stepEnd(step) - day.startMs - step * stepMs) / 1_000, demand)
-  const response = marks && ((perSecond: number) => pollsFor(marks, perSecond * 60) / 60)
+  const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
   const limits = limitsOf(options, day.endMs - day.startMs)
   const scale = solveScale(spans, options.unitsPerDay, limits, 1, response)
   return Array.from(demands, (demand, step) => {
@@ -111,9 +114,9 @@ function lagOnMarks({ waitSeconds, savedSeconds }: MarkPlan, pollsPerMinute: num
   return wait
 }
 
-function byHour(steps: readonly Step[], nowMs: number, hours: number): PreviewHour[] {
+function byHour(steps: readonly Step[], nowMs: number, hours: number, zone: string): PreviewHour[] {
   const hourMs = 3_600_000
-  const firstMs = Math.floor(nowMs / hourMs) * hourMs
+  const firstMs = nowMs - (wallTime(nowMs, zone) % hourMs)
   return Array.from({ length: hours }, (_, hour) => {
     const startMs = firstMs + hour * hourMs
     const inside = steps.filter(({ atMs }) => atMs >= startMs && atMs < startMs + hourMs)
