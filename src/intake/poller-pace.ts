@@ -19,6 +19,8 @@ export interface Situation {
   readonly decision: Decision
   readonly day: BudgetDay
   readonly unitsLeft: number
+  /** When a call beyond what the API granted before is tried, while the config allows more; undefined: never. */
+  readonly trialAtMs?: number | undefined
   readonly minIntervalMs: number
   readonly maxIntervalMs: number
   /** When the last poll began; null before the first. */
@@ -47,7 +49,8 @@ export function paceOf(situation: Situation): Pace {
   }
   if (unitsLeft <= 0) {
     const reason = "the day's units are spent"
-    return { atMs: day.endMs + resetGuardMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
+    const atMs = Math.max(situation.trialAtMs ?? day.endMs + resetGuardMs, notBefore(situation))
+    return { atMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
   }
   if (stopped && !wanted) {
     const atMs = Math.max(stopped.retryAtMs, notBefore(situation))

@@ -7,6 +7,8 @@ import type { Reservation } from '../store/ledger.ts'
 import { isRedisAway } from '../store/redis.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import type { PageAnswer } from './poll-types.ts'
+import type { PollerLimits } from './poller-limits.ts'
+import type { PollerTruth } from './poller-truth.ts'
 import type { PollerDeps, ReadPage } from './poller-types.ts'
 
 /**
@@ -30,7 +32,13 @@ export interface PageTally {
   redisAway: boolean
 }
 
-type ReaderDeps = Pick<PollerDeps, 'source' | 'ledger' | 'feed' | 'clock' | 'log' | 'metrics' | 'budgetDay'>
+type ReaderDeps = Pick<
+  PollerDeps,
+  'source' | 'ledger' | 'feed' | 'clock' | 'log' | 'metrics' | 'budgetDay'
+> & {
+  readonly limits: Pick<PollerLimits, 'unitsPerDay'>
+  readonly truth: PollerTruth
+}
 
 /** `stopping` ends the walk at the next page, `abort` the call under way. */
 export interface ReaderSignals {
@@ -49,6 +57,7 @@ export function createPageReader(
     tally,
     async read(page, purpose) {
       if (stopping.aborted) return failed(new FeedError('aborted', 'the bridge is stopping'))
+      let unitsUsed = 0
       try {
         lease.check()
         const reserved = await deps.ledger.reserve({ cost: pageUnits, purpose, leaseToken: lease.token })
@@ -59,6 +68,7 @@ export function createPageReader(
           return { kind: 'refused', why: whyOf(reserved) }
         }
         count(deps, purpose, reserved)
+        unitsUsed = reserved.unitsUsed
       } catch (thrown) {
         tally.redisAway ||= isRedisAway(thrown)
         return thrown instanceof LeaseLost ? { kind: 'refused', why: 'lease' } : failed(thrown)
@@ -66,10 +76,13 @@ export function createPageReader(
       tally.calls += 1
       onCall()
       try {
-        return { kind: 'page', page: await deps.feed.deliveries(page, abort) }
+        const answer = await deps.feed.deliveries(page, abort)
+        await deps.truth.granted({ atMs: deps.clock.now(), unitsUsed })
+        return { kind: 'page', page: answer }
       } catch (thrown) {
         if (thrown instanceof FeedError) tally.feedError = thrown
-        if (thrown instanceof FeedError && thrown.code === 'rate_limited') await holdAll(deps, thrown)
+        if (thrown instanceof FeedError && thrown.code === 'rate_limited')
+          await holdAll(deps, thrown, unitsUsed)
         return failed(thrown)
       }
     },
@@ -135,10 +148,11 @@ const holdMsMax = 25 * 60 * 60_000
 /** Replicas and sources that were refused together do not come back in step. Only ever later. */
 const holdJitterMs = 500
 
-async function holdAll(deps: ReaderDeps, error: FeedError): Promise<void> {
+async function holdAll(deps: ReaderDeps, error: FeedError, unitsUsed: number): Promise<void> {
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
-  const waitMs = holdMs(error, deps.budgetDay(nowMs).endMs - nowMs) + Math.random() * holdJitterMs
+  const day = deps.budgetDay(nowMs)
+  const waitMs = holdMs(error, day.endMs - nowMs) + Math.random() * holdJitterMs
   deps.metrics.upstreamRateLimited.inc({ source: deps.source, limit })
   deps.log.warn(
     { source: deps.source, limit, waitMs: Math.round(waitMs), reason: error.message },
@@ -146,6 +160,11 @@ async function holdAll(deps: ReaderDeps, error: FeedError): Promise<void> {
   )
   // The ledger keeps it for this process too when Redis cannot be told.
   await deps.ledger.hold(limit, waitMs)
+  if (limit !== 'budget') return
+  // The refused call was counted before it was made.
+  const { unitsPerDay } = deps.limits
+  const { retryAfterMs } = error
+  await deps.truth.refused({ atMs: nowMs, unitsUsed: unitsUsed - pageUnits, retryAfterMs, day, unitsPerDay })
 }
 
 function count(

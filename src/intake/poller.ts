@@ -1,5 +1,6 @@
 import { toError } from '../lib/errors.ts'
 import type { BudgetView } from '../schedule/schedule.ts'
+import { createBudgetTruthStore } from '../store/budget-truth.ts'
 import { type Lease, LeaseLost, leaseRetryMs, tryLease } from '../store/lease.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
@@ -13,6 +14,7 @@ import { describeFailure, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
 import { type PageReader, withReader } from './poller-page.ts'
 import { sweepGoesOn, sweepPages } from './poller-sweep.ts'
+import { PollerTruth } from './poller-truth.ts'
 import type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
 import { logPoll, PollerView } from './poller-view.ts'
 
@@ -31,7 +33,7 @@ const lookUpMs = 10_000
 
 class SourcePoller implements Poller {
   readonly source: string
-  readonly #deps: PollerDeps & { readonly limits: Required<PollerLimits> }
+  readonly #deps: PollerDeps & { readonly limits: Required<PollerLimits>; readonly truth: PollerTruth }
   readonly #view: PollerView
   readonly #state: ScheduleState
   readonly #override: SourceOverride
@@ -43,7 +45,8 @@ class SourcePoller implements Poller {
 
   constructor(deps: PollerDeps) {
     this.source = deps.source
-    this.#deps = { ...deps, limits: withDefaults(deps.limits) }
+    const truth = new PollerTruth({ ...deps, ...deps.limits }, createBudgetTruthStore(deps))
+    this.#deps = { ...deps, limits: withDefaults(deps.limits), truth }
     this.#view = new PollerView(deps, createSourceStatus(deps))
     this.#state = createScheduleState(deps)
     this.#override = createSourceOverride(deps)
@@ -125,7 +128,7 @@ class SourcePoller implements Poller {
     while (!signal.aborted) {
       try {
         lease.check()
-        await this.#view.restore()
+        await Promise.all([this.#view.restore(), this.#deps.truth.load()])
         const schedule = this.#deps.createSchedule(await this.#state.load())
         return newLead(lease, schedule, this.#view.status)
       } catch (thrown) {
@@ -153,24 +156,22 @@ class SourcePoller implements Poller {
   }
 
   async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView }> {
-    const { clock, ledger, limits, budgetDay } = this.#deps
+    const { clock, ledger, limits, budgetDay, truth } = this.#deps
     const hotUntilMs = await this.#override.hotUntilMs()
     if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
     lead.hotUntilMs = hotUntilMs
-    const hold = await ledger.held()
     const nowMs = clock.now()
     const day = budgetDay(nowMs)
     const { used } = await ledger.used(day)
     const unitsLeft = Math.max(0, limits.unitsPerDay - used)
-    const budget = { unitsPerDay: limits.unitsPerDay, unitsLeft, day }
+    const budget = truth.inForce({ unitsPerDay: limits.unitsPerDay, unitsLeft, day }, nowMs)
     const pace = paceOf({
       ...lead,
       ...limits,
       nowMs,
       decision: lead.schedule.next(nowMs, budget),
-      day,
-      unitsLeft,
-      hold,
+      ...budget,
+      hold: await ledger.held(),
       behind: this.#view.status.behind,
       wanted: this.#wanted,
     })

@@ -34,9 +34,11 @@ export interface Lesson {
   readonly text: string
 }
 
+/** Fewer units than this share of the configured ones say that somebody else spent the account's budget today. */
+const ownShareMin = 0.05
 /** Resets that are this close to the expected one are the same one. */
 const resetToleranceMs = 10 * 60_000
-const dayMs = 86_400_000
+const trialBeforeMs = 5 * 60_000
 
 /** What a refusal of the day's budget teaches. */
 export function learnRefusal(refusal: Refusal): Lesson {
@@ -44,7 +46,8 @@ export function learnRefusal(refusal: Refusal): Lesson {
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
   const otherReset = saidMs !== undefined && differs(saidMs, day) ? saidMs : null
   // Spending began with our day and not with theirs, so where the reset differs the count says little about the size.
-  const smaller = otherReset === null && unitsUsed < unitsPerDay ? unitsUsed : null
+  const own = unitsUsed >= unitsPerDay * ownShareMin
+  const smaller = otherReset === null && own && unitsUsed < unitsPerDay ? unitsUsed : null
   const truth: BudgetTruth = { v: 1, unitsPerDay: smaller, resetsAtMs: otherReset, learnedAtMs: atMs }
   if (otherReset !== null) {
     const inMs = formatDuration(otherReset - atMs)
@@ -58,21 +61,24 @@ export function learnRefusal(refusal: Refusal): Lesson {
       truth,
       text: `the API refused after ${unitsUsed} units, and the config allows ${unitsPerDay}: days are planned with ${unitsUsed} until it grants more`,
     }
-  return { truth, text: `the API refused after ${unitsUsed} units, as the budget of ${unitsPerDay} says` }
+  const others = unitsUsed < unitsPerDay ? ': somebody else spends of this account' : ''
+  return { truth, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
 }
 
-/**
- * What is left once the truth is known. Where the day's learned units are spent, the last poll of the day is a trial
- * beyond them: if it is granted, `confirmSpending` forgets the limit.
- */
-export function budgetInForce(view: BudgetView, truth: BudgetTruth | undefined, nowMs: number): BudgetView {
+/** What the plan may reckon with once the truth is known; `trialAtMs` is when one call beyond it may be tried. */
+export function budgetInForce(
+  view: BudgetView,
+  truth: BudgetTruth | undefined,
+  nowMs: number,
+): BudgetView & { readonly trialAtMs?: number } {
   if (truth?.unitsPerDay == null || truth.unitsPerDay >= view.unitsPerDay) return view
   const used = view.unitsPerDay - view.unitsLeft
-  const left = Math.max(0, truth.unitsPerDay - used)
-  const sameDay = truth.learnedAtMs >= view.day.startMs
-  const trial =
-    !sameDay && left === 0 && used === truth.unitsPerDay && view.day.endMs - nowMs < resetToleranceMs
-  return { ...view, unitsPerDay: Math.max(1, truth.unitsPerDay), unitsLeft: trial ? 1 : left }
+  const unitsLeft = Math.max(0, truth.unitsPerDay - used)
+  const known = { ...view, unitsPerDay: Math.max(1, truth.unitsPerDay), unitsLeft }
+  // On the day of the refusal the answer is known; on later ones it is asked once, when little is lost by a refusal.
+  const isLater = truth.learnedAtMs < view.day.startMs
+  if (unitsLeft > 0 || view.unitsLeft === 0 || !isLater) return known
+  return { ...known, trialAtMs: Math.max(nowMs, view.day.endMs - trialBeforeMs) }
 }
 
 /** The truth after a call was granted: undefined once it is disproved. */
@@ -90,14 +96,6 @@ export function confirmSpending(
     ? `the API granted ${spent.unitsUsed} units, more than the ${truth.unitsPerDay} it had refused at: the configured budget holds again`
     : 'the API granted a call before the time it had named: the configured reset holds again'
   return { truth: { v: 1, unitsPerDay: null, resetsAtMs: null, learnedAtMs: spent.atMs }, text }
-}
-
-/** The upstream's day that holds `nowMs`, where its reset was learned; the ledger's own day otherwise. */
-export function dayInForce(day: BudgetDay, truth: BudgetTruth | undefined, nowMs: number): BudgetDay {
-  if (truth?.resetsAtMs == null) return day
-  const behindMs = (((nowMs - truth.resetsAtMs) % dayMs) + dayMs) % dayMs
-  const startMs = nowMs - behindMs
-  return { key: `${new Date(startMs).toISOString().slice(0, 10)}~`, startMs, endMs: startMs + dayMs }
 }
 
 function differs(saidMs: number, day: BudgetDay): boolean {

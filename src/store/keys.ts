@@ -49,8 +49,19 @@ export interface SourceKeys {
   readonly hold: string
   /** STRING, JSON of the schedule's snapshot (what it learned). No expiry. Lost: the schedule learns again from `activeHours`. */
   readonly profile: string
+  /** STRING, JSON of what the feed's own refusals taught about the budget. No expiry. Lost: one more refusal teaches it again. */
+  readonly truth: string
   /** STRING, JSON of what the poller last told about itself, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */
   readonly status: string
+  /**
+   * HASH, id of the alert → JSON of what was held back of it, and why (muted, silenced, throttled, or no route at all),
+   * with its row. Kept as long as a delivered alert's story (`retention`). Lost: the story, and the way to replay it.
+   */
+  readonly held: string
+  /** ZSET, id of the alert → when it was held (ms), by which `held` is trimmed; goes with it. */
+  readonly heldTimes: string
+  /** STRING, JSON of the account's alert rules as far as routes ask of them. Expires after a day. Lost: they are read again, for units. */
+  readonly rules: string
   /** STRING, until when (ms) an operator asked for the fastest pace. Expires at that instant. Lost: the operator asks again. */
   readonly override: string
 }
@@ -80,7 +91,11 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     minute: `${root}:minute`,
     hold: `${root}:hold`,
     profile: `${root}:profile`,
+    truth: `${root}:truth`,
     status: `${root}:status`,
+    held: `${root}:held`,
+    heldTimes: `${root}:held-times`,
+    rules: `${root}:rules`,
     override: `${root}:override`,
   }
 }
@@ -107,6 +122,25 @@ export function leaseKey(prefix: string, source: string): string {
 export function silencesKey(prefix: string): string {
   return `${hashTag(prefix)}:silences`
 }
+
+/**
+ * HASH `{untilMs, pending}`: until when one throttle of one route lets nothing more pass, by Redis' clock, and how many it
+ * has held back since it last did. Expires `throttleKeptMs` after that end. Lost: the next alert passes and tells no count.
+ */
+export function throttleKey(prefix: string, name: string): string {
+  return `${hashTag(prefix)}:throttle:${name}`
+}
+
+/**
+ * STRING, what a throttle has decided of one alert, so that taking its page again decides the same. Expires after
+ * `throttleKeptMs`. Lost: the alert is decided again; at worst it is counted twice.
+ */
+export function throttledKey(prefix: string, name: string, alert: string): string {
+  return `${hashTag(prefix)}:throttle:${name}:${alert}`
+}
+
+/** How long a page may be taken again, and how long a count waits for the next alert that passes. */
+export const throttleKeptMs = 24 * 60 * 60 * 1_000
 
 /** Any type, gone within a second: what the check at the start tries its commands on. */
 export function probeKey(prefix: string): string {

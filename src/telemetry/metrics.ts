@@ -15,6 +15,7 @@ export const rateLimits = ['minute', 'budget'] as const
 export const purposes = ['poll', 'walk', 'sweep', 'history', 'context'] as const
 export const sendResults = ['delivered', 'retry', 'dead', 'expired'] as const
 export const jobStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
+export const holdReasons = ['muted', 'silenced', 'throttled'] as const
 export type Purpose = (typeof purposes)[number]
 export type SendResult = (typeof sendResults)[number]
 
@@ -57,6 +58,11 @@ export function createMetrics(build: { version: string; node: string }) {
       'limit',
     ]),
     budgetUnitsLimit: gauge('budget_units_limit', 'Units that may be spent a budget day.', ['source']),
+    budgetUnitsLearned: gauge(
+      'budget_units_learned',
+      'Units a day that the plan reckons with: fewer than the limit once the API itself refused earlier.',
+      ['source'],
+    ),
     budgetUnitsUsed: gauge('budget_units_used', 'Units spent in the current budget day, over all replicas.', [
       'source',
     ]),
@@ -107,6 +113,11 @@ export function createMetrics(build: { version: string; node: string }) {
       ['source'],
     ),
     alertsUnrouted: counter('alerts_unrouted_total', 'Alerts that no route names a sink for.', ['source']),
+    alertsHeld: counter(
+      'alerts_held_total',
+      'Alerts that a route wanted and held back from at least one sink, by reason.',
+      ['source', 'reason'],
+    ),
     sends: counter('sends_total', 'Attempts by what became of them.', ['sink', 'result']),
     sendDuration: histogram('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
     queueJobs: gauge(
@@ -131,6 +142,7 @@ export function initialiseMetrics(
   for (const source of names.sources) {
     for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
     for (const purpose of purposes) metrics.budgetUnits.inc({ source, purpose }, 0)
+    for (const reason of holdReasons) metrics.alertsHeld.inc({ source, reason }, 0)
     const counters = [
       metrics.alertsSeen,
       metrics.alertsDuplicate,

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import { budgetInForce, confirmSpending, learnRefusal } from '../../src/schedule/refusal.ts'
+
+const hourMs = 3_600_000
+const day = { key: '2026-11-21', startMs: 0, endMs: 24 * hourMs }
+const nextDay = { key: '2026-11-22', startMs: 24 * hourMs, endMs: 48 * hourMs }
+const at10 = { atMs: 10 * hourMs, day, unitsPerDay: 2_000, retryAfterMs: 14 * hourMs, unitsUsed: 500 }
+const smaller = learnRefusal(at10).truth
+
+describe('a refusal by the API', () => {
+  it('before our budget is spent teaches a smaller one, and says both figures', () => {
+    const { truth, text } = learnRefusal(at10)
+    expect(truth).toMatchObject({ unitsPerDay: 500, resetsAtMs: null })
+    expect(text).toMatch(/500.*2000/)
+  })
+
+  it('that names another time of reset teaches the time and nothing about the size', () => {
+    const { truth, text } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
+    expect(truth).toMatchObject({ unitsPerDay: null, resetsAtMs: 13 * hourMs })
+    expect(text).toContain('3h')
+  })
+
+  it('after a handful of units says that somebody else spends, and does not shrink tomorrow', () => {
+    const { truth, text } = learnRefusal({ ...at10, unitsUsed: 20 })
+    expect(truth.unitsPerDay).toBeNull()
+    expect(text).toContain('somebody else')
+  })
+
+  it('without a time teaches the size alone', () => {
+    expect(learnRefusal({ ...at10, retryAfterMs: undefined }).truth).toMatchObject({
+      unitsPerDay: 500,
+      resetsAtMs: null,
+    })
+  })
+})
+
+describe('the budget in force', () => {
+  const view = (used: number, on = nextDay) => ({ unitsPerDay: 2_000, unitsLeft: 2_000 - used, day: on })
+
+  it('is the configured one until something is learned', () => {
+    expect(budgetInForce(view(10), undefined, 0)).toEqual(view(10))
+  })
+
+  it('is what the API granted, on the next days too', () => {
+    expect(budgetInForce(view(100), smaller, 30 * hourMs)).toMatchObject({ unitsPerDay: 500, unitsLeft: 400 })
+  })
+
+  it('once spent, is tried again shortly before the reset of a later day', () => {
+    const { unitsLeft, trialAtMs = 0 } = budgetInForce(view(500), smaller, 40 * hourMs)
+    expect(unitsLeft).toBe(0)
+    expect(trialAtMs).toBeGreaterThan(47 * hourMs)
+    expect(trialAtMs).toBeLessThan(48 * hourMs)
+  })
+
+  it('is not tried again on the day of the refusal, nor beyond what the config allows', () => {
+    expect(budgetInForce(view(500, day), smaller, 23 * hourMs).trialAtMs).toBeUndefined()
+    expect(budgetInForce({ ...view(500), unitsLeft: 0 }, smaller, 40 * hourMs).trialAtMs).toBeUndefined()
+  })
+})
+
+describe('a call that is granted', () => {
+  it('beyond the learned budget makes the configured one hold again', () => {
+    const lesson = confirmSpending(smaller, { atMs: 47.95 * hourMs, unitsUsed: 501 })
+    expect(lesson?.truth.unitsPerDay).toBeNull()
+    expect(lesson?.text).toContain('501')
+  })
+
+  it('within it teaches nothing', () => {
+    expect(confirmSpending(smaller, { atMs: 30 * hourMs, unitsUsed: 499 })).toBeUndefined()
+  })
+
+  it('long before the time that a refusal named makes the configured reset hold again', () => {
+    const { truth } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
+    expect(confirmSpending(truth, { atMs: 11 * hourMs, unitsUsed: 21 })?.truth.resetsAtMs).toBeNull()
+    expect(confirmSpending(truth, { atMs: 12.95 * hourMs, unitsUsed: 21 })).toBeUndefined()
+  })
+})
