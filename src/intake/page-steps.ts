@@ -42,10 +42,11 @@ export interface Memory {
   readonly id: string
   readonly facts: WalkFacts
   version: number
+  marked: number
 }
 
-export function memoryOf({ id, facts, version }: Opened): Memory {
-  return { id, facts, version }
+export function memoryOf({ id, facts, version, marked }: Opened): Memory {
+  return { id, facts, version, marked }
 }
 
 /** What is known of the page's rows. `aside`: the page is not part of a walk. */
@@ -58,7 +59,14 @@ export async function examine(
   const keys = page.rows.map(({ key }) => key)
   const looked = await orStop('state_failed', () => deps.state.look(keys))
   if (looked.id !== memory.id) throw new PollStop('state_lost')
-  const verdicts = judgeRows(page, looked.marks, memory.facts, { nowMs: deps.clock.now(), aside })
+  const nowMs = deps.clock.now()
+  const judge = (alone: boolean) => judgeRows(page, looked.marks, memory.facts, { nowMs, aside: alone })
+  const verdicts = judge(aside)
+  if (looked.marked === memory.marked) return { page, looked, verdicts }
+  // What another poller marked since the page was read says nothing of the rows above it. Where that matters, the page
+  // is left to the next poll: to pass over what counts would lose it.
+  const alone = judge(true)
+  if (verdicts.some(({ inScope }, index) => inScope !== alone[index]?.inScope)) throw new PollStop('raced')
   return { page, looked, verdicts }
 }
 
@@ -94,6 +102,7 @@ export async function take(
   )
   if (committed.kind === 'lost') throw new PollStop('state_lost')
   memory.version = committed.version
+  memory.marked += committed.added
   countPage(tally, deps, { reading, sorted, nowMs })
   if (committed.kind === 'raced') throw new PollStop('raced')
 }

@@ -67,6 +67,8 @@ export interface Remembered {
   readonly version: number
   readonly stretches: readonly StoredStretch[]
   readonly runs: number
+  /** How many rows were ever marked. */
+  readonly marked: number
   readonly facts: WalkFacts
 }
 
@@ -221,6 +223,7 @@ function remembered(record: Record<string, string>, stretches: string): Remember
     id: record['id'] ?? '',
     version: count('version'),
     runs: count('runs'),
+    marked: count('marked'),
     stretches: stretches ? stretchesSchema.parse(JSON.parse(stretches)) : [],
     facts: {
       scope: scopeSchema.parse(JSON.parse(record['scope'] ?? '{"kind":"all"}')),

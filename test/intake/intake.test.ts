@@ -110,7 +110,7 @@ function readingOf(
     unrouted: 0,
     quarantined: 0,
   }
-  const looked: Looked = { id: 'x', version: 0, stretches: [], runs: 0, facts, marks }
+  const looked: Looked = { id: 'x', version: 0, stretches: [], runs: 0, marked: 0, facts, marks }
   return {
     page,
     looked,

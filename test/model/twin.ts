@@ -133,7 +133,8 @@ export class TwinState implements WalkState {
 
   #remembered() {
     const { version } = this
-    return { id: this.#id, version, stretches: this.#stretches, runs: this.#runs, facts: this.#facts }
+    const known = { stretches: this.#stretches, runs: this.#runs, marked: this.#marked }
+    return { id: this.#id, version, ...known, facts: this.#facts }
   }
 }
 
