@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { brokenBuilds } from './broken.ts'
+import { found } from './found.ts'
 import { type Broken, type History, histories, live } from './history.ts'
 
 const long = process.env['LONG'] === '1'
@@ -16,6 +17,12 @@ describe('whatever happens to the feed, to the process and to Redis', () => {
       }),
       { seed, numRuns },
     )
+  })
+})
+
+describe('a history that once did harm', () => {
+  it.each(found)('%s', async (_what, history) => {
+    expect(await outcome(history)).toEqual(asPromised)
   })
 })
 

@@ -1,0 +1,148 @@
+import type { History } from './history.ts'
+
+/** Histories that once broke a build that was meant to be right, each by what it did. They are lived again every time. */
+export const found: readonly (readonly [what: string, history: History])[] = [
+  [
+    'a page read before another poller opened a stretch, and seen as the end of the feed, covered that stretch',
+    {
+      startFrom: 'beginning',
+      late: false,
+      before: 0,
+      turns: [
+        {
+          pagesMax: 1,
+          reads: [[{ kind: 'top', count: 1, jitter: 0 }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+        {
+          pagesMax: 1,
+          reads: [[], [{ kind: 'top', count: 6, jitter: 0 }]],
+          failAt: 3,
+          failAfter: true,
+          crash: false,
+          rival: [false, true, true, true],
+          flush: false,
+        },
+        { pagesMax: 1, reads: [], failAt: 4, failAfter: false, crash: false, rival: null, flush: false },
+        { pagesMax: 1, reads: [], failAt: -1, failAfter: false, crash: false, rival: [false], flush: false },
+      ],
+    },
+  ],
+  [
+    'a patch of history that was marked deep in the feed made the rows above it look like late ones',
+    {
+      startFrom: 'now',
+      late: false,
+      before: 7,
+      turns: [
+        {
+          pagesMax: 1,
+          reads: [[], [{ kind: 'top', count: 5, jitter: 0 }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+        {
+          pagesMax: 2,
+          reads: [[], [{ kind: 'delete', at: 0, count: 6 }], [{ kind: 'bad' }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+      ],
+    },
+  ],
+  [
+    'history that another poller marked meanwhile did the same',
+    {
+      startFrom: 'now',
+      late: false,
+      before: 7,
+      turns: [
+        { pagesMax: 1, reads: [], failAt: -1, failAfter: false, crash: false, rival: null, flush: false },
+        {
+          pagesMax: 1,
+          reads: [
+            [{ kind: 'delete', at: 0, count: 5 }],
+            [
+              { kind: 'top', count: 2, jitter: 0 },
+              { kind: 'delete', at: 0, count: 3 },
+            ],
+          ],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: [false, true, true],
+          flush: false,
+        },
+        { pagesMax: 1, reads: [], failAt: -1, failAfter: false, crash: false, rival: null, flush: false },
+      ],
+    },
+  ],
+  [
+    'after a loss, a row without a date at the end of a page ended the walk',
+    {
+      startFrom: 'beginning',
+      late: false,
+      before: 0,
+      turns: [
+        {
+          pagesMax: 1,
+          reads: [[{ kind: 'top', count: 1, jitter: 0 }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+        {
+          pagesMax: 1,
+          reads: [[{ kind: 'bad' }], [{ kind: 'top', count: 9, jitter: 0 }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+        { pagesMax: 1, reads: [], failAt: -1, failAfter: false, crash: false, rival: null, flush: true },
+        { pagesMax: 1, reads: [], failAt: -1, failAfter: false, crash: false, rival: null, flush: false },
+      ],
+    },
+  ],
+  [
+    'a feed that was cleared under an open stretch kept its polls behind for ever',
+    {
+      startFrom: 'beginning',
+      late: false,
+      before: 0,
+      turns: [
+        {
+          pagesMax: 1,
+          reads: [[{ kind: 'top', count: 6, jitter: 0 }], [{ kind: 'trim', count: 1 }]],
+          failAt: 5,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+        {
+          pagesMax: 1,
+          reads: [[{ kind: 'delete', at: 0, count: 5 }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: [false],
+          flush: false,
+        },
+      ],
+    },
+  ],
+]
