@@ -12,7 +12,7 @@ it('a cold start buys pages of the past once, sends nothing of them, and a resta
   const config = `
     redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
     http: { listen: "127.0.0.1:0" }
-    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: now, poll: { historyPages: 4 } } }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: now, budget: { unitsPerDay: 80000 }, poll: { historyPages: 4, maxInterval: 3s } } }
     sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
     routes: [{ sinks: [hook] }]
   `
