@@ -27,6 +27,28 @@ export async function openRedis(
   return { commands: connect('commands'), blocking: connect('blocking') }
 }
 
+/** Where a Redis that is not ours to start is. */
+export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>): RedisTarget {
+  switch (config.mode) {
+    case 'single':
+      return { url: config.url }
+    case 'cluster':
+      return { cluster: config.nodes }
+    case 'sentinel': {
+      const { sentinels, name, username, password, sentinelPassword } = config
+      return {
+        sentinels: sentinels.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`),
+        name,
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+        ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+      }
+    }
+    default:
+      return config satisfies never
+  }
+}
+
 /** Waits until Redis answers, then refuses one that would lose alerts, with the setting to change. */
 export async function admitRedis(
   redis: RedisClient,
@@ -45,27 +67,8 @@ async function targetOf(
   dataDir: string,
   { log, teardown }: { log: Logger; teardown: Teardown },
 ): Promise<RedisTarget> {
-  switch (config.mode) {
-    case 'embedded': {
-      const embedded = await startEmbeddedRedis({ dataDir, log })
-      teardown.push('embedded redis', () => embedded.stop())
-      return { url: embedded.url }
-    }
-    case 'single':
-      return { url: config.url }
-    case 'cluster':
-      return { cluster: config.nodes }
-    case 'sentinel': {
-      const { sentinels, name, username, password, sentinelPassword } = config
-      return {
-        sentinels: sentinels.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`),
-        name,
-        ...(username === undefined ? {} : { username }),
-        ...(password === undefined ? {} : { password }),
-        ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
-      }
-    }
-    default:
-      return config satisfies never
-  }
+  if (config.mode !== 'embedded') return redisTargetOf(config)
+  const embedded = await startEmbeddedRedis({ dataDir, log })
+  teardown.push('embedded redis', () => embedded.stop())
+  return { url: embedded.url }
 }

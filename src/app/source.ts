@@ -7,12 +7,13 @@ import { countExchanges } from '../intake/poller-page.ts'
 import type { Poller } from '../intake/poller-types.ts'
 import { runSweep } from '../intake/sweep.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
-import { createSchedule, type ScheduleOptions } from '../schedule/create.ts'
+import { createSchedule } from '../schedule/create.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import { createLedger } from '../store/ledger.ts'
 import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
+import { scheduleOptionsOf } from './schedule-options.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** One account: its poller with all that it works with. */
@@ -45,7 +46,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     clock,
     onExchange: countExchanges(metrics, source),
   })
-  const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptions(config))
+  const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(config))
   const memory = createPollMemory(clock)
   const ledger = createLedger({
     redis,
@@ -66,7 +67,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     feed,
     poll: (readPage) => runPoll({ readPage, ...walkTools }, walking),
     sweep: (readPage, pagesMax) => runSweep({ readPage, ...walkTools }, { ...walking, pagesMax }),
-    createSchedule: (saved) => createSchedule(scheduleOptions(config), saved),
+    createSchedule: (saved) => createSchedule(scheduleOptionsOf(config), saved),
     budgetDay: dayOf,
     limits: {
       unitsPerDay: budget.unitsPerDay,
@@ -97,21 +98,5 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     close: () => feed.close(),
-  }
-}
-
-function scheduleOptions({ budget, poll }: SourceConfig): ScheduleOptions {
-  return {
-    unitsPerDay: budget.unitsPerDay,
-    requestsPerMinute: budget.requestsPerMinute,
-    resetsAt: budget.resetsAt,
-    timeZone: budget.timeZone,
-    minIntervalMs: poll.minInterval,
-    maxIntervalMs: poll.maxInterval,
-    ...(poll.every === undefined ? {} : { everyMs: poll.every }),
-    exponent: poll.exponent,
-    floor: poll.floor,
-    activeHours: poll.activeHours,
-    holidays: poll.holidays,
   }
 }

@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from 'commander'
+import { readLearned } from '../app/learned.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import { logLevels } from '../telemetry/log.ts'
 import { version } from '../telemetry/version.ts'
@@ -52,7 +53,7 @@ function createProgram(): Command {
     replayCommand(),
     pauseCommand(),
     resumeCommand(),
-    planCommand(),
+    planCommand(readLearned),
     sandboxCommand(),
     demoCommand(),
   ]

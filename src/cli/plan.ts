@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { scheduleOptionsOf } from '../app/schedule-options.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
@@ -45,23 +46,6 @@ export function planCommand(readLearned?: ReadLearned): Command {
         throw new UserError('plan needs --config FILE, or --trace FILE with --units-per-day N.')
       await printPlans(config, options, readLearned)
     })
-}
-
-/** A source's config as the schedule takes it. */
-export function scheduleOptionsOf({ budget, poll }: SourceConfig): ScheduleOptions {
-  return {
-    unitsPerDay: budget.unitsPerDay,
-    requestsPerMinute: budget.requestsPerMinute,
-    resetsAt: budget.resetsAt,
-    timeZone: budget.timeZone,
-    minIntervalMs: poll.minInterval,
-    maxIntervalMs: poll.maxInterval,
-    ...(poll.every === undefined ? {} : { everyMs: poll.every }),
-    exponent: poll.exponent,
-    floor: poll.floor,
-    activeHours: poll.activeHours,
-    holidays: poll.holidays,
-  }
 }
 
 async function printPlans(
