@@ -1,0 +1,86 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { parseConfig } from '../src/config/load.ts'
+import { createMetrics } from '../src/telemetry/metrics.ts'
+import { chart, findHelm, helm } from './helm/helm.ts'
+import { startProgram, testFolder, writeConfig } from './support/process.ts'
+
+/** README says what is so: its tables are held against the code, its configs are loaded, its files exist. */
+
+const root = join(import.meta.dirname, '..')
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const blocks = [...readme.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(([, language, text = '']) => ({
+  language,
+  text,
+}))
+const configs = blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text)
+const env = {
+  MARKET_DATA_URL: 'https://api.example.com',
+  MARKET_DATA_TOKEN: 'token',
+  WEBHOOK_URL: 'https://hooks.example.com/alerts',
+  WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
+  SLACK_WEBHOOK_URL: 'https://hooks.slack.com/services/T0/B0/x',
+  SMTP_URL: 'smtp://user:password@mail.example.com:587',
+}
+
+describe('README', () => {
+  it('lists every metric with its kind, its labels and its help', async () => {
+    const { registry } = createMetrics({ version: '1', node: 'v24' })
+    const own = (await registry.getMetricsAsJSON()).filter(({ name }) => name.startsWith('alert_bridge_'))
+    const rows = own.map(({ name, type, help }) => {
+      const labels = labelsOf(registry.getSingleMetric(name)).map((label) => `\`${label}\``)
+      return `| \`${name.replace('alert_bridge_', '')}\` | ${type} | ${labels.join(', ')} | ${help} |`
+    })
+    const table = readme.split('\n').filter((line) => /^\| `\w+` \| (gauge|counter|histogram) /.test(line))
+    expect(table).toEqual(rows)
+  })
+
+  it('lists every command that there is, and no other', async () => {
+    const program = startProgram(['--help'])
+    expect(await program.ended()).toBe(0)
+    const there = [...program.stdout().matchAll(/^ {2}([a-z][a-z-]+)(?= )/gm)].map(([, name]) => name)
+    const commands = readme.slice(readme.indexOf('## Commands'), readme.indexOf('## Config'))
+    const listed = [...commands.matchAll(/^\| (.*?) \| /gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([a-z][a-z-]+)/g)].map(([, name]) => name),
+    )
+    expect([...new Set(listed)].sort()).toEqual(there.filter((name) => name !== 'help').sort())
+  })
+
+  it('shows a config that is right', () => {
+    const loaded = parseConfig(configs[0] ?? '', { env, folder: root })
+    expect(loaded).toMatchObject({ ok: true, warnings: [] })
+  })
+
+  it('shows chart values that render to a config that is right', () => {
+    const values = writeConfig(configs[1] ?? '', testFolder())
+    const rendered = helm(findHelm(), ['template', 'x', chart, '--values', values])
+    expect(rendered.stderr).toBe('')
+    const map = rendered.stdout.split(/^---$/m).find((each) => /kind: ConfigMap/.test(each)) ?? ''
+    const text = (parse(map) as { data: Record<string, string> }).data['config.yaml'] ?? ''
+    const withFiles = text.replace(/(\w+File): (.*)$/gm, (_, key: string, path: string) => {
+      return `${key}: ${writeConfig(secretFor(path), testFolder())}`
+    })
+    expect(parseConfig(withFiles, { env: {}, folder: root })).toMatchObject({ ok: true })
+  })
+
+  it('names only scripts and files that exist', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    const named = [...readme.matchAll(/npm (?:run )?(?:-s )?([a-z][\w:-]*)/g)].map(([, name = '']) => name)
+    expect(named.filter((name) => !(name in scripts))).toEqual([])
+    const files = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map(([, file = '']) => file)
+    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+})
+
+function labelsOf(metric: unknown): readonly string[] {
+  return (metric as { labelNames: readonly string[] }).labelNames
+}
+
+function secretFor(path: string): string {
+  if (path.includes('redis')) return 'redis://:password@redis:6379'
+  return path.includes('slack') ? env.SLACK_WEBHOOK_URL : 'token'
+}
