@@ -19,6 +19,8 @@ export type ReceiverAnswer =
       readonly status: number
       readonly headers?: Readonly<Record<string, string>>
       readonly body?: string
+      /** Thinks about it first. */
+      readonly afterMs?: number
     }
   /** Takes the request and never says a word. */
   | { readonly kind: 'hang' }
@@ -140,8 +142,11 @@ function give(response: ServerResponse, answer: ReceiverAnswer): void {
     case 'flood':
       flood(response, answer.status)
       return
-    default:
-      response.writeHead(answer.status, answer.headers).end(answer.body ?? '')
+    default: {
+      const say = () => response.writeHead(answer.status, answer.headers).end(answer.body ?? '')
+      if (answer.afterMs === undefined) say()
+      else setTimeout(say, answer.afterMs)
+    }
   }
 }
 
