@@ -1,5 +1,6 @@
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import * as z from 'zod'
+import { UserError } from '../lib/errors.ts'
 import { registerActions } from './actions.ts'
 import { registerHealth } from './health.ts'
 import { registerPage } from './page/route.ts'
@@ -94,6 +95,8 @@ function mistakesOf(error: z.ZodError): string {
 }
 
 function statusOf(error: unknown): number {
+  // What was asked is fine, and cannot be had as things stand.
+  if (error instanceof UserError) return 409
   const known = typeof error === 'object' && error !== null && 'statusCode' in error ? error.statusCode : 500
   return typeof known === 'number' && known >= 400 ? known : 500
 }

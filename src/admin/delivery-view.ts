@@ -1,3 +1,5 @@
+import type { WrittenMatch } from '../alert/match-form.ts'
+
 /**
  * Deliveries as the API shows them. Instants are ISO 8601 in UTC; null means "not known". Headline, symbol, why and the
  * answers of remotes are text from outside: whoever shows them escapes them.
@@ -43,7 +45,23 @@ export interface DeadLetter extends DeliveryRow {
 /** One alert's whole way: seen, routed, every attempt with its answer. */
 export interface DeliveryStory extends AlertView {
   readonly why: string | null
+  readonly ruleIds: readonly string[]
   readonly deliveries: readonly DeliveryHistory[]
+  /** What did not go out although it was seen, route by route. */
+  readonly held: readonly HeldView[]
+}
+
+export interface HeldView {
+  /** null where no route wanted the alert. */
+  readonly route: string | null
+  /** The sinks that did not get it, or not by any other route. */
+  readonly sinks: readonly string[]
+  readonly reason: 'silenced' | 'muted' | 'throttled' | 'unrouted'
+  readonly until: string | null
+  /** The id of the silence, where it was one. */
+  readonly silence: string | null
+  /** All of that in a sentence. */
+  readonly text: string
 }
 
 export interface DeliveryHistory {
@@ -75,13 +93,8 @@ export interface Selection {
   readonly sinceMs?: number
 }
 
-/** A field that is absent matches everything; within a field any of the values does. */
-export interface SilenceMatch {
-  readonly source?: readonly string[]
-  readonly kind?: readonly string[]
-  readonly symbol?: readonly string[]
-  readonly ruleId?: readonly string[]
-}
+/** A match as it is written, the same as that of a route: a field that is absent matches everything. */
+export type SilenceMatch = WrittenMatch
 
 export interface NewSilence {
   readonly match: SilenceMatch

@@ -31,6 +31,8 @@ export interface AdminPorts {
   readonly sources: SourcesPort
   /** Without it there are no routes under /api/v1/silences. */
   readonly silences?: SilencesPort
+  /** The alert rules that are known, as the API sent them, each with its source. Without it there is no /api/v1/rules. */
+  rules?(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
 export interface DeliveriesPort {

@@ -28,8 +28,9 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return { data: await ports.deadLetters.list(query) }
   })
 
-  const { silences } = ports
+  const { silences, rules } = ports
   if (silences) app.get('/api/v1/silences', async () => ({ data: await silences.list() }))
+  if (rules) app.get('/api/v1/rules', async () => ({ data: await rules() }))
 }
 
 const deliveriesQuery = z.strictObject({

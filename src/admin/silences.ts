@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
+import { writtenMatchField } from '../alert/match-form.ts'
 import { registerAction } from './action.ts'
 import { durationField, instantField, nameField } from './fields.ts'
 import type { AdminDeps, SilencesPort } from './ports.ts'
@@ -27,11 +28,9 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
   })
 }
 
-const values = z.array(z.string().min(1)).min(1).max(200).optional()
-
 const newSilence = z
   .strictObject({
-    match: z.strictObject({ source: values, kind: values, symbol: values, ruleId: values }),
+    match: writtenMatchField,
     startsAt: instantField.optional(),
     endsAt: instantField.optional(),
     for: durationField.optional(),
@@ -45,20 +44,10 @@ function newSilenceOf(body: unknown, nowMs: number) {
   return newSilence
     .transform(({ match, startsAt, endsAt, for: forMs, comment }) => {
       const startsAtMs = startsAt ?? nowMs
-      return { match: present(match), startsAtMs, endsAtMs: endsAt ?? startsAtMs + (forMs ?? 0), comment }
+      return { match, startsAtMs, endsAtMs: endsAt ?? startsAtMs + (forMs ?? 0), comment }
     })
     .refine(({ startsAtMs, endsAtMs }) => endsAtMs > startsAtMs && endsAtMs > nowMs, {
       error: 'expected an end that lies ahead and after the start',
     })
     .parse(body ?? {})
-}
-
-function present(match: z.infer<typeof newSilence>['match']) {
-  const { source, kind, symbol, ruleId } = match
-  return {
-    ...(source ? { source } : {}),
-    ...(kind ? { kind } : {}),
-    ...(symbol ? { symbol } : {}),
-    ...(ruleId ? { ruleId } : {}),
-  }
 }

@@ -14,6 +14,8 @@ export interface DeliveryJob {
   readonly seenAtMs: number
   /** When an operator last asked to send it (again), in milliseconds since the epoch. */
   readonly requestedAtMs?: number
+  /** How many alerts like this one a throttle held back before it. */
+  readonly heldBack?: number
 }
 
 export type JobData = z.infer<typeof jobDataSchema>
@@ -24,8 +26,16 @@ export function jobId(alert: Pick<Alert, 'source' | 'id'>, targetTag?: string): 
 }
 
 export function toJobData(job: DeliveryJob): JobData {
-  const { alert, target, seenAtMs } = job
-  return { v: 1, source: alert.source, seenAtMs, row: alert.row, ...(target === undefined ? {} : { target }) }
+  const { alert, target, seenAtMs, requestedAtMs, heldBack } = job
+  return {
+    v: 1,
+    source: alert.source,
+    seenAtMs,
+    row: alert.row,
+    ...(target === undefined ? {} : { target }),
+    ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
+    ...(heldBack === undefined ? {} : { heldBack }),
+  }
 }
 
 /** The job that `data` describes, or the reason why it describes none. */
@@ -35,7 +45,7 @@ export function fromJobData(
 ): { ok: true; job: DeliveryJob } | { ok: false; reason: string } {
   const parsed = jobDataSchema.safeParse(data)
   if (!parsed.success) return { ok: false, reason: 'the job data has an unknown shape' }
-  const { source, row, seenAtMs, target, requestedAtMs } = parsed.data
+  const { source, row, seenAtMs, target, requestedAtMs, heldBack } = parsed.data
   const alert = parseRow(source, row)
   if (!alert.ok) return alert
   return {
@@ -46,6 +56,7 @@ export function fromJobData(
       seenAtMs,
       ...(target === undefined ? {} : { target }),
       ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
+      ...(heldBack === undefined ? {} : { heldBack }),
     },
   }
 }
@@ -56,5 +67,6 @@ const jobDataSchema = z.object({
   seenAtMs: z.number(),
   target: z.string().optional(),
   requestedAtMs: z.number().optional(),
+  heldBack: z.number().optional(),
   row: z.record(z.string(), z.unknown()),
 })

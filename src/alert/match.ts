@@ -1,47 +1,85 @@
 import type { Alert } from './alert.ts'
+import {
+  type AlertField,
+  alertFields,
+  alertValues,
+  type RuleFacts,
+  type RuleField,
+  ruleFields,
+} from './fields.ts'
+import { type Compiled, compileGlob, compileRegex, isFound } from './regex.ts'
 
 /**
- * Whether an alert is what a route asks for. Pure. A matcher is data with an `op`, so that a glob, a regex or a `not`
- * is a new member of the union and a new case in `satisfies`, and nothing else moves; the same matchers serve whatever
- * else picks alerts (silences).
+ * Whether an alert is what a route or a silence asks for. Pure. Fields are joined by AND, the matchers of one field by
+ * OR; a field holds any number of values, and a matcher wants one of them (`not`: none of them). What is asked of the
+ * rule must hold for one and the same rule of the alert. A rule that nobody knows is neither a match nor a miss.
  */
-export type Matcher = { readonly op: 'equals'; readonly value: string }
+export type Matcher = PlainMatcher | { readonly op: 'not'; readonly matchers: readonly PlainMatcher[] }
+export type PlainMatcher = { readonly op: 'equals' | 'glob' | 'regex'; readonly value: string }
 
-export const matchFields = ['kind', 'symbol', 'ruleId', 'source'] as const
-export type MatchField = (typeof matchFields)[number]
+export type Match = { readonly [F in AlertField]?: readonly Matcher[] | undefined } & {
+  readonly rule?: RuleMatch | undefined
+}
+export type RuleMatch = { readonly [F in RuleField]?: readonly Matcher[] | undefined }
 
-/** Fields are joined by AND, the matchers of one field by OR. A field that is absent takes everything. */
-export type Match = { readonly [F in MatchField]?: readonly Matcher[] | undefined }
+/** The rule of this id; undefined when it is not known. */
+export type RuleLookup = (source: string, ruleId: string) => RuleFacts | undefined
 
 /** Why an alert did not match: what the field held, and what was wanted of it. */
 export interface Miss {
-  readonly field: MatchField
+  readonly field: AlertField | `rule.${RuleField}`
   readonly found: readonly string[]
   readonly wanted: readonly string[]
 }
 
-/** Empty when the alert matches; else every field that kept it from matching, in the order of `matchFields`. */
-export function missesOf(alert: Alert, match: Match): readonly Miss[] {
-  const misses: Miss[] = []
-  for (const field of matchFields) {
-    const matchers = match[field]
-    if (matchers === undefined) continue
-    const found = valuesOf(alert, field)
-    if (found.some((value) => matchers.some((matcher) => satisfies(field, value, matcher)))) continue
-    misses.push({ field, found, wanted: matchers.map(describeMatcher) })
-  }
-  return misses
+export type Matched =
+  | { readonly kind: 'matches' }
+  /** Every field that kept it from matching. */
+  | { readonly kind: 'misses'; readonly misses: readonly Miss[] }
+  /** All but the rule matches, and these of its rules are not known. */
+  | { readonly kind: 'rule_unknown'; readonly ruleIds: readonly string[] }
+
+export function matchAlert(alert: Alert, match: Match, ruleOf: RuleLookup): Matched {
+  const misses = missesIn(
+    alertFields,
+    match,
+    (field) => alertValues(alert, field),
+    (field) => field,
+  )
+  const { rule } = match
+  const ofRule = rule === undefined || !asksOfRule(match) ? matches : matchRules(alert, rule, ruleOf)
+  if (ofRule.kind === 'misses') return { kind: 'misses', misses: [...misses, ...ofRule.misses] }
+  return misses.length > 0 ? { kind: 'misses', misses } : ofRule
+}
+
+/** Whether anything is asked of the rule, so that it must be known. */
+export function asksOfRule({ rule }: Match): boolean {
+  return rule !== undefined && ruleFields.some((field) => rule[field] !== undefined)
+}
+
+/** Whether the match takes everything. */
+export function asksNothing(match: Match): boolean {
+  return alertFields.every((field) => match[field] === undefined) && !asksOfRule(match)
 }
 
 /** How people read a matcher. */
 export function describeMatcher(matcher: Matcher): string {
-  return matcher.value
+  switch (matcher.op) {
+    case 'equals':
+      return matcher.value
+    case 'glob':
+      return `glob ${matcher.value}`
+    case 'regex':
+      return `regex ${matcher.value}`
+    case 'not':
+      return `not ${matcher.matchers.map(describeMatcher).join(' or ')}`
+  }
 }
 
 /**
- * The form in which symbols are compared, for comparing only: what is shown stays as it came. Arabic yeh and kaf are
- * written as Persian ones and digits as ASCII, because keyboards mix them; invisible characters (the zero-width
- * non-joiner, bidi marks) are dropped, because nobody can see why a symbol with one does not match.
+ * The form in which symbols and texts for people are compared, for comparing only: what is shown stays as it came.
+ * Arabic yeh and kaf are written as Persian ones and digits as ASCII, because keyboards mix them; invisible characters
+ * (the zero-width non-joiner, bidi marks) are dropped, because nobody can see why a symbol with one does not match.
  */
 export function normaliseSymbol(text: string): string {
   return text
@@ -57,26 +95,87 @@ export function normaliseSymbol(text: string): string {
 /** Zero-width characters and bidi controls. */
 const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
 
-function valuesOf(alert: Alert, field: MatchField): readonly string[] {
-  switch (field) {
-    case 'kind':
-      return [alert.kind]
-    case 'symbol':
-      return alert.symbol === null ? [] : [alert.symbol]
-    case 'ruleId':
-      return alert.ruleIds
-    case 'source':
-      return [alert.source]
-  }
+const matches: Matched = { kind: 'matches' }
+
+/** Written by people for people: letters that look alike are alike. The others are names. */
+const texts: ReadonlySet<string> = new Set<AlertField | RuleField>([
+  'symbol',
+  'headline',
+  'why',
+  'payload',
+  'name',
+  'screen',
+  'owner',
+  'config',
+])
+
+function matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Matched {
+  const ids = alert.ruleIds
+  const known = ids.map((id) => ruleOf(alert.source, id)).filter((rule) => rule !== undefined)
+  const missesOf = (rules: readonly RuleFacts[]) =>
+    missesIn(
+      ruleFields,
+      match,
+      (field) => rules.flatMap((rule) => rule[field]),
+      (field) => `rule.${field}` as const,
+    )
+  // An alert of no rule is one of a rule without any values: `not` holds, and nothing else does.
+  const single = ids.length === 0 ? [[]] : known.map((rule) => [rule])
+  const each = single.map(missesOf)
+  if (each.some((misses) => misses.length === 0)) return matches
+  const unknown = ids.filter((id) => ruleOf(alert.source, id) === undefined)
+  if (unknown.length > 0) return { kind: 'rule_unknown', ruleIds: unknown }
+  const together = missesOf(known)
+  return { kind: 'misses', misses: together.length > 0 ? together : (each[0] ?? []) }
 }
 
-function satisfies(field: MatchField, value: string, matcher: Matcher): boolean {
+function missesIn<F extends AlertField | RuleField, N extends Miss['field']>(
+  fields: readonly F[],
+  match: { readonly [K in F]?: readonly Matcher[] | undefined },
+  valuesOf: (field: F) => readonly string[],
+  nameOf: (field: F) => N,
+): Miss[] {
+  return fields.flatMap((field) => {
+    const matchers = match[field]
+    if (matchers === undefined) return []
+    const found = valuesOf(field)
+    if (matchers.some((matcher) => satisfies(field, found, matcher))) return []
+    return [{ field: nameOf(field), found, wanted: matchers.map(describeMatcher) }]
+  })
+}
+
+function satisfies(field: string, values: readonly string[], matcher: Matcher): boolean {
   switch (matcher.op) {
-    case 'equals':
-      return comparable(field, value) === comparable(field, matcher.value)
+    case 'equals': {
+      const wanted = comparable(field, matcher.value)
+      return values.some((value) => comparable(field, value) === wanted)
+    }
+    case 'glob':
+    case 'regex': {
+      const compiled = compile(matcher.op, comparable(field, matcher.value))
+      return compiled.ok && values.some((value) => isFound(compiled.program, comparable(field, value)))
+    }
+    case 'not':
+      return !matcher.matchers.some((inner) => satisfies(field, values, inner))
+    default:
+      return matcher satisfies never
   }
 }
 
-function comparable(field: MatchField, text: string): string {
-  return field === 'symbol' ? normaliseSymbol(text) : text.trim()
+function comparable(field: string, text: string): string {
+  return texts.has(field) ? normaliseSymbol(text) : text.trim()
+}
+
+/** Patterns come from the config and from silences: few, and used for every alert. */
+const compiledMax = 1_000
+const programs = new Map<string, Compiled>()
+
+function compile(op: 'glob' | 'regex', pattern: string): Compiled {
+  const key = `${op} ${pattern}`
+  const known = programs.get(key)
+  if (known) return known
+  if (programs.size >= compiledMax) programs.clear()
+  const compiled = op === 'glob' ? compileGlob(pattern) : compileRegex(pattern)
+  programs.set(key, compiled)
+  return compiled
 }

@@ -1,21 +1,87 @@
 import type { Alert } from './alert.ts'
-import { type Match, type Miss, missesOf } from './match.ts'
+import { type AlertField, alertValues } from './fields.ts'
+import {
+  asksNothing,
+  type Match,
+  type Matched,
+  type Miss,
+  matchAlert,
+  normaliseSymbol,
+  type RuleLookup,
+} from './match.ts'
+import { type Mute, mutedUntil, type WallClock } from './mute.ts'
+import { type Silence, silencesAt } from './silence.ts'
 
 /**
- * Which sinks an alert goes to. Pure. Every route is decided on its own and every route that takes the alert applies;
- * each decision carries its reason, so that whatever else may hold a route back (a mute interval, a silence) becomes a
- * member of `RouteDecision` and is explained like the rest.
+ * Which sinks an alert goes to, and what holds it back from the others. Pure. Every route is decided on its own and every
+ * route that takes the alert applies; each decision carries its reason. A throttle is the one thing that cannot be decided
+ * without asking: the decision says what to ask for, and `withThrottles` takes the answers.
  */
 export interface Route {
   readonly name?: string | undefined
   readonly match: Match
   /** Names of sinks, at least one. */
   readonly sinks: readonly string[]
+  readonly mute?: readonly Mute[] | undefined
+  readonly throttle?: Throttle | undefined
+  /** What holds where the match asks for a rule that is not known. Left out: `deliver`, because losing is worse. */
+  readonly whenRuleUnknown?: 'deliver' | 'skip' | undefined
 }
 
-export type RouteDecision =
-  | ({ readonly taken: true; readonly reason: 'takes_everything' | 'matched' } & Decided)
-  | ({ readonly taken: false; readonly reason: 'differs'; readonly misses: readonly Miss[] } & Decided)
+/** At most one alert in `per` (milliseconds) for each combination of these fields' values. */
+export interface Throttle {
+  readonly per: number
+  readonly by: readonly AlertField[]
+}
+
+/** What routes are decided by, beside the alert and the config. */
+export interface RouteContext {
+  readonly nowMs: number
+  readonly silences: readonly Silence[]
+  readonly ruleOf: RuleLookup
+  readonly clock: WallClock
+}
+
+export type RouteDecision = Decided & (Taken | Missed | HeldBack)
+
+export type Taken =
+  | { readonly taken: true; readonly reason: 'takes_everything' | 'matched'; readonly throttle?: ThrottleKey }
+  | {
+      readonly taken: true
+      readonly reason: 'rule_unknown'
+      readonly ruleIds: readonly string[]
+      readonly throttle?: ThrottleKey
+    }
+
+export type Missed =
+  | { readonly taken: false; readonly reason: 'differs'; readonly misses: readonly Miss[] }
+  | { readonly taken: false; readonly reason: 'rule_unknown'; readonly ruleIds: readonly string[] }
+
+/** The route wants the alert, and its sinks do not get it by this route. */
+export type HeldBack = { readonly taken: false } & HoldReason
+
+export type HoldReason =
+  | {
+      readonly reason: 'silenced'
+      readonly silenceId: string
+      readonly comment: string
+      readonly untilMs: number
+    }
+  | { readonly reason: 'muted'; readonly untilMs: number }
+  | { readonly reason: 'throttled'; readonly untilMs: number }
+
+/** Alerts with the same `key` share a window of `perMs`. */
+export interface ThrottleKey {
+  readonly key: readonly string[]
+  readonly perMs: number
+}
+
+export interface Decided {
+  /** Place in the config, from 0. */
+  readonly index: number
+  readonly name?: string
+  readonly sinks: readonly string[]
+}
 
 export interface Routing {
   /** Each sink once, in the order in which the routes that took the alert name them. */
@@ -24,23 +90,90 @@ export interface Routing {
   readonly decisions: readonly RouteDecision[]
 }
 
-export function route(alert: Alert, routes: readonly Route[]): Routing {
-  const decisions = routes.map((each, index) => decide(alert, each, index))
+export function route(alert: Alert, routes: readonly Route[], context: RouteContext): Routing {
+  const silence = silencesAt(context.silences, context.nowMs).find(({ match }) =>
+    isSilenced(alert, match, context),
+  )
+  return routingOf(routes.map((each, index) => decide(alert, each, index, silence, context)))
+}
+
+/** What the sinks are once it is known which throttles let the alert pass: `heldUntil` by place of the route. */
+export function withThrottles({ decisions }: Routing, heldUntil: ReadonlyMap<number, number>): Routing {
+  return routingOf(
+    decisions.map((decision) => {
+      const untilMs = heldUntil.get(decision.index)
+      if (!decision.taken || untilMs === undefined) return decision
+      return { ...decidedOf(decision), taken: false, reason: 'throttled', untilMs }
+    }),
+  )
+}
+
+/** How people call a route. */
+export function routeLabel({ index, name }: Pick<Decided, 'index' | 'name'>): string {
+  return name ?? `routes[${index}]`
+}
+
+export function isHeldBack(decision: RouteDecision): decision is Decided & HeldBack {
+  return !decision.taken && decision.reason !== 'differs' && decision.reason !== 'rule_unknown'
+}
+
+/** What the throttle tells alerts apart by. */
+export function throttleKey(alert: Alert, { by }: Throttle): readonly string[] {
+  return by.map((field) => {
+    // Each account numbers its own rules.
+    if (field === 'ruleId') return JSON.stringify([field, alert.source, ...alert.ruleIds.toSorted()])
+    const values = alertValues(alert, field).map((value) =>
+      field === 'symbol' ? normaliseSymbol(value) : value,
+    )
+    return JSON.stringify([field, ...values.toSorted()])
+  })
+}
+
+function routingOf(decisions: readonly RouteDecision[]): Routing {
   const sinks = new Set(decisions.flatMap((decision) => (decision.taken ? decision.sinks : [])))
   return { sinks: [...sinks], decisions }
 }
 
-interface Decided {
-  /** Place in the config, from 0. */
-  readonly index: number
-  readonly name?: string
-  readonly sinks: readonly string[]
+/** A silence that asks for a rule that is not known does not hold: losing is worse. */
+function isSilenced(alert: Alert, match: Match, { ruleOf }: RouteContext): boolean {
+  return matchAlert(alert, match, ruleOf).kind === 'matches'
 }
 
-function decide(alert: Alert, route: Route, index: number): RouteDecision {
+function decide(
+  alert: Alert,
+  route: Route,
+  index: number,
+  silence: Silence | undefined,
+  context: RouteContext,
+): RouteDecision {
   const decided = { index, ...(route.name === undefined ? {} : { name: route.name }), sinks: route.sinks }
-  const misses = missesOf(alert, route.match)
-  if (misses.length > 0) return { taken: false, reason: 'differs', misses, ...decided }
-  const wantsAll = Object.values(route.match).every((matchers) => matchers === undefined)
-  return { taken: true, reason: wantsAll ? 'takes_everything' : 'matched', ...decided }
+  const matched = matchAlert(alert, route.match, context.ruleOf)
+  const missed = missedOf(matched, route)
+  if (missed !== undefined) return { ...decided, ...missed }
+  if (silence !== undefined) {
+    const { id, comment, endsAtMs } = silence
+    return { ...decided, taken: false, reason: 'silenced', silenceId: id, comment, untilMs: endsAtMs }
+  }
+  const untilMs = mutedUntil(route.mute ?? [], context.nowMs, context.clock)
+  if (untilMs !== undefined) return { ...decided, taken: false, reason: 'muted', untilMs }
+  return { ...decided, ...takenOf(alert, route, matched) }
+}
+
+function missedOf(matched: Matched, { whenRuleUnknown }: Route): Missed | undefined {
+  if (matched.kind === 'misses') return { taken: false, reason: 'differs', misses: matched.misses }
+  if (matched.kind === 'rule_unknown' && whenRuleUnknown === 'skip')
+    return { taken: false, reason: 'rule_unknown', ruleIds: matched.ruleIds }
+  return undefined
+}
+
+function takenOf(alert: Alert, route: Route, matched: Matched): Taken {
+  const { throttle } = route
+  const window = throttle && { throttle: { key: throttleKey(alert, throttle), perMs: throttle.per } }
+  if (matched.kind === 'rule_unknown')
+    return { taken: true, reason: 'rule_unknown', ruleIds: matched.ruleIds, ...window }
+  return { taken: true, reason: asksNothing(route.match) ? 'takes_everything' : 'matched', ...window }
+}
+
+function decidedOf({ index, name, sinks }: Decided): Decided {
+  return { index, ...(name === undefined ? {} : { name }), sinks }
 }

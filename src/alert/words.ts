@@ -15,6 +15,14 @@ export function wordsOf(display: Display): Words {
   return words[display.language]
 }
 
+/** How many alerts like this one were held back before it; undefined where none was. */
+export function heldBackText(count: number, display: Display): string | undefined {
+  if (count <= 0) return undefined
+  return display.language === 'fa'
+    ? `${count.toLocaleString('fa-IR')} هشدار دیگر نگه داشته شد`
+    : `${count.toLocaleString('en-US')} more held back`
+}
+
 const words: Readonly<Record<Display['language'], Words>> = {
   en: {
     symbol: 'Symbol',

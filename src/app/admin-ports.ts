@@ -2,9 +2,12 @@ import type { AdminPorts, ReloadResult } from '../admin/ports.ts'
 import type { Readiness, StatusView } from '../admin/status-view.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { heldRecord, releaseHeld, splitName } from './held.ts'
 import type { Role } from './roles.ts'
 import type { Runtime } from './runtime.ts'
-import { deadLetterRow, deliveryRow, historyOf, jobStateOf } from './views.ts'
+import { silencesPort } from './silences.ts'
+import { storyOf } from './story.ts'
+import { deadLetterRow, deliveryRow, jobStateOf } from './views.ts'
 
 interface PortsOptions {
   readonly metrics: Metrics
@@ -61,13 +64,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
         return (await running().deliveryLog.list(query)).map(deliveryRow)
       },
-      async story(source, id) {
-        const parts = await running().deliveryLog.story({ source, id })
-        const [first] = parts
-        if (!first?.alert) return undefined
-        const seenAt = first.seenAtMs === undefined ? null : new Date(first.seenAtMs).toISOString()
-        return { ...first.alert, seenAt, deliveries: parts.map(historyOf) }
-      },
+      story: (source, id) => storyOf(running(), source, id),
     },
     deadLetters: {
       async list(query) {
@@ -82,7 +79,9 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     async replay(order) {
       const { handled } = await running().replay.replay(order)
-      return { queued: handled, unknown: 'ids' in order ? await unknownOf(running(), order.ids) : [] }
+      const released = await releaseHeld(running(), order, clock.now())
+      const unknown = 'ids' in order ? await unknownOf(running(), order.ids) : []
+      return { queued: handled + released, unknown }
     },
     sinks: {
       pause: (name) => running().sender.pause(name),
@@ -91,16 +90,21 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),
     },
+    rules: () => running().routing.knownRules(),
+    silences: silencesPort(() => running().routing.silences, clock),
   }
 }
 
-/** The ids that no sink's queue holds a job of (any more). */
+/** The ids that the bridge holds no story of (any more). */
 async function unknownOf(runtime: Runtime, ids: readonly string[]): Promise<string[]> {
   const unknown: string[] = []
   for (const id of ids) {
-    const dot = id.lastIndexOf('.')
-    const parts = await runtime.deliveryLog.story({ source: id.slice(0, dot), id: Number(id.slice(dot + 1)) })
-    if (parts.length === 0) unknown.push(id)
+    const name = splitName(id)
+    const [parts, held] = await Promise.all([
+      runtime.deliveryLog.story(name),
+      heldRecord(runtime, name.source, name.id),
+    ])
+    if (parts.length === 0 && held === undefined) unknown.push(id)
   }
   return unknown
 }

@@ -1,6 +1,6 @@
 import type { Readiness, StatusView } from '../admin/status-view.ts'
-import { route } from '../alert/route.ts'
 import type { Config } from '../config/schema.ts'
+import type { RuleBook } from '../context/rules.ts'
 import { collectQueues } from '../delivery/collect.ts'
 import { createDeadLetters, type DeadLetters } from '../delivery/dead-letters.ts'
 import { createDeliveryLog, type DeliveryLog } from '../delivery/delivery-log.ts'
@@ -9,8 +9,11 @@ import { createReplay, type Replay } from '../delivery/resend.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { toError } from '../lib/errors.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
+import { createNoticeStore } from '../store/notices.ts'
 import { redisErrorText } from '../store/redis.ts'
 import { lagOf } from './lag.ts'
+import { createOperators, type Operators } from './operators.ts'
+import { type AlertRouting, createRouting, known } from './routing.ts'
 import { buildSinks, closeSinks, type SinkMap } from './sinks.ts'
 import { createSource, type Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -33,6 +36,10 @@ export interface Runtime {
   readonly deadLetters: DeadLetters
   readonly replay: Replay
   readonly sender: Sender
+  readonly queues: SinkQueues
+  readonly routing: AlertRouting
+  /** The targets of a sink, each with deliveries of its own. */
+  targetsOf(sink: string): readonly (string | undefined)[]
 }
 
 /** So many jobs may wait in all before polling pauses: about 1.2 KB each in Redis. */
@@ -49,11 +56,14 @@ class ConfiguredRuntime implements Runtime {
   readonly deadLetters: DeadLetters
   readonly replay: Replay
   readonly sender: Sender
+  readonly queues: SinkQueues
+  readonly routing: AlertRouting
+  readonly targetsOf: Runtime['targetsOf']
   readonly #tools: RuntimeTools
   readonly #display: Config['display']
   readonly #sinks: SinkMap
-  readonly #queues: SinkQueues
   readonly #sources: readonly Source[]
+  readonly #operators: Operators
   readonly #polling = new AbortController()
   #loops: Promise<unknown> = Promise.resolve()
 
@@ -64,13 +74,13 @@ class ConfiguredRuntime implements Runtime {
     const { prefix } = config.redis
     this.#sinks = buildSinks(config)
     const targets = new Map([...this.#sinks].map(([name, { sink }]) => [name, sink.targets]))
-    this.#queues = createQueues({
+    this.queues = createQueues({
       redis: redis.commands,
       prefix,
       sinks: [...this.#sinks.keys()],
       retention: { ageMs: config.retention.age, count: config.retention.count },
     })
-    const queues = this.#queues
+    const { queues } = this
     this.sender = createSender({
       redisBlocking: redis.blocking,
       redis: redis.commands,
@@ -79,33 +89,47 @@ class ConfiguredRuntime implements Runtime {
       metrics,
       log,
       clock,
-      onBreaker: ({ sink, state, reason }) => log.warn({ sink, state, reason }, 'breaker'),
+      onBreaker: (news) => this.#operators.onBreaker(news),
     })
     this.deliveryLog = createDeliveryLog({ queues, targets })
     this.deadLetters = createDeadLetters({ queues, targets, clock })
     this.replay = createReplay({ queues, targets, clock })
+    const ruleBooks = new Map<string, RuleBook>()
+    this.targetsOf = (sink) => targets.get(sink) ?? [undefined]
+    this.routing = createRouting(config, tools, (source) => known(ruleBooks.get(source), source))
     const intake = {
       queues,
-      route: (alert: Parameters<typeof route>[0]) => route(alert, config.routes).sinks,
-      targetsOf: (sink: string) => targets.get(sink) ?? [undefined],
+      assign: this.routing.assign,
+      targetsOf: this.targetsOf,
     }
     this.#sources = Object.entries(config.sources).map(([name, source]) =>
       createSource(name, source, { ...tools, prefix, intake, tooManyWaiting: () => this.#tooManyWaiting() }),
     )
+    for (const { name, rules } of this.#sources) ruleBooks.set(name, rules)
+    this.#operators = createOperators({
+      operators: config.operators,
+      queues,
+      targetsOf: this.targetsOf,
+      sources: () => this.#pollerStatuses(),
+      store: createNoticeStore(redis.commands, prefix),
+      clock,
+      log,
+    })
   }
 
   async start(): Promise<void> {
     const { role } = this.#tools
+    const { signal } = this.#polling
     if (role !== 'poller') this.sender.start()
-    if (role === 'sender') return
-    this.#loops = Promise.all(this.#sources.map(({ poller }) => poller.run(this.#polling.signal)))
+    const pollers = role === 'sender' ? [] : this.#sources.map(({ poller }) => poller.run(signal))
+    this.#loops = Promise.all([...pollers, this.#operators.run(signal)])
   }
 
   async stop(deadlineMs: number): Promise<void> {
     this.#polling.abort(new Error('stopping'))
     await Promise.allSettled([this.#loops, this.sender.stop(deadlineMs)])
     await Promise.allSettled([...this.#sources.map((source) => source.close()), closeSinks(this.#sinks)])
-    await this.#queues.close().catch(() => {})
+    await this.queues.close().catch(() => {})
   }
 
   async readiness(): Promise<Readiness> {
@@ -146,7 +170,7 @@ class ConfiguredRuntime implements Runtime {
   }
 
   async collectMetrics(): Promise<void> {
-    await collectQueues({ queues: this.#queues, metrics: this.#tools.metrics })
+    await collectQueues({ queues: this.queues, metrics: this.#tools.metrics })
   }
 
   async hot(name: string, untilMs: number): Promise<boolean> {
@@ -164,6 +188,11 @@ class ConfiguredRuntime implements Runtime {
       () => undefined,
       (thrown: unknown) => redisErrorText(toError(thrown)),
     )
+  }
+
+  async #pollerStatuses() {
+    const statuses = await Promise.all(this.#sources.map((source) => source.status()))
+    return statuses.filter((status) => status !== undefined)
   }
 
   /** Redis may go away between two questions: then what it would have told is unknown, and the rest is still told. */

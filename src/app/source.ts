@@ -1,7 +1,8 @@
 import type { SourceConfig } from '../config/schema.ts'
+import { createRuleBook, type RuleBook } from '../context/rules.ts'
 import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
-import { createPollMemory, runPoll } from '../intake/poll.ts'
+import { createPollMemory, refreshPollMemory, runPoll } from '../intake/poll.ts'
 import { createPoller } from '../intake/poller.ts'
 import { countExchanges } from '../intake/poller-page.ts'
 import type { Poller } from '../intake/poller-types.ts'
@@ -10,6 +11,7 @@ import { budgetDay } from '../schedule/budget-day.ts'
 import { createSchedule } from '../schedule/create.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import { createLedger } from '../store/ledger.ts'
+import { createRuleStore } from '../store/rules.ts'
 import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
@@ -20,6 +22,7 @@ import type { RuntimeTools } from './tools.ts'
 export interface Source {
   readonly name: string
   readonly poller: Poller
+  readonly rules: RuleBook
   budgetDay(): BudgetDay
   /** As the replica that polls last told it; this process's own view while Redis is away. */
   status(): Promise<PollerStatus | undefined>
@@ -34,6 +37,9 @@ interface SourceTools extends RuntimeTools {
   readonly tooManyWaiting: () => Promise<boolean>
 }
 
+/** What lookups leave of a day's units, so that what they find out never costs a poll of the day's end. */
+const unitsShareOfPolls = 0.1
+
 export function createSource(source: string, config: SourceConfig, tools: SourceTools): Source {
   const { prefix, intake, clock, log, metrics, tooManyWaiting } = tools
   const redis = tools.redis.commands
@@ -47,7 +53,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     onExchange: countExchanges(metrics, source),
   })
   const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(config))
-  const memory = createPollMemory(clock)
+  const memory = tools.memories.get(source) ?? createPollMemory(clock)
+  tools.memories.set(source, memory)
   const ledger = createLedger({
     redis,
     prefix,
@@ -67,6 +74,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     feed,
     poll: (readPage) => runPoll({ readPage, ...walkTools }, walking),
     sweep: (readPage, pagesMax) => runSweep({ readPage, ...walkTools }, { ...walking, pagesMax }),
+    onStandby: () => refreshPollMemory(state, memory),
     createSchedule: (saved) => createSchedule(scheduleOptionsOf(config), saved),
     budgetDay: dayOf,
     limits: {
@@ -81,11 +89,22 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     log,
     metrics,
   })
+  const rules = createRuleBook({
+    source,
+    feed,
+    ledger,
+    store: createRuleStore({ redis, prefix, source }),
+    leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
+    clock,
+    log,
+    metrics,
+  })
   const override = createSourceOverride({ redis, prefix, source })
   const shared = createSourceStatus({ redis, prefix, source })
   return {
     name: source,
     poller,
+    rules,
     budgetDay: () => dayOf(clock.now()),
     async status() {
       const own = poller.status()

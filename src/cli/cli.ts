@@ -15,6 +15,7 @@ import { replayCommand } from './replay.ts'
 import { runCommand } from './run.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { sendTestCommand } from './send-test.ts'
+import { silenceCommand } from './silence.ts'
 import { statusCommand } from './status.ts'
 
 /** Runs one command line and tells the exit code: 0, 1 for what the user can mend, 2 for a wrong command line. */
@@ -53,6 +54,7 @@ function createProgram(): Command {
     replayCommand(),
     pauseCommand(),
     resumeCommand(),
+    silenceCommand(),
     planCommand(readLearned),
     sandboxCommand(),
     demoCommand(),

@@ -54,9 +54,10 @@ export function describeStory(story: DeliveryStory): string {
     `${story.source}.${story.id}  ${story.kind}${story.symbol ? `  ${story.symbol}` : ''}`,
     story.headline,
     `fired ${story.firedAt}, seen ${story.seenAt ?? 'at an unknown time'}`,
-    ...(story.deliveries.length === 0
-      ? ['no route named a sink for it']
-      : story.deliveries.flatMap(describeHistory)),
+    ...(story.deliveries.length === 0 && story.held.length === 0 ? ['no route named a sink for it'] : []),
+    ...story.deliveries.flatMap(describeHistory),
+    ...(story.held.length === 0 ? [] : ['']),
+    ...story.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
   ].join('\n')
 }
 

@@ -1,19 +1,30 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import * as z from 'zod'
 import { type Alert, parseRow } from '../alert/alert.ts'
-import type { Miss } from '../alert/match.ts'
-import { type RouteDecision, type Routing, route } from '../alert/route.ts'
-import { oneLine } from '../alert/text.ts'
+import { ruleFacts } from '../alert/fields.ts'
+import type { RuleLookup } from '../alert/match.ts'
+import { parseMatch } from '../alert/match-form.ts'
+import { type Routing, route } from '../alert/route.ts'
+import type { Silence } from '../alert/silence.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { property } from '../config/outline.ts'
 import { describeReadError } from '../config/read-error.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
+import { instantOf as wallInstantOf, wallTime } from '../schedule/zone.ts'
+import { connectDaemon } from './daemon.ts'
+import { explainText } from './explain-text.ts'
+import { instantOf } from './instant.ts'
+
+const zones = { wallTime, instantOf: wallInstantOf }
 
 interface Options {
   readonly config: string
   readonly source?: string
+  readonly at?: string
+  readonly url?: string
   readonly json?: boolean
 }
 
@@ -27,14 +38,24 @@ export function explainCommand(): Command {
       '--source <name>',
       'the source that the alert came from; default: what the file says, or the only one',
     )
+    .option('--at <time>', 'decide as of this time (ISO, or how long ago: 2h); default: now')
+    .option('--url <url>', 'where a bridge runs, to be asked for its silences and for the rules it knows')
     .option('--json', 'print JSON')
-    .action((file: string, options: Options) => {
+    .action(async (file: string, options: Options) => {
       const config = configOf(options.config)
       if (config === undefined) return
       const { row, source } = readAlertFile(file)
       const alert = alertOf(row, sourceOf(config, options.source ?? source))
-      const routing = route(alert, config.routes)
-      process.stdout.write(options.json ? asJson(alert, routing) : asText(alert, routing, config))
+      const { routes } = config
+      const atMs = Date.parse(instantOf(options.at ?? '0s', '--at', Date.now()))
+      const known = await askBridge(options.url, options.config)
+      const routing = route(alert, routes, { nowMs: atMs, ...known, clock: zones })
+      const sinks = Object.keys(config.sinks)
+      const asked = options.url !== undefined
+      const text = options.json
+        ? asJson(alert, routing, atMs)
+        : explainText({ alert, routing, routes, sinks, atMs, asked })
+      process.stdout.write(text)
     })
 }
 
@@ -79,42 +100,46 @@ function alertOf(row: unknown, source: string): Alert {
   throw new UserError(`This is no alert, and would be set aside: ${parsed.reason}.`)
 }
 
-function asJson(alert: Alert, routing: Routing): string {
-  const { source, id, kind, symbol, ruleIds } = alert
-  return `${JSON.stringify({ alert: { source, id, kind, symbol, ruleIds }, ...routing }, null, 2)}\n`
-}
-
-function asText(alert: Alert, routing: Routing, config: Config): string {
-  const { sinks, decisions } = routing
-  const idle = Object.keys(config.sinks).filter((name) => !sinks.includes(name))
-  const symbol = alert.symbol === null ? 'none' : oneLine(alert.symbol)
-  const lines = [
-    `${alert.source}.${alert.id}: kind ${oneLine(alert.kind)}, symbol ${symbol}, rules ${listed(alert.ruleIds)}`,
-    ...decisions.map(describeDecision),
-    `sent to: ${listed(sinks)}`,
-    ...(idle.length > 0 ? [`not sent to: ${listed(idle)}`] : []),
-  ]
-  return `${lines.join('\n')}\n`
-}
-
-function describeDecision(decision: RouteDecision): string {
-  const label = `routes[${decision.index}]${decision.name === undefined ? '' : ` (${decision.name})`}`
-  const target = `→ ${listed(decision.sinks)}`
-  switch (decision.reason) {
-    case 'takes_everything':
-      return `  yes  ${label} ${target}: takes everything`
-    case 'matched':
-      return `  yes  ${label} ${target}: matches`
-    case 'differs':
-      return `  no   ${label} ${target}: ${decision.misses.map(describeMiss).join('; ')}`
+/** Silences and rules of the bridge at `url`; nothing is known without one. */
+async function askBridge(url: string | undefined, config: string): Promise<Known> {
+  if (url === undefined) return { silences: [], ruleOf: () => undefined }
+  const daemon = connectDaemon({ url, config })
+  const [silences, rules] = await Promise.all([daemon.get('/api/v1/silences'), daemon.get('/api/v1/rules')])
+  const facts = new Map(
+    rulesAnswer.parse(rules).data.map((row) => [`${row.source}/${row.id}`, ruleFacts(row)]),
+  )
+  return {
+    silences: silencesAnswer
+      .parse(silences)
+      .data.flatMap(({ id, match: written, startsAt, endsAt, comment }) => {
+        const match = parseMatch(written)
+        if (match === undefined) return []
+        return [{ id, match, startsAtMs: Date.parse(startsAt), endsAtMs: Date.parse(endsAt), comment }]
+      }),
+    ruleOf: (source, ruleId) => facts.get(`${source}/${ruleId}`),
   }
 }
 
-function describeMiss({ field, found, wanted }: Miss): string {
-  return `${field} is ${listed(found)}, wanted ${wanted.join(' or ')}`
+interface Known {
+  readonly silences: readonly Silence[]
+  readonly ruleOf: RuleLookup
 }
 
-/** What the API sent must not reach a terminal as it came. */
-function listed(values: readonly string[]): string {
-  return values.length === 0 ? 'none' : values.map(oneLine).join(', ')
+const silencesAnswer = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      match: z.unknown(),
+      startsAt: z.string(),
+      endsAt: z.string(),
+      comment: z.string(),
+    }),
+  ),
+})
+const rulesAnswer = z.object({ data: z.array(z.looseObject({ source: z.string(), id: z.number() })) })
+
+function asJson(alert: Alert, routing: Routing, atMs: number): string {
+  const { source, id, kind, symbol, ruleIds } = alert
+  const at = new Date(atMs).toISOString()
+  return `${JSON.stringify({ alert: { source, id, kind, symbol, ruleIds }, at, ...routing }, null, 2)}\n`
 }

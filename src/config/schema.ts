@@ -1,12 +1,10 @@
 import * as z from 'zod'
-import type { Matcher, matchFields } from '../alert/match.ts'
 import { durationField, secretField } from '../lib/fields.ts'
-import { emailConfigSchema } from '../sinks/email/config.ts'
-import { slackConfigSchema } from '../sinks/slack/config.ts'
-import { webhookConfigSchema } from '../sinks/webhook/config.ts'
+import { sinkConfigSchema } from '../sinks/sink-config.ts'
 import { logLevels } from '../telemetry/log.ts'
 import { withIntervals } from './pace.ts'
 import { redisSchema } from './redis.ts'
+import { routeSchema } from './route.ts'
 import { sourceSchema, timeZoneField } from './source.ts'
 
 /**
@@ -27,40 +25,11 @@ const nameField = z
     'expected a name of at most 40 of a-z, 0-9 and -, and not a bare number',
   )
 
-export const sinkSchema = z.discriminatedUnion('type', [
-  webhookConfigSchema,
-  slackConfigSchema,
-  emailConfigSchema,
-])
-
 const listenWords = 'expected host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080'
 const listenField = z
   .string(listenWords)
   .transform(parseListen)
   .meta({ show: ({ host, port }: Listen) => `${host.includes(':') ? `[${host}]` : host}:${port}` })
-
-const textField = z.union([z.string().min(1), z.number()]).transform(String)
-const matchersField = z
-  .union([textField, z.array(textField).min(1)])
-  .transform((given): readonly Matcher[] => [given].flat().map((value) => ({ op: 'equals', value })))
-  .meta({ neverEmpty: true, show: (matchers: readonly Matcher[]) => matchers.map(({ value }) => value) })
-
-export const routeSchema = z.strictObject({
-  name: z.string().min(1).optional(),
-  match: z
-    .strictObject({
-      kind: matchersField.optional(),
-      symbol: matchersField.optional(),
-      ruleId: matchersField.optional(),
-      source: matchersField.optional(),
-    } satisfies Record<(typeof matchFields)[number], unknown>)
-    .prefault({})
-    .meta({
-      neverEmpty: true,
-      description: 'Fields are joined by AND, the values of one by OR; without any, everything is taken.',
-    }),
-  sinks: z.array(z.string()).min(1, 'expected at least one sink'),
-})
 
 export const configSchema = z.strictObject({
   redis: redisSchema.prefault({}),
@@ -95,7 +64,7 @@ export const configSchema = z.strictObject({
     sourceSchema.transform((source) => ({ ...source, poll: withIntervals(source.budget, source.poll) })),
     'source',
   ),
-  sinks: atLeastOne(sinkSchema, 'sink'),
+  sinks: atLeastOne(sinkConfigSchema, 'sink'),
   routes: z.array(routeSchema).min(1, 'expected at least one route'),
   operators: z
     .array(z.string())

@@ -17,7 +17,8 @@ export const timeZoneField = z.string().superRefine((name, context) => {
 })
 
 const timeOfDayWords = 'expected a time of day as "HH:MM"'
-const timeOfDayField = z.string(timeOfDayWords).transform((text, context) => {
+/** `HH:MM`. */
+export const timeOfDayField = z.string(timeOfDayWords).transform((text, context) => {
   const time = parseTimeOfDay(text)
   if (time !== undefined) return time
   context.addIssue({ code: 'custom', message: timeOfDayWords })
@@ -70,6 +71,9 @@ const holidayField = z.string(holidayWords).transform((text, context) => {
   return z.NEVER
 })
 
+/** As Gregorian `YYYY-MM-DD`. */
+export const holidaysField = z.array(holidayField).prefault([])
+
 export const pollSchema = z.strictObject({
   minInterval: durationField
     .optional()
@@ -109,10 +113,9 @@ export const pollSchema = z.strictObject({
       'The largest share of the units of a day that may go into looking for late rows deep in the feed.',
     ),
   activeHours: activeHoursSchema.prefault({}).describe('The trading hours that a young profile leans on.'),
-  holidays: z
-    .array(holidayField)
-    .prefault([])
-    .describe('Days without trade, YYYY-MM-DD: Gregorian, or Jalali for years below 1700.'),
+  holidays: holidaysField.describe(
+    'Days without trade, YYYY-MM-DD: Gregorian, or Jalali for years below 1700.',
+  ),
 })
 
 export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }

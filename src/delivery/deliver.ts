@@ -74,7 +74,7 @@ async function stillOurs(job: LockedJob): Promise<boolean> {
 }
 
 async function send(
-  { alert, target }: DeliveryJob,
+  { alert, target, heldBack }: DeliveryJob,
   number: number,
   signal: AbortSignal,
   { sink, settings, clock, log }: DeliverContext,
@@ -85,6 +85,7 @@ async function send(
     nowMs: clock.now(),
     signal: AbortSignal.any([signal, overtime.signal]),
     ...(target === undefined ? {} : { target }),
+    ...(heldBack === undefined ? {} : { heldBack }),
   }
   try {
     return await within(settings.timeoutMs + overtimeMs, 'the attempt', sink.send(alert, attempt))

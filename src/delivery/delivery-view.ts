@@ -34,6 +34,7 @@ export interface AlertView {
   readonly headline: string
   readonly url: string
   readonly why: string | null
+  readonly ruleIds: readonly string[]
   readonly firedAt: string
 }
 
@@ -66,9 +67,9 @@ export function viewOfJob(
 }
 
 function alertFields(job: Extract<ReturnType<typeof fromJobData>, { ok: true }>['job']) {
-  const { source, id, kind, symbol, headline, url, why, firedAt } = job.alert
+  const { source, id, kind, symbol, headline, url, why, ruleIds, firedAt } = job.alert
   return {
-    alert: { source, id, kind, symbol, headline, url, why, firedAt },
+    alert: { source, id, kind, symbol, headline, url, why, ruleIds, firedAt },
     seenAtMs: job.seenAtMs,
     ...(job.target === undefined ? {} : { target: job.target }),
     ...(job.requestedAtMs === undefined ? {} : { requestedAtMs: job.requestedAtMs }),

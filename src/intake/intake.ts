@@ -1,4 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
+import type { Assignment } from '../alert/assignment.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import type { FeedPage } from '../feed/page.ts'
 import type { Verdict } from '../feed/walk-scope.ts'
@@ -11,8 +12,11 @@ import type { DeliveryQueues } from './ports.ts'
  */
 export interface IntakeDeps {
   readonly queues: DeliveryQueues
-  /** Names of the sinks that the routes give this alert to; none is a decision too (it is counted as unrouted). */
-  readonly route: (alert: Alert) => readonly string[]
+  /**
+   * Where the routes send these alerts (oldest first), in their order; nowhere is a decision too. What is held back is
+   * on record when it resolves. After a throw it is asked again for the same alerts.
+   */
+  readonly assign: (alerts: readonly Alert[], seenAtMs: number) => Promise<readonly Assignment[]>
   /** The targets of a sink, each a job of its own (email: its recipients); `[undefined]` for a sink with a single one. */
   readonly targetsOf: (sink: string) => readonly (string | undefined)[]
 }
@@ -25,11 +29,8 @@ export interface Reading {
 }
 
 export interface Sorted {
-  /** Oldest first. */
-  readonly jobs: readonly DeliveryJob[]
   /** Alerts that count and were never shown before, oldest first. */
   readonly alerts: readonly Alert[]
-  readonly unrouted: number
   readonly quarantine: readonly Quarantined[]
   /** Rows never shown before that do not count, and are marked. */
   readonly passedOver: number
@@ -52,7 +53,6 @@ const batchMax = 100
  */
 export function sortRows(
   reading: Reading,
-  deps: Pick<IntakeDeps, 'route' | 'targetsOf'>,
   { nowMs, proven }: { readonly nowMs: number; readonly proven: boolean },
 ): Sorted {
   const { page, looked, verdicts } = reading
@@ -60,11 +60,8 @@ export function sortRows(
   const fresh = rows.filter(({ mark, verdict }) => mark === 'new' && (proven || verdict?.inScope)).reverse()
   const counting = fresh.filter(({ verdict }) => verdict?.inScope)
   const alerts = counting.flatMap(({ row }) => (row.ok ? [row.alert] : []))
-  const routed = alerts.map((alert) => ({ alert, sinks: [...new Set(deps.route(alert))] }))
   return {
-    jobs: routed.flatMap(({ alert, sinks }) => jobsOf(alert, sinks, deps, nowMs)),
     alerts,
-    unrouted: routed.filter(({ sinks }) => sinks.length === 0).length,
     quarantine: counting.flatMap(({ row }) =>
       row.ok ? [] : [{ key: row.key, reason: row.reason, raw: textOf(row.raw), atMs: nowMs }],
     ),
@@ -73,6 +70,31 @@ export function sortRows(
     mark: fresh.map(({ row }) => row.key),
     shown: rows.filter(({ mark }) => mark !== 'new').map(({ row }) => row.key),
   }
+}
+
+/** The jobs of these alerts, in their order; pure. */
+export function jobsOf(
+  alerts: readonly Alert[],
+  assignments: readonly Assignment[],
+  { targetsOf }: Pick<IntakeDeps, 'targetsOf'>,
+  seenAtMs: number,
+): DeliveryJob[] {
+  return alerts.flatMap((alert, index) =>
+    (assignments[index]?.shares ?? []).flatMap(({ sink, heldBack }) =>
+      targetsOf(sink).map((target) => ({
+        sink,
+        alert,
+        seenAtMs,
+        ...(target === undefined ? {} : { target }),
+        ...(heldBack === undefined ? {} : { heldBack }),
+      })),
+    ),
+  )
+}
+
+/** No route wanted it. */
+export function isUnrouted({ shares, held }: Assignment): boolean {
+  return shares.length === 0 && held.length === 0
 }
 
 /** Resolves once every job is stored; a batch that fails leaves the rest for the next poll, which adds all again. */
@@ -86,19 +108,6 @@ export async function enqueueAll(queues: DeliveryQueues, jobs: readonly Delivery
 function firedOf({ firedAtMs, inScope }: Verdict, { looked }: Reading, nowMs: number): Fired[] {
   if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope }]
   return inScope && looked.facts.lastCompleteMs !== null ? [{ firedAtMs: nowMs, passedOver: false }] : []
-}
-
-function jobsOf(
-  alert: Alert,
-  sinks: readonly string[],
-  deps: Pick<IntakeDeps, 'targetsOf'>,
-  seenAtMs: number,
-): DeliveryJob[] {
-  return sinks.flatMap((sink) =>
-    deps
-      .targetsOf(sink)
-      .map((target) => ({ sink, alert, seenAtMs, ...(target === undefined ? {} : { target }) })),
-  )
 }
 
 function textOf(raw: unknown): string {

@@ -2,7 +2,7 @@ import type { FeedPage } from '../feed/page.ts'
 import { judgeRows } from '../feed/walk-scope.ts'
 import type { Opened, WalkChange, WalkFacts } from '../store/walk-state.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
-import { enqueueAll, type Reading, sortRows } from './intake.ts'
+import { enqueueAll, isUnrouted, jobsOf, type Reading, sortRows } from './intake.ts'
 import type { PollDeps, PollReason } from './poll-types.ts'
 import { countPage, type Tally } from './tally.ts'
 
@@ -85,9 +85,11 @@ export async function take(
   { proven, ...change }: PageChange,
 ): Promise<void> {
   const nowMs = deps.clock.now()
-  const sorted = sortRows(reading, deps.intake, { nowMs, proven })
-  await orStop('queue_failed', () => enqueueAll(deps.intake.queues, sorted.jobs))
-  const { mark, shown, quarantine, passedOver, unrouted } = sorted
+  const { intake } = deps
+  const sorted = sortRows(reading, { nowMs, proven })
+  const { alerts, mark, shown, quarantine, passedOver } = sorted
+  const assignments = await orStop('queue_failed', () => intake.assign(alerts, nowMs))
+  await orStop('queue_failed', () => enqueueAll(intake.queues, jobsOf(alerts, assignments, intake, nowMs)))
   const committed = await orStop('state_failed', () =>
     deps.state.commit(memory, {
       joins: [],
@@ -97,13 +99,13 @@ export async function take(
       shown,
       quarantine,
       passedOver,
-      unrouted,
+      unrouted: assignments.filter(isUnrouted).length,
     }),
   )
   if (committed.kind === 'lost') throw new PollStop('state_lost')
   memory.version = committed.version
   memory.marked += committed.added
-  countPage(tally, deps, { reading, sorted, nowMs })
+  countPage(tally, deps, { reading, sorted, assignments, nowMs })
   if (committed.kind === 'raced') throw new PollStop('raced')
 }
 

@@ -1,5 +1,6 @@
+import type { Assignment } from '../alert/assignment.ts'
 import { redisErrorText } from '../store/redis.ts'
-import type { Fired, Reading, Sorted } from './intake.ts'
+import { type Fired, isUnrouted, type Reading, type Sorted } from './intake.ts'
 import type { PollDeps, PollReason, PollResult } from './poll-types.ts'
 
 /** What a poll or a sweep has done so far, told to the metrics as it happens and to the caller at the end. */
@@ -43,9 +44,16 @@ export function createTally(): Tally {
 export function countPage(
   tally: Tally,
   { metrics, state: { source } }: PollDeps,
-  { reading, sorted, nowMs }: { reading: Reading; sorted: Sorted; nowMs: number },
+  page: {
+    readonly reading: Reading
+    readonly sorted: Sorted
+    readonly assignments: readonly Assignment[]
+    readonly nowMs: number
+  },
 ): void {
-  const { alerts, quarantine, unrouted, passedOver, shown, fired } = sorted
+  const { reading, assignments, nowMs } = page
+  const { alerts, quarantine, passedOver, shown, fired } = page.sorted
+  const unrouted = assignments.filter(isUnrouted).length
   tally.newAlerts += alerts.length
   tally.unrouted += unrouted
   tally.passedOver += passedOver
@@ -54,6 +62,7 @@ export function countPage(
   tally.fired.push(...fired)
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, unrouted)
+  for (const reason of assignments.flatMap(({ held }) => held)) metrics.alertsHeld.inc({ source, reason })
   metrics.alertsDuplicate.inc({ source }, shown.length)
   metrics.alertsQuarantined.inc({ source }, quarantine.length)
   for (const { firedAtMs } of alerts) {

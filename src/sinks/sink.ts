@@ -22,4 +22,6 @@ export interface Attempt {
   /** Aborts at shutdown or when the job's lock is lost. The sink adds its own timeout. */
   readonly signal: AbortSignal
   readonly nowMs: number
+  /** How many alerts like this one a throttle held back before it; left out: none. */
+  readonly heldBack?: number
 }

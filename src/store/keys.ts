@@ -66,18 +66,6 @@ export interface SourceKeys {
   readonly override: string
 }
 
-/** What delivery keeps about one sink, beside its queue. */
-export interface SinkKeys {
-  /** HASH, the state of the circuit breaker. No expiry. Lost: it closes, and opens again after the same failures. */
-  readonly breaker: string
-  /** STRING with expiry: the sink asked not to be called before (`Retry-After`). Lost: one more refusal. */
-  readonly hold: string
-  /** STRING, JSON of who paused the sink and when. No expiry. Lost: the sink goes on. */
-  readonly paused: string
-  /** HASH, last success and last failure for the status page. No expiry. Lost: unknown until the next attempt. */
-  readonly status: string
-}
-
 export function sourceKeys(prefix: string, source: string): SourceKeys {
   const root = `${hashTag(prefix)}:source:${source}`
   return {
@@ -100,14 +88,17 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
   }
 }
 
-export function sinkKeys(prefix: string, sink: string): SinkKeys {
-  const root = `${hashTag(prefix)}:sink:${sink}`
-  return {
-    breaker: `${root}:breaker`,
-    hold: `${root}:hold`,
-    paused: `${root}:paused`,
-    status: `${root}:status`,
-  }
+/**
+ * STRING, the time (ms) since which people know of one trouble (`breaker:SINK`, `dead:SINK`, `source:NAME`). A breaker's
+ * and a source's go when it is over, or after a day; that of dead letters after an hour. Lost: people are told again.
+ */
+export function noticeKey(prefix: string, trouble: string): string {
+  return `${hashTag(prefix)}:notice:${trouble}`
+}
+
+/** STRING, the time (ms) up to which the dead letters of a sink were told of. No expiry. Lost: the last hour is told again. */
+export function noticedDeadKey(prefix: string, sink: string): string {
+  return `${hashTag(prefix)}:noticed-dead:${sink}`
 }
 
 /**

@@ -38,7 +38,7 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
       story: note('story', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
-        return { ...alert, why: null, deliveries: [] }
+        return { ...alert, why: null, ruleIds: [], deliveries: [], held: [] }
       }),
     },
     deadLetters: {

@@ -123,7 +123,8 @@ export function createBench(state: WalkState, options: BenchOptions = {}): Bench
   const asked: Bench['asked'] = []
   const intake: IntakeDeps = {
     queues,
-    route,
+    assign: async (alerts) =>
+      alerts.map((alert) => ({ shares: route(alert).map((sink) => ({ sink })), held: [] })),
     targetsOf: (sink) => (sink === 'mail' ? ['a@example.com', 'b@example.com'] : [undefined]),
   }
   const bench: Bench = {

@@ -1,45 +1,48 @@
 import { describe, expect, it } from 'vitest'
 import type { FeedPage } from '../../src/feed/page.ts'
-import { enqueueAll, type Reading, sortRows } from '../../src/intake/intake.ts'
+import { enqueueAll, jobsOf, type Reading, sortRows } from '../../src/intake/intake.ts'
 import type { Looked, RowMark } from '../../src/store/walk-state.ts'
 import { rawCharactersMax } from '../../src/store/walk-state.ts'
 import { BenchFeed, BenchQueues, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
 
 const feed = new BenchFeed()
-const deps = { route: () => ['desk'], targetsOf: () => [undefined] }
+const desk = { shares: [{ sink: 'desk' }], held: [] }
+const single = { targetsOf: () => [undefined] }
 const taken = { nowMs: benchStartMs, proven: true }
 
 describe('a page', () => {
   it('becomes jobs, oldest first, of the rows that are new and count', () => {
     const rows = [feed.row(3), feed.row(2), feed.row(1), feed.row(0)]
     const reading = readingOf(rows, ['new', 'covered', 'new', 'new'], [true, true, true, false])
-    const sorted = sortRows(reading, deps, taken)
-    expect(sorted.jobs.map(({ alert, seenAtMs }) => [alert.id, seenAtMs])).toEqual([
+    const sorted = sortRows(reading, taken)
+    expect(sorted.alerts.map(({ id }) => id)).toEqual([rows[2]?.id, rows[0]?.id])
+    const jobs = jobsOf(sorted.alerts, [desk, desk], single, benchStartMs)
+    expect(jobs.map(({ alert, seenAtMs }) => [alert.id, seenAtMs])).toEqual([
       [rows[2]?.id, benchStartMs],
       [rows[0]?.id, benchStartMs],
     ])
-    expect(sorted).toMatchObject({ passedOver: 1, unrouted: 0, shown: [rows[1]?.key] })
+    expect(sorted).toMatchObject({ passedOver: 1, shown: [rows[1]?.key] })
     expect(sorted.mark).toEqual([rows[3]?.key, rows[2]?.key, rows[0]?.key])
   })
 
-  it('gives each sink once, and each of its targets a job', () => {
-    const mail = {
-      route: () => ['mail', 'desk', 'mail'],
-      targetsOf: (sink: string) => (sink === 'mail' ? ['a', 'b'] : [undefined]),
-    }
-    const { jobs } = sortRows(readingOf([feed.row(1)], ['new'], [true]), mail, taken)
-    expect(jobs.map(({ sink, target }) => [sink, target])).toEqual([
-      ['mail', 'a'],
-      ['mail', 'b'],
-      ['desk', undefined],
+  it('gives each target of a sink a job, and tells it what was held back before', () => {
+    const targetsOf = (sink: string) => (sink === 'mail' ? ['a', 'b'] : [undefined])
+    const { alerts } = sortRows(readingOf([feed.row(1)], ['new'], [true]), taken)
+    const shares = [{ sink: 'mail', heldBack: 3 }, { sink: 'desk' }]
+    const jobs = jobsOf(alerts, [{ shares, held: [] }], { targetsOf }, benchStartMs)
+    expect(jobs.map(({ sink, target, heldBack }) => [sink, target, heldBack])).toEqual([
+      ['mail', 'a', 3],
+      ['mail', 'b', 3],
+      ['desk', undefined, undefined],
     ])
     expect(jobs[2]).not.toHaveProperty('target')
+    expect(jobs[2]).not.toHaveProperty('heldBack')
   })
 
   it('of unknown place leaves rows unmarked that do not count', () => {
     const rows = [feed.row(1), feed.row(0)]
     const reading = readingOf(rows, ['new', 'new'], [true, false])
-    const sorted = sortRows(reading, deps, { ...taken, proven: false })
+    const sorted = sortRows(reading, { ...taken, proven: false })
     expect(sorted).toMatchObject({ mark: [rows[0]?.key], passedOver: 0 })
     expect(sorted.fired).toHaveLength(1)
   })
@@ -47,10 +50,10 @@ describe('a page', () => {
   it('tells firing times, and takes now for a row without one once the first walk is done', () => {
     const undated = [{ inScope: true, old: false, firedAtMs: null }]
     const reading = { ...readingOf([feed.row(1)], ['new'], [true]), verdicts: undated }
-    expect(sortRows(reading, deps, taken).fired).toEqual([])
+    expect(sortRows(reading, taken).fired).toEqual([])
     const facts = { ...reading.looked.facts, lastCompleteMs: 1 }
     const later = { ...reading, looked: { ...reading.looked, facts } }
-    expect(sortRows(later, deps, taken).fired).toEqual([{ firedAtMs: benchStartMs, passedOver: false }])
+    expect(sortRows(later, taken).fired).toEqual([{ firedAtMs: benchStartMs, passedOver: false }])
   })
 
   it('sets rows aside that cannot be read, cut to a bounded length', () => {
@@ -59,7 +62,7 @@ describe('a page', () => {
       ...reading,
       page: { ...reading.page, rows: [{ ok: false, key: 'raw-x', raw: 'x'.repeat(10 ** 6), reason: 'row' }] },
     }
-    const [entry] = sortRows(huge, deps, taken).quarantine
+    const [entry] = sortRows(huge, taken).quarantine
     expect(entry).toMatchObject({ key: 'raw-x', reason: 'row', atMs: benchStartMs })
     expect(entry?.raw).toHaveLength(rawCharactersMax)
   })
@@ -68,14 +71,19 @@ describe('a page', () => {
 describe('enqueueing', () => {
   it('goes in batches of a hundred', async () => {
     const rows = Array.from({ length: 250 }, (_, index) => feed.row(index))
-    const { jobs } = sortRows(
+    const { alerts } = sortRows(
       readingOf(
         rows,
         rows.map(() => 'new'),
         rows.map(() => true),
       ),
-      deps,
       taken,
+    )
+    const jobs = jobsOf(
+      alerts,
+      alerts.map(() => desk),
+      single,
+      benchStartMs,
     )
     const sizes: number[] = []
     const queues = new BenchQueues()

@@ -68,7 +68,11 @@ function walking(
   const enqueue = async (jobs: readonly DeliveryJob[]) => {
     for (const { alert } of jobs) handed.set(alert.id, (handed.get(alert.id) ?? 0) + 1)
   }
-  const intake: IntakeDeps = { queues: { enqueue }, route: () => ['ops'], targetsOf: () => [undefined] }
+  const intake: IntakeDeps = {
+    queues: { enqueue },
+    assign: async (alerts) => alerts.map(() => ({ shares: [{ sink: 'ops' }], held: [] })),
+    targetsOf: () => [undefined],
+  }
   const options = { source, startFrom: 'beginning', memory: createPollMemory(systemClock) } as const
   const depsWith = { state, intake, clock: systemClock, log: captured.log, metrics }
   return {

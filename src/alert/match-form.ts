@@ -1,0 +1,138 @@
+import * as z from 'zod'
+import { type AlertField, alertFields, type RuleField, ruleFields } from './fields.ts'
+import { type Match, type Matcher, normaliseSymbol, type PlainMatcher } from './match.ts'
+import { type Compiled, compileGlob, compileRegex } from './regex.ts'
+
+/**
+ * Matches as they are written, in routes of the config and in silences of the API alike: of each field a text,
+ * `{ glob: … }`, `{ regex: … }`, `{ not: … }`, or a list of them. The `meta` marks are read by the config's walkers.
+ */
+export type WrittenMatch = Readonly<Record<string, unknown>>
+
+const equalsField = z
+  .union([z.string().min(1), z.number()])
+  .transform((given): PlainMatcher => ({ op: 'equals', value: String(given) }))
+
+const patternFields = {
+  glob: patternField(compileGlob)
+    .optional()
+    .describe('* is any run of characters, ? any one; all of the text.'),
+  regex: patternField(compileRegex)
+    .optional()
+    .describe(
+      'A regular expression that is looked for in the text, without references back and looking around.',
+    ),
+}
+
+const plainField = z.union([
+  equalsField,
+  z
+    .strictObject(patternFields)
+    .superRefine(exactlyOne)
+    .transform((given) => patternOf(given)),
+])
+
+const plainList = z
+  .union([plainField, z.array(plainField).min(1)])
+  .transform((given): readonly PlainMatcher[] => [given].flat())
+
+const matcherField = z.union([
+  equalsField,
+  z
+    .strictObject({ ...patternFields, not: plainList.optional().describe('None of these.') })
+    .superRefine(exactlyOne)
+    .transform(
+      ({ not, ...pattern }): Matcher =>
+        not === undefined ? patternOf(pattern) : { op: 'not', matchers: not },
+    ),
+])
+
+const matchersField = z
+  .union([matcherField, z.array(matcherField).min(1)])
+  .transform((given): readonly Matcher[] => [given].flat())
+  .meta({
+    id: 'matchers',
+    neverEmpty: true,
+    show: (matchers: readonly Matcher[]) => matchers.map(writeMatcher),
+  })
+
+const flags: ReadonlySet<string> = new Set<AlertField | RuleField>([
+  'isRead',
+  'isActive',
+  'isPrivate',
+  'mine',
+])
+
+const flagField = z
+  .boolean('expected true or false')
+  .transform((flag): readonly Matcher[] => [{ op: 'equals', value: String(flag) }])
+  .meta({ neverEmpty: true, show: isTrue })
+
+/** A function, because a config's route describes its own and a silence's stays as it is. */
+export function matchField() {
+  return z.strictObject({
+    ...fieldsOf(alertFields),
+    rule: z
+      .strictObject(fieldsOf(ruleFields))
+      .refine((rule) => Object.keys(rule).length > 0, 'expected at least one field of the rule')
+      .optional()
+      .meta({ neverEmpty: true, description: 'Of the rule that fired, which is looked up.' }),
+  })
+}
+
+/** A match that stays as it was written, once it is known to be one. */
+export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((given, context) => {
+  for (const { path, message } of ownSchema.safeParse(given).error?.issues ?? [])
+    context.addIssue({ code: 'custom', path, message })
+})
+
+/** Undefined when it is none. */
+export function parseMatch(written: unknown): Match | undefined {
+  return ownSchema.safeParse(written).data
+}
+
+const ownSchema = matchField()
+
+function fieldsOf<F extends string>(fields: readonly F[]) {
+  const optional = fields.map((field) => [field, (flags.has(field) ? flagField : matchersField).optional()])
+  return Object.fromEntries(optional) as Record<F, z.ZodOptional<typeof matchersField>>
+}
+
+function writeMatcher(matcher: Matcher): unknown {
+  if (matcher.op === 'equals') return matcher.value
+  if (matcher.op === 'not') return { not: matcher.matchers.map(writeMatcher) }
+  return { [matcher.op]: matcher.value }
+}
+
+function isTrue(matchers: readonly Matcher[]): boolean {
+  return matchers.some((matcher) => matcher.op === 'equals' && matcher.value === 'true')
+}
+
+interface Pattern {
+  readonly glob?: string | undefined
+  readonly regex?: string | undefined
+}
+
+function patternOf({ glob, regex }: Pattern): PlainMatcher {
+  return glob === undefined ? { op: 'regex', value: regex ?? '' } : { op: 'glob', value: glob }
+}
+
+function patternField(compile: (pattern: string) => Compiled) {
+  return z
+    .string()
+    .min(1)
+    .superRefine((pattern, context) => {
+      // What is compared has its letters made alike, and so has the pattern: it must stay one.
+      for (const text of [pattern, normaliseSymbol(pattern)]) {
+        const compiled = compile(text)
+        if (compiled.ok) continue
+        context.addIssue({ code: 'custom', message: `this pattern ${compiled.problem}` })
+        return
+      }
+    })
+}
+
+function exactlyOne(given: object, context: z.RefinementCtx): void {
+  if (Object.values(given).filter((value) => value !== undefined).length === 1) return
+  context.addIssue({ code: 'custom', message: 'expected exactly one of glob, regex and not' })
+}

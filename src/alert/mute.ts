@@ -1,0 +1,77 @@
+/**
+ * Spans of the week in which a route is not to disturb anybody. Pure. A span belongs to the day on which it begins, also
+ * where it runs over midnight; a holiday counts like one of the named days.
+ */
+export interface Mute {
+  /** Every day where neither days nor holidays are named. */
+  readonly days?: readonly MuteDay[] | undefined
+  /** `HH:MM`; a span that ends before it begins runs over midnight. */
+  readonly from: string
+  readonly to: string
+  readonly timeZone: string
+  /** `YYYY-MM-DD`, Gregorian. */
+  readonly holidays: readonly string[]
+}
+
+export type MuteDay = (typeof muteDays)[number]
+
+/** In the order of `Date.getUTCDay`. */
+export const muteDays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
+
+/** A wall time is the milliseconds that a UTC clock would show with the same date and hour on its face. */
+export interface WallClock {
+  wallTime(atMs: number, timeZone: string): number
+  /** The first instant at which the wall clock shows `wallMs` or later. */
+  instantOf(wallMs: number, timeZone: string): number
+}
+
+/** When the mute that holds at `atMs` ends, over all spans that follow on each other; undefined when none holds. */
+export function mutedUntil(mutes: readonly Mute[], atMs: number, clock: WallClock): number | undefined {
+  let untilMs: number | undefined
+  for (let step = 0; step < stepsMax; step += 1) {
+    const from = untilMs ?? atMs
+    const ends = mutes.map((mute) => endOf(mute, from, clock)).filter((end) => end !== undefined)
+    const end = Math.max(...ends)
+    if (ends.length === 0 || end <= from) return untilMs
+    untilMs = end
+  }
+  return untilMs
+}
+
+/** How people read a mute. */
+export function describeMute({ days, from, to, timeZone, holidays }: Mute): string {
+  const on = [...(days ?? []), ...(holidays.length === 0 ? [] : [`${holidays.length} holidays`])]
+  return `${on.length === 0 ? 'every day' : on.join(', ')} ${from}–${to} ${timeZone}`
+}
+
+/** Who mutes every minute of every day is told an end in about a year, and then another one. */
+const stepsMax = 400
+const dayMs = 86_400_000
+const minuteMs = 60_000
+
+function endOf(mute: Mute, atMs: number, clock: WallClock): number | undefined {
+  const wallMs = clock.wallTime(atMs, mute.timeZone)
+  const today = Math.floor(wallMs / dayMs) * dayMs
+  const from = minutesOf(mute.from) * minuteMs
+  const to = minutesOf(mute.to) * minuteMs
+  const length = to > from ? to - from : to - from + dayMs
+  for (const day of [today, today - dayMs]) {
+    const startMs = day + from
+    if (!isNamed(mute, day) || wallMs < startMs || wallMs >= startMs + length) continue
+    return clock.instantOf(startMs + length, mute.timeZone)
+  }
+  return undefined
+}
+
+function isNamed({ days, holidays }: Mute, day: number): boolean {
+  const date = new Date(day)
+  if (holidays.includes(date.toISOString().slice(0, 10))) return true
+  const name = muteDays[date.getUTCDay()]
+  if (days === undefined) return holidays.length === 0
+  return name !== undefined && days.includes(name)
+}
+
+function minutesOf(time: string): number {
+  const [hours = 0, minutes = 0] = time.split(':').map(Number)
+  return hours * 60 + minutes
+}

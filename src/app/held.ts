@@ -1,0 +1,78 @@
+import type { HeldView } from '../admin/delivery-view.ts'
+import type { ReplayOrder } from '../admin/ports.ts'
+import { parseRow } from '../alert/alert.ts'
+import type { DeliveryJob } from '../alert/job.ts'
+import type { HeldEntry, HeldRecord } from '../store/held.ts'
+import type { Runtime } from './runtime.ts'
+
+/** What was held back, as the API shows it, and the way to send it on purpose after all. */
+export function heldView(entry: HeldEntry): HeldView {
+  const { route, sinks, reason, untilMs, silenceId, comment } = entry
+  const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
+  return { route, sinks, reason, until, silence: silenceId ?? null, text: textOf(entry, until, comment) }
+}
+
+export async function heldRecord(
+  runtime: Runtime,
+  source: string,
+  id: number,
+): Promise<HeldRecord | undefined> {
+  return runtime.routing.heldOf(source)?.of(id)
+}
+
+/**
+ * Queues held alerts for the sink that the order names, where that sink has no delivery of them yet. An order without a
+ * sink or by time means what was sent, and so nothing that was held back. Returns the number of jobs.
+ */
+export async function releaseHeld(runtime: Runtime, order: ReplayOrder, nowMs: number): Promise<number> {
+  const { sink } = order
+  if (!('ids' in order) || sink === undefined || !runtime.queues.sinks.includes(sink)) return 0
+  let queued = 0
+  for (const name of order.ids) {
+    const { source, id } = splitName(name)
+    const record = await heldRecord(runtime, source, id)
+    if (record === undefined) continue
+    const sent = await runtime.deliveryLog.story({ source, id })
+    if (sent.some((part) => part.sink === sink)) continue
+    const jobs = jobsOf(runtime, record, { source, sink, nowMs })
+    await runtime.queues.enqueue(jobs)
+    queued += jobs.length
+  }
+  return queued
+}
+
+/** `SOURCE.ID`. */
+export function splitName(name: string): { source: string; id: number } {
+  const dot = name.lastIndexOf('.')
+  return { source: name.slice(0, dot), id: Number(name.slice(dot + 1)) }
+}
+
+function jobsOf(
+  runtime: Runtime,
+  { row, seenAtMs }: HeldRecord,
+  { source, sink, nowMs }: { source: string; sink: string; nowMs: number },
+): DeliveryJob[] {
+  const parsed = parseRow(source, row)
+  if (!parsed.ok) return []
+  const { alert } = parsed
+  return runtime.targetsOf(sink).map((target) => ({
+    sink,
+    alert,
+    seenAtMs,
+    requestedAtMs: nowMs,
+    ...(target === undefined ? {} : { target }),
+  }))
+}
+
+function textOf({ route, reason, silenceId }: HeldEntry, until: string | null, comment = ''): string {
+  switch (reason) {
+    case 'unrouted':
+      return 'no route names a sink for it'
+    case 'muted':
+      return `held back by route ${route}: muted until ${until}`
+    case 'silenced':
+      return `held back from route ${route}: silenced by ${silenceId} until ${until}${comment && ` (${comment})`}`
+    case 'throttled':
+      return `held back by route ${route}: throttled until ${until}`
+  }
+}

@@ -1,0 +1,64 @@
+import type { Config } from '../config/schema.ts'
+import { type AssignDeps, assign } from '../context/assign.ts'
+import type { RuleBook } from '../context/rules.ts'
+import { createSilenceReader } from '../context/silences.ts'
+import type { IntakeDeps } from '../intake/intake.ts'
+import { instantOf, wallTime } from '../schedule/zone.ts'
+import { createHeldStore, type HeldStore } from '../store/held.ts'
+import { createRuleStore } from '../store/rules.ts'
+import { createSilenceStore, type SilenceStore } from '../store/silences.ts'
+import { createThrottles } from '../store/throttle.ts'
+import type { RuntimeTools } from './tools.ts'
+
+/** Where alerts go and what holds them back: the routes of the config with all that they are decided by. */
+export interface AlertRouting {
+  readonly assign: IntakeDeps['assign']
+  readonly silences: SilenceStore
+  /** undefined: the config names no such source. */
+  heldOf(source: string): HeldStore | undefined
+  /** As they were last read for a route that asks of them, each with its source. */
+  knownRules(): Promise<readonly Readonly<Record<string, unknown>>[]>
+}
+
+export function createRouting(
+  config: Config,
+  { redis: { commands: redis }, clock, log }: RuntimeTools,
+  rulesOf: (source: string) => RuleBook,
+): AlertRouting {
+  const { prefix } = config.redis
+  const retention = { ageMs: config.retention.age, count: config.retention.count }
+  const held = new Map(
+    Object.keys(config.sources).map((source) => [
+      source,
+      createHeldStore({ redis, prefix, source, retention }),
+    ]),
+  )
+  const silences = createSilenceStore({ redis, prefix })
+  const deps: AssignDeps = {
+    routes: config.routes,
+    readSilences: createSilenceReader({ store: silences, clock, log }),
+    rulesOf,
+    throttles: createThrottles({ redis, prefix }),
+    heldOf: (source) => known(held.get(source), source),
+    wall: { wallTime, instantOf },
+    clock,
+  }
+  return {
+    assign: (alerts, seenAtMs) => assign(deps, alerts, seenAtMs),
+    silences,
+    heldOf: (source) => held.get(source),
+    async knownRules() {
+      const lists = Object.keys(config.sources).map(async (source) => {
+        const stored = await createRuleStore({ redis, prefix, source }).load()
+        return (stored?.rows ?? []).map((row) => ({ source, ...row }))
+      })
+      return (await Promise.all(lists)).flat()
+    },
+  }
+}
+
+/** Alerts come from configured sources only. */
+export function known<T>(value: T | undefined, source: string): T {
+  if (value === undefined) throw new Error(`there is no source ${source}`)
+  return value
+}

@@ -1,0 +1,95 @@
+import type { Alert } from '../alert/alert.ts'
+import { asksOfRule, type Miss } from '../alert/match.ts'
+import { describeMute } from '../alert/mute.ts'
+import { isHeldBack, type Route, type RouteDecision, type Routing } from '../alert/route.ts'
+import { oneLine } from '../alert/text.ts'
+import { formatDuration } from '../lib/duration.ts'
+
+/** What `explain` tells people: every route with its decision and why, then what that means for every sink. */
+export interface Explained {
+  readonly alert: Alert
+  readonly routing: Routing
+  readonly routes: readonly Route[]
+  readonly sinks: readonly string[]
+  readonly atMs: number
+  /** Whether a running bridge told its silences and rules. */
+  readonly asked: boolean
+}
+
+export function explainText({ alert, routing, routes, sinks, atMs, asked }: Explained): string {
+  const reached = routing.sinks
+  const held = routing.decisions.filter(isHeldBack).flatMap((decision) => decision.sinks)
+  const heldOnly = [...new Set(held)].filter((sink) => !reached.includes(sink))
+  const idle = sinks.filter((name) => !reached.includes(name) && !heldOnly.includes(name))
+  const symbol = alert.symbol === null ? 'none' : oneLine(alert.symbol)
+  const lines = [
+    `${alert.source}.${alert.id}: kind ${oneLine(alert.kind)}, symbol ${symbol}, rules ${listed(alert.ruleIds)}`,
+    ...routing.decisions.flatMap((decision) => describeDecision(decision, routes[decision.index])),
+    `sent to: ${listed(reached)}`,
+    ...(heldOnly.length > 0 ? [`held back from: ${listed(heldOnly)}`] : []),
+    ...(idle.length > 0 ? [`not sent to: ${listed(idle)}`] : []),
+    ...notes({ routes, atMs, asked }),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function describeDecision(decision: RouteDecision, route: Route | undefined): string[] {
+  const label = `routes[${decision.index}]${decision.name === undefined ? '' : ` (${decision.name})`}`
+  const word = decision.taken ? 'yes ' : isHeldBack(decision) ? 'held' : 'no  '
+  return [
+    `  ${word} ${label} → ${listed(decision.sinks)}: ${reasonOf(decision)}`,
+    ...(route === undefined || (!decision.taken && !isHeldBack(decision)) ? [] : limitsOf(route)),
+  ]
+}
+
+function reasonOf(decision: RouteDecision): string {
+  switch (decision.reason) {
+    case 'takes_everything':
+      return 'takes everything'
+    case 'matched':
+      return 'matches'
+    case 'differs':
+      return decision.misses.map(describeMiss).join('; ')
+    case 'rule_unknown': {
+      const follows = decision.taken ? 'it is delivered' : 'it is skipped'
+      return `all but the rule matches; unknown rule ${listed(decision.ruleIds)}, so ${follows} (whenRuleUnknown)`
+    }
+    case 'muted':
+      return `muted until ${iso(decision.untilMs)}`
+    case 'silenced': {
+      const comment = decision.comment === '' ? '' : ` (${oneLine(decision.comment)})`
+      return `silenced by ${decision.silenceId} until ${iso(decision.untilMs)}${comment}`
+    }
+    case 'throttled':
+      return `throttled until ${iso(decision.untilMs)}`
+    default:
+      return decision satisfies never
+  }
+}
+
+/** What the route has that may hold alerts back at another time. */
+function limitsOf({ mute = [], throttle }: Route): string[] {
+  const mutes = mute.map((each) => `         mute: ${describeMute(each)}`)
+  if (throttle === undefined) return mutes
+  const by = throttle.by.join(', ')
+  return [...mutes, `         throttle: at most one in ${formatDuration(throttle.per)} for each ${by}`]
+}
+
+function notes({ routes, atMs, asked }: Pick<Explained, 'routes' | 'atMs' | 'asked'>): string[] {
+  const alone = asked ? [] : ['--url asks a running bridge for its silences and rules; none were known here']
+  const needed = routes.some(({ match }) => asksOfRule(match)) || alone.length > 0
+  return [`decided as of ${iso(atMs)}`, ...(needed ? alone : [])]
+}
+
+function describeMiss({ field, found, wanted }: Miss): string {
+  return `${field} is ${listed(found)}, wanted ${wanted.map(oneLine).join(' or ')}`
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** What the API sent must not reach a terminal as it came. */
+function listed(values: readonly string[]): string {
+  return values.length === 0 ? 'none' : values.map(oneLine).join(', ')
+}

@@ -1,0 +1,122 @@
+import { Command } from 'commander'
+import type { Silence } from '../admin/delivery-view.ts'
+import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
+import { UserError } from '../lib/errors.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { table } from './table.ts'
+
+interface AddOptions extends DaemonOptions {
+  readonly match: readonly string[]
+  readonly for?: string
+  readonly until?: string
+  readonly comment?: string
+}
+
+/** `silence add|list|expire`: alerts that nobody is to be told of for a while. They stay in the story, with the reason. */
+export function silenceCommand(): Command {
+  const command = new Command('silence').description('hold alerts back for a while, over all routes')
+  for (const sub of [addCommand(), listCommand(), expireCommand()]) command.addCommand(sub.exitOverride())
+  return command
+}
+
+function addCommand(): Command {
+  return daemonCommand('add', 'a new silence, from now on')
+    .option(
+      '--match <field=value>',
+      'which alerts: FIELD=VALUE, != not, =~ regex, !~ not the regex, *= glob; again for more (fields must all agree)',
+      (given: string, before: readonly string[]) => [...before, given],
+      [],
+    )
+    .option('--for <duration>', 'for so long: 2h')
+    .option('--until <time>', 'or until this time, ISO with its offset')
+    .option('--comment <text>', 'why, for the others')
+    .action(async ({ match, for: span, until, comment, ...options }: AddOptions) => {
+      if (match.length === 0)
+        throw new UserError('Say which alerts: --match FIELD=VALUE, such as --match symbol=فولاد.')
+      if ((span === undefined) === (until === undefined))
+        throw new UserError('Say when it ends: either --for or --until.')
+      const order = {
+        match: matchOf(match),
+        ...(span === undefined ? {} : { for: span }),
+        ...(until === undefined ? {} : { endsAt: until }),
+        ...(comment === undefined ? {} : { comment }),
+      }
+      const answer = (await connectDaemon(options).post('/api/v1/silences', order)) as { data: Silence }
+      if (options.json) printJson(answer.data)
+      else print(`silence ${answer.data.id} holds until ${answer.data.endsAt}`)
+    })
+}
+
+function listCommand(): Command {
+  return daemonCommand('list', 'the silences that have not ended').action(async (options: DaemonOptions) => {
+    const { data } = (await connectDaemon(options).get('/api/v1/silences')) as { data: readonly Silence[] }
+    if (options.json) return printJson(data)
+    if (data.length === 0) return print('none')
+    const rows = data.map(({ id, startsAt, endsAt, match, comment }) => {
+      return [id, startsAt, endsAt, JSON.stringify(match), comment || '-']
+    })
+    return print(table(['ID', 'FROM', 'UNTIL', 'MATCH', 'COMMENT'], rows))
+  })
+}
+
+function expireCommand(): Command {
+  return daemonCommand('expire', 'end a silence now')
+    .argument('<id>', 'as list tells it')
+    .action(async (id: string, options: DaemonOptions) => {
+      const answer = await connectDaemon(options).remove(`/api/v1/silences/${encodeURIComponent(id)}`)
+      if (options.json) printJson(answer)
+      else print(`silence ${id} has ended`)
+    })
+}
+
+type Written = string | Readonly<Record<string, unknown>>
+
+/** `symbol=a`, `headline=~b`, `rule.name*=c*` as a match; a field that is named again takes any of its values. */
+export function matchOf(given: readonly string[]): Record<string, unknown> {
+  const fields: Record<string, Written[]> = {}
+  const rule: Record<string, Written[]> = {}
+  for (const text of given) {
+    const parsed = /^([A-Za-z.]+)(!=|=~|!~|\*=|=)(.+)$/s.exec(text)
+    const [, name = '', operator = '', value = ''] = parsed ?? []
+    const place = name.startsWith('rule.') ? rule : fields
+    const field = name.replace(/^rule\./, '')
+    const isKnown = (place === rule ? ruleFields : alertFields).some(
+      (each: AlertField | RuleField) => each === field,
+    )
+    if (!isKnown)
+      throw new UserError(
+        `--match "${text}": expected FIELD=VALUE with a field of ${alertFields.join(', ')}, or rule.name and its like.`,
+      )
+    place[field] = [...(place[field] ?? []), written(operator, value)]
+  }
+  const flat = Object.fromEntries(
+    Object.entries(fields).map(([field, values]) => [field, flagOr(field, values)]),
+  )
+  const flatRule = Object.fromEntries(
+    Object.entries(rule).map(([field, values]) => [field, flagOr(field, values)]),
+  )
+  return { ...flat, ...(Object.keys(rule).length === 0 ? {} : { rule: flatRule }) }
+}
+
+function written(operator: string, value: string): Written {
+  switch (operator) {
+    case '!=':
+      return { not: value }
+    case '=~':
+      return { regex: value }
+    case '!~':
+      return { not: { regex: value } }
+    case '*=':
+      return { glob: value }
+    default:
+      return value
+  }
+}
+
+/** What is true or false is written so. */
+function flagOr(field: string, values: readonly Written[]): unknown {
+  const [only] = values
+  if (!['isRead', 'isActive', 'isPrivate', 'mine'].includes(field)) return values
+  if (only === 'true' || only === 'false') return only === 'true'
+  throw new UserError(`--match ${field}: expected true or false.`)
+}

@@ -1,0 +1,53 @@
+import * as z from 'zod'
+import { alertFields } from '../alert/fields.ts'
+import { matchField } from '../alert/match-form.ts'
+import { muteDays } from '../alert/mute.ts'
+import { durationField } from '../lib/fields.ts'
+import { holidaysField, timeOfDayField, timeZoneField } from './source.ts'
+
+/** One route: what it takes, where to, and when it holds back. What is held back stays in the alert's story. */
+const muteSchema = z
+  .strictObject({
+    days: z.array(z.enum(muteDays)).min(1).optional(),
+    from: timeOfDayField.refine((time) => time !== '24:00', 'expected a time before 24:00').prefault('00:00'),
+    to: timeOfDayField.prefault('24:00'),
+    timeZone: timeZoneField.default('Asia/Tehran'),
+    holidays: holidaysField.describe(
+      'Muted like the days: YYYY-MM-DD, Gregorian, or Jalali for years below 1700.',
+    ),
+  })
+  .superRefine(({ from, to }, context) => {
+    if (from === to)
+      context.addIssue({ code: 'custom', path: ['to'], message: 'the span is empty: it ends when it begins' })
+  })
+
+const throttleSchema = z.strictObject({
+  per: durationField
+    .refine((ms) => ms >= 1_000 && ms <= 604_800_000, 'expected a duration between 1s and 7d')
+    .describe('At most one alert in this time.'),
+  by: z
+    .array(z.enum(alertFields))
+    .min(1)
+    .default(['symbol', 'ruleId'])
+    .describe('Alerts that agree in these fields share the limit.'),
+})
+
+export const routeSchema = z.strictObject({
+  name: z.string().min(1).optional(),
+  match: matchField().prefault({}).meta({
+    neverEmpty: true,
+    description: 'Fields are joined by AND, the values of one by OR; without any, everything is taken.',
+  }),
+  sinks: z.array(z.string()).min(1, 'expected at least one sink'),
+  mute: z
+    .array(muteSchema)
+    .default([])
+    .describe('While one of these holds, this route sends nothing. Days count by when the span begins.'),
+  throttle: throttleSchema
+    .optional()
+    .describe('The rest is held back, and counted in the next one that passes.'),
+  whenRuleUnknown: z
+    .enum(['deliver', 'skip'])
+    .default('deliver')
+    .describe('What holds where match asks for the rule, and the rule could not be looked up.'),
+})

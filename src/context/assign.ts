@@ -1,0 +1,142 @@
+import { type Alert, alertKey } from '../alert/alert.ts'
+import type { Assignment, Share } from '../alert/assignment.ts'
+import { asksOfRule } from '../alert/match.ts'
+import type { WallClock } from '../alert/mute.ts'
+import {
+  isHeldBack,
+  type Route,
+  type RouteContext,
+  type Routing,
+  route,
+  routeLabel,
+  withThrottles,
+} from '../alert/route.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { HeldEntry, HeldRecord, HeldStore } from '../store/held.ts'
+import type { Claim, Throttles } from '../store/throttle.ts'
+import type { RuleBook } from './rules.ts'
+import type { ReadSilences } from './silences.ts'
+
+/**
+ * From alerts to sinks: gathers what the routes are decided by, has them decided, asks the throttles, and puts on record
+ * what is held back before anybody is told that it is. Asked again for the same alerts, the throttles decide the same.
+ */
+export interface AssignDeps {
+  readonly routes: readonly Route[]
+  readonly readSilences: ReadSilences
+  readonly rulesOf: (source: string) => RuleBook
+  readonly throttles: Throttles
+  readonly heldOf: (source: string) => HeldStore
+  readonly wall: WallClock
+  readonly clock: Clock
+}
+
+export async function assign(
+  deps: AssignDeps,
+  alerts: readonly Alert[],
+  seenAtMs: number,
+): Promise<readonly Assignment[]> {
+  if (alerts.length === 0) return []
+  const context = await contextOf(deps, alerts)
+  const decided = alerts.map((alert) => ({ alert, routing: route(alert, deps.routes, context) }))
+  const routed = await throttle(deps, decided)
+  const records = Map.groupBy(
+    routed.flatMap(({ alert, routing }) => recordOf(alert, routing, seenAtMs)),
+    ({ source }) => source,
+  )
+  for (const [source, own] of records) await deps.heldOf(source).keep(own.map(({ record }) => record))
+  return routed.map(({ routing, passed }) => assignmentOf(routing, passed))
+}
+
+interface Decided {
+  readonly alert: Alert
+  readonly routing: Routing
+}
+
+interface Throttled extends Decided {
+  /** What was held back before, by place of the route. */
+  readonly passed: ReadonlyMap<number, number>
+}
+
+async function contextOf(deps: AssignDeps, alerts: readonly Alert[]): Promise<RouteContext> {
+  const silences = await deps.readSilences()
+  if ([...deps.routes, ...silences].some(({ match }) => asksOfRule(match))) {
+    for (const [source, own] of Map.groupBy(alerts, (alert) => alert.source))
+      await deps.rulesOf(source).prepare([...new Set(own.flatMap(({ ruleIds }) => ruleIds))])
+  }
+  return {
+    nowMs: deps.clock.now(),
+    silences,
+    ruleOf: (source, ruleId) => deps.rulesOf(source).ruleOf(ruleId),
+    clock: deps.wall,
+  }
+}
+
+/** Oldest first, so that of a page the oldest passes. */
+async function throttle(deps: AssignDeps, decided: readonly Decided[]): Promise<Throttled[]> {
+  const asked = decided.flatMap(({ alert, routing }, place) =>
+    claimsOf(alert, routing, deps.routes).map((each) => ({ ...each, place })),
+  )
+  const answers = asked.length === 0 ? [] : await deps.throttles.claim(asked.map(({ claim }) => claim))
+  return decided.map(({ alert, routing }, place) => {
+    const held = new Map<number, number>()
+    const passed = new Map<number, number>()
+    for (const [index, answer] of answers.entries()) {
+      const each = asked[index]
+      if (each === undefined || each.place !== place) continue
+      if (answer.passes) passed.set(each.index, answer.heldBack)
+      else held.set(each.index, answer.untilMs)
+    }
+    return { alert, routing: withThrottles(routing, held), passed }
+  })
+}
+
+function claimsOf(alert: Alert, { decisions }: Routing, routes: readonly Route[]) {
+  return decisions.flatMap((decision): { index: number; claim: Claim }[] => {
+    if (!decision.taken || decision.throttle === undefined) return []
+    const { index } = decision
+    const { key, perMs } = decision.throttle
+    const window = [identityOf(routes[index]), String(perMs), ...key]
+    return [{ index, claim: { window, alert: alertKey(alert), perMs } }]
+  })
+}
+
+/** What a route is called over reloads: places change when another route is put before it. */
+function identityOf(route: Route | undefined): string {
+  return route?.name ?? JSON.stringify([route?.match, route?.sinks])
+}
+
+function assignmentOf({ sinks, decisions }: Routing, passed: Throttled['passed']): Assignment {
+  const reached = new Set(sinks)
+  const held = decisions
+    .filter(isHeldBack)
+    .filter((decision) => decision.sinks.some((sink) => !reached.has(sink)))
+    .map(({ reason }) => reason)
+  const shares = sinks.map((sink): Share => {
+    const counts = decisions
+      .filter((decision) => decision.taken && decision.sinks.includes(sink))
+      .map(({ index }) => passed.get(index))
+    // A route without a throttle has brought this sink every alert.
+    const heldBack = counts.includes(undefined) ? 0 : Math.max(0, ...counts.map((count = 0) => count))
+    return heldBack > 0 ? { sink, heldBack } : { sink }
+  })
+  return { shares, held: [...new Set(held)] }
+}
+
+/** Only sinks that the alert does not reach by another route miss it. */
+function recordOf(alert: Alert, { sinks, decisions }: Routing, seenAtMs: number) {
+  const reached = new Set(sinks)
+  const held = decisions.filter(isHeldBack).flatMap((decision): HeldEntry[] => {
+    const missed = decision.sinks.filter((sink) => !reached.has(sink))
+    if (missed.length === 0) return []
+    const { reason, untilMs } = decision
+    const silence = reason === 'silenced' ? { silenceId: decision.silenceId, comment: decision.comment } : {}
+    return [{ route: routeLabel(decision), sinks: missed, reason, untilMs, ...silence }]
+  })
+  const unrouted: HeldEntry[] =
+    sinks.length === 0 && held.length === 0 ? [{ route: null, sinks: [], reason: 'unrouted' }] : []
+  const entries = [...held, ...unrouted]
+  if (entries.length === 0) return []
+  const record: HeldRecord = { v: 1, seenAtMs, row: { ...alert.row }, held: entries }
+  return [{ source: alert.source, record }]
+}

@@ -1,0 +1,179 @@
+import { type RuleFacts, ruleFacts, ruleFields } from '../alert/fields.ts'
+import type { FeedClient } from '../feed/client.ts'
+import { unitsOf } from '../feed/cost.ts'
+import { FeedError } from '../feed/errors.ts'
+import type { AlertRule, RulesPage } from '../feed/wire.ts'
+import type { Clock } from '../lib/clock.ts'
+import { toError } from '../lib/errors.ts'
+import type { Ledger } from '../store/ledger.ts'
+import type { RuleStore } from '../store/rules.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+
+/**
+ * The alert rules of one account, for routes that ask of them. Every page of them costs a unit, so they are read when an
+ * alert names a rule that is not known, and all of them once an hour; never more than `unitsPerHour`, and only while the
+ * day's polls have units to spare. What could not be read stays unknown: nothing here may stop or lose an alert.
+ */
+export interface RuleBook {
+  /** undefined when it is not known. */
+  ruleOf(ruleId: string): RuleFacts | undefined
+  /** Reads what is missing or old, as far as budget, limits and time allow. Never rejects. */
+  prepare(ruleIds: readonly string[]): Promise<void>
+}
+
+export interface RuleBookOptions {
+  readonly source: string
+  readonly feed: Pick<FeedClient, 'rules'>
+  readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
+  readonly store: RuleStore
+  /** Units of the day that must be left for polls. */
+  readonly leaveUnits: number
+  readonly unitsPerHour?: number
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+const hourMs = 3_600_000
+/** After a refusal or a failure. */
+const pauseMs = 60_000
+/** Alerts wait for one page of rules at most so long. */
+const pageTimeoutMs = 5_000
+const pageUnits = unitsOf('/api/v1/alerts')
+
+export function createRuleBook(options: RuleBookOptions): RuleBook {
+  return new AccountRules(options)
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+class AccountRules implements RuleBook {
+  readonly #options: RuleBookOptions
+  #rows = new Map<string, Row>()
+  #facts = new Map<string, RuleFacts>()
+  /** When all of them were last read. */
+  #readAtMs = 0
+  /** Asked for, and not among all of them. */
+  #absent = new Set<string>()
+  #pausedUntilMs = 0
+  #spentAtMs: number[] = []
+  #reading: Promise<void> | undefined
+
+  constructor(options: RuleBookOptions) {
+    this.#options = options
+  }
+
+  ruleOf(ruleId: string): RuleFacts | undefined {
+    return this.#facts.get(ruleId)
+  }
+
+  async prepare(ruleIds: readonly string[]): Promise<void> {
+    if (ruleIds.length === 0 || !this.#isWorthIt(ruleIds)) return
+    // Another replica, or this one before its restart, may have paid for them already.
+    await this.#adopt()
+    if (!this.#isWorthIt(ruleIds)) return
+    this.#reading ??= this.#read(ruleIds).finally(() => {
+      this.#reading = undefined
+    })
+    await this.#reading
+  }
+
+  #isWorthIt(ruleIds: readonly string[]): boolean {
+    const nowMs = this.#options.clock.now()
+    if (nowMs < this.#pausedUntilMs) return false
+    return this.#isOld(nowMs) || this.#missing(ruleIds).length > 0
+  }
+
+  #isOld(nowMs: number): boolean {
+    return nowMs - this.#readAtMs >= hourMs
+  }
+
+  #missing(ruleIds: readonly string[]): string[] {
+    return ruleIds.filter((id) => !this.#rows.has(id) && !this.#absent.has(id))
+  }
+
+  async #adopt(): Promise<void> {
+    const stored = await this.#options.store.load().catch(() => undefined)
+    if (!stored || stored.readAtMs < this.#readAtMs) return
+    if (stored.readAtMs > this.#readAtMs) this.#absent.clear()
+    this.#readAtMs = stored.readAtMs
+    this.#keep(stored.rows, stored.readAtMs > 0)
+  }
+
+  async #read(ruleIds: readonly string[]): Promise<void> {
+    const all = this.#isOld(this.#options.clock.now())
+    const rows: Row[] = []
+    for (let number = 1; ; number += 1) {
+      const page = await this.#page(number)
+      if (page === undefined) break
+      rows.push(...page.rules.map(rowOf))
+      const isLast = number >= page.lastPage
+      this.#keep(rows, isLast)
+      if (isLast) {
+        this.#readAtMs = this.#options.clock.now()
+        this.#absent = new Set(ruleIds.filter((id) => !this.#rows.has(id)))
+        break
+      }
+      // The newest come first: what an alert has just named stands near the top.
+      if (!all && this.#missing(ruleIds).length === 0) break
+    }
+    if (rows.length === 0) return
+    const saved = { readAtMs: this.#readAtMs, rows: [...this.#rows.values()] }
+    await this.#options.store.save(saved).catch(() => {})
+  }
+
+  /** undefined: not now. */
+  async #page(number: number): Promise<RulesPage | undefined> {
+    const { source, feed, ledger, leaveUnits, log, metrics } = this.#options
+    try {
+      if (!this.#mayRead()) return undefined
+      const reserved = await ledger.reserve({ cost: pageUnits, purpose: 'context', leaveUnits })
+      if (!reserved.ok) {
+        this.#pause()
+        log.info({ source, limit: reserved.limit }, 'the rules are not read now: the units are for polls')
+        return undefined
+      }
+      this.#spentAtMs.push(this.#options.clock.now())
+      metrics.budgetUnits.inc({ source, purpose: 'context' }, pageUnits)
+      metrics.budgetUnitsUsed.set({ source }, reserved.unitsUsed)
+      return await feed.rules(number, AbortSignal.timeout(pageTimeoutMs))
+    } catch (thrown) {
+      this.#pause()
+      const known = thrown instanceof FeedError
+      log.warn({ source, reason: known ? thrown.message : toError(thrown).name }, 'the rules cannot be read')
+      if (known && thrown.code === 'rate_limited') {
+        const limit = thrown.limit ?? 'minute'
+        metrics.upstreamRateLimited.inc({ source, limit })
+        await ledger.hold(limit, thrown.retryAfterMs ?? pauseMs)
+      }
+      return undefined
+    }
+  }
+
+  #mayRead(): boolean {
+    const { unitsPerHour = 20, clock } = this.#options
+    this.#spentAtMs = this.#spentAtMs.filter((atMs) => clock.now() - atMs < hourMs)
+    const left = unitsPerHour - this.#spentAtMs.length * pageUnits
+    if (left >= pageUnits) return true
+    this.#pausedUntilMs = (this.#spentAtMs[0] ?? clock.now()) + hourMs
+    return false
+  }
+
+  #pause(): void {
+    this.#pausedUntilMs = this.#options.clock.now() + pauseMs
+  }
+
+  /** `whole`: these are all there are; else what was known before stays. */
+  #keep(rows: readonly Row[], whole: boolean): void {
+    if (whole) this.#rows.clear()
+    for (const row of rows) this.#rows.set(String(row['id']), row)
+    this.#facts = new Map([...this.#rows].map(([id, row]) => [id, ruleFacts(row)]))
+  }
+}
+
+/** Only what matchers ask of; the rest of a rule changes with every evaluation. */
+function rowOf(rule: AlertRule): Row {
+  const kept = ['id', 'channels', ...ruleFields]
+  return Object.fromEntries(kept.filter((key) => key in rule).map((key) => [key, rule[key]]))
+}

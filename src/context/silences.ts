@@ -1,0 +1,46 @@
+import type { Silence } from '../alert/silence.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { SilenceStore } from '../store/silences.ts'
+import type { Logger } from '../telemetry/log.ts'
+
+/** The silences as they stood at most `cacheMs` ago; those that were last known where Redis does not tell in time. */
+export type ReadSilences = () => Promise<readonly Silence[]>
+
+export interface SilenceReaderOptions {
+  readonly store: Pick<SilenceStore, 'list'>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly cacheMs?: number
+  /** What Redis may cost a page. */
+  readonly timeoutMs?: number
+}
+
+/** Never rejects. A bridge that has not read any yet sends what comes: a message too many is better than one too few. */
+export function createSilenceReader(options: SilenceReaderOptions): ReadSilences {
+  const { store, clock, log, cacheMs = 2_000, timeoutMs = 1_000 } = options
+  let known: readonly Silence[] = []
+  let readAtMs = Number.NEGATIVE_INFINITY
+  let failing = false
+  return async () => {
+    const nowMs = clock.now()
+    if (nowMs - readAtMs < cacheMs && nowMs >= readAtMs) return known
+    try {
+      known = await inTime(store.list(nowMs), timeoutMs)
+      failing = false
+    } catch {
+      if (!failing) log.warn({ known: known.length }, 'the silences cannot be read; those last known hold')
+      failing = true
+    }
+    readAtMs = nowMs
+    return known
+  }
+}
+
+async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs)
+  })
+  work.catch(() => {})
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

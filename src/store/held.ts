@@ -1,0 +1,98 @@
+import * as z from 'zod'
+import { sourceKeys } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/**
+ * What was held back, and why: the record that makes holding back no loss. One entry an alert; an alert that is decided
+ * again replaces its entry. Bounded by age and by number, like the stories of what was delivered.
+ */
+export interface HeldStore {
+  /** Resolves once all of them are stored. */
+  keep(records: readonly HeldRecord[]): Promise<void>
+  of(id: number): Promise<HeldRecord | undefined>
+}
+
+export type HeldRecord = z.infer<typeof recordSchema>
+export type HeldEntry = HeldRecord['held'][number]
+
+export interface HeldStoreOptions {
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly source: string
+  readonly retention: { readonly ageMs: number; readonly count: number }
+}
+
+/** Entries that one call forgets at most: more than it adds, and few enough not to hold up Redis. */
+const forgetMax = 500
+
+export function createHeldStore({ redis, prefix, source, retention }: HeldStoreOptions): HeldStore {
+  const { held, heldTimes } = sourceKeys(prefix, source)
+  return {
+    async keep(records) {
+      if (records.length === 0) return
+      const entries = records.flatMap((record) => [String(idOf(record)), JSON.stringify(record)])
+      await redis.eval(
+        keepScript,
+        2,
+        held,
+        heldTimes,
+        retention.ageMs,
+        retention.count,
+        forgetMax,
+        ...entries,
+      )
+    },
+    async of(id) {
+      const text = await redis.hget(held, String(id))
+      if (text === null) return undefined
+      const parsed = recordSchema.safeParse(JSON.parse(text))
+      // A record of a later version says nothing to this one.
+      return parsed.success ? parsed.data : undefined
+    },
+  }
+}
+
+const entrySchema = z.object({
+  /** How people call the route; null where no route wanted the alert. */
+  route: z.string().nullable(),
+  sinks: z.array(z.string()),
+  reason: z.enum(['silenced', 'muted', 'throttled', 'unrouted']),
+  untilMs: z.number().optional(),
+  silenceId: z.string().optional(),
+  comment: z.string().optional(),
+})
+
+const recordSchema = z.object({
+  v: z.literal(1),
+  seenAtMs: z.number(),
+  /** The upstream row, from which the alert can still be sent. */
+  row: z.record(z.string(), z.unknown()),
+  held: z.array(entrySchema).min(1),
+})
+
+function idOf({ row }: HeldRecord): unknown {
+  return row['id']
+}
+
+/**
+ * KEYS held, times · ARGV age (ms), number kept, number forgotten at most, then id and JSON of each
+ * Returns nothing. Ages are counted by Redis' clock.
+ */
+const keepScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for index = 4, #ARGV, 2 do
+  redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
+  redis.call('ZADD', KEYS[2], now, ARGV[index])
+end
+local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[3])
+local over = redis.call('ZCARD', KEYS[2]) - #old - ARGV[2]
+if over > 0 then
+  local more = redis.call('ZRANGE', KEYS[2], #old, #old + math.min(over, ARGV[3]) - 1)
+  for _, id in ipairs(more) do table.insert(old, id) end
+end
+for _, id in ipairs(old) do
+  redis.call('HDEL', KEYS[1], id)
+  redis.call('ZREM', KEYS[2], id)
+end
+`

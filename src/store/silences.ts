@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import * as z from 'zod'
+import { parseMatch, type WrittenMatch } from '../alert/match-form.ts'
+import type { Silence } from '../alert/silence.ts'
+import { UserError } from '../lib/errors.ts'
+import { silencesKey } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/** The silences that operators have set, over all replicas. Those that have ended are forgotten at the next look. */
+export interface SilenceStore {
+  /** Those that have not ended, the one that ends first first. */
+  list(nowMs: number): Promise<readonly StoredSilence[]>
+  /** Throws a UserError where there are too many. */
+  add(silence: NewSilence, nowMs: number): Promise<StoredSilence>
+  /** Ends it now; false when there is none with this id. */
+  expire(id: string): Promise<boolean>
+}
+
+export interface NewSilence {
+  readonly match: WrittenMatch
+  readonly startsAtMs: number
+  readonly endsAtMs: number
+  readonly comment: string
+}
+
+/** `written` is the match as the operator wrote it. */
+export interface StoredSilence extends Silence {
+  readonly written: WrittenMatch
+}
+
+/** Every one is held against every alert. */
+export const silencesMax = 500
+
+export function createSilenceStore({ redis, prefix }: { redis: RedisClient; prefix: string }): SilenceStore {
+  const key = silencesKey(prefix)
+  const list: SilenceStore['list'] = async (nowMs) => {
+    const entries = Object.entries(await redis.hgetall(key))
+    const silences = entries.map(([id, text]) => parse(id, text)).filter((silence) => silence !== undefined)
+    const ended = silences.filter(({ endsAtMs }) => endsAtMs <= nowMs).map(({ id }) => id)
+    if (ended.length > 0) await redis.hdel(key, ...ended)
+    return silences.filter(({ endsAtMs }) => endsAtMs > nowMs).sort((a, b) => a.endsAtMs - b.endsAtMs)
+  }
+  return {
+    list,
+    async add({ match, startsAtMs, endsAtMs, comment }, nowMs) {
+      const before = await list(nowMs)
+      if (before.length >= silencesMax)
+        throw new UserError(`There are ${silencesMax} silences already: expire some.`)
+      const id = randomBytes(4).toString('hex')
+      const text = JSON.stringify({ v: 1, match, startsAtMs, endsAtMs, comment } satisfies z.input<
+        typeof stored
+      >)
+      const silence = parse(id, text)
+      if (silence === undefined) throw new UserError('This is no match.')
+      await redis.hset(key, id, text)
+      return silence
+    },
+    async expire(id) {
+      return (await redis.hdel(key, id)) === 1
+    },
+  }
+}
+
+const stored = z.object({
+  v: z.literal(1),
+  match: z.record(z.string(), z.unknown()),
+  startsAtMs: z.number(),
+  endsAtMs: z.number(),
+  comment: z.string(),
+})
+
+/** One that cannot be read (a later version wrote it) does not hold here: better a message too many than one too few. */
+function parse(id: string, text: string): StoredSilence | undefined {
+  const parsed = stored.safeParse(JSON.parse(text))
+  const match = parsed.success ? parseMatch(parsed.data.match) : undefined
+  if (!parsed.success || match === undefined) return undefined
+  const { match: written, startsAtMs, endsAtMs, comment } = parsed.data
+  return { id, match, written, startsAtMs, endsAtMs, comment }
+}

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { throttledKey, throttleKeptMs, throttleKey } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/**
+ * Who may pass where only one in a span of time may, over all replicas. An alert passes or is held once and for all: the
+ * decision is kept with its name, so that taking its page again after a crash changes nothing and counts nothing twice.
+ */
+export interface Throttles {
+  /** The answers in the order of the claims, which are decided in that order. */
+  claim(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]>
+}
+
+export interface Claim {
+  /** What shares a window: the route, and the values it tells alerts apart by. */
+  readonly window: readonly string[]
+  /** The alert's name, over all sources. */
+  readonly alert: string
+  readonly perMs: number
+}
+
+export type ClaimAnswer =
+  /** `heldBack`: how many were held since the last one passed. */
+  | { readonly passes: true; readonly heldBack: number }
+  /** By Redis' clock. */
+  | { readonly passes: false; readonly untilMs: number }
+
+export function createThrottles({ redis, prefix }: { redis: RedisClient; prefix: string }): Throttles {
+  return {
+    async claim(claims) {
+      const answers: ClaimAnswer[] = []
+      for (const { window, alert, perMs } of claims) {
+        const name = createHash('sha256').update(JSON.stringify(window)).digest('hex').slice(0, 32)
+        const keys = [throttleKey(prefix, name), throttledKey(prefix, name, alert)]
+        const answer = await redis.eval(claimScript, 2, ...keys, perMs, throttleKeptMs)
+        const [verdict, number] = answerSchema.parse(answer)
+        answers.push(
+          verdict === 'pass' ? { passes: true, heldBack: number } : { passes: false, untilMs: number },
+        )
+      }
+      return answers
+    },
+  }
+}
+
+const answerSchema = z.tuple([z.enum(['pass', 'hold']), z.number()])
+
+/**
+ * KEYS window, decision · ARGV length of the window (ms), how long both are kept beyond it (ms)
+ * Returns {pass, how many were held} or {hold, until when (ms)}
+ */
+const claimScript = `
+local decided = redis.call('GET', KEYS[2])
+if decided then return {string.sub(decided, 1, 4), tonumber(string.sub(decided, 6))} end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local verdict = 'hold'
+local number = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
+if number > now then
+  redis.call('HINCRBY', KEYS[1], 'pending', 1)
+else
+  verdict = 'pass'
+  number = tonumber(redis.call('HGET', KEYS[1], 'pending') or '0')
+  redis.call('HSET', KEYS[1], 'untilMs', now + ARGV[1], 'pending', 0)
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[1] + ARGV[2])
+redis.call('SET', KEYS[2], verdict .. ':' .. number, 'PX', ARGV[2])
+return {verdict, number}
+`
