@@ -23,6 +23,8 @@ export interface SinkQueues {
   queue(sink: string): AlertQueue
   /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
   completedSince(sink: string, sinceMs: number): Promise<number>
+  /** How many dead letters are from `sinceMs` or later. */
+  failedSince(sink: string, sinceMs: number): Promise<number>
   close(): Promise<void>
 }
 
@@ -58,6 +60,7 @@ export function createQueues(options: QueuesOptions): SinkQueues {
   return {
     sinks,
     queue: queueOf,
+    failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {

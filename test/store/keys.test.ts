@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { leaseKey, queuePrefix, silencesKey, sinkKeys, sourceKeys } from '../../src/store/keys.ts'
+import {
+  leaseKey,
+  noticedDeadKey,
+  noticeKey,
+  queuePrefix,
+  silencesKey,
+  sourceKeys,
+} from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 
 const redis = useRedis({ flags: ['--cluster-enabled', 'yes'] })
@@ -24,7 +31,8 @@ function allKeys(prefix: string, name: string): string[] {
   return [
     ...Object.values(source),
     units('2026-11-21'),
-    ...Object.values(sinkKeys(prefix, name)),
+    noticeKey(prefix, name),
+    noticedDeadKey(prefix, name),
     leaseKey(prefix, name),
     ...(name === 'main' ? [silencesKey(prefix)] : []),
   ]

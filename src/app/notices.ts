@@ -1,0 +1,65 @@
+import { type Alert, parseRow } from '../alert/alert.ts'
+import { formatDuration } from '../lib/duration.ts'
+
+/**
+ * What operators are told of the bridge itself, as alerts of the source `alert-bridge`: they travel through the same
+ * queues and sinks as every other, with retries and a story of their own. Pure.
+ */
+export const noticeSource = 'alert-bridge'
+
+export type Notice =
+  | { readonly kind: 'sink_down' | 'sink_up'; readonly sink: string; readonly reason: string }
+  | { readonly kind: 'dead_letters'; readonly sink: string; readonly count: number; readonly sinceMs: number }
+  | {
+      readonly kind: 'source_stopped' | 'source_resumed'
+      readonly sourceName: string
+      readonly reason: string
+    }
+
+/** `id` tells notices of one moment apart. */
+export function noticeAlert(notice: Notice, id: number, nowMs: number): Alert {
+  const { headline, why } = wordsOf(notice, nowMs)
+  const parsed = parseRow(noticeSource, {
+    id,
+    kind: `bridge.${notice.kind}`,
+    symbol: null,
+    slug: null,
+    payload: [],
+    headline,
+    url: '',
+    why,
+    ruleIds: [],
+    firedAt: new Date(nowMs).toISOString(),
+    notifiedAt: null,
+    channels: [],
+    isRead: false,
+  })
+  if (!parsed.ok) throw new Error(`a notice does not parse: ${parsed.reason}`)
+  return parsed.alert
+}
+
+function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string | null } {
+  switch (notice.kind) {
+    case 'sink_down':
+      return {
+        headline: `Sink ${notice.sink} does not take alerts`,
+        why: `${notice.reason}. Its alerts wait in the queue; it is tried again with growing pauses.`,
+      }
+    case 'sink_up':
+      return { headline: `Sink ${notice.sink} takes alerts again`, why: 'What waited is being sent.' }
+    case 'dead_letters': {
+      const span = formatDuration(nowMs - notice.sinceMs)
+      const what = notice.count === 1 ? '1 alert was' : `${notice.count} alerts were`
+      return {
+        headline: `${what} given up on at sink ${notice.sink}`,
+        why: `In the last ${span}. alert-bridge dead-letters list --sink ${notice.sink} tells why; retry sends them again.`,
+      }
+    }
+    case 'source_stopped':
+      return { headline: `Source ${notice.sourceName} is stopped`, why: notice.reason }
+    case 'source_resumed':
+      return { headline: `Source ${notice.sourceName} is polled again`, why: null }
+    default:
+      return notice satisfies never
+  }
+}
