@@ -13,6 +13,7 @@ import { admitRedis, openRedis, type RedisPair } from './redis.ts'
 import type { Role } from './roles.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import { Teardown } from './teardown.ts'
+import type { RuntimeTools } from './tools.ts'
 
 /**
  * The whole bridge, built from a checked config. The HTTP server comes first and goes last, so that probes are answered
@@ -53,6 +54,7 @@ class Bridge implements App {
   readonly #teardown: Teardown
   readonly #stopping = new AbortController()
   readonly #startedAtMs: number
+  readonly #memories: RuntimeTools['memories'] = new Map()
   readonly #fail: (error: Error) => void
   #config: Config
   #redis: RedisPair | undefined
@@ -157,7 +159,7 @@ class Bridge implements App {
 
   #createRuntime(config: Config, redis: RedisPair): Runtime {
     const { log, role, clock } = this.#options
-    return createRuntime(config, { redis, log, role, clock, metrics: this.metrics })
+    return createRuntime(config, { redis, log, role, clock, metrics: this.metrics, memories: this.#memories })
   }
 
   #initialise(config: Config): void {

@@ -1,3 +1,4 @@
+import type { PollMemory } from '../intake/poll.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -11,4 +12,6 @@ export interface RuntimeTools {
   readonly role: Role
   readonly clock: Clock
   readonly metrics: Metrics
+  /** What this process remembers of each source, over reloads: it tells a loss of Redis from a first start. */
+  readonly memories: Map<string, PollMemory>
 }

@@ -18,6 +18,14 @@ export interface PollerLimits {
   readonly restartDelayMs?: number
 }
 
+/** Waits that no config names. */
+export const pauses = {
+  restartMsMax: 60_000,
+  redisMs: 1_000,
+  /** Long waits look up now and then: whether a person asked for something, the clock was set, Redis went away. */
+  lookUpMs: 10_000,
+} as const
+
 export function withDefaults(limits: PollerLimits): Required<PollerLimits> {
   return {
     historyPages: 0,

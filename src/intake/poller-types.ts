@@ -44,6 +44,8 @@ export interface PollerDeps {
   readonly poll: (readPage: ReadPage) => Promise<PollResult>
   /** `runSweep` of sweep.ts in the same way; without it, units that would expire do. */
   readonly sweep?: (readPage: ReadPage, pagesMax: number) => Promise<SweepResult>
+  /** Called now and then while another replica polls: what must be known to notice a loss of Redis later. */
+  readonly onStandby?: () => Promise<void>
   /** Called once each time this replica becomes the one that polls. */
   readonly createSchedule: (saved: unknown) => Schedule
   readonly budgetDay: (nowMs: number) => BudgetDay

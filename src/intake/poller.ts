@@ -9,7 +9,7 @@ import { createSourceStatus, type PollerStatus } from '../store/source-status.ts
 import { healthOf } from './poller-health.ts'
 import { historyPages, readHistory } from './poller-history.ts'
 import { conclude, type Lead, newLead } from './poller-lead.ts'
-import { type PollerLimits, withDefaults } from './poller-limits.ts'
+import { type PollerLimits, pauses, withDefaults } from './poller-limits.ts'
 import { describeFailure, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
 import { type PageReader, withReader } from './poller-page.ts'
@@ -25,11 +25,6 @@ import { logPoll, PollerView } from './poller-view.ts'
 export function createPoller(deps: PollerDeps): Poller {
   return new SourcePoller(deps)
 }
-
-const restartDelayMsMax = 60_000
-const redisPauseMs = 1_000
-/** Long waits look up now and then: whether a person asked for something, the clock was set, Redis went away. */
-const lookUpMs = 10_000
 
 class SourcePoller implements Poller {
   readonly source: string
@@ -93,7 +88,7 @@ class SourcePoller implements Poller {
         log.error({ source, err: thrown, pauseMs }, 'poller.crashed')
         log.debug({ source, stack: toError(thrown).stack }, 'poller.crashed')
         await this.#rest(pauseMs, signal)
-        pauseMs = Math.min(pauseMs * 2, restartDelayMsMax)
+        pauseMs = Math.min(pauseMs * 2, pauses.restartMsMax)
       }
     }
   }
@@ -116,6 +111,7 @@ class SourcePoller implements Poller {
         const lease = await tryLease({ ...this.#deps, ttlMs })
         if (lease) return lease
         this.#view.enter('standby', 'another replica polls')
+        await this.#deps.onStandby?.()
         await this.#rest(leaseRetryMs(ttlMs), signal)
       } catch (thrown) {
         await this.#pauseForRedis(thrown, signal)
@@ -188,7 +184,10 @@ class SourcePoller implements Poller {
       const nowMs = clock.now()
       if (signal.aborted) return false
       if (nowMs >= pace.atMs) return true
-      await this.#rest(Math.min(pace.atMs - nowMs, lookUpMs), AbortSignal.any([signal, lead.lease.lost]))
+      await this.#rest(
+        Math.min(pace.atMs - nowMs, pauses.lookUpMs),
+        AbortSignal.any([signal, lead.lease.lost]),
+      )
       const setBack = clock.now() < nowMs
       if (this.#wanted || setBack || (await this.#override.hotUntilMs()) !== lead.hotUntilMs) return false
     }
@@ -275,7 +274,7 @@ class SourcePoller implements Poller {
   async #pauseForRedis(thrown: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted || !isRedisAway(thrown)) throw thrown
     this.#view.enter('redis_down', redisErrorText(thrown))
-    await this.#rest(redisPauseMs, signal)
+    await this.#rest(pauses.redisMs, signal)
   }
 
   #logDone(lead: Lead): void {
