@@ -80,6 +80,28 @@ export function checkedSecret(problemOf: (text: string) => string | undefined) {
 /** The address of an HTTP proxy; it may carry a user and a password, so it is a secret. */
 export const proxyField = checkedSecret((text) => httpUrlProblem(text, { userinfo: true }))
 
+/** Where a service is reached: its own place, unless somebody runs it elsewhere. */
+export function baseUrlField(ownPlace: string) {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      const message = baseUrlProblem(text)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    })
+    .default(ownPlace)
+}
+
+function baseUrlProblem(text: string): string | undefined {
+  const problem = httpUrlProblem(text, { userinfo: false })
+  if (problem !== undefined) return problem
+  return /[?#]/.test(text) ? 'expected an address without ? and #' : undefined
+}
+
+/** `path` under an address that a `baseUrlField` let through. */
+export function under(baseUrl: string, path: string): string {
+  return `${baseUrl.replace(/\/+$/, '')}${path}`
+}
+
 /** What keeps `text` from being an http or https address; never quotes it. */
 export function httpUrlProblem(text: string, allow: { userinfo: boolean }): string | undefined {
   const url = URL.parse(text)

@@ -6,7 +6,8 @@ import type { SinkError } from './fault.ts'
 import type { AddressGuard } from './guard.ts'
 
 /**
- * The one way in which sinks speak HTTP. It posts; it follows no redirect, decodes nothing, reads no more of an answer
+ * The one way in which sinks speak HTTP/1.1 (HTTP/2 is off: one slow receiver must not stall what shares its
+ * connection, and rate limits are counted by requests either way). Connections are kept and used again; it follows no redirect, decodes nothing, reads no more of an answer
  * than people are shown, and connects to no address that the guard refuses. Through a proxy only literal addresses can
  * be checked here: names are resolved by the proxy, and its rules apply to them.
  */
@@ -17,6 +18,8 @@ export interface HttpTransport {
 
 export interface HttpPost {
   readonly url: string
+  /** POST unless it says otherwise. */
+  readonly method?: HttpMethod | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   readonly signal: AbortSignal
@@ -26,6 +29,8 @@ export interface HttpPost {
   /** How long a body is worth waiting for; without it, as long as the signal allows. */
   readonly bodyWaitMs?: number
 }
+
+export type HttpMethod = 'POST' | 'PUT' | 'PATCH'
 
 export interface HttpReply {
   readonly status: number
@@ -155,7 +160,7 @@ async function post(dispatcher: Dispatcher, guard: AddressGuard, message: HttpPo
   guard.checkLiteral(new URL(message.url).hostname)
   const response = await request(message.url, {
     dispatcher,
-    method: 'POST',
+    method: message.method ?? 'POST',
     headers: { ...message.headers, 'accept-encoding': 'identity' },
     body: message.body,
     signal: message.signal,

@@ -58,6 +58,8 @@ export type Happened =
       readonly status: number
       readonly retryAfterMs?: number | undefined
       readonly text: string
+      /** What the body says, where a service says it more exactly than its status. */
+      readonly meaning?: Meaning | undefined
     }
   | {
       readonly via: 'slack'
@@ -68,6 +70,12 @@ export type Happened =
     }
   | { readonly via: 'smtp'; readonly code: number; readonly stage: SmtpStage; readonly text: string }
   | { readonly via: 'fault'; readonly fault: Fault; readonly text: string }
+
+/**
+ * What a service may mean beside its status: nobody is there any more, the credentials are wrong, this message cannot be
+ * taken, it is too fast, or whatever answered was not the service.
+ */
+export type Meaning = 'gone' | 'credentials' | 'rejected' | 'rate_limited' | 'bad_answer'
 
 /** Where an SMTP session got its answer: before any message, at the sender, at the recipient, at the message itself. */
 export type SmtpStage = 'session' | 'auth' | 'sender' | 'recipient' | 'message'
@@ -88,7 +96,7 @@ export type Fault =
 export function outcomeOf(happened: Happened): Outcome {
   switch (happened.via) {
     case 'http':
-      return ofHttp(happened.status, happened.retryAfterMs, { status: happened.status, text: happened.text })
+      return ofReply(happened)
     case 'slack':
       return ofSlack(happened)
     case 'smtp':
@@ -103,6 +111,26 @@ export function outcomeOf(happened: Happened): Outcome {
 /** Slack's words for a message that it cannot take, where another shape of the same alert may pass. */
 export function isSlackMessageFault(word: string): boolean {
   return slackWords.get(word) === 'message'
+}
+
+function ofReply(happened: Extract<Happened, { via: 'http' }>): Outcome {
+  const { status, retryAfterMs: afterMs, text, meaning } = happened
+  const answer = { status, text }
+  switch (meaning) {
+    case undefined:
+      return ofHttp(status, afterMs, answer)
+    case 'rate_limited':
+      return retry('rate_limited', answer, { afterMs, sinkFault: false })
+    case 'bad_answer':
+      return retry('bad_answer', answer)
+    case 'rejected':
+      return dead('rejected', false, answer)
+    case 'gone':
+    case 'credentials':
+      return dead(meaning, true, answer)
+    default:
+      return meaning satisfies never
+  }
 }
 
 function ofHttp(status: number, afterMs: number | undefined, answer: Answer): Outcome {

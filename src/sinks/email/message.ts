@@ -10,7 +10,7 @@ import {
   isolate,
   oneLine,
 } from '../../alert/text.ts'
-import { wordsOf } from '../../alert/words.ts'
+import { heldBackText, wordsOf } from '../../alert/words.ts'
 import { domainOf, type Mailbox } from './address.ts'
 import { mailPage } from './page.ts'
 
@@ -35,12 +35,13 @@ const textCharsMax = 4_000
 const whyLinesMax = 40
 const factCharsMax = 300
 
-export function mailMessage(alert: Alert, parties: MailParties, display: Display): MailMessage {
+/** `heldBack`: how many alerts like this one were held back before it. */
+export function mailMessage(alert: Alert, parties: MailParties, display: Display, heldBack = 0): MailMessage {
   const host = domainOf(parties.from.address)
   return {
     subject: cut(titleOf(alert), subjectCharsMax),
-    text: plainText(alert, display),
-    html: mailPage(alert, display),
+    text: plainText(alert, display, heldBack),
+    html: mailPage(alert, display, heldBack),
     messageId: `<${atom(alertKey(alert))}.${recipientTag(parties.to)}@${host}>`,
     threadId: `<${atom(threadOf(alert, display))}@${host}>`,
     headers: {
@@ -51,7 +52,7 @@ export function mailMessage(alert: Alert, parties: MailParties, display: Display
   }
 }
 
-function plainText(alert: Alert, display: Display): string {
+function plainText(alert: Alert, display: Display, heldBack: number): string {
   const words = wordsOf(display)
   const around = displayDirection(display)
   const facts: [string, string | null][] = [
@@ -61,6 +62,7 @@ function plainText(alert: Alert, display: Display): string {
   ]
   const why = fewLines(alert.why ?? '', whyLinesMax)
   const url = linkOf(alert)
+  const held = heldBackText(heldBack, display)
   const rules = alert.ruleIds.length === 0 ? '' : ` · ${words.rules} ${alert.ruleIds.map(oneLine).join(', ')}`
   const paragraphs = [
     [ownLine(titleOf(alert), directionOf(titleOf(alert), around))],
@@ -69,6 +71,7 @@ function plainText(alert: Alert, display: Display): string {
     ),
     why.map((line) => ownLine(line, directionOf(why.join(' '), around))),
     url === undefined ? [] : [url],
+    held === undefined ? [] : [ownLine(held, around)],
     [fact(words.source, `${alert.source} · ${alert.id}${rules}`, around)],
   ]
   return `${paragraphs

@@ -1,14 +1,14 @@
 import type { Alert } from '../../alert/alert.ts'
 import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../../alert/display.ts'
 import { cut, type Direction, directionOf, fewLines, oneLine } from '../../alert/text.ts'
-import { wordsOf } from '../../alert/words.ts'
+import { heldBackText, wordsOf } from '../../alert/words.ts'
 import { Html, html } from './html.ts'
 
 /**
  * An alert as an HTML mail. Webmail drops the attributes of <html> and <body>, so every cell says its own direction and
  * alignment, and colours stand inline with a style sheet only for dark screens.
  */
-export function mailPage(alert: Alert, display: Display): string {
+export function mailPage(alert: Alert, display: Display, heldBack = 0): string {
   const title = cut(titleOf(alert), titleCharsMax)
   const side = sideOf(directionOf(title, displayDirection(display)))
   const url = linkOf(alert)
@@ -17,7 +17,7 @@ export function mailPage(alert: Alert, display: Display): string {
     html`<tr><td ${side} style="padding:12px 28px 4px">${facts(alert, display, side)}</td></tr>`,
     ...why(alert, display),
     ...(url === undefined ? [] : [button(url, wordsOf(display).open, side)]),
-    html`<tr><td ${side} style="padding:20px 28px 22px;${font}">${origin(alert, display)}</td></tr>`,
+    html`<tr><td ${side} style="padding:20px 28px 22px;${font}">${heldLine(heldBack, display)}${origin(alert, display)}</td></tr>`,
   ]
   return page(title, display, rows).markup
 }
@@ -130,6 +130,13 @@ function button(url: string, word: string, side: Html): Html {
   return html`<tr><td ${side} style="padding:18px 28px 0">
 <a class="ab-button" href="${url}" style="${style}background:#1f6feb;font-weight:700;text-decoration:none">${word}</a>
 </td></tr>`
+}
+
+function heldLine(heldBack: number, display: Display): Html {
+  const text = heldBackText(heldBack, display)
+  const style = html`margin:0 0 6px;font-size:13px;line-height:1.6;${ink}`
+  if (text === undefined) return new Html('')
+  return html`<div class="ab-ink" dir="${displayDirection(display)}" style="${style}">${text}</div>`
 }
 
 function origin(alert: Alert, display: Display): Html {

@@ -6,17 +6,19 @@ import type { Happened } from '../outcome.ts'
 import type { Attempt, Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import { parseMailbox } from './address.ts'
-import type { EmailConfig } from './config.ts'
+import { type EmailConfig, emailConfigSchema } from './config.ts'
 import { createMailer, type Mailer } from './mailer.ts'
 import { mailMessage } from './message.ts'
 import { smtpHappened } from './reply.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
+export const email = { schema: emailConfigSchema, create: createEmailSink } as const
+
 /**
  * Mails alerts, one message a recipient, so that each has an outcome of its own. The envelope comes from the config
  * alone; nothing of an alert can add a recipient or a header.
  */
-export function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): Sink {
+function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): Sink {
   const from = mailbox(config.from)
   const replyTo = config.replyTo === undefined ? undefined : mailbox(config.replyTo)
   const tls = tlsOptions(config.tls)
@@ -50,7 +52,7 @@ export function createEmailSink(name: string, config: EmailConfig, tools: SinkTo
     const to = attempt.target ?? ''
     if (!config.to.includes(to))
       throw new SinkError('unrenderable', 'the recipient is not in the config any more')
-    const message = mailMessage(alert, { from, to }, tools.display)
+    const message = mailMessage(alert, { from, to }, tools.display, attempt.heldBack)
     const dkim = config.dkim && { ...config.dkim, key: work.reveal(config.dkim.key) }
     const mailer = mailerFor(work.reveal(config.smtp), work)
     try {

@@ -1,7 +1,7 @@
 import type { Alert } from '../../alert/alert.ts'
 import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../../alert/display.ts'
 import { type Direction, directionOf, fewLines } from '../../alert/text.ts'
-import { wordsOf } from '../../alert/words.ts'
+import { heldBackText, wordsOf } from '../../alert/words.ts'
 import { directed, link, valueLine } from './mrkdwn.ts'
 
 /**
@@ -36,24 +36,26 @@ const whyLinesMax = 12
 const fieldCharsMax = 300
 const contextCharsMax = 600
 
-export function slackMessage(alert: Alert, display: Display): SlackMessage {
-  return { ...plainMessage(alert, display), blocks: blocks(alert, display) }
+/** `heldBack`: how many alerts like this one were held back before it. */
+export function slackMessage(alert: Alert, display: Display, heldBack = 0): SlackMessage {
+  return { ...plainMessage(alert, display, heldBack), blocks: blocks(alert, display, heldBack) }
 }
 
 /** The same alert without blocks, for the day that Slack takes none of ours. */
-export function plainMessage(alert: Alert, display: Display): SlackMessage {
+export function plainMessage(alert: Alert, display: Display, heldBack = 0): SlackMessage {
   const around = displayDirection(display)
   const url = linkOf(alert)
   const lines = [
     titleLine(alert, around),
     ...facts(alert, display).map(([word, value]) => `${word}: ${value}`),
     ...whyLines(alert, around),
+    ...heldLine(heldBack, display),
     ...(url === undefined ? [] : [link(url, wordsOf(display).open)]),
   ]
   return { text: lines.join('\n'), unfurl_links: false, unfurl_media: false, link_names: false }
 }
 
-function blocks(alert: Alert, display: Display): SlackBlock[] {
+function blocks(alert: Alert, display: Display, heldBack: number): SlackBlock[] {
   const around = displayDirection(display)
   const title = titleLine(alert, around)
   const url = linkOf(alert)
@@ -64,7 +66,7 @@ function blocks(alert: Alert, display: Display): SlackBlock[] {
     { type: 'section', text: mrkdwnText(`*${url === undefined ? title : link(url, title)}*`) },
     ...(fields.length === 0 ? [] : [{ type: 'section', fields } as const]),
     ...(why.length === 0 ? [] : [whySection(why, display)]),
-    { type: 'context', elements: [mrkdwnText(origin(alert, display))] },
+    { type: 'context', elements: [origin(alert, display), ...heldLine(heldBack, display)].map(mrkdwnText) },
   ]
 }
 
@@ -102,6 +104,11 @@ function whyLines(alert: Alert, around: Direction): string[] {
 function origin(alert: Alert, display: Display): string {
   const rules = alert.ruleIds.length === 0 ? '' : ` · ${wordsOf(display).rules} ${alert.ruleIds.join(', ')}`
   return valueLine(`${alert.source} · ${alert.id}${rules}`, contextCharsMax, displayDirection(display))
+}
+
+function heldLine(heldBack: number, display: Display): string[] {
+  const text = heldBackText(heldBack, display)
+  return text === undefined ? [] : [text]
 }
 
 function mrkdwnText(text: string): SlackText {

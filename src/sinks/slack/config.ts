@@ -1,11 +1,6 @@
 import * as z from 'zod'
-import {
-  checkedSecret,
-  commonSinkFields,
-  httpUrlProblem,
-  proxyField,
-  rateLimitField,
-} from '../common-config.ts'
+import { commonSinkFields, proxyField, rateLimitField } from '../common-config.ts'
+import { secretUrlField } from '../secret-url.ts'
 
 export type SlackConfig = z.output<typeof slackConfigSchema>
 
@@ -13,7 +8,7 @@ export const slackConfigSchema = z.strictObject({
   ...commonSinkFields,
   type: z.literal('slack'),
   /** The address is the credential: whoever has it can post. */
-  url: checkedSecret((text) => httpUrlProblem(text, { userinfo: false })),
+  url: secretUrlField,
   proxy: proxyField.optional(),
   concurrency: z.int().min(1).max(200).default(2),
   // Slack takes one message a second from an incoming webhook.

@@ -4,18 +4,21 @@ import { runAttempt, type Work } from '../attempt.ts'
 import { SinkError } from '../fault.ts'
 import { createHttpTransport, type HttpReply } from '../http.ts'
 import { type Happened, isSlackMessageFault } from '../outcome.ts'
+import { secretUrl } from '../secret-url.ts'
 import type { Attempt, Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import { plainMessage, type SlackMessage, slackMessage } from './blocks.ts'
-import type { SlackConfig } from './config.ts'
+import { type SlackConfig, slackConfigSchema } from './config.ts'
 
 type Fetch = NonNullable<IncomingWebhookDefaultArguments['fetch']>
+
+export const slack = { schema: slackConfigSchema, create: createSlackSink } as const
 
 /**
  * Posts alerts to a Slack incoming webhook. Only a 2xx answer that says `ok` is an acknowledgement. A message that Slack
  * cannot take goes out once more as plain text, within the same attempt.
  */
-export function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): Sink {
+function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): Sink {
   const transport = createHttpTransport({
     guard: tools.guard(config.allowPrivateNetworks),
     connections: config.concurrency,
@@ -24,7 +27,7 @@ export function createSlackSink(name: string, config: SlackConfig, tools: SinkTo
   })
 
   async function post(message: SlackMessage, attempt: Attempt, work: Work): Promise<Reply> {
-    const url = checkedUrl(work.reveal(config.url), work)
+    const url = secretUrl(config.url, 'the Slack address', work).href
     let reply: HttpReply | undefined
     // The package forgets Retry-After and reads answers of any size: the exchange itself is ours.
     const fetch: Fetch = async (_address, init) => {
@@ -53,9 +56,9 @@ export function createSlackSink(name: string, config: SlackConfig, tools: SinkTo
   }
 
   async function send(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
-    const reply = await post(slackMessage(alert, tools.display), attempt, work)
+    const reply = await post(slackMessage(alert, tools.display, attempt.heldBack), attempt, work)
     if (!isSlackMessageFault(reply.word)) return reply
-    return post(plainMessage(alert, tools.display), attempt, work)
+    return post(plainMessage(alert, tools.display, attempt.heldBack), attempt, work)
   }
 
   return {
@@ -76,17 +79,6 @@ function happenedOf(reply: HttpReply): Reply {
 
 function isOk(reply: HttpReply): boolean {
   return reply.status >= 200 && reply.status <= 299
-}
-
-/** A file may hold anything by now, and errors about bad addresses quote them. */
-function checkedUrl(text: string, work: Work): string {
-  const url = URL.parse(text.trim())
-  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:'))
-    throw new SinkError('credentials', 'the Slack address is no http or https address')
-  work.hide(url.href)
-  work.hide(url.pathname)
-  work.hide(url.pathname.split('/').at(-1) ?? '')
-  return url.href
 }
 
 function asResponse(reply: HttpReply): Awaited<ReturnType<Fetch>> {

@@ -1,0 +1,42 @@
+import * as z from 'zod'
+import { escapingOf, templateProblem } from './template.ts'
+
+/** A body made by a Liquid template, and what it is. */
+export const bodyFields = {
+  template: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'A Liquid template for the body. Values are escaped for the contentType: write "{{ headline }}".',
+    ),
+  contentType: z
+    .string()
+    .regex(
+      /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+( *; *[a-z0-9-]+=("[ !#-[\]-~]*"|[!-:<-~]+))*$/i,
+      'expected a media type such as application/json or text/plain; charset=utf-8',
+    )
+    .optional()
+    .describe('What the template makes; application/json without it.'),
+}
+
+export interface BodyConfig {
+  readonly template?: string | undefined
+  readonly contentType?: string | undefined
+}
+
+/** What one of the two fields cannot see of the other. */
+export function checkBody(config: BodyConfig, context: z.RefinementCtx): void {
+  const { template, contentType } = config
+  if (template === undefined) {
+    if (contentType !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['contentType'],
+        message: 'belongs to a template, and there is none',
+      })
+    return
+  }
+  const message = templateProblem(template, escapingOf(contentType ?? 'application/json'))
+  if (message !== undefined) context.addIssue({ code: 'custom', path: ['template'], message })
+}

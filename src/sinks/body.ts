@@ -1,0 +1,69 @@
+import { type Alert, alertKey } from '../alert/alert.ts'
+import type { Display } from '../alert/display.ts'
+import { oneLine } from '../alert/text.ts'
+import { SinkError } from './fault.ts'
+import { createTemplate, escapingOf } from './template.ts'
+
+/**
+ * What a receiver gets: the alert, and how many like it a throttle held back before it. The same alert makes the same
+ * bytes at every attempt.
+ */
+export interface BodyWriter {
+  readonly contentType: string
+  /** Throws a SinkError (`unrenderable`). */
+  write(alert: Alert, heldBack?: number): string
+}
+
+export interface BodyOptions {
+  readonly format?: 'standard' | 'cloudevents' | undefined
+  readonly template?: string | undefined
+  readonly contentType?: string | undefined
+}
+
+export function bodyWriter(options: BodyOptions, display: Display): BodyWriter {
+  const { format, template: text, contentType = 'application/json' } = options
+  if (text !== undefined) {
+    const template = createTemplate(text, escapingOf(contentType), display)
+    return { contentType, write: (alert) => template.render(alert) }
+  }
+  return format === 'cloudevents'
+    ? { contentType: 'application/cloudevents+json; charset=UTF-8', write: cloudEvent }
+    : { contentType: 'application/json', write: webhookBody }
+}
+
+/** What receivers get: the upstream row with every field as it came. */
+export function webhookBody(alert: Alert, heldBack = 0): string {
+  return written({ type: 'alert.fired', timestamp: alert.firedAt, data: dataOf(alert, heldBack) })
+}
+
+/** CloudEvents 1.0, structured mode. An attribute that would have to be empty is left out. */
+function cloudEvent(alert: Alert, heldBack = 0): string {
+  const { firedAtMs: ms } = alert
+  const subject = oneLine(alert.symbol ?? '')
+  return written({
+    specversion: '1.0',
+    id: alertKey(alert),
+    source: `/alert-bridge/${alert.source}`,
+    type: 'alert.fired',
+    ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { time: new Date(ms).toISOString() }),
+    ...(subject === '' ? {} : { subject }),
+    datacontenttype: 'application/json',
+    data: dataOf(alert, heldBack),
+  })
+}
+
+/** RFC 3339 ends with the year 9999. */
+const timeMsMax = 253_402_300_799_999
+
+function dataOf(alert: Alert, heldBack: number) {
+  return { source: alert.source, ...(heldBack > 0 ? { heldBack } : {}), delivery: alert.row }
+}
+
+function written(body: object): string {
+  try {
+    return JSON.stringify(body)
+  } catch {
+    // JSON.parse takes a nesting that JSON.stringify cannot give back.
+    throw new SinkError('unrenderable', 'the alert cannot be written as JSON')
+  }
+}

@@ -1,0 +1,22 @@
+import * as z from 'zod'
+import { bodyFields, checkBody } from '../body-config.ts'
+import { checkedSecret, commonSinkFields, proxyField, tlsField } from '../common-config.ts'
+import { authField, headersField } from '../request-headers.ts'
+import { urlTemplateProblem } from '../url-template.ts'
+
+export type HttpRequestConfig = z.output<typeof httpConfigSchema>
+
+export const httpConfigSchema = z
+  .strictObject({
+    ...commonSinkFields,
+    type: z.literal('http'),
+    /** It may hold a token, so it is a secret; `{{ symbol }}` and its like may stand in its path and query. */
+    url: checkedSecret(urlTemplateProblem),
+    method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
+    auth: authField.optional(),
+    headers: headersField(),
+    ...bodyFields,
+    tls: tlsField().optional(),
+    proxy: proxyField.optional(),
+  })
+  .superRefine(checkBody)

@@ -1,0 +1,37 @@
+import { bodyWriter } from '../body.ts'
+import { SinkError } from '../fault.ts'
+import { createHttpSink } from '../http-sink.ts'
+import { ownHeaders } from '../request-headers.ts'
+import { hideUrl } from '../secret-url.ts'
+import type { Sink } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
+import { createUrlTemplate, type UrlTemplate, urlTemplateProblem } from '../url-template.ts'
+import { type HttpRequestConfig, httpConfigSchema } from './config.ts'
+
+export const http = { schema: httpConfigSchema, create: createRequestSink } as const
+
+/** Any HTTP request that an operator can write down. Any 2xx is an acknowledgement; nothing is signed. */
+function createRequestSink(name: string, config: HttpRequestConfig, tools: SinkTools): Sink {
+  const writer = bodyWriter(config, tools.display)
+  // The address may stand in a file that changes: a new text makes a new template.
+  let current: { readonly text: string; readonly template: UrlTemplate } | undefined
+
+  function templateOf(text: string): UrlTemplate {
+    if (current?.text === text) return current.template
+    if (urlTemplateProblem(text) !== undefined)
+      throw new SinkError('credentials', `the text in ${config.url.file ?? 'url'} is no usable address`)
+    current = { text, template: createUrlTemplate(text, tools.display) }
+    return current.template
+  }
+
+  return createHttpSink(name, config, tools, (alert, work) => {
+    const url = templateOf(work.reveal(config.url).trim()).render(alert)
+    hideUrl(url, work)
+    return {
+      url: url.href,
+      method: config.method,
+      headers: { ...ownHeaders(config, work), 'content-type': writer.contentType },
+      body: writer.write(alert),
+    }
+  })
+}

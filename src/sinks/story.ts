@@ -1,0 +1,77 @@
+import type { Alert } from '../alert/alert.ts'
+import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/display.ts'
+import { cut, type Direction, directionOf, fewLines, oneLine } from '../alert/text.ts'
+import { wordsOf } from '../alert/words.ts'
+
+/**
+ * An alert as people are told it, in pieces that each sink puts into its own markup: lines of plain text, cut, free of
+ * controls, and nothing more. They are as hostile as what came from upstream: each sink escapes them for its place.
+ */
+export interface Story {
+  readonly title: Piece
+  readonly url: string | undefined
+  readonly facts: readonly Fact[]
+  readonly why: readonly Piece[]
+  /** Where the alert comes from, to find it again: source, number, rules. */
+  readonly origin: string
+  /** The direction of the reader's own words. */
+  readonly around: Direction
+}
+
+/** A line that reads in its own direction. */
+export interface Piece {
+  readonly text: string
+  readonly direction: Direction
+}
+
+export interface Fact {
+  readonly word: string
+  readonly value: string
+}
+
+export interface StoryLimits {
+  readonly titleCharsMax: number
+  readonly factCharsMax: number
+  readonly whyCharsMax: number
+  readonly whyLinesMax: number
+}
+
+export function storyOf(alert: Alert, display: Display, limits: StoryLimits): Story {
+  const around = displayDirection(display)
+  const title = titleOf(alert)
+  return {
+    title: { text: cut(title, limits.titleCharsMax), direction: directionOf(title, around) },
+    url: linkOf(alert),
+    facts: factsOf(alert, display, limits.factCharsMax),
+    why: whyOf(alert, limits, around),
+    origin: cut(originOf(alert, display), limits.factCharsMax),
+    around,
+  }
+}
+
+/** What is known beside the headline, each with its word. */
+function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
+  const words = wordsOf(display)
+  const all: [string, string | null][] = [
+    [words.symbol, alert.symbol],
+    [words.kind, alert.kind],
+    [words.fired, firedTime(alert, display)],
+  ]
+  return all.flatMap(([word, given]) => {
+    const value = oneLine(given ?? '')
+    return value === '' ? [] : [{ word, value: cut(value, charsMax) }]
+  })
+}
+
+function whyOf(alert: Alert, { whyCharsMax, whyLinesMax }: StoryLimits, around: Direction): Piece[] {
+  const lines = fewLines(alert.why ?? '', whyLinesMax)
+  // One direction for all of it: a line of mostly Latin words inside a Persian reason is still part of it.
+  const direction = directionOf(lines.join(' '), around)
+  const charsMax = Math.floor(whyCharsMax / lines.length)
+  return lines.map((line) => ({ text: cut(line, charsMax), direction }))
+}
+
+function originOf(alert: Alert, display: Display): string {
+  const rules = alert.ruleIds.map(oneLine).join(', ')
+  return `${alert.source} · ${alert.id}${rules === '' ? '' : ` · ${wordsOf(display).rules} ${rules}`}`
+}

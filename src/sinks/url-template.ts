@@ -1,0 +1,56 @@
+import type { Alert } from '../alert/alert.ts'
+import type { Display } from '../alert/display.ts'
+import { httpUrlProblem } from './common-config.ts'
+import { SinkError } from './fault.ts'
+import { createTemplate, templateProblem } from './template.ts'
+
+/**
+ * An address with values of the alert in its path or query, each encoded, so that none of them can name another host,
+ * another path or a further parameter. Problems never quote the address: it may hold a token.
+ */
+export function urlTemplateProblem(text: string): string | undefined {
+  const start = fixedStart(text)
+  const problem = httpUrlProblem(start, { userinfo: false })
+  if (problem !== undefined) return problem
+  if (start === text) return undefined
+  if (!/^https?:\/\/[^/?#]+[/?#]/i.test(start))
+    return 'values of the alert belong behind the host, not into it'
+  if (/\|\s*raw\b/.test(text)) return 'an address takes no value raw'
+  return templateProblem(text, 'form') === undefined
+    ? undefined
+    : 'the template in the address cannot be used (a value is written {{ symbol }}, and none may leave a path empty)'
+}
+
+export interface UrlTemplate {
+  /** Throws a SinkError (`unrenderable`). */
+  render(alert: Alert): URL
+}
+
+export function createUrlTemplate(text: string, display: Display): UrlTemplate {
+  const start = fixedStart(text)
+  const fixed = start === text ? URL.parse(text) : null
+  if (fixed) return { render: () => new URL(fixed) }
+  const template = createTemplate(text, 'form', display)
+  const { origin } = new URL(start)
+  return {
+    render(alert) {
+      const rendered = template.render(alert).trim()
+      const path = rendered.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] ?? ''
+      const url = URL.parse(rendered)
+      if (url?.origin !== origin || leavesItsPlace(path))
+        throw new SinkError('unrenderable', 'a value of this alert would lead to another address')
+      return url
+    },
+  }
+}
+
+/** Up to the first value or tag. */
+function fixedStart(text: string): string {
+  return text.split(/\{[{%]/, 1)[0] ?? ''
+}
+
+/** Dots are steps to a parser of addresses, encoded or not; an empty part names the collection instead of its member. */
+function leavesItsPlace(path: string): boolean {
+  const parts = path.split('/').slice(1)
+  return parts.some((part, at) => /^(\.|%2e){1,2}$/i.test(part) || (part === '' && at < parts.length - 1))
+}
