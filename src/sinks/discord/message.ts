@@ -1,0 +1,67 @@
+import type { Alert } from '../../alert/alert.ts'
+import type { Display } from '../../alert/display.ts'
+import { directionMark, isolate } from '../../alert/text.ts'
+import { inert } from '../inert.ts'
+import { type Piece, storyOf } from '../story.ts'
+
+/** An alert as one embed of Discord. Nothing in it can mention anybody, format or link. */
+export interface DiscordMessage {
+  readonly username?: string
+  readonly embeds: readonly [DiscordEmbed]
+  readonly allowed_mentions: { readonly parse: readonly [] }
+}
+
+export interface DiscordEmbed {
+  readonly title: string
+  readonly url?: string
+  readonly description?: string
+  readonly fields: readonly { readonly name: string; readonly value: string; readonly inline: boolean }[]
+  readonly footer: { readonly text: string }
+  readonly timestamp?: string
+  readonly color: number
+}
+
+export function discordMessage(alert: Alert, display: Display, username?: string): DiscordMessage {
+  const story = storyOf(alert, display, limits)
+  const { url, why, around } = story
+  const ms = alert.firedAtMs
+  return {
+    ...(username === undefined ? {} : { username }),
+    embeds: [
+      {
+        title: line(story.title),
+        ...(url === undefined ? {} : { url }),
+        ...(why.length === 0 ? {} : { description: why.map(line).join('\n') }),
+        fields: story.facts.map(({ word, value }) => ({
+          name: word,
+          value: directionMark(around) + isolate(markdown(value)),
+          inline: value.length <= inlineCharsMax,
+        })),
+        // A footer knows no markup, and shows a backslash as one.
+        footer: { text: inert(story.origin) },
+        ...(ms === null || Math.abs(ms) > timestampMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
+        color,
+      },
+    ],
+    allowed_mentions: { parse: [] },
+  }
+}
+
+/**
+ * Discord allows 256 in a title, 4,096 in a description, 1,024 in a field, 2,048 in a footer, 6,000 in all. A character
+ * becomes three at most (a joiner and a backslash beside it), and a limit holds for what is made.
+ */
+const limits = { titleCharsMax: 80, factCharsMax: 200, whyCharsMax: 1_000, whyLinesMax: 15 } as const
+const inlineCharsMax = 24
+const color = 0x1f6feb
+/** The years that Discord's clients can show. */
+const timestampMsMax = 253_402_300_799_999
+
+function line({ text, direction }: Piece): string {
+  return directionMark(direction) + markdown(text)
+}
+
+/** A list, a quote or a heading could only start at the start of a line, where the direction mark stands. */
+function markdown(text: string): string {
+  return inert(text).replace(/[\\*_~`|<>[\](){}#:@-]/g, (mark) => `\\${mark}`)
+}

@@ -1,0 +1,44 @@
+import type { HttpReply } from '../http.ts'
+import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
+import { jsonAnswer, secondsIn } from '../json-answer.ts'
+import type { Meaning } from '../outcome.ts'
+import { secretUrl } from '../secret-url.ts'
+import type { Sink } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
+import { type DiscordConfig, discordConfigSchema } from './config.ts'
+import { discordMessage } from './message.ts'
+
+export const discord = { schema: discordConfigSchema, create: createDiscordSink } as const
+
+/** Posts alerts to a webhook of Discord and waits until Discord says that the message stands in the channel. */
+function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools): Sink {
+  return createHttpSink(name, config, tools, (alert, work) => {
+    const url = secretUrl(config.url, 'the Discord address', work)
+    url.searchParams.set('wait', 'true')
+    return {
+      url: url.href,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(discordMessage(alert, tools.display, config.username)),
+      sayMore,
+    }
+  })
+}
+
+function sayMore(reply: HttpReply): Said {
+  const { code, message, retry_after: seconds } = jsonAnswer(reply.body)
+  if (isSuccess(reply)) return { text: '' }
+  // Discord's own pause is exact to the millisecond; its header is rounded.
+  const asked = secondsIn(seconds)
+  return {
+    meaning: meaningOf(code, reply.status),
+    ...(typeof message === 'string' ? { text: message } : {}),
+    ...(asked === undefined ? {} : { retryAfterMs: asked }),
+  }
+}
+
+/** 10015: the webhook was deleted; 10003: its channel; 50027: its token is wrong. */
+function meaningOf(code: unknown, status: number): Meaning | undefined {
+  if (code === 10_015 || code === 10_003) return 'gone'
+  if (code === 50_027) return 'credentials'
+  return status === 404 ? 'gone' : undefined
+}

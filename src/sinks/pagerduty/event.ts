@@ -1,0 +1,41 @@
+import { type Alert, alertKey } from '../../alert/alert.ts'
+import type { Display } from '../../alert/display.ts'
+import { wordsOf } from '../../alert/words.ts'
+import { storyOf } from '../story.ts'
+
+/**
+ * An alert as an event that opens an incident. The same alert has the same `dedup_key`, so that a repeated attempt joins
+ * the incident that is there. PagerDuty shows all of it as plain text.
+ */
+export function pagerDutyEvent(
+  alert: Alert,
+  display: Display,
+  options: { routingKey: string; severity: string; client: string },
+): object {
+  const story = storyOf(alert, display, limits)
+  const ms = alert.firedAtMs
+  const why = story.why.map(({ text }) => text).join('\n')
+  const facts = Object.fromEntries(story.facts.map(({ word, value }) => [word, value]))
+  const { symbol, kind } = alert
+  return {
+    routing_key: options.routingKey,
+    event_action: 'trigger',
+    dedup_key: alertKey(alert),
+    client: options.client,
+    payload: {
+      summary: story.title.text,
+      source: alert.source,
+      severity: options.severity,
+      ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
+      ...(symbol === null || symbol === '' ? {} : { component: symbol.slice(0, limits.factCharsMax) }),
+      ...(kind === '' ? {} : { class: kind.slice(0, limits.factCharsMax) }),
+      custom_details: { ...facts, ...(why === '' ? {} : { [wordsOf(display).why]: why }), id: story.origin },
+    },
+    ...(story.url === undefined ? {} : { links: [{ href: story.url, text: wordsOf(display).open }] }),
+  }
+}
+
+/** PagerDuty allows 1,024 in a summary and 512 KB in all. */
+const limits = { titleCharsMax: 1_000, factCharsMax: 300, whyCharsMax: 8_000, whyLinesMax: 60 } as const
+/** RFC 3339 ends with the year 9999. */
+const timeMsMax = 253_402_300_799_999

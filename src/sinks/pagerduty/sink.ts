@@ -1,0 +1,47 @@
+import type { Work } from '../attempt.ts'
+import { under } from '../common-config.ts'
+import { SinkError } from '../fault.ts'
+import type { HttpReply } from '../http.ts'
+import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
+import { jsonAnswer } from '../json-answer.ts'
+import type { Sink } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
+import { type PagerDutyConfig, pagerDutyConfigSchema, routingKeyProblem } from './config.ts'
+import { pagerDutyEvent } from './event.ts'
+
+export const pagerduty = { schema: pagerDutyConfigSchema, create: createPagerDutySink } as const
+
+/** Hands alerts to PagerDuty's Events API v2. A 202 is an acknowledgement. */
+function createPagerDutySink(name: string, config: PagerDutyConfig, tools: SinkTools): Sink {
+  return createHttpSink(name, config, tools, (alert, work) => ({
+    url: under(config.baseUrl, '/v2/enqueue'),
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(
+      pagerDutyEvent(alert, tools.display, {
+        routingKey: routingKey(config, work),
+        severity: config.severity,
+        client: 'alert-bridge',
+      }),
+    ),
+    sayMore,
+  }))
+}
+
+function routingKey(config: PagerDutyConfig, work: Work): string {
+  const key = work.reveal(config.routingKey).trim()
+  work.hide(key)
+  if (routingKeyProblem(key) === undefined) return key
+  throw new SinkError(
+    'credentials',
+    `the text in ${config.routingKey.file ?? 'routingKey'} is no integration key`,
+  )
+}
+
+/** A 400 is about the event, but for a key that PagerDuty does not know. */
+function sayMore(reply: HttpReply): Said {
+  const { message, errors } = jsonAnswer(reply.body)
+  if (isSuccess(reply) || typeof message !== 'string') return {}
+  const listed = Array.isArray(errors) ? errors.filter((each) => typeof each === 'string') : []
+  const text = [message, ...listed].join('; ')
+  return { text, ...(reply.status === 400 && /routing.?key/i.test(text) ? { meaning: 'credentials' } : {}) }
+}

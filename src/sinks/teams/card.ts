@@ -1,0 +1,72 @@
+import type { Alert } from '../../alert/alert.ts'
+import type { Display } from '../../alert/display.ts'
+import { type Direction, directionMark, isolate } from '../../alert/text.ts'
+import { wordsOf } from '../../alert/words.ts'
+import { inert } from '../inert.ts'
+import { type Piece, type Story, storyOf } from '../story.ts'
+
+/**
+ * An alert as an Adaptive Card. Upstream text stands in text runs, which know no Markdown, so there is nothing to
+ * escape; people can only be mentioned by a list that the card does not have.
+ */
+export function teamsMessage(alert: Alert, display: Display): object {
+  const story = storyOf(alert, display, limits)
+  return {
+    type: 'message',
+    attachments: [
+      {
+        contentType: 'application/vnd.microsoft.card.adaptive',
+        contentUrl: null,
+        content: card(story, display),
+      },
+    ],
+  }
+}
+
+/** Teams takes 28 KB. A character has three bytes at most; in JSON a quote has two, and the frame is under 3 KB. */
+const limits = { titleCharsMax: 400, factCharsMax: 300, whyCharsMax: 3_000, whyLinesMax: 20 } as const
+export const cardBytesMax = 28_000
+
+function card(story: Story, display: Display): object {
+  const { title, url, why, around } = story
+  const words = wordsOf(display)
+  return {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.5',
+    lang: display.language,
+    rtl: around === 'rtl',
+    msteams: { width: 'Full' },
+    fallbackText: plain(title),
+    body: [
+      lines([{ text: plain(title), weight: 'Bolder', size: 'Large' }], title.direction, around),
+      ...story.facts.map(({ word, value }) =>
+        lines([{ text: `${word}: `, isSubtle: true }, { text: isolate(inert(value)) }], around, around),
+      ),
+      ...why.map((piece) => lines([{ text: plain(piece) }], piece.direction, around)),
+      lines([{ text: isolate(inert(story.origin)), isSubtle: true, size: 'Small' }], around, around),
+    ],
+    ...(url === undefined ? {} : { actions: [{ type: 'Action.OpenUrl', title: words.open, url }] }),
+  }
+}
+
+interface Run {
+  readonly text: string
+  readonly weight?: 'Bolder'
+  readonly size?: 'Large' | 'Small'
+  readonly isSubtle?: true
+}
+
+/** `left` is where a line starts in a card of this direction: the card itself turns it around. */
+function lines(runs: readonly Run[], direction: Direction, around: Direction): object {
+  return {
+    type: 'RichTextBlock',
+    horizontalAlignment: direction === around ? 'Left' : 'Right',
+    spacing: 'Small',
+    inlines: runs.map((run) => ({ type: 'TextRun', ...run })),
+  }
+}
+
+function plain({ text, direction }: Piece): string {
+  return directionMark(direction) + inert(text)
+}

@@ -1,0 +1,41 @@
+import type { HttpReply } from '../http.ts'
+import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
+import { jsonAnswer } from '../json-answer.ts'
+import type { Meaning } from '../outcome.ts'
+import { secretUrl } from '../secret-url.ts'
+import type { Sink } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
+import { teamsMessage } from './card.ts'
+import { type TeamsConfig, teamsConfigSchema } from './config.ts'
+
+export const teams = { schema: teamsConfigSchema, create: createTeamsSink } as const
+
+/**
+ * Posts alerts to a workflow of Microsoft Teams. Its 202 says that the workflow has taken the alert; what the workflow
+ * does with it later is not told to anybody but its owner.
+ */
+function createTeamsSink(name: string, config: TeamsConfig, tools: SinkTools): Sink {
+  return createHttpSink(name, config, tools, (alert, work) => ({
+    url: secretUrl(config.url, 'the Teams address', work).href,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(teamsMessage(alert, tools.display)),
+    sayMore,
+  }))
+}
+
+function sayMore(reply: HttpReply): Said {
+  if (isSuccess(reply)) return {}
+  const { error } = jsonAnswer(reply.body)
+  if (typeof error !== 'object' || error === null) return { meaning: meaningOf('', reply.status) }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
+  const text = [code, message].filter((part) => part !== '').join(': ')
+  return { meaning: meaningOf(code, reply.status), ...(text === '' ? {} : { text }) }
+}
+
+/** A workflow that was switched off or deleted; its signature, when the address was made anew. */
+function meaningOf(code: string, status: number): Meaning | undefined {
+  if (/^Workflow(TriggerIsNotEnabled|NotFound|TriggerNotFound|Disabled)$/.test(code)) return 'gone'
+  if (/Authori[sz]ation/.test(code)) return 'credentials'
+  return status === 404 ? 'gone' : undefined
+}

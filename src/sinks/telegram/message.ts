@@ -1,0 +1,44 @@
+import type { Alert } from '../../alert/alert.ts'
+import type { Display } from '../../alert/display.ts'
+import { type Direction, directionMark, isolate } from '../../alert/text.ts'
+import { wordsOf } from '../../alert/words.ts'
+import { inert } from '../inert.ts'
+import { type Piece, storyOf } from '../story.ts'
+
+/**
+ * An alert as the HTML of Telegram's messages. Telegram takes 4,096 characters, counted after its markup is read, and
+ * the pieces stay below that however much the joiners of `inert` add to them.
+ */
+export function telegramText(alert: Alert, display: Display): string {
+  const story = storyOf(alert, display, limits)
+  const { url, around } = story
+  const title = line(story.title)
+  const paragraphs = [
+    [url === undefined ? `<b>${title}</b>` : `<b><a href="${escapeHtml(url)}">${title}</a></b>`],
+    story.facts.map(({ word, value }) => `${mark(around)}${word}: ${isolate(text(value))}`),
+    story.why.length === 0 ? [] : [`<blockquote>${story.why.map(line).join('\n')}</blockquote>`],
+    [`<i>${mark(around)}${wordsOf(display).source}: ${isolate(text(story.origin))}</i>`],
+  ]
+  return paragraphs.flatMap((lines) => (lines.length === 0 ? [] : [lines.join('\n')])).join('\n\n')
+}
+
+const limits = { titleCharsMax: 300, factCharsMax: 150, whyCharsMax: 1_000, whyLinesMax: 15 } as const
+
+function line({ text: words, direction }: Piece): string {
+  return mark(direction) + text(words)
+}
+
+function mark(direction: Direction): string {
+  return directionMark(direction)
+}
+
+function text(words: string): string {
+  return escapeHtml(inert(words))
+}
+
+/** These four are all the entities that Telegram knows by name. */
+function escapeHtml(words: string): string {
+  return words.replace(/[&<>"]/g, (character) => entities[character] ?? character)
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }

@@ -1,0 +1,67 @@
+import type { Work } from '../attempt.ts'
+import { under } from '../common-config.ts'
+import { SinkError } from '../fault.ts'
+import type { HttpReply } from '../http.ts'
+import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
+import { jsonAnswer, secondsIn } from '../json-answer.ts'
+import type { Meaning } from '../outcome.ts'
+import type { Sink } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
+import { type TelegramConfig, telegramConfigSchema, tokenProblem } from './config.ts'
+import { telegramText } from './message.ts'
+
+export const telegram = { schema: telegramConfigSchema, create: createTelegramSink } as const
+
+/** Posts alerts through a bot of Telegram. Only an answer that says `"ok": true` is an acknowledgement. */
+function createTelegramSink(name: string, config: TelegramConfig, tools: SinkTools): Sink {
+  return createHttpSink(name, config, tools, (alert, work) => ({
+    url: under(config.baseUrl, `/bot${botToken(config, work)}/sendMessage`),
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      chat_id: config.chatId,
+      text: telegramText(alert, tools.display),
+      parse_mode: 'HTML',
+      link_preview_options: { is_disabled: true },
+      disable_notification: config.silent,
+      ...(config.threadId === undefined ? {} : { message_thread_id: config.threadId }),
+    }),
+    needsBody: true,
+    sayMore,
+  }))
+}
+
+function botToken(config: TelegramConfig, work: Work): string {
+  const token = work.reveal(config.token).trim()
+  work.hide(token)
+  work.hide(token.split(':')[1] ?? '')
+  if (tokenProblem(token) === undefined) return token
+  throw new SinkError('credentials', `the text in ${config.token.file ?? 'token'} is no token of a bot`)
+}
+
+function sayMore(reply: HttpReply): Said {
+  const answer = jsonAnswer(reply.body)
+  const description = typeof answer['description'] === 'string' ? answer['description'] : undefined
+  const text = description ?? reply.body
+  if (isSuccess(reply)) return answer['ok'] === true ? { text: 'ok' } : { text, meaning: 'bad_answer' }
+  const parameters = answer['parameters']
+  const asked =
+    typeof parameters === 'object' && parameters !== null && 'retry_after' in parameters
+      ? secondsIn(parameters.retry_after)
+      : undefined
+  return {
+    text,
+    meaning: meaningOf(reply.status, text),
+    ...(asked === undefined ? {} : { retryAfterMs: asked }),
+  }
+}
+
+/** Telegram says 400 both of a message that it cannot take and of a chat that is not there. */
+function meaningOf(status: number, text: string): Meaning | undefined {
+  if (status === 400 && missingChat.test(text)) return 'gone'
+  if (status === 403) return 'gone'
+  // The token stands in the address, so a wrong one is an address that does not exist.
+  return status === 404 ? 'credentials' : undefined
+}
+
+const missingChat =
+  /chat not found|upgraded to a supergroup|thread not found|group is deactivated|PEER_ID_INVALID|not enough rights|need administrator rights|have no rights|CHAT_WRITE_FORBIDDEN|TOPIC_(CLOSED|DELETED)/i
