@@ -1,20 +1,22 @@
 import { Secret } from '../../src/lib/secret.ts'
-import { emailConfigSchema } from '../../src/sinks/email/config.ts'
 import type { Resolve } from '../../src/sinks/guard.ts'
 import type { RetryReason } from '../../src/sinks/outcome.ts'
-import { createSink, type SinkConfig, type sinkTypes } from '../../src/sinks/registry.ts'
+import { createSink, type SinkType } from '../../src/sinks/registry.ts'
 import type { Attempt, Sink } from '../../src/sinks/sink.ts'
-import { slackConfigSchema } from '../../src/sinks/slack/config.ts'
-import { webhookConfigSchema } from '../../src/sinks/webhook/config.ts'
+import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { persianDisplay } from '../sinks/samples.ts'
 import { testServer } from '../support/certificates.ts'
-import { startSlackReceiver } from '../support/slack-receiver.ts'
+import { slackOk } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import {
+  type ReceiverAnswer,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhook-receiver.ts'
 
 /** What the contract suite must know of a sink to put it through its paces. */
 export interface Harness {
-  readonly type: (typeof sinkTypes)[number]
+  readonly type: SinkType
   readonly target?: string
   /** SMTP servers greet before they are asked. */
   readonly speaksFirst: boolean
@@ -52,51 +54,139 @@ const endlessHttp = {
 } as const
 const missing = Secret.fromFile('/nowhere/secret')
 
-function built(config: SinkConfig, resolve?: Resolve): Sink {
+function built(fields: Record<string, unknown>, resolve?: Resolve): Sink {
+  const config = sinkConfigSchema.parse({ allowPrivateNetworks: true, ...fields })
   return createSink('test', config, { display: persianDisplay, ...(resolve ? { resolve } : {}) })
 }
 
-const webhook: Harness = {
-  type: 'webhook',
-  speaksFirst: false,
-  secrets: [signingKey, 'canaryBearerToken', 'canaryHeaderValue'],
-  slowStart: slowHttp,
-  endless: endlessHttp,
-  address: (port, host = '127.0.0.1') => `http://${host}:${port}/hook`,
-  sink: (url, over = {}, resolve) =>
-    built(
-      webhookConfigSchema.parse({
-        type: 'webhook',
-        url,
-        secret: `whsec_${signingKey}`,
-        auth: { bearer: 'canaryBearerToken' },
-        headers: { 'X-Key': 'canaryHeaderValue' },
-        allowPrivateNetworks: true,
-        ...over,
-      }),
-      resolve,
-    ),
-  sinkWithMissingSecretFile: (url) =>
-    built(webhookConfigSchema.parse({ type: 'webhook', url, secret: missing, allowPrivateNetworks: true })),
-  receiver: async (options) =>
-    httpReceiver(await startWebhookReceiver(options?.tls ? { tls: testServer } : {})),
+/** What sets one sink that speaks HTTP apart from the others. */
+interface OverHttp {
+  readonly type: SinkType
+  readonly path: string
+  readonly secrets: readonly string[]
+  readonly ok?: ReceiverAnswer
+  /** The config for a receiver at this address (with the path where `whole`, its origin otherwise). */
+  config(address: string): Record<string, unknown>
+  /** The same with one secret in a file that is not there. */
+  withMissing(address: string): Record<string, unknown>
+  readonly whole: boolean
 }
 
-const slack: Harness = {
-  type: 'slack',
-  speaksFirst: false,
-  secrets: ['canaryTokenOfSlack', '/services/T00000000/B00000000/canaryTokenOfSlack'],
-  slowStart: slowHttp,
-  endless: endlessHttp,
-  address: (port, host = '127.0.0.1') =>
-    `http://${host}:${port}/services/T00000000/B00000000/canaryTokenOfSlack`,
-  sink: (url, over = {}, resolve) =>
-    built(slackConfigSchema.parse({ type: 'slack', url, allowPrivateNetworks: true, ...over }), resolve),
-  sinkWithMissingSecretFile: () =>
-    built(slackConfigSchema.parse({ type: 'slack', url: missing, allowPrivateNetworks: true })),
-  receiver: async (options) =>
-    httpReceiver(await startSlackReceiver(options?.tls ? { tls: testServer } : {})),
+function overHttp(sink: OverHttp): Harness {
+  const { type, path, secrets, ok, whole } = sink
+  const place = (origin: string) => (whole ? `${origin}${path}` : origin)
+  return {
+    type,
+    speaksFirst: false,
+    secrets,
+    slowStart: slowHttp,
+    endless: endlessHttp,
+    address: (port, host = '127.0.0.1') => place(`http://${host}:${port}`),
+    sink: (address, over = {}, resolve) => built({ type, ...sink.config(address), ...over }, resolve),
+    sinkWithMissingSecretFile: (address) => built({ type, ...sink.withMissing(address) }),
+    async receiver(options) {
+      const receiver = await startWebhookReceiver({
+        path,
+        ...(ok ? { answer: ok } : {}),
+        ...(options?.tls ? { tls: testServer } : {}),
+      })
+      return { ...httpReceiver(receiver), url: place(new URL(receiver.url).origin) }
+    },
+  }
 }
+
+const webhook = overHttp({
+  type: 'webhook',
+  path: '/hook',
+  whole: true,
+  secrets: [signingKey, 'canaryBearerToken', 'canaryHeaderValue'],
+  config: (url) => ({
+    url,
+    secret: `whsec_${signingKey}`,
+    auth: { bearer: 'canaryBearerToken' },
+    headers: { 'X-Key': 'canaryHeaderValue' },
+  }),
+  withMissing: (url) => ({ url, secret: missing }),
+})
+
+const slack = overHttp({
+  type: 'slack',
+  path: '/services/T00000000/B00000000/canaryTokenOfSlack',
+  whole: true,
+  secrets: ['canaryTokenOfSlack', '/services/T00000000/B00000000/canaryTokenOfSlack'],
+  ok: slackOk,
+  config: (url) => ({ url }),
+  withMissing: () => ({ url: missing }),
+})
+
+const http = overHttp({
+  type: 'http',
+  path: '/canaryTokenInThePath/alerts?key=canaryTokenInTheQuery',
+  whole: true,
+  secrets: ['canaryTokenInThePath', 'canaryTokenInTheQuery', 'canaryBearerToken', 'canaryHeaderValue'],
+  config: (url) => ({
+    url,
+    method: 'PUT',
+    auth: { bearer: 'canaryBearerToken' },
+    headers: { 'X-Key': 'canaryHeaderValue' },
+    template: '{ "text": "{{ headline }}", "why": {{ why | json }} }',
+  }),
+  withMissing: (url) => ({ url, headers: { 'X-Key': missing } }),
+})
+
+const botToken = '1234567890:canaryTokenOfTheTelegramBot_-AAAA'
+
+const telegram = overHttp({
+  type: 'telegram',
+  path: '',
+  whole: false,
+  secrets: [botToken, 'canaryTokenOfTheTelegramBot_-AAAA', `/bot${botToken}/sendMessage`],
+  ok: { status: 200, body: '{"ok":true,"result":{}}' },
+  config: (baseUrl) => ({ baseUrl, token: botToken, chatId: -100 }),
+  withMissing: (baseUrl) => ({ baseUrl, token: missing, chatId: -100 }),
+})
+
+const discord = overHttp({
+  type: 'discord',
+  path: '/api/webhooks/1234567890/canaryTokenOfDiscord',
+  whole: true,
+  secrets: ['canaryTokenOfDiscord', '/api/webhooks/1234567890/canaryTokenOfDiscord'],
+  ok: { status: 200, body: '{"id":"1"}' },
+  config: (url) => ({ url }),
+  withMissing: () => ({ url: missing }),
+})
+
+const teams = overHttp({
+  type: 'teams',
+  path: '/workflows/canaryWorkflowOfTeams/triggers/manual/paths/invoke?sp=run&sig=canarySignatureOfTeams',
+  whole: true,
+  secrets: ['canaryWorkflowOfTeams', 'canarySignatureOfTeams'],
+  ok: { status: 202 },
+  config: (url) => ({ url }),
+  withMissing: () => ({ url: missing }),
+})
+
+const routingKey = 'canaryRoutingKeyOfPagerDuty00000'
+
+const pagerduty = overHttp({
+  type: 'pagerduty',
+  path: '',
+  whole: false,
+  secrets: [routingKey],
+  ok: { status: 202, body: '{"status":"success"}' },
+  config: (baseUrl) => ({ baseUrl, routingKey }),
+  withMissing: (baseUrl) => ({ baseUrl, routingKey: missing }),
+})
+
+const ntfy = overHttp({
+  type: 'ntfy',
+  path: '',
+  whole: false,
+  secrets: ['tk_canaryTokenOfNtfy', 'canaryTopicOfNtfy'],
+  ok: { status: 200, body: '{"id":"1"}' },
+  config: (baseUrl) => ({ baseUrl, topic: 'canaryTopicOfNtfy', auth: { bearer: 'tk_canaryTokenOfNtfy' } }),
+  withMissing: (baseUrl) => ({ baseUrl, topic: missing }),
+})
 
 const login = { user: 'bridge', password: 'canary/Password' }
 
@@ -123,17 +213,29 @@ const email: Harness = {
   },
 }
 
-export const harnesses: readonly Harness[] = [webhook, slack, email]
+/** One for each type: a sink without a harness does not compile. */
+const harnessOf: Readonly<Record<SinkType, Harness>> = {
+  discord,
+  email,
+  http,
+  ntfy,
+  pagerduty,
+  slack,
+  teams,
+  telegram,
+  webhook,
+}
+
+export const harnesses: readonly Harness[] = Object.values(harnessOf)
 
 function emailConfig(smtp: string | Secret, over: Record<string, unknown> = {}) {
-  return emailConfigSchema.parse({
+  return {
     type: 'email',
     smtp,
     from: 'Alerts <alerts@example.com>',
     to: ['desk@example.com'],
-    allowPrivateNetworks: true,
     ...over,
-  })
+  }
 }
 
 function httpReceiver(receiver: WebhookReceiver): TestReceiver {
