@@ -1,0 +1,112 @@
+import { expect, it } from 'vitest'
+import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
+import { deliveriesCommand } from '../../src/cli/deliveries.ts'
+import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
+import { replayCommand } from '../../src/cli/replay.ts'
+import { statusCommand } from '../../src/cli/status.ts'
+import { startApp, until } from '../support/app.ts'
+import { startProgram, writeConfig } from '../support/process.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { run } from './in-process.ts'
+
+/** The operator's commands against a running bridge. */
+
+const redis = useRedis()
+
+async function bridge() {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const text = `
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0", adminToken: operator-canary }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: beginning, budget: { unitsPerDay: 80000 }, poll: { every: 1s } } }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `
+  const { url } = await startApp(text)
+  // The config names port 0: the address is given beside it.
+  return { sandbox, hook, at: ['--url', url, '--config', writeConfig(text)] }
+}
+
+it('status and deliveries tell what is going on, in words and as JSON', async () => {
+  const { sandbox, hook, at } = await bridge()
+  const row = sandbox.fire({ headline: 'فولاد از ۵۲۳۰ گذشت', symbol: 'فولاد' })
+  await hook.received(1)
+  const status = await run(statusCommand(), ...at)
+  expect(status.out).toMatch(/ready[\s\S]*main +running[\s\S]*hook +webhook +active/)
+  expect(JSON.parse((await run(statusCommand(), ...at, '--json')).out)).toMatchObject({
+    ready: { ok: true },
+  })
+  await until('the delivery is recorded', async () =>
+    (await run(deliveriesCommand(), ...at)).out.includes('delivered'),
+  )
+  const list = await run(deliveriesCommand(), ...at)
+  expect(list.out).toContain(`main.${row.id}`)
+  expect(list.out).toContain('فولاد از ۵۲۳۰ گذشت')
+  const story = await run(deliveriesCommand(), `main.${row.id}`, ...at)
+  expect(story.out).toMatch(/hook: delivered[\s\S]*1\. .*delivered.*204/)
+  expect(String((await run(deliveriesCommand(), 'main.999999', ...at)).thrown)).toMatch(/main\.999999/)
+}, 30_000)
+
+it('dead letters are listed with the reason, sent again, and dropped', async () => {
+  const { sandbox, hook, at } = await bridge()
+  hook.answerWith({ status: 410, body: 'moved away' })
+  const rows = sandbox.fireMany(2)
+  await hook.received(2)
+  await until(
+    'both are given up on',
+    async () =>
+      (await run(deadLettersCommand(), 'list', ...at)).out.match(/ dead .*410 moved away/g)?.length === 2,
+  )
+  expect(String((await run(deadLettersCommand(), 'retry', ...at)).thrown)).toMatch(/Say which/)
+  hook.answerWith({ status: 204 })
+  expect((await run(deadLettersCommand(), 'retry', `main.${rows[0]?.id}`, ...at)).out).toContain('1 put back')
+  await hook.received(3)
+  expect((await run(deadLettersCommand(), 'drop', '--all', ...at)).out).toContain('1 dropped')
+  expect((await run(deadLettersCommand(), 'list', ...at)).out).toContain('none')
+}, 30_000)
+
+it('a paused sink keeps its alerts until it is resumed; replay sends what was delivered once more', async () => {
+  const { sandbox, hook, at } = await bridge()
+  expect((await run(pauseCommand(), 'hook', ...at)).out).toContain('paused')
+  const row = sandbox.fire()
+  await until('it waits', async () => (await run(statusCommand(), ...at)).out.includes('paused'))
+  await until('the alert is seen', async () =>
+    (await run(deliveriesCommand(), ...at)).out.includes(`main.${row.id}`),
+  )
+  expect(hook.requests).toHaveLength(0)
+  await run(resumeCommand(), 'hook', ...at)
+  await hook.received(1)
+  await until('it is recorded', async () => (await run(deliveriesCommand(), ...at)).out.includes('delivered'))
+  const replayed = await run(replayCommand(), `main.${row.id}`, 'main.424242', ...at)
+  expect(replayed.out).toMatch(/1 queued; not known \(any more\): main\.424242/)
+  await hook.received(2)
+  expect(hook.requests[1]?.headers['webhook-id']).toBe(hook.requests[0]?.headers['webhook-id'])
+  expect(String((await run(pauseCommand(), 'nobody', ...at)).thrown)).toMatch(/nobody/)
+}, 30_000)
+
+it('without the token nothing is changed, and the sentence says what to set', async () => {
+  const { at } = await bridge()
+  expect(String((await run(pauseCommand(), 'hook', ...at.slice(0, 2))).thrown)).toMatch(/token/i)
+})
+
+it('send-test tries the real sink and tells what came back', async () => {
+  const hook = await startWebhookReceiver()
+  const config = writeConfig(`
+    sources: { main: { baseUrl: "http://127.0.0.1:9", token: t } }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `)
+  const good = startProgram(['send-test', 'hook', '--config', config])
+  expect(await good.ended()).toBe(0)
+  expect(good.stdout()).toMatch(/hook: delivered in \d+ ms: 204/)
+  hook.answerWith({ status: 500, body: 'out of order' })
+  const bad = startProgram(['send-test', 'hook', '--config', config, '--json'])
+  expect(await bad.ended()).toBe(1)
+  expect(JSON.parse(bad.stdout())).toMatchObject([{ result: 'retry', reason: 'server_error', status: 500 }])
+  const unknown = startProgram(['send-test', 'none', '--config', config])
+  expect(await unknown.ended()).toBe(1)
+  expect(unknown.stderr()).toContain('there are hook')
+})
