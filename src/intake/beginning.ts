@@ -21,10 +21,9 @@ export async function openMemory(
   const scope = memory.known === null ? firstScope(options) : scopeAfterLoss(options, memory.known)
   const opened = await deps.state.open({ id: randomUUID(), scope })
   if (opened.seenVanished) {
-    const { lastCompleteMs, total } = opened.facts
     const again = await deps.state.open({
       id: randomUUID(),
-      scope: scopeAfterLoss(options, { lastCompleteMs, total }),
+      scope: scopeAfterLoss(options, bounds(opened)),
       replaces: opened.id,
     })
     return announce(deps, options, again, true)
@@ -34,13 +33,21 @@ export async function openMemory(
 
 /** Keeps what the next poll needs to notice a loss. */
 export function remember(memory: PollMemory, opened: Pick<Opened, 'id' | 'facts'>): void {
-  const { lastCompleteMs, total } = opened.facts
+  const { lastCompleteMs, total, sinceMs } = bounds(opened)
   // A second loss before the first was walked off goes back as far as the first.
   memory.known = {
     id: opened.id,
     lastCompleteMs: lastCompleteMs ?? memory.known?.lastCompleteMs ?? null,
     total: total ?? memory.known?.total ?? null,
+    sinceMs,
   }
+}
+
+/** How far back a walk may go that makes up for the loss of this memory. */
+type Bounds = Omit<NonNullable<PollMemory['known']>, 'id'>
+
+function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<Opened, 'facts'>): Bounds {
+  return { lastCompleteMs, total, sinceMs: scope.kind === 'all' ? null : scope.sinceMs }
 }
 
 function firstScope({ startFrom, memory }: PollOptions): StoredScope {
@@ -49,13 +56,11 @@ function firstScope({ startFrom, memory }: PollOptions): StoredScope {
   return { kind: 'since', sinceMs: startFrom.sinceMs }
 }
 
-function scopeAfterLoss(
-  options: PollOptions,
-  known: { readonly lastCompleteMs: number | null; readonly total: number | null },
-): StoredScope {
+function scopeAfterLoss(options: PollOptions, known: Bounds): StoredScope {
   if (known.lastCompleteMs === null) return firstScope(options)
   const { startFrom } = options
-  const sinceMs = known.lastCompleteMs - lossLookbackMs
+  // What was passed over at the start is passed over again, however short ago that was.
+  const sinceMs = Math.max(known.lastCompleteMs - lossLookbackMs, known.sinceMs ?? 0)
   const floorMs = typeof startFrom === 'string' ? sinceMs : Math.max(sinceMs, startFrom.sinceMs)
   return { kind: 'from', sinceMs: floorMs, history: known.total }
 }

@@ -43,7 +43,13 @@ export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
 export interface PollMemory {
   readonly startedAtMs: number
   /** The state that the last poll worked on. */
-  known: { readonly id: string; readonly lastCompleteMs: number | null; readonly total: number | null } | null
+  known: {
+    readonly id: string
+    readonly lastCompleteMs: number | null
+    readonly total: number | null
+    /** Rows that were fired before do not count; null when all do. */
+    readonly sinceMs: number | null
+  } | null
 }
 
 export interface PollResult {
