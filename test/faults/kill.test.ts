@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
 import { createRandom, type Random } from '../../src/sandbox/random.ts'
-import { leaseKey, queuePrefix } from '../../src/store/keys.ts'
+import { queuePrefix } from '../../src/store/keys.ts'
 import { until } from '../support/app.ts'
 import { clean, hasAll, judge, logOf, mailLog, repeats, type SinkLog, showing } from '../support/oracle.ts'
 import { type Program, startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { type StartedSandbox, startSandbox } from '../support/sandbox.ts'
+import { leftToSend, letLeasesRunOut } from '../support/scene.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { type ReceiverAnswer, startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -38,6 +39,7 @@ it('a bridge that is killed at any moment, again and again, loses no alert and r
     logOf('ops', slack, { status: 200, body: 'ok', afterMs: 15 }, () => moody(random)),
     mailLog('desk', smtp, () => (random.next() < 0.05 ? { code: 451, text: 'later' } : undefined)),
   ]
+  const names = logs.map(({ name }) => name)
   const config = writeConfig(configText({ prefix, feed: sandbox.url, hook, slack, smtp }))
   const steady = setInterval(() => shown.fire(), 100)
   const cutOff = new Map(logs.map(({ name }) => [name, new Map<string, number>()]))
@@ -60,7 +62,7 @@ it('a bridge that is killed at any moment, again and again, loses no alert and r
           own?.set(mark, (own.get(mark) ?? 0) + 1)
         }
       }
-      await letTimePass(client, prefix)
+      await letLeasesRunOut(client, prefix)
     }
   } finally {
     clearInterval(steady)
@@ -72,7 +74,7 @@ it('a bridge that is killed at any moment, again and again, loses no alert and r
     () => logs.every((log) => hasAll(shown, log)),
     60_000,
   )
-  await until('nothing is left to send', async () => (await leftToSend(client, prefix, logs)) === 0, 60_000)
+  await until('nothing is left to send', async () => (await leftToSend(client, prefix, names)) === 0, 60_000)
   last.kill('SIGTERM')
   expect(await last.ended(30_000)).toBe(0)
 
@@ -134,28 +136,6 @@ async function beingSent(client: Redis, prefix: string, sink: string) {
       return { mark: /A\d{5}/.exec(data ?? '')?.[0] ?? id, start: `${sink} ${id} ${started}` }
     }),
   )
-}
-
-async function letTimePass(client: Redis, prefix: string): Promise<void> {
-  const locks = await client.keys(`${queuePrefix(prefix)}:*:lock`)
-  const checks = await client.keys(`${queuePrefix(prefix)}:*:stalled-check`)
-  await client.del(leaseKey(prefix, 'main'), ...locks, ...checks)
-}
-
-async function leftToSend(
-  client: Redis,
-  prefix: string,
-  sinks: readonly { name: string }[],
-): Promise<number> {
-  const queue = (name: string) => `${queuePrefix(prefix)}:${name}`
-  const counts = await Promise.all(
-    sinks.flatMap(({ name }) => [
-      client.llen(`${queue(name)}:wait`),
-      client.llen(`${queue(name)}:active`),
-      client.zcard(`${queue(name)}:delayed`),
-    ]),
-  )
-  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 function configText(parts: {

@@ -1,0 +1,75 @@
+import type { Redis } from 'ioredis'
+import { leaseKey, queuePrefix } from '../../src/store/keys.ts'
+import { freshPrefix, type RedisServer } from './redis.ts'
+
+/** The config of most fault tests: one source that polls fast, webhook sinks that lose no time between attempts. */
+export interface SceneConfig {
+  readonly redis: Pick<RedisServer, 'url'>
+  readonly feed: string
+  readonly sinks: Readonly<Record<string, string>>
+  readonly prefix?: string
+  readonly startFrom?: string
+  readonly every?: string
+  readonly token?: string
+  /** More of the common settings of every sink, as YAML in braces would have it. */
+  readonly sink?: string
+}
+
+/** Pauses of 100 to 500 ms, so that a test does not wait for a schedule that is tested elsewhere. */
+export const impatient =
+  'allowPrivateNetworks: true, timeout: 1s, retry: { attempts: 100, initialDelay: 100ms, maxDelay: 500ms }'
+
+export function sceneConfig(scene: SceneConfig): string {
+  const { every = '250ms', startFrom = 'beginning', token = 'token: sandbox-token' } = scene
+  const sinks = Object.entries(scene.sinks).map(
+    ([name, url]) => `  ${name}: { type: webhook, url: "${url}", ${scene.sink ?? impatient} }`,
+  )
+  return `
+redis: { url: "${scene.redis.url}", prefix: ${scene.prefix ?? freshPrefix()} }
+http: { listen: "127.0.0.1:0", adminToken: ${adminToken} }
+sources: { main: { baseUrl: "${scene.feed}", ${token}, startFrom: ${startFrom}, poll: { every: ${every}, minInterval: 250ms, historyPages: 0 }, budget: { unitsPerDay: 1000000, requestsPerMinute: 240 } } }
+sinks:
+${sinks.join('\n')}
+routes: [{ sinks: [${Object.keys(scene.sinks).join(', ')}] }]
+`
+}
+
+export const adminToken = 'canary-of-the-admin-token'
+
+/** A JSON answer of the API. */
+export async function api<T>(url: string, path: string): Promise<T> {
+  const response = await fetch(`${url}${path}`)
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+  return (await response.json()) as T
+}
+
+/** The value of one series on the metrics page; NaN when it is not there. */
+export async function metric(url: string, series: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `))
+  return Number(line?.slice(series.length + 1))
+}
+
+/** `ok`, or the reason why the bridge is not ready. */
+export async function readiness(url: string): Promise<string> {
+  const response = await fetch(`${url}/readyz`)
+  return response.status === 200 ? 'ok' : response.text()
+}
+
+/** Removes the lease and the locks of processes that are dead, as time would within 25 seconds. */
+export async function letLeasesRunOut(client: Redis, prefix: string): Promise<void> {
+  const locks = await client.keys(`${queuePrefix(prefix)}:*:lock`)
+  const checks = await client.keys(`${queuePrefix(prefix)}:*:stalled-check`)
+  await client.del(leaseKey(prefix, 'main'), ...locks, ...checks)
+}
+
+/** Jobs that are neither delivered nor given up. */
+export async function leftToSend(client: Redis, prefix: string, sinks: readonly string[]): Promise<number> {
+  const counts = await Promise.all(
+    sinks.flatMap((sink) => {
+      const queue = `${queuePrefix(prefix)}:${sink}`
+      return [client.llen(`${queue}:wait`), client.llen(`${queue}:active`), client.zcard(`${queue}:delayed`)]
+    }),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
+}
