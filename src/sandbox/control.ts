@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { toError, UserError } from '../lib/errors.ts'
-import { faultKinds, parseFault } from './faults.ts'
+import { faultKinds } from './faults.ts'
 import type { TokenState } from './judge.ts'
+import { parseFault } from './parse-fault.ts'
 import type { DeliveryRow } from './rows.ts'
 import type { Sandbox } from './surface.ts'
 

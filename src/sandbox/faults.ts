@@ -1,5 +1,3 @@
-import { UserError } from '../lib/errors.ts'
-
 /**
  * Faults that a developer declares and the sandbox commits. Each belongs to a stage of an answer; faults of different
  * stages combine in one answer, and of one stage the first that matches is used up first.
@@ -79,7 +77,7 @@ interface FaultKind {
   /** The fields of this kind; a question mark ends the name of an optional one. */
   readonly fields: Readonly<Record<string, FieldType>>
 }
-type FieldType = 'number' | 'string' | 'boolean' | 'object' | 'list'
+export type FieldType = 'number' | 'string' | 'boolean' | 'object' | 'list'
 
 export const faultKinds: Readonly<Record<Fault['kind'], FaultKind>> = {
   between: {
@@ -174,37 +172,4 @@ export function createFaultQueue(): FaultQueue {
       return met
     },
   }
-}
-
-const commonFields = {
-  'times?': 'number',
-  'after?': 'number',
-  'page?': 'number',
-  'endpoint?': 'string',
-} as const
-
-/** A fault from JSON; throws a UserError that says what is wrong with it. */
-export function parseFault(value: unknown): Fault {
-  const fields = typeOf(value) === 'object' ? (value as Record<string, unknown>) : {}
-  const kind = String(fields['kind'])
-  if (!Object.hasOwn(faultKinds, kind))
-    throw new UserError(`kind must be one of ${Object.keys(faultKinds).join(', ')}`)
-  const wanted = { ...faultKinds[kind as Fault['kind']].fields, ...commonFields }
-  for (const [name, type] of Object.entries(wanted)) {
-    const bare = name.replace('?', '')
-    if (fields[bare] === undefined && name !== bare) continue
-    if (typeOf(fields[bare]) !== type) throw new UserError(`${kind}: ${bare} must be a ${type}`)
-  }
-  const known = ['kind', ...Object.keys(wanted).map((name) => name.replace('?', ''))]
-  const unknown = Object.keys(fields).find((name) => !known.includes(name))
-  if (unknown !== undefined)
-    throw new UserError(`${kind}: ${unknown} is unknown; known are ${known.join(', ')}`)
-  if (kind === 'shape' && !shapes.some((each) => each === fields['shape']))
-    throw new UserError(`shape must be one of ${shapes.join(', ')}`)
-  return fields as unknown as Fault
-}
-
-function typeOf(value: unknown): string {
-  if (Array.isArray(value)) return 'list'
-  return value === null ? 'null' : typeof value
 }

@@ -25,6 +25,8 @@ class HttpSandbox implements Sandbox {
   readonly #firedListeners = new Set<(row: DeliveryRow) => void>()
   readonly #requestListeners = new Set<(request: SandboxRequest) => void>()
   #account: Account
+  /** The port of the last start: a stopped sandbox comes back where it was. */
+  #port: number
   #tokens: readonly SandboxToken[]
   #life = new AbortController()
   #firing = new AbortController()
@@ -33,17 +35,19 @@ class HttpSandbox implements Sandbox {
   constructor(settings: Settings) {
     this.#settings = settings
     this.#tokens = settings.tokens
+    this.#port = settings.port
     const { history: rows, firstId, clock } = settings
     this.#account = createAccount(settings, { rows, firstId }, clock.now())
     this.#accounts.set('main', this.#account)
   }
 
   async start() {
-    const { host, port, controlPort, pathPrefix, ratePerMinute } = this.#settings
+    const { host, controlPort, pathPrefix, ratePerMinute } = this.#settings
     this.#life = new AbortController()
     const server = createServer((request, response) => void serve(request, response, this.#desk()))
     this.#servers = [server]
-    const url = `http://${host}:${await listen(server, host, port)}${pathPrefix}`
+    this.#port = await listen(server, host, this.#port)
+    const url = `http://${host}:${this.#port}${pathPrefix}`
     this.setRate(ratePerMinute)
     if (controlPort === undefined) return { url }
     const control = createControl(this)

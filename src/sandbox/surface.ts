@@ -7,6 +7,7 @@ import type { DeliveryRow, RuleRow } from './rows.ts'
  * integrators. It keeps to the documented API, and breaks it only where a fault was declared.
  */
 export interface Sandbox {
+  /** Listens and begins to fire. A sandbox that was stopped comes back at the same port, with its rows. */
   start(): Promise<{ readonly url: string; readonly controlUrl?: string }>
   /** Ends every connection, also those that hang. */
   stop(): Promise<void>
