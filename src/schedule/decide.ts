@@ -1,9 +1,9 @@
 import { type DayPlan, rateAt, stepAt, stepMs } from './day-plan.ts'
-import { expectedRate, type Outlook, outlookAt } from './intensity.ts'
 import { type MarkPlan, pollsFor } from './mark-plan.ts'
 import { nextOnMarks } from './mark-walk.ts'
 import type { Memory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
+import { expectedRate, type Outlook, outlookAt } from './outlook.ts'
 import { addSpan, clamp, createSpans, type Limits, type Spans, solveScale } from './pace.ts'
 import type { BudgetView, Decision, DecisionReason } from './schedule.ts'
 

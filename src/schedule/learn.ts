@@ -1,7 +1,8 @@
 import { type DayPlan, expectedBetween, rateAt } from './day-plan.ts'
-import { expectedRate, noteArrivals, outlookAt, startDay } from './intensity.ts'
+import { noteArrivals, ownShares, startDay } from './intensity.ts'
 import type { Memory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
+import { expectedRate, outlookAt } from './outlook.ts'
 import { countFiring } from './phase.ts'
 import { binOf, profileZone, rowOf } from './prior.ts'
 import { addLate, foldDay } from './profile.ts'
@@ -32,13 +33,16 @@ export function learnPoll(
   memory.extraPages.today += Math.max(0, poll.pages - 1)
   const fromMs = memory.intensity.atMs || poll.atMs
   if (plan && lastAtMs !== null) noteDemand(memory, options, plan, fromMs, poll.atMs)
-  for (const at of poll.firedAtMs) {
-    countAlert(memory, options, at)
+  const baseAt = (at: number) => (plan ? rateAt(plan, at) : 0)
+  const fired = poll.firedAtMs.toSorted((a, b) => a - b)
+  const shares = ownShares(memory.intensity, fired, baseAt)
+  for (const [index, at] of fired.entries()) {
+    countAlert(memory, options, at, shares[index] ?? 1)
     // Rows of a catch-up say nothing about how late a row can be read.
     countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs)
   }
   const expected = plan ? expectedBetween(plan, fromMs, poll.atMs) : 0
-  noteArrivals(memory.intensity, poll.atMs, poll.firedAtMs, (at) => (plan ? rateAt(plan, at) : 0), expected)
+  noteArrivals(memory.intensity, poll.atMs, fired, baseAt, expected)
 }
 
 /** Moves on to the date of `nowMs`: folds what the dates before it brought. True when the profile changed. */
@@ -73,18 +77,18 @@ export function learnPast(memory: Memory, options: ScheduleOptions, firedAtMs: r
       const row = rowOf(memory.sinceMs - dayMs, options)
       memory.profile.days[row] = (memory.profile.days[row] ?? 0) + 1_000
     }
-    countAlert(memory, options, at)
+    countAlert(memory, options, at, 1)
     countFiring(memory.phase, at, at)
   }
 }
 
-/** Adds an alert to its date: the current one, or one that was folded before. */
-function countAlert(memory: Memory, options: ScheduleOptions, firedAtMs: number): void {
+/** Adds `share` of an alert to its date: the current one, or one that was folded before. */
+function countAlert(memory: Memory, options: ScheduleOptions, firedAtMs: number, share: number): void {
   const wall = wallTime(firedAtMs, profileZone(options))
   const daysAgo = (memory.dateMs - Math.floor(wall / dayMs) * dayMs) / dayMs
   const bin = binOf(wall)
-  if (!(daysAgo > 0)) memory.counts[bin] = (memory.counts[bin] ?? 0) + 1_000
-  else if (daysAgo <= historyDaysMax) addLate(memory.profile, rowOf(wall, options), bin, daysAgo)
+  if (!(daysAgo > 0)) memory.counts[bin] = (memory.counts[bin] ?? 0) + Math.round(1_000 * share)
+  else if (daysAgo <= historyDaysMax) addLate(memory.profile, rowOf(wall, options), bin, share, daysAgo)
 }
 
 /** Compares what the polls since the last one were worth with what the day's plan had set aside for them. */

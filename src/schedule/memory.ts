@@ -104,6 +104,7 @@ const memorySchema = z.object({
   intensity: z.object({
     trust: z.array(z.number().positive()).length(5),
     bursts: z.array(amount).length(3),
+    lullOdds: amount,
     atMs: z.number(),
     today: tally,
     recent: tally,

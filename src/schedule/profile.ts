@@ -20,7 +20,7 @@ const fade = 0.5 ** (1 / halfLifeDays)
 const kinshipWithin = 0.8
 const kinshipAcross = 0.15
 /** Days are more unlike than Poisson counts are, so evidence for a difference counts for less than its face. */
-const evidenceShare = 0.3
+const evidenceShare = 0.15
 const binsPerHour = 12
 
 export function emptyProfile(): Profile {
@@ -39,10 +39,10 @@ export function foldDay(profile: Profile, row: number, counts: Int32Array): void
   }
 }
 
-/** Adds an alert of a day that was folded `daysAgo` days ago. */
-export function addLate(profile: Profile, row: number, bin: number, daysAgo: number): void {
+/** Adds a share of an alert of a day that was folded `daysAgo` days ago. */
+export function addLate(profile: Profile, row: number, bin: number, share: number, daysAgo: number): void {
   const bins = profile.rows[row]
-  if (bins) bins[bin] = (bins[bin] ?? 0) + Math.round(1_000 * fade ** daysAgo)
+  if (bins) bins[bin] = (bins[bin] ?? 0) + Math.round(1_000 * share * fade ** daysAgo)
 }
 
 /** Alerts that are still remembered, each with what its age leaves of it. */

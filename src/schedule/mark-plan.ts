@@ -1,0 +1,72 @@
+import { nextOnMarks } from './mark-walk.ts'
+import { findPattern, type MarkPattern } from './marks.ts'
+import type { ScheduleOptions } from './options.ts'
+import type { Phase } from './phase.ts'
+
+/** A pattern with what it makes of wishes: how many polls the walk over its marks spends. */
+export interface MarkPlan extends MarkPattern {
+  /** Polls a minute for wishes of 2^-6, 2^-5.5, … polls a minute. */
+  readonly response: Float64Array
+}
+
+export interface MarkLimits {
+  readonly minIntervalMs: number
+  /** The longest gap that the floor leaves. */
+  readonly gapMaxMs: number
+}
+
+export function markLimits({
+  minIntervalMs,
+  maxIntervalMs,
+  unitsPerDay,
+  floor,
+}: ScheduleOptions): MarkLimits {
+  const evenMs = 86_400_000 / unitsPerDay
+  return {
+    minIntervalMs,
+    gapMaxMs: Math.max(evenMs, Math.min(maxIntervalMs, evenMs / Math.max(1e-6, floor))),
+  }
+}
+
+const octaves = { from: -6, to: 8, steps: 2 }
+const pollsMeasured = 200
+const minutesMeasuredMax = 1_500
+
+/** The plan for the pattern in `phase`, or undefined where it is not proven or would not help. */
+export function planMarks(phase: Phase, limits: MarkLimits, held: boolean): MarkPlan | undefined {
+  const pattern = findPattern(phase, limits.minIntervalMs, held)
+  return pattern && { ...pattern, response: measureResponse(pattern, limits) }
+}
+
+/** Polls a second that a wish for so many polls a second comes to. */
+export function pollsFor({ response }: MarkPlan, perSecond: number): number {
+  const place = (Math.log2(Math.max(1e-9, perSecond * 60)) - octaves.from) * octaves.steps
+  if (place <= 0) return (response[0] ?? 0) / 60
+  const at = Math.min(Math.floor(place), response.length - 2)
+  const share = Math.min(1, place - at)
+  return ((response[at] ?? 0) * (1 - share) + (response[at + 1] ?? 0) * share) / 60
+}
+
+/** Walks over the marks with each wish, alerts being equally likely all the time, and counts. */
+function measureResponse(pattern: MarkPattern, { minIntervalMs, gapMaxMs }: MarkLimits): Float64Array {
+  const response = new Float64Array((octaves.to - octaves.from) * octaves.steps + 1)
+  for (let at = 0; at < response.length; at++) {
+    const wish = 2 ** (octaves.from + at / octaves.steps)
+    let fromMs = 0
+    let polls = 0
+    while (polls < pollsMeasured && fromMs < minutesMeasuredMax * 60_000) {
+      const view = {
+        fromMs,
+        earliestMs: fromMs + minIntervalMs,
+        latestMs: fromMs + gapMaxMs,
+        lateMs: 0,
+        wishAt: () => wish,
+        rateAt: () => 1,
+      }
+      fromMs = Math.min(Math.max(nextOnMarks(pattern, view).atMs, view.earliestMs), view.latestMs)
+      polls++
+    }
+    response[at] = Math.max((polls * 60_000) / fromMs, response[at - 1] ?? 0)
+  }
+  return response
+}
