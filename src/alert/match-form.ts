@@ -9,9 +9,13 @@ import { type Compiled, compileGlob, compileRegex } from './regex.ts'
  */
 export type WrittenMatch = Readonly<Record<string, unknown>>
 
-const equalsField = z
-  .union([z.string().min(1), z.number()])
-  .transform((given): PlainMatcher => ({ op: 'equals', value: String(given) }))
+const plainMembers = [
+  z
+    .string()
+    .min(1)
+    .transform((value): PlainMatcher => ({ op: 'equals', value })),
+  z.number().transform((value): PlainMatcher => ({ op: 'equals', value: String(value) })),
+] as const
 
 const patternFields = {
   glob: patternField(compileGlob)
@@ -24,31 +28,25 @@ const patternFields = {
     ),
 }
 
-const plainField = z.union([
-  equalsField,
-  z
-    .strictObject(patternFields)
-    .superRefine(exactlyOne)
-    .transform((given) => patternOf(given)),
-])
+const plainPattern = z
+  .strictObject(patternFields)
+  .refine(isOne, { message: 'expected exactly one of glob and regex', when: isSound })
+  .transform((given) => patternOf(given))
 
+/** Members side by side, not nested: then a mistake in one of them can be told from a value of another type. */
 const plainList = z
-  .union([plainField, z.array(plainField).min(1)])
+  .union([...plainMembers, plainPattern, z.array(z.union([...plainMembers, plainPattern])).min(1)])
   .transform((given): readonly PlainMatcher[] => [given].flat())
 
-const matcherField = z.union([
-  equalsField,
-  z
-    .strictObject({ ...patternFields, not: plainList.optional().describe('None of these.') })
-    .superRefine(exactlyOne)
-    .transform(
-      ({ not, ...pattern }): Matcher =>
-        not === undefined ? patternOf(pattern) : { op: 'not', matchers: not },
-    ),
-])
+const pattern = z
+  .strictObject({ ...patternFields, not: plainList.optional().describe('None of these.') })
+  .refine(isOne, { message: 'expected exactly one of glob, regex and not', when: isSound })
+  .transform(
+    ({ not, ...given }): Matcher => (not === undefined ? patternOf(given) : { op: 'not', matchers: not }),
+  )
 
 const matchersField = z
-  .union([matcherField, z.array(matcherField).min(1)])
+  .union([...plainMembers, pattern, z.array(z.union([...plainMembers, pattern])).min(1)])
   .transform((given): readonly Matcher[] => [given].flat())
   .meta({
     id: 'matchers',
@@ -74,7 +72,10 @@ export function matchField() {
     ...fieldsOf(alertFields),
     rule: z
       .strictObject(fieldsOf(ruleFields))
-      .refine((rule) => Object.keys(rule).length > 0, 'expected at least one field of the rule')
+      .refine((rule) => Object.keys(rule).length > 0, {
+        message: 'expected at least one field of the rule',
+        when: isSound,
+      })
       .optional()
       .meta({ neverEmpty: true, description: 'Of the rule that fired, which is looked up.' }),
   })
@@ -132,7 +133,11 @@ function patternField(compile: (pattern: string) => Compiled) {
     })
 }
 
-function exactlyOne(given: object, context: z.RefinementCtx): void {
-  if (Object.values(given).filter((value) => value !== undefined).length === 1) return
-  context.addIssue({ code: 'custom', message: 'expected exactly one of glob, regex and not' })
+function isOne(given: object): boolean {
+  return Object.values(given).filter((value) => value !== undefined).length === 1
+}
+
+/** What is wrong already says enough. */
+function isSound({ issues }: { readonly issues: readonly unknown[] }): boolean {
+  return issues.length === 0
 }

@@ -40,7 +40,12 @@ export function mutedUntil(mutes: readonly Mute[], atMs: number, clock: WallCloc
 
 /** How people read a mute. */
 export function describeMute({ days, from, to, timeZone, holidays }: Mute): string {
-  const on = [...(days ?? []), ...(holidays.length === 0 ? [] : [`${holidays.length} holidays`])]
+  const on = [
+    ...(days ?? []),
+    ...(holidays.length === 0
+      ? []
+      : [`${holidays.length} ${holidays.length === 1 ? 'holiday' : 'holidays'}`]),
+  ]
   return `${on.length === 0 ? 'every day' : on.join(', ')} ${from}–${to} ${timeZone}`
 }
 

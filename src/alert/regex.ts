@@ -16,7 +16,7 @@ export type Compiled =
 export const patternCharsMax = 500
 /** A counted repetition is written out, so it may be large in a short pattern. */
 const statesMax = 1_000
-/** Only so much of a text is looked at. */
+/** Only so much of a text is looked at, as if it ended there. */
 export const textCharsMax = 4_000
 
 type State =
@@ -40,7 +40,7 @@ export function compileRegex(pattern: string): Compiled {
   try {
     new RegExp(pattern, 'us')
   } catch (thrown) {
-    const words = thrown instanceof Error ? thrown.message.replace(/^.*\/us?: /s, '') : ''
+    const words = thrown instanceof Error ? thrown.message.replace(/^.*\/[a-z]+: /s, '') : ''
     return failed(`is no regular expression${words === '' ? '' : ` (${words})`}`)
   }
   const reader = new Reader(pattern)

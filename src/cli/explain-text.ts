@@ -1,5 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
-import { asksOfRule, type Miss } from '../alert/match.ts'
+import type { Miss } from '../alert/match.ts'
 import { describeMute } from '../alert/mute.ts'
 import { isHeldBack, type Route, type RouteDecision, type Routing } from '../alert/route.ts'
 import { oneLine } from '../alert/text.ts'
@@ -28,7 +28,7 @@ export function explainText({ alert, routing, routes, sinks, atMs, asked }: Expl
     `sent to: ${listed(reached)}`,
     ...(heldOnly.length > 0 ? [`held back from: ${listed(heldOnly)}`] : []),
     ...(idle.length > 0 ? [`not sent to: ${listed(idle)}`] : []),
-    ...notes({ routes, atMs, asked }),
+    `as of ${iso(atMs)}, ${asked ? 'with' : 'without'} the silences and rules of a running bridge${asked ? '' : ' (--url)'}`,
   ]
   return `${lines.join('\n')}\n`
 }
@@ -73,12 +73,6 @@ function limitsOf({ mute = [], throttle }: Route): string[] {
   if (throttle === undefined) return mutes
   const by = throttle.by.join(', ')
   return [...mutes, `         throttle: at most one in ${formatDuration(throttle.per)} for each ${by}`]
-}
-
-function notes({ routes, atMs, asked }: Pick<Explained, 'routes' | 'atMs' | 'asked'>): string[] {
-  const alone = asked ? [] : ['--url asks a running bridge for its silences and rules; none were known here']
-  const needed = routes.some(({ match }) => asksOfRule(match)) || alone.length > 0
-  return [`decided as of ${iso(atMs)}`, ...(needed ? alone : [])]
 }
 
 function describeMiss({ field, found, wanted }: Miss): string {

@@ -60,7 +60,7 @@ export function shapeOf(schema: Schema, value: unknown): Readonly<Record<string,
 /** What stands under `key`, when the schema knows. */
 export function childOf(schema: Schema, key: PropertyKey, value: unknown): Schema | undefined {
   const shape = shapeOf(schema, value)
-  if (shape !== undefined) return Object.hasOwn(shape, key) ? shape[String(key)] : undefined
+  if (shape !== undefined && Object.hasOwn(shape, key)) return shape[String(key)]
   const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
   if (def.type === 'record') return def.valueType
   if (def.type === 'array') return def.element

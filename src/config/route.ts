@@ -16,9 +16,10 @@ const muteSchema = z
       'Muted like the days: YYYY-MM-DD, Gregorian, or Jalali for years below 1700.',
     ),
   })
-  .superRefine(({ from, to }, context) => {
-    if (from === to)
-      context.addIssue({ code: 'custom', path: ['to'], message: 'the span is empty: it ends when it begins' })
+  .refine(({ from, to }) => from !== to, {
+    path: ['to'],
+    message: 'the span is empty: it ends when it begins',
+    when: ({ issues }) => issues.length === 0,
   })
 
 const throttleSchema = z.strictObject({

@@ -1,7 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
-import { type Match, missesOf, normaliseSymbol } from '../../src/alert/match.ts'
+import { ruleFacts } from '../../src/alert/fields.ts'
+import {
+  asksNothing,
+  asksOfRule,
+  type Match,
+  type Miss,
+  matchAlert,
+  normaliseSymbol,
+} from '../../src/alert/match.ts'
+import { parseMatch } from '../../src/alert/match-form.ts'
 
 function alert(fields: Record<string, unknown> = {}): Alert {
   const parsed = parseRow('main', {
@@ -21,11 +30,32 @@ function alert(fields: Record<string, unknown> = {}): Alert {
   return parsed.alert
 }
 
-function wants(fields: Record<string, string[]>): Match {
-  const entries = Object.entries(fields)
-  return Object.fromEntries(
-    entries.map(([field, values]) => [field, values.map((value) => ({ op: 'equals', value }))]),
-  )
+function wants(written: Record<string, unknown>): Match {
+  const match = parseMatch(written)
+  if (match === undefined) throw new Error(`no match: ${JSON.stringify(written)}`)
+  return match
+}
+
+const rules = new Map([
+  [
+    '12',
+    ruleFacts({
+      id: 12,
+      name: 'Steel over 5,000',
+      kind: 'price',
+      owner: null,
+      channels: ['app'],
+      mine: true,
+    }),
+  ],
+  ['15', ruleFacts({ id: 15, name: 'Night watch', kind: 'screen', screen: 'ارزان', mine: false })],
+])
+
+/** With the rules 12 and 15 of source main known. */
+function missesOf(given: Alert, match: Match): readonly Miss[] {
+  const matched = matchAlert(given, match, (source, id) => (source === 'main' ? rules.get(id) : undefined))
+  if (matched.kind === 'rule_unknown') throw new Error(`unknown: ${matched.ruleIds}`)
+  return matched.kind === 'misses' ? matched.misses : []
 }
 
 describe('an alert matches', () => {
@@ -56,7 +86,7 @@ describe('an alert does not match', () => {
 
   it('names every field that differs', () => {
     const misses = missesOf(alert(), wants({ source: ['other'], ruleId: ['1'] }))
-    expect(misses.map(({ field }) => field)).toEqual(['ruleId', 'source'])
+    expect(misses.map(({ field }) => field)).toEqual(['source', 'ruleId'])
   })
 
   it('a symbol when it has none, nor a rule when it has none', () => {
@@ -73,6 +103,111 @@ describe('an alert does not match', () => {
 
   it('part of a symbol', () => {
     expect(missesOf(alert(), wants({ symbol: ['فولا'] }))).toHaveLength(1)
+  })
+})
+
+describe('every field', () => {
+  const full = alert({
+    slug: 'foolad',
+    payload: ['last=5310', 'unit=rial'],
+    headline: 'فولاد از ۵٬۲۰۰ گذشت',
+    why: 'آخرین\nقیمت',
+    channels: ['app', 'telegram'],
+    notifiedAt: '2026-11-21T09:00:05Z',
+    isRead: true,
+  })
+
+  it.each<[string, unknown]>([
+    ['id', 7],
+    ['slug', 'foolad'],
+    ['headline', { glob: '*گذشت' }],
+    ['headline', { regex: '5٬200' }],
+    ['why', { regex: 'قیمت$' }],
+    ['url', { regex: '^https:' }],
+    ['channel', 'telegram'],
+    ['payload', 'unit=rial'],
+    ['payload', { regex: '^last=5\\d+$' }],
+    ['firedAt', { glob: '2026-11-21T09:*' }],
+    ['notifiedAt', { glob: '*:05Z' }],
+    ['isRead', true],
+    ['kind', { not: ['screen', { glob: 'f*' }] }],
+    ['symbol', [{ not: 'فولاد' }, { glob: '??لاد' }]],
+  ])('%s: %j', (field, wanted) => {
+    expect(missesOf(full, wants({ [field]: wanted }))).toEqual([])
+  })
+
+  it.each<[string, unknown, string]>([
+    ['isRead', false, 'false'],
+    ['channel', { not: 'app' }, 'not app'],
+    ['payload', { regex: '^unit=toman$' }, 'regex ^unit=toman$'],
+    ['slug', { glob: 'fool' }, 'glob fool'],
+    ['kind', { not: [{ regex: '^p' }, 'x'] }, 'not regex ^p or x'],
+  ])('%s: %j is not this one', (field, wanted, told) => {
+    expect(missesOf(full, wants({ [field]: wanted }))).toMatchObject([{ field, wanted: [told] }])
+  })
+
+  it('that is absent is not something, and is no value', () => {
+    const bare = alert({ symbol: null, notifiedAt: null })
+    expect(missesOf(bare, wants({ symbol: { not: 'فولاد' } }))).toEqual([])
+    expect(missesOf(bare, wants({ symbol: { glob: '*' } }))).toHaveLength(1)
+    expect(missesOf(bare, wants({ notifiedAt: { regex: '.*' } }))).toHaveLength(1)
+  })
+
+  it('of a payload that is a mapping reads key=value', () => {
+    const mapped = alert({ payload: { unit: 'rial', last: 5310, deep: { a: 1 } } })
+    expect(missesOf(mapped, wants({ payload: 'last=5310' }))).toEqual([])
+    expect(missesOf(mapped, wants({ payload: 'deep={"a":1}' }))).toEqual([])
+  })
+})
+
+describe('the rule', () => {
+  it.each<[unknown]>([
+    [{ name: { glob: 'Steel*' } }],
+    [{ screen: 'ارزان', kind: 'screen' }],
+    [{ owner: { not: 'x' } }],
+    [{ channel: 'app', mine: true }],
+  ])('%j is one of the two', (rule) => {
+    expect(missesOf(alert(), wants({ rule }))).toEqual([])
+  })
+
+  it('must be one that fits in all that is asked', () => {
+    const misses = missesOf(alert(), wants({ rule: { name: { glob: 'Steel*' }, kind: 'screen' } }))
+    expect(misses).toEqual([{ field: 'rule.kind', found: ['price'], wanted: ['screen'] }])
+    const none = missesOf(alert(), wants({ rule: { kind: 'filing' } }))
+    expect(none).toEqual([{ field: 'rule.kind', found: ['price', 'screen'], wanted: ['filing'] }])
+  })
+
+  const ask = (given: Alert, written: Record<string, unknown>) =>
+    matchAlert(given, wants(written), (_source, id) => rules.get(id)).kind
+
+  it('that is not known is neither a match nor a miss', () => {
+    const unknown = alert({ ruleIds: ['12', '99'] })
+    expect(ask(unknown, { rule: { kind: 'filing' } })).toBe('rule_unknown')
+    expect(ask(unknown, { rule: { kind: { not: 'price' } } })).toBe('rule_unknown')
+    expect(ask(unknown, { rule: { kind: 'price' } })).toBe('matches')
+    expect(ask(unknown, { rule: { kind: 'filing' }, kind: 'screen' })).toBe('misses')
+  })
+
+  it('of an alert without one has no values', () => {
+    const bare = alert({ ruleIds: [] })
+    expect(ask(bare, { rule: { name: { glob: '*' } } })).toBe('misses')
+    expect(ask(bare, { rule: { name: { not: 'x' } } })).toBe('matches')
+  })
+
+  it('is asked for only where a match says so', () => {
+    expect([wants({ kind: 'a' }), wants({ rule: { name: 'a' } })].map(asksOfRule)).toEqual([false, true])
+    expect([wants({}), wants({ kind: 'a' }), wants({ rule: { mine: true } })].map(asksNothing)).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+})
+
+describe('a pattern of a symbol', () => {
+  it('makes no difference between letters that look alike', () => {
+    expect(missesOf(alert({ symbol: 'ذوب\u064a' }), wants({ symbol: { glob: '*\u06cc' } }))).toEqual([])
+    expect(missesOf(alert({ symbol: 'كگل' }), wants({ symbol: { regex: '^\u06a9' } }))).toEqual([])
   })
 })
 

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { explainCommand } from '../../src/cli/explain.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { fixture } from '../config/config-text.ts'
@@ -57,6 +59,7 @@ describe('explain', () => {
       '  yes  routes[2] → hook, spare: matches',
       'sent to: hook, spare',
       'not sent to: desk',
+      expect.stringMatching(/^as of \S+Z, without the silences and rules of a running bridge \(--url\)$/),
       '',
     ])
   })
@@ -80,6 +83,80 @@ describe('explain', () => {
     const least = fixture('good-least').path
     const { out } = await run(explainCommand(), join(folder, 'alert.json'), '--config', least)
     expect(out).toContain('  yes  routes[0] → ops: takes everything\nsent to: ops\n')
+  })
+
+  it('shows what holds back at a time, and what may at another', async () => {
+    writeFileSync(
+      join(folder, 'config.yaml'),
+      config.replace(
+        'sinks: [hook, spare] }',
+        'sinks: [hook, spare], throttle: { per: 10m }, mute: [{ days: [fri], from: "22:00", to: "06:00" }] }',
+      ),
+    )
+    const at = ['--source', 'main', '--at', '2026-11-20T23:00:00+03:30']
+    const { out } = await explain(row, ...at)
+    expect(out.split('\n').slice(3)).toEqual([
+      '  held routes[2] → hook, spare: muted until 2026-11-21T02:30:00.000Z',
+      '         mute: fri 22:00–06:00 Asia/Tehran',
+      '         throttle: at most one in 10m for each symbol, ruleId',
+      'sent to: none',
+      'held back from: hook, spare',
+      'not sent to: desk',
+      'as of 2026-11-20T19:30:00.000Z, without the silences and rules of a running bridge (--url)',
+      '',
+    ])
+    const json = JSON.parse((await explain(row, ...at, '--json')).out)
+    expect(json).toMatchObject({
+      at: '2026-11-20T19:30:00.000Z',
+      sinks: [],
+      decisions: [{}, {}, { reason: 'muted' }],
+    })
+    expect((await explain(row, '--source', 'main', '--at', '2026-11-21T12:00:00Z')).out).toContain(
+      '  yes  routes[2]',
+    )
+  })
+
+  it('says what follows where the rule is not known', async () => {
+    const match = 'match: { rule: { name: { glob: "Steel*" } }'
+    writeFileSync(
+      join(folder, 'config.yaml'),
+      config.replace('match: { kind: [screen, price] }', `${match} }`),
+    )
+    const { out } = await explain(row, '--source', 'main')
+    expect(out).toContain(
+      '  yes  routes[2] → hook, spare: all but the rule matches; unknown rule 3, so it is delivered (whenRuleUnknown)',
+    )
+  })
+
+  it('asks a running bridge for its silences and rules', async () => {
+    const match = 'match: { rule: { name: { glob: "Steel*" } }'
+    writeFileSync(
+      join(folder, 'config.yaml'),
+      config.replace('match: { kind: [screen, price] }', `${match} }`),
+    )
+    const endsAt = new Date(Date.now() + 60_000).toISOString()
+    const answers: Record<string, unknown> = {
+      '/api/v1/silences': [
+        {
+          id: 's1',
+          match: { symbol: ['فولاد'] },
+          startsAt: '2026-01-01T00:00:00Z',
+          endsAt,
+          comment: 'audit',
+        },
+      ],
+      '/api/v1/rules': [{ source: 'main', id: 3, name: 'Steel over 5,000' }],
+    }
+    const server = createServer((request, response) => {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ data: answers[request.url ?? ''] }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const { out } = await explain(row, '--source', 'main', '--url', `http://127.0.0.1:${port}`)
+    expect(out).toContain(`  held routes[2] → hook, spare: silenced by s1 until ${endsAt} (audit)`)
+    expect(out).toMatch(/with the silences and rules of a running bridge\n$/)
   })
 
   it.each([

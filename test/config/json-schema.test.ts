@@ -58,6 +58,8 @@ describe('the JSON Schema', () => {
     'bad-http-listen',
     'bad-log-level',
     'bad-route-no-sinks',
+    'bad-route-patterns',
+    'bad-route-limits',
   ])('refuses %s', async (name) => {
     expect(await isValid(yamlOf(fixture(name).text))).toBe(false)
   })

@@ -1,0 +1,131 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Compiled, compileGlob, compileRegex, isFound, textCharsMax } from '../../src/alert/regex.ts'
+
+function finds(compiled: Compiled, text: string): boolean {
+  if (!compiled.ok) throw new Error(compiled.problem)
+  return isFound(compiled.program, text)
+}
+
+function problemOf(pattern: string): string {
+  const compiled = compileRegex(pattern)
+  return compiled.ok ? '' : compiled.problem
+}
+
+const piece = fc.constantFrom(
+  'a',
+  'b',
+  'س',
+  '.',
+  '[ab]',
+  '[^a]',
+  '\\w',
+  '\\W',
+  '\\b',
+  '\\B',
+  '^',
+  '$',
+  '\\.',
+  '\\p{L}',
+  ' ',
+)
+const times = fc.constantFrom('', '', '*', '+', '?', '*?', '{2}', '{1,}', '{0,2}', '{1,3}?')
+const { pattern } = fc.letrec<{ pattern: string; part: string; group: string }>((tie) => ({
+  pattern: fc
+    .array(fc.array(tie('part'), { maxLength: 4 }), { minLength: 1, maxLength: 2 })
+    .map((choices) => choices.map((parts) => parts.join('')).join('|')),
+  part: fc.oneof(
+    { maxDepth: 2, withCrossShrink: true },
+    fc.tuple(piece, times).map(([one, count]) => (/^(\^|\$|\\[bB])$/.test(one) ? one : one + count)),
+    tie('group'),
+  ),
+  group: fc
+    .tuple(fc.constantFrom('(', '(?:', '(?<n>'), tie('pattern'), times)
+    .map(([open, inner, count]) => `${open}${inner})${count}`),
+}))
+
+describe('a regular expression', () => {
+  it('finds what the one of the language finds', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'س', ' ', '.', '\n', '𝒳'), maxLength: 8 })
+    fc.assert(
+      fc.property(pattern, text, (written, given) => {
+        // The same group name twice is a mistake of the test, not of the pattern.
+        const renamed = written.replaceAll('(?<n>', '(')
+        fc.pre(renamed.length <= 60)
+        expect(finds(compileRegex(renamed), given)).toBe(new RegExp(renamed, 'us').test(given))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it.each([
+    ['(?<unit>rial|toman)$', 'price in toman', true],
+    ['^فول', 'فولاد', true],
+    ['[\\u0600-\\u06ff]{3}', 'abc', false],
+    ['\\u{1F600}|\\ud83d\\ude01', 'x😁', true],
+    ['a\\/b', 'a/b', true],
+    ['[\\]x]', ']', true],
+    ['', '', true],
+    ['(?:)', 'x', true],
+    ['\\x41\\0?', 'A', true],
+    ['a{2,3}b', 'aab', true],
+    ['a{2,3}b', 'ab', false],
+  ])('%s in "%s": %s', (written, text, found) => {
+    expect(finds(compileRegex(written), text)).toBe(found)
+    expect(new RegExp(written, 'us').test(text)).toBe(found)
+  })
+
+  it.each([
+    ['(a)\\1', /refers back/],
+    ['(?<n>a)\\k<n>', /refers back/],
+    ['(?=a)', /looks around/],
+    ['(?<!a)b', /looks around/],
+    ['(?i:a)', /looks around or sets flags/],
+    ['(', /no regular expression \(Unterminated group\)/],
+    ['a'.repeat(501), /longer than 500/],
+    ['(a{500}){500}', /repeats too much/],
+    ['((a{0,40}){0,40}){0,40}', /repeats too much/],
+  ])('%s is refused, with the reason', (written, reason) => {
+    expect(problemOf(written)).toMatch(reason)
+  })
+
+  it.each(['(a+)+$', '(a|a)+$', '(a*)*b', '(.*.*.*.*)*x', '(\\w+\\s?)*!'])(
+    'cannot be made to take long: %s',
+    (written) => {
+      const compiled = compileRegex(written)
+      const started = performance.now()
+      expect(finds(compiled, `${'a'.repeat(textCharsMax - 1)}-`)).toBe(false)
+      // Backtracking would take longer than the universe has stood.
+      expect(performance.now() - started).toBeLessThan(5_000)
+    },
+  )
+})
+
+describe('a glob', () => {
+  it.each([
+    ['فول*', 'فولاد', true],
+    ['فول*', 'زفولاد', false],
+    ['*لا*', 'فولاد', true],
+    ['??', 'ab', true],
+    ['??', 'a😁', true],
+    ['??', 'abc', false],
+    ['a\\*', 'a*', true],
+    ['a\\*', 'ab', false],
+    ['a\\', 'a\\', true],
+    ['[ab].+', '[ab].+', true],
+    ['[ab].+', 'a.+', false],
+    ['*', '', true],
+    ['*', 'a\nb', true],
+  ])('%s takes "%s": %s', (glob, text, taken) => {
+    expect(finds(compileGlob(glob), text)).toBe(taken)
+  })
+
+  it('takes a text that is written out in it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (text) => {
+        const glob = text.replace(/[*?\\]/g, '\\$&')
+        expect([finds(compileGlob(glob), text), finds(compileGlob(glob), `${text}x`)]).toEqual([true, false])
+      }),
+    )
+  })
+})

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { UserError } from '../../src/lib/errors.ts'
+import { silencesKey } from '../../src/store/keys.ts'
+import { createSilenceStore, silencesMax } from '../../src/store/silences.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+
+const server = useRedis()
+const nowMs = Date.parse('2026-11-21T09:00:00Z')
+const match = { symbol: ['فولاد'], headline: { regex: 'x' } }
+const silence = (endsAtMs: number) => ({ match, startsAtMs: nowMs, endsAtMs, comment: 'why' })
+
+function stores() {
+  const [prefix, redis] = [freshPrefix(), server.client()]
+  return { redis, prefix, store: createSilenceStore({ redis, prefix }) }
+}
+
+describe('a silence', () => {
+  it('is kept as it was written, and read as a match, by every replica', async () => {
+    const { store, prefix } = stores()
+    const added = await store.add(silence(nowMs + 10), nowMs)
+    const [read] = await createSilenceStore({ redis: server.client(), prefix }).list(nowMs)
+    expect(read).toEqual(added)
+    expect(read).toMatchObject({
+      written: match,
+      comment: 'why',
+      match: { symbol: [{ op: 'equals', value: 'فولاد' }], headline: [{ op: 'regex', value: 'x' }] },
+    })
+  })
+
+  it('is forgotten once it has ended', async () => {
+    const { store, redis, prefix } = stores()
+    await store.add(silence(nowMs + 20), nowMs)
+    const first = await store.add(silence(nowMs + 10), nowMs)
+    expect((await store.list(nowMs + 9)).map(({ endsAtMs }) => endsAtMs - nowMs)).toEqual([10, 20])
+    expect((await store.list(nowMs + 10)).map(({ endsAtMs }) => endsAtMs - nowMs)).toEqual([20])
+    expect(await redis.hexists(silencesKey(prefix), first.id)).toBe(0)
+  })
+
+  it('is ended by hand, once', async () => {
+    const { store } = stores()
+    const { id } = await store.add(silence(nowMs + 10), nowMs)
+    expect([await store.expire(id), await store.expire(id), await store.list(nowMs)]).toEqual([
+      true,
+      false,
+      [],
+    ])
+  })
+
+  it('is refused where there are too many', async () => {
+    const { store, redis, prefix } = stores()
+    const { id } = await store.add(silence(nowMs + 10), nowMs)
+    const text = (await redis.hget(silencesKey(prefix), id)) ?? ''
+    const more = Array.from({ length: silencesMax - 1 }, (_, index) => [`x${index}`, text]).flat()
+    await redis.hset(silencesKey(prefix), ...more)
+    await expect(store.add(silence(nowMs + 10), nowMs)).rejects.toThrow(UserError)
+  })
+
+  it('that a later version wrote does not hold here, and stays', async () => {
+    const { store, redis, prefix } = stores()
+    await redis.hset(silencesKey(prefix), 'new', JSON.stringify({ v: 2, endsAtMs: 0 }))
+    expect(await store.list(nowMs)).toEqual([])
+    expect(await redis.hexists(silencesKey(prefix), 'new')).toBe(1)
+  })
+})
