@@ -51,16 +51,7 @@ const errorBodyBytesMax = 64 * 1_024
 export function createFeedClient(options: FeedClientOptions): FeedClient {
   const { source, token, timeoutMs = 15_000, bodyBytesMax = 5 * 1_024 * 1_024, clock = systemClock } = options
   const { origin, prefix } = splitBaseUrl(options.baseUrl)
-  const pool = new Pool(origin, {
-    connections: 2,
-    pipelining: 1,
-    allowH2: false,
-    connect: { timeout: options.connectTimeoutMs ?? 5_000 },
-    keepAliveTimeout: 4_000,
-    // The deadline of the whole call is the only one: a body that drips would reset these for ever.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  const pool = createPool(origin, options.connectTimeoutMs ?? 5_000)
 
   async function call<T>(
     endpoint: FeedEndpoint,
@@ -109,6 +100,19 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     rules: (page, signal) => call('alerts', page, (body) => parseRulesPage(page, body), signal),
     close: () => pool.destroy(),
   }
+}
+
+function createPool(origin: string, connectTimeoutMs: number): Pool {
+  return new Pool(origin, {
+    connections: 2,
+    pipelining: 1,
+    allowH2: false,
+    connect: { timeout: connectTimeoutMs },
+    keepAliveTimeout: 4_000,
+    // The deadline of the whole call is the only one: a body that drips would reset these for ever.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
 }
 
 /** The parsed body of a 200; throws the FeedError that anything else is. */

@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +11,7 @@ import { createFeedClient, type Exchange, type FeedClient } from '../../src/feed
 import { FeedError } from '../../src/feed/errors.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
+import { testServer } from '../support/certificates.ts'
 import { connect, startSandbox } from '../support/sandbox.ts'
 
 /** The error that a call ends in. */
@@ -244,6 +246,19 @@ describe('a call that fails', () => {
     const sandbox = await startSandbox()
     const url = sandbox.url.replace('http:', 'https:')
     expect((await failureOf(connect({ url }).deliveries(1))).code).toBe('connect')
+  })
+
+  it('does not trust a certificate that nobody vouches for: the token is not sent', async () => {
+    let requests = 0
+    const server = createTlsServer(testServer, (_request, response) => {
+      requests += 1
+      response.end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`
+    expect((await failureOf(connect({ url }).deliveries(1))).code).toBe('connect')
+    expect(requests).toBe(0)
   })
 
   it('tells that the other end speaks no HTTP', async () => {
