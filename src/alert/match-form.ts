@@ -83,8 +83,8 @@ export function matchField() {
 
 /** A match that stays as it was written, once it is known to be one. */
 export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((given, context) => {
-  for (const { path, message } of ownSchema.safeParse(given).error?.issues ?? [])
-    context.addIssue({ code: 'custom', path, message })
+  const issues = ownSchema.safeParse(given).error?.issues ?? []
+  for (const { path, message } of issues.flatMap(nearest)) context.addIssue({ code: 'custom', path, message })
 })
 
 /** Undefined when it is none. */
@@ -131,6 +131,21 @@ function patternField(compile: (pattern: string) => Compiled) {
         return
       }
     })
+}
+
+type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>
+
+/** Of a value that may be several things, what is wrong with the one that it comes nearest to. */
+function nearest(issue: z.core.$ZodIssue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const near = issue.errors.find((errors) => !errors.some(isOtherType))
+  if (near === undefined)
+    return [{ path: issue.path, message: 'expected a text, a pattern, or a list of them' }]
+  return near.flatMap(nearest).map(({ path, message }) => ({ path: [...issue.path, ...path], message }))
+}
+
+function isOtherType({ path, code }: z.core.$ZodIssue): boolean {
+  return path.length === 0 && (code === 'invalid_type' || code === 'invalid_union')
 }
 
 function isOne(given: object): boolean {

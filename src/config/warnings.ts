@@ -27,6 +27,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     }),
     ...paceComplaints(property(given, 'sources'), 'warning'),
     ...idleSinks(config),
+    ...idleRoutes(config),
     ...openHttp(config),
   ]
 }
@@ -40,6 +41,17 @@ function idleSinks(config: Config): Complaint[] {
       message: 'no route names this sink, so nothing is sent to it',
       bare: true,
     }))
+}
+
+/** A mute that names nothing mutes everything. */
+function idleRoutes({ routes }: Config): Complaint[] {
+  return routes.flatMap(({ mute }, index) =>
+    mute.flatMap(({ days, holidays, from, to }, place) => {
+      if (days !== undefined || holidays.length > 0 || from !== '00:00' || to !== '24:00') return []
+      const path = ['routes', index, 'mute', place]
+      return [{ path, message: 'this holds all day and every day, so the route sends nothing', bare: true }]
+    }),
+  )
 }
 
 function openHttp({ http }: Config): Complaint[] {

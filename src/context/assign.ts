@@ -103,7 +103,7 @@ function claimsOf(alert: Alert, { decisions }: Routing, routes: readonly Route[]
 
 /** What a route is called over reloads: places change when another route is put before it. */
 function identityOf(route: Route | undefined): string {
-  return route?.name ?? JSON.stringify([route?.match, route?.sinks])
+  return JSON.stringify([route?.name, route?.match, route?.sinks])
 }
 
 function assignmentOf({ sinks, decisions }: Routing, passed: Throttled['passed']): Assignment {

@@ -38,8 +38,9 @@ export interface RuleBookOptions {
 const hourMs = 3_600_000
 /** After a refusal or a failure. */
 const pauseMs = 60_000
-/** Alerts wait for one page of rules at most so long. */
+/** Alerts wait for one page of rules at most so long, and after so long for no further one. */
 const pageTimeoutMs = 5_000
+const readTimeoutMs = 10_000
 const pageUnits = unitsOf('/api/v1/alerts')
 
 export function createRuleBook(options: RuleBookOptions): RuleBook {
@@ -102,7 +103,9 @@ class AccountRules implements RuleBook {
   }
 
   async #read(ruleIds: readonly string[]): Promise<void> {
-    const all = this.#isOld(this.#options.clock.now())
+    const { clock } = this.#options
+    const startedMs = clock.now()
+    const all = this.#isOld(startedMs)
     const rows: Row[] = []
     for (let number = 1; ; number += 1) {
       const page = await this.#page(number)
@@ -111,12 +114,13 @@ class AccountRules implements RuleBook {
       const isLast = number >= page.lastPage
       this.#keep(rows, isLast)
       if (isLast) {
-        this.#readAtMs = this.#options.clock.now()
+        this.#readAtMs = clock.now()
         this.#absent = new Set(ruleIds.filter((id) => !this.#rows.has(id)))
         break
       }
       // The newest come first: what an alert has just named stands near the top.
       if (!all && this.#missing(ruleIds).length === 0) break
+      if (clock.now() - startedMs >= readTimeoutMs) break
     }
     if (rows.length === 0) return
     const saved = { readAtMs: this.#readAtMs, rows: [...this.#rows.values()] }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { UserError } from '../../src/lib/errors.ts'
 import { authorised, bench, problemOf, token } from './bench.ts'
 import { nowMs } from './scene.ts'
 
@@ -108,6 +109,24 @@ describe('silences', () => {
     ])
   })
 
+  test('take what a route takes, and keep it as it was written', async () => {
+    const { post, calls } = bench()
+    const wide = { symbol: { glob: 'فول*' }, rule: { name: { not: ['a', { regex: 'b' }] } }, isRead: false }
+    expect((await post('/api/v1/silences', { match: wide, for: '1h' })).statusCode).toBe(201)
+    expect(calls[0]?.[1]).toMatchObject({ match: wide })
+  })
+
+  test('that cannot be set as things stand are refused with the reason', async () => {
+    const { post } = bench({
+      silences: {
+        list: async () => [],
+        expire: async () => false,
+        add: () => Promise.reject(new UserError('There are 500 silences already.')),
+      },
+    })
+    expect(problemOf(await post('/api/v1/silences', { match, for: '1h' }), 409)).toContain('500 silences')
+  })
+
   test('are ended by id', async () => {
     const { app } = bench()
     const remove = (id: string) =>
@@ -124,6 +143,8 @@ describe('silences', () => {
     [{ match, for: '1h', endsAt: iso(nowMs) }, 'when it ends'],
     [{ match, endsAt: iso(nowMs) }, 'lies ahead'],
     [{ match: { name: ['x'] }, for: '1h' }, 'name'],
+    [{ match: { symbol: { regex: '(' } }, for: '1h' }, 'match.symbol.regex: this pattern'],
+    [{ match: { rule: {} }, for: '1h' }, 'match.rule'],
     [{ match, for: 'a while' }, '10s, 15m or 6h'],
   ])('%j is refused', async (body, sentence) => {
     const { post, calls } = bench()

@@ -80,3 +80,10 @@ test('every answer forbids caching, framing, sniffing and referrers', async () =
 test('silences are listed', async () => {
   expect((await bench().app.inject('/api/v1/silences')).json()).toEqual({ data: [] })
 })
+
+test('the rules that are known are listed, where anybody knows any', async () => {
+  const { app } = bench({ rules: async () => [{ source: 'main', id: 3, name: 'Steel' }] })
+  const response = await app.inject({ url: '/api/v1/rules' })
+  expect(response.json()).toEqual({ data: [{ source: 'main', id: 3, name: 'Steel' }] })
+  expect((await bench().app.inject({ url: '/api/v1/rules' })).statusCode).toBe(404)
+})

@@ -6,6 +6,8 @@ import {
   queuePrefix,
   silencesKey,
   sourceKeys,
+  throttledKey,
+  throttleKey,
 } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 
@@ -34,6 +36,8 @@ function allKeys(prefix: string, name: string): string[] {
     noticeKey(prefix, name),
     noticedDeadKey(prefix, name),
     leaseKey(prefix, name),
+    throttleKey(prefix, name),
+    throttledKey(prefix, name, `${name}.1`),
     ...(name === 'main' ? [silencesKey(prefix)] : []),
   ]
 }

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest'
+import type { Alert } from '../../src/alert/alert.ts'
+import { ruleFacts } from '../../src/alert/fields.ts'
+import { parseMatch } from '../../src/alert/match-form.ts'
+import type { Route } from '../../src/alert/route.ts'
+import type { Silence } from '../../src/alert/silence.ts'
+import { type AssignDeps, assign } from '../../src/context/assign.ts'
+import { instantOf, wallTime } from '../../src/schedule/zone.ts'
+import { createHeldStore } from '../../src/store/held.ts'
+import { createThrottles } from '../../src/store/throttle.ts'
+import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
+import { alertOf, nowMs } from './scene.ts'
+
+const server = useRedis()
+const always = { from: '00:00', to: '24:00', timeZone: 'UTC', holidays: ['2026-11-21'] }
+const everyHour = { per: 3_600_000, by: ['symbol', 'ruleId'] as const }
+
+function to(sinks: string[], more: Partial<Route> = {}): Route {
+  return { match: {}, sinks, ...more }
+}
+
+function scene(routes: readonly Route[], silences: readonly Silence[] = []) {
+  const [redis, prefix] = [server.client(), freshPrefix()]
+  const retention = { ageMs: 3_600_000, count: 1_000 }
+  const held = createHeldStore({ redis, prefix, source: 'main', retention })
+  const asked: string[][] = []
+  const rules = new Map([['1', ruleFacts({ name: 'Steel' })]])
+  const book = {
+    ruleOf: (id: string) => rules.get(id),
+    prepare: async (ids: readonly string[]) => void asked.push([...ids]),
+  }
+  const deps: AssignDeps = {
+    routes,
+    readSilences: async () => silences,
+    rulesOf: () => book,
+    throttles: createThrottles({ redis, prefix }),
+    heldOf: () => held,
+    wall: { wallTime, instantOf },
+    clock: { now: () => nowMs, sleep: async () => {} },
+  }
+  const sinksOf = async (alerts: readonly Alert[]) =>
+    (await assign(deps, alerts, nowMs)).map(({ shares }) => shares.map(({ sink }) => sink))
+  return { held, asked, deps, sinksOf }
+}
+
+describe('alerts', () => {
+  it('that nothing holds back leave no record', async () => {
+    const { deps, held } = scene([to(['hook'])])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [{ sink: 'hook' }], held: [] }])
+    expect(await held.of(1)).toBeUndefined()
+  })
+
+  it('that no route wants stand on record', async () => {
+    const { deps, held } = scene([to(['hook'], { match: parseMatch({ kind: 'screen' }) ?? {} })])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [], held: [] }])
+    expect(await held.of(1)).toMatchObject({
+      row: { id: 1 },
+      held: [{ route: null, reason: 'unrouted', sinks: [] }],
+    })
+  })
+
+  it('that a mute holds back from some sinks stand on record for these', async () => {
+    const { deps, held } = scene([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [{ sink: 'hook' }], held: ['muted'] }])
+    expect((await held.of(1))?.held).toEqual([
+      { route: 'night', sinks: ['slack'], reason: 'muted', untilMs: Date.parse('2026-11-22T00:00:00Z') },
+    ])
+  })
+
+  it('that reach every sink by another route are not held back', async () => {
+    const { deps, held } = scene([to(['hook'], { mute: [always] }), to(['hook'])])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [{ sink: 'hook' }], held: [] }])
+    expect(await held.of(1)).toBeUndefined()
+  })
+
+  it('that are silenced stand on record with the silence', async () => {
+    const silence = { id: 's1', match: {}, startsAtMs: nowMs, endsAtMs: nowMs + 9, comment: 'audit' }
+    const { deps, held } = scene([to(['hook'])], [silence])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [], held: ['silenced'] }])
+    expect((await held.of(1))?.held).toMatchObject([
+      { route: 'routes[0]', reason: 'silenced', silenceId: 's1', comment: 'audit', untilMs: nowMs + 9 },
+    ])
+  })
+})
+
+describe('a throttle', () => {
+  it('lets the oldest of a page pass, and holds the others of its symbol and rule', async () => {
+    const { sinksOf, held } = scene([to(['slack'], { throttle: everyHour })])
+    const page = [alertOf(1), alertOf(2), alertOf(3, { symbol: 'خودرو' }), alertOf(4, { ruleIds: ['2'] })]
+    expect(await sinksOf(page)).toEqual([['slack'], [], ['slack'], ['slack']])
+    expect((await held.of(2))?.held).toMatchObject([{ reason: 'throttled', sinks: ['slack'] }])
+  })
+
+  it('decides the same when a page is taken again, in whole or in part', async () => {
+    const { sinksOf } = scene([to(['slack'], { throttle: everyHour })])
+    const page = [alertOf(1), alertOf(2), alertOf(3)]
+    const first = await sinksOf(page)
+    expect(await sinksOf(page)).toEqual(first)
+    expect(await sinksOf(page.slice(1))).toEqual(first.slice(1))
+    expect(await sinksOf([...page].reverse())).toEqual([...first].reverse())
+  })
+
+  it('has its count told with the next that passes, to sinks that missed some', async () => {
+    const short = { ...everyHour, per: 200 }
+    const { deps } = scene([to(['slack', 'hook'], { throttle: short }), to(['hook'])])
+    const first = await assign(deps, [alertOf(1), alertOf(2), alertOf(3)], nowMs)
+    expect(first.map(({ held }) => held)).toEqual([[], ['throttled'], ['throttled']])
+    let id = 4
+    let passed = first[1]
+    while (!passed?.shares.some(({ sink }) => sink === 'slack')) {
+      ;[passed] = await assign(deps, [alertOf(id)], nowMs)
+      id += 1
+    }
+    const [slack, hook] = passed.shares
+    expect(slack).toEqual({ sink: 'slack', heldBack: id - 3 })
+    expect(hook).toEqual({ sink: 'hook' })
+  })
+
+  it('is not asked by routes that do not want the alert', async () => {
+    const match = parseMatch({ kind: 'screen' }) ?? {}
+    const { sinksOf } = scene([to(['slack'], { match, throttle: everyHour })])
+    expect(await sinksOf([alertOf(1), alertOf(2, { kind: 'screen' })])).toEqual([[], ['slack']])
+  })
+})
+
+describe('the rules', () => {
+  const match = parseMatch({ rule: { name: 'Steel' } }) ?? {}
+
+  it('are looked up for routes that ask of them, each once a page', async () => {
+    const { sinksOf, asked } = scene([to(['hook'], { match })])
+    const page = [alertOf(1), alertOf(2), alertOf(3, { ruleIds: ['2', '1'] })]
+    expect(await sinksOf(page)).toEqual([['hook'], ['hook'], ['hook']])
+    expect(asked).toEqual([['1', '2']])
+  })
+
+  it('are looked up for silences that ask of them', async () => {
+    const silence = { id: 's', match, startsAtMs: 0, endsAtMs: nowMs + 1, comment: '' }
+    const { sinksOf, asked } = scene([to(['hook'])], [silence])
+    expect(await sinksOf([alertOf(1), alertOf(2, { ruleIds: [] })])).toEqual([[], ['hook']])
+    expect(asked).toHaveLength(1)
+  })
+
+  it('cost nothing where nobody asks', async () => {
+    const { sinksOf, asked } = scene([to(['hook'])])
+    await sinksOf([alertOf(1)])
+    expect(asked).toEqual([])
+  })
+
+  it('that are not known let the alert through', async () => {
+    const { sinksOf } = scene([to(['hook'], { match }), to(['desk'], { match, whenRuleUnknown: 'skip' })])
+    expect(await sinksOf([alertOf(1, { ruleIds: ['9'] })])).toEqual([['hook']])
+  })
+})
+
+describe('an alert is never held without a record', () => {
+  it('so without Redis nothing is decided', async () => {
+    const own = await startRedis()
+    const retention = { ageMs: 3_600_000, count: 1_000 }
+    const away = createHeldStore({ redis: own.client(), prefix: 'away', source: 'main', retention })
+    await own.dispose()
+    const { deps } = scene([to(['hook'], { mute: [always] })])
+    await expect(assign({ ...deps, heldOf: () => away }, [alertOf(1)], nowMs)).rejects.toThrow()
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { createRuleBook, type RuleBookOptions } from '../../src/context/rules.ts'
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { createLedger } from '../../src/store/ledger.ts'
+import { createRuleStore } from '../../src/store/rules.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { connect, startSandbox } from '../support/sandbox.ts'
+
+const server = useRedis()
+const hourMs = 3_600_000
+const dayStartMs = Math.floor(Date.now() / 86_400_000) * 86_400_000
+const day = { key: 'today', startMs: dayStartMs - hourMs, endMs: dayStartMs + 25 * hourMs }
+
+async function scene(
+  options: Partial<RuleBookOptions> & { unitsPerDay?: number; sandbox?: SandboxOptions } = {},
+) {
+  const sandbox = await startSandbox(options.sandbox)
+  const [prefix, redis] = [freshPrefix(), server.client()]
+  const time = { nowMs: dayStartMs + 12 * hourMs }
+  const clock = { now: () => time.nowMs, sleep: async () => {} }
+  const captured = captureLog()
+  const metrics = createMetrics({ version: 'test', node: 'test' })
+  const ledger = createLedger({
+    ...{ redis, prefix, source: 'main', clock },
+    unitsPerDay: options.unitsPerDay ?? 1_000,
+    requestsPerMinute: 200,
+    budgetDay: () => day,
+  })
+  const replica = () =>
+    createRuleBook({
+      ...{
+        source: 'main',
+        feed: connect(sandbox),
+        ledger,
+        clock,
+        log: captured.log,
+        metrics,
+        leaveUnits: 100,
+      },
+      store: createRuleStore({ redis, prefix, source: 'main' }),
+      ...options,
+    })
+  const reads = () => sandbox.requests.filter(({ path }) => path === '/api/v1/alerts').length
+  return { sandbox, ledger, time, captured, metrics, replica, book: replica(), reads }
+}
+
+describe('the rules of an account', () => {
+  it('are read once, for a unit, and remembered by every replica', async () => {
+    const { sandbox, book, replica, reads, metrics } = await scene()
+    const [rule] = sandbox.rules
+    const id = String(rule?.id)
+    expect(book.ruleOf(id)).toBeUndefined()
+    await book.prepare([id])
+    await book.prepare([id])
+    expect(book.ruleOf(id)).toMatchObject({
+      name: [rule?.name],
+      kind: [rule?.kind],
+      isActive: [String(rule?.isActive)],
+    })
+    expect(reads()).toBe(1)
+    const { values } = await metrics.budgetUnits.get()
+    expect(values).toEqual([{ labels: { source: 'main', purpose: 'context' }, value: 1 }])
+    const other = replica()
+    await other.prepare([id])
+    expect([other.ruleOf(id), reads()]).toEqual([book.ruleOf(id), 1])
+  })
+
+  it('are read again when an alert names an unknown one, but not for one that there is not', async () => {
+    const { sandbox, book, reads } = await scene()
+    await book.prepare([String(sandbox.rules[0]?.id)])
+    await book.prepare(['999999'])
+    await book.prepare(['999999'])
+    expect([reads(), book.ruleOf('999999')]).toEqual([2, undefined])
+  })
+
+  it('are read anew after an hour', async () => {
+    const { sandbox, book, reads, time } = await scene()
+    const id = String(sandbox.rules[0]?.id)
+    await book.prepare([id])
+    time.nowMs += hourMs - 1
+    await book.prepare([id])
+    expect(reads()).toBe(1)
+    time.nowMs += 1
+    await book.prepare([id])
+    expect(reads()).toBe(2)
+  })
+
+  it('are asked for by one call at a time', async () => {
+    const { sandbox, book, reads } = await scene()
+    const id = String(sandbox.rules[0]?.id)
+    await Promise.all([book.prepare([id]), book.prepare([id]), book.prepare([id])])
+    expect(reads()).toBe(1)
+  })
+})
+
+describe('the budget', () => {
+  it('is left to the polls: without spare units nothing is read, and later it is tried again', async () => {
+    const { sandbox, book, ledger, reads, time } = await scene({ unitsPerDay: 110, leaveUnits: 100 })
+    await ledger.reserve({ cost: 10, purpose: 'poll' })
+    const id = String(sandbox.rules[0]?.id)
+    await book.prepare([id])
+    await book.prepare([id])
+    expect([reads(), book.ruleOf(id)]).toEqual([0, undefined])
+    expect(await ledger.used(day)).toMatchObject({ used: 10 })
+    time.nowMs += 61_000
+    await book.prepare([id])
+    expect(reads()).toBe(0)
+  })
+
+  it('is not eaten by rules that never come: so many units an hour, and no more', async () => {
+    const { book, reads, time } = await scene({ unitsPerHour: 3 })
+    for (let id = 1_000_000; id < 1_000_010; id += 1) await book.prepare([String(id)])
+    expect(reads()).toBe(3)
+    time.nowMs += hourMs
+    await book.prepare(['1000010'])
+    expect(reads()).toBe(4)
+  })
+})
+
+describe('an API that fails', () => {
+  it('leaves the rules unknown, is left alone for a while, and never throws', async () => {
+    const { sandbox, book, reads, time, captured } = await scene()
+    const id = String(sandbox.rules[0]?.id)
+    sandbox.fault({ kind: 'status', status: 500, endpoint: 'alerts' })
+    await book.prepare([id])
+    await book.prepare([id])
+    expect([reads(), book.ruleOf(id)]).toEqual([1, undefined])
+    expect(captured.with('the rules cannot be read')).toHaveLength(1)
+    time.nowMs += 61_000
+    await book.prepare([id])
+    expect(book.ruleOf(id)).toBeDefined()
+  })
+
+  it('that says 429 is held off for everybody', async () => {
+    const { sandbox, book, ledger } = await scene()
+    sandbox.fault({ kind: 'status', status: 429, retryAfter: '30', endpoint: 'alerts' })
+    await book.prepare([String(sandbox.rules[0]?.id)])
+    expect((await ledger.held())?.limit).toBe('minute')
+  })
+})

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { createSilenceReader } from '../../src/context/silences.ts'
+import { createSilenceStore } from '../../src/store/silences.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
+import { nowMs } from './scene.ts'
+
+const server = useRedis()
+const silence = { match: {}, startsAtMs: nowMs, endsAtMs: nowMs + 60_000, comment: '' }
+
+describe('the silences that intake sees', () => {
+  it('are at most a few seconds old', async () => {
+    const store = createSilenceStore({ redis: server.client(), prefix: freshPrefix() })
+    const time = { nowMs }
+    const clock = { now: () => time.nowMs, sleep: async () => {} }
+    const read = createSilenceReader({ store, clock, log: captureLog().log, cacheMs: 2_000 })
+    expect(await read()).toEqual([])
+    await store.add(silence, nowMs)
+    time.nowMs += 1_999
+    expect(await read()).toEqual([])
+    time.nowMs += 1
+    expect(await read()).toHaveLength(1)
+  })
+
+  it('are those last known while Redis does not answer, within a limit and told once', async () => {
+    const own = await startRedis()
+    const store = createSilenceStore({ redis: own.client(), prefix: freshPrefix() })
+    await store.add(silence, nowMs)
+    const captured = captureLog()
+    const clock = { now: () => nowMs, sleep: async () => {} }
+    const read = createSilenceReader({ store, clock, log: captured.log, cacheMs: 0, timeoutMs: 100 })
+    expect(await read()).toHaveLength(1)
+    own.freeze()
+    const started = performance.now()
+    expect([await read(), await read()].map(({ length }) => length)).toEqual([1, 1])
+    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(captured.lines.filter(({ msg }) => msg.includes('silences'))).toHaveLength(1)
+    own.thaw()
+    await own.dispose()
+  })
+})
