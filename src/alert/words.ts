@@ -23,6 +23,12 @@ export function heldBackText(count: number, display: Display): string | undefine
     : `${count.toLocaleString('en-US')} more held back`
 }
 
+/** `12 alerts`, in the reader's digits. */
+export function countText(count: number, display: Display): string {
+  if (display.language === 'fa') return `${count.toLocaleString('fa-IR')} هشدار`
+  return count === 1 ? '1 alert' : `${count.toLocaleString('en-US')} alerts`
+}
+
 const words: Readonly<Record<Display['language'], Words>> = {
   en: {
     symbol: 'Symbol',

@@ -2,9 +2,12 @@ import { type DeliveryJob, fromJobData } from '../alert/job.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode, toError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
+import type { Parcel } from '../sinks/sink.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
+import type { Batcher, Member, Sent } from './batcher.ts'
+import { digestMark } from './digest-mark.ts'
 import type { SinkEntry } from './settings.ts'
 import { TimeLimitError, within } from './time-limit.ts'
 import { expiresAtMs } from './verdict.ts'
@@ -22,7 +25,12 @@ export type Tried =
       readonly outcome: Outcome
       readonly startedAtMs: number
       readonly durationMs: number
+      /** Of the alerts that shared a message, one speaks of it to the circuit. */
+      readonly leads: boolean
+      readonly random: () => number
     }
+  /** Its digest is not due yet. */
+  | { readonly step: 'waits'; readonly untilMs: number }
   | { readonly step: 'acknowledged_before'; readonly record: AttemptRecord }
   | { readonly step: 'expired'; readonly job: DeliveryJob }
   | { readonly step: 'unreadable'; readonly reason: string }
@@ -38,10 +46,15 @@ export interface LockedJob {
   extendLock(): Promise<boolean>
 }
 
-export interface DeliverContext extends SinkEntry {
-  readonly acknowledged: Acknowledged
+export interface SendContext extends SinkEntry {
   readonly clock: Clock
   readonly log: Logger
+}
+
+export interface DeliverContext extends SendContext {
+  readonly acknowledged: Acknowledged
+  /** For a sink that takes several alerts as one message. */
+  readonly batcher?: Pick<Batcher, 'join'> | undefined
 }
 
 export async function deliver(job: LockedJob, signal: AbortSignal, context: DeliverContext): Promise<Tried> {
@@ -54,11 +67,39 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
   const record = acknowledged.get(name)
   if (record) return { step: 'acknowledged_before', record }
   if (clock.now() >= expiresAtMs(delivery, settings)) return { step: 'expired', job: delivery }
-  // A process that was frozen, or cut off from Redis, wakes up believing that the job is still its own.
-  if (signal.aborted || !(await stillOurs(job)) || signal.aborted) return { step: 'not_ours' }
-  const startedAtMs = clock.now()
-  const outcome = await send(delivery, job.number, signal, context)
-  return { step: 'sent', job: delivery, name, outcome, startedAtMs, durationMs: clock.now() - startedAtMs }
+  const untilMs = waitsUntil(delivery, context)
+  if (untilMs !== undefined) return { step: 'waits', untilMs }
+  if (signal.aborted) return { step: 'not_ours' }
+  const member: Member = {
+    ...delivery,
+    number: job.number,
+    signal,
+    // A process that was frozen, or cut off from Redis, wakes up believing that the job is still its own.
+    ready: async () =>
+      !signal.aborted &&
+      (await stillOurs(job)) &&
+      !signal.aborted &&
+      clock.now() < expiresAtMs(delivery, settings),
+  }
+  const sent = context.batcher ? await context.batcher.join(member) : await sendAlone(member, context)
+  return sent.step === 'sent' ? { ...sent, job: delivery, name } : sent
+}
+
+/** The way of a sink that gets each alert on its own: no waiting, no pace but the queue's. */
+async function sendAlone(member: Member, context: SendContext): Promise<Sent> {
+  if (!(await member.ready())) return { step: 'not_ours' }
+  const startedAtMs = context.clock.now()
+  const outcome = await sendMembers([member], member.signal, context)
+  const durationMs = context.clock.now() - startedAtMs
+  return { step: 'sent', outcome, startedAtMs, durationMs, leads: true, random: Math.random }
+}
+
+/** When the digest that this alert belongs to goes out, unless it is due or would come too late for the alert. */
+function waitsUntil(job: DeliveryJob, { sink, settings, clock }: DeliverContext): number | undefined {
+  const plan = sink.batch?.plan
+  if (plan?.kind !== 'digest') return undefined
+  const markMs = digestMark(job.requestedAtMs ?? job.seenAtMs, plan.everyMs, plan.timeZone)
+  return clock.now() < markMs && markMs < expiresAtMs(job, settings) ? markMs : undefined
 }
 
 const fenceTimeoutMs = 5_000
@@ -73,22 +114,30 @@ async function stillOurs(job: LockedJob): Promise<boolean> {
   }
 }
 
-async function send(
-  { alert, target, heldBack }: DeliveryJob,
-  number: number,
+/** One send: of an alert, or of several that go out together. Never throws for what a sink does. */
+export async function sendMembers(
+  members: readonly Member[],
   signal: AbortSignal,
-  { sink, settings, clock, log }: DeliverContext,
+  { sink, settings, clock, log }: SendContext,
 ): Promise<Outcome> {
   const overtime = new AbortController()
+  const [first] = members
+  if (first === undefined) throw new TypeError('a send of nothing')
+  const { number, target } = first
   const attempt = {
     number,
     nowMs: clock.now(),
     signal: AbortSignal.any([signal, overtime.signal]),
     ...(target === undefined ? {} : { target }),
-    ...(heldBack === undefined ? {} : { heldBack }),
+  }
+  const sending = () => {
+    if (members.length > 1 && sink.batch !== undefined)
+      return sink.batch.send(members.map(parcelOf).sort(byTime), attempt)
+    const { alert, ...rest } = parcelOf(first)
+    return sink.send(alert, { ...attempt, ...rest })
   }
   try {
-    return await within(settings.timeoutMs + overtimeMs, 'the attempt', sink.send(alert, attempt))
+    return await within(settings.timeoutMs + overtimeMs, 'the attempt', sending())
   } catch (error) {
     overtime.abort()
     if (error instanceof TimeLimitError)
@@ -98,6 +147,14 @@ async function send(
     log.error({ sink: sink.name, kind }, 'a sink threw')
     return failure('bad_answer', `the sink failed: ${kind}`)
   }
+}
+
+function parcelOf({ alert, heldBack }: Member): Parcel {
+  return { alert, ...(heldBack === undefined ? {} : { heldBack }) }
+}
+
+function byTime(a: Parcel, b: Parcel): number {
+  return (a.alert.firedAtMs ?? 0) - (b.alert.firedAtMs ?? 0) || a.alert.id - b.alert.id
 }
 
 function failure(reason: 'timeout' | 'bad_answer', text: string): Outcome {

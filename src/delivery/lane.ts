@@ -4,11 +4,13 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
+import { Batcher } from './batcher.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
+import { sendMembers } from './deliver.ts'
 import { type AlertJob, processJob } from './processor.ts'
 import { viewOf } from './queue-reading.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
-import type { SinkEntry, Tuning } from './settings.ts'
+import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
 import { settlesWithin, within } from './time-limit.ts'
 import { stuckSince } from './watchdog.ts'
 import { type AlertWorker, destroyWorker, noLimit, openWorker } from './worker.ts'
@@ -43,7 +45,9 @@ interface Running {
 
 export class Lane {
   readonly #options: LaneOptions
+  readonly #settings: SinkSettings
   readonly #queue: AlertQueue
+  readonly #batcher: Batcher | undefined
   readonly #circuit: Circuit
   readonly #running = new Map<string, Running>()
   #worker: AlertWorker | undefined
@@ -53,7 +57,9 @@ export class Lane {
 
   constructor(options: LaneOptions) {
     this.#options = options
-    const { redis, prefix, sink, settings, tuning, metrics, log, clock, onBreaker } = options
+    const { redis, prefix, sink, tuning, metrics, log, clock, onBreaker } = options
+    const settings = queueSettings(options)
+    this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
     this.#circuit = new Circuit({
       sink: sink.name,
@@ -69,6 +75,16 @@ export class Lane {
         if (this.#worker) this.#worker.concurrency = open ? 1 : settings.concurrency
       },
     })
+    const { batch } = sink
+    this.#batcher =
+      batch &&
+      new Batcher({
+        batch,
+        rateLimit: options.settings.rateLimit,
+        clock,
+        send: (members, signal) => sendMembers(members, signal, options),
+        isOpen: () => this.#circuit.isOpen,
+      })
   }
 
   start(): void {
@@ -84,6 +100,7 @@ export class Lane {
     this.#stopping = true
     clearInterval(this.#watch)
     this.#circuit.stop()
+    this.#batcher?.flush()
     const endMs = Math.min(endMsMax, deadlineMs / 5)
     const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
     const worker = this.#worker
@@ -112,12 +129,12 @@ export class Lane {
   }
 
   #openWorker(): AlertWorker {
-    const { redisBlocking, prefix, sink, settings, tuning, log } = this.#options
+    const { redisBlocking, prefix, sink, tuning, log } = this.#options
     const worker = openWorker({
       redis: redisBlocking,
       prefix,
       sink: sink.name,
-      settings,
+      settings: this.#settings,
       tuning,
       log,
       process: (job, token) => this.#process(job, token),
@@ -139,6 +156,7 @@ export class Lane {
     const done = processJob(job, token, controller.signal, {
       ...this.#options,
       lockMs: this.#options.tuning.lockMs,
+      batcher: this.#batcher,
       takeDueAt: (jobId) => circuit.takeDueAt(jobId),
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
@@ -153,8 +171,8 @@ export class Lane {
   }
 
   async #lookAfterWorker(): Promise<void> {
-    const { sink, settings, tuning, clock, log } = this.#options
-    const { max } = settings.rateLimit ?? noLimit
+    const { sink, tuning, clock, log } = this.#options
+    const { max } = this.#settings.rateLimit ?? noLimit
     const view = await viewOf(this.#queue, max).catch(() => undefined)
     this.#stuckSinceMs = stuckSince(view, this.#stuckSinceMs, clock.now())
     const stuckMs = clock.now() - (this.#stuckSinceMs ?? clock.now())

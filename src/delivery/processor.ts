@@ -77,6 +77,8 @@ async function step(
       return tried.record
     case 'not_ours':
       return putBack(job, token, context)
+    case 'waits':
+      return delay(job, token, tried.untilMs - context.clock.now(), context)
     case 'unreadable':
       context.log.error({ sink: context.sink.name, job: job.id, reason: tried.reason }, 'unreadable job')
       context.metrics.sends.inc({ sink: context.sink.name, result: 'dead' })
@@ -112,6 +114,7 @@ async function settle(
       ...(dueAtMs === undefined ? {} : { dueAtMs }),
     },
     settings,
+    tried.random,
   )
   const reason = outcome.kind === 'delivered' ? undefined : outcome.reason
   const result = resultOf(verdict)
@@ -141,7 +144,7 @@ async function settle(
     metrics,
     log,
   )
-  if (verdict.kind !== 'back') {
+  if (verdict.kind !== 'back' && tried.leads) {
     const event = { sign: signOf(outcome), alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs }
     await context.observe(event)
   }

@@ -18,6 +18,18 @@ export interface SinkEntry {
   readonly settings: SinkSettings
 }
 
+/**
+ * How the queue of a sink is worked off. Where several alerts go out as one message, all of them must be in hand at the
+ * same time, and the rate limit is kept where messages are counted, not jobs.
+ */
+export function queueSettings({ sink, settings }: SinkEntry): SinkSettings {
+  const { batch } = sink
+  if (batch === undefined) return settings
+  const { rateLimit: _, ...rest } = settings
+  const together = batch.plan.max + (batch.plan.kind === 'burst' ? batch.plan.after : 0)
+  return { ...rest, concurrency: Math.max(settings.concurrency, together) }
+}
+
 /** The way of an alert ends at some time, also where no config says when. Counted from when it was seen, so that history that was asked for is sent. */
 export const expireDefaultMs = 24 * 3_600_000
 

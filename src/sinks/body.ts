@@ -1,7 +1,8 @@
-import { type Alert, alertKey } from '../alert/alert.ts'
+import { alertKey } from '../alert/alert.ts'
 import type { Display } from '../alert/display.ts'
 import { oneLine } from '../alert/text.ts'
 import { SinkError } from './fault.ts'
+import type { Parcel } from './sink.ts'
 import { createTemplate, escapingOf } from './template.ts'
 
 /**
@@ -11,7 +12,7 @@ import { createTemplate, escapingOf } from './template.ts'
 export interface BodyWriter {
   readonly contentType: string
   /** Throws a SinkError (`unrenderable`). */
-  write(alert: Alert, heldBack?: number): string
+  write(parcel: Parcel): string
 }
 
 export interface BodyOptions {
@@ -24,7 +25,7 @@ export function bodyWriter(options: BodyOptions, display: Display): BodyWriter {
   const { format, template: text, contentType = 'application/json' } = options
   if (text !== undefined) {
     const template = createTemplate(text, escapingOf(contentType), display)
-    return { contentType, write: (alert) => template.render(alert) }
+    return { contentType, write: (parcel) => template.render(parcel) }
   }
   return format === 'cloudevents'
     ? { contentType: 'application/cloudevents+json; charset=UTF-8', write: cloudEvent }
@@ -32,12 +33,13 @@ export function bodyWriter(options: BodyOptions, display: Display): BodyWriter {
 }
 
 /** What receivers get: the upstream row with every field as it came. */
-export function webhookBody(alert: Alert, heldBack = 0): string {
-  return written({ type: 'alert.fired', timestamp: alert.firedAt, data: dataOf(alert, heldBack) })
+export function webhookBody(parcel: Parcel): string {
+  return written({ type: 'alert.fired', timestamp: parcel.alert.firedAt, data: dataOf(parcel) })
 }
 
 /** CloudEvents 1.0, structured mode. An attribute that would have to be empty is left out. */
-function cloudEvent(alert: Alert, heldBack = 0): string {
+function cloudEvent(parcel: Parcel): string {
+  const { alert } = parcel
   const { firedAtMs: ms } = alert
   const subject = oneLine(alert.symbol ?? '')
   return written({
@@ -48,14 +50,14 @@ function cloudEvent(alert: Alert, heldBack = 0): string {
     ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { time: new Date(ms).toISOString() }),
     ...(subject === '' ? {} : { subject }),
     datacontenttype: 'application/json',
-    data: dataOf(alert, heldBack),
+    data: dataOf(parcel),
   })
 }
 
 /** RFC 3339 ends with the year 9999. */
 const timeMsMax = 253_402_300_799_999
 
-function dataOf(alert: Alert, heldBack: number) {
+function dataOf({ alert, heldBack = 0 }: Parcel) {
   return { source: alert.source, ...(heldBack > 0 ? { heldBack } : {}), delivery: alert.row }
 }
 

@@ -112,7 +112,8 @@ export function httpUrlProblem(text: string, allow: { userinfo: boolean }): stri
   return undefined
 }
 
-function durationWithin(minMs: number, maxMs: number, words: string) {
+/** A duration with its bounds in milliseconds, and in words. */
+export function durationWithin(minMs: number, maxMs: number, words: string) {
   return durationField
     .refine((ms) => ms >= minMs && ms <= maxMs, { message: `expected a duration between ${words}` })
     .meta({ fieldKind: 'duration' })

@@ -3,7 +3,7 @@ import type { Secret } from '../lib/secret.ts'
 import { runAttempt, type Work } from './attempt.ts'
 import { createHttpTransport, type HttpPost, type HttpReply, type TlsFiles } from './http.ts'
 import type { Happened, Meaning } from './outcome.ts'
-import type { Attempt, Sink } from './sink.ts'
+import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 
 /** What a sink that speaks HTTP brings along; the frame of an attempt, the guard and the pool of connections are here. */
@@ -31,7 +31,7 @@ export interface Said {
 }
 
 /** Makes the request of one alert. What it throws is the attempt's fault. */
-export type Render = (alert: Alert, work: Work, attempt: Attempt) => Request
+export type Render = (parcel: Parcel, work: Work, attempt: Attempt) => Request
 
 export function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools, render: Render): Sink {
   const transport = createHttpTransport({
@@ -43,7 +43,12 @@ export function createHttpSink(name: string, config: HttpSinkConfig, tools: Sink
   })
 
   async function exchange(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
-    const { sayMore, needsBody = false, headers, ...request } = render(alert, work, attempt)
+    const {
+      sayMore,
+      needsBody = false,
+      headers,
+      ...request
+    } = render(parcelOf(alert, attempt), work, attempt)
     const reply = await transport.post({
       ...request,
       headers: { 'user-agent': tools.userAgent, ...headers },

@@ -11,17 +11,44 @@ export interface Sink {
   /** Each target gets a job of its own (email: one a recipient). Sinks with a single target have `[undefined]`. */
   readonly targets: readonly (string | undefined)[]
   send(alert: Alert, attempt: Attempt): Promise<Outcome>
+  /** There where the config asks for several alerts in one message. */
+  readonly batch?: Batch
   /** Closes pooled connections; sends that still run are aborted by their signal, not by this. */
   close(): Promise<void>
 }
 
 export interface Attempt {
   readonly target?: string
+  /** How many alerts like this one were held back before it. */
+  readonly heldBack?: number
   /** From 1. */
   readonly number: number
   /** Aborts at shutdown or when the job's lock is lost. The sink adds its own timeout. */
   readonly signal: AbortSignal
   readonly nowMs: number
-  /** How many alerts like this one a throttle held back before it; left out: none. */
+}
+
+/** Several alerts to one target as one message, with one outcome for all of them. */
+export interface Batch {
+  readonly plan: BatchPlan
+  /** At least two alerts, at most `plan.max`, oldest first. */
+  send(parcels: readonly Parcel[], attempt: BatchAttempt): Promise<Outcome>
+}
+
+export type BatchAttempt = Omit<Attempt, 'heldBack'>
+
+export interface Parcel {
+  readonly alert: Alert
   readonly heldBack?: number
+}
+
+/** When delivery puts alerts together; in milliseconds. */
+export type BatchPlan =
+  /** After so many on their own within a window, what follows waits for the end of a window and goes as one. */
+  | { readonly kind: 'burst'; readonly max: number; readonly after: number; readonly windowMs: number }
+  /** Everything waits for the next mark of the clock in this zone: full multiples of `everyMs` since midnight. */
+  | { readonly kind: 'digest'; readonly max: number; readonly everyMs: number; readonly timeZone: string }
+
+export function parcelOf(alert: Alert, { heldBack }: Attempt): Parcel {
+  return heldBack === undefined ? { alert } : { alert, heldBack }
 }

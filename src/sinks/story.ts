@@ -1,7 +1,8 @@
 import type { Alert } from '../alert/alert.ts'
 import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/display.ts'
 import { cut, type Direction, directionOf, fewLines, oneLine } from '../alert/text.ts'
-import { wordsOf } from '../alert/words.ts'
+import { heldBackText, wordsOf } from '../alert/words.ts'
+import type { Parcel } from './sink.ts'
 
 /**
  * An alert as people are told it, in pieces that each sink puts into its own markup: lines of plain text, cut, free of
@@ -13,7 +14,9 @@ export interface Story {
   readonly facts: readonly Fact[]
   readonly why: readonly Piece[]
   /** Where the alert comes from, to find it again: source, number, rules. */
-  readonly origin: string
+  readonly origin: readonly string[]
+  /** How many alerts like this one were held back before it, in words. */
+  readonly held: string | undefined
   /** The direction of the reader's own words. */
   readonly around: Direction
 }
@@ -36,7 +39,7 @@ export interface StoryLimits {
   readonly whyLinesMax: number
 }
 
-export function storyOf(alert: Alert, display: Display, limits: StoryLimits): Story {
+export function storyOf({ alert, heldBack = 0 }: Parcel, display: Display, limits: StoryLimits): Story {
   const around = displayDirection(display)
   const title = titleOf(alert)
   return {
@@ -44,9 +47,15 @@ export function storyOf(alert: Alert, display: Display, limits: StoryLimits): St
     url: linkOf(alert),
     facts: factsOf(alert, display, limits.factCharsMax),
     why: whyOf(alert, limits, around),
-    origin: cut(originOf(alert, display), limits.factCharsMax),
+    origin: originOf(alert, display, limits.factCharsMax),
+    held: heldBackText(heldBack, display),
     around,
   }
+}
+
+/** Where it comes from, and what was held back: the small print. */
+export function smallPrint({ origin, held }: Story): string[] {
+  return held === undefined ? [...origin] : [...origin, held]
 }
 
 /** What is known beside the headline, each with its word. */
@@ -71,7 +80,8 @@ function whyOf(alert: Alert, { whyCharsMax, whyLinesMax }: StoryLimits, around: 
   return lines.map((line) => ({ text: cut(line, charsMax), direction }))
 }
 
-function originOf(alert: Alert, display: Display): string {
+function originOf(alert: Alert, display: Display, charsMax: number): string[] {
   const rules = alert.ruleIds.map(oneLine).join(', ')
-  return `${alert.source} · ${alert.id}${rules === '' ? '' : ` · ${wordsOf(display).rules} ${rules}`}`
+  const ruled = rules === '' ? [] : [cut(`${wordsOf(display).rules} ${rules}`, charsMax)]
+  return [alert.source, String(alert.id), ...ruled]
 }

@@ -5,6 +5,7 @@ import { type Display, firedTime, linkOf, titleOf } from '../alert/display.ts'
 import { sampleAlert } from '../alert/sample.ts'
 import { toError } from '../lib/errors.ts'
 import { SinkError } from './fault.ts'
+import type { Parcel } from './sink.ts'
 
 /**
  * Liquid templates of an operator, filled with text of anybody. A template reaches no file, no code and nothing that an
@@ -13,7 +14,7 @@ import { SinkError } from './fault.ts'
  */
 export interface Template {
   /** Throws a SinkError (`unrenderable`). */
-  render(alert: Alert): string
+  render(parcel: Parcel): string
 }
 
 /** What becomes of `{{ value }}`; `{{ value | json }}` and `{{ value | raw }}` stay as they are. */
@@ -40,6 +41,7 @@ const names = [
   'ruleIds',
   'firedAt',
   'time',
+  'heldBack',
   'delivery',
 ] as const
 
@@ -54,7 +56,7 @@ export function escapingOf(contentType: string): Escaping {
 export function createTemplate(text: string, escaping: Escaping, display: Display): Template {
   const engine = engineOf(escapes[escaping], display)
   const parts = engine.parse(text)
-  return { render: (alert) => rendered(engine, parts, escaping, scopeOf(alert, display)) }
+  return { render: (parcel) => rendered(engine, parts, escaping, scopeOf(parcel, display)) }
 }
 
 /** What keeps `text` from being a template whose result is sound, tried with alerts of several kinds. */
@@ -67,7 +69,7 @@ export function templateProblem(text: string, escaping: Escaping): string | unde
       .find((name) => !names.some((known) => known === name))
     if (unknown !== undefined) return `a template knows no ${unknown}; it knows ${names.join(', ')}`
     const template = createTemplate(text, escaping, trialDisplay)
-    for (const alert of trialAlerts()) template.render(alert)
+    for (const alert of trialAlerts()) template.render({ alert })
     return undefined
   } catch (error) {
     return toError(error).message
@@ -130,7 +132,7 @@ function isJson(text: string): boolean {
   }
 }
 
-function scopeOf(alert: Alert, display: Display): Record<(typeof names)[number], unknown> {
+function scopeOf({ alert, heldBack = 0 }: Parcel, display: Display): Record<(typeof names)[number], unknown> {
   const { source, kind, symbol, headline, url, why, ruleIds, firedAt } = alert
   return {
     id: alertKey(alert),
@@ -146,6 +148,7 @@ function scopeOf(alert: Alert, display: Display): Record<(typeof names)[number],
     ruleIds,
     firedAt,
     time: firedTime(alert, display),
+    heldBack,
     delivery: alert.row,
   }
 }

@@ -1,7 +1,7 @@
-import type { Alert } from '../alert/alert.ts'
 import type { Display } from '../alert/display.ts'
 import { httpUrlProblem } from './common-config.ts'
 import { SinkError } from './fault.ts'
+import type { Parcel } from './sink.ts'
 import { createTemplate, templateProblem } from './template.ts'
 
 /**
@@ -23,7 +23,7 @@ export function urlTemplateProblem(text: string): string | undefined {
 
 export interface UrlTemplate {
   /** Throws a SinkError (`unrenderable`). */
-  render(alert: Alert): URL
+  render(parcel: Parcel): URL
 }
 
 export function createUrlTemplate(text: string, display: Display): UrlTemplate {
@@ -33,8 +33,8 @@ export function createUrlTemplate(text: string, display: Display): UrlTemplate {
   const template = createTemplate(text, 'form', display)
   const { origin } = new URL(start)
   return {
-    render(alert) {
-      const rendered = template.render(alert).trim()
+    render(parcel) {
+      const rendered = template.render(parcel).trim()
       const path = rendered.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] ?? ''
       const url = URL.parse(rendered)
       if (url?.origin !== origin || leavesItsPlace(path))

@@ -73,7 +73,7 @@ export function testSink(name: string, answer: TestSink['answer'] = () => delive
 }
 
 /** Resolves like a sink that hangs until its signal aborts. */
-export function hang({ signal }: Send): Promise<Outcome> {
+export function hang({ signal }: Pick<Send, 'signal'>): Promise<Outcome> {
   return new Promise((resolve) => {
     const end = () =>
       resolve({ kind: 'retry', reason: 'aborted', sinkFault: false, answer: { text: 'aborted' } })

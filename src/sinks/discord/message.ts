@@ -1,8 +1,8 @@
-import type { Alert } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { directionMark, isolate } from '../../alert/text.ts'
 import { inert } from '../inert.ts'
-import { type Piece, storyOf } from '../story.ts'
+import type { Parcel } from '../sink.ts'
+import { type Piece, smallPrint, storyOf } from '../story.ts'
 
 /** An alert as one embed of Discord. Nothing in it can mention anybody, format or link. */
 export interface DiscordMessage {
@@ -21,10 +21,10 @@ export interface DiscordEmbed {
   readonly color: number
 }
 
-export function discordMessage(alert: Alert, display: Display, username?: string): DiscordMessage {
-  const story = storyOf(alert, display, limits)
+export function discordMessage(parcel: Parcel, display: Display, username?: string): DiscordMessage {
+  const story = storyOf(parcel, display, limits)
   const { url, why, around } = story
-  const ms = alert.firedAtMs
+  const ms = parcel.alert.firedAtMs
   return {
     ...(username === undefined ? {} : { username }),
     embeds: [
@@ -38,7 +38,11 @@ export function discordMessage(alert: Alert, display: Display, username?: string
           inline: value.length <= inlineCharsMax,
         })),
         // A footer knows no markup, and shows a backslash as one.
-        footer: { text: inert(story.origin) },
+        footer: {
+          text: smallPrint(story)
+            .map((part) => isolate(inert(part)))
+            .join(' · '),
+        },
         ...(ms === null || Math.abs(ms) > timestampMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
         color,
       },

@@ -12,13 +12,13 @@ export const discord = { schema: discordConfigSchema, create: createDiscordSink 
 
 /** Posts alerts to a webhook of Discord and waits until Discord says that the message stands in the channel. */
 function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (alert, work) => {
+  return createHttpSink(name, config, tools, (parcel, work) => {
     const url = secretUrl(config.url, 'the Discord address', work)
     url.searchParams.set('wait', 'true')
     return {
       url: url.href,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(discordMessage(alert, tools.display, config.username)),
+      body: JSON.stringify(discordMessage(parcel, tools.display, config.username)),
       sayMore,
     }
   })

@@ -1,10 +1,11 @@
 import * as z from 'zod'
-import { checkedSecret, commonSinkFields, tlsField } from '../common-config.ts'
+import { checkedSecret, commonSinkFields, durationWithin, tlsField } from '../common-config.ts'
 import { addressProblem, parseMailbox } from './address.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
 export type EmailConfig = z.output<typeof emailConfigSchema>
 
+const dayMs = 86_400_000
 const recipientsMax = 50
 const addressField = z.string().superRefine((text, context) => {
   const message = addressProblem(text)
@@ -42,6 +43,11 @@ export const emailConfigSchema = z
         ),
       })
       .optional(),
+    digest: durationWithin(60_000, 86_400_000, '1m and 24h')
+      .refine((ms) => dayMs % ms === 0, 'expected a part of a day, such as 15m, 1h or 24h')
+      .meta({ fieldKind: 'duration' })
+      .optional()
+      .describe('One mail for all alerts since the last one, at full multiples of this since midnight.'),
     concurrency: z.int().min(1).max(50).default(2),
   })
   .superRefine((config, context) => {
@@ -51,6 +57,12 @@ export const emailConfigSchema = z
         context.addIssue({ code: 'custom', path: ['to', index], message: 'this address stands here twice' })
       seen.add(address.toLowerCase())
     }
+    if (config.digest !== undefined && (config.expireAfter ?? Infinity) <= config.digest)
+      context.addIssue({
+        code: 'custom',
+        path: ['expireAfter'],
+        message: 'alerts would be too old before their digest goes out: expected more than digest',
+      })
     if (config.startTls === 'off' && config.allowPrivateNetworks === false)
       context.addIssue({
         code: 'custom',

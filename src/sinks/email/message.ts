@@ -1,20 +1,16 @@
 import { createHash } from 'node:crypto'
 import { type Alert, alertKey } from '../../alert/alert.ts'
-import { type Display, displayDirection, firedTime, linkOf, localDay, titleOf } from '../../alert/display.ts'
-import {
-  cut,
-  type Direction,
-  directionMark,
-  directionOf,
-  fewLines,
-  isolate,
-  oneLine,
-} from '../../alert/text.ts'
-import { heldBackText, wordsOf } from '../../alert/words.ts'
+import { type Display, displayDirection, localDay, titleOf } from '../../alert/display.ts'
+import { cut, type Direction, directionMark, isolate } from '../../alert/text.ts'
+import { countText, wordsOf } from '../../alert/words.ts'
+import { inert } from '../inert.ts'
+import type { Parcel } from '../sink.ts'
+import { type Piece, type Story, smallPrint, storyOf } from '../story.ts'
 import { domainOf, type Mailbox } from './address.ts'
+import { digestPage } from './digest-page.ts'
 import { mailPage } from './page.ts'
 
-/** An alert as a mail to one recipient. Pure: a repeated attempt makes the same mail under the same Message-ID. */
+/** An alert, or a digest, as a mail to one recipient. Pure: a repeated attempt makes the same mail under the same Message-ID. */
 export interface MailMessage {
   readonly subject: string
   readonly text: string
@@ -31,61 +27,101 @@ export interface MailParties {
 }
 
 export const subjectCharsMax = 200
-const textCharsMax = 4_000
-const whyLinesMax = 40
-const factCharsMax = 300
+/** Alerts in one digest; what is more goes into a second. Gmail cuts mails off at 102 KB. */
+export const digestMax = 60
+const limits = { titleCharsMax: 300, factCharsMax: 300, whyCharsMax: 4_000, whyLinesMax: 40 } as const
+const digestLimits = { titleCharsMax: 200, factCharsMax: 100, whyCharsMax: 300, whyLinesMax: 2 } as const
 
-/** `heldBack`: how many alerts like this one were held back before it. */
-export function mailMessage(alert: Alert, parties: MailParties, display: Display, heldBack = 0): MailMessage {
+export function mailMessage(parcel: Parcel, parties: MailParties, display: Display): MailMessage {
+  const { alert } = parcel
   const host = domainOf(parties.from.address)
+  const story = storyOf(parcel, display, limits)
   return {
     subject: cut(titleOf(alert), subjectCharsMax),
-    text: plainText(alert, display, heldBack),
-    html: mailPage(alert, display, heldBack),
+    text: textOf(storyParagraphs(story, display)),
+    html: mailPage(story, display),
     messageId: `<${atom(alertKey(alert))}.${recipientTag(parties.to)}@${host}>`,
     threadId: `<${atom(threadOf(alert, display))}@${host}>`,
-    headers: {
-      'Auto-Submitted': 'auto-generated',
-      'X-Auto-Response-Suppress': 'All',
-      'List-Id': `<${atom(alert.source)}.alerts.${host}>`,
-    },
+    headers: headersOf(alert.source, host),
   }
 }
 
-function plainText(alert: Alert, display: Display, heldBack: number): string {
-  const words = wordsOf(display)
-  const around = displayDirection(display)
-  const facts: [string, string | null][] = [
-    [words.symbol, alert.symbol],
-    [words.kind, alert.kind],
-    [words.fired, firedTime(alert, display)],
-  ]
-  const why = fewLines(alert.why ?? '', whyLinesMax)
-  const url = linkOf(alert)
-  const held = heldBackText(heldBack, display)
-  const rules = alert.ruleIds.length === 0 ? '' : ` · ${words.rules} ${alert.ruleIds.map(oneLine).join(', ')}`
-  const paragraphs = [
-    [ownLine(titleOf(alert), directionOf(titleOf(alert), around))],
-    facts.flatMap(([word, value]) =>
-      value === null || value.trim() === '' ? [] : [fact(word, value, around)],
-    ),
-    why.map((line) => ownLine(line, directionOf(why.join(' '), around))),
-    url === undefined ? [] : [url],
-    held === undefined ? [] : [ownLine(held, around)],
-    [fact(words.source, `${alert.source} · ${alert.id}${rules}`, around)],
-  ]
-  return `${paragraphs
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n')}\n`
+/** Several alerts as one mail, its Message-ID fixed by what it holds and whom it is for. */
+export function digestMessage(
+  parcels: readonly Parcel[],
+  parties: MailParties,
+  display: Display,
+): MailMessage {
+  const host = domainOf(parties.from.address)
+  const stories = parcels.map((parcel) => storyOf(parcel, display, digestLimits))
+  const count = countText(parcels.length, display)
+  const contents = tag(
+    parcels
+      .map(({ alert }) => alertKey(alert))
+      .sort()
+      .join(' '),
+  )
+  const sources = [...new Set(parcels.map(({ alert }) => alert.source))]
+  return {
+    subject: cut([count, ...stories.slice(0, 1).map(({ title }) => title.text)].join(': '), subjectCharsMax),
+    text: textOf([[fullLine(count, displayDirection(display))], ...stories.map(entryLines)]),
+    html: digestPage(count, stories, display),
+    messageId: `<digest.${contents}.${recipientTag(parties.to)}@${host}>`,
+    threadId: `<digests.${tag(sources.sort().join(' '))}@${host}>`,
+    headers: headersOf(sources.length === 1 ? (sources[0] ?? '') : 'all', host),
+  }
 }
 
-function ownLine(text: string, direction: Direction): string {
-  return lineMark(direction) + cut(text, textCharsMax)
+function headersOf(list: string, host: string): Record<string, string> {
+  return {
+    'Auto-Submitted': 'auto-generated',
+    'X-Auto-Response-Suppress': 'All',
+    'List-Id': `<${atom(list)}.alerts.${host}>`,
+  }
+}
+
+function storyParagraphs(story: Story, display: Display): string[][] {
+  const { title, url, why, held, origin, around } = story
+  return [
+    [line(title)],
+    story.facts.map(({ word, value }) => fact(word, value, around)),
+    why.map(line),
+    url === undefined ? [] : [url],
+    held === undefined ? [] : [fullLine(held, around)],
+    [`${lineMark(around)}${wordsOf(display).source}: ${isolated(origin)}`],
+  ]
+}
+
+function entryLines(story: Story): string[] {
+  const { title, url, facts, why, around } = story
+  const values = [...facts.map(({ value }) => value), ...smallPrint(story)]
+  return [
+    line(title),
+    ...why.map(line),
+    lineMark(around) + isolated(values),
+    ...(url === undefined ? [] : [url]),
+  ]
+}
+
+function textOf(paragraphs: readonly (readonly string[])[]): string {
+  const whole = paragraphs.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'))
+  return `${whole.join('\n\n')}\n`
+}
+
+function line({ text, direction }: Piece): string {
+  return fullLine(inert(text), direction)
+}
+
+function fullLine(text: string, direction: Direction): string {
+  return lineMark(direction) + text
 }
 
 function fact(word: string, value: string, around: Direction): string {
-  return `${lineMark(around)}${word}: ${isolate(cut(oneLine(value), factCharsMax))}`
+  return `${lineMark(around)}${word}: ${isolate(inert(value))}`
+}
+
+function isolated(parts: readonly string[]): string {
+  return parts.map((part) => isolate(inert(part))).join(' · ')
 }
 
 /** Mail programs start from left to right, so only the other direction needs its mark. */

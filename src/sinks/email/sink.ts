@@ -1,14 +1,13 @@
-import type { Alert } from '../../alert/alert.ts'
 import { runAttempt, type Work } from '../attempt.ts'
 import { SinkError } from '../fault.ts'
 import { tlsOptions } from '../http.ts'
-import type { Happened } from '../outcome.ts'
-import type { Attempt, Sink } from '../sink.ts'
+import type { Happened, Outcome } from '../outcome.ts'
+import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import { parseMailbox } from './address.ts'
 import { type EmailConfig, emailConfigSchema } from './config.ts'
 import { createMailer, type Mailer } from './mailer.ts'
-import { mailMessage } from './message.ts'
+import { digestMax, digestMessage, type MailMessage, mailMessage } from './message.ts'
 import { smtpHappened } from './reply.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
@@ -48,11 +47,15 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     return mailer
   }
 
-  async function send(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
+  async function send(
+    messageTo: (to: string) => MailMessage,
+    attempt: BatchAttempt,
+    work: Work,
+  ): Promise<Happened> {
     const to = attempt.target ?? ''
     if (!config.to.includes(to))
       throw new SinkError('unrenderable', 'the recipient is not in the config any more')
-    const message = mailMessage(alert, { from, to }, tools.display, attempt.heldBack)
+    const message = messageTo(to)
     const dkim = config.dkim && { ...config.dkim, key: work.reveal(config.dkim.key) }
     const mailer = mailerFor(work.reveal(config.smtp), work)
     try {
@@ -72,12 +75,28 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     }
   }
 
+  function attempted(attempt: BatchAttempt, messageTo: (to: string) => MailMessage): Promise<Outcome> {
+    const frame = { signal: attempt.signal, timeoutMs: config.timeout }
+    return runAttempt(frame, (work) => send(messageTo, attempt, work))
+  }
+
+  const { display } = tools
+  const { digest } = config
   return {
     name,
     type: config.type,
     targets: config.to,
     send: (alert, attempt) =>
-      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (work) => send(alert, attempt, work)),
+      attempted(attempt, (to) => mailMessage(parcelOf(alert, attempt), { from, to }, display)),
+    ...(digest === undefined
+      ? {}
+      : {
+          batch: {
+            plan: { kind: 'digest', max: digestMax, everyMs: digest, timeZone: display.timeZone },
+            send: (parcels, attempt) =>
+              attempted(attempt, (to) => digestMessage(parcels, { from, to }, display)),
+          },
+        }),
     async close() {
       current?.mailer.close()
     },

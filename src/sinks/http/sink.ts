@@ -24,14 +24,14 @@ function createRequestSink(name: string, config: HttpRequestConfig, tools: SinkT
     return current.template
   }
 
-  return createHttpSink(name, config, tools, (alert, work) => {
-    const url = templateOf(work.reveal(config.url).trim()).render(alert)
+  return createHttpSink(name, config, tools, (parcel, work) => {
+    const url = templateOf(work.reveal(config.url).trim()).render(parcel)
     hideUrl(url, work)
     return {
       url: url.href,
       method: config.method,
       headers: { ...ownHeaders(config, work), 'content-type': writer.contentType },
-      body: writer.write(alert),
+      body: writer.write(parcel),
     }
   })
 }

@@ -1,9 +1,9 @@
-import type { Alert } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { directionMark, isolate } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
 import { inert } from '../inert.ts'
-import { type Piece, storyOf } from '../story.ts'
+import type { Parcel } from '../sink.ts'
+import { type Piece, smallPrint, storyOf } from '../story.ts'
 
 const priorities = { min: 1, low: 2, default: 3, high: 4, max: 5 } as const
 
@@ -17,13 +17,15 @@ export interface NtfyOptions {
  * An alert as ntfy's JSON. Not as headers: they carry no Persian. Its apps show plain text, in which they make links by
  * themselves; ours is `click`.
  */
-export function ntfyMessage(alert: Alert, display: Display, options: NtfyOptions): object {
-  const story = storyOf(alert, display, limits)
+export function ntfyMessage(parcel: Parcel, display: Display, options: NtfyOptions): object {
+  const story = storyOf(parcel, display, limits)
   const mark = directionMark(story.around)
   const lines = [
     ...story.facts.map(({ word, value }) => `${mark}${word}: ${isolate(inert(value))}`),
     ...story.why.map(line),
-    `${mark}${wordsOf(display).source}: ${isolate(inert(story.origin))}`,
+    `${mark}${wordsOf(display).source}: ${smallPrint(story)
+      .map((part) => isolate(inert(part)))
+      .join(' · ')}`,
   ]
   return {
     topic: options.topic,

@@ -14,11 +14,11 @@ export const ntfy = { schema: ntfyConfigSchema, create: createNtfySink } as cons
 
 /** Publishes alerts to a topic of ntfy. */
 function createNtfySink(name: string, config: NtfyConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (alert, work) => ({
+  return createHttpSink(name, config, tools, (parcel, work) => ({
     url: under(config.baseUrl, '/'),
     headers: { ...ownHeaders(config, work), 'content-type': 'application/json' },
     body: JSON.stringify(
-      ntfyMessage(alert, tools.display, {
+      ntfyMessage(parcel, tools.display, {
         topic: topicOf(config, work),
         priority: config.priority,
         tags: config.tags,

@@ -1,18 +1,20 @@
-import { type Alert, alertKey } from '../../alert/alert.ts'
+import { alertKey } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { wordsOf } from '../../alert/words.ts'
-import { storyOf } from '../story.ts'
+import type { Parcel } from '../sink.ts'
+import { smallPrint, storyOf } from '../story.ts'
 
 /**
  * An alert as an event that opens an incident. The same alert has the same `dedup_key`, so that a repeated attempt joins
  * the incident that is there. PagerDuty shows all of it as plain text.
  */
 export function pagerDutyEvent(
-  alert: Alert,
+  parcel: Parcel,
   display: Display,
   options: { routingKey: string; severity: string; client: string },
 ): object {
-  const story = storyOf(alert, display, limits)
+  const { alert } = parcel
+  const story = storyOf(parcel, display, limits)
   const ms = alert.firedAtMs
   const why = story.why.map(({ text }) => text).join('\n')
   const facts = Object.fromEntries(story.facts.map(({ word, value }) => [word, value]))
@@ -29,7 +31,11 @@ export function pagerDutyEvent(
       ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
       ...(symbol === null || symbol === '' ? {} : { component: symbol.slice(0, limits.factCharsMax) }),
       ...(kind === '' ? {} : { class: kind.slice(0, limits.factCharsMax) }),
-      custom_details: { ...facts, ...(why === '' ? {} : { [wordsOf(display).why]: why }), id: story.origin },
+      custom_details: {
+        ...facts,
+        ...(why === '' ? {} : { [wordsOf(display).why]: why }),
+        id: smallPrint(story).join(' · '),
+      },
     },
     ...(story.url === undefined ? {} : { links: [{ href: story.url, text: wordsOf(display).open }] }),
   }

@@ -13,11 +13,11 @@ export const pagerduty = { schema: pagerDutyConfigSchema, create: createPagerDut
 
 /** Hands alerts to PagerDuty's Events API v2. A 202 is an acknowledgement. */
 function createPagerDutySink(name: string, config: PagerDutyConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (alert, work) => ({
+  return createHttpSink(name, config, tools, (parcel, work) => ({
     url: under(config.baseUrl, '/v2/enqueue'),
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(
-      pagerDutyEvent(alert, tools.display, {
+      pagerDutyEvent(parcel, tools.display, {
         routingKey: routingKey(config, work),
         severity: config.severity,
         client: 'alert-bridge',

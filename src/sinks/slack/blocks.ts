@@ -1,12 +1,13 @@
-import type { Alert } from '../../alert/alert.ts'
-import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../../alert/display.ts'
-import { type Direction, directionOf, fewLines } from '../../alert/text.ts'
-import { heldBackText, wordsOf } from '../../alert/words.ts'
+import type { Display } from '../../alert/display.ts'
+import type { Direction } from '../../alert/text.ts'
+import { countText, wordsOf } from '../../alert/words.ts'
+import type { Parcel } from '../sink.ts'
+import { type Fact, type Piece, type Story, smallPrint, storyOf } from '../story.ts'
 import { directed, link, valueLine } from './mrkdwn.ts'
 
 /**
- * An alert as a Slack message. Pure: the same alert and display make the same message. Every text stays below Slack's
- * limit for its place, and every upstream text goes through `mrkdwn`.
+ * An alert, or a list of them, as a Slack message. Pure: the same alerts and display make the same message. Every text
+ * stays below Slack's limit for its place, and every upstream text goes through `mrkdwn`.
  */
 export interface SlackMessage {
   /** What notifications and screen readers show. */
@@ -30,43 +31,87 @@ export interface SlackText {
 }
 
 /** Slack allows 3,000 in a section, 2,000 in a field; the address of a link takes up to 2,300 of the section. */
-const titleCharsMax = 600
-const whyCharsMax = 2_400
-const whyLinesMax = 12
-const fieldCharsMax = 300
+const limits = { titleCharsMax: 600, factCharsMax: 300, whyCharsMax: 2_400, whyLinesMax: 12 } as const
 const contextCharsMax = 600
 
-/** `heldBack`: how many alerts like this one were held back before it. */
-export function slackMessage(alert: Alert, display: Display, heldBack = 0): SlackMessage {
-  return { ...plainMessage(alert, display, heldBack), blocks: blocks(alert, display, heldBack) }
+/**
+ * Slack allows 50 blocks; some 13,000 characters in all of them. An alert of a list has two blocks, and a list that is
+ * too long even so goes out as plain text.
+ */
+export const listMax = 20
+const listLimits = { titleCharsMax: 180, factCharsMax: 60, whyCharsMax: 160, whyLinesMax: 1 } as const
+const listAddressCharsMax = 300
+
+export function slackMessage(parcel: Parcel, display: Display): SlackMessage {
+  return { ...plainMessage(parcel, display), blocks: blocks(storyOf(parcel, display, limits), display) }
 }
 
 /** The same alert without blocks, for the day that Slack takes none of ours. */
-export function plainMessage(alert: Alert, display: Display, heldBack = 0): SlackMessage {
-  const around = displayDirection(display)
-  const url = linkOf(alert)
-  const lines = [
-    titleLine(alert, around),
-    ...facts(alert, display).map(([word, value]) => `${word}: ${value}`),
-    ...whyLines(alert, around),
-    ...heldLine(heldBack, display),
+export function plainMessage(parcel: Parcel, display: Display): SlackMessage {
+  const story = storyOf(parcel, display, limits)
+  const { url, held } = story
+  return message([
+    titleLine(story.title, limits.titleCharsMax),
+    ...story.facts.map((fact) => `${fact.word}: ${factValue(fact, story.around)}`),
+    ...whyLines(story),
+    ...(held === undefined ? [] : [held]),
     ...(url === undefined ? [] : [link(url, wordsOf(display).open)]),
-  ]
+  ])
+}
+
+/** A burst of alerts as one message, at most `listMax`. */
+export function slackList(parcels: readonly Parcel[], display: Display): SlackMessage {
+  const stories = parcels.map((parcel) => storyOf(parcel, display, listLimits))
+  const count = mrkdwnText(`*${countText(parcels.length, display)}*`)
+  return {
+    ...plainList(parcels, display),
+    blocks: [
+      { type: 'section', text: count },
+      ...stories.flatMap((story): SlackBlock[] => [
+        { type: 'section', text: mrkdwnText([`*${listTitle(story)}*`, ...listWhy(story)].join('\n')) },
+        { type: 'context', elements: [mrkdwnText(listFacts(story))] },
+      ]),
+    ],
+  }
+}
+
+export function plainList(parcels: readonly Parcel[], display: Display): SlackMessage {
+  const stories = parcels.map((parcel) => storyOf(parcel, display, listLimits))
+  const lines = stories.flatMap((story) => [`• ${listTitle(story)}`, listFacts(story)])
+  return message([countText(parcels.length, display), ...lines])
+}
+
+function listTitle({ title, url }: Story): string {
+  const label = titleLine(title, listLimits.titleCharsMax)
+  return url === undefined || url.length > listAddressCharsMax ? label : link(url, label)
+}
+
+function listWhy({ why }: Story): string[] {
+  return why.map(({ text, direction }) => directed(text, listLimits.whyCharsMax, direction))
+}
+
+function listFacts(story: Story): string {
+  const values = [...story.facts.map(({ value }) => value), ...smallPrint(story)]
+  const charsMax = listLimits.factCharsMax * 2
+  return values.map((value) => valueLine(value, charsMax, story.around)).join(' · ')
+}
+
+function message(lines: readonly string[]): SlackMessage {
   return { text: lines.join('\n'), unfurl_links: false, unfurl_media: false, link_names: false }
 }
 
-function blocks(alert: Alert, display: Display, heldBack: number): SlackBlock[] {
-  const around = displayDirection(display)
-  const title = titleLine(alert, around)
-  const url = linkOf(alert)
-  const fields = facts(alert, display).map(([word, value]) => mrkdwnText(`*${word}*\n${value}`))
-  const why = whyLines(alert, around)
+function blocks(story: Story, display: Display): SlackBlock[] {
+  const { url, held, around } = story
+  const title = titleLine(story.title, limits.titleCharsMax)
+  const fields = story.facts.map((fact) => mrkdwnText(`*${fact.word}*\n${factValue(fact, around)}`))
+  const why = whyLines(story)
+  const origin = story.origin.map((part) => valueLine(part, contextCharsMax, around)).join(' · ')
   // Slack refuses a section that is empty.
   return [
     { type: 'section', text: mrkdwnText(`*${url === undefined ? title : link(url, title)}*`) },
     ...(fields.length === 0 ? [] : [{ type: 'section', fields } as const]),
     ...(why.length === 0 ? [] : [whySection(why, display)]),
-    { type: 'context', elements: [origin(alert, display), ...heldLine(heldBack, display)].map(mrkdwnText) },
+    { type: 'context', elements: [origin, ...(held === undefined ? [] : [held])].map(mrkdwnText) },
   ]
 }
 
@@ -74,41 +119,17 @@ function whySection(lines: readonly string[], display: Display): SlackBlock {
   return { type: 'section', text: mrkdwnText([`*${wordsOf(display).why}*`, ...lines].join('\n')) }
 }
 
-function titleLine(alert: Alert, around: Direction): string {
-  const title = titleOf(alert)
-  return directed(title, titleCharsMax, directionOf(title, around))
+function titleLine({ text, direction }: Piece, charsMax: number): string {
+  return directed(text, charsMax, direction)
 }
 
-/** What is known beside the headline, each with its word. */
-function facts(alert: Alert, display: Display): [string, string][] {
-  const words = wordsOf(display)
-  const around = displayDirection(display)
-  const all: [string, string | null][] = [
-    [words.symbol, alert.symbol],
-    [words.kind, alert.kind],
-    [words.fired, firedTime(alert, display)],
-  ]
-  return all.flatMap(([word, value]) =>
-    value === null || value.trim() === '' ? [] : [[word, valueLine(value, fieldCharsMax, around)]],
-  )
+function factValue({ value }: Fact, around: Direction): string {
+  return valueLine(value, limits.factCharsMax, around)
 }
 
-function whyLines(alert: Alert, around: Direction): string[] {
-  const lines = fewLines(alert.why ?? '', whyLinesMax)
-  // One direction for all of it: a line of mostly Latin words inside a Persian reason is still part of it.
-  const own = directionOf(lines.join(' '), around)
-  return lines.map((line) => directed(line, Math.floor(whyCharsMax / lines.length), own))
-}
-
-/** Where the alert comes from, to find it again: source, number, rules. */
-function origin(alert: Alert, display: Display): string {
-  const rules = alert.ruleIds.length === 0 ? '' : ` · ${wordsOf(display).rules} ${alert.ruleIds.join(', ')}`
-  return valueLine(`${alert.source} · ${alert.id}${rules}`, contextCharsMax, displayDirection(display))
-}
-
-function heldLine(heldBack: number, display: Display): string[] {
-  const text = heldBackText(heldBack, display)
-  return text === undefined ? [] : [text]
+function whyLines({ why }: Story): string[] {
+  const charsMax = Math.floor(limits.whyCharsMax / why.length)
+  return why.map(({ text, direction }) => directed(text, charsMax, direction))
 }
 
 function mrkdwnText(text: string): SlackText {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { commonSinkFields, proxyField, rateLimitField } from '../common-config.ts'
+import { commonSinkFields, durationWithin, proxyField, rateLimitField } from '../common-config.ts'
 import { secretUrlField } from '../secret-url.ts'
 
 export type SlackConfig = z.output<typeof slackConfigSchema>
@@ -9,6 +9,15 @@ export const slackConfigSchema = z.strictObject({
   type: z.literal('slack'),
   /** The address is the credential: whoever has it can post. */
   url: secretUrlField,
+  coalesce: z
+    .strictObject({
+      after: z.int().min(1).max(100).default(5),
+      window: durationWithin(1_000, 60_000, '1s and 1m').prefault('10s'),
+    })
+    .optional()
+    .describe(
+      'After so many messages within the window, alerts wait for up to a window and go out as one list. Left out: never.',
+    ),
   proxy: proxyField.optional(),
   concurrency: z.int().min(1).max(200).default(2),
   // Slack takes one message a second from an incoming webhook.

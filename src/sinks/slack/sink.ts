@@ -1,13 +1,12 @@
 import { IncomingWebhook, type IncomingWebhookDefaultArguments, SlackWebhookError } from '@slack/webhook'
-import type { Alert } from '../../alert/alert.ts'
 import { runAttempt, type Work } from '../attempt.ts'
 import { SinkError } from '../fault.ts'
 import { createHttpTransport, type HttpReply } from '../http.ts'
-import { type Happened, isSlackMessageFault } from '../outcome.ts'
+import { type Happened, isSlackMessageFault, type Outcome } from '../outcome.ts'
 import { secretUrl } from '../secret-url.ts'
-import type { Attempt, Sink } from '../sink.ts'
+import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import { plainMessage, type SlackMessage, slackMessage } from './blocks.ts'
+import { listMax, plainList, plainMessage, type SlackMessage, slackList, slackMessage } from './blocks.ts'
 import { type SlackConfig, slackConfigSchema } from './config.ts'
 
 type Fetch = NonNullable<IncomingWebhookDefaultArguments['fetch']>
@@ -26,7 +25,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
     proxy: config.proxy?.reveal(),
   })
 
-  async function post(message: SlackMessage, attempt: Attempt, work: Work): Promise<Reply> {
+  async function post(message: SlackMessage, attempt: BatchAttempt, work: Work): Promise<Reply> {
     const url = secretUrl(config.url, 'the Slack address', work).href
     let reply: HttpReply | undefined
     // The package forgets Retry-After and reads answers of any size: the exchange itself is ours.
@@ -55,18 +54,30 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
     return happenedOf(reply)
   }
 
-  async function send(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
-    const reply = await post(slackMessage(alert, tools.display, attempt.heldBack), attempt, work)
-    if (!isSlackMessageFault(reply.word)) return reply
-    return post(plainMessage(alert, tools.display, attempt.heldBack), attempt, work)
+  /** Slack's refusal of a message is the reason to say the same more plainly. */
+  function send(whole: SlackMessage, plain: SlackMessage, attempt: BatchAttempt): Promise<Outcome> {
+    return runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (work) => {
+      const reply = await post(whole, attempt, work)
+      return isSlackMessageFault(reply.word) ? post(plain, attempt, work) : reply
+    })
   }
 
+  const { coalesce } = config
+  const { display } = tools
   return {
     name,
     type: config.type,
     targets: [undefined],
-    send: (alert, attempt) =>
-      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (work) => send(alert, attempt, work)),
+    send(alert, attempt) {
+      const parcel = parcelOf(alert, attempt)
+      return send(slackMessage(parcel, display), plainMessage(parcel, display), attempt)
+    },
+    ...(coalesce && {
+      batch: {
+        plan: { kind: 'burst', max: listMax, after: coalesce.after, windowMs: coalesce.window },
+        send: (parcels, attempt) => send(slackList(parcels, display), plainList(parcels, display), attempt),
+      },
+    }),
     close: () => transport.close(),
   }
 }

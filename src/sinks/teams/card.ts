@@ -1,16 +1,16 @@
-import type { Alert } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
 import { inert } from '../inert.ts'
-import { type Piece, type Story, storyOf } from '../story.ts'
+import type { Parcel } from '../sink.ts'
+import { type Piece, type Story, smallPrint, storyOf } from '../story.ts'
 
 /**
  * An alert as an Adaptive Card. Upstream text stands in text runs, which know no Markdown, so there is nothing to
  * escape; people can only be mentioned by a list that the card does not have.
  */
-export function teamsMessage(alert: Alert, display: Display): object {
-  const story = storyOf(alert, display, limits)
+export function teamsMessage(parcel: Parcel, display: Display): object {
+  const story = storyOf(parcel, display, limits)
   return {
     type: 'message',
     attachments: [
@@ -44,7 +44,19 @@ function card(story: Story, display: Display): object {
         lines([{ text: `${word}: `, isSubtle: true }, { text: isolate(inert(value)) }], around, around),
       ),
       ...why.map((piece) => lines([{ text: plain(piece) }], piece.direction, around)),
-      lines([{ text: isolate(inert(story.origin)), isSubtle: true, size: 'Small' }], around, around),
+      lines(
+        [
+          {
+            text: smallPrint(story)
+              .map((part) => isolate(inert(part)))
+              .join(' · '),
+            isSubtle: true,
+            size: 'Small',
+          },
+        ],
+        around,
+        around,
+      ),
     ],
     ...(url === undefined ? {} : { actions: [{ type: 'Action.OpenUrl', title: words.open, url }] }),
   }

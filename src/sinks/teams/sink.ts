@@ -15,10 +15,10 @@ export const teams = { schema: teamsConfigSchema, create: createTeamsSink } as c
  * does with it later is not told to anybody but its owner.
  */
 function createTeamsSink(name: string, config: TeamsConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (alert, work) => ({
+  return createHttpSink(name, config, tools, (parcel, work) => ({
     url: secretUrl(config.url, 'the Teams address', work).href,
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(teamsMessage(alert, tools.display)),
+    body: JSON.stringify(teamsMessage(parcel, tools.display)),
     sayMore,
   }))
 }

@@ -1,23 +1,27 @@
-import type { Alert } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
-import { inert } from '../inert.ts'
-import { type Piece, storyOf } from '../story.ts'
+import { inert, joiner } from '../inert.ts'
+import type { Parcel } from '../sink.ts'
+import { type Piece, smallPrint, storyOf } from '../story.ts'
 
 /**
  * An alert as the HTML of Telegram's messages. Telegram takes 4,096 characters, counted after its markup is read, and
  * the pieces stay below that however much the joiners of `inert` add to them.
  */
-export function telegramText(alert: Alert, display: Display): string {
-  const story = storyOf(alert, display, limits)
+export function telegramText(parcel: Parcel, display: Display): string {
+  const story = storyOf(parcel, display, limits)
   const { url, around } = story
   const title = line(story.title)
   const paragraphs = [
     [url === undefined ? `<b>${title}</b>` : `<b><a href="${escapeHtml(url)}">${title}</a></b>`],
     story.facts.map(({ word, value }) => `${mark(around)}${word}: ${isolate(text(value))}`),
     story.why.length === 0 ? [] : [`<blockquote>${story.why.map(line).join('\n')}</blockquote>`],
-    [`<i>${mark(around)}${wordsOf(display).source}: ${isolate(text(story.origin))}</i>`],
+    [
+      `<i>${mark(around)}${wordsOf(display).source}: ${smallPrint(story)
+        .map((part) => isolate(text(part)))
+        .join(' · ')}</i>`,
+    ],
   ]
   return paragraphs.flatMap((lines) => (lines.length === 0 ? [] : [lines.join('\n')])).join('\n\n')
 }
@@ -33,8 +37,11 @@ function mark(direction: Direction): string {
 }
 
 function text(words: string): string {
-  return escapeHtml(inert(words))
+  return escapeHtml(inert(words).replace(tagOrCommand, (mark) => `${mark}${joiner}`))
 }
+
+/** Of #tags, $TAGS and /commands, which Telegram makes into links too. */
+const tagOrCommand = /#(?=[\p{L}\p{N}_])|(?<![\p{L}\p{N}])[$/](?=[a-z])/giu
 
 /** These four are all the entities that Telegram knows by name. */
 function escapeHtml(words: string): string {

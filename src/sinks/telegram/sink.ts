@@ -14,12 +14,12 @@ export const telegram = { schema: telegramConfigSchema, create: createTelegramSi
 
 /** Posts alerts through a bot of Telegram. Only an answer that says `"ok": true` is an acknowledgement. */
 function createTelegramSink(name: string, config: TelegramConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (alert, work) => ({
+  return createHttpSink(name, config, tools, (parcel, work) => ({
     url: under(config.baseUrl, `/bot${botToken(config, work)}/sendMessage`),
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
       chat_id: config.chatId,
-      text: telegramText(alert, tools.display),
+      text: telegramText(parcel, tools.display),
       parse_mode: 'HTML',
       link_preview_options: { is_disabled: true },
       disable_notification: config.silent,

@@ -15,9 +15,9 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 /** Posts alerts as Standard Webhooks. Any 2xx is an acknowledgement, whatever its body says. */
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
-  return createHttpSink(name, config, tools, (alert, work, attempt) => {
-    const body = writer.write(alert, attempt.heldBack)
-    const message = { id: alertKey(alert), atMs: attempt.nowMs, body }
+  return createHttpSink(name, config, tools, (parcel, work, attempt) => {
+    const body = writer.write(parcel)
+    const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
       url: config.url,
       headers: {

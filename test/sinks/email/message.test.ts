@@ -4,7 +4,7 @@ import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } fr
 
 const parties = { from: { name: 'Alerts', address: 'alerts@Example.com' }, to: 'desk@example.com' }
 const mailOf = (alert = persian, to = parties.to, display = persianDisplay) =>
-  mailMessage(alert, { ...parties, to }, display)
+  mailMessage({ alert }, { ...parties, to }, display)
 
 describe('the mail', () => {
   test.each([
@@ -111,7 +111,7 @@ describe('the text part', () => {
       '30 Aban 1405 (21 November 2026), 09:00:05 Iran Time',
       'Close 4,120.50 > SMA(200) 4,118.20',
       'https://example.com/alerts/4711?ref=feed&tab=rules\n',
-      'main · 4712 · Rules 7',
+      '\u2068main\u2069 · \u20684712\u2069 · \u2068Rules 7\u2069',
     ])
       expect(text).toContain(part)
   })

@@ -1,16 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { plainMessage, type SlackMessage, slackMessage } from '../../../src/sinks/slack/blocks.ts'
+import type { Alert } from '../../../src/alert/alert.ts'
+import type { Display } from '../../../src/alert/display.ts'
+import type { SlackMessage } from '../../../src/sinks/slack/blocks.ts'
+import * as blocks from '../../../src/sinks/slack/blocks.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
+
+const slackMessage = (alert: Alert, display: Display) => blocks.slackMessage({ alert }, display)
+const plainMessage = (alert: Alert, display: Display) => blocks.plainMessage({ alert }, display)
 
 /** Every piece of markup of a message, with the limit that Slack sets for its place. */
 function pieces(message: SlackMessage): { text: string; charsMax: number }[] {
-  const blocks = (message.blocks ?? []).flatMap((block) => {
+  const inBlocks = (message.blocks ?? []).flatMap((block) => {
     if ('fields' in block) return block.fields.map(({ text }) => ({ text, charsMax: 2_000 }))
     if ('elements' in block) return block.elements.map(({ text }) => ({ text, charsMax: 2_000 }))
     return [{ text: block.text.text, charsMax: 3_000 }]
   })
-  return [{ text: message.text, charsMax: 10_000 }, ...blocks]
+  return [{ text: message.text, charsMax: 10_000 }, ...inBlocks]
 }
 
 /** What is left once the only markup that we make ourselves is taken away: one link and bold words. */

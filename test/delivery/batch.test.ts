@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest'
+import type { DeliveryJob } from '../../src/alert/job.ts'
+import type { SinkSettings } from '../../src/delivery/settings.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
+import type { BatchPlan, Sink } from '../../src/sinks/sink.ts'
+import { useRedis } from '../support/redis.ts'
+import {
+  bench,
+  delivered,
+  deliveryJob,
+  hang,
+  jobs,
+  rejected,
+  testSink,
+  unavailable,
+  until,
+} from './support.ts'
+
+const server = useRedis()
+
+/** A sink that takes several alerts as one message, and what it got: the ids of each message. */
+function batchSink(
+  plan: BatchPlan,
+  answer: (ids: number[], send: { signal: AbortSignal }) => Outcome | Promise<Outcome> = () => delivered,
+) {
+  const messages: { ids: number[]; target?: string; atMs: number }[] = []
+  const take = (ids: number[], { target, signal }: { target?: string; signal: AbortSignal }) => {
+    messages.push({ ids, atMs: Date.now(), ...(target === undefined ? {} : { target }) })
+    return answer(ids, { signal })
+  }
+  const sink: Sink = {
+    ...testSink('ops', ({ id, ...send }) => take([id], send)),
+    batch: {
+      plan,
+      send: async (parcels, attempt) =>
+        take(
+          parcels.map(({ alert }) => alert.id),
+          attempt,
+        ),
+    },
+  }
+  return { sink, messages, sizes: () => messages.map(({ ids }) => ids.length) }
+}
+
+const burst: BatchPlan = { kind: 'burst', max: 20, after: 2, windowMs: 400 }
+const digest: BatchPlan = { kind: 'digest', max: 60, everyMs: 2_000, timeZone: 'Asia/Tehran' }
+const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
+/** All at one instant, so that no mark of the clock falls between them. */
+function seenNow(all: DeliveryJob[]): DeliveryJob[] {
+  const seenAtMs = Date.now()
+  return all.map((job) => ({ ...job, seenAtMs }))
+}
+
+describe('a burst', () => {
+  it('goes out as a few messages and one list, every alert once', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, messages, sizes } = batchSink(burst)
+    await queues.enqueue(jobs('ops', 1, 12))
+    sender([sink])
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 12)
+    expect(sizes()).toEqual([1, 1, 10])
+    expect(messages.flatMap((message) => message.ids).sort((a, b) => a - b)).toEqual(ids(12))
+  })
+
+  it('is shown in the story of each of its alerts', async () => {
+    const { queues, sender, attempts } = bench(server, ['ops'])
+    const { sink } = batchSink(burst)
+    await queues.enqueue(jobs('ops', 1, 6))
+    sender([sink])
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 6)
+    for (const id of ids(6))
+      expect((await queues.queue('ops').getJob(`main.${id}`))?.returnvalue).toMatchObject({
+        number: 1,
+        result: 'delivered',
+      })
+    expect(attempts()).toHaveLength(6)
+  })
+
+  it('of fewer alerts than that is sent one by one, at once', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, sizes } = batchSink({ ...burst, windowMs: 60_000 })
+    await queues.enqueue(jobs('ops', 1, 2))
+    sender([sink])
+    await until('both completed', async () => (await queues.queue('ops').getCompletedCount()) === 2)
+    expect(sizes()).toEqual([1, 1])
+  })
+
+  it('larger than a message goes out as several', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, messages, sizes } = batchSink({ ...burst, max: 5 })
+    await queues.enqueue(jobs('ops', 1, 17))
+    sender([sink])
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 17)
+    expect(Math.max(...sizes())).toBe(5)
+    expect(messages.flatMap((message) => message.ids).sort((a, b) => a - b)).toEqual(ids(17))
+  })
+
+  it('counts messages, not alerts, against the rate limit', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, messages } = batchSink(burst)
+    const settings: Partial<SinkSettings> = { rateLimit: { max: 1, perMs: 300 } }
+    await queues.enqueue(jobs('ops', 1, 20))
+    sender([sink], { settings })
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 20)
+    const times = messages.map(({ atMs }) => atMs)
+    expect(messages.length).toBeLessThan(6)
+    for (const [index, atMs] of times.entries())
+      expect(atMs - (times[index - 1] ?? 0)).toBeGreaterThanOrEqual(295)
+  })
+
+  it('that fails is tried again whole, and burns one attempt of each alert', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    let refusals = 1
+    const { sink, messages } = batchSink(burst, (sent) =>
+      sent.length > 1 && refusals-- > 0 ? unavailable : delivered,
+    )
+    await queues.enqueue(jobs('ops', 1, 8))
+    sender([sink])
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 8)
+    const [, , first = { ids: [] }] = messages
+    expect(first.ids).toHaveLength(6)
+    for (const id of first.ids)
+      expect((await queues.queue('ops').getJob(`main.${id}`))?.returnvalue).toMatchObject({ number: 2 })
+  })
+
+  it('with an alert that the sink cannot take loses only that one', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink } = batchSink(burst, (sent) => (sent.includes(5) ? rejected : delivered))
+    await queues.enqueue(jobs('ops', 1, 8))
+    sender([sink])
+    await until('seven completed', async () => (await queues.queue('ops').getCompletedCount()) === 7)
+    const failed = await until('one failed', async () => (await queues.queue('ops').getFailed())[0])
+    expect(failed.id).toBe('main.5')
+  })
+
+  it('goes out at once when the process is asked to stop', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, sizes } = batchSink({ ...burst, windowMs: 60_000 })
+    await queues.enqueue(jobs('ops', 1, 9))
+    const running = sender([sink])
+    await until('two are sent', () => sizes().length === 2)
+    await until('the others wait in hand', () => running.states()[0]?.sending === 7)
+    await running.stop(5_000)
+    expect(sizes()).toEqual([1, 1, 7])
+    expect(await queues.queue('ops').getCompletedCount()).toBe(9)
+  })
+
+  it('that was called off by the end of the process stands in the queue again, nothing burnt', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const stuck = batchSink(burst, (sent, { signal }) => (sent.length > 1 ? hang({ signal }) : delivered))
+    await queues.enqueue(jobs('ops', 1, 7))
+    const first = sender([stuck.sink], { settings: { timeoutMs: 60_000 } })
+    await until('the list is on its way', () => stuck.sizes().includes(5))
+    await first.stop(2_000)
+    const next = batchSink(burst)
+    sender([next.sink])
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 7)
+    expect(next.messages.flatMap((message) => message.ids).sort((a, b) => a - b)).toEqual(ids(7).slice(2))
+    expect((await queues.queue('ops').getJob('main.5'))?.returnvalue).toMatchObject({ number: 1 })
+  })
+})
+
+describe('a digest', () => {
+  it('waits for the mark of the clock, and holds all that came before it', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, messages, sizes } = batchSink(digest)
+    sender([sink])
+    const enqueuedAtMs = Date.now()
+    await queues.enqueue(seenNow(jobs('ops', 1, 9)))
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 9)
+    expect(sizes()).toEqual([9])
+    const mark = Math.ceil(enqueuedAtMs / 2_000) * 2_000
+    expect(messages[0]?.atMs).toBeGreaterThanOrEqual(mark)
+    expect((await queues.queue('ops').getJob('main.3'))?.attemptsMade).toBe(1)
+  })
+
+  it('is one mail a recipient, each with an outcome of its own', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, messages } = batchSink(digest)
+    sender([sink])
+    const both = ['a@example.com', 'b@example.com']
+    const each = ids(4).flatMap((id) => both.map((target) => deliveryJob('ops', id, { target })))
+    await queues.enqueue(seenNow(each))
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 8)
+    expect(messages.map(({ target, ids: sent }) => `${target} ${sent.join()}`).sort()).toEqual([
+      'a@example.com 1,2,3,4',
+      'b@example.com 1,2,3,4',
+    ])
+  })
+
+  it('does not make an alert wait until it is too old', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, messages } = batchSink({ ...digest, everyMs: 3_600_000 })
+    sender([sink], { settings: { expireAfterMs: 30_000 } })
+    // Where the mark happens to be near, the alert may wait for it.
+    const leftMs = 3_600_000 - (Date.now() % 3_600_000)
+    await queues.enqueue(seenNow(jobs('ops', 1, 1)))
+    await until('sent', () => messages.length === 1, Math.min(leftMs, 30_000) + 12_000)
+  })
+})
