@@ -1,8 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { DeliveryStory, Silence } from '../../src/admin/delivery-view.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
-import { startProgram } from '../support/process.ts'
+import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -87,6 +89,12 @@ describe('a silence', () => {
     const silence = JSON.parse(added) as Silence
     expect(silence).toMatchObject({ match: { symbol: ['فولاد'] }, comment: 'audit' })
     expect(await cli(url, 'silence', 'list')).toContain(silence.id)
+    const folder = testFolder()
+    const row = join(folder, 'alert.json')
+    writeFileSync(row, JSON.stringify(sandbox.makeRow({ symbol: 'فولاد' })))
+    expect(await cli(url, 'explain', row, '--config', writeConfig(text, folder))).toContain(
+      `  held routes[0] (all) → hook: silenced by ${silence.id} until ${silence.endsAt} (audit)`,
+    )
 
     // The intake's view of the silences may be a moment old.
     let held: number | undefined
