@@ -17,8 +17,11 @@ export interface Template {
   render(parcel: Parcel): string
 }
 
-/** What becomes of `{{ value }}`; `{{ value | json }}` and `{{ value | raw }}` stay as they are. */
-export type Escaping = 'json' | 'markup' | 'form' | 'none'
+/**
+ * What becomes of `{{ value }}`. In a body, `{{ value | raw }}` stays as it is, and so does `{{ value | json }}` where
+ * the body is JSON; in an address nothing does.
+ */
+export type Escaping = 'json' | 'markup' | 'form' | 'none' | 'url'
 
 export const templateCharsMax = 65_536
 const renderMsMax = 250
@@ -54,7 +57,7 @@ export function escapingOf(contentType: string): Escaping {
 
 /** Throws a TypeError when `text` is no template: configs were checked by `templateProblem`. */
 export function createTemplate(text: string, escaping: Escaping, display: Display): Template {
-  const engine = engineOf(escapes[escaping], display)
+  const engine = engineOf(escaping, display)
   const parts = engine.parse(text)
   return { render: (parcel) => rendered(engine, parts, escaping, scopeOf(parcel, display)) }
 }
@@ -63,7 +66,7 @@ export function createTemplate(text: string, escaping: Escaping, display: Displa
 export function templateProblem(text: string, escaping: Escaping): string | undefined {
   if (text.length > templateCharsMax) return `a template has at most ${templateCharsMax} characters`
   try {
-    const engine = engineOf(escapes[escaping], trialDisplay)
+    const engine = engineOf(escaping, trialDisplay)
     const unknown = engine
       .globalVariablesSync(engine.parse(text))
       .find((name) => !names.some((known) => known === name))
@@ -80,8 +83,13 @@ const escapes: Readonly<Record<Escaping, (value: unknown) => string>> = {
   json: (value) =>
     typeof value === 'string' ? JSON.stringify(value).slice(1, -1) : JSON.stringify(value ?? ''),
   markup: (value) => plain(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`),
-  form: (value) => encodeURIComponent(plain(value).toWellFormed()),
+  form: encoded,
+  url: encoded,
   none: plain,
+}
+
+function encoded(value: unknown): string {
+  return encodeURIComponent(plain(value).toWellFormed())
 }
 
 function plain(value: unknown): string {
@@ -89,7 +97,7 @@ function plain(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-function engineOf(outputEscape: (value: unknown) => string, display: Display): Liquid {
+function engineOf(escaping: Escaping, display: Display): Liquid {
   const engine = new Liquid({
     templates: {},
     relativeReference: false,
@@ -97,7 +105,7 @@ function engineOf(outputEscape: (value: unknown) => string, display: Display): L
     ownPropertyOnly: true,
     strictFilters: true,
     strictVariables: false,
-    outputEscape,
+    outputEscape: escapes[escaping],
     timezoneOffset: display.timeZone,
     locale: 'en-GB',
     parseLimit: templateCharsMax,
@@ -105,7 +113,11 @@ function engineOf(outputEscape: (value: unknown) => string, display: Display): L
     memoryLimit: memoryUnitsMax,
   })
   for (const tag of ['include', 'render', 'layout', 'block']) delete engine.tags[tag]
-  engine.registerFilter('json', { raw: true, handler: (value: unknown) => JSON.stringify(value ?? null) })
+  engine.registerFilter('json', {
+    raw: escaping === 'json' || escaping === 'none',
+    handler: (value: unknown) => JSON.stringify(value ?? null),
+  })
+  if (escaping === 'url') delete engine.filters['raw']
   return engine
 }
 
@@ -119,7 +131,10 @@ function rendered(engine: Liquid, parts: Part[], escaping: Escaping, scope: obje
   if (text.length > renderedCharsMax)
     throw new SinkError('unrenderable', `the template made more than ${renderedCharsMax} characters`)
   if (escaping === 'json' && !isJson(text))
-    throw new SinkError('unrenderable', 'the template made no valid JSON')
+    throw new SinkError(
+      'unrenderable',
+      'the template made no valid JSON (a value stands between quotation marks, "{{ headline }}", or is written {{ headline | json }})',
+    )
   return text
 }
 

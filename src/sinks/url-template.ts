@@ -10,15 +10,14 @@ import { createTemplate, templateProblem } from './template.ts'
  */
 export function urlTemplateProblem(text: string): string | undefined {
   const start = fixedStart(text)
+  const isFixed = start === text
+  if (!isFixed && !/^https?:\/\/[^/?#]+[/?#]/i.test(start))
+    return 'expected https://, the host and a / before the first value of the alert'
   const problem = httpUrlProblem(start, { userinfo: false })
-  if (problem !== undefined) return problem
-  if (start === text) return undefined
-  if (!/^https?:\/\/[^/?#]+[/?#]/i.test(start))
-    return 'values of the alert belong behind the host, not into it'
-  if (/\|\s*raw\b/.test(text)) return 'an address takes no value raw'
-  return templateProblem(text, 'form') === undefined
+  if (problem !== undefined || isFixed) return problem
+  return templateProblem(text, 'url') === undefined
     ? undefined
-    : 'the template in the address cannot be used (a value is written {{ symbol }}, and none may leave a path empty)'
+    : 'the template in the address cannot be used (a value is written {{ symbol }}, and none may be raw)'
 }
 
 export interface UrlTemplate {
@@ -30,7 +29,7 @@ export function createUrlTemplate(text: string, display: Display): UrlTemplate {
   const start = fixedStart(text)
   const fixed = start === text ? URL.parse(text) : null
   if (fixed) return { render: () => new URL(fixed) }
-  const template = createTemplate(text, 'form', display)
+  const template = createTemplate(text, 'url', display)
   const { origin } = new URL(start)
   return {
     render(parcel) {

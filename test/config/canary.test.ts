@@ -27,6 +27,13 @@ const env = {
   SLACK_WEBHOOK_URL: `https://hooks.slack.example.com/${canary}`,
   SMTP_URL: `smtp://user:${canary}@smtp.example.com`,
   ADMIN_TOKEN: canary,
+  TICKER_KEY: canary,
+  TELEGRAM_TOKEN: `123456:abcdefghijklmnop-${canary}`,
+  DISCORD_WEBHOOK_URL: `https://discord.example.com/api/webhooks/1/${canary}`,
+  TEAMS_WORKFLOW_URL: `https://teams.example.com/workflows/x?sig=${canary}`,
+  PAGERDUTY_KEY: canary.padEnd(32, '0'),
+  NTFY_TOPIC: canary,
+  NTFY_TOKEN: canary,
 }
 const encoded = env.WEBHOOK_SECRET.slice('whsec_'.length)
 

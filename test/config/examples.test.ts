@@ -14,6 +14,13 @@ const env = {
   WEBHOOK_BEARER: 'bearer',
   SLACK_WEBHOOK_URL: 'https://hooks.slack.example.com/services/x',
   SMTP_URL: 'smtp://user:password@smtp.example.com:587',
+  TICKER_KEY: 'key',
+  TELEGRAM_TOKEN: '123456:abcdefghijklmnopqrstuvwxyz',
+  DISCORD_WEBHOOK_URL: 'https://discord.example.com/api/webhooks/1/x',
+  TEAMS_WORKFLOW_URL: 'https://teams.example.com/workflows/x?sig=x',
+  PAGERDUTY_KEY: 'a'.repeat(32),
+  NTFY_TOPIC: 'desk',
+  NTFY_TOKEN: 'tk_x',
 }
 
 function load(path: string) {
