@@ -51,10 +51,12 @@ describe('README', () => {
   it('shows a config that is right', () => {
     const loaded = parseConfig(configs[0] ?? '', { env, folder: root })
     expect(loaded).toMatchObject({ ok: true, warnings: [] })
+    const withRoutes = `${(configs[0] ?? '').split(/^routes:/m)[0]}\n${configs[1]}`
+    expect(parseConfig(withRoutes, { env, folder: root })).toMatchObject({ ok: true })
   })
 
   it('shows chart values that render to a config that is right', () => {
-    const values = writeConfig(configs[1] ?? '', testFolder())
+    const values = writeConfig(configs[2] ?? '', testFolder())
     const rendered = helm(findHelm(), ['template', 'x', chart, '--values', values])
     expect(rendered.stderr).toBe('')
     const map = rendered.stdout.split(/^---$/m).find((each) => /kind: ConfigMap/.test(each)) ?? ''
