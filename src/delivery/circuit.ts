@@ -60,10 +60,12 @@ export class Circuit {
   #heldUntilMs = 0
   #probe: NodeJS.Timeout | undefined
   #stopped = false
+  #look: ClockLook
 
   constructor(options: CircuitOptions) {
     this.#options = options
-    const { settings, tuning } = options
+    const { settings, tuning, clock } = options
+    this.#look = lookAt(clock)
     // As patient as the sink's own policy, so that a quick one still ends quickly.
     const { initialDelayMs } = settings.retry
     const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
@@ -120,6 +122,20 @@ export class Circuit {
     })
   }
 
+  /**
+   * A clock that was set back would keep delayed alerts waiting for as much longer: they go now instead, at no cost to
+   * their attempts if they fail. To be called every few seconds.
+   */
+  async watchClock(): Promise<void> {
+    const { sink, clock, log } = this.#options
+    const before = this.#look
+    this.#look = lookAt(clock)
+    const backMs = setBackMs(before, this.#look)
+    if (backMs < setBackMsMin) return
+    log.warn({ sink, backMs: Math.round(backMs) }, 'the clock was set back: alerts that wait are tried now')
+    await this.#promoteAll(backMs)
+  }
+
   #tell(state: 'open' | 'closed', reason: string): void {
     const { sink, metrics, log, onBreaker } = this.#options
     metrics.circuitOpen.set({ sink }, state === 'open' ? 1 : 0)
@@ -151,11 +167,11 @@ export class Circuit {
   }
 
   /** What the sink refused meanwhile goes now, at no cost to its attempts if it fails. */
-  async #promoteAll(): Promise<void> {
+  async #promoteAll(clockBackMs = 0): Promise<void> {
     const { queue } = this.#options
     await this.#try('delayed alerts keep their schedule', async () => {
       this.#dueAtMs.clear()
-      for (const { jobId, atMs } of await delayedDues(queue)) this.#dueAtMs.set(jobId, atMs)
+      for (const { jobId, atMs } of await delayedDues(queue)) this.#dueAtMs.set(jobId, atMs - clockBackMs)
       await promoteDelayed(queue)
     })
   }
@@ -170,5 +186,21 @@ export class Circuit {
   }
 }
 
+interface ClockLook {
+  readonly wallMs: number
+  readonly elapsedMs: number
+}
+
+function lookAt(clock: Clock): ClockLook {
+  return { wallMs: clock.now(), elapsedMs: performance.now() }
+}
+
+/** How much less time has passed by the wall clock than in truth. */
+function setBackMs(before: ClockLook, now: ClockLook): number {
+  return now.elapsedMs - before.elapsedMs - (now.wallMs - before.wallMs)
+}
+
 const commandTimeoutMs = 5_000
+/** Less is the business of whoever keeps the clock right bit by bit. */
+const setBackMsMin = 5_000
 const probeSlackMs = 100

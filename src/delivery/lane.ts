@@ -171,6 +171,7 @@ export class Lane {
   }
 
   async #lookAfterWorker(): Promise<void> {
+    void this.#circuit.watchClock()
     const { sink, tuning, clock, log } = this.#options
     const { max } = this.#settings.rateLimit ?? noLimit
     const view = await viewOf(this.#queue, max).catch(() => undefined)

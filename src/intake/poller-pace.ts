@@ -52,7 +52,7 @@ export function paceOf(situation: Situation): Pace {
     const atMs = Math.max(situation.trialAtMs ?? day.endMs + resetGuardMs, notBefore(situation))
     return { atMs, state: 'budget_spent', nextReason: 'budget_spent', reason }
   }
-  if (stopped && !wanted) {
+  if (stopped && !wanted && !wasSetBack(situation)) {
     const atMs = Math.max(stopped.retryAtMs, notBefore(situation))
     return { atMs, state: 'stopped', nextReason: 'retry', reason: stopped.reason }
   }
@@ -81,19 +81,29 @@ function planned(situation: Situation): { atMs: number; nextReason: DecisionReas
   const { decision, nowMs, day, unitsLeft, wanted, behind, lastReason, failures } = situation
   const { maxIntervalMs, lastStartMs } = situation
   if (wanted) return { atMs: nowMs, nextReason: 'hot', reason: 'a poll was asked for' }
+  // What the schedule remembers lies in the future: a poll now sets it right, for one unit.
+  if (wasSetBack(situation))
+    return { atMs: nowMs, nextReason: decision.reason, reason: 'the clock was set back' }
   if (behind && failures === 0 && catchUpReasons.has(lastReason)) {
     return { atMs: nowMs, nextReason: 'catch_up', reason: 'more pages are waiting' }
   }
-  // Whatever a schedule says, also after a clock was set back: nobody waits longer than the longest interval, or than
-  // twice what the units that are left allow where that is longer.
+  // Whatever a schedule says: nobody waits longer than the longest interval, or than twice what the units that are left
+  // allow where that is longer.
   const evenMs = Math.max(0, day.endMs - nowMs) / Math.max(1, unitsLeft)
   const latestMs = Math.min(nowMs, lastStartMs ?? nowMs) + Math.max(maxIntervalMs, 2 * evenMs)
   const { reason: nextReason } = decision
   return { atMs: Math.min(decision.atMs, latestMs), nextReason, reason: sentences[nextReason] }
 }
 
+/** By more than what clocks of replicas differ by anyway. */
+function wasSetBack({ lastStartMs, nowMs, minIntervalMs }: Situation): boolean {
+  return lastStartMs !== null && lastStartMs - nowMs > minIntervalMs
+}
+
 function notBefore(situation: Situation): number {
   const { lastStartMs, minIntervalMs, refusedUntilMs = 0, failures, nowMs, wanted } = situation
+  // An instant of before the clock was set back says nothing; a ledger that has no room says so again.
+  if (wasSetBack(situation)) return nowMs
   if (lastStartMs === null || lastStartMs > nowMs) return refusedUntilMs
   const pauseMs = wanted ? minIntervalMs : Math.max(minIntervalMs, failureDelayMs(failures))
   return Math.max(lastStartMs + pauseMs, refusedUntilMs)

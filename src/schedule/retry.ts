@@ -2,6 +2,8 @@ import type { PollReport } from './schedule.ts'
 
 const retryAfterMs = 2_000
 const retriesMax = 3
+/** Reports may come a little out of order, and clocks of replicas differ a little. */
+const clockSlackMs = 60_000
 
 /**
  * When the last poll was and how many calls failed since one went well. A failed call is tried again soon, a few
@@ -14,7 +16,9 @@ export interface Attempts {
 
 export function noteAttempt(attempts: Attempts, poll: Pick<PollReport, 'atMs' | 'ok'>): void {
   attempts.failures = poll.ok ? 0 : attempts.failures + 1
-  attempts.lastAtMs = Math.max(attempts.lastAtMs ?? poll.atMs, poll.atMs)
+  const lastAtMs = attempts.lastAtMs ?? poll.atMs
+  // An instant far ahead of now is of before the clock was set back: with it, nothing would be due until then.
+  attempts.lastAtMs = lastAtMs - poll.atMs > clockSlackMs ? poll.atMs : Math.max(lastAtMs, poll.atMs)
 }
 
 /** The instant of the next retry, or undefined when the plan decides. */

@@ -46,9 +46,14 @@ describe('the pace', () => {
       { inMs: 2 * hourMs },
     ],
     [
-      'is not stopped for a day by a clock that was set back a day',
-      { lastStartMs: nowMs + 24 * hourMs, decision: { atMs: nowMs + 24 * hourMs, reason: 'even' } },
-      { inMs: 900_000 },
+      'polls at once when the clock was set back a day, whatever was remembered in its time',
+      {
+        lastStartMs: nowMs + 24 * hourMs,
+        decision: { atMs: nowMs + 24 * hourMs, reason: 'even' },
+        refusedUntilMs: nowMs + 25 * hourMs,
+        stopped: { reason: 'no', retryAtMs: nowMs + 25 * hourMs },
+      },
+      { inMs: 0 },
     ],
     [
       'sleeps until the day has surely begun when its units are spent',
