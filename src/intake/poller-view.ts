@@ -144,6 +144,8 @@ export function logPoll(
       calls: tally.calls,
       new: result.newAlerts,
       duplicates: result.duplicates,
+      ...(result.passedOver > 0 ? { passedOver: result.passedOver } : {}),
+      ...(result.quarantined > 0 ? { quarantined: result.quarantined } : {}),
       unitsUsed: status.unitsUsed,
       unitsLeft: Math.max(0, status.unitsPerDay - status.unitsUsed),
       durationMs: endMs - startMs,

@@ -75,15 +75,16 @@ export function countPage(
 const strangersHelp =
   'the token shows a feed of which nothing is known here, so nothing was taken: put the token right, or give the source another name'
 
-/** One line for each poll; loud when it brought something or needs someone. */
+/** Loud only where someone is needed. */
 export function reportPoll({ log, metrics, state: { source } }: PollDeps, result: PollResult): PollResult {
   const { reason, pages, newAlerts, passedOver, quarantined, behind, lastCompleteMs, error } = result
   if (lastCompleteMs !== null) metrics.lastCompleteWalk.set({ source }, lastCompleteMs / 1_000)
   const line = { source, reason, pages, newAlerts, passedOver, quarantined, behind }
-  if (error !== undefined) log.warn({ ...line, why: redisErrorText(error) }, 'poll')
+  // The line that people read, `poll.done`, is the loop's: it knows what follows.
+  if (error !== undefined) log.debug({ ...line, why: redisErrorText(error) }, 'poll')
   else if (reason === 'strangers_feed') log.error(line, strangersHelp)
   else if (reason === 'state_lost') log.error(line, 'Redis has lost its data during this poll')
-  else log[newAlerts + passedOver + quarantined > 0 || pages > 1 ? 'info' : 'debug'](line, 'poll')
+  else log.debug(line, 'poll')
   return result
 }
 
