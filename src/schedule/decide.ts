@@ -4,7 +4,7 @@ import { nextOnMarks } from './mark-walk.ts'
 import type { Memory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { expectedRate, type Outlook, outlookAt } from './outlook.ts'
-import { addSpan, clamp, createSpans, type Limits, type Spans, solveScale } from './pace.ts'
+import { addSpan, clamp, createSpans, type Limits, mostPolls, type Spans, solveScale } from './pace.ts'
 import type { BudgetView, Decision, DecisionReason } from './schedule.ts'
 
 /**
@@ -27,33 +27,38 @@ interface Situation {
   readonly memory: Memory
   readonly options: ScheduleOptions
   readonly plan: DayPlan
-  readonly marks: MarkPlan | undefined
   readonly budget: BudgetView
   /** The last poll, or the start of the day where that is later. */
   readonly fromMs: number
   readonly outlook: Outlook
-  readonly limits: Limits
+  readonly limits: PaceLimits
 }
 
 export function decide(
   memory: Memory,
   options: ScheduleOptions,
   plan: DayPlan,
-  marks: MarkPlan | undefined,
+  pattern: MarkPlan | undefined,
   budget: BudgetView,
   lastAtMs: number,
   learned: number,
 ): Decision {
   const fromMs = Math.max(lastAtMs, plan.day.startMs)
+  const limits = limitsFor(options, plan, budget.unitsLeft + 0.5, fromMs)
+  const marks = limits.slack >= 1 ? pattern : undefined
   const outlook = outlookAt(memory.intensity, fromMs)
   const units = spendable(memory, budget, fromMs) - (marks ? markReserve(budget, fromMs) : 0)
-  const limits = limitsFor(options, plan, budget.unitsLeft + 0.5, fromMs)
-  const situation: Situation = { memory, options, plan, marks, budget, fromMs, outlook, limits }
+  const situation: Situation = { memory, options, plan, budget, fromMs, outlook, limits }
   fillSpans(situation)
   const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
   memory.scale = solveScale(spans, units, limits, memory.scale, response)
+  const surplus = response ? Math.max(0, units - mostPolls(spans, limits, response)) : 0
+  const floor = Math.min(
+    limits.ceiling,
+    limits.floor + (surplus * 1_000) / Math.max(1, plan.day.endMs - fromMs),
+  )
   const earliestMs = lastAtMs + options.minIntervalMs
-  const latestMs = lastAtMs + Math.max(options.minIntervalMs, 1_000 / limits.floor)
+  const latestMs = lastAtMs + Math.max(options.minIntervalMs, 1_000 / floor)
   const paced = memory.behind
     ? catchUp(situation)
     : marks
@@ -99,13 +104,18 @@ function markReserve({ unitsPerDay, unitsLeft, day }: BudgetView, fromMs: number
   return Math.min(unitsLeft / 2, 0.001 * unitsPerDay * clamp((day.endMs - fromMs) / 900_000, 0, 1))
 }
 
+interface PaceLimits extends Limits {
+  /** Units beyond those that the floor takes until the end of the day. */
+  readonly slack: number
+}
+
 /** Where even the floor costs more than there is, what there is goes evenly. */
-function limitsFor(options: ScheduleOptions, { day }: DayPlan, units: number, fromMs: number): Limits {
+function limitsFor(options: ScheduleOptions, { day }: DayPlan, units: number, fromMs: number): PaceLimits {
   const even = (options.unitsPerDay * 1_000) / (day.endMs - day.startMs)
   const ceiling = 1_000 / options.minIntervalMs
-  const affordable = (units * 1_000) / Math.max(1, day.endMs - fromMs)
-  const floor = Math.min(Math.max(1_000 / options.maxIntervalMs, options.floor * even), affordable, ceiling)
-  return { floor, ceiling }
+  const wanted = Math.min(ceiling, Math.max(1_000 / options.maxIntervalMs, options.floor * even))
+  const secondsLeft = Math.max(1, day.endMs - fromMs) / 1_000
+  return { floor: Math.min(wanted, units / secondsLeft), ceiling, slack: units - wanted * secondsLeft }
 }
 
 /** The near future by its expected alerts, bursts included; the rest of the day by its profile at today's level. */

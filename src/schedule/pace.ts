@@ -29,7 +29,10 @@ export function addSpan(spans: Spans, seconds: number, demand: number): void {
   spans.length++
 }
 
-const roundsMax = 40
+const roundsMax = 60
+/** Beyond these every span stands at the floor, or at the ceiling. */
+const scaleMin = 1e-6
+const scaleMax = 1e6
 /** How exactly the units are to be met, in units. */
 const tolerance = 0.02
 
@@ -41,7 +44,7 @@ export function solveScale(
   guess: number,
   response: Response | undefined,
 ): number {
-  let scale = guess
+  let scale = clamp(guess, scaleMin, scaleMax)
   let low = 0
   let high = Number.POSITIVE_INFINITY
   for (let round = 0; round < roundsMax; round++) {
@@ -53,9 +56,14 @@ export function solveScale(
     if (newton > low && newton < high) scale = Math.min(scale * 8, Math.max(scale / 8, newton))
     else if (high === Number.POSITIVE_INFINITY) scale *= 2
     else scale = low === 0 ? scale / 2 : (low + high) / 2
-    if (scale > 1e12 || scale < 1e-12 || high - low < 1e-9 * high) return scale
+    if (scale > scaleMax || scale < scaleMin || high - low < 1e-9 * high) break
   }
-  return scale
+  return clamp(scale, scaleMin, scaleMax)
+}
+
+/** The most polls that the spans can take. */
+export function mostPolls(spans: Spans, limits: Limits, response: Response): number {
+  return takeBy(spans, scaleMax, limits, response).polls
 }
 
 export function clamp(value: number, low: number, high: number): number {

@@ -21,6 +21,8 @@ const kinshipWithin = 0.8
 const kinshipAcross = 0.15
 /** Days are more unlike than Poisson counts are, so evidence for a difference counts for less than its face. */
 const evidenceShare = 0.15
+/** How probable it is that the config's active hours are right. */
+const configTrust = 0.8
 const binsPerHour = 12
 
 export function emptyProfile(): Profile {
@@ -65,7 +67,16 @@ export function forecastDay(profile: Profile, row: number, options: ScheduleOpti
     days += weight * (profile.days[other] ?? 0)
   }
   const perSecond = ((total + 10) / (days + 0.5)) * (1_000 / binMs)
-  return smoothShape(counts, priorShape(row, options)).map((share) => share * perSecond)
+  return shapeOf(counts, row, options).map((share) => share * perSecond)
+}
+
+/** The hours of the config are one belief, that every hour is alike is another: what came decides between the two. */
+function shapeOf(counts: Float64Array, row: number, options: ScheduleOptions): Float64Array {
+  const told = smoothShape(counts, priorShape(row, options))
+  if (!options.activeHours) return told.shares
+  const flat = smoothShape(counts, new Float64Array(binsPerDay).fill(1 / binsPerDay))
+  const odds = ((1 - configTrust) / configTrust) * Math.exp(Math.min(50, flat.logEvidence - told.logEvidence))
+  return told.shares.map((share, bin) => (share + odds * (flat.shares[bin] ?? 0)) / (1 + odds))
 }
 
 /** How much another row's days tell about this row's: the probability that both are drawn from one shape. */

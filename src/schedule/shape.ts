@@ -12,19 +12,33 @@ const blockSizes = [96, 32, 16, 8, 4, 2, 1]
 /** What the level's verdict leaves to each cut's own. */
 const ownVerdict = 0.1
 
-/** The share of a day that each bin holds, summing to 1. `prior` must be positive and sum to 1. */
-export function smoothShape(counts: Float64Array, prior: Float64Array): Float64Array {
+export interface Shape {
+  /** The share of a day that each bin holds, summing to 1. */
+  readonly shares: Float64Array
+  /** The logarithm of how well this prior foretold the counts; only differences between priors mean something. */
+  readonly logEvidence: number
+}
+
+/** `prior` must be positive and sum to 1. */
+export function smoothShape(counts: Float64Array, prior: Float64Array): Shape {
+  let log = 0
   let shares: Float64Array = Float64Array.of(1)
   let countsAbove: Float64Array = Float64Array.of(counts.reduce((sum, count) => sum + count, 0))
   let priorAbove: Float64Array = Float64Array.of(1)
   for (const size of blockSizes) {
     const countsHere = blockSums(counts, size)
     const priorHere = blockSums(prior, size)
-    shares = refine(shares, { above: countsAbove, here: countsHere }, { above: priorAbove, here: priorHere })
+    const level = refine(
+      shares,
+      { above: countsAbove, here: countsHere },
+      { above: priorAbove, here: priorHere },
+    )
+    shares = level.shares
+    log += level.logEvidence
     countsAbove = countsHere
     priorAbove = priorHere
   }
-  return shares
+  return { shares, logEvidence: log }
 }
 
 /** Sums of runs of `size` values. */
@@ -60,7 +74,7 @@ interface Cut {
   readonly here: Float64Array
 }
 
-function refine(shares: Float64Array, counts: Cut, prior: Cut): Float64Array {
+function refine(shares: Float64Array, counts: Cut, prior: Cut): Shape {
   const children = counts.here.length / shares.length
   const guess = prior.here.map(
     (value, at) => value / Math.max(1e-300, prior.above[Math.floor(at / children)] ?? 0),
@@ -75,7 +89,8 @@ function refine(shares: Float64Array, counts: Cut, prior: Cut): Float64Array {
       )
     }),
   )
-  const verdict = softmax(evidence.map((nodes) => nodes.reduce((sum, log) => sum + log, 0)))
+  const levels = evidence.map((nodes) => nodes.reduce((sum, log) => sum + log, 0))
+  const verdict = softmax(levels)
   const prefer = verdict.map((weight) => Math.log((1 - ownVerdict) * weight + ownVerdict / inertias.length))
   const next = new Float64Array(counts.here.length)
   for (let node = 0; node < shares.length; node++) {
@@ -89,7 +104,12 @@ function refine(shares: Float64Array, counts: Cut, prior: Cut): Float64Array {
       next[child] = (shares[node] ?? 0) * share
     }
   }
-  return next
+  return { shares: next, logEvidence: logMean(levels) }
+}
+
+function logMean(logs: readonly number[]): number {
+  const most = Math.max(...logs)
+  return most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0) / logs.length)
 }
 
 function softmax(logs: readonly number[]): number[] {
