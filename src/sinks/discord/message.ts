@@ -1,5 +1,5 @@
 import type { Display } from '../../alert/display.ts'
-import { directionMark, isolate } from '../../alert/text.ts'
+import { cut, directionMark, isolate } from '../../alert/text.ts'
 import { inert } from '../inert.ts'
 import type { Parcel } from '../sink.ts'
 import { type Piece, smallPrint, storyOf } from '../story.ts'
@@ -29,7 +29,7 @@ export function discordMessage(parcel: Parcel, display: Display, username?: stri
     ...(username === undefined ? {} : { username }),
     embeds: [
       {
-        title: line(story.title),
+        title: line({ ...story.title, text: cut(story.title.text, titleCharsMax, longest) }),
         ...(url === undefined ? {} : { url }),
         ...(why.length === 0 ? {} : { description: why.map(line).join('\n') }),
         fields: story.facts.map(({ word, value }) => ({
@@ -55,7 +55,8 @@ export function discordMessage(parcel: Parcel, display: Display, username?: stri
  * Discord allows 256 in a title, 4,096 in a description, 1,024 in a field, 2,048 in a footer, 6,000 in all. A character
  * becomes three at most (a joiner and a backslash beside it), and a limit holds for what is made.
  */
-const limits = { titleCharsMax: 80, factCharsMax: 200, whyCharsMax: 1_000, whyLinesMax: 15 } as const
+const titleCharsMax = 255
+const limits = { titleCharsMax, factCharsMax: 200, whyCharsMax: 1_000, whyLinesMax: 15 } as const
 const inlineCharsMax = 24
 const color = 0x1f6feb
 /** The years that Discord's clients can show. */
@@ -68,4 +69,9 @@ function line({ text, direction }: Piece): string {
 /** A list, a quote or a heading could only start at the start of a line, where the direction mark stands. */
 function markdown(text: string): string {
   return inert(text).replace(/[\\*_~`|<>[\](){}#:@-]/g, (mark) => `\\${mark}`)
+}
+
+/** As long as `markdown` can make each character, whatever stands beside it. */
+function longest(text: string): string {
+  return text.replace(/[\\*_~`|<>[\](){}#:@.。．-]/g, '\\ \u2060')
 }

@@ -28,7 +28,7 @@ export interface MailParties {
 
 export const subjectCharsMax = 200
 /** Alerts in one digest; what is more goes into a second. Gmail cuts mails off at 102 KB. */
-export const digestMax = 60
+export const digestMax = 40
 const limits = { titleCharsMax: 300, factCharsMax: 300, whyCharsMax: 4_000, whyLinesMax: 40 } as const
 const digestLimits = { titleCharsMax: 200, factCharsMax: 100, whyCharsMax: 300, whyLinesMax: 2 } as const
 

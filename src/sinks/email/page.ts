@@ -24,11 +24,11 @@ function headline({ title, url }: Story): Html {
   return html`<h1 class="ab-ink" style="${style}">${linked(title.text, url)}</h1>`
 }
 
-/** In a link of ours no mail program looks for another one. */
-export function linked(text: string, url: string | undefined): Html {
+export function linked(words: string, url: string | undefined): Html {
+  const text = html`<bdi>${inert(words)}</bdi>`
   return url === undefined
-    ? html`<bdi>${inert(text)}</bdi>`
-    : html`<a class="ab-ink" href="${url}" style="${ink}text-decoration:none"><bdi>${text}</bdi></a>`
+    ? text
+    : html`<a class="ab-ink" href="${url}" style="${ink}text-decoration:none">${text}</a>`
 }
 
 function facts(all: readonly Fact[], side: Html): Html {

@@ -39,7 +39,7 @@ const contextCharsMax = 600
  * too long even so goes out as plain text.
  */
 export const listMax = 20
-const listLimits = { titleCharsMax: 180, factCharsMax: 60, whyCharsMax: 160, whyLinesMax: 1 } as const
+const listLimits = { titleCharsMax: 180, factCharsMax: 90, whyCharsMax: 160, whyLinesMax: 1 } as const
 const listAddressCharsMax = 300
 
 export function slackMessage(parcel: Parcel, display: Display): SlackMessage {
@@ -92,7 +92,7 @@ function listWhy({ why }: Story): string[] {
 
 function listFacts(story: Story): string {
   const values = [...story.facts.map(({ value }) => value), ...smallPrint(story)]
-  const charsMax = listLimits.factCharsMax * 2
+  const charsMax = listLimits.factCharsMax + 10
   return values.map((value) => valueLine(value, charsMax, story.around)).join(' · ')
 }
 

@@ -1,14 +1,15 @@
 import { cut, type Direction, directionMark, isolate, oneLine } from '../../alert/text.ts'
+import { inert, joiner } from '../inert.ts'
 
 /**
  * Upstream text as Slack's markup. It cannot mention, link or format: the three control characters are escaped, marks
- * that could open a format are replaced by twins that look alike, and colons that could name an emoji or belong to an
- * address that Slack links by itself are parted from what follows.
+ * that could open a format are replaced by twins that look alike, colons that could name an emoji are parted from what
+ * follows, and so is whatever Slack could make an address of by itself.
  */
 export function mrkdwn(text: string): string {
-  return text
+  return inert(text)
     .replace(formatMark, (mark) => twins[mark] ?? mark)
-    .replace(joiningColon, `:${wordJoiner}`)
+    .replace(joiningColon, `:${joiner}`)
     .replace(/[&<>]/g, (character) => entities[character] ?? character)
 }
 
@@ -32,11 +33,10 @@ export function link(url: string, label: string): string {
 }
 
 const addressCharsMax = 2_300
-const wordJoiner = '\u2060'
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
-/** Of an address, or of an emoji's name; times of day are none: no emoji is called by two digits. */
-const joiningColon = /:(?=\/\/)|:(?!\d\d:)(?=[a-z0-9_+'-]+:)/gi
+/** Of an emoji's name; times of day are none: no emoji is called by two digits. */
+const joiningColon = /:(?!\d\d:)(?=[a-z0-9_+'-]+:)/gi
 
 /** Between two letters or digits an underscore opens nothing: USD_IRR stays what it is. */
 const formatMark = /[*~`]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
@@ -48,5 +48,5 @@ function fitted(line: string, charsMax: number): string {
 
 /** As long as `mrkdwn` can make each character, whatever stands beside it. */
 function longest(text: string): string {
-  return text.replace(/[&<>]/g, (character) => entities[character] ?? character).replaceAll(':', '::')
+  return text.replace(/[&<>]/g, (character) => entities[character] ?? character).replace(/[:@.。．]/g, '$&$&')
 }

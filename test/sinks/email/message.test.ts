@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { mailMessage, subjectCharsMax } from '../../../src/sinks/email/message.ts'
+import type { Alert } from '../../../src/alert/alert.ts'
+import type { Display } from '../../../src/alert/display.ts'
+import { digestMax, digestMessage, mailMessage, subjectCharsMax } from '../../../src/sinks/email/message.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
 
 const parties = { from: { name: 'Alerts', address: 'alerts@Example.com' }, to: 'desk@example.com' }
@@ -122,5 +124,51 @@ describe('the text part', () => {
       .filter((line) => /\p{Script=Arabic}/u.test(line))
     expect(lines.length).toBeGreaterThan(5)
     for (const line of lines) expect(line.startsWith('\u200f')).toBe(true)
+  })
+})
+
+describe('the digest', () => {
+  const digestOf = (alerts: readonly Alert[], display: Display) =>
+    digestMessage(
+      alerts.map((alert) => ({ alert })),
+      parties,
+      display,
+    )
+
+  test.each([
+    ['persian', persianDisplay],
+    ['english', englishDisplay],
+  ] as const)('in %s of all samples is the one that was looked at', async (name, display) => {
+    const { html, text, ...head } = digestOf([persian, english, hostile], display)
+    await expect(html).toMatchFileSnapshot(`../golden/digest-${name}.html`)
+    await expect(`${JSON.stringify(head, null, 2)}\n\n${text}`).toMatchFileSnapshot(
+      `../golden/digest-${name}.txt`,
+    )
+  })
+
+  test('reads each alert in its own direction, with both calendars', () => {
+    const { text, html } = digestOf([persian, english], persianDisplay)
+    expect(text).toMatch(/\n\u200fفولاد از مرز/)
+    expect(text).toMatch(/\nGold crossed/)
+    expect(text.match(/۳۰ آبان ۱۴۰۵ \(۲۱ نوامبر ۲۰۲۶\)/g)).toHaveLength(2)
+    expect(html).toMatch(/dir="rtl" align="right"[^>]*>\s*<h2[^>]*><a [^>]*><bdi>فولاد/)
+    expect(html).toMatch(/dir="ltr" align="left"[^>]*>\s*<h2[^>]*><a [^>]*><bdi>Gold/)
+  })
+
+  test('of as many alerts as it takes is not cut off by webmail', () => {
+    const alert = alertOf({ headline: 'ب'.repeat(110), why: 'ب'.repeat(160) })
+    const { html, subject } = digestOf(
+      Array.from({ length: digestMax }, () => alert),
+      persianDisplay,
+    )
+    expect(Buffer.byteLength(html)).toBeLessThan(102_000)
+    expect(subject.length).toBeLessThanOrEqual(subjectCharsMax)
+  })
+
+  test('makes no markup and no link of hostile text', () => {
+    const { html, text } = digestOf([hostile, hostile], englishDisplay)
+    expect(html).not.toMatch(/<(script|svg|img)/)
+    expect(html.match(/href="([^"]*)"/g)?.every((href) => href.includes('https://example.com/'))).toBe(true)
+    expect(`${html}${text}`).not.toContain('evil.example')
   })
 })

@@ -1,11 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto'
 import PostalMime from 'postal-mime'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Alert } from '../../../src/alert/alert.ts'
 import { Secret } from '../../../src/lib/secret.ts'
 import { emailConfigSchema } from '../../../src/sinks/email/config.ts'
 import { createSink } from '../../../src/sinks/registry.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { testAuthority } from '../../support/certificates.ts'
+import { verifyDkim } from '../../support/dkim.ts'
 import { withFiles } from '../../support/files.ts'
 import {
   type SmtpReceiver,
@@ -13,7 +15,7 @@ import {
   type SmtpScript,
   startSmtpReceiver,
 } from '../../support/smtp-receiver.ts'
-import { alertOf, hostile, persian, persianDisplay } from '../samples.ts'
+import { alertOf, english, hostile, persian, persianDisplay } from '../samples.ts'
 
 const cleanUps: (() => Promise<unknown>)[] = []
 
@@ -84,17 +86,25 @@ describe('a mail on the wire', () => {
     expect(mail.attachments).toEqual([])
   })
 
-  test('carries a signature of the domain when the config has a key', async () => {
-    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-    const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  test('carries a signature of the domain that a receiver can verify, and that breaks with any change', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2_048,
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    })
     const receiver = await receiving()
-    await sinkTo(receiver.url, { dkim: { domain: 'example.com', selector: 'bridge', key } }).send(
-      persian,
-      attempt(),
-    )
-    expect(receiver.mails[0]?.raw).toMatch(
-      /^DKIM-Signature: v=1; a=rsa-sha256; .* d=example\.com;\s+.*s=bridge;/,
-    )
+    const dkim = { domain: 'example.com', selector: 'bridge', key: privateKey }
+    for (const alert of [persian, hostile]) await sinkTo(receiver.url, { dkim }).send(alert, attempt())
+    for (const { raw } of receiver.mails) {
+      const tags = verifyDkim(raw, publicKey)
+      expect([tags.get('d'), tags.get('s')]).toEqual(['example.com', 'bridge'])
+      for (const name of ['from', 'to', 'subject', 'date', 'message-id'])
+        expect(tags.get('h')?.toLowerCase().split(':')).toContain(name)
+      expect(() => verifyDkim(raw.replace('desk@example.com', 'boss@example.com'), publicKey)).toThrow(
+        'signature',
+      )
+      expect(() => verifyDkim(`${raw}more\r\n`, publicKey)).toThrow('body')
+    }
   })
 
   test('names the recipient of another config as none of its own', async () => {
@@ -267,5 +277,46 @@ describe('the pool', () => {
     expect(await sending).toMatchObject({ kind: 'retry', reason: 'aborted' })
     receiver.script({})
     expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'delivered' })
+  })
+})
+
+describe('a digest', () => {
+  const mailed = async (alerts: Alert[], target = 'desk@example.com') => {
+    const receiver = await receiving()
+    const sink = sinkTo(receiver.url, { digest: '15m' })
+    const outcome = await sink.batch?.send(
+      alerts.map((alert) => ({ alert })),
+      attempt(target),
+    )
+    return { outcome, raw: receiver.mails[0]?.raw ?? '', envelope: receiver.mails[0]?.envelope }
+  }
+
+  test('is planned for the marks of the clock in the zone of the config', () => {
+    expect(sinkTo('smtp://localhost', { digest: '15m' }).batch?.plan).toMatchObject({
+      kind: 'digest',
+      everyMs: 900_000,
+      timeZone: 'Asia/Tehran',
+    })
+    expect(sinkTo('smtp://localhost').batch).toBeUndefined()
+  })
+
+  test('is one mail with every alert, to its one recipient', async () => {
+    const { outcome, raw, envelope } = await mailed([persian, english, hostile])
+    expect(outcome).toMatchObject({ kind: 'delivered' })
+    expect(envelope).toEqual({ from: 'alerts@example.com', to: ['desk@example.com'] })
+    const mail = await PostalMime.parse(raw)
+    expect(mail.subject).toBe(`۳ هشدار: ${persian.headline}`)
+    for (const part of [mail.text, mail.html])
+      for (const headline of [persian.headline, 'Gold crossed above its 200-day average'])
+        expect(part).toContain(headline)
+  })
+
+  test('has a Message-ID by what it holds and whom it is for, in whatever order', async () => {
+    const idOf = async (alerts: Alert[], target?: string) =>
+      (await PostalMime.parse((await mailed(alerts, target)).raw)).messageId
+    const id = await idOf([persian, english])
+    expect(await idOf([english, persian])).toBe(id)
+    expect(await idOf([persian, hostile])).not.toBe(id)
+    expect(await idOf([persian, english], 'boss@example.com')).not.toBe(id)
   })
 })

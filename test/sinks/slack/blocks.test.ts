@@ -155,3 +155,54 @@ test('Persian lines start with a right-to-left mark, and values of a fact are is
   expect(lines).toContain('نماد: \u200f\u2068فولاد\u2069')
   expect(lines).toContain('نوع: \u200f\u2068price\u2069')
 })
+
+describe('a list', () => {
+  const parcels = [persian, english, hostile].map((alert) => ({ alert }))
+  const address = 'https://example.com/alerts/4711?ref=feed&tab=rules'
+
+  test.each([
+    ['persian', persianDisplay],
+    ['english', englishDisplay],
+  ] as const)('in %s of all samples is the one that was looked at', async (name, display) => {
+    const text = `${JSON.stringify(blocks.slackList(parcels, display), null, 2)}\n`
+    await expect(text).toMatchFileSnapshot(golden(`list-${name}`))
+  })
+
+  test('names the count, and each alert with its link, time and number', () => {
+    const { blocks: made = [], text } = blocks.slackList(parcels, englishDisplay)
+    expect(made).toHaveLength(7)
+    expect(JSON.stringify(made[0])).toContain('*3 alerts*')
+    for (const part of [text, JSON.stringify(made)])
+      for (const word of [
+        'XAU_USD',
+        '4712',
+        '30 Aban 1405 (21 November 2026)',
+        `<${address.replace('&', '&amp;')}|`,
+      ])
+        expect(part).toContain(word)
+  })
+
+  test('of hostile text neither mentions, links nor formats', () => {
+    for (const message of [
+      blocks.slackList(parcels, englishDisplay),
+      blocks.plainList(parcels, englishDisplay),
+    ])
+      for (const { text } of pieces(message)) expect(text).not.toMatch(/<[!@#]|<https:\/\/evil|`/)
+  })
+
+  test('of as many alerts as it takes stays within what Slack takes', () => {
+    for (const piece of ['&', 'ب', '<a', '👩‍👩‍👧‍👦']) {
+      const long = piece.repeat(3_000)
+      const url = `https://example.com/?${'&'.repeat(250)}`
+      const alert = alertOf({ headline: long, why: long, symbol: long, kind: long, url, ruleIds: [long] })
+      const message = blocks.slackList(
+        Array.from({ length: blocks.listMax }, () => ({ alert })),
+        persianDisplay,
+      )
+      expect(message.blocks?.length).toBeLessThanOrEqual(50)
+      expect(message.text.length).toBeLessThan(40_000)
+      for (const { text, charsMax } of pieces(message).slice(1))
+        expect(text.length).toBeLessThanOrEqual(charsMax)
+    }
+  })
+})

@@ -121,3 +121,32 @@ test('an address in a file is read anew at every attempt, and a bad one is not q
     expect(outcome.answer.text).not.toContain('canary')
   })
 })
+
+describe('a burst', () => {
+  const parcels = [persian, hostile].map((alert) => ({ alert }))
+
+  test('is put together only when the config asks for it', () => {
+    expect(sinkTo(receiver.url).batch).toBeUndefined()
+    expect(sinkTo(receiver.url, { coalesce: {} }).batch?.plan).toMatchObject({
+      kind: 'burst',
+      after: 5,
+      windowMs: 10_000,
+    })
+  })
+
+  test('goes out as one message', async () => {
+    const { batch } = sinkTo(receiver.url, { coalesce: { after: 2, window: '5s' } })
+    expect(await batch?.send(parcels, attempt())).toMatchObject({ kind: 'delivered' })
+    expect(receiver.requests).toHaveLength(1)
+    expect(receiver.messages()[0]?.text).toContain('۲ هشدار')
+  })
+
+  test('that Slack calls too long goes out as plain text', async () => {
+    receiver.answerWith(({ body }) =>
+      body.includes('"blocks"') ? { status: 400, body: 'msg_blocks_too_long' } : slackOk,
+    )
+    const { batch } = sinkTo(receiver.url, { coalesce: {} })
+    expect(await batch?.send(parcels, attempt())).toMatchObject({ kind: 'delivered' })
+    expect(receiver.messages()[1]).not.toHaveProperty('blocks')
+  })
+})

@@ -1,3 +1,7 @@
+import { createHmac } from 'node:crypto'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Secret } from '../../../src/lib/secret.ts'
@@ -125,6 +129,34 @@ describe('the signature', () => {
   })
 })
 
+describe('another form of the body', () => {
+  test('as a CloudEvent is signed like any other', async () => {
+    await sinkTo(receiver.url, { format: 'cloudevents', secret: oldSecret }).send(persian, attempt())
+    const [request] = receiver.requests
+    expect(request?.headers['content-type']).toBe('application/cloudevents+json; charset=UTF-8')
+    expect(verify(oldSecret, request)).toMatchObject({
+      specversion: '1.0',
+      id: 'main.4711',
+      type: 'alert.fired',
+    })
+  })
+
+  test('by a template is signed over its bytes, and has its content type', async () => {
+    const template = '<a t="{{ headline }}">{{ why }}</a>'
+    const fields = { template, contentType: 'text/html; charset=utf-8', secret: oldSecret }
+    await sinkTo(receiver.url, fields).send(hostile, attempt())
+    const [request] = receiver.requests
+    expect(request?.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(request?.body.match(/<[^>]*>/g)).toHaveLength(2)
+    const headers = Object.fromEntries(
+      Object.entries(request?.headers ?? {}).map(([name, value]) => [name, `${value}`]),
+    )
+    const id = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${request?.body}`
+    const key = Buffer.from(oldSecret.slice('whsec_'.length), 'base64')
+    expect(headers['webhook-signature']).toBe(`v1,${createHmac('sha256', key).update(id).digest('base64')}`)
+  })
+})
+
 describe('headers', () => {
   test('of the config are sent, and those of the sink stay its own', async () => {
     await sinkTo(receiver.url, { headers: { 'X-Env': 'prod', 'USER-AGENT': 'mine' } }).send(
@@ -234,6 +266,31 @@ describe('over TLS', () => {
       expect(other).toMatchObject({ kind: 'retry', reason: 'tls' })
       expect(secure.requests).toHaveLength(1)
     })
+  })
+
+  test('a receiver that asks for a certificate gets the one of the config, and no other sink is let in', async () => {
+    const names: unknown[] = []
+    const server = createServer(
+      { ...testServer, ca: testAuthority, requestCert: true, rejectUnauthorized: true },
+      (request, response) => {
+        names.push((request.socket as TLSSocket).getPeerCertificate().subject.CN)
+        response.writeHead(204).end()
+      },
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    try {
+      await withFiles({ ca: testAuthority, ...testServer }, async ({ ca, cert, key }) => {
+        const known = await sinkTo(url, { tls: { ca, cert, key } }).send(persian, attempt())
+        expect([known.kind, names]).toEqual(['delivered', ['localhost']])
+        const stranger = await sinkTo(url, { tls: { ca } }).send(persian, attempt())
+        expect(stranger).toMatchObject({ kind: 'retry', sinkFault: true })
+        expect(names).toHaveLength(1)
+      })
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
   })
 
   test('the environment cannot switch the check off', async () => {

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { Secret } from '../../../src/lib/secret.ts'
+import { withFiles } from '../../support/files.ts'
+import { alertOf, hostile, persian } from '../samples.ts'
+import { serve } from '../serving.ts'
+
+test('the request is what the config says, filled with the alert', async () => {
+  const { outcome, request } = await serve({
+    config: (origin) => ({
+      type: 'http',
+      url: `${origin}/v1/{{ source }}/{{ symbol }}?kind={{ kind }}`,
+      method: 'PATCH',
+      contentType: 'text/plain; charset=utf-8',
+      template: '{{ symbol }}: {{ headline }}',
+      headers: { 'X-Env': 'prod' },
+      auth: { basic: { username: 'me', password: 'secret' } },
+    }),
+    answer: { status: 200, body: 'thanks' },
+  })
+  expect(outcome).toEqual({ kind: 'delivered', answer: { status: 200, text: 'thanks' } })
+  expect(request).toMatchObject({
+    method: 'PATCH',
+    path: `/v1/main/${encodeURIComponent('فولاد')}?kind=price`,
+    body: `فولاد: ${persian.headline}`,
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'x-env': 'prod',
+      authorization: `Basic ${Buffer.from('me:secret').toString('base64')}`,
+    },
+  })
+})
+
+test('without a template the body is the one of webhooks, unsigned', async () => {
+  const { request, body } = await serve({ config: (origin) => ({ type: 'http', url: `${origin}/x` }) })
+  expect(body).toMatchObject({ type: 'alert.fired', data: { source: 'main', delivery: { id: 4711 } } })
+  expect(Object.keys(request.headers).filter((name) => name.startsWith('webhook-'))).toEqual([])
+})
+
+test('an alert that would lead to another address is given up, and the sink is not blamed', async () => {
+  const sending = serve({
+    config: (origin) => ({ type: 'http', url: `${origin}/a/{{ symbol }}/b` }),
+    alert: alertOf({ symbol: '..' }),
+  })
+  await expect(sending).rejects.toThrow('"reason":"unrenderable","sinkFault":false')
+})
+
+test('hostile text stays inside the body', async () => {
+  const { body } = await serve({
+    config: (origin) => ({
+      type: 'http',
+      url: origin,
+      template: '{ "a": "{{ headline }}", "admin": false }',
+    }),
+    alert: hostile,
+  })
+  expect(Object.keys(body)).toEqual(['a', 'admin'])
+  expect(body['admin']).toBe(false)
+})
+
+test('an address in a file is read anew, and one that is none waits for the operator unquoted', async () => {
+  await withFiles({ bad: 'canary no address' }, async ({ bad }) => {
+    await expect(serve({ config: () => ({ type: 'http', url: Secret.fromFile(bad) }) })).rejects.toThrow(
+      /"reason":"credentials".*is no usable address/,
+    )
+    await expect(serve({ config: () => ({ type: 'http', url: Secret.fromFile(bad) }) })).rejects.not.toThrow(
+      'canary',
+    )
+  })
+})

@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  createTemplate,
+  type Escaping,
+  escapingOf,
+  renderedCharsMax,
+  templateProblem,
+} from '../../src/sinks/template.ts'
+import { alertOf, english, englishDisplay, hostile } from './samples.ts'
+
+const fill = (text: string, escaping: Escaping, alert = english) =>
+  createTemplate(text, escaping, englishDisplay).render({ alert })
+
+describe('a template', () => {
+  test('has what the alert has, and the upstream row whole', () => {
+    const text =
+      '{{ id }} {{ alertId }} {{ source }} {{ kind }} {{ symbol }} {{ ruleIds | join: "+" }} {{ delivery.slug }} {{ heldBack }} {{ time }}'
+    expect(fill(text, 'none')).toBe(
+      'main.4712 4712 main screen XAU_USD 7 foolad 0 Saturday, 30 Aban 1405 (21 November 2026), 09:00:05 Iran Time',
+    )
+  })
+
+  test('shows dates in the configured zone', () => {
+    expect(fill('{{ firedAt | date: "%H:%M" }}', 'none')).toBe('09:00')
+  })
+
+  test('is left empty by what is not there', () => {
+    expect(fill('[{{ why }}{{ delivery.nothing.at.all }}]', 'none', alertOf({ why: null }))).toBe('[]')
+  })
+})
+
+describe('the kind of content', () => {
+  test.each([
+    ['application/json', 'json'],
+    ['application/json; charset=utf-8', 'json'],
+    ['application/vnd.api+json', 'json'],
+    ['text/html', 'markup'],
+    ['application/soap+xml', 'markup'],
+    ['application/x-www-form-urlencoded', 'form'],
+    ['text/plain', 'none'],
+  ])('%s is escaped as %s', (contentType, escaping) => {
+    expect(escapingOf(contentType)).toBe(escaping)
+  })
+})
+
+describe('upstream text', () => {
+  const anything = fc.string({ unit: 'binary', maxLength: 60 })
+
+  test('is the same string again in JSON, whatever it holds', () => {
+    fc.assert(
+      fc.property(anything, (headline) => {
+        const alert = alertOf({ headline })
+        const body = fill('{ "a": "{{ headline }}", "b": {{ headline | json }} }', 'json', alert)
+        // What is no text to UTF-8 is no text on the wire either.
+        expect(JSON.parse(body)).toEqual({ a: headline, b: headline })
+      }),
+    )
+  })
+
+  test('makes no element and no attribute in markup', () => {
+    const made = fill('<p title="{{ headline }}">{{ why }}</p>', 'markup', hostile)
+    expect(made.match(/[<>"]/g)?.join('')).toBe('<"">' + '<>')
+  })
+
+  test('adds no field to a form', () => {
+    const made = fill('text={{ headline }}', 'form', alertOf({ headline: 'a&admin=1 %26 \ud800' }))
+    expect([...new URLSearchParams(made)]).toEqual([['text', 'a&admin=1 %26 \ufffd']])
+  })
+
+  test('is never read as a template itself', () => {
+    expect(fill('{{ headline }}', 'none', alertOf({ headline: '{{ source }}{% raw %}' }))).toBe(
+      '{{ source }}{% raw %}',
+    )
+  })
+})
+
+describe('the sandbox', () => {
+  test.each([
+    '{{ delivery.constructor }}',
+    '{{ delivery.__proto__ }}',
+    '{{ ruleIds.constructor }}',
+    '{{ headline.constructor.constructor }}',
+    '{{ delivery.toString }}',
+    '{{ delivery["hasOwnProperty"] }}',
+  ])('shows nothing that is inherited: %s', (text) => {
+    expect(fill(text, 'none')).toBe('')
+  })
+
+  test.each([
+    '{% include "/etc/hostname" %}',
+    '{% render "package.json" %}',
+    '{% layout "a" %}',
+    '{% block a %}{% endblock %}',
+    '{{ process }}',
+    '{{ env }}',
+  ])('has no way to a file or the process: %s', (text) => {
+    expect(templateProblem(text, 'none')).toMatch(/not found|knows no/)
+  })
+
+  test.each([
+    ['a loop without end', '{% for i in (1..15000000) %}{% for j in (1..15000) %}x{% endfor %}{% endfor %}'],
+    [
+      'a text that doubles',
+      '{% assign a = "xxxxxxxx" %}{% for i in (1..60) %}{% assign a = a | append: a %}{% endfor %}{{ a }}',
+    ],
+    [
+      'a capture that doubles',
+      '{% assign a = "xxxxxxxx" %}{% for i in (1..60) %}{% capture a %}{{ a | raw }}{{ a | raw }}{% endcapture %}{% endfor %}{{ a }}',
+    ],
+    [
+      'a text of gigabytes',
+      '{{ "x" | append: "y" | replace: "", "zzzzzzzzzzzzzz" }}{% for i in (1..9000000) %}x{% endfor %}',
+    ],
+  ])('ends %s soon, and in little memory', (_what, text) => {
+    const startedAt = performance.now()
+    const before = process.memoryUsage().rss
+    expect(templateProblem(text, 'none')).toMatch(/limit exceeded|failed|more than/)
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(process.memoryUsage().rss - before).toBeLessThan(600_000_000)
+  })
+
+  test('gives up what is longer than any receiver would take', () => {
+    const alert = alertOf({ headline: 'x'.repeat(renderedCharsMax / 2) })
+    expect(() => fill('{{ headline }}{{ headline }} ', 'none', alert)).toThrow('more than')
+  })
+})
+
+describe('a mistake', () => {
+  test.each([
+    ['{{ headline', 'json', 'not closed'],
+    ['{% if symbol %}', 'none', 'not closed'],
+    ['{{ headline | shout }}', 'none', 'undefined filter: shout'],
+    ['{{ headlin }}', 'none', 'knows no headlin'],
+    ['{ "a": {{ headline }} }', 'json', 'no valid JSON'],
+    ['{ "a": "{{ headline | json }}" }', 'json', 'no valid JSON'],
+    ['{ "a": "{{ headline | raw }}" }', 'json', 'no valid JSON'],
+    ['{ "a": {{ ruleIds }}, }', 'json', 'no valid JSON'],
+    [' '.repeat(70_000), 'none', 'at most'],
+  ] as const)('in %s is found before any alert is', (text, escaping, problem) => {
+    expect(templateProblem(text, escaping)).toContain(problem)
+  })
+
+  test.each([
+    '{ "a": "{{ headline }}", "rules": {{ ruleIds }}, "why": {{ why | json }} }',
+    '[{% for rule in ruleIds %}"{{ rule }}"{% unless forloop.last %},{% endunless %}{% endfor %}]',
+    '{% if symbol %}{ "s": "{{ symbol }}" }{% else %}{}{% endif %}',
+    '{{ delivery | json }}',
+  ])('is not seen in %s', (text) => {
+    expect(templateProblem(text, 'json')).toBeUndefined()
+  })
+})
