@@ -60,7 +60,11 @@ export function saveMemory(memory: Memory): unknown {
     dateMs: Number.isNaN(dateMs) ? null : dateMs,
     sinceMs: Number.isNaN(sinceMs) ? null : sinceMs,
     counts: Array.from(counts),
-    profile: { rows: profile.rows.map((row) => Array.from(row)), days: profile.days },
+    profile: {
+      rows: profile.rows.map((row) => Array.from(row)),
+      days: profile.days,
+      lately: profile.lately.map(({ row, counts }) => ({ row, counts: Array.from(counts) })),
+    },
   })
 }
 
@@ -74,7 +78,11 @@ export function readMemory(saved: unknown): Memory | undefined {
     dateMs: dateMs ?? Number.NaN,
     sinceMs: sinceMs ?? Number.NaN,
     counts: Int32Array.from(counts),
-    profile: { rows: profile.rows.map((row) => Int32Array.from(row)), days: profile.days },
+    profile: {
+      rows: profile.rows.map((row) => Int32Array.from(row)),
+      days: profile.days,
+      lately: profile.lately.map(({ row, counts }) => ({ row, counts: Int32Array.from(counts) })),
+    },
   }
 }
 
@@ -97,6 +105,7 @@ const memorySchema = z.object({
   profile: z.object({
     rows: z.array(z.array(count).length(binsPerDay)).length(rowCount),
     days: z.array(count).length(rowCount),
+    lately: z.array(z.object({ row: count.max(rowCount - 1), counts: z.array(count).length(binsPerDay) })),
   }),
   dateMs: z.number().nullable(),
   sinceMs: z.number().nullable(),

@@ -11,6 +11,13 @@ export interface Profile {
   readonly rows: Int32Array[]
   /** How many days each row saw, in thousandths, fading like the counts. */
   readonly days: number[]
+  /** The last days as they were, the newest last. */
+  readonly lately: RecentDay[]
+}
+
+interface RecentDay {
+  readonly row: number
+  readonly counts: Int32Array
 }
 
 /** Days after which one counts half: about three weeks of trading days. */
@@ -23,16 +30,21 @@ const kinshipAcross = 0.15
 const evidenceShare = 0.15
 /** How probable it is that the config's active hours are right. */
 const configTrust = 0.8
+/** How many of the last days are kept as they were, and what they count for beside the shape of all days. */
+const latelyMax = 5
+const latelyWeight = 0.5
 const binsPerHour = 12
 
 export function emptyProfile(): Profile {
   const rows = Array.from({ length: rowCount }, () => new Int32Array(binsPerDay))
-  return { rows, days: new Array(rowCount).fill(0) }
+  return { rows, days: new Array(rowCount).fill(0), lately: [] }
 }
 
 /** Lets all rows fade by a day, then adds what that day brought. A silent day fades no shape: the feed may be down. */
 export function foldDay(profile: Profile, row: number, counts: Int32Array): void {
   const silent = counts.every((count) => count === 0)
+  if (!silent) profile.lately.push({ row, counts: Int32Array.from(counts) })
+  if (profile.lately.length > latelyMax) profile.lately.shift()
   for (let each = 0; each < rowCount; each++) {
     profile.days[each] = Math.round((profile.days[each] ?? 0) * fade) + (each === row ? 1_000 : 0)
     const bins = profile.rows[each]
@@ -52,22 +64,25 @@ export function learnedAlerts(profile: Profile): number {
   return profile.rows.reduce((sum, row) => row.reduce((all, count) => all + count, sum), 0) / 1_000
 }
 
-/** Expected alerts a second in each bin of a day of this row: its own days, and those that turned out to be like it. */
+/**
+ * Expected alerts a second in each bin of a day of this row: its own days and those that turned out to be like it, and
+ * in the end the last days, which overrule the rest as far as the rest did not foretell them.
+ */
 export function forecastDay(profile: Profile, row: number, options: ScheduleOptions): Float64Array {
+  const weights = profile.rows.map((_, other) => kinship(profile, row, other, options) / 1_000)
   const counts = new Float64Array(binsPerDay)
-  let total = 0
-  let days = 0
-  for (const [other, bins] of profile.rows.entries()) {
-    const weight = kinship(profile, row, other, options) / 1_000
-    for (let bin = 0; bin < binsPerDay; bin++) {
-      const count = weight * (bins[bin] ?? 0)
-      counts[bin] = (counts[bin] ?? 0) + count
-      total += count
-    }
-    days += weight * (profile.days[other] ?? 0)
-  }
+  for (const [other, bins] of profile.rows.entries()) addCounts(counts, bins, weights[other] ?? 0)
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const days = profile.days.reduce((sum, seen, other) => sum + seen * (weights[other] ?? 0), 0)
   const perSecond = ((total + 10) / (days + 0.5)) * (1_000 / binMs)
-  return shapeOf(counts, row, options).map((share) => share * perSecond)
+  const lately = new Float64Array(binsPerDay)
+  for (const day of profile.lately) addCounts(lately, day.counts, latelyWeight * (weights[day.row] ?? 0))
+  const { shares } = smoothShape(lately, shapeOf(counts, row, options))
+  return shares.map((share) => share * perSecond)
+}
+
+function addCounts(into: Float64Array, counts: Int32Array, weight: number): void {
+  for (let bin = 0; bin < into.length; bin++) into[bin] = (into[bin] ?? 0) + weight * (counts[bin] ?? 0)
 }
 
 /** The hours of the config are one belief, that every hour is alike is another: what came decides between the two. */
