@@ -40,6 +40,8 @@ export interface SinkLog {
 }
 
 const markPattern = /A\d{5}/
+/** What a sink takes for an acknowledgement, as soon as it has the status: the rest of the answer is nobody's business. */
+const acknowledging = new Set(['answer', 'drip', 'flood'])
 
 /** `misbehave` may answer in the sink's place; what it leaves undefined is acknowledged by `ok`. */
 export function logOf(
@@ -137,5 +139,5 @@ export function hasAll(shown: Shown, log: SinkLog): boolean {
 
 function isAcknowledgement(answer: ReceiverAnswer): boolean {
   const { kind = 'answer' } = answer
-  return kind === 'answer' && 'status' in answer && answer.status >= 200 && answer.status < 300
+  return acknowledging.has(kind) && 'status' in answer && answer.status >= 200 && answer.status < 300
 }

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { testServer } from './certificates.ts'
 
@@ -14,8 +14,8 @@ export interface ReceivedMail {
   readonly atMs: number
 }
 
-/** A scripted reply: a code and its text; `hang` never replies; undefined lets the command pass. */
-export type SmtpReply = { readonly code: number; readonly text: string } | 'hang' | undefined
+/** A scripted reply: a code and its text; `hang` never replies; `drop` ends every connection; undefined lets the command pass. */
+export type SmtpReply = { readonly code: number; readonly text: string } | 'hang' | 'drop' | undefined
 
 export interface SmtpScript {
   readonly connect?: () => SmtpReply
@@ -79,6 +79,7 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('end', () => {
         const scripted = script.data?.()
+        if (scripted === 'drop') return dropAll(server)
         if (scripted !== undefined) return reply(scripted, done)
         const { mailFrom, rcptTo } = session.envelope
         mails.push({
@@ -129,8 +130,14 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
   }
 }
 
+/** As a server that dies: no goodbye. Its connections are no part of what the library's types tell. */
+function dropAll(server: SMTPServer): void {
+  const { connections } = server as unknown as { connections: Set<{ _socket: Socket }> }
+  for (const connection of connections) connection._socket.destroy()
+}
+
 function reply(scripted: SmtpReply, done: (error?: Error | null) => void): void {
-  if (scripted === 'hang') return
+  if (scripted === 'hang' || scripted === 'drop') return
   if (scripted === undefined) done()
   else done(Object.assign(new Error(scripted.text), { responseCode: scripted.code }))
 }

@@ -52,6 +52,8 @@ export interface ReceiverOptions {
   readonly answer?: ReceiverAnswer
   readonly path?: string
   readonly host?: string
+  /** A free one when left out. */
+  readonly port?: number
   /** PEM: speaks HTTPS. */
   readonly tls?: { readonly key: string; readonly cert: string }
 }
@@ -86,7 +88,7 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
       give(response, typeof answer === 'function' ? answer(request) : answer)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, host, resolve))
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, host, resolve))
   const { port } = server.address() as AddressInfo
 
   return {
