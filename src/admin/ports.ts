@@ -9,7 +9,7 @@ import type {
   Selection,
   Silence,
 } from './delivery-view.ts'
-import type { Readiness, StatusView } from './status-view.ts'
+import type { QuarantinedRow, Readiness, StatusView } from './status-view.ts'
 
 /**
  * What the admin server asks of the rest of the bridge. Each port is as narrow as its one user, so that the server can
@@ -23,6 +23,8 @@ export interface AdminPorts {
   /** Must answer without Redis too: what only Redis knows is null. */
   status(): Promise<StatusView>
   reload(): Promise<ReloadResult>
+  /** Rows of the feed that could not be read, the newest first; the last few hundred of each source are kept. */
+  quarantine(query: { limit: number }): Promise<readonly QuarantinedRow[]>
   readonly deliveries: DeliveriesPort
   readonly deadLetters: DeadLettersPort
   /** Sends alerts again on purpose, to every sink they were routed to or to `sink` alone. */

@@ -28,6 +28,10 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return { data: await ports.deadLetters.list(query) }
   })
 
+  app.get('/api/v1/quarantine', async (request) => ({
+    data: await ports.quarantine(z.strictObject({ limit: limitField }).parse(request.query)),
+  }))
+
   const { silences, rules } = ports
   if (silences) app.get('/api/v1/silences', async () => ({ data: await silences.list() }))
   if (rules) app.get('/api/v1/rules', async () => ({ data: await rules() }))

@@ -64,6 +64,17 @@ export interface LagView {
   readonly p95: number
 }
 
+/** A row of the feed that could not be read, as it came. Text from outside. */
+export interface QuarantinedRow {
+  readonly source: string
+  /** The row's id where it has one that can be read. */
+  readonly key: string
+  readonly reason: string
+  readonly seenAt: string
+  /** JSON, cut to 16 KiB. */
+  readonly raw: string
+}
+
 export const sinkStates = [
   'active',
   'paused', // by an operator

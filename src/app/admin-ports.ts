@@ -59,6 +59,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       }
     },
     reload,
+    quarantine: (query) => running().quarantine(query),
     deliveries: {
       async list({ limit, sink, state }) {
         const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }

@@ -1,4 +1,4 @@
-import type { Readiness, StatusView } from '../admin/status-view.ts'
+import type { QuarantinedRow, Readiness, StatusView } from '../admin/status-view.ts'
 import type { Config } from '../config/schema.ts'
 import type { RuleBook } from '../context/rules.ts'
 import { collectQueues } from '../delivery/collect.ts'
@@ -17,7 +17,7 @@ import { type AlertRouting, createRouting, known } from './routing.ts'
 import { buildSinks, closeSinks, type SinkMap } from './sinks.ts'
 import { createSource, type Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
-import { sinkView, sourceView } from './views.ts'
+import { quarantinedRow, sinkView, sourceView } from './views.ts'
 
 /**
  * Everything that a config makes beside the HTTP server and the connections: the sources that poll, the queues, the
@@ -31,6 +31,7 @@ export interface Runtime {
   status(): Promise<Pick<StatusView, 'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined'>>
   /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
   collectMetrics(): Promise<void>
+  quarantine(query: { limit: number }): Promise<readonly QuarantinedRow[]>
   hot(source: string, untilMs: number): Promise<boolean>
   readonly deliveryLog: DeliveryLog
   readonly deadLetters: DeadLetters
@@ -171,6 +172,15 @@ class ConfiguredRuntime implements Runtime {
 
   async collectMetrics(): Promise<void> {
     await collectQueues({ queues: this.queues, metrics: this.#tools.metrics })
+  }
+
+  async quarantine({ limit }: { limit: number }): Promise<readonly QuarantinedRow[]> {
+    const rows = this.#sources.map(async ({ name, quarantine }) => {
+      const found = await quarantine(limit)
+      return found.map((each) => quarantinedRow(name, each))
+    })
+    const all = (await Promise.all(rows)).flat()
+    return all.sort((a, b) => b.seenAt.localeCompare(a.seenAt)).slice(0, limit)
   }
 
   async hot(name: string, untilMs: number): Promise<boolean> {

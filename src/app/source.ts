@@ -14,7 +14,7 @@ import { createLedger } from '../store/ledger.ts'
 import { createRuleStore } from '../store/rules.ts'
 import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
-import { createWalkState } from '../store/walk-state.ts'
+import { createWalkState, type Quarantined } from '../store/walk-state.ts'
 import { scheduleOptionsOf } from './schedule-options.ts'
 import type { RuntimeTools } from './tools.ts'
 
@@ -27,6 +27,8 @@ export interface Source {
   /** As the replica that polls last told it; this process's own view while Redis is away. */
   status(): Promise<PollerStatus | undefined>
   counts(): Promise<{ unrouted: number; quarantined: number }>
+  /** Rows that could not be read, newest first. */
+  quarantine(limit: number): Promise<readonly Quarantined[]>
   hot(untilMs: number): Promise<void>
   close(): Promise<void>
 }
@@ -115,6 +117,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       const { unrouted, quarantined } = (await state.look([])).facts
       return { unrouted, quarantined }
     },
+    quarantine: (limit) => state.quarantined(limit),
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     close: () => feed.close(),
   }

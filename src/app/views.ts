@@ -5,7 +5,14 @@ import type {
   DeliveryRow,
   DeliveryState,
 } from '../admin/delivery-view.ts'
-import type { LagView, LastResult, SinkView, SourceState, SourceView } from '../admin/status-view.ts'
+import type {
+  LagView,
+  LastResult,
+  QuarantinedRow,
+  SinkView,
+  SourceState,
+  SourceView,
+} from '../admin/status-view.ts'
 import type { AttemptRecord } from '../delivery/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../delivery/dead-letters.ts'
 import type { SinkQueueView, StoryPart } from '../delivery/delivery-log.ts'
@@ -13,6 +20,7 @@ import type { DeliveryState as JobState, DeliveryView as JobView } from '../deli
 import type { LaneState } from '../delivery/sender.ts'
 import type { BudgetDay, DecisionReason } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus } from '../store/source-status.ts'
+import type { Quarantined } from '../store/walk-state.ts'
 
 /** From what the rooms tell (milliseconds, their own words) to what the API shows (ISO instants, the operator's words). */
 
@@ -95,6 +103,10 @@ export function sourceView(
     lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
     lag,
   }
+}
+
+export function quarantinedRow(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {
+  return { source, key, reason, seenAt: isoOf(atMs), raw }
 }
 
 export function sinkView(

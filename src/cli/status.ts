@@ -33,7 +33,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       status.sinks.map((sink) => sinkRow(sink, nowMs)),
     ),
     '',
-    `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}`,
+    `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}${status.quarantined ? ' (GET /api/v1/quarantine shows them)' : ''}`,
   ].join('\n')
 }
 

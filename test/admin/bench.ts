@@ -4,7 +4,7 @@ import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { nowMs, row, status } from './scene.ts'
+import { nowMs, quarantined, row, status } from './scene.ts'
 
 export const token = 'correct horse battery staple'.replaceAll(' ', '-')
 export const authorised = { authorization: `Bearer ${token}` }
@@ -33,6 +33,7 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
     readiness: async () => ({ ok: true }),
     status: async () => status(),
     reload: note('reload', () => ({ ok: true })),
+    quarantine: note('quarantine', () => [quarantined]),
     deliveries: {
       list: note('list', () => [row()]),
       story: note('story', (source: string, id: number) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bench, problemOf } from './bench.ts'
-import { nowMs, status } from './scene.ts'
+import { nowMs, quarantined, status } from './scene.ts'
 
 test('the status is what the port says', async () => {
   const response = await bench().app.inject('/api/v1/status')
@@ -75,6 +75,13 @@ test('every answer forbids caching, framing, sniffing and referrers', async () =
     expect(headers['content-security-policy'], url).toMatch(/^default-src 'none'.*frame-ancestors 'none'/)
     expect(headers['access-control-allow-origin'], url).toBeUndefined()
   }
+})
+
+test('rows that could not be read are shown as they came, as many as are asked for', async () => {
+  const { app, calls } = bench()
+  expect((await app.inject('/api/v1/quarantine?limit=7')).json()).toEqual({ data: [quarantined] })
+  expect(calls).toEqual([['quarantine', { limit: 7 }]])
+  problemOf(await app.inject('/api/v1/quarantine?limit=0'), 400)
 })
 
 test('silences are listed', async () => {

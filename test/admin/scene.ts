@@ -1,5 +1,5 @@
 import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
-import type { SinkView, SourceView, StatusView } from '../../src/admin/status-view.ts'
+import type { QuarantinedRow, SinkView, SourceView, StatusView } from '../../src/admin/status-view.ts'
 
 /** A bridge in the middle of a trading day, as the ports of the admin server would tell it. */
 export const nowMs = Date.parse('2026-11-21T08:33:10Z')
@@ -63,6 +63,14 @@ export function status(changes: Partial<StatusView> = {}): StatusView {
     quarantined: 0,
     ...changes,
   }
+}
+
+export const quarantined: QuarantinedRow = {
+  source: 'main',
+  key: 'raw-0123',
+  reason: 'id: expected a whole number',
+  seenAt: ago(60),
+  raw: '{"kind":"price"}',
 }
 
 export function row(changes: Partial<DeliveryRow> = {}): DeliveryRow {

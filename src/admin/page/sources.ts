@@ -12,7 +12,7 @@ export function sourcesSection(
   const aside = [
     unrouted ? `${plural(unrouted, 'alert')} had no route` : null,
     quarantined
-      ? `${plural(quarantined, 'row')} could not be read and ${quarantined === 1 ? 'is' : 'are'} set aside`
+      ? `${plural(quarantined, 'row')} could not be read and ${quarantined === 1 ? 'is' : 'are'} set aside (/api/v1/quarantine)`
       : null,
   ].filter((text) => text !== null)
   const cards = sources.map((source) => card(source, times))
