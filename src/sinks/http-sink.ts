@@ -3,6 +3,7 @@ import type { Secret } from '../lib/secret.ts'
 import { runAttempt, type Work } from './attempt.ts'
 import { createHttpTransport, type HttpPost, type HttpReply, type TlsFiles } from './http.ts'
 import type { Happened, Meaning } from './outcome.ts'
+import { hideWithDecoded } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 
@@ -34,12 +35,13 @@ export interface Said {
 export type Render = (parcel: Parcel, work: Work, attempt: Attempt) => Request
 
 export function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools, render: Render): Sink {
+  const proxy = config.proxy?.reveal()
   const transport = createHttpTransport({
     guard: tools.guard(config.allowPrivateNetworks),
     connections: config.concurrency,
     timeoutMs: config.timeout,
     tls: config.tls,
-    proxy: config.proxy?.reveal(),
+    proxy,
   })
 
   async function exchange(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
@@ -74,6 +76,12 @@ export function createHttpSink(name: string, config: HttpSinkConfig, tools: Sink
 
 export function isSuccess({ status }: Pick<HttpReply, 'status'>): boolean {
   return status >= 200 && status <= 299
+}
+
+/** A proxy that refuses may repeat its login. */
+export function hideProxy(address: string | undefined, work: Work): void {
+  const password = address === undefined ? undefined : URL.parse(address)?.password
+  if (password) hideWithDecoded(password, work)
 }
 
 /** The status line is the answer; a body that only adds to it is not waited for long. */

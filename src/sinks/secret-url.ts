@@ -29,10 +29,13 @@ export function hideUrl(url: URL, work: Work): void {
   const values = [...url.searchParams.values()].filter((value) => value.length >= tokenCharsMin)
   const search = url.search.length >= tokenCharsMin ? [url.search, url.search.slice(1)] : []
   const path = url.pathname.length >= tokenCharsMin ? [url.pathname] : []
-  for (const text of [url.href, ...path, ...search, ...tokens, ...values]) {
-    work.hide(text)
-    work.hide(decoded(text))
-  }
+  for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, work)
+}
+
+/** A part of an address may be repeated with its percent sequences or without. */
+export function hideWithDecoded(text: string, work: Work): void {
+  work.hide(text)
+  work.hide(decoded(text))
 }
 
 function decoded(text: string): string {

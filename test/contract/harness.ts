@@ -25,6 +25,8 @@ export interface Harness {
   readonly slowStart: string
   /** An answer that never ends, and what reading it to the limit leads to. */
   readonly endless: { readonly start: string; readonly more: string; readonly reason: RetryReason }
+  /** What in the config makes it take several alerts as one message, where it can. */
+  readonly batching?: Readonly<Record<string, unknown>>
   address(port: number, host?: string): string
   sink(address: string, over?: Record<string, unknown>, resolve?: Resolve): Sink
   sinkWithMissingSecretFile(address: string): Sink
@@ -70,10 +72,11 @@ interface OverHttp {
   /** The same with one secret in a file that is not there. */
   withMissing(address: string): Record<string, unknown>
   readonly whole: boolean
+  readonly batching?: Readonly<Record<string, unknown>>
 }
 
 function overHttp(sink: OverHttp): Harness {
-  const { type, path, secrets, ok, whole } = sink
+  const { type, path, secrets, ok, whole, batching } = sink
   const place = (origin: string) => (whole ? `${origin}${path}` : origin)
   return {
     type,
@@ -81,6 +84,7 @@ function overHttp(sink: OverHttp): Harness {
     secrets,
     slowStart: slowHttp,
     endless: endlessHttp,
+    ...(batching ? { batching } : {}),
     address: (port, host = '127.0.0.1') => place(`http://${host}:${port}`),
     sink: (address, over = {}, resolve) => built({ type, ...sink.config(address), ...over }, resolve),
     sinkWithMissingSecretFile: (address) => built({ type, ...sink.withMissing(address) }),
@@ -115,6 +119,7 @@ const slack = overHttp({
   whole: true,
   secrets: ['canaryTokenOfSlack', '/services/T00000000/B00000000/canaryTokenOfSlack'],
   ok: slackOk,
+  batching: { coalesce: {} },
   config: (url) => ({ url }),
   withMissing: () => ({ url: missing }),
 })
@@ -196,6 +201,7 @@ const email: Harness = {
   speaksFirst: true,
   secrets: [login.password, encodeURIComponent(login.password)],
   slowStart: '220-',
+  batching: { digest: '15m' },
   endless: { start: '220-', more: 'wait\r\n220-', reason: 'bad_answer' },
   address: (port, host = '127.0.0.1') =>
     `smtp://bridge:${encodeURIComponent(login.password)}@${host}:${port}`,

@@ -224,3 +224,47 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
     await sink.close()
   })
 })
+
+describe.each(harnesses.filter(({ batching }) => batching !== undefined))(
+  'several alerts as one message of a $type sink',
+  (harness: Harness) => {
+    const parcels = [persian, english, hostile].map((alert) => ({ alert }))
+
+    async function sendTo(address: string, over: Record<string, unknown> = {}, signal?: AbortSignal) {
+      const { batch } = used(harness.sink(address, { ...harness.batching, ...over }))
+      if (batch === undefined) throw new Error('it takes one alert at a time')
+      return batch.send(parcels, attemptOf(harness, signal))
+    }
+
+    test('are delivered, and acknowledged once', async () => {
+      const receiver = used(await harness.receiver())
+      expect(await sendTo(receiver.url)).toMatchObject({ kind: 'delivered' })
+      expect(receiver.arrived()).toBe(1)
+    })
+
+    test('wait no longer than the timeout, and let go at once when called off', async () => {
+      const server = used(await startRawServer({ kind: 'hang' }))
+      const late = await sendTo(harness.address(server.port), { timeout: '300ms' })
+      expect(late).toMatchObject({ kind: 'retry', reason: 'timeout', sinkFault: true })
+      const stop = new AbortController()
+      setTimeout(() => stop.abort(), 100)
+      const off = await sendTo(harness.address(server.port), { timeout: '60s' }, stop.signal)
+      expect(off).toMatchObject({ kind: 'retry', reason: 'aborted', sinkFault: false })
+    })
+
+    test('show no secret in what became of them', async () => {
+      const receiver = used(await harness.receiver())
+      receiver.refuseWith(harness.secrets.join(' '))
+      const outcome = await sendTo(receiver.url)
+      expect(outcome.kind).not.toBe('delivered')
+      for (const secret of harness.secrets) expect(JSON.stringify(outcome)).not.toContain(secret)
+    })
+
+    test('make no connection to a private address', async () => {
+      const receiver = used(await harness.receiver())
+      const outcome = await sendTo(receiver.url, { allowPrivateNetworks: false })
+      expect(outcome).toMatchObject({ kind: 'dead', reason: 'blocked_address' })
+      expect(receiver.connections()).toBe(0)
+    })
+  },
+)

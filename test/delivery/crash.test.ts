@@ -17,9 +17,9 @@ import { bench, jobs, quickSettings, testSink, until } from './support.ts'
 const server = useRedis()
 
 /** Takes a job in a process of its own and is killed with SIGKILL while it sends. */
-async function takeAndDie(prefix: string, sink: string): Promise<void> {
+async function takeAndDie(prefix: string, sink: string, size = 0): Promise<void> {
   const script = join(import.meta.dirname, 'killed-sender.ts')
-  const child = spawn(process.execPath, [script, server.url, prefix, sink], {
+  const child = spawn(process.execPath, [script, server.url, prefix, sink, String(size)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
@@ -40,6 +40,18 @@ describe('a process that is killed while it sends', () => {
     sender([sink], { tuning: { lockMs: 400, stalledIntervalMs: 200 }, settings: { retry: singleAttempt } })
     await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
     expect(sink.sends.map(({ number }) => number)).toEqual([1])
+  }, 40_000)
+
+  it('leaves every alert of a message to the next one', async () => {
+    const { prefix, queues, sender } = bench(server, ['hook'])
+    await queues.enqueue(jobs('hook', 1, 6))
+    for (let kill = 1; kill <= 2; kill++) await takeAndDie(prefix, 'hook', 6)
+    const sink = testSink('hook')
+    sender([sink], { tuning: { lockMs: 400, stalledIntervalMs: 200 }, settings: { retry: singleAttempt } })
+    await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 6)
+    expect(sink.sends.map(({ id, number }) => `${id} ${number}`).sort()).toEqual(
+      [1, 2, 3, 4, 5, 6].map((id) => `${id} 1`),
+    )
   }, 40_000)
 })
 

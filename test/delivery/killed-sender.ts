@@ -1,21 +1,30 @@
 import { createSender } from '../../src/delivery/sender.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import type { Sink } from '../../src/sinks/sink.ts'
 import { connectRedis } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 
-/** A process that takes jobs and never ends a send, to be killed: `node killed-sender.ts URL PREFIX SINK`. */
-const [url = '', prefix = '', name = ''] = process.argv.slice(2)
+/**
+ * A process that takes jobs and never ends a send, to be killed: `node killed-sender.ts URL PREFIX SINK [SIZE]`. With a
+ * size it sends messages of that many alerts.
+ */
+const [url = '', prefix = '', name = '', size = '0'] = process.argv.slice(2)
 const log = createLogger({ level: 'silent' })
 
-const sink = {
+function sendForEver(): Promise<never> {
+  process.stdout.write('sending\n')
+  return new Promise(() => {})
+}
+
+const max = Number(size)
+const plan = { kind: 'digest', max, everyMs: 1, timeZone: 'UTC' } as const
+const sink: Sink = {
   name,
   type: 'test',
   targets: [undefined],
-  send: () => {
-    process.stdout.write('sending\n')
-    return new Promise<never>(() => {})
-  },
+  send: sendForEver,
+  ...(max > 0 ? { batch: { plan, send: sendForEver } } : {}),
   close: async () => {},
 }
 const settings = {
