@@ -32,6 +32,12 @@ export function hideUrl(url: URL, work: Work): void {
   for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, work)
 }
 
+/** Of an address that stands openly in the config, only the parts that look like a token. */
+export function hideTokens(url: URL, work: Work): void {
+  for (const part of [...url.pathname.split('/'), ...url.searchParams.values()])
+    if (part.length >= tokenCharsMin) hideWithDecoded(part, work)
+}
+
 /** A part of an address may be repeated with its percent sequences or without. */
 export function hideWithDecoded(text: string, work: Work): void {
   work.hide(text)

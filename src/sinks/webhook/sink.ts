@@ -4,10 +4,11 @@ import type { Work } from '../attempt.ts'
 import { bodyWriter } from '../body.ts'
 import { createHttpSink } from '../http-sink.ts'
 import { ownHeaders } from '../request-headers.ts'
+import { hideTokens } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import { type WebhookConfig, webhookConfigSchema } from './config.ts'
-import { webhookKey } from './secret.ts'
+import { type Signer, webhookSigner } from './secret.ts'
 import { signedHeaders } from './signature.ts'
 
 export const webhook = { schema: webhookConfigSchema, create: createWebhookSink } as const
@@ -16,6 +17,7 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
   return createHttpSink(name, config, tools, (parcel, work, attempt) => {
+    hideTokens(new URL(config.url), work)
     const body = writer.write(parcel)
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
@@ -23,20 +25,20 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
       headers: {
         ...ownHeaders(config, work),
         'content-type': writer.contentType,
-        ...signedHeaders(message, signingKeys(config, work)),
+        ...signedHeaders(message, signersOf(config, work)),
       },
       body,
     }
   })
 }
 
-function signingKeys(config: WebhookConfig, work: Work): Buffer[] {
+function signersOf(config: WebhookConfig, work: Work): Signer[] {
   const { secret } = config
   if (secret === undefined) return []
   const secrets = secret instanceof Secret ? [secret] : secret
   return secrets.map((each) => {
     const text = work.reveal(each)
-    work.hide(text.replace(/^whsec_/, '').trim())
-    return webhookKey(text)
+    work.hide(text.replace(/^whs(ec|k)_/, '').trim())
+    return webhookSigner(text)
   })
 }
