@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
+import { createSink } from '../../src/sinks/registry.ts'
 import type { BatchPlan, Sink } from '../../src/sinks/sink.ts'
+import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { useRedis } from '../support/redis.ts'
+import { startSlackReceiver } from '../support/slack-receiver.ts'
 import {
   bench,
   delivered,
@@ -196,5 +199,34 @@ describe('a digest', () => {
     const leftMs = 3_600_000 - (Date.now() % 3_600_000)
     await queues.enqueue(seenNow(jobs('ops', 1, 1)))
     await until('sent', () => messages.length === 1, Math.min(leftMs, 30_000) + 12_000)
+  })
+})
+
+describe('a real Slack sink', () => {
+  it('posts a burst as single messages and one list', async () => {
+    const receiver = await startSlackReceiver()
+    const { queues, sender } = bench(server, ['ops'])
+    const sink = createSink(
+      'ops',
+      sinkConfigSchema.parse({
+        type: 'slack',
+        url: receiver.url,
+        allowPrivateNetworks: true,
+        coalesce: { after: 2, window: '1s' },
+      }),
+      { display: { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' } },
+    )
+    try {
+      await queues.enqueue(jobs('ops', 1, 9))
+      sender([sink])
+      await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 9)
+      expect(receiver.messages()).toHaveLength(3)
+      expect(receiver.messages()[2]?.text).toContain('7 alerts')
+      for (const id of ids(7).map((number) => number + 2))
+        expect(receiver.messages()[2]?.text).toContain(`alert ${id}>`)
+    } finally {
+      await sink.close()
+      await receiver.stop()
+    }
   })
 })

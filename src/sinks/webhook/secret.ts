@@ -1,28 +1,50 @@
+import { createHmac, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { SinkError } from '../fault.ts'
 
-const prefix = 'whsec_'
-const keyBytesMin = 24
-const keyBytesMax = 64
+/** Makes one signature of Standard Webhooks, with its version before it. */
+export type Signer = (signed: string) => string
+
+const hmacKeyBytesMin = 24
+const hmacKeyBytesMax = 64
+const seedBytes = 32
 
 /** What keeps `text` from being a Standard Webhooks secret; never quotes it. */
 export function webhookSecretProblem(text: string): string | undefined {
-  return decodeKey(text) === undefined
-    ? 'expected whsec_ and base64 of 24 to 64 random bytes (openssl rand -base64 32 makes some)'
+  return signerIn(text) === undefined
+    ? 'expected whsec_ and base64 of 24 to 64 random bytes (openssl rand -base64 32 makes some), or whsk_ and base64 of an Ed25519 seed'
     : undefined
 }
 
-/** The signing key in `text`. A file may hold anything by now: then a SinkError (`credentials`) that does not quote it. */
-export function webhookKey(text: string): Buffer {
-  const key = decodeKey(text)
-  if (key !== undefined) return key
-  throw new SinkError('credentials', 'the webhook secret is not whsec_ and base64 of 24 to 64 bytes')
+/** The signer in `text`. A file may hold anything by now: then a SinkError (`credentials`) that does not quote it. */
+export function webhookSigner(text: string): Signer {
+  const signer = signerIn(text)
+  if (signer !== undefined) return signer
+  throw new SinkError('credentials', 'the webhook secret is neither whsec_ nor whsk_ and base64 of a key')
 }
 
-function decodeKey(text: string): Buffer | undefined {
-  const trimmed = text.trim()
-  if (!trimmed.startsWith(prefix)) return undefined
-  const encoded = trimmed.slice(prefix.length)
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return undefined
-  const key = Buffer.from(encoded, 'base64')
-  return key.length >= keyBytesMin && key.length <= keyBytesMax ? key : undefined
+/** `whsec_`: one secret for both sides, v1. `whsk_`: a private key whose public half verifies, v1a. */
+function signerIn(text: string): Signer | undefined {
+  const match = /^(whsec|whsk)_([A-Za-z0-9+/]+={0,2})$/.exec(text.trim())
+  const bytes = Buffer.from(match?.[2] ?? '', 'base64')
+  if (match?.[1] === 'whsec')
+    return bytes.length >= hmacKeyBytesMin && bytes.length <= hmacKeyBytesMax ? hmac(bytes) : undefined
+  // Some libraries keep the public half behind the seed.
+  return bytes.length === seedBytes || bytes.length === seedBytes * 2
+    ? ed25519(privateKey(bytes.subarray(0, seedBytes)))
+    : undefined
+}
+
+function hmac(key: Buffer): Signer {
+  return (signed) => `v1,${createHmac('sha256', key).update(signed, 'utf8').digest('base64')}`
+}
+
+function ed25519(key: KeyObject): Signer {
+  return (signed) => `v1a,${sign(null, Buffer.from(signed, 'utf8'), key).toString('base64')}`
+}
+
+/** What stands before the seed of an Ed25519 key in PKCS #8. */
+const pkcs8Start = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+function privateKey(seed: Buffer): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([pkcs8Start, seed]), format: 'der', type: 'pkcs8' })
 }

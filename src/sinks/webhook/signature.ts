@@ -1,15 +1,13 @@
-import { createHmac } from 'node:crypto'
+import type { Signer } from './secret.ts'
 
 /**
- * The headers of the Standard Webhooks specification (1.0.0) for one attempt: every key signs, the first key first, over
- * exactly the bytes that are sent. Without a key the attempt still has its id and its time, but no signature.
+ * The headers of the Standard Webhooks specification (1.0.0) for one attempt: every secret signs, the first one first,
+ * over exactly the bytes that are sent. Without any the attempt still has its id and its time, but no signature.
  */
-export function signedHeaders(message: SignedMessage, keys: readonly Uint8Array[]): Record<string, string> {
+export function signedHeaders(message: SignedMessage, signers: readonly Signer[]): Record<string, string> {
   const timestamp = String(Math.floor(message.atMs / 1_000))
   const signed = `${message.id}.${timestamp}.${message.body}`
-  const signatures = keys.map(
-    (key) => `v1,${createHmac('sha256', key).update(signed, 'utf8').digest('base64')}`,
-  )
+  const signatures = signers.map((signer) => signer(signed))
   return {
     'webhook-id': message.id,
     'webhook-timestamp': timestamp,

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, generateKeyPairSync, verify as verifySignature } from 'node:crypto'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -111,6 +111,24 @@ describe('the signature', () => {
       attempt(1, Number(request?.headers['webhook-timestamp']) * 1_000),
     )
     expect(receiver.requests[1]?.headers['webhook-signature']).toBe(first)
+  })
+
+  test('by an Ed25519 key is verified by its public half, also beside a shared secret', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    const seed = Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')
+    const both = Buffer.concat([seed, Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')])
+    for (const key of [seed, both]) {
+      const secret = [`whsk_${key.toString('base64')}`, oldSecret]
+      await sinkTo(receiver.url, { secret }).send(persian, attempt())
+      const request = receiver.requests.at(-1)
+      const headers = request?.headers ?? {}
+      const [asymmetric = ''] = String(headers['webhook-signature']).split(' ')
+      const signed = Buffer.from(`main.4711.${headers['webhook-timestamp']}.${request?.body}`)
+      expect(asymmetric).toMatch(/^v1a,/)
+      expect(verifySignature(null, signed, publicKey, Buffer.from(asymmetric.slice(4), 'base64'))).toBe(true)
+      // A receiver that knows the shared secret alone passes over the other one.
+      expect(verify(oldSecret, request)).toBeTruthy()
+    }
   })
 
   test('is absent without a secret', async () => {
