@@ -94,7 +94,8 @@ export class Lane {
 
   /**
    * Takes no more jobs and lets running sends finish; those that have not by then are aborted a little before the
-   * deadline, so that their jobs still go back to the queue with nothing burnt. Never takes longer than `deadlineMs`.
+   * deadline, so that their jobs still go back to the queue with nothing burnt. Never takes longer than `deadlineMs`, and
+   * does not wait for a Redis that is away once nothing is being sent.
    */
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping = true
@@ -106,12 +107,20 @@ export class Lane {
     const worker = this.#worker
     if (worker) {
       const closed = worker.close()
-      if (!(await settlesWithin(deadlineMs - reserveMs - endMs, closed))) {
+      const ended = Promise.race([closed, this.#onlyRedisIsLeft(closed)])
+      if (!(await settlesWithin(deadlineMs - reserveMs - endMs, ended))) {
         for (const { controller } of this.#running.values()) controller.abort(new Error('shutting down'))
         await settlesWithin(reserveMs, closed)
       }
     }
     await Promise.all([worker && destroyWorker(worker, endMs), closeQueue(this.#queue, endMs)])
+  }
+
+  /** Resolves when no send has run for a while: time enough for a Redis that is there to record them all. */
+  async #onlyRedisIsLeft(closed: Promise<unknown>): Promise<void> {
+    let quietMs = 0
+    while (quietMs < recordMsMax && !(await settlesWithin(lookEveryMs, closed)))
+      quietMs = this.#running.size === 0 ? quietMs + lookEveryMs : 0
   }
 
   /** Over all replicas, until resumed. */
@@ -191,4 +200,6 @@ export class Lane {
 
 const commandTimeoutMs = 5_000
 const abortReserveMs = 3_000
+const recordMsMax = 3_000
+const lookEveryMs = 100
 const endMsMax = 500

@@ -128,6 +128,28 @@ describe('Redis that is killed and comes back with its file', () => {
   })
 })
 
+it('Redis that is away keeps no bridge from ending on SIGTERM, and nothing is lost by it', {
+  timeout: 60_000,
+}, async () => {
+  const redis = await ownRedis()
+  const { hook, shown, text, prefix } = await scene(redis)
+  const log = logOf('hook', hook, taken, () => ({ ...taken, afterMs: 300 }))
+  const config = writeConfig(text)
+  const program = startProgram(['run', '--config', config])
+  shown.fire(60)
+  await until('sends run', () => log.taken.length >= 3, 15_000)
+  await redis.kill9()
+  program.kill('SIGTERM')
+  expect(await program.ended(30_000)).toBe(0)
+  // What was acknowledged while Redis was away could not be recorded.
+  const cutOff = new Map(log.taken.map((mark) => [mark, 1]))
+  await redis.start()
+  await letLeasesRunOut(redis.client(), prefix)
+  startProgram(['run', '--config', config])
+  await until('everything arrives', () => hasAll(shown, log), 30_000)
+  expect(judge(shown, log, { cutOff })).toEqual(clean)
+})
+
 describe('Redis that answers, and does not do', () => {
   const faults: Record<
     string,
@@ -140,6 +162,10 @@ describe('Redis that answers, and does not do', () => {
     'OOM: its memory is full': {
       begin: (redis) => redis.client().config('SET', 'maxmemory', '1'),
       end: (redis) => redis.client().config('SET', 'maxmemory', '0'),
+    },
+    'NOREPLICAS: its replicas are gone': {
+      begin: (redis) => redis.client().config('SET', 'min-replicas-to-write', '1'),
+      end: (redis) => redis.client().config('SET', 'min-replicas-to-write', '0'),
     },
     'nothing at all: it is frozen': {
       begin: async (redis) => redis.freeze(),
