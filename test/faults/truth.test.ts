@@ -191,7 +191,7 @@ async function keysAndValues(): Promise<string> {
         case 'list':
           return client.lrange(key, 0, -1)
         case 'zset':
-          return client.zrange(key, 0, -1)
+          return client.zrange(key, '0', '-1')
         case 'set':
           return client.smembers(key)
         case 'stream':
