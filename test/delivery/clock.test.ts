@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest'
+import { systemClock } from '../../src/lib/clock.ts'
+import { useRedis } from '../support/redis.ts'
+import { bench, delivered, jobs, testSink, unavailable, until } from './support.ts'
+
+const server = useRedis()
+const hourMs = 3_600_000
+
+it('a clock that is set back lets waiting alerts go now, at no cost to their attempts when they fail', async () => {
+  const { queues, sender, lines } = bench(server, ['hook'])
+  const sink = testSink('hook', () => unavailable)
+  let aheadMs = 0
+  sender([sink], {
+    settings: {
+      retry: { attempts: 3, initialDelayMs: 12 * hourMs, maxDelayMs: 12 * hourMs },
+      expireAfterMs: 48 * hourMs,
+    },
+    tuning: { watchEveryMs: 50 },
+    more: { clock: { ...systemClock, now: () => Date.now() + aheadMs } },
+  })
+  await queues.enqueue(jobs('hook', 1, 1))
+  const waits = (times: number) =>
+    until(
+      `it waits after ${times} sends`,
+      async () => sink.sends.length === times && (await queues.queue('hook').getDelayedCount()) === 1,
+    )
+  await waits(1)
+  aheadMs -= 2 * hourMs
+  await waits(2)
+  aheadMs -= 2 * hourMs
+  await waits(3)
+  expect(sink.sends.map(({ number }) => number)).toEqual([1, 2, 2])
+  expect(lines.filter(({ msg }) => /set back/.test(String(msg)))).toHaveLength(2)
+  sink.answer = () => delivered
+  aheadMs -= 2 * hourMs
+  await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+})
+
+it('a clock that goes ahead, or back by a moment, changes nothing', async () => {
+  const { queues, sender, lines } = bench(server, ['hook'])
+  const sink = testSink('hook', () => unavailable)
+  let aheadMs = 0
+  let looks = 0
+  const now = () => {
+    looks += 1
+    return Date.now() + aheadMs
+  }
+  sender([sink], {
+    settings: {
+      retry: { attempts: 3, initialDelayMs: 12 * hourMs, maxDelayMs: 12 * hourMs },
+      expireAfterMs: 48 * hourMs,
+    },
+    tuning: { watchEveryMs: 20 },
+    more: { clock: { ...systemClock, now } },
+  })
+  await queues.enqueue(jobs('hook', 1, 1))
+  await until('it waits', async () => (await queues.queue('hook').getDelayedCount()) === 1)
+  for (const jumpMs of [hourMs, -2_000]) {
+    aheadMs += jumpMs
+    const before = looks
+    await until('the clock was looked at', () => looks > before + 4)
+  }
+  expect(sink.sends).toHaveLength(1)
+  expect(lines.some(({ msg }) => /set back/.test(String(msg)))).toBe(false)
+})
