@@ -1,4 +1,5 @@
 import { type DayPlan, rateAt, stepAt, stepMs } from './day-plan.ts'
+import { tideLasts, tideOf, usualDemand } from './demand.ts'
 import { type MarkPlan, pollsFor } from './mark-plan.ts'
 import { nextOnMarks } from './mark-walk.ts'
 import type { Memory } from './memory.ts'
@@ -132,22 +133,15 @@ function fillSpans(situation: Situation): void {
     addSpan(spans, length, rate ** options.exponent * (middle < memory.hotUntilMs ? hotFactor : 1))
     at += length * 1_000
   }
-  const factor = outlook.level ** options.exponent * surprise(memory)
+  const factor = outlook.level ** options.exponent * usualDemand(memory.demand)
+  const tide = tideOf(memory.demand) - 1
   for (let step = stepAt(plan, at); step < demands.length && at < day.endMs; step++) {
     const end = Math.min(day.endMs, day.startMs + (step + 1) * stepMs)
-    addSpan(
-      spans,
-      (end - at) / 1_000,
-      factor * (demands[step] ?? 0) * (at < memory.hotUntilMs ? hotFactor : 1),
-    )
+    const wave = 1 + tide * tideLasts((at - fromMs) / 1_000)
+    const hot = at < memory.hotUntilMs ? hotFactor : 1
+    addSpan(spans, (end - at) / 1_000, factor * wave * hot * (demands[step] ?? 0))
     at = end
   }
-}
-
-/** Demand as it comes (with bursts, which take more, and lulls, which take less) against demand by the profile. */
-function surprise({ demand }: Memory): number {
-  if (demand.planned <= 0) return 1
-  return (demand.real / demand.planned) ** (demand.days / (demand.days + 0.3))
 }
 
 /** The instant at which one poll's worth of the plan has passed since the last poll. */

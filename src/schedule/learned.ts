@@ -4,6 +4,7 @@ import { learnPast, learnPoll, rollDate } from './learn.ts'
 import { type MarkPlan, markLimits, planMarks } from './mark-plan.ts'
 import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
+import { isProven, type Phase } from './phase.ts'
 import { learnedAlerts } from './profile.ts'
 import { retryAt } from './retry.ts'
 import type { BudgetView, Decision, PollReport, Schedule, ScheduleView } from './schedule.ts'
@@ -24,17 +25,21 @@ class LearnedSchedule implements Schedule {
   #plan: DayPlan | undefined
   #learned = 0
   #marks: MarkPlan | undefined
+  #lookedAt = 0
 
   constructor(options: ScheduleOptions, memory: Memory, state: ScheduleView['memory']) {
     this.#options = options
     this.#memory = memory
     this.#state = state
-    if (memory.lockedOn) this.#marks = planMarks(memory.lockedOn, markLimits(options), true)
+    if (!memory.lockedOn) return
+    this.#marks = planMarks(memory.lockedOn, markLimits(options), true)
+    this.#lookedAt = memory.lockedOn.total
   }
 
   observe(poll: PollReport): void {
-    if (rollDate(this.#memory, this.#options, poll.atMs)) this.#plan = undefined
-    learnPoll(this.#memory, this.#options, this.#plan, poll)
+    const dateChanged = rollDate(this.#memory, this.#options, poll.atMs)
+    const profileChanged = learnPoll(this.#memory, this.#options, this.#plan, poll)
+    if (dateChanged || profileChanged) this.#plan = undefined
     if (poll.firedAtMs.length > 0) this.#lookForMarks()
   }
 
@@ -81,19 +86,20 @@ class LearnedSchedule implements Schedule {
     return this.#plan
   }
 
-  /** Locks, unlocks, and looks again once half as much again is known as the lock stands on. */
+  /** Locks, unlocks, and looks again once much more is known than when it looked last. */
   #lookForMarks(): void {
     const { phase, lockedOn } = this.#memory
-    if (
-      lockedOn &&
-      phase.secondGain > 4 &&
-      phase.total < 1.5 * lockedOn.total &&
-      phase.total >= lockedOn.total
-    )
-      return
-    if (!lockedOn && phase.secondGain < 16) return
-    this.#marks = planMarks(phase, markLimits(this.#options), lockedOn !== null)
+    const held = lockedOn !== null
+    const lost = held && !isProven(phase.secondGain, true)
+    if (!lost && !this.#knowsMore(phase)) return
+    this.#lookedAt = phase.total
+    this.#marks = planMarks(phase, markLimits(this.#options), held)
     this.#memory.lockedOn = this.#marks ? structuredClone(phase) : null
+  }
+
+  /** Half as much again, or so much that the old half was let go; only where there may be a pattern at all. */
+  #knowsMore({ total, secondGain }: Phase): boolean {
+    return isProven(secondGain, false) && (total >= 1.5 * this.#lookedAt || total < this.#lookedAt)
   }
 }
 

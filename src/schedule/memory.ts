@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { type Demand, emptyDemand } from './demand.ts'
 import { emptyIntensity, type Intensity } from './intensity.ts'
 import { emptyPhase, type Phase, quartersPerMinute, secondsPerFive } from './phase.ts'
 import { binsPerDay, rowCount } from './prior.ts'
@@ -15,6 +16,8 @@ export interface Memory {
   dateMs: number
   /** The first wall date that the profile knows of; NaN before the first poll. */
   sinceMs: number
+  /** Bins of the first date that had passed before the first poll; 0 once that date is over. */
+  blindBins: number
   /** Alerts of the date so far, in thousandths, by bin. */
   counts: Int32Array
   intensity: Intensity
@@ -27,8 +30,7 @@ export interface Memory {
   hotUntilMs: number
   /** Polls a second for a demand of 1: where the last plan's search ended and the next one starts. */
   scale: number
-  /** Demand as it came against demand as it was planned, in demand-days, and the days they are of. */
-  demand: { real: number; planned: number; days: number }
+  demand: Demand
   /** Pages beyond the first: today's, and a day's on average. */
   extraPages: { today: number; average: number }
 }
@@ -38,6 +40,7 @@ export function emptyMemory(): Memory {
     profile: emptyProfile(),
     dateMs: Number.NaN,
     sinceMs: Number.NaN,
+    blindBins: 0,
     counts: new Int32Array(binsPerDay),
     intensity: emptyIntensity(),
     phase: emptyPhase(),
@@ -46,7 +49,7 @@ export function emptyMemory(): Memory {
     behind: false,
     hotUntilMs: 0,
     scale: 1,
-    demand: { real: 0, planned: 0, days: 0 },
+    demand: emptyDemand(),
     extraPages: { today: 0, average: 0 },
   }
 }
@@ -109,6 +112,7 @@ const memorySchema = z.object({
   }),
   dateMs: z.number().nullable(),
   sinceMs: z.number().nullable(),
+  blindBins: count.max(binsPerDay),
   counts: z.array(count).length(binsPerDay),
   intensity: z.object({
     trust: z.array(z.number().positive()).length(5),
@@ -124,6 +128,12 @@ const memorySchema = z.object({
   behind: z.boolean(),
   hotUntilMs: amount,
   scale: z.number().positive(),
-  demand: z.object({ real: amount, planned: amount, days: amount }),
+  demand: z.object({
+    real: amount,
+    planned: amount,
+    days: amount,
+    lateReal: amount,
+    latePlanned: amount,
+  }),
   extraPages: z.object({ today: amount, average: amount }),
 })
