@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest'
+import { budgetDay } from '../../src/schedule/budget-day.ts'
+import { createSchedule } from '../../src/schedule/create.ts'
+import { markLimits, planMarks, pollsFor } from '../../src/schedule/mark-plan.ts'
+import { countFiring, emptyPhase, type Phase } from '../../src/schedule/phase.ts'
+import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
+import { benchOptions } from '../bench/compare.ts'
+import { createRandom } from '../bench/random.ts'
+import { benchStartMs } from '../bench/traces.ts'
+
+const dayMs = 86_400_000
+const options = benchOptions(2_000)
+
+/** Firings of a day, `perDay` at random, moved by `place` to where the engine fires. */
+function firings(
+  days: number,
+  perDay: number,
+  place: (at: number, random: () => number) => number,
+): number[] {
+  const random = createRandom(7)
+  const times: number[] = []
+  for (let day = 0; day < days; day++)
+    for (let k = 0; k < perDay; k++)
+      times.push(Math.floor(place(benchStartMs + (day + random.next()) * dayMs, random.next)))
+  return times.sort((a, b) => a - b)
+}
+
+const onMinute = (at: number, random: () => number) => Math.floor(at / 60_000) * 60_000 + 3_000 * random()
+const anywhere = (at: number) => at
+
+function phaseOf(times: readonly number[]): Phase {
+  const phase = emptyPhase()
+  for (const at of times) countFiring(phase, at, at)
+  return phase
+}
+
+describe('firings', () => {
+  it('at any second are no pattern, however many there are', () => {
+    expect(planMarks(phaseOf(firings(20, 2_000, anywhere)), markLimits(options), false)).toBeUndefined()
+  })
+
+  it('in the first seconds of the minute are one after a few dozen, and one poll is best just after them', () => {
+    const plan = planMarks(phaseOf(firings(1, 80, onMinute)), markLimits(options), false)
+    const best = ((plan?.startMs ?? 0) + (plan?.offsetsMs[0]?.[0] ?? 0)) % 60_000
+    expect(best).toBeGreaterThanOrEqual(2_500)
+    expect(best).toBeLessThanOrEqual(3_250)
+    expect(plan?.waitSeconds).toBeLessThan(4)
+  })
+
+  it('that stop to fall on the minute end the pattern within a few alerts', () => {
+    const phase = phaseOf(firings(2, 200, onMinute))
+    for (const at of firings(1, 30, anywhere)) countFiring(phase, at + 2 * dayMs, at + 2 * dayMs)
+    expect(planMarks(phase, markLimits(options), true)).toBeUndefined()
+  })
+
+  it('of each five minutes leave the other minutes without polls of their own', () => {
+    const times = firings(3, 100, (at, random) => Math.floor(at / 300_000) * 300_000 + 2_000 * random())
+    const plan = planMarks(phaseOf(times), markLimits(options), false)
+    expect(Math.max(...(plan?.minuteWeights ?? []))).toBeGreaterThan(4.5)
+    expect(plan?.minuteWeights.filter((weight) => weight < 0.1)).toHaveLength(4)
+  })
+
+  it('of one and the same second count once: a batch proves nothing', () => {
+    const at = benchStartMs + 60_000
+    const phase = emptyPhase()
+    for (let k = 0; k < 500; k++) countFiring(phase, at, at)
+    expect(phase.total).toBe(1)
+    expect(planMarks(phase, markLimits(options), false)).toBeUndefined()
+  })
+})
+
+describe('the response to a wish', () => {
+  it('never falls as the wish grows, and spends what little is wished for', () => {
+    const plan = planMarks(phaseOf(firings(2, 200, onMinute)), markLimits(options), false)
+    if (!plan) throw new Error('no pattern')
+    let before = 0
+    for (let octave = -12; octave < 6; octave += 0.25) {
+      const polls = pollsFor(plan, 2 ** octave)
+      expect(polls).toBeGreaterThanOrEqual(before)
+      before = polls
+    }
+    expect(pollsFor(plan, 1 / 60)).toBeCloseTo(1 / 60, 2)
+  })
+})
+
+describe('the schedule', () => {
+  it('locks on marks by itself: an alert waits a tenth of what it would for even polls', () => {
+    const times = firings(8, 200, onMinute)
+    const schedule = createSchedule(options, undefined)
+    const lag = summarizeLags(replay(times, schedule, options).lagsMs)
+    expect(lag.mean).toBeLessThan(0.2 * summarizeLags(evenLags(times, options)).mean)
+    expect(schedule.describe(times.at(-1) ?? 0).firing).toMatch(/^each minute/)
+  })
+
+  it('polls later after the mark where rows become readable late', () => {
+    const lateMs = 6_000
+    const times = firings(3, 300, onMinute)
+    const schedule = createSchedule(options, undefined)
+    schedule.learnHistory(times)
+    let nowMs = benchStartMs + 3 * dayMs
+    const polls: number[] = []
+    const coming = firings(1, 1_200, onMinute).map((at) => at + 3 * dayMs)
+    for (let seen = 0, left = 2_000; nowMs < benchStartMs + 3.5 * dayMs; left--) {
+      const day = budgetDay(nowMs, options)
+      nowMs = Math.ceil(
+        Math.max(nowMs, schedule.next(nowMs, { unitsPerDay: 2_000, unitsLeft: left, day }).atMs),
+      )
+      const from = seen
+      while ((coming[seen] ?? nowMs) + lateMs <= nowMs) seen++
+      schedule.observe({
+        atMs: nowMs,
+        ok: true,
+        firedAtMs: coming.slice(from, seen),
+        pages: 1,
+        behind: false,
+      })
+      polls.push(nowMs)
+    }
+    const early = polls.slice(-300).filter((at) => at % 60_000 < lateMs)
+    expect(early.length).toBeLessThan(60)
+  })
+})
