@@ -1,53 +1,24 @@
 import { readdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { startApp, until } from '../support/app.ts'
-import { clean, hasAll, judge, logOf, repeats, showing } from '../support/oracle.ts'
+import { clean, hasAll, judge, logOf, repeats } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
-import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
-import { startSandbox } from '../support/sandbox.ts'
-import { leftToSend, letLeasesRunOut, metric, readiness, sceneConfig } from '../support/scene.ts'
-import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { freshPrefix, type RedisServer } from '../support/redis.ts'
+import { ownRedis, pass, redisScene } from '../support/redis-scene.ts'
+import { letLeasesRunOut, metric, readiness } from '../support/scene.ts'
 
 /** What Redis may do to a bridge that runs. */
 
 const long = process.env['LONG'] === '1'
 const taken = { status: 204 } as const
 
-async function ownRedis(flags: readonly string[] = []): Promise<RedisServer> {
-  const server = await startRedis({ aof: true, flags })
-  onTestFinished(() => server.dispose())
-  return server
-}
-
-async function scene(redis: RedisServer, more: { history?: number; startFrom?: string } = {}) {
-  const sandbox = await startSandbox({ history: more.history ?? 0, requestsPerMinute: 1_000_000 })
-  const hook = await startWebhookReceiver()
-  const shown = showing(sandbox)
-  const prefix = freshPrefix()
-  const idle = () =>
-    until('all is recorded', async () => (await leftToSend(redis.client(), prefix, ['hook'])) === 0)
-  const text = sceneConfig({
-    redis,
-    prefix,
-    feed: sandbox.url,
-    sinks: { hook: hook.url },
-    ...(more.startFrom === undefined ? {} : { startFrom: more.startFrom }),
-  })
-  return { sandbox, hook, shown, text, prefix, idle }
-}
-
-async function pass(ms: number): Promise<void> {
-  const startMs = performance.now()
-  await until(`${ms} ms`, () => performance.now() - startMs >= ms, ms + 5_000)
-}
-
 describe('Redis that is killed and comes back with its file', () => {
   it('after longer than a lock, while sends run and workers idle: nothing is lost, nothing repeated, on within seconds', {
     timeout: 150_000,
   }, async () => {
     const redis = await ownRedis()
-    const { sandbox, hook, shown, text } = await scene(redis)
+    const { sandbox, hook, shown, text } = await redisScene(redis)
     let slow = true
     const log = logOf('hook', hook, taken, () => (slow ? { ...taken, afterMs: 800 } : undefined))
     const { url } = await startApp(text)
@@ -76,7 +47,7 @@ describe('Redis that is killed and comes back with its file', () => {
     timeout: 40_000,
   }, async () => {
     const redis = await ownRedis()
-    const { hook, shown, text, idle } = await scene(redis)
+    const { hook, shown, text, idle } = await redisScene(redis)
     let refusing = false
     const log = logOf('hook', hook, taken, (_mark, attempt) =>
       refusing && attempt % 2 === 0 ? { status: 503 } : undefined,
@@ -103,7 +74,7 @@ describe('Redis that is killed and comes back with its file', () => {
     timeout: 60_000,
   }, async () => {
     const redis = await ownRedis()
-    const { hook, shown, text, prefix, idle } = await scene(redis)
+    const { hook, shown, text, prefix, idle } = await redisScene(redis)
     const log = logOf('hook', hook, taken)
     const config = writeConfig(text)
     const first = startProgram(['run', '--config', config])
@@ -132,7 +103,7 @@ it('Redis that is away keeps no bridge from ending on SIGTERM, and nothing is lo
   timeout: 60_000,
 }, async () => {
   const redis = await ownRedis()
-  const { hook, shown, text, prefix } = await scene(redis)
+  const { hook, shown, text, prefix } = await redisScene(redis)
   const log = logOf('hook', hook, taken, () => ({ ...taken, afterMs: 300 }))
   const config = writeConfig(text)
   const program = startProgram(['run', '--config', config])
@@ -150,99 +121,12 @@ it('Redis that is away keeps no bridge from ending on SIGTERM, and nothing is lo
   expect(judge(shown, log, { cutOff })).toEqual(clean)
 })
 
-describe('Redis that answers, and does not do', () => {
-  const faults: Record<
-    string,
-    { begin(redis: RedisServer): Promise<unknown>; end(redis: RedisServer): Promise<unknown> }
-  > = {
-    'READONLY: it became a replica': {
-      begin: (redis) => redis.client().replicaof('127.0.0.1', 1),
-      end: (redis) => redis.client().replicaof('NO', 'ONE'),
-    },
-    'OOM: its memory is full': {
-      begin: (redis) => redis.client().config('SET', 'maxmemory', '1'),
-      end: (redis) => redis.client().config('SET', 'maxmemory', '0'),
-    },
-    'NOREPLICAS: its replicas are gone': {
-      begin: (redis) => redis.client().config('SET', 'min-replicas-to-write', '1'),
-      end: (redis) => redis.client().config('SET', 'min-replicas-to-write', '0'),
-    },
-    'nothing at all: it is frozen': {
-      begin: async (redis) => redis.freeze(),
-      end: async (redis) => redis.thaw(),
-    },
-    'LOADING: it reads a large file': {
-      async begin(redis) {
-        const filler = redis.client().multi()
-        for (let key = 0; key < 3_000; key += 1) filler.set(`filler:${key}`, 'x')
-        await filler.exec()
-        await redis.client().config('SET', 'key-load-delay', '1000')
-        // It answers everybody with LOADING until it is done, after about three seconds.
-        void redis
-          .client()
-          .call('DEBUG', 'RELOAD')
-          .catch(() => {})
-      },
-      end: async () => {},
-    },
-  }
-
-  it.each(Object.keys(faults))(
-    '%s: polls and sends wait, and go on by themselves',
-    { timeout: 40_000 },
-    async (name) => {
-      const fault = faults[name]
-      if (!fault) throw new Error(name)
-      const redis = await ownRedis(['--enable-debug-command', 'yes'])
-      const { sandbox, hook, shown, text } = await scene(redis)
-      const log = logOf('hook', hook, taken)
-      const { url, lines } = await startApp(text)
-      shown.fire(20)
-      await until('20 are delivered', () => hasAll(shown, log))
-      const steady = setInterval(() => shown.fire(), 100)
-      await fault.begin(redis)
-      await pass(3_000)
-      await fault.end(redis)
-      await pass(500)
-      clearInterval(steady)
-      const endMs = performance.now()
-      await until('everything arrives', () => hasAll(shown, log), 20_000)
-      expect(performance.now() - endMs).toBeLessThan(15_000)
-      await until('ready again', async () => (await readiness(url)) === 'ok')
-      expect(judge(shown, log)).toEqual(clean)
-      expect(await metric(url, 'alert_bridge_poller_restarts_total{source="main"}')).toBe(0)
-      expect(await metric(url, 'alert_bridge_state_lost_total{source="main"}')).toBe(0)
-      expect(lines.filter(({ msg }) => msg === 'a job could not be handled')).toEqual([])
-      expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true)
-    },
-  )
-
-  it('connections that are cut a hundred times: nothing is lost, and it settles within seconds', {
-    timeout: 40_000,
-  }, async () => {
-    const redis = await ownRedis()
-    const { hook, shown, text } = await scene(redis)
-    const log = logOf('hook', hook, taken, () => ({ ...taken, afterMs: 20 }))
-    await startApp(text)
-    const knife = redis.client()
-    for (let cut = 0; cut < 100; cut += 1) {
-      shown.fire(2)
-      await knife.call('CLIENT', 'KILL', 'SKIPME', 'yes', 'TYPE', 'normal')
-      await pass(40)
-    }
-    const endMs = performance.now()
-    await until('everything arrives', () => hasAll(shown, log), 30_000)
-    expect(performance.now() - endMs).toBeLessThan(28_000)
-    expect(judge(shown, log)).toEqual(clean)
-  })
-})
-
 describe('Redis that forgets everything', () => {
   it('under a bridge that runs (FLUSHALL): told loudly, no history is sent, nothing that waited or comes is lost', {
     timeout: 40_000,
   }, async () => {
     const redis = await ownRedis()
-    const { sandbox, hook, shown, text } = await scene(redis, { history: 250, startFrom: 'now' })
+    const { sandbox, hook, shown, text } = await redisScene(redis, { history: 250, startFrom: 'now' })
     let down = false
     const log = logOf('hook', hook, taken, () => (down ? { status: 503 } : undefined))
     const { url, lines } = await startApp(text)
@@ -269,7 +153,7 @@ describe('Redis that forgets everything', () => {
     timeout: 40_000,
   }, async () => {
     const redis = await ownRedis()
-    const { hook, shown, text } = await scene(redis, { startFrom: 'now' })
+    const { hook, shown, text } = await redisScene(redis, { startFrom: 'now' })
     const log = logOf('hook', hook, taken)
     const first = await startApp(text)
     shown.fire(5)

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
-import { queuePrefix } from '../../src/store/keys.ts'
+import { leaseKey, queuePrefix } from '../../src/store/keys.ts'
 import { until } from '../support/app.ts'
 import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { type Program, startProgram, writeConfig } from '../support/process.ts'
@@ -9,7 +9,7 @@ import { startSandbox } from '../support/sandbox.ts'
 import { impatient, leftToSend, metric, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
-/** Several processes on one Redis, with every lease and lock as long as it really is. */
+/** Several processes on one Redis; while one is frozen, leases and locks last as long as they really do. */
 
 const redis = useRedis({ aof: true })
 const pollEveryMs = 500
@@ -64,6 +64,8 @@ it('three replicas of which the poller is frozen beyond its lease, and the next 
     next.kill('SIGKILL')
     await next.ended()
     await note()
+    // The lease of the dead one, as if its 15 seconds had passed; how long that takes was seen above.
+    await client.del(leaseKey(prefix, 'main'))
     const rest = replicas.filter((each) => each !== next)
     const then = rest.map(polls)
     await until(

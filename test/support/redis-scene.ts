@@ -1,0 +1,37 @@
+import { onTestFinished } from 'vitest'
+import { until } from './app.ts'
+import { showing } from './oracle.ts'
+import { freshPrefix, type RedisServer, startRedis } from './redis.ts'
+import { startSandbox } from './sandbox.ts'
+import { leftToSend, sceneConfig } from './scene.ts'
+import { startWebhookReceiver } from './webhook-receiver.ts'
+
+/** A server of the test's own, gone when the test ends. */
+export async function ownRedis(flags: readonly string[] = []): Promise<RedisServer> {
+  const server = await startRedis({ aof: true, flags })
+  onTestFinished(() => server.dispose())
+  return server
+}
+
+/** One source that shows alerts, one webhook that takes them, and the config of a bridge between them. */
+export async function redisScene(redis: RedisServer, more: { history?: number; startFrom?: string } = {}) {
+  const sandbox = await startSandbox({ history: more.history ?? 0, requestsPerMinute: 1_000_000 })
+  const hook = await startWebhookReceiver()
+  const shown = showing(sandbox)
+  const prefix = freshPrefix()
+  const idle = () =>
+    until('all is recorded', async () => (await leftToSend(redis.client(), prefix, ['hook'])) === 0)
+  const text = sceneConfig({
+    redis,
+    prefix,
+    feed: sandbox.url,
+    sinks: { hook: hook.url },
+    ...(more.startFrom === undefined ? {} : { startFrom: more.startFrom }),
+  })
+  return { sandbox, hook, shown, text, prefix, idle }
+}
+
+export async function pass(ms: number): Promise<void> {
+  const startMs = performance.now()
+  await until(`${ms} ms`, () => performance.now() - startMs >= ms, ms + 5_000)
+}
