@@ -50,21 +50,15 @@ function readText(file: string): string {
   }
 }
 
-const isoTime = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i
+const isoTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:(Z)|([+-]\d{2}):?(\d{2})?)?$/i
 
 function parseTime(text: string, timeZone: string): number | undefined {
-  const match = isoTime.exec(text)
-  if (!match) return undefined
-  const iso = text.replace(' ', 'T').replace(',', '.')
-  const at = Date.parse(
-    match[1] === undefined
-      ? `${iso}Z`
-      : iso
-          .replace(/([+-]\d{2})(\d{2})?$/, (_, hours, minutes) => `${hours}:${minutes ?? '00'}`)
-          .replace(/(:\d{2}[+-]\d{2}:\d{2}):00$/, '$1'),
-  )
+  const [, date, time, utc, hours, minutes = '00'] = isoTime.exec(text) ?? []
+  if (date === undefined || time === undefined) return undefined
+  const offset = hours === undefined ? 'Z' : `${hours}:${minutes}`
+  const at = Date.parse(`${date}T${time.replace(',', '.')}${offset}`)
   if (Number.isNaN(at)) return undefined
-  return match[1] === undefined ? instantOf(at, timeZone) : at
+  return utc === undefined && hours === undefined ? instantOf(at, timeZone) : at
 }
 
 async function writePolls(file: string, polls: readonly number[]): Promise<void> {

@@ -1,0 +1,186 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { planCommand } from '../../src/cli/plan.ts'
+import { UserError } from '../../src/lib/errors.ts'
+import { createSchedule } from '../../src/schedule/create.ts'
+import { benchOptions } from '../bench/compare.ts'
+import { createTrace } from '../bench/traces.ts'
+import { run } from './in-process.ts'
+
+const config = `
+sources:
+  main:
+    baseUrl: https://api.example.com
+    token: CANARY
+    budget: { unitsPerDay: 1000 }
+    poll: { minInterval: 5s, maxInterval: 10m }
+sinks:
+  hook: { type: webhook, url: "https://hooks.example.com/a" }
+routes:
+  - sinks: [hook]
+`
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'alert-bridge-plan-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function file(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const iso = (times: readonly number[]) => times.map((at) => `${new Date(at).toISOString()}\n`).join('')
+const market = createTrace('market', 12, 7).times
+
+/** The sentence that the command ends with. */
+async function complaint(...args: string[]): Promise<string> {
+  const { thrown, out } = await run(planCommand(), ...args)
+  expect(thrown).toBeInstanceOf(UserError)
+  expect(out).toBe('')
+  return (thrown as UserError).message
+}
+
+describe('plan --trace', () => {
+  it('prints polls, units and lags in seconds, and writes a poll a line', async () => {
+    const out = join(folder, 'polls.txt')
+    const trace = file('trace.txt', iso(market))
+    const printed = await run(
+      planCommand(),
+      '--trace',
+      trace,
+      '--units-per-day',
+      '500',
+      '--polls',
+      out,
+      '--json',
+    )
+    expect(printed.thrown).toBeUndefined()
+    const answer = JSON.parse(printed.out)
+    const polls = readFileSync(out, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => Date.parse(line))
+    expect(Object.keys(answer)).toEqual(['polls', 'unitsPerDayMax', 'lag', 'fixed'])
+    expect(Object.keys(answer.lag)).toEqual(['mean', 'p50', 'p95', 'p99', 'max'])
+    expect(polls).toHaveLength(answer.polls)
+    expect(answer.unitsPerDayMax).toBe(500)
+    const lags = market.map((at) => (polls.find((poll) => poll >= at) ?? Number.NaN) - at)
+    const mean = lags.reduce((sum, lag) => sum + lag, 0) / lags.length / 1_000
+    expect(answer.lag.mean).toBeCloseTo(mean, 2)
+    expect(answer.lag.max).toBeCloseTo(Math.max(...lags) / 1_000, 2)
+    expect(answer.fixed.mean).toBeGreaterThan(82)
+    expect(answer.fixed.mean).toBeLessThan(91)
+    expect(answer.lag.mean).toBeLessThan(answer.fixed.mean)
+  })
+
+  it('says the same in words without --json', async () => {
+    const trace = file('trace.txt', iso(market))
+    const { out } = await run(planCommand(), '--trace', trace, '--units-per-day', '500')
+    expect(out).toContain(`${market.length} alerts, 3500 polls, at most 500 of 500 units a day`)
+    expect(out).toMatch(/evenly spaced +\d/)
+    expect(out).toMatch(/The mean delay is \d+ % of that of evenly spaced polls/)
+  })
+
+  it('keeps the intervals and the units of a config', async () => {
+    const out = join(folder, 'polls.txt')
+    const trace = file('trace.txt', iso(market))
+    const args = ['--trace', trace, '--config', file('config.yaml', config), '--polls', out, '--json']
+    const answer = JSON.parse((await run(planCommand(), ...args)).out)
+    const polls = readFileSync(out, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => Date.parse(line))
+    const gaps = polls.slice(1).map((at, index) => at - (polls[index] ?? 0))
+    expect(answer.unitsPerDayMax).toBe(1_000)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(5_000)
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(600_000)
+  })
+
+  it('counts budget days in the zone that is asked for', async () => {
+    const out = join(folder, 'polls.txt')
+    const trace = file('trace.txt', '2024-03-10T20:00:00Z\n')
+    const args = [
+      '--trace',
+      trace,
+      '--units-per-day',
+      '100',
+      '--time-zone',
+      'America/New_York',
+      '--polls',
+      out,
+    ]
+    await run(planCommand(), ...args)
+    const polls = readFileSync(out, 'utf8').trim().split('\n')
+    expect(polls[0]).toBe('2024-03-10T05:00:00.000Z')
+    expect(polls).toHaveLength(100)
+    // The day on which clocks go forward has 23 hours.
+    expect(Date.parse(polls.at(-1) ?? '')).toBeLessThan(Date.parse('2024-03-11T04:00:00Z'))
+  })
+
+  it('takes times with any offset, and without one on the clock of the zone', async () => {
+    const trace = file(
+      'trace.txt',
+      '2024-01-06T09:00:00+0330\n2024-01-06 09:00:01\r\n\n2024-01-06T05:30:02Z\n',
+    )
+    const printed = await run(planCommand(), '--trace', trace, '--units-per-day', '100', '--json')
+    expect(JSON.parse(printed.out).polls).toBe(100)
+  })
+
+  it.each([
+    ['no date', '2024-01-06T09:00:00Z\nyesterday\n', /trace\.txt:2: "yesterday" is no ISO time/],
+    ['an impossible date', '2024-13-06T09:00:00Z\n', /trace\.txt:1: .* is no ISO time/],
+    ['an unsorted file', '2024-01-06T09:00:00Z\n2024-01-06T08:00:00Z\n', /trace\.txt:2: .* earlier/],
+    ['an empty file', '\n', /there is no firing time/],
+  ])('refuses %s in one sentence', async (_, text, words) => {
+    const message = await complaint('--trace', file('trace.txt', text), '--units-per-day', '10')
+    expect(message).toMatch(words)
+    expect(message).not.toContain('\n')
+  })
+
+  it.each([['0'], ['-5'], ['1.5'], ['many'], ['']])('refuses %j units', async (units) => {
+    const trace = file('trace.txt', iso(market))
+    expect(await complaint('--trace', trace, `--units-per-day=${units}`)).toContain('--units-per-day')
+  })
+
+  it('refuses a file that is not there, a zone that does not exist, and no budget', async () => {
+    const trace = file('trace.txt', iso(market))
+    expect(await complaint('--trace', join(folder, 'none'), '--units-per-day', '9')).toContain('none')
+    expect(await complaint('--trace', trace, '--units-per-day', '9', '--time-zone', 'Mars/Base')).toContain(
+      'Mars',
+    )
+    expect(await complaint('--trace', trace)).toContain('--units-per-day')
+  })
+})
+
+describe('plan --config', () => {
+  it('draws the hours to come and says why', async () => {
+    const { out } = await run(planCommand(), '--config', file('config.yaml', config))
+    expect(out.match(/polls .* alerts/g)).toHaveLength(24)
+    expect(out).toContain('main: 1000 units a day')
+    expect(out).toContain('Nothing is learned yet')
+    expect(out).toContain('poll.maxInterval 10m')
+    expect(out).not.toContain('CANARY')
+  })
+
+  it('plans with what the running bridge has learned, and falls back where it cannot be reached', async () => {
+    const learned = createSchedule(benchOptions(1_000), undefined)
+    learned.learnHistory(createTrace('market', 5, 21).times)
+    const args = ['--config', file('config.yaml', config), '--json']
+    const told = await run(
+      planCommand(async () => learned.snapshot()),
+      ...args,
+    )
+    const away = await run(
+      planCommand(() => Promise.reject(new Error('Redis is away'))),
+      ...args,
+    )
+    expect(JSON.parse(told.out).learnedFrom).toBeGreaterThan(500)
+    expect(JSON.parse(away.out).learnedFrom).toBe(0)
+    expect(away.thrown).toBeUndefined()
+  })
+})
