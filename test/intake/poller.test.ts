@@ -282,7 +282,8 @@ describe('a failing feed', () => {
     const { replica, redis, sandbox, reports } = await rig()
     sandbox.fault(fault)
     const { poller } = replica(redis)
-    await vi.waitFor(() => expect(reports.map(({ ok }) => ok)).toEqual([false, false, true]), soon)
+    // Good polls go on: on a busy machine several are done before anybody looks.
+    await vi.waitFor(() => expect(reports.slice(0, 3).map(({ ok }) => ok)).toEqual([false, false, true]), soon)
     expect(poller.status().lastError?.code).toMatch(/server_error|not_json|connection_lost/)
   })
 
