@@ -9,6 +9,8 @@ import type { PageTally } from './poller-page.ts'
 export interface Lead {
   readonly lease: Lease
   readonly schedule: Schedule
+  /** When the next instant was decided on; a clock that shows less was set back, and it means another one now. */
+  decidedMs: number
   lastStartMs: number | null
   lastReason: PollReason | null
   /** How many pages the last poll read, when it was good. */
@@ -30,6 +32,7 @@ export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): 
   return {
     lease,
     schedule,
+    decidedMs: 0,
     lastStartMs: known.lastPollAtMs,
     // A catch-up that a restart broke off goes on at its pace.
     lastReason: known.behind && known.lastOkAtMs !== null ? 'page_limit' : null,

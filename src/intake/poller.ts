@@ -157,6 +157,7 @@ class SourcePoller implements Poller {
     if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
     lead.hotUntilMs = hotUntilMs
     const nowMs = clock.now()
+    lead.decidedMs = nowMs
     const day = budgetDay(nowMs)
     const { used } = await ledger.used(day)
     const unitsLeft = Math.max(0, limits.unitsPerDay - used)
@@ -179,17 +180,17 @@ class SourcePoller implements Poller {
   /** True when the instant has come; false when everything has to be decided anew, or the loop ends. */
   async #waitFor(pace: Pace, lead: Lead, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps
-    for (;;) {
+    for (let seenMs = lead.decidedMs; ; ) {
       lead.lease.check()
       const nowMs = clock.now()
-      if (signal.aborted) return false
+      if (signal.aborted || nowMs < seenMs) return false
       if (nowMs >= pace.atMs) return true
+      seenMs = nowMs
       await this.#rest(
         Math.min(pace.atMs - nowMs, pauses.lookUpMs),
         AbortSignal.any([signal, lead.lease.lost]),
       )
-      const setBack = clock.now() < nowMs
-      if (this.#wanted || setBack || (await this.#override.hotUntilMs()) !== lead.hotUntilMs) return false
+      if (this.#wanted || (await this.#override.hotUntilMs()) !== lead.hotUntilMs) return false
     }
   }
 

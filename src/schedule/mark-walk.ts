@@ -1,4 +1,5 @@
 import {
+  emptySlot,
   type MarkPattern,
   minutesToNext,
   minuteWeight,
@@ -61,6 +62,3 @@ function firstInstant(pattern: MarkPattern, view: MarkView, slot: number): numbe
   const offset = offsets.find((each) => startMs + each + view.lateMs >= view.earliestMs)
   return offset === undefined ? undefined : startMs + offset + view.lateMs
 }
-
-/** A slot with less than this share of its firings is not polled for its own sake. */
-const emptySlot = 0.3

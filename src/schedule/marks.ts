@@ -24,8 +24,8 @@ const pollsPerSlotMax = 40
 /** Marks are worth it only if they save this share of the waiting that a poll a minute has anyway. */
 const waitSecondsMax = 0.75 * 30
 const secondWaitSecondsMax = 0.6 * 15
-/** A slot with less than this share of its firings is not waited for. */
-const emptySlot = 0.3
+/** A slot with less than this share of its firings is neither waited for nor polled for its own sake. */
+export const emptySlot = 0.3
 
 /** The pattern, or undefined where it is not proven or would not help. `held`: polls are locked on one already. */
 export function findPattern(phase: Phase, minIntervalMs: number, held: boolean): MarkPattern | undefined {

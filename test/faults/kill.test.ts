@@ -146,7 +146,7 @@ function configText(parts: {
   smtp: { url: string }
 }): string {
   const common =
-    'allowPrivateNetworks: true, timeout: 1s, rateLimit: { max: 1000, per: 1s }, retry: { attempts: 100, initialDelay: 100ms, maxDelay: 500ms }'
+    'allowPrivateNetworks: true, timeout: 3s, rateLimit: { max: 1000, per: 1s }, retry: { attempts: 100, initialDelay: 100ms, maxDelay: 500ms }'
   return `
 redis: { url: "${redis.url}", prefix: ${parts.prefix} }
 http: { listen: "127.0.0.1:0" }

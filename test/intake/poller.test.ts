@@ -283,7 +283,10 @@ describe('a failing feed', () => {
     sandbox.fault(fault)
     const { poller } = replica(redis)
     // Good polls go on: on a busy machine several are done before anybody looks.
-    await vi.waitFor(() => expect(reports.slice(0, 3).map(({ ok }) => ok)).toEqual([false, false, true]), soon)
+    await vi.waitFor(
+      () => expect(reports.slice(0, 3).map(({ ok }) => ok)).toEqual([false, false, true]),
+      soon,
+    )
     expect(poller.status().lastError?.code).toMatch(/server_error|not_json|connection_lost/)
   })
 

@@ -17,7 +17,7 @@ export interface SceneConfig {
 
 /** Pauses of 100 to 500 ms, so that a test does not wait for a schedule that is tested elsewhere. */
 export const impatient =
-  'allowPrivateNetworks: true, timeout: 1s, retry: { attempts: 100, initialDelay: 100ms, maxDelay: 500ms }'
+  'allowPrivateNetworks: true, timeout: 3s, retry: { attempts: 100, initialDelay: 100ms, maxDelay: 500ms }'
 
 export function sceneConfig(scene: SceneConfig): string {
   const { every = '250ms', startFrom = 'beginning', token = 'token: sandbox-token' } = scene
