@@ -2,7 +2,7 @@ import type { RedisConfig } from '../config/redis.ts'
 import { UserError } from '../lib/errors.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
-import { checkRedis } from '../store/redis-check.ts'
+import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Teardown } from './teardown.ts'
 
@@ -49,14 +49,17 @@ export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>
   }
 }
 
-/** Waits until Redis answers, then refuses one that would lose alerts, with the setting to change. */
+/** Waits until Redis answers and takes writes, then refuses one that would lose alerts, with the setting to change. */
 export async function admitRedis(
   redis: RedisClient,
   options: { prefix: string; log: Logger; signal: AbortSignal },
 ): Promise<void> {
   const { prefix, log, signal } = options
-  await waitForRedis(redis, { log, signal })
-  const findings = await checkRedis(redis, { prefix })
+  let findings: readonly RedisFinding[] = []
+  const ask = async () => {
+    findings = await checkRedis(redis, { prefix })
+  }
+  await waitForRedis(redis, { log, signal, ask })
   for (const { level, code, message } of findings) if (level === 'warn') log.warn({ code }, message)
   const refusals = findings.filter(({ level }) => level === 'refuse')
   if (refusals.length > 0) throw new UserError(refusals.map(({ message }) => message).join('\n'))

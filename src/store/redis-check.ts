@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis'
 import { probeKey } from './keys.ts'
-import { type RedisClient, redisErrorText } from './redis.ts'
+import { isRedisAway, type RedisClient, redisErrorText } from './redis.ts'
 
 /**
  * Looks at a Redis before anything is trusted to it. `refuse` means that alerts could be lost or nothing would work;
@@ -16,7 +16,7 @@ export const redisVersionMin = '6.2'
 const clockSkewMsMax = 2_000
 const memoryShareMax = 0.8
 
-/** Throws only what a Redis that goes away makes it throw. */
+/** Throws only what a Redis makes it throw that goes away, or takes no writes for now. */
 export async function checkRedis(
   redis: RedisClient,
   options: { prefix: string; now?: () => number },
@@ -91,15 +91,19 @@ async function checkCommands(redis: RedisClient, prefix: string): Promise<RedisF
   try {
     const refused = (await redis.eval(probeScript, 1, key)) as string[]
     const [first] = refused
-    if (first !== undefined) return refuse(`Redis refuses what the bridge needs: ${first.slice(0, 200)}`)
+    if (first !== undefined) {
+      const reply = new Error(first.slice(first.indexOf(': ') + 2))
+      if (isRedisAway(reply)) throw reply
+      return refuse(`Redis refuses what the bridge needs: ${first.slice(0, 200)}`)
+    }
   } catch (error) {
-    if (!isReply(error)) throw error
+    if (!isReply(error) || isRedisAway(error)) throw error
     return refuse(`Redis refuses scripts (EVAL), which the bridge needs: ${redisErrorText(error)}`)
   }
   try {
     await redis.bzpopmin(key, 0.01)
   } catch (error) {
-    if (!isReply(error)) throw error
+    if (!isReply(error) || isRedisAway(error)) throw error
     return refuse(`Redis refuses BZPOPMIN, which the queues need: ${redisErrorText(error)}`)
   }
   return []
@@ -115,7 +119,7 @@ async function checkNode(node: Redis, now: () => number): Promise<RedisFinding[]
     const skewMs = redisMs < before ? before - redisMs : redisMs > after ? after - redisMs : 0
     return findingsOf(await node.info(), skewMs)
   } catch (error) {
-    if (!isReply(error)) throw error
+    if (!isReply(error) || isRedisAway(error)) throw error
     return [
       {
         level: 'warn',

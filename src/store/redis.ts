@@ -50,14 +50,16 @@ export async function closeRedis(redis: RedisClient): Promise<void> {
 }
 
 /**
- * Resolves when Redis answers. Without limit, because nothing can be done without it; says so once, then every 30 s.
- * Throws a UserError when Redis is there but refuses us, and the signal's reason when it aborts.
+ * Resolves when Redis answers and `ask` got through, which may find it away for as long as it likes: a replica that is
+ * to become the master, a disk that is full. Without limit, because nothing can be done without it; says so once, then
+ * every 30 s. Throws a UserError when Redis is there but refuses us, what `ask` throws for reasons of its own, and the
+ * signal's reason when it aborts.
  */
 export async function waitForRedis(
   redis: RedisClient,
-  options: { log: Logger; signal: AbortSignal; clock?: Clock },
+  options: { log: Logger; signal: AbortSignal; clock?: Clock; ask?: () => Promise<void> },
 ): Promise<void> {
-  const { log, signal, clock = systemClock } = options
+  const { log, signal, clock = systemClock, ask } = options
   const startMs = clock.now()
   let told = 0
   let connectionError: Error | undefined
@@ -68,9 +70,10 @@ export async function waitForRedis(
   try {
     for (;;) {
       signal.throwIfAborted()
-      const failure = await ping(redis, signal)
+      const unreached = await ping(redis, signal)
+      const failure = unreached ?? (await whyAway(ask))
       if (!failure) break
-      const reason = redisErrorText(connectionError ?? failure)
+      const reason = redisErrorText((unreached && connectionError) ?? failure)
       if (/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password)/.test(reason)) {
         throw new UserError(`Redis refuses this user or password: ${reason}`)
       }
@@ -208,6 +211,16 @@ async function ping(redis: RedisClient, signal: AbortSignal): Promise<Error | un
     return undefined
   } catch (error) {
     return toError(error)
+  }
+}
+
+async function whyAway(ask: (() => Promise<void>) | undefined): Promise<Error | undefined> {
+  try {
+    await ask?.()
+    return undefined
+  } catch (error) {
+    if (isRedisAway(error)) return toError(error)
+    throw error
   }
 }
 

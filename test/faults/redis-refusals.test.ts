@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { startApp, until } from '../support/app.ts'
+import { buildApp, startApp, until } from '../support/app.ts'
 import { clean, hasAll, judge, logOf } from '../support/oracle.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { ownRedis, pass, redisScene } from '../support/redis-scene.ts'
@@ -73,6 +73,31 @@ describe('Redis that answers, and does not do', () => {
       expect(await metric(url, 'alert_bridge_state_lost_total{source="main"}')).toBe(0)
       expect(lines.filter(({ msg }) => msg === 'a job could not be handled')).toEqual([])
       expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true)
+    },
+  )
+
+  it.each(Object.keys(faults))(
+    '%s, when the bridge starts: it waits, says why, and starts by itself',
+    { timeout: 40_000 },
+    async (name) => {
+      const fault = faults[name]
+      if (!fault) throw new Error(name)
+      const redis = await ownRedis(['--enable-debug-command', 'yes'])
+      const { hook, shown, text } = await redisScene(redis)
+      const log = logOf('hook', hook, taken)
+      await fault.begin(redis)
+      const { app, lines } = buildApp(text)
+      const starting = app.start()
+      await until(
+        'it waits',
+        () => lines.some(({ msg, reason }) => msg === 'waiting for Redis' && reason !== ''),
+        15_000,
+      )
+      await fault.end(redis)
+      await starting
+      shown.fire(20)
+      await until('20 are delivered', () => hasAll(shown, log))
+      expect(judge(shown, log)).toEqual(clean)
     },
   )
 
