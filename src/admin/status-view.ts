@@ -56,6 +56,8 @@ export interface BudgetStatus {
   readonly unitsPerDay: number
   readonly startedAt: string
   readonly resetsAt: string
+  /** What the API told of the budget where the config says otherwise; null where it told nothing. */
+  readonly note: string | null
 }
 
 /** Seconds. */

@@ -6,6 +6,7 @@ import type {
   DeliveryState,
 } from '../admin/delivery-view.ts'
 import type {
+  BudgetStatus,
   LagView,
   LastResult,
   QuarantinedRow,
@@ -89,7 +90,6 @@ export function sourceView(
       lastCompleteWalkAt: null,
       lag,
     }
-  const { unitsUsed, unitsPerDay } = status
   return {
     name,
     state: sourceStateOf(status),
@@ -98,11 +98,19 @@ export function sourceView(
     lastPollAt: iso(status.lastPollAtMs),
     nextPollAt: iso(status.nextPollAtMs),
     nextReason: status.nextReason as DecisionReason | null,
-    budget: { unitsUsed, unitsPerDay, startedAt: isoOf(day.startMs), resetsAt: isoOf(day.endMs) },
+    budget: budgetStatus(status, day),
     behind: status.behind,
     lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
     lag,
   }
+}
+
+/** The day in force, as the poller told of it; once that is over, the configured one. */
+function budgetStatus(status: PollerStatus, configured: BudgetDay): BudgetStatus {
+  const { unitsUsed, unitsPerDay, dayStartMs, resetsAtMs, lesson } = status
+  const told = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
+  const [startMs, endMs] = told ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
+  return { unitsUsed, unitsPerDay, startedAt: isoOf(startMs), resetsAt: isoOf(endMs), note: lesson }
 }
 
 export function quarantinedRow(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {

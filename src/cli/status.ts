@@ -26,7 +26,9 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
       status.sources.map((source) => sourceRow(source, nowMs)),
     ),
-    ...status.sources.flatMap(({ name, reason }) => (reason ? [`  ${name}: ${reason}`] : [])),
+    ...status.sources.flatMap(({ name, reason, budget }) =>
+      [reason, budget?.note].flatMap((text) => (text ? [`  ${name}: ${text}`] : [])),
+    ),
     '',
     table(
       ['SINK', 'TYPE', 'STATE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'LAST RESULT'],

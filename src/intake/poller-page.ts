@@ -57,10 +57,10 @@ export function createPageReader(
     tally,
     async read(page, purpose) {
       if (stopping.aborted) return failed(new FeedError('aborted', 'the bridge is stopping'))
-      let unitsUsed = 0
+      let reserved: Reservation
       try {
         lease.check()
-        const reserved = await deps.ledger.reserve({ cost: pageUnits, purpose, leaseToken: lease.token })
+        reserved = await deps.ledger.reserve({ cost: pageUnits, purpose, leaseToken: lease.token })
         // A process that was frozen in between must not use what it reserved.
         lease.check()
         if (!reserved.ok) {
@@ -68,7 +68,6 @@ export function createPageReader(
           return { kind: 'refused', why: whyOf(reserved) }
         }
         count(deps, purpose, reserved)
-        unitsUsed = reserved.unitsUsed
       } catch (thrown) {
         tally.redisAway ||= isRedisAway(thrown)
         return thrown instanceof LeaseLost ? { kind: 'refused', why: 'lease' } : failed(thrown)
@@ -77,12 +76,12 @@ export function createPageReader(
       onCall()
       try {
         const answer = await deps.feed.deliveries(page, abort)
-        await deps.truth.granted({ atMs: deps.clock.now(), unitsUsed })
+        await deps.truth.granted({ ...reserved, atMs: deps.clock.now() })
         return { kind: 'page', page: answer }
       } catch (thrown) {
         if (thrown instanceof FeedError) tally.feedError = thrown
         if (thrown instanceof FeedError && thrown.code === 'rate_limited')
-          await holdAll(deps, thrown, unitsUsed)
+          await holdAll(deps, thrown, reserved)
         return failed(thrown)
       }
     },
@@ -148,7 +147,11 @@ const holdMsMax = 25 * 60 * 60_000
 /** Replicas and sources that were refused together do not come back in step. Only ever later. */
 const holdJitterMs = 500
 
-async function holdAll(deps: ReaderDeps, error: FeedError, unitsUsed: number): Promise<void> {
+async function holdAll(
+  deps: ReaderDeps,
+  error: FeedError,
+  { unitsUsed, toldDayUsed }: Extract<Reservation, { ok: true }>,
+): Promise<void> {
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
   const day = deps.budgetDay(nowMs)
@@ -162,9 +165,12 @@ async function holdAll(deps: ReaderDeps, error: FeedError, unitsUsed: number): P
   await deps.ledger.hold(limit, waitMs)
   if (limit !== 'budget') return
   // The refused call was counted before it was made.
-  const { unitsPerDay } = deps.limits
-  const { retryAfterMs } = error
-  await deps.truth.refused({ atMs: nowMs, unitsUsed: unitsUsed - pageUnits, retryAfterMs, day, unitsPerDay })
+  const before = {
+    atMs: nowMs,
+    unitsUsed: unitsUsed - pageUnits,
+    ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - pageUnits }),
+  }
+  await deps.truth.refused(before, error.retryAfterMs)
 }
 
 function count(

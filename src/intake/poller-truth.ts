@@ -3,26 +3,47 @@ import {
   budgetInForce,
   budgetTruthSchema,
   confirmSpending,
+  isSameReset,
   type Lesson,
   learnRefusal,
-  type Refusal,
 } from '../schedule/refusal.ts'
-import type { BudgetView } from '../schedule/schedule.ts'
+import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { BudgetTruthStore } from '../store/budget-truth.ts'
+import type { Ledger } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 interface TruthDeps {
   readonly source: string
+  readonly ledger: Pick<Ledger, 'used' | 'toldDay' | 'countFrom'>
+  readonly budgetDay: (nowMs: number) => BudgetDay
   readonly log: Logger
   readonly metrics: Metrics
   /** As configured. */
   readonly unitsPerDay: number
 }
 
+/** What the plan may spend, and of which day. */
+export interface Means {
+  readonly budget: BudgetView & { readonly trialAtMs?: number }
+  /** Units used of that day. */
+  readonly used: number
+  /** What refusals taught that holds now, for people; null where the config is all there is to know. */
+  readonly lesson: string | null
+}
+
+/** Units counted before and with a call. */
+export interface Spending {
+  readonly atMs: number
+  /** Of the configured day. */
+  readonly unitsUsed: number
+  /** Of the day that the feed told of. */
+  readonly toldDayUsed?: number
+}
+
 /**
- * What the account's budget really is, as the feed's refusals and grants tell it. It only ever plans with less than the
- * config allows: the ledger counts in the configured day, whatever is learned here.
+ * What the account's budget really is, as the feed's refusals and grants tell it: fewer units, or another day than the
+ * configured one. The plan follows it. The ledger, which is the guarantee, goes on counting the configured day.
  */
 export class PollerTruth {
   readonly #deps: TruthDeps
@@ -37,31 +58,62 @@ export class PollerTruth {
   /** Throws what Redis throws. */
   async load(): Promise<void> {
     const parsed = budgetTruthSchema.safeParse(await this.#store.load())
-    this.#take(parsed.success ? parsed.data : undefined)
+    const truth = parsed.success ? parsed.data : undefined
+    // The config may have been set right since.
+    const { budgetDay, ledger } = this.#deps
+    const agrees = truth?.resetsAtMs != null && isSameReset(truth.resetsAtMs, budgetDay(truth.resetsAtMs))
+    if (agrees) await ledger.countFrom(null)
+    this.#take(truth && agrees ? { ...truth, resetsAtMs: null } : truth)
   }
 
-  inForce(view: BudgetView, nowMs: number): BudgetView {
-    return budgetInForce(view, this.#truth, nowMs)
+  /** Throws what Redis throws. */
+  async means(nowMs: number): Promise<Means> {
+    const { ledger, unitsPerDay } = this.#deps
+    const day = this.#deps.budgetDay(nowMs)
+    const [{ used }, told] = await Promise.all([ledger.used(day), ledger.toldDay()])
+    const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }
+    // Where the ledger has nothing left, the feed's own day is of no use.
+    const own = told === undefined || configured.unitsLeft === 0
+    const view = own
+      ? configured
+      : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - told.used), day: told.day }
+    const budget = budgetInForce(view, this.#truth, nowMs)
+    return { budget, used: own ? used : told.used, lesson: this.#lesson(budget, told !== undefined) }
   }
 
-  /** The feed refused a call for the day's budget. */
-  async refused(refusal: Refusal): Promise<void> {
-    await this.#learn(learnRefusal(refusal))
+  /** The feed refused a call for the day's budget; `spent` as it was before the call. */
+  async refused(spent: Spending, retryAfterMs: number | undefined): Promise<void> {
+    const { ledger, budgetDay, unitsPerDay } = this.#deps
+    const { atMs, unitsUsed, toldDayUsed = 0 } = spent
+    // What Redis cannot tell now was told by nobody.
+    const known = await ledger.toldDay().catch(() => undefined)
+    const told = known && { ...known, used: toldDayUsed }
+    const lesson = learnRefusal({ atMs, unitsUsed, retryAfterMs, day: budgetDay(atMs), unitsPerDay, told })
+    const resetsAtMs = lesson.truth.resetsAtMs
+    if (resetsAtMs === null || !told || !isSameReset(resetsAtMs, told.day))
+      await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: unitsUsed })
+    await this.#learn(lesson)
   }
 
-  /** The feed granted a call. */
-  async granted(spent: { atMs: number; unitsUsed: number }): Promise<void> {
-    const lesson = this.#truth && confirmSpending(this.#truth, spent)
-    if (lesson) await this.#learn(lesson)
+  /** The feed granted a call; `spent` with the call. */
+  async granted({ atMs, unitsUsed, toldDayUsed }: Spending): Promise<void> {
+    const lesson = this.#truth && confirmSpending(this.#truth, { atMs, unitsUsed: toldDayUsed ?? unitsUsed })
+    if (!lesson) return
+    if (lesson.truth.resetsAtMs === null) await this.#countFrom(null)
+    await this.#learn(lesson)
+  }
+
+  /** What Redis could not keep is learned again by the next refusal. */
+  async #countFrom(reset: Parameters<Ledger['countFrom']>[0]): Promise<void> {
+    await this.#deps.ledger.countFrom(reset).catch(() => {})
   }
 
   async #learn({ truth, text }: Lesson): Promise<void> {
     this.#take(truth)
     this.#deps.log.warn(
-      { source: this.#deps.source, unitsPerDay: truth.unitsPerDay },
+      { source: this.#deps.source, unitsPerDay: truth.unitsPerDay, resetsAt: isoOf(truth.resetsAtMs) },
       `budget.learned: ${text}`,
     )
-    // What Redis could not keep is learned again by the next refusal.
     await this.#store.save(truth).catch(() => {})
   }
 
@@ -70,4 +122,18 @@ export class PollerTruth {
     this.#truth = truth
     metrics.budgetUnitsLearned.set({ source }, truth?.unitsPerDay ?? unitsPerDay)
   }
+
+  #lesson({ unitsPerDay, day }: BudgetView, otherDay: boolean): string | null {
+    const parts = [
+      ...(unitsPerDay < this.#deps.unitsPerDay
+        ? [`the API grants ${unitsPerDay} units a day, the config says ${this.#deps.unitsPerDay}`]
+        : []),
+      ...(otherDay ? [`the API's day starts anew at ${isoOf(day.endMs)}, not when the config says`] : []),
+    ]
+    return parts.length === 0 ? null : parts.join('; ')
+  }
+}
+
+function isoOf(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString()
 }

@@ -1,9 +1,9 @@
-import type { BudgetDay } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { PollResult } from './poll-types.ts'
 import type { Pace } from './poller-pace.ts'
 import type { PageTally } from './poller-page.ts'
+import type { Means } from './poller-truth.ts'
 import type { PollerDeps } from './poller-types.ts'
 
 type ViewDeps = Pick<PollerDeps, 'source' | 'log' | 'metrics' | 'clock' | 'limits'>
@@ -31,7 +31,9 @@ export class PollerView {
       nextReason: null,
       unitsUsed: 0,
       unitsPerDay: deps.limits.unitsPerDay,
+      dayStartMs: null,
       resetsAtMs: null,
+      lesson: null,
       behind: false,
       lastCompleteWalkAtMs: null,
       lastError: null,
@@ -56,17 +58,20 @@ export class PollerView {
     this.#tell(state, reason)
   }
 
-  plan(pace: Pace, units: { used: number; day: BudgetDay }): void {
+  plan(pace: Pace, { budget, used, lesson }: Means): void {
     const { metrics, source, limits } = this.#deps
     metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
-    metrics.budgetUnitsUsed.set({ source }, units.used)
-    metrics.budgetReset.set({ source }, units.day.endMs / 1_000)
+    metrics.budgetUnitsUsed.set({ source }, used)
+    metrics.budgetReset.set({ source }, budget.day.endMs / 1_000)
     metrics.nextPoll.set({ source }, pace.atMs / 1_000)
     this.#change({
       nextPollAtMs: pace.atMs,
       nextReason: pace.nextReason,
-      unitsUsed: units.used,
-      resetsAtMs: units.day.endMs,
+      unitsUsed: used,
+      unitsPerDay: budget.unitsPerDay,
+      dayStartMs: budget.day.startMs,
+      resetsAtMs: budget.day.endMs,
+      lesson,
     })
     this.enter(pace.state, pace.reason)
   }

@@ -152,16 +152,14 @@ class SourcePoller implements Poller {
   }
 
   async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView }> {
-    const { clock, ledger, limits, budgetDay, truth } = this.#deps
+    const { clock, ledger, limits, truth } = this.#deps
     const hotUntilMs = await this.#override.hotUntilMs()
     if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
     lead.hotUntilMs = hotUntilMs
     const nowMs = clock.now()
     lead.decidedMs = nowMs
-    const day = budgetDay(nowMs)
-    const { used } = await ledger.used(day)
-    const unitsLeft = Math.max(0, limits.unitsPerDay - used)
-    const budget = truth.inForce({ unitsPerDay: limits.unitsPerDay, unitsLeft, day }, nowMs)
+    const means = await truth.means(nowMs)
+    const { budget } = means
     const pace = paceOf({
       ...lead,
       ...limits,
@@ -172,7 +170,7 @@ class SourcePoller implements Poller {
       behind: this.#view.status.behind,
       wanted: this.#wanted,
     })
-    this.#view.plan(pace, { used, day })
+    this.#view.plan(pace, means)
     this.#logDone(lead)
     return { pace, budget }
   }

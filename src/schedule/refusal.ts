@@ -13,19 +13,21 @@ export const budgetTruthSchema = z.object({
   v: z.literal(1),
   /** Units after which the upstream refused, or null. */
   unitsPerDay: z.int().nonnegative().nullable(),
-  /** An instant at which the upstream's budget starts anew, once a day, or null where the config's time holds. */
+  /** An instant at which the upstream's budget starts anew, every 24 hours, or null where the config's time holds. */
   resetsAtMs: z.number().nullable(),
   learnedAtMs: z.number(),
 })
 
 export interface Refusal {
   readonly atMs: number
-  /** Units that the ledger had counted in its day before the call that was refused. */
+  /** Units that had been counted in the configured day before the call that was refused. */
   readonly unitsUsed: number
   /** `detail.retryAfter`: the time until the budget starts anew; undefined when the upstream did not say. */
   readonly retryAfterMs: number | undefined
   readonly day: BudgetDay
   readonly unitsPerDay: number
+  /** The day that an earlier refusal told of, its units before the call, and whether all of them were counted. */
+  readonly told?: { readonly day: BudgetDay; readonly used: number; readonly whole: boolean } | undefined
 }
 
 export interface Lesson {
@@ -39,29 +41,39 @@ const ownShareMin = 0.05
 /** Resets that are this close to the expected one are the same one. */
 const resetToleranceMs = 10 * 60_000
 const trialBeforeMs = 5 * 60_000
+const dayMs = 86_400_000
 
 /** What a refusal of the day's budget teaches. */
 export function learnRefusal(refusal: Refusal): Lesson {
-  const { atMs, unitsUsed, retryAfterMs, day, unitsPerDay } = refusal
+  const { atMs, retryAfterMs, day, unitsPerDay, told } = refusal
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
-  const otherReset = saidMs !== undefined && differs(saidMs, day) ? saidMs : null
-  // Spending began with our day and not with theirs, so where the reset differs the count says little about the size.
-  const own = unitsUsed >= unitsPerDay * ownShareMin
-  const smaller = otherReset === null && own && unitsUsed < unitsPerDay ? unitsUsed : null
-  const truth: BudgetTruth = { v: 1, unitsPerDay: smaller, resetsAtMs: otherReset, learnedAtMs: atMs }
-  if (otherReset !== null) {
-    const inMs = formatDuration(otherReset - atMs)
+  const inToldDay = told !== undefined && (saidMs === undefined || isSameReset(saidMs, told.day))
+  const inOurDay = !inToldDay && (saidMs === undefined || isSameReset(saidMs, day))
+  const resetsAtMs = inToldDay ? told.day.endMs : inOurDay ? null : (saidMs ?? null)
+  const unitsUsed = inToldDay ? told.used : refusal.unitsUsed
+  // Where counting began at another instant than the API's day, the count says little about the size of its budget.
+  const counted = inOurDay || (inToldDay && told.whole)
+  const smaller = counted && unitsUsed >= unitsPerDay * ownShareMin && unitsUsed < unitsPerDay
+  const truth: BudgetTruth = {
+    v: 1,
+    unitsPerDay: smaller ? unitsUsed : null,
+    resetsAtMs,
+    learnedAtMs: atMs,
+  }
+  if (resetsAtMs !== null && !inToldDay) {
+    const theirs = formatDuration(resetsAtMs - atMs)
+    const ours = formatDuration(day.endMs - atMs)
     return {
       truth,
-      text: `the API refused after ${unitsUsed} units and says that its budget starts anew in ${inMs}, not in ${formatDuration(day.endMs - atMs)}: its time is believed`,
+      text: `the API refused after ${unitsUsed} units and says that its budget starts anew in ${theirs}, not in ${ours}: days are planned from that time on`,
     }
   }
-  if (smaller !== null)
+  if (smaller)
     return {
       truth,
       text: `the API refused after ${unitsUsed} units, and the config allows ${unitsPerDay}: days are planned with ${unitsUsed} until it grants more`,
     }
-  const others = unitsUsed < unitsPerDay ? ': somebody else spends of this account' : ''
+  const others = counted && unitsUsed < unitsPerDay ? ': somebody else spends of this account' : ''
   return { truth, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
 }
 
@@ -72,13 +84,15 @@ export function budgetInForce(
   nowMs: number,
 ): BudgetView & { readonly trialAtMs?: number } {
   if (truth?.unitsPerDay == null || truth.unitsPerDay >= view.unitsPerDay) return view
-  const used = view.unitsPerDay - view.unitsLeft
-  const unitsLeft = Math.max(0, truth.unitsPerDay - used)
-  const known = { ...view, unitsPerDay: Math.max(1, truth.unitsPerDay), unitsLeft }
+  const unitsPerDay = Math.max(1, truth.unitsPerDay)
+  const left = truth.unitsPerDay - (view.unitsPerDay - view.unitsLeft)
   // On the day of the refusal the answer is known; on later ones it is asked once, when little is lost by a refusal.
   const isLater = truth.learnedAtMs < view.day.startMs
-  if (unitsLeft > 0 || view.unitsLeft === 0 || !isLater) return known
-  return { ...known, trialAtMs: Math.max(nowMs, view.day.endMs - trialBeforeMs) }
+  // A plan that spends to the end of the day has to leave time for that call.
+  if (left > 0) return { ...view, unitsPerDay, unitsLeft: left + (isLater ? 1 : 0) }
+  const spent = { ...view, unitsPerDay, unitsLeft: 0 }
+  if (view.unitsLeft === 0 || !isLater) return spent
+  return { ...spent, trialAtMs: Math.max(nowMs, view.day.endMs - trialBeforeMs) }
 }
 
 /** The truth after a call was granted: undefined once it is disproved. */
@@ -95,9 +109,12 @@ export function confirmSpending(
   const text = granted
     ? `the API granted ${spent.unitsUsed} units, more than the ${truth.unitsPerDay} it had refused at: the configured budget holds again`
     : 'the API granted a call before the time it had named: the configured reset holds again'
-  return { truth: { v: 1, unitsPerDay: null, resetsAtMs: null, learnedAtMs: spent.atMs }, text }
+  const resetsAtMs = before ? null : truth.resetsAtMs
+  return { truth: { v: 1, unitsPerDay: null, resetsAtMs, learnedAtMs: spent.atMs }, text }
 }
 
-function differs(saidMs: number, day: BudgetDay): boolean {
-  return Math.abs(saidMs - day.endMs) > resetToleranceMs
+/** Whether an instant is a reset of this kind of day, this one's or one of before or after. */
+export function isSameReset(atMs: number, { endMs }: BudgetDay): boolean {
+  const days = (atMs - endMs) / dayMs
+  return Math.abs(days - Math.round(days)) * dayMs <= resetToleranceMs
 }

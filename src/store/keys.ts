@@ -51,6 +51,11 @@ export interface SourceKeys {
   readonly profile: string
   /** STRING, JSON of what the feed's own refusals taught about the budget. No expiry. Lost: one more refusal teaches it again. */
   readonly truth: string
+  /**
+   * HASH `{resetsAtMs, sinceMs, startMs, used}`: the day as the feed's refusals told of it, where that is another one
+   * than the configured, and its units. No expiry. Lost: the next refusal tells it again.
+   */
+  readonly toldDay: string
   /** STRING, JSON of what the poller last told about itself, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */
   readonly status: string
   /**
@@ -80,6 +85,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     hold: `${root}:hold`,
     profile: `${root}:profile`,
     truth: `${root}:truth`,
+    toldDay: `${root}:told-day`,
     status: `${root}:status`,
     held: `${root}:held`,
     heldTimes: `${root}:held-times`,

@@ -22,6 +22,20 @@ export interface Ledger {
    */
   hold(limit: RateLimit, forMs: number): Promise<void>
   held(): Promise<Hold | undefined>
+  /**
+   * From now on units are counted by the feed's day too: it resets at this instant and every 24 hours. That limits
+   * nothing here, it is for the plan. `used` is what was spent of the current one; null ends the counting.
+   */
+  countFrom(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
+  toldDay(): Promise<ToldDay | undefined>
+}
+
+/** The feed's own budget day, as far as it told. */
+export interface ToldDay {
+  readonly day: LedgerDay
+  readonly used: number
+  /** Counted from its start, and not from some instant within it. */
+  readonly whole: boolean
 }
 
 /** A budget day of the schedule: its name and its span, in absolute time. */
@@ -44,7 +58,13 @@ export interface ReserveRequest {
 }
 
 export type Reservation =
-  | { readonly ok: true; readonly unitsUsed: number; readonly unitsLeft: number }
+  | {
+      readonly ok: true
+      readonly unitsUsed: number
+      readonly unitsLeft: number
+      /** Units used of the day that the feed told of. */
+      readonly toldDayUsed?: number
+    }
   | { readonly ok: false; readonly limit: 'lease'; readonly unitsUsed: number }
   | {
       readonly ok: false
@@ -88,12 +108,13 @@ export function createLedger(options: LedgerOptions): Ledger {
   let own: Hold | undefined
   return {
     async reserve({ cost, purpose, leaveUnits = 0, leaseToken = '' }) {
-      const nowMs = clock.now()
+      const nowMs = Math.round(clock.now())
       if (own && own.untilMs > nowMs) await tell(own)
       const day = options.budgetDay(nowMs)
       const twin = twinDay(day, nowMs, options.budgetDay)
       const units = [day, ...(twin ? [twin] : [])].map(({ key }) => keys.units(key))
-      const names = [keys.hold, keys.minute, leaseKey(options.prefix, options.source), ...units]
+      const lease = leaseKey(options.prefix, options.source)
+      const names = [keys.hold, keys.minute, lease, keys.toldDay, ...units]
       const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
       const limits = [
         unitsMax,
@@ -104,11 +125,13 @@ export function createLedger(options: LedgerOptions): Ledger {
         unitsKeptMs,
         leaseToken,
         randomUUID(),
+        nowMs,
       ]
       const reply = (await redis.eval(reserveScript, names.length, ...names, ...limits)) as ReserveReply
-      const [verdict, limit, waitMs, unitsUsed] = reply
+      const [verdict, limit, waitMs, unitsUsed, toldDayUsed = -1] = reply
       if (verdict === 'ok') {
-        return { ok: true, unitsUsed, unitsLeft: Math.max(0, options.unitsPerDay - unitsUsed) }
+        const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
+        return { ok: true, unitsUsed, unitsLeft, ...(toldDayUsed < 0 ? {} : { toldDayUsed }) }
       }
       if (verdict === 'lease') return { ok: false, limit: 'lease', unitsUsed }
       const retryAtMs = verdict === 'spent' ? afterSpent(day, twin, waitMs) : nowMs + waitMs
@@ -128,12 +151,35 @@ export function createLedger(options: LedgerOptions): Ledger {
       const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold)) as [RateLimit | '', number]
       return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }
     },
+    async countFrom(reset) {
+      if (reset === null) await redis.del(keys.toldDay)
+      else
+        await redis.hset(keys.toldDay, {
+          resetsAtMs: Math.round(reset.atMs),
+          sinceMs: clock.now(),
+          startMs: dayStart(Math.round(reset.atMs), clock.now()),
+          used: reset.used,
+        })
+    },
+    async toldDay() {
+      const { resetsAtMs, sinceMs, startMs, used } = await redis.hgetall(keys.toldDay)
+      if (resetsAtMs === undefined) return undefined
+      const start = dayStart(Number(resetsAtMs), clock.now())
+      const day = { key: new Date(start).toISOString(), startMs: start, endMs: start + dayMs }
+      return { day, used: Number(startMs) === start ? Number(used) : 0, whole: Number(sinceMs) <= start }
+    },
   }
 
   async function tell(hold: Hold): Promise<void> {
     await redis.eval(holdScript, 1, keys.hold, hold.limit, Math.max(1, Math.ceil(hold.untilMs - clock.now())))
     own = undefined
   }
+}
+
+const dayMs = 86_400_000
+
+function dayStart(resetsAtMs: number, nowMs: number): number {
+  return resetsAtMs + Math.floor((nowMs - resetsAtMs) / dayMs) * dayMs
 }
 
 /** The day that a call at `nowMs` may count on instead of `day`, by the feed's clock. */
@@ -153,25 +199,32 @@ function afterSpent(day: LedgerDay, twin: LedgerDay | undefined, full: number): 
   return twin.endMs <= day.startMs ? day.startMs + resetGuardMs : twin.endMs
 }
 
-type ReserveReply = [verdict: 'ok' | 'held' | 'spent' | 'minute' | 'lease', RateLimit, number, number]
+type ReserveReply = [
+  verdict: 'ok' | 'held' | 'spent' | 'minute' | 'lease',
+  limit: RateLimit,
+  wait: number,
+  used: number,
+  toldDayUsed?: number,
+]
 
 /**
- * KEYS hold, minute, lease, units of the day, optionally units of its twin
+ * KEYS hold, minute, lease, the day that the feed told of, units of the day, optionally units of its twin
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
- *   a name for this request that no other has
- * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day}
+ *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn
+ * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
+ *   it is ok those of the day that the feed told of, or -1}
  */
 const reserveScript = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
-local used = tonumber(redis.call('HGET', KEYS[4], 'used') or '0')
+local used = tonumber(redis.call('HGET', KEYS[5], 'used') or '0')
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
 local untilMs = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
 if untilMs > now then return {'held', redis.call('HGET', KEYS[1], 'limit'), untilMs - now, used} end
-for day = 4, #KEYS do
+for day = 5, #KEYS do
   local spent = tonumber(redis.call('HGET', KEYS[day], 'used') or '0')
-  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day - 3, used} end
+  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day - 4, used} end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
 local requests = redis.call('ZCARD', KEYS[2])
@@ -182,12 +235,19 @@ if requests >= max then
 end
 redis.call('ZADD', KEYS[2], now, ARGV[8])
 redis.call('PEXPIRE', KEYS[2], ARGV[5])
-for day = 4, #KEYS do
+for day = 5, #KEYS do
   redis.call('HINCRBY', KEYS[day], 'used', cost)
   redis.call('HINCRBY', KEYS[day], ARGV[4], cost)
   redis.call('PEXPIRE', KEYS[day], ARGV[6])
 end
-return {'ok', '', 0, used + cost}
+local told = -1
+local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
+if reset then
+  local start = string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
+  if redis.call('HGET', KEYS[4], 'startMs') ~= start then redis.call('HSET', KEYS[4], 'startMs', start, 'used', 0) end
+  told = redis.call('HINCRBY', KEYS[4], 'used', cost)
+end
+return {'ok', '', 0, used + cost, told}
 `
 
 /**

@@ -31,9 +31,13 @@ export const pollerStatusSchema = z.object({
   lastOkAtMs: instant,
   nextPollAtMs: instant,
   nextReason: z.string().nullable(),
+  /** Of the budget day in force, which is the configured one unless the API told otherwise. */
   unitsUsed: z.number(),
   unitsPerDay: z.number(),
+  dayStartMs: instant.default(null),
   resetsAtMs: instant,
+  /** What the API's refusals taught about the budget, where the config says otherwise; for people. */
+  lesson: z.string().nullable().default(null),
   /** More pages are waiting: a catch-up is under way. */
   behind: z.boolean(),
   lastCompleteWalkAtMs: instant,

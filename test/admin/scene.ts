@@ -21,6 +21,7 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
       unitsPerDay: 2_000,
       startedAt: '2026-11-20T20:30:00Z',
       resetsAt: '2026-11-21T20:30:00Z',
+      note: null,
     },
     behind: false,
     lastCompleteWalkAt: ago(12),

@@ -14,6 +14,33 @@ describe('a refusal by the API', () => {
     expect(text).toMatch(/500.*2000/)
   })
 
+  const theirDay = { key: 'theirs', startMs: 13 * hourMs, endMs: 37 * hourMs }
+  const inTheirDay = { atMs: 30 * hourMs, day: nextDay, unitsPerDay: 2_000, unitsUsed: 300 }
+
+  it('at the end of the day that it told of earlier teaches the size, by the count of that day', () => {
+    const told = { day: theirDay, used: 1_500, whole: true }
+    const { truth, text } = learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told })
+    expect(truth).toMatchObject({ unitsPerDay: 1_500, resetsAtMs: 37 * hourMs })
+    expect(text).toMatch(/1500.*2000/)
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: undefined, told }).truth).toEqual(truth)
+  })
+
+  it('in a day that was not counted from its start teaches no size', () => {
+    const told = { day: theirDay, used: 900, whole: false }
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told }).truth).toMatchObject({
+      unitsPerDay: null,
+      resetsAtMs: 37 * hourMs,
+    })
+  })
+
+  it('that names our reset again takes back what it told of another one', () => {
+    const told = { day: theirDay, used: 1_500, whole: true }
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 18 * hourMs, told }).truth).toMatchObject({
+      unitsPerDay: 300,
+      resetsAtMs: null,
+    })
+  })
+
   it('that names another time of reset teaches the time and nothing about the size', () => {
     const { truth, text } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
     expect(truth).toMatchObject({ unitsPerDay: null, resetsAtMs: 13 * hourMs })
@@ -41,8 +68,8 @@ describe('the budget in force', () => {
     expect(budgetInForce(view(10), undefined, 0)).toEqual(view(10))
   })
 
-  it('is what the API granted, on the next days too', () => {
-    expect(budgetInForce(view(100), smaller, 30 * hourMs)).toMatchObject({ unitsPerDay: 500, unitsLeft: 400 })
+  it('is what the API granted, on the next days with one call more, which asks for more', () => {
+    expect(budgetInForce(view(100), smaller, 30 * hourMs)).toMatchObject({ unitsPerDay: 500, unitsLeft: 401 })
   })
 
   it('once spent, is tried again shortly before the reset of a later day', () => {

@@ -66,7 +66,7 @@ function instant(iso: string | null, times: Times) {
 
 /** Units spent, and a mark where the day stands: left of the mark is saving, right of it is spending ahead. */
 function budgetBar(budget: BudgetStatus, times: Times): Html {
-  const { unitsUsed, unitsPerDay, startedAt, resetsAt } = budget
+  const { unitsUsed, unitsPerDay, startedAt, resetsAt, note } = budget
   const used = share(unitsUsed, unitsPerDay)
   const startMs = Date.parse(startedAt)
   const elapsed = share(times.nowMs - startMs, Date.parse(resetsAt) - startMs)
@@ -76,6 +76,7 @@ function budgetBar(budget: BudgetStatus, times: Times): Html {
 <svg class="bar" width="100%" height="14" role="img" aria-label="${used}% of the units used, ${elapsed}% of the day over">
 <rect class="track" y="3" width="100%" height="8" rx="4"/><rect class="fill" y="3" width="${used}%" height="8" rx="4"/><rect class="mark" x="${elapsed}%" width="2" height="14" rx="1"/></svg>
 <p class="row note"><span>${used}% used</span><span>${elapsed}% of the day over</span></p>
+${note === null ? null : html`<p class="note">${note}</p>`}
 </div>`
 }
 

@@ -1,0 +1,149 @@
+import { expect, it } from 'vitest'
+import { PollerTruth } from '../../src/intake/poller-truth.ts'
+import { createLimits } from '../../src/sandbox/limits.ts'
+import { budgetDay } from '../../src/schedule/budget-day.ts'
+import { createBudgetTruthStore } from '../../src/store/budget-truth.ts'
+import { createLedger } from '../../src/store/ledger.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+
+const redis = useRedis()
+const hourMs = 3_600_000
+const startMs = Date.UTC(2026, 10, 20, 21)
+
+/** The truth about a budget over days: the ledger's Redis and the API's limits are real, the clock is not. */
+function given(api: { unitsPerDay: number; resets: 'UTC' | 'Asia/Tehran' }, timeZone: string) {
+  const prefix = freshPrefix()
+  const client = redis.client()
+  const clock = { nowMs: startMs, now: () => clock.nowMs, sleep: () => Promise.resolve() }
+  const dayOf = (nowMs: number) => budgetDay(nowMs, { resetsAt: '00:00', timeZone })
+  const unitsPerDay = 96
+  const common = { redis: client, prefix, source: 'main' }
+  const ledger = createLedger({
+    ...common,
+    unitsPerDay,
+    requestsPerMinute: 1e6,
+    budgetDay: dayOf,
+    clock,
+  })
+  const log = captureLog()
+  const metrics = createMetrics({ version: 'test', node: process.version })
+  const open = () =>
+    new PollerTruth(
+      { ...common, ledger, budgetDay: dayOf, log: log.log, metrics, unitsPerDay },
+      createBudgetTruthStore(common),
+    )
+  let limits = createLimits({
+    requestsPerMinute: 1e6,
+    minuteWindow: 'sliding',
+    unitsPerDay: api.unitsPerDay,
+    nextReset: (nowMs) => dayEnd(nowMs, api.resets),
+  })
+  const granted: number[] = []
+  const refused: number[] = []
+  let truth = open()
+  return {
+    log,
+    granted,
+    refused,
+    /** Spends evenly what may be spent, as a schedule without a profile would. */
+    async run(untilMs: number) {
+      await truth.load()
+      while (clock.nowMs < untilMs) {
+        const { budget } = await truth.means(clock.nowMs)
+        const { unitsLeft, day, trialAtMs } = budget
+        if (unitsLeft === 0) {
+          clock.nowMs = Math.max(clock.nowMs, trialAtMs ?? day.endMs + 2_001)
+          if (trialAtMs === undefined) continue
+        }
+        const reserved = await ledger.reserve({ cost: 1, purpose: 'poll' })
+        if (!reserved.ok) {
+          if (reserved.limit === 'lease') throw new Error('no lease was asked for')
+          clock.nowMs = reserved.retryAtMs
+          continue
+        }
+        const { unitsUsed, toldDayUsed } = reserved
+        const answer = limits.takeUnits(1, clock.nowMs)
+        if (answer.ok) {
+          granted.push(clock.nowMs)
+          await truth.granted({ ...reserved, atMs: clock.nowMs })
+          // As every schedule here, half a gap before the end of the day.
+          clock.nowMs += Math.max(1_000, (day.endMs - clock.nowMs) / (Math.max(0, unitsLeft - 1) + 0.5))
+        } else {
+          refused.push(clock.nowMs)
+          const before = {
+            atMs: clock.nowMs,
+            unitsUsed: unitsUsed - 1,
+            ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - 1 }),
+          }
+          await truth.refused(before, answer.retryAfterS * 1_000)
+          clock.nowMs += answer.retryAfterS * 1_000
+        }
+      }
+    },
+    restart() {
+      truth = open()
+    },
+    means: () => truth.means(clock.nowMs),
+    grant(unitsPerDayNow: number) {
+      limits = createLimits({
+        requestsPerMinute: 1e6,
+        minuteWindow: 'sliding',
+        unitsPerDay: unitsPerDayNow,
+        nextReset: (nowMs) => dayEnd(nowMs, api.resets),
+      })
+    },
+  }
+}
+
+function dayEnd(nowMs: number, timeZone: string): number {
+  return budgetDay(nowMs, { resetsAt: '00:00', timeZone }).endMs
+}
+
+const longestGapHours = (polls: readonly number[], fromMs: number) => {
+  const later = polls.filter((atMs) => atMs >= fromMs)
+  return Math.max(...later.map((atMs, index) => atMs - (later[index - 1] ?? atMs))) / hourMs
+}
+
+it('an API with fewer units and another reset than the config says is fitted within three days: no blind hours', async () => {
+  const bridge = given({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
+  await bridge.run(startMs + 2.5 * 24 * hourMs)
+  bridge.restart()
+  await bridge.run(startMs + 6 * 24 * hourMs)
+  const knownMs = startMs + 3 * 24 * hourMs
+  expect(longestGapHours(bridge.granted, 0)).toBeGreaterThan(6)
+  expect(longestGapHours(bridge.granted, knownMs)).toBeLessThan(0.8)
+  const { budget, lesson } = await bridge.means()
+  expect(budget.unitsPerDay).toBe(48)
+  expect(new Date(budget.day.startMs).toISOString()).toMatch(/T00:00/)
+  expect(lesson).toMatch(/grants 48 units a day, the config says 96; .*00:00/)
+  // One trial a day asks whether it grants more by now.
+  expect(bridge.refused.filter((atMs) => atMs >= knownMs).length).toBeLessThanOrEqual(3)
+})
+
+it('another reset alone: days turn with it, and all units are spent', async () => {
+  const bridge = given({ unitsPerDay: 96, resets: 'UTC' }, 'Asia/Tehran')
+  await bridge.run(startMs + 6 * 24 * hourMs)
+  const from = Date.UTC(2026, 10, 24)
+  const spent = bridge.granted.filter((atMs) => atMs >= from && atMs < from + 24 * hourMs)
+  expect(spent.length).toBeGreaterThanOrEqual(95)
+  expect(longestGapHours(bridge.granted, from)).toBeLessThan(0.5)
+})
+
+it('an API that grants more again is noticed on the next day', async () => {
+  const bridge = given({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
+  await bridge.run(startMs + 3 * 24 * hourMs)
+  bridge.grant(96)
+  await bridge.run(startMs + 5 * 24 * hourMs)
+  const { budget, lesson } = await bridge.means()
+  expect(budget.unitsPerDay).toBe(96)
+  expect(lesson).not.toMatch(/grants/)
+})
+
+it('a config that was set right counts again, and says nothing more', async () => {
+  const bridge = given({ unitsPerDay: 96, resets: 'UTC' }, 'UTC')
+  await bridge.run(startMs + 2 * 24 * hourMs)
+  expect((await bridge.means()).lesson).toBeNull()
+  expect(bridge.refused).toEqual([])
+})
