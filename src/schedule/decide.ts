@@ -65,6 +65,11 @@ export function decide(
     : marks
       ? onMarks(marks, situation, earliestMs, latestMs)
       : walk(situation, learned)
+  if (marks && paced.atMs >= plan.day.endMs && budget.unitsLeft >= 2) {
+    // No mark is left today, and what is not spent expires.
+    const evenMs = (plan.day.endMs - fromMs) / (budget.unitsLeft + 0.5)
+    return { atMs: Math.max(earliestMs, fromMs + evenMs), reason: 'even' }
+  }
   if (paced.atMs >= latestMs) return { atMs: latestMs, reason: paced.reason === 'even' ? 'even' : 'floor' }
   if (paced.atMs <= earliestMs)
     return { atMs: earliestMs, reason: paced.reason === 'catch_up' ? 'catch_up' : 'ceiling' }

@@ -87,7 +87,7 @@ export function minuteWeight({ minuteWeights }: MarkPattern, slot: number): numb
 /** Wishes are blurred from slot to slot, so that a small change of the price changes few slots, not all at once. */
 function dithered(wish: number, slot: number): number {
   const blur = ((slot * 0.618_033_988_749_894_9) % 1) - 0.5
-  return wish * Math.exp(0.8 * blur)
+  return wish * Math.exp(0.1 * blur)
 }
 
 /** Quarter seconds as far as they are known, their seconds for the rest, and a little for what never fired there. */

@@ -6,7 +6,7 @@ import { countFiring, emptyPhase, type Phase } from '../../src/schedule/phase.ts
 import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
-import { benchStartMs } from '../bench/traces.ts'
+import { benchStartMs, createTrace } from '../bench/traces.ts'
 
 const dayMs = 86_400_000
 const options = benchOptions(2_000)
@@ -32,6 +32,16 @@ function phaseOf(times: readonly number[]): Phase {
   const phase = emptyPhase()
   for (const at of times) countFiring(phase, at, at)
   return phase
+}
+
+/** Units of the days but the last. */
+function unitsADay(polls: readonly number[]): number[] {
+  const days = new Map<number, number>()
+  for (const at of polls) {
+    const day = Math.floor((at - benchStartMs) / dayMs)
+    days.set(day, (days.get(day) ?? 0) + 1)
+  }
+  return [...days.values()].slice(0, -1)
 }
 
 describe('firings', () => {
@@ -90,6 +100,21 @@ describe('the schedule', () => {
     const lag = summarizeLags(replay(times, schedule, options).lagsMs)
     expect(lag.mean).toBeLessThan(0.2 * summarizeLags(evenLags(times, options)).mean)
     expect(schedule.describe(times.at(-1) ?? 0).firing).toMatch(/^each minute/)
+  })
+
+  it.each([300, 1_000])('each five minutes leave no units over at the end of a day: %d', (unitsPerDay) => {
+    const times = createTrace('market', 12, 42).times.map(
+      (at, index) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 2_500),
+    )
+    const few = benchOptions(unitsPerDay)
+    const result = replay(
+      times.sort((a, b) => a - b),
+      createSchedule(few, undefined),
+      few,
+    )
+    expect(Math.min(...unitsADay(result.polls))).toBeGreaterThanOrEqual(unitsPerDay - 1)
+    expect(Math.max(...unitsADay(result.polls))).toBeLessThanOrEqual(unitsPerDay)
+    expect(summarizeLags(result.lagsMs).mean).toBeLessThan(0.05 * summarizeLags(evenLags(times, few)).mean)
   })
 
   it('polls later after the mark where rows become readable late', () => {
