@@ -53,7 +53,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         version,
         role,
         startedAt: new Date(startedAtMs).toISOString(),
-        uptimeSeconds: Math.round((clock.now() - startedAtMs) / 1_000),
+        // A clock that was set back has not undone what it saw.
+        uptimeSeconds: Math.max(0, Math.round((clock.now() - startedAtMs) / 1_000)),
         ready,
         ...(runtime ? await runtime.status() : empty),
       }

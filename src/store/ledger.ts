@@ -208,25 +208,40 @@ type ReserveReply = [
 ]
 
 /**
+ * How long a hold lasts yet, by Redis' clock. Where that was set back since, a hold lasts no longer than it was meant to,
+ * counted from now; requests of the minute, likewise, cannot lie ahead.
+ */
+const holdLeft = `
+local function holdLeft(key, now)
+  local left = tonumber(redis.call('HGET', key, 'untilMs') or '0') - now
+  local length = tonumber(redis.call('HGET', key, 'forMs') or left)
+  if left <= length then return left end
+  redis.call('HSET', key, 'untilMs', now + length)
+  redis.call('PEXPIREAT', key, now + length)
+  return length
+end`
+
+/**
  * KEYS hold, minute, lease, the day that the feed told of, units of the day, optionally units of its twin
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn
  * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the day that the feed told of, or -1}
  */
-const reserveScript = `
+const reserveScript = `${holdLeft}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
 local used = tonumber(redis.call('HGET', KEYS[5], 'used') or '0')
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
-local untilMs = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
-if untilMs > now then return {'held', redis.call('HGET', KEYS[1], 'limit'), untilMs - now, used} end
+local left = holdLeft(KEYS[1], now)
+if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
 for day = 5, #KEYS do
   local spent = tonumber(redis.call('HGET', KEYS[day], 'used') or '0')
   if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day - 4, used} end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
+for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf')) do redis.call('ZADD', KEYS[2], now, ahead) end
 local requests = redis.call('ZCARD', KEYS[2])
 local max = tonumber(ARGV[2])
 if requests >= max then
@@ -257,14 +272,14 @@ const holdScript = `
 local time = redis.call('TIME')
 local untilMs = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
 if untilMs <= tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0') then return end
-redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'untilMs', untilMs)
+redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'untilMs', untilMs, 'forMs', ARGV[2])
 redis.call('PEXPIREAT', KEYS[1], untilMs)
 `
 
 /** KEYS hold · Returns {limit or '', time left in ms} */
-const heldScript = `
+const heldScript = `${holdLeft}
 local time = redis.call('TIME')
-local left = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0') - time[1] * 1000 - math.floor(time[2] / 1000)
+local left = holdLeft(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000))
 if left <= 0 then return {'', 0} end
 return {redis.call('HGET', KEYS[1], 'limit'), left}
 `

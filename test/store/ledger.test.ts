@@ -166,6 +166,29 @@ describe('a hold', () => {
   })
 })
 
+describe("Redis' clock, set back by an hour", () => {
+  it('leaves of a hold no more than its length', async () => {
+    const { ledger, redis, keys } = given()
+    await ledger.hold('minute', 300)
+    await redis.hincrby(keys.hold, 'untilMs', 3_600_000)
+    await redis.pexpire(keys.hold, 3_600_000)
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, held: true })
+    await expect.poll(() => ledger.held()).toBeUndefined()
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+  })
+
+  it('leaves of a full minute no more than a minute', async () => {
+    const { ledger, clock, redis, keys } = given({ requestsPerMinute: 3 })
+    for (let call = 0; call < 3; call += 1) await ledger.reserve({ cost: 1, purpose: 'poll' })
+    for (const member of await redis.zrange(keys.minute, '0', '-1'))
+      await redis.zincrby(keys.minute, 3_600_000, member)
+    const answer = await ledger.reserve({ cost: 1, purpose: 'poll' })
+    expect(answer).toMatchObject({ ok: false, limit: 'minute' })
+    expect(waitOf(answer, clock.nowMs)).toBeLessThanOrEqual(61_000)
+    expect(await redis.zrange(keys.minute, '0', '-1')).toHaveLength(3)
+  })
+})
+
 describe('a hold that Redis could not be told of', () => {
   it('is kept by who was refused, and told to all once Redis is back', async () => {
     const own = await startRedis()
