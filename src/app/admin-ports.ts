@@ -16,6 +16,8 @@ interface PortsOptions {
   draining(): boolean
   /** Absent until Redis has answered for the first time. */
   runtime(): Runtime | undefined
+  /** What is wrong with a Redis that answers. */
+  redisTrouble(): string | undefined
   reload(): Promise<ReloadResult>
 }
 
@@ -30,7 +32,10 @@ export function adminPorts(options: PortsOptions): AdminPorts {
   const readiness = async (): Promise<Readiness> => {
     if (draining()) return { ok: false, reason: 'draining: the bridge is stopping' }
     const runtime = options.runtime()
-    return runtime ? runtime.readiness() : { ok: false, reason: 'waiting for Redis' }
+    if (!runtime) return { ok: false, reason: 'waiting for Redis' }
+    const ready = await runtime.readiness()
+    const trouble = options.redisTrouble()
+    return ready.ok && trouble !== undefined ? { ok: false, reason: trouble } : ready
   }
   return {
     async metricsText() {

@@ -10,6 +10,7 @@ import { createMetrics, initialiseMetrics, type Metrics } from '../telemetry/met
 import { version } from '../telemetry/version.ts'
 import { adminPorts } from './admin-ports.ts'
 import { admitRedis, openRedis, type RedisPair } from './redis.ts'
+import { createRedisWatch, type RedisWatch } from './redis-watch.ts'
 import type { Role } from './roles.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import { Teardown } from './teardown.ts'
@@ -37,6 +38,8 @@ export interface AppOptions {
   readonly clock?: Clock
   /** Reads the config again; without it there is no reload. */
   readonly load?: () => LoadedConfig
+  /** How often Redis' settings are looked at, in milliseconds. */
+  readonly redisCheckEveryMs?: number
 }
 
 /** How long running sends may take at a stop. */
@@ -50,7 +53,7 @@ export function createApp(config: Config, options: AppOptions): App {
 class Bridge implements App {
   readonly failed: Promise<Error>
   readonly metrics: Metrics
-  readonly #options: Required<Pick<AppOptions, 'log' | 'role' | 'clock'>> & Pick<AppOptions, 'load'>
+  readonly #options: Required<Pick<AppOptions, 'log' | 'role' | 'clock'>> & AppOptions
   readonly #teardown: Teardown
   readonly #stopping = new AbortController()
   readonly #startedAtMs: number
@@ -58,14 +61,16 @@ class Bridge implements App {
   readonly #fail: (error: Error) => void
   #config: Config
   #redis: RedisPair | undefined
+  #redisWatch: RedisWatch | undefined
   #runtime: Runtime | undefined
   #starting: Promise<string> | undefined
   #reloading: Promise<ReloadResult> | undefined
   #stopped: Promise<void> | undefined
 
-  constructor(config: Config, { log, role = 'all', clock = systemClock, load }: AppOptions) {
+  constructor(config: Config, options: AppOptions) {
+    const { log, role = 'all', clock = systemClock } = options
     this.#config = config
-    this.#options = { log, role, clock, ...(load ? { load } : {}) }
+    this.#options = { ...options, log, role, clock }
     this.#teardown = new Teardown(log)
     this.#startedAtMs = clock.now()
     this.metrics = createMetrics({ version, node: process.version })
@@ -91,6 +96,7 @@ class Bridge implements App {
         teardown: this.#teardown,
       })
       await admitRedis(this.#redis.commands, { prefix: this.#config.redis.prefix, log, signal })
+      this.#watch(this.#redis)
       const runtime = this.#createRuntime(this.#config, this.#redis)
       this.#runtime = runtime
       this.#teardown.push('runtime', () => this.#runtime?.stop(drainTimeoutMs))
@@ -157,6 +163,15 @@ class Bridge implements App {
     }
   }
 
+  #watch({ commands }: RedisPair): void {
+    const { log, clock, redisCheckEveryMs: everyMs } = this.#options
+    const { prefix } = this.#config.redis
+    const watch = createRedisWatch({ redis: commands, prefix, log, clock, ...(everyMs ? { everyMs } : {}) })
+    this.#redisWatch = watch
+    const running = watch.run(this.#stopping.signal)
+    this.#teardown.push('redis watch', () => running)
+  }
+
   #createRuntime(config: Config, redis: RedisPair): Runtime {
     const { log, role, clock } = this.#options
     return createRuntime(config, { redis, log, role, clock, metrics: this.metrics, memories: this.#memories })
@@ -177,6 +192,7 @@ class Bridge implements App {
         about: { version, startedAtMs: this.#startedAtMs, role },
         draining: () => this.#stopping.signal.aborted,
         runtime: () => this.#runtime,
+        redisTrouble: () => this.#redisWatch?.trouble(),
         reload: () => this.reload(),
       }),
       adminToken: () => this.#config.http.adminToken,

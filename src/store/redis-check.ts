@@ -19,9 +19,14 @@ const memoryShareMax = 0.8
 /** Throws only what a Redis makes it throw that goes away, or takes no writes for now. */
 export async function checkRedis(
   redis: RedisClient,
-  options: { prefix: string; now?: () => number },
+  options: {
+    prefix: string
+    now?: () => number
+    /** Whether commands are tried on a key of their own; by default they are. */
+    probe?: boolean
+  },
 ): Promise<readonly RedisFinding[]> {
-  const findings = await checkCommands(redis, options.prefix)
+  const findings = options.probe === false ? [] : await checkCommands(redis, options.prefix)
   const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
   for (const node of nodes) findings.push(...(await checkNode(node, options.now ?? Date.now)))
   return findings.filter(

@@ -101,6 +101,23 @@ describe('Redis that answers, and does not do', () => {
     },
   )
 
+  it('is allowed to evict keys while the bridge runs: readiness says so at once, and what to set, until it is mended', async () => {
+    const redis = await ownRedis()
+    const { hook, shown, text } = await redisScene(redis)
+    const log = logOf('hook', hook, taken)
+    const { url, lines } = await startApp(text, { redisCheckEveryMs: 200 })
+    await until('ready', async () => (await readiness(url)) === 'ok')
+    await redis.client().config('SET', 'maxmemory-policy', 'allkeys-lru')
+    await until('not ready', async () => (await readiness(url)) !== 'ok')
+    expect(await readiness(url)).toMatch(/maxmemory-policy is allkeys-lru; set it to noeviction/)
+    shown.fire(5)
+    await until('it goes on', () => hasAll(shown, log))
+    await redis.client().config('SET', 'maxmemory-policy', 'noeviction')
+    await until('ready again', async () => (await readiness(url)) === 'ok')
+    expect(lines.filter(({ code }) => code === 'eviction')).toHaveLength(1)
+    expect(lines.filter(({ msg }) => msg === 'Redis keeps alerts again')).toHaveLength(1)
+  })
+
   it('connections that are cut a hundred times: nothing is lost, and it settles within seconds', {
     timeout: 40_000,
   }, async () => {
