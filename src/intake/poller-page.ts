@@ -167,6 +167,7 @@ async function holdAll(
   // The refused call was counted before it was made.
   const before = {
     atMs: nowMs,
+    cost: pageUnits,
     unitsUsed: unitsUsed - pageUnits,
     ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - pageUnits }),
   }

@@ -15,7 +15,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 
 interface TruthDeps {
   readonly source: string
-  readonly ledger: Pick<Ledger, 'used' | 'toldDay' | 'countFrom'>
+  readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'toldDay' | 'countFrom'>
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly log: Logger
   readonly metrics: Metrics
@@ -81,14 +81,20 @@ export class PollerTruth {
     return { budget, used: own ? used : told.used, lesson: this.#lesson(budget, told !== undefined) }
   }
 
-  /** The feed refused a call for the day's budget; `spent` as it was before the call. */
-  async refused(spent: Spending, retryAfterMs: number | undefined): Promise<void> {
+  /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
+  async refused(
+    spent: Spending & { readonly cost: number },
+    retryAfterMs: number | undefined,
+  ): Promise<void> {
     const { ledger, budgetDay, unitsPerDay } = this.#deps
     const { atMs, unitsUsed, toldDayUsed = 0 } = spent
     // What Redis cannot tell now was told by nobody.
     const known = await ledger.toldDay().catch(() => undefined)
     const told = known && { ...known, used: toldDayUsed }
-    const lesson = learnRefusal({ atMs, unitsUsed, retryAfterMs, day: budgetDay(atMs), unitsPerDay, told })
+    const named = retryAfterMs === undefined ? undefined : await this.#usedBefore(atMs + retryAfterMs)
+    const usedOfNamedDay = named === undefined ? undefined : Math.max(0, named - spent.cost)
+    const day = budgetDay(atMs)
+    const lesson = learnRefusal({ atMs, unitsUsed, retryAfterMs, day, unitsPerDay, told, usedOfNamedDay })
     const resetsAtMs = lesson.truth.resetsAtMs
     if (resetsAtMs === null || !told || !isSameReset(resetsAtMs, told.day))
       await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: unitsUsed })
@@ -101,6 +107,11 @@ export class PollerTruth {
     if (!lesson) return
     if (lesson.truth.resetsAtMs === null) await this.#countFrom(null)
     await this.#learn(lesson)
+  }
+
+  /** Units of the 24 hours before a reset. */
+  async #usedBefore(resetMs: number): Promise<number | undefined> {
+    return this.#deps.ledger.usedSince(resetMs - 86_400_000).catch(() => undefined)
   }
 
   /** What Redis could not keep is learned again by the next refusal. */

@@ -28,6 +28,8 @@ export interface Refusal {
   readonly unitsPerDay: number
   /** The day that an earlier refusal told of, its units before the call, and whether all of them were counted. */
   readonly told?: { readonly day: BudgetDay; readonly used: number; readonly whole: boolean } | undefined
+  /** Units within 24 hours before the time that is named now, without the call; undefined where nobody counted them all. */
+  readonly usedOfNamedDay?: number | undefined
 }
 
 export interface Lesson {
@@ -50,9 +52,12 @@ export function learnRefusal(refusal: Refusal): Lesson {
   const inToldDay = told !== undefined && (saidMs === undefined || isSameReset(saidMs, told.day))
   const inOurDay = !inToldDay && (saidMs === undefined || isSameReset(saidMs, day))
   const resetsAtMs = inToldDay ? told.day.endMs : inOurDay ? null : (saidMs ?? null)
-  const unitsUsed = inToldDay ? told.used : refusal.unitsUsed
+  const isNew = !inToldDay && !inOurDay
+  const unitsUsed = inToldDay
+    ? told.used
+    : ((isNew ? refusal.usedOfNamedDay : undefined) ?? refusal.unitsUsed)
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
-  const counted = inOurDay || (inToldDay && told.whole)
+  const counted = inOurDay || (inToldDay && told.whole) || (isNew && refusal.usedOfNamedDay !== undefined)
   const smaller = counted && unitsUsed >= unitsPerDay * ownShareMin && unitsUsed < unitsPerDay
   const truth: BudgetTruth = {
     v: 1,
@@ -60,12 +65,13 @@ export function learnRefusal(refusal: Refusal): Lesson {
     resetsAtMs,
     learnedAtMs: atMs,
   }
-  if (resetsAtMs !== null && !inToldDay) {
+  if (resetsAtMs !== null && isNew) {
     const theirs = formatDuration(resetsAtMs - atMs)
     const ours = formatDuration(day.endMs - atMs)
+    const size = smaller ? ` and with ${unitsUsed} units, where the config allows ${unitsPerDay}` : ''
     return {
       truth,
-      text: `the API refused after ${unitsUsed} units and says that its budget starts anew in ${theirs}, not in ${ours}: days are planned from that time on`,
+      text: `the API refused after ${unitsUsed} units and says that its budget starts anew in ${theirs}, not in ${ours}: days are planned from that time on${size}`,
     }
   }
   if (smaller)

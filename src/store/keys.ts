@@ -156,7 +156,7 @@ export function queuePrefix(prefix: string): string {
 export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000
 
 /**
- * HASH `{used, <purpose>: units …}`. Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
+ * HASH `{used, <purpose>: units …, half:<half hour>: units …}`. Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
  * units again; what the account really has left, the feed tells with a 429 that sets `hold`.
  */
 function unitsKey(root: string, dayKey: string): string {

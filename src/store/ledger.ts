@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
+import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -28,6 +29,11 @@ export interface Ledger {
    */
   countFrom(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
   toldDay(): Promise<ToldDay | undefined>
+  /**
+   * Units since an instant of the last 48 hours that is a full or a half hour, give or take a minute; undefined for
+   * others, and where none were spent in the first hour: then nobody knows that this bridge was there.
+   */
+  usedSince(fromMs: number): Promise<number | undefined>
 }
 
 /** The feed's own budget day, as far as it told. */
@@ -126,6 +132,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         leaseToken,
         randomUUID(),
         nowMs,
+        `${halfHourField}${Math.floor(nowMs / halfHourMs)}`,
       ]
       const reply = (await redis.eval(reserveScript, names.length, ...names, ...limits)) as ReserveReply
       const [verdict, limit, waitMs, unitsUsed, toldDayUsed = -1] = reply
@@ -139,8 +146,27 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async used(day) {
       const { used = '0', ...rest } = await redis.hgetall(keys.units(day.key))
-      const byPurpose = Object.fromEntries(Object.entries(rest).map(([name, count]) => [name, Number(count)]))
+      const purposes = Object.entries(rest).filter(([name]) => !name.startsWith(halfHourField))
+      const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
       return { used: Number(used), byPurpose }
+    },
+    async usedSince(fromMs) {
+      const first = Math.round(fromMs / halfHourMs)
+      if (Math.abs(first * halfHourMs - fromMs) > minuteMs) return undefined
+      const days = new Set<string>()
+      for (let atMs = clock.now(); ; atMs = options.budgetDay(atMs).startMs - 1) {
+        const { key, startMs } = options.budgetDay(atMs)
+        days.add(key)
+        if (startMs <= first * halfHourMs || days.size > 3) break
+      }
+      const counts = await Promise.all([...days].map((key) => redis.hgetall(keys.units(key))))
+      const halves = counts
+        .flatMap((count) => Object.entries(count))
+        .filter(([name]) => name.startsWith(halfHourField))
+        .map(([name, count]) => [Number(name.slice(halfHourField.length)), Number(count)] as const)
+        .filter(([half]) => half >= first)
+      if (!halves.some(([half]) => half <= first + 1)) return undefined
+      return halves.reduce((sum, [, count]) => sum + count, 0)
     },
     async hold(limit, forMs) {
       own = { limit, untilMs: clock.now() + forMs }
@@ -177,6 +203,9 @@ export function createLedger(options: LedgerOptions): Ledger {
 }
 
 const dayMs = 86_400_000
+const halfHourMs = 1_800_000
+/** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */
+const halfHourField = 'half:'
 
 function dayStart(resetsAtMs: number, nowMs: number): number {
   return resetsAtMs + Math.floor((nowMs - resetsAtMs) / dayMs) * dayMs
@@ -198,88 +227,3 @@ function afterSpent(day: LedgerDay, twin: LedgerDay | undefined, full: number): 
   if (full === 1 || !twin) return day.endMs
   return twin.endMs <= day.startMs ? day.startMs + resetGuardMs : twin.endMs
 }
-
-type ReserveReply = [
-  verdict: 'ok' | 'held' | 'spent' | 'minute' | 'lease',
-  limit: RateLimit,
-  wait: number,
-  used: number,
-  toldDayUsed?: number,
-]
-
-/**
- * How long a hold lasts yet, by Redis' clock. Where that was set back since, a hold lasts no longer than it was meant to,
- * counted from now; requests of the minute, likewise, cannot lie ahead.
- */
-const holdLeft = `
-local function holdLeft(key, now)
-  local left = tonumber(redis.call('HGET', key, 'untilMs') or '0') - now
-  local length = tonumber(redis.call('HGET', key, 'forMs') or left)
-  if left <= length then return left end
-  redis.call('HSET', key, 'untilMs', now + length)
-  redis.call('PEXPIREAT', key, now + length)
-  return length
-end`
-
-/**
- * KEYS hold, minute, lease, the day that the feed told of, units of the day, optionally units of its twin
- * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
- *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn
- * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
- *   it is ok those of the day that the feed told of, or -1}
- */
-const reserveScript = `${holdLeft}
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local cost = tonumber(ARGV[3])
-local used = tonumber(redis.call('HGET', KEYS[5], 'used') or '0')
-if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
-local left = holdLeft(KEYS[1], now)
-if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
-for day = 5, #KEYS do
-  local spent = tonumber(redis.call('HGET', KEYS[day], 'used') or '0')
-  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day - 4, used} end
-end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
-for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf')) do redis.call('ZADD', KEYS[2], now, ahead) end
-local requests = redis.call('ZCARD', KEYS[2])
-local max = tonumber(ARGV[2])
-if requests >= max then
-  local frees = redis.call('ZRANGE', KEYS[2], requests - max, requests - max, 'WITHSCORES')
-  return {'minute', 'minute', frees[2] + ARGV[5] - now + 1, used}
-end
-redis.call('ZADD', KEYS[2], now, ARGV[8])
-redis.call('PEXPIRE', KEYS[2], ARGV[5])
-for day = 5, #KEYS do
-  redis.call('HINCRBY', KEYS[day], 'used', cost)
-  redis.call('HINCRBY', KEYS[day], ARGV[4], cost)
-  redis.call('PEXPIRE', KEYS[day], ARGV[6])
-end
-local told = -1
-local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
-if reset then
-  local start = string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
-  if redis.call('HGET', KEYS[4], 'startMs') ~= start then redis.call('HSET', KEYS[4], 'startMs', start, 'used', 0) end
-  told = redis.call('HINCRBY', KEYS[4], 'used', cost)
-end
-return {'ok', '', 0, used + cost, told}
-`
-
-/**
- * KEYS hold · ARGV limit, length (ms) · Returns nothing. Redis' clock alone: replicas may disagree on the time.
- */
-const holdScript = `
-local time = redis.call('TIME')
-local untilMs = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
-if untilMs <= tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0') then return end
-redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'untilMs', untilMs, 'forMs', ARGV[2])
-redis.call('PEXPIREAT', KEYS[1], untilMs)
-`
-
-/** KEYS hold · Returns {limit or '', time left in ms} */
-const heldScript = `${holdLeft}
-local time = redis.call('TIME')
-local left = holdLeft(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000))
-if left <= 0 then return {'', 0} end
-return {redis.call('HGET', KEYS[1], 'limit'), left}
-`

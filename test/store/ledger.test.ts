@@ -96,6 +96,29 @@ describe('the day', () => {
   })
 })
 
+describe('units since an instant', () => {
+  it('are those of its half hour and later, over the days of the config', async () => {
+    const { ledger, clock } = given()
+    const fromMs = utcDay(noonMs).startMs - 3_600_000
+    const spend = async (atMs: number) => {
+      clock.nowMs = atMs
+      await ledger.reserve({ cost: 1, purpose: 'poll' })
+    }
+    await spend(fromMs - 60_000)
+    for (const hours of [0, 0.4, 2, 9]) await spend(fromMs + hours * 3_600_000 + 1_000)
+    expect(await ledger.usedSince(fromMs + 1_100)).toBe(4)
+    expect(await ledger.usedSince(fromMs - 1_100)).toBe(4)
+    expect((await ledger.used(utcDay(clock.nowMs))).byPurpose).toEqual({ poll: 2 })
+  })
+
+  it('are unknown at a crooked hour, and where nothing was spent in the first one', async () => {
+    const { ledger, clock } = given()
+    await ledger.reserve({ cost: 1, purpose: 'poll' })
+    expect(await ledger.usedSince(clock.nowMs - 600_000)).toBeUndefined()
+    expect(await ledger.usedSince(Math.floor(clock.nowMs / 3_600_000 - 3) * 3_600_000)).toBeUndefined()
+  })
+})
+
 describe('the minute', () => {
   it('is never exceeded over all replicas, whatever the clocks of the machines say', async () => {
     const { prefix, clock } = given()

@@ -1,0 +1,88 @@
+/** The scripts of `ledger.ts`. Each is one indivisible reservation, hold or reading; all keys share a hash tag. */
+
+export type ReserveReply = [
+  verdict: 'ok' | 'held' | 'spent' | 'minute' | 'lease',
+  limit: 'minute' | 'budget',
+  wait: number,
+  used: number,
+  toldDayUsed?: number,
+]
+
+/**
+ * How long a hold lasts yet, by Redis' clock. Where that was set back since, a hold lasts no longer than it was meant to,
+ * counted from now; requests of the minute, likewise, cannot lie ahead.
+ */
+const holdLeft = `
+local function holdLeft(key, now)
+  local left = tonumber(redis.call('HGET', key, 'untilMs') or '0') - now
+  local length = tonumber(redis.call('HGET', key, 'forMs') or left)
+  if left <= length then return left end
+  redis.call('HSET', key, 'untilMs', now + length)
+  redis.call('PEXPIREAT', key, now + length)
+  return length
+end`
+
+/**
+ * KEYS hold, minute, lease, the day that the feed told of, units of the day, optionally units of its twin
+ * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
+ *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
+ *   the field of its half hour
+ * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
+ *   it is ok those of the day that the feed told of, or -1}
+ */
+export const reserveScript = `${holdLeft}
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local cost = tonumber(ARGV[3])
+local used = tonumber(redis.call('HGET', KEYS[5], 'used') or '0')
+if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
+local left = holdLeft(KEYS[1], now)
+if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
+for day = 5, #KEYS do
+  local spent = tonumber(redis.call('HGET', KEYS[day], 'used') or '0')
+  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day - 4, used} end
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
+for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf')) do redis.call('ZADD', KEYS[2], now, ahead) end
+local requests = redis.call('ZCARD', KEYS[2])
+local max = tonumber(ARGV[2])
+if requests >= max then
+  local frees = redis.call('ZRANGE', KEYS[2], requests - max, requests - max, 'WITHSCORES')
+  return {'minute', 'minute', frees[2] + ARGV[5] - now + 1, used}
+end
+redis.call('ZADD', KEYS[2], now, ARGV[8])
+redis.call('PEXPIRE', KEYS[2], ARGV[5])
+for day = 5, #KEYS do
+  redis.call('HINCRBY', KEYS[day], 'used', cost)
+  redis.call('HINCRBY', KEYS[day], ARGV[4], cost)
+  redis.call('PEXPIRE', KEYS[day], ARGV[6])
+end
+redis.call('HINCRBY', KEYS[5], ARGV[10], cost)
+local told = -1
+local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
+if reset then
+  local start = string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
+  if redis.call('HGET', KEYS[4], 'startMs') ~= start then redis.call('HSET', KEYS[4], 'startMs', start, 'used', 0) end
+  told = redis.call('HINCRBY', KEYS[4], 'used', cost)
+end
+return {'ok', '', 0, used + cost, told}
+`
+
+/**
+ * KEYS hold · ARGV limit, length (ms) · Returns nothing. Redis' clock alone: replicas may disagree on the time.
+ */
+export const holdScript = `
+local time = redis.call('TIME')
+local untilMs = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
+if untilMs <= tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0') then return end
+redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'untilMs', untilMs, 'forMs', ARGV[2])
+redis.call('PEXPIREAT', KEYS[1], untilMs)
+`
+
+/** KEYS hold · Returns {limit or '', time left in ms} */
+export const heldScript = `${holdLeft}
+local time = redis.call('TIME')
+local left = holdLeft(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000))
+if left <= 0 then return {'', 0} end
+return {redis.call('HGET', KEYS[1], 'limit'), left}
+`
