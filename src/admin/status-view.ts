@@ -44,11 +44,22 @@ export interface SourceView {
   readonly nextPollAt: string | null
   readonly nextReason: DecisionReason | null
   readonly budget: BudgetStatus | null
+  readonly plan: PlanStatus | null
   readonly behind: boolean
   /** When everything that the feed showed was last known to be handled. */
   readonly lastCompleteWalkAt: string | null
   /** From firing to seen. */
   readonly lag: LagView | null
+}
+
+/** What the polling plan goes by. */
+export interface PlanStatus {
+  /** Alerts that it was learned from, old ones counting for less. */
+  readonly learnedFrom: number
+  /** The marks of the alert engine's clock that polls are locked on, or why they are not. */
+  readonly firing: string
+  /** Until when an operator asked for the fastest pace. */
+  readonly hotUntil: string | null
 }
 
 export interface BudgetStatus {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { SinkView, SourceView, StatusView } from '../admin/status-view.ts'
+import type { PlanStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
 import { table } from './table.ts'
@@ -26,8 +26,8 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
       status.sources.map((source) => sourceRow(source, nowMs)),
     ),
-    ...status.sources.flatMap(({ name, reason, budget }) =>
-      [reason, budget?.note].flatMap((text) => (text ? [`  ${name}: ${text}`] : [])),
+    ...status.sources.flatMap(({ name, reason, budget, plan }) =>
+      [reason, budget?.note, plan && planText(plan)].flatMap((text) => (text ? [`  ${name}: ${text}`] : [])),
     ),
     '',
     table(
@@ -51,6 +51,12 @@ function sourceRow(source: SourceView, nowMs: number): string[] {
     ahead(budget?.resetsAt ?? null, nowMs),
     lag ? `${formatDuration(lag.p50 * 1_000)}/${formatDuration(lag.p95 * 1_000)}` : '-',
   ]
+}
+
+function planText({ learnedFrom, firing, hotUntil }: PlanStatus): string {
+  const hot = hotUntil === null ? '' : `; hot until ${hotUntil}`
+  const from = learnedFrom > 0 ? `learned from ${learnedFrom} alerts` : 'as configured so far'
+  return `plan ${from}; alerts fire ${firing}${hot}`
 }
 
 function sinkRow(sink: SinkView, nowMs: number): string[] {

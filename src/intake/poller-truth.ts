@@ -97,7 +97,7 @@ export class PollerTruth {
     const lesson = learnRefusal({ atMs, unitsUsed, retryAfterMs, day, unitsPerDay, told, usedOfNamedDay })
     const resetsAtMs = lesson.truth.resetsAtMs
     if (resetsAtMs === null || !told || !isSameReset(resetsAtMs, told.day))
-      await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: unitsUsed })
+      await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: named ?? unitsUsed })
     await this.#learn(lesson)
   }
 
@@ -139,10 +139,16 @@ export class PollerTruth {
       ...(unitsPerDay < this.#deps.unitsPerDay
         ? [`the API grants ${unitsPerDay} units a day, the config says ${this.#deps.unitsPerDay}`]
         : []),
-      ...(otherDay ? [`the API's day starts anew at ${isoOf(day.endMs)}, not when the config says`] : []),
+      ...(otherDay ? [`the API's day starts anew at ${minuteOf(day.endMs)}, not when the config says`] : []),
     ]
     return parts.length === 0 ? null : parts.join('; ')
   }
+}
+
+/** `2026-11-22 00:00 UTC`: what the API said is no more exact than a second. */
+function minuteOf(ms: number): string {
+  const iso = new Date(Math.round(ms / 60_000) * 60_000).toISOString()
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
 }
 
 function isoOf(ms: number | null): string | null {

@@ -1,3 +1,4 @@
+import type { ScheduleView } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { PollResult } from './poll-types.ts'
@@ -34,6 +35,7 @@ export class PollerView {
       dayStartMs: null,
       resetsAtMs: null,
       lesson: null,
+      plan: null,
       behind: false,
       lastCompleteWalkAtMs: null,
       lastError: null,
@@ -58,11 +60,14 @@ export class PollerView {
     this.#tell(state, reason)
   }
 
-  plan(pace: Pace, { budget, used, lesson }: Means): void {
+  plan(pace: Pace, { budget, used, lesson }: Means, schedule: ScheduleView): void {
+    const { learnedFrom, firing, onMarks, hotUntilMs } = schedule
     const { metrics, source, limits } = this.#deps
     metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
     metrics.budgetUnitsUsed.set({ source }, used)
     metrics.budgetReset.set({ source }, budget.day.endMs / 1_000)
+    metrics.planLearned.set({ source }, learnedFrom)
+    metrics.planOnMarks.set({ source }, onMarks ? 1 : 0)
     metrics.nextPoll.set({ source }, pace.atMs / 1_000)
     this.#change({
       nextPollAtMs: pace.atMs,
@@ -72,11 +77,14 @@ export class PollerView {
       dayStartMs: budget.day.startMs,
       resetsAtMs: budget.day.endMs,
       lesson,
+      plan: firing === null ? null : { learnedFrom, firing, hotUntilMs },
     })
     this.enter(pace.state, pace.reason)
   }
 
   polling(nowMs: number): void {
+    const { metrics, source } = this.#deps
+    metrics.polls.inc({ source, reason: this.#status.nextReason ?? 'first' })
     this.#change({ lastPollAtMs: nowMs })
     this.enter('polling', 'asking the feed')
   }

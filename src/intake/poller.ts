@@ -170,7 +170,7 @@ class SourcePoller implements Poller {
       behind: this.#view.status.behind,
       wanted: this.#wanted,
     })
-    this.#view.plan(pace, means)
+    this.#view.plan(pace, means, lead.schedule.describe(nowMs))
     this.#logDone(lead)
     return { pace, budget }
   }

@@ -33,7 +33,13 @@ export function fixedSchedule(options: ScheduleOptions, saved: unknown): Schedul
     learnHistory() {},
     setHot() {},
     snapshot: () => ({ v: 1, kind: 'fixed', ...attempts }),
-    describe: (): ScheduleView => ({ learnedFrom: 0, memory, firing: 'not looked for', hotUntilMs: 0 }),
+    describe: (): ScheduleView => ({
+      learnedFrom: 0,
+      memory,
+      firing: null,
+      onMarks: false,
+      hotUntilMs: 0,
+    }),
   }
 }
 

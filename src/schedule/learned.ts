@@ -74,6 +74,7 @@ class LearnedSchedule implements Schedule {
       learnedFrom: Math.round(learnedAlerts(this.#memory.profile)),
       memory: this.#state,
       firing: describeMarks(this.#marks),
+      onMarks: this.#marks !== undefined,
       hotUntilMs: this.#memory.hotUntilMs,
     }
   }
@@ -109,7 +110,7 @@ function memoryState(saved: unknown, restored: Memory | undefined): ScheduleView
 }
 
 function describeMarks(marks: MarkPlan | undefined): string {
-  if (!marks) return 'no pattern that would help'
+  if (!marks) return 'at any time, as far as seen'
   const second = ((marks.startMs + (marks.offsetsMs[0]?.[0] ?? 0)) / 1_000) % 60
   return `each minute; one poll is best at second ${second.toFixed(2)}, where an alert waits ${marks.waitSeconds.toFixed(1)} s`
 }

@@ -23,8 +23,10 @@ export interface ScheduleView {
   readonly learnedFrom: number
   /** `restored`, `fresh` (nothing was saved) or `lost` (something was, and could not be read). */
   readonly memory: 'restored' | 'fresh' | 'lost'
-  /** The marks that polls lock on, or why they do not. */
-  readonly firing: string
+  /** The marks that polls lock on, or why they do not; null where a fixed pace does not look for any. */
+  readonly firing: string | null
+  /** Polls are locked on such a pattern. */
+  readonly onMarks: boolean
   readonly hotUntilMs: number
 }
 

@@ -16,6 +16,21 @@ export const purposes = ['poll', 'walk', 'sweep', 'history', 'context'] as const
 export const sendResults = ['delivered', 'retry', 'dead', 'expired'] as const
 export const jobStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
 export const holdReasons = ['muted', 'silenced', 'throttled'] as const
+/** Why a poll came when it came: the reasons of `DecisionReason`. */
+export const pollReasons = [
+  'first',
+  'fixed',
+  'even',
+  'expected',
+  'burst',
+  'floor',
+  'ceiling',
+  'mark',
+  'hot',
+  'catch_up',
+  'retry',
+  'budget_spent',
+] as const
 export type Purpose = (typeof purposes)[number]
 export type SendResult = (typeof sendResults)[number]
 
@@ -73,6 +88,17 @@ export function createMetrics(build: { version: string; node: string }) {
     budgetReset: gauge('budget_reset_timestamp_seconds', 'When the current budget day ends.', ['source']),
     lastPoll: gauge('last_poll_timestamp_seconds', 'When the last successful poll ended.', ['source']),
     nextPoll: gauge('next_poll_timestamp_seconds', 'When the next poll is planned.', ['source']),
+    polls: counter('polls_total', 'Polls by the reason that decided their instant.', ['source', 'reason']),
+    planLearned: gauge(
+      'plan_learned_alerts',
+      'Alerts that the plan was learned from, old ones counting for less.',
+      ['source'],
+    ),
+    planOnMarks: gauge(
+      'plan_on_marks',
+      "1 while polls are locked on the marks of the alert engine's clock.",
+      ['source'],
+    ),
     lastCompleteWalk: gauge(
       'last_complete_walk_timestamp_seconds',
       'When everything the feed showed was last known to be handled.',
@@ -143,6 +169,7 @@ export function initialiseMetrics(
     for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
     for (const purpose of purposes) metrics.budgetUnits.inc({ source, purpose }, 0)
     for (const reason of holdReasons) metrics.alertsHeld.inc({ source, reason }, 0)
+    for (const reason of pollReasons) metrics.polls.inc({ source, reason }, 0)
     const counters = [
       metrics.alertsSeen,
       metrics.alertsDuplicate,

@@ -23,6 +23,7 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
       resetsAt: '2026-11-21T20:30:00Z',
       note: null,
     },
+    plan: { learnedFrom: 1_240, firing: 'at any time, as far as seen', hotUntil: null },
     behind: false,
     lastCompleteWalkAt: ago(12),
     lag: { p50: 8.4, p95: 21 },

@@ -18,6 +18,7 @@ const status: PollerStatus = {
   dayStartMs: null,
   resetsAtMs: null,
   lesson: null,
+  plan: null,
   behind: false,
   lastCompleteWalkAtMs: null,
   lastError: null,

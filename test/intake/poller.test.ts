@@ -97,6 +97,7 @@ describe('a poller', () => {
     expect(lines).toMatch(/budget_units_used\{source="main"\} [12]/)
     expect(lines).toMatch(/budget_reset_timestamp_seconds\{source="main"\} 1\d{9}/)
     expect(lines).toMatch(/next_poll_timestamp_seconds\{source="main"\} 1\d{9}/)
+    expect(lines).toMatch(/polls_total\{source="main",reason="first"\} 1/)
   })
 
   it('goes on with what its schedule had learned, and does not poll again at once after a restart', async () => {
@@ -104,7 +105,7 @@ describe('a poller', () => {
     await replicaUntil(replica(redis), () => untilCalls(sandbox, 1))
     const saved: unknown[] = []
     const schedule = { observe() {}, learnHistory() {}, setHot() {}, snapshot: () => ({}) }
-    const view = { learnedFrom: 0, memory: 'restored', firing: '', hotUntilMs: 0 } as const
+    const view = { learnedFrom: 0, memory: 'restored', firing: '', onMarks: false, hotUntilMs: 0 } as const
     const again = replica(server.client(), {
       createSchedule(snapshot) {
         saved.push(snapshot)

@@ -43,6 +43,7 @@ describe('what a poller tells of itself', () => {
     dayStartMs: 5,
     resetsAtMs: 6,
     lesson: null,
+    plan: { learnedFrom: 7, firing: 'each minute', hotUntilMs: 8 },
     behind: false,
     lastCompleteWalkAtMs: null,
     lastError: { atMs: 7, code: 'timeout', message: 'no answer' },

@@ -159,7 +159,7 @@ function steadySchedule(everyMs: number, reports: PollReport[]): Schedule {
       hotUntilMs = untilMs
     },
     snapshot: () => ({ polls: reports.length }),
-    describe: () => ({ learnedFrom: 0, memory: 'fresh', firing: '', hotUntilMs }),
+    describe: () => ({ learnedFrom: 0, memory: 'fresh', firing: '', onMarks: false, hotUntilMs }),
   }
 }
 

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest'
-import { createMetrics, initialiseMetrics } from '../../src/telemetry/metrics.ts'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import type { DecisionReason } from '../../src/schedule/schedule.ts'
+import { createMetrics, initialiseMetrics, pollReasons } from '../../src/telemetry/metrics.ts'
 import { promtool } from '../support/promtool.ts'
 
 const promised =
@@ -28,6 +29,13 @@ describe('the metrics', () => {
     expect(text).toContain('alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 0')
     expect(text).toContain('alert_bridge_detection_lag_seconds_count{source="main"} 0')
     expect(text).toContain('alert_bridge_delivery_lag_seconds_count{source="main",sink="ops"} 0')
+  })
+
+  it('count polls by every reason that the schedule knows, and by no other', async () => {
+    expectTypeOf<(typeof pollReasons)[number]>().toEqualTypeOf<DecisionReason>()
+    const text = await exposed()
+    for (const reason of pollReasons)
+      expect(text).toContain(`alert_bridge_polls_total{source="main",reason="${reason}"} 0`)
   })
 
   it('pass promtool', async () => {

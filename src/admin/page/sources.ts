@@ -1,5 +1,5 @@
 import type { DecisionReason } from '../../schedule/schedule.ts'
-import type { BudgetStatus, SourceState, SourceView, StatusView } from '../status-view.ts'
+import type { BudgetStatus, PlanStatus, SourceState, SourceView, StatusView } from '../status-view.ts'
 import { type Html, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
@@ -57,7 +57,14 @@ ${fact('Next poll', instant(source.nextPollAt, times), nextReason ? whyNext[next
 ${fact('Fired → seen', lag ? formatSeconds(lag.p50) : '–', lag ? `p95 ${formatSeconds(lag.p95)}` : null)}
 ${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind ? 'older pages still to read' : null)}
 </dl>
+${source.plan ? planNote(source.plan, times) : null}
 </article>`
+}
+
+function planNote({ learnedFrom, firing, hotUntil }: PlanStatus, times: Times): Html {
+  const from = learnedFrom > 0 ? `learned from ${plural(learnedFrom, 'alert')}` : 'as configured so far'
+  const hot = hotUntil === null ? null : html` The fastest pace ends ${times.distance(hotUntil)}.`
+  return html`<p class="plan">Plan ${from}; alerts fire ${firing}.${hot}</p>`
 }
 
 function instant(iso: string | null, times: Times) {

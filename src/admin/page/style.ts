@@ -78,6 +78,7 @@ h3 { font-size: 16px; }
 .card { padding: 16px 18px; }
 .reason { color: var(--soft); font-size: 13.5px; margin-top: 4px; }
 .budget { margin: 14px 0 16px; font-size: 13.5px; }
+.card .plan { margin: 12px 0 0; color: var(--soft); font-size: 12.5px; }
 .budget .row { color: var(--soft); }
 .budget b { color: var(--ink); font-size: 16px; }
 .budget .note { font-size: 12.5px; }

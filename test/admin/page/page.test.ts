@@ -63,7 +63,14 @@ describe('the status page', () => {
   })
 
   test('says what it does not know: no budget, no poll, no lag, nothing sent', async () => {
-    const unknown = { lastPollAt: null, nextPollAt: null, nextReason: null, budget: null, lag: null }
+    const unknown = {
+      lastPollAt: null,
+      nextPollAt: null,
+      nextReason: null,
+      budget: null,
+      plan: null,
+      lag: null,
+    }
     const { text } = await page({
       status: async () =>
         status({
