@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -46,6 +46,25 @@ describe('README', () => {
       [...cell.matchAll(/`([a-z][a-z-]+)/g)].map(([, name]) => name),
     )
     expect([...new Set(listed)].sort()).toEqual(there.filter((name) => name !== 'help').sort())
+  })
+
+  it('lists every path of the HTTP server, and no other', () => {
+    const folder = join(root, 'src/admin')
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    const source = files
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(folder, name), 'utf8'))
+      .join('\n')
+    const there = [...source.matchAll(/['`](\/(?:api\/v1|-|metrics|healthz|readyz)[^'`\s]*|\/)['`]/g)]
+      .map(([, path = '']) => path)
+      .flatMap((path) => ['pause', 'resume'].map((verb) => path.replace(/\$\{verb\}/, verb)))
+      .filter((path) => !path.includes('$'))
+      .map((path) => path.replace(/:\w+/g, ':'))
+    const section = readme.slice(readme.indexOf('## HTTP'), readme.indexOf('## Config'))
+    const listed = [...section.matchAll(/`(?:GET|POST|DELETE) (\S+)`/g)].map(([, path = '']) =>
+      path.replace(/\b[A-Z]+\b/g, ':'),
+    )
+    expect([...new Set(listed)].sort()).toEqual([...new Set(there)].sort())
   })
 
   it('shows a config that is right', () => {
