@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { PinoPretty as pretty } from 'pino-pretty'
 import { errorCode, toError } from '../lib/errors.ts'
+import { lineWriter } from './log-output.ts'
 
 export type { Logger }
 
@@ -24,7 +25,7 @@ export function createLogger(options: {
         singleLine: true,
         sync: true,
       })
-    : options.destination
+    : (options.destination ?? lineWriter(standardOutput))
   const settings = {
     level: options.level,
     base: null,
@@ -32,8 +33,10 @@ export function createLogger(options: {
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   }
-  return stream ? pino(settings, stream) : pino(settings)
+  return pino(settings, stream)
 }
+
+const standardOutput = 1
 
 export function describeError(thrown: unknown): { name: string; code?: string; message: string } {
   const error = toError(thrown)

@@ -23,15 +23,20 @@ export interface Program {
 const main = join(import.meta.dirname, '../../src/main.ts')
 
 /** Started in a folder of its own; killed, and the folder removed, when the test ends. */
-export function startProgram(args: readonly string[], env: Record<string, string> = {}): Program {
+export function startProgram(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  /** A file that takes the output in the place of `stdout()`. */
+  outFd?: number,
+): Program {
   const child = spawn(process.execPath, [main, ...args], {
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', outFd ?? 'pipe', 'pipe'],
   })
   const out: Buffer[] = []
   const err: Buffer[] = []
-  child.stdout.on('data', (chunk: Buffer) => out.push(chunk))
-  child.stderr.on('data', (chunk: Buffer) => err.push(chunk))
+  child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
+  child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
   const end = Promise.withResolvers<number | string>()
   child.once('close', (code, signal) => end.resolve(code ?? signal ?? 'unknown'))
   onTestFinished(async () => {
