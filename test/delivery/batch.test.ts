@@ -103,12 +103,13 @@ describe('a burst', () => {
     const { sink, messages } = batchSink(burst)
     const settings: Partial<SinkSettings> = { rateLimit: { max: 1, perMs: 300 } }
     await queues.enqueue(jobs('ops', 1, 20))
+    const startMs = Date.now()
     sender([sink], { settings })
     await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 20)
-    const times = messages.map(({ atMs }) => atMs)
     expect(messages.length).toBeLessThan(6)
-    for (const [index, atMs] of times.entries())
-      expect(atMs - (times[index - 1] ?? 0)).toBeGreaterThanOrEqual(295)
+    // From the start, not from message to message: one that a busy machine holds up makes the next gap shorter.
+    for (const [index, { atMs }] of messages.entries())
+      expect(atMs - startMs).toBeGreaterThanOrEqual(index * 300 - 5)
   })
 
   it('that fails is tried again whole, and burns one attempt of each alert', async () => {
