@@ -59,7 +59,7 @@ export interface SinksPort {
 }
 
 export interface SourcesPort {
-  /** Polls at the fastest allowed pace until `untilMs`, within the budget. False when there is no such source. */
+  /** Polls more often until `untilMs`, within the budget. False when there is no such source. */
   hot(name: string, untilMs: number): Promise<boolean>
 }
 

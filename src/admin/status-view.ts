@@ -58,7 +58,7 @@ export interface PlanStatus {
   readonly learnedFrom: number
   /** The marks of the alert engine's clock that polls are locked on, or why they are not. */
   readonly firing: string
-  /** Until when an operator asked for the fastest pace. */
+  /** Until when an operator asked for more polls. */
   readonly hotUntil: string | null
 }
 

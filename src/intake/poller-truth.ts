@@ -13,6 +13,9 @@ import type { Ledger } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
+/** Of the API's own day, which has no time zone. */
+const budgetDayMs = 86_400_000
+
 interface TruthDeps {
   readonly source: string
   readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'toldDay' | 'countFrom'>
@@ -91,11 +94,16 @@ export class PollerTruth {
     // What Redis cannot tell now was told by nobody.
     const known = await ledger.toldDay().catch(() => undefined)
     const told = known && { ...known, used: toldDayUsed }
-    const named = retryAfterMs === undefined ? undefined : await this.#usedBefore(atMs + retryAfterMs)
-    const usedOfNamedDay = named === undefined ? undefined : Math.max(0, named - spent.cost)
-    const day = budgetDay(atMs)
-    const lesson = learnRefusal({ atMs, unitsUsed, retryAfterMs, day, unitsPerDay, told, usedOfNamedDay })
-    const resetsAtMs = lesson.truth.resetsAtMs
+    const named =
+      retryAfterMs === undefined
+        ? undefined
+        : await ledger.usedSince(atMs + retryAfterMs - budgetDayMs).catch(() => undefined)
+    const lesson = learnRefusal({
+      ...{ atMs, unitsUsed, retryAfterMs, unitsPerDay, told },
+      day: budgetDay(atMs),
+      usedOfNamedDay: named === undefined ? undefined : Math.max(0, named - spent.cost),
+    })
+    const { resetsAtMs } = lesson.truth
     if (resetsAtMs === null || !told || !isSameReset(resetsAtMs, told.day))
       await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: named ?? unitsUsed })
     await this.#learn(lesson)
@@ -107,11 +115,6 @@ export class PollerTruth {
     if (!lesson) return
     if (lesson.truth.resetsAtMs === null) await this.#countFrom(null)
     await this.#learn(lesson)
-  }
-
-  /** Units of the 24 hours before a reset. */
-  async #usedBefore(resetMs: number): Promise<number | undefined> {
-    return this.#deps.ledger.usedSince(resetMs - 86_400_000).catch(() => undefined)
   }
 
   /** What Redis could not keep is learned again by the next refusal. */

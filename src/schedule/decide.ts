@@ -68,7 +68,7 @@ export function decide(
   if (marks && paced.atMs >= plan.day.endMs && budget.unitsLeft >= 2) {
     // No mark is left today, and what is not spent expires.
     const evenMs = (plan.day.endMs - fromMs) / (budget.unitsLeft + 0.5)
-    return { atMs: Math.max(earliestMs, fromMs + evenMs), reason: 'even' }
+    return { atMs: Math.min(latestMs, Math.max(earliestMs, fromMs + evenMs)), reason: 'even' }
   }
   if (paced.atMs >= latestMs) return { atMs: latestMs, reason: paced.reason === 'even' ? 'even' : 'floor' }
   if (paced.atMs <= earliestMs)

@@ -67,7 +67,7 @@ export interface SourceKeys {
   readonly heldTimes: string
   /** STRING, JSON of the account's alert rules as far as routes ask of them. Expires after a day. Lost: they are read again, for units. */
   readonly rules: string
-  /** STRING, until when (ms) an operator asked for the fastest pace. Expires at that instant. Lost: the operator asks again. */
+  /** STRING, until when (ms) an operator asked for more polls. Expires at that instant. Lost: the operator asks again. */
   readonly override: string
 }
 

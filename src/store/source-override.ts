@@ -2,7 +2,7 @@ import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * What an operator asks of a source: the fastest allowed pace until an instant. It stands in Redis because the replica
+ * What an operator asks of a source: more polls until an instant. It stands in Redis because the replica
  * that is asked need not be the one that polls.
  */
 export interface SourceOverride {

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { lineWriter } from '../../src/telemetry/log-output.ts'
@@ -23,3 +24,41 @@ it('what takes no lines costs lines and raises nothing; what was lost is said on
     { line: 6 },
   ])
 })
+
+it('a pipe that nobody reads keeps the bridge waiting once, and what is torn does not spoil the next line', () => {
+  const path = join(testFolder(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  onTestFinished(() => closeSync(pipe))
+  const { write } = lineWriter(pipe)
+  const startMs = performance.now()
+  // Too long to be written at once or not at all.
+  for (let line = 0; line < 50; line += 1) write(`${JSON.stringify({ line, filler: 'x'.repeat(9_000) })}\n`)
+  const tookMs = performance.now() - startMs
+  expect(tookMs).toBeGreaterThan(900)
+  expect(tookMs).toBeLessThan(3_000)
+  const before = drain(pipe)
+  write('{"line":50}\n')
+  const whole = `${before}${drain(pipe)}`.trim().split('\n')
+  const readable = whole.flatMap((line) => {
+    try {
+      return [JSON.parse(line) as { line?: number; lost?: number }]
+    } catch {
+      return []
+    }
+  })
+  expect(whole.length - readable.length).toBeLessThanOrEqual(1)
+  expect(readable.at(-1)).toEqual({ line: 50 })
+  const lost = readable.at(-2)?.lost ?? 0
+  expect(lost + readable.length - 2).toBe(50)
+})
+
+/** All that is in the pipe now. */
+function drain(pipe: number): string {
+  const chunk = Buffer.alloc(1 << 20)
+  try {
+    return chunk.toString('utf8', 0, readSync(pipe, chunk))
+  } catch {
+    return ''
+  }
+}

@@ -63,7 +63,8 @@ ${source.plan ? planNote(source.plan, times) : null}
 
 function planNote({ learnedFrom, firing, hotUntil }: PlanStatus, times: Times): Html {
   const from = learnedFrom > 0 ? `learned from ${plural(learnedFrom, 'alert')}` : 'as configured so far'
-  const hot = hotUntil === null ? null : html` The fastest pace ends ${times.distance(hotUntil)}.`
+  const hot =
+    hotUntil === null ? null : html` Polled more often on request, which ends ${times.distance(hotUntil)}.`
   return html`<p class="plan">Plan ${from}; alerts fire ${firing}.${hot}</p>`
 }
 
