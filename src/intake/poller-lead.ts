@@ -1,5 +1,6 @@
 import type { Schedule } from '../schedule/schedule.ts'
 import type { Lease } from '../store/lease.ts'
+import { freshEveryMs } from '../store/ledger.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { PollReason, PollResult } from './poll-types.ts'
 import { failureOf, stopReason } from './poller-outcome.ts'
@@ -54,14 +55,21 @@ export function conclude(
   done: NonNullable<Lead['done']>,
   stoppedIntervalMs: number,
 ): ReturnType<typeof failureOf> {
-  const { result, tally, endMs } = done
+  const { result, tally, startMs, endMs } = done
   const error = failureOf(result, tally)
   const stop = stopReason(result, tally)
   lead.done = done
   lead.lastReason = result.reason
   lead.lastPages = result.ok ? result.pages : null
-  lead.refusedUntilMs = tally.refused && tally.refused.limit !== 'lease' ? tally.refused.retryAtMs : undefined
+  lead.refusedUntilMs = refusedUntil(tally, startMs)
   lead.failures = error === undefined ? 0 : lead.failures + 1
   lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs: endMs + stoppedIntervalMs }
   return error
+}
+
+/** A walk that waits for room in the minute does not keep the first page from being read. */
+function refusedUntil({ refused, calls }: PageTally, startMs: number): number | undefined {
+  if (!refused || refused.limit === 'lease') return undefined
+  const isWalk = refused.limit === 'minute' && !refused.held && calls > 0
+  return isWalk ? Math.min(refused.retryAtMs, startMs + freshEveryMs) : refused.retryAtMs
 }

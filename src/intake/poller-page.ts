@@ -60,7 +60,12 @@ export function createPageReader(
       let reserved: Reservation
       try {
         lease.check()
-        reserved = await deps.ledger.reserve({ cost: pageUnits, purpose, leaseToken: lease.token })
+        reserved = await deps.ledger.reserve({
+          cost: pageUnits,
+          purpose,
+          leaveFresh: purpose !== 'poll',
+          leaseToken: lease.token,
+        })
         // A process that was frozen in between must not use what it reserved.
         lease.check()
         if (!reserved.ok) {

@@ -59,6 +59,8 @@ export interface ReserveRequest {
   readonly purpose: Purpose
   /** Units of the day that this call must leave to others (context lookups use only what is spare). */
   readonly leaveUnits?: number
+  /** Whether this call leaves `freshShare` of the minute to polls of the first page. */
+  readonly leaveFresh?: boolean
   /** The token of the poller's lease: without it in Redis at this moment, nothing is reserved. */
   readonly leaseToken?: string
 }
@@ -104,6 +106,10 @@ export interface LedgerOptions {
 
 /** How far the feed's clock may be from ours around the reset before a unit could be counted on the wrong day. */
 export const resetGuardMs = 2_000
+/** Of the minute, for what is new while a backlog is walked. */
+const freshShare = 0.1
+/** So often the first page is read while the walk waits for the minute, in milliseconds. */
+export const freshEveryMs = 5_000
 /** The minute of the rate limit, and a bit: clocks of two machines do not run alike. */
 const minuteMs = 60_050
 
@@ -113,7 +119,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** A hold that Redis does not know of, because it was away. */
   let own: Hold | undefined
   return {
-    async reserve({ cost, purpose, leaveUnits = 0, leaseToken = '' }) {
+    async reserve({ cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' }) {
       const nowMs = Math.round(clock.now())
       if (own && own.untilMs > nowMs) await tell(own)
       const day = options.budgetDay(nowMs)
@@ -124,7 +130,9 @@ export function createLedger(options: LedgerOptions): Ledger {
       const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
       const limits = [
         unitsMax,
-        options.requestsPerMinute,
+        leaveFresh
+          ? Math.floor(options.requestsPerMinute * (1 - freshShare)) || 1
+          : options.requestsPerMinute,
         cost,
         purpose,
         minuteMs,

@@ -135,6 +135,16 @@ describe('the minute', () => {
     expect(answers.filter((answer) => !answer.ok && answer.limit === 'minute')).toHaveLength(30)
   })
 
+  it('is not spent to the end by a walk: a tenth is left for the first page', async () => {
+    const { ledger } = given({ requestsPerMinute: 20 })
+    const walk = () => ledger.reserve({ cost: 1, purpose: 'walk', leaveFresh: true })
+    for (let call = 0; call < 18; call += 1) expect(await walk()).toMatchObject({ ok: true })
+    expect(await walk()).toMatchObject({ ok: false, limit: 'minute' })
+    for (let call = 0; call < 2; call += 1)
+      expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'minute' })
+  })
+
   it('slides: a request is free again a minute after the one that stood in its way', async () => {
     const { ledger, redis, keys, clock } = given({ requestsPerMinute: 3 })
     const [seconds] = await redis.time()
