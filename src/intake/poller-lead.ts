@@ -5,6 +5,7 @@ import type { PollerStatus } from '../store/source-status.ts'
 import type { PollReason, PollResult } from './poll-types.ts'
 import { failureOf, stopReason } from './poller-outcome.ts'
 import type { PageTally } from './poller-page.ts'
+import type { Means } from './poller-truth.ts'
 
 /** What a replica knows while it is the one that polls. */
 export interface Lead {
@@ -17,6 +18,8 @@ export interface Lead {
   /** How many pages the last poll read, when it was good. */
   lastPages: number | null
   refusedUntilMs: number | undefined
+  /** What pages beneath the first leave of the day to fresh polls, as it was when the catch-up or the day began. */
+  walkLeaves: { readonly day: string; readonly units: number }
   failures: number
   stopped: { reason: string; retryAtMs: number } | undefined
   hotUntilMs: number
@@ -39,6 +42,7 @@ export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): 
     lastReason: known.behind && known.lastOkAtMs !== null ? 'page_limit' : null,
     lastPages: null,
     refusedUntilMs: undefined,
+    walkLeaves: { day: '', units: 0 },
     failures: 0,
     stopped: undefined,
     // What the snapshot remembers of it may have been taken back.
@@ -67,9 +71,20 @@ export function conclude(
   return error
 }
 
-/** A walk that waits for room in the minute does not keep the first page from being read. */
+/**
+ * A backlog takes no more than half of the units that are left, once a day: a walk that is larger than the budget would
+ * else leave nothing for what fires until the reset.
+ */
+export function leaveToFresh(lead: Lead, means: Means, unitsPerDay: number, behind: boolean): void {
+  const { budget, ledgerUsed } = means
+  if (behind && lead.walkLeaves.day === budget.day.key) return
+  const walkMax = ledgerUsed + Math.ceil(budget.unitsLeft / 2)
+  lead.walkLeaves = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
+}
+
+/** A walk that waits for room in the minute, or for another day, does not keep the first page from being read. */
 function refusedUntil({ refused, calls }: PageTally, startMs: number): number | undefined {
   if (!refused || refused.limit === 'lease') return undefined
-  const isWalk = refused.limit === 'minute' && !refused.held && calls > 0
-  return isWalk ? Math.min(refused.retryAtMs, startMs + freshEveryMs) : refused.retryAtMs
+  if (refused.held || calls === 0) return refused.retryAtMs
+  return refused.limit === 'budget' ? undefined : Math.min(refused.retryAtMs, startMs + freshEveryMs)
 }

@@ -43,7 +43,9 @@ export function teach(
 ): void {
   const { result, tally, startMs, endMs } = poll
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return
-  const { fired, ok, pages, behind } = result
+  const { fired, ok, pages, reason } = result
+  // Pages that the budget cannot pay for today are no reason to hurry.
+  const behind = result.behind && reason !== 'refused_budget'
   const times = (passedOver: boolean) =>
     fired.filter((each) => each.passedOver === passedOver).map(({ firedAtMs }) => firedAtMs)
   // A failed call may have taken its whole timeout: the pause before the next begins at its end.

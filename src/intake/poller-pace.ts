@@ -74,7 +74,6 @@ const catchUpReasons: ReadonlySet<PollReason | null> = new Set<PollReason>([
   'page_limit',
   'refused_minute',
   'refused_hold',
-  'refused_budget',
 ])
 
 function planned(situation: Situation): { atMs: number; nextReason: DecisionReason; reason: string } {

@@ -46,9 +46,16 @@ export interface ReaderSignals {
   readonly abort: AbortSignal
 }
 
+/** What reading takes of whoever leads. */
+interface Leading {
+  readonly lease: Lease
+  /** Units of the day that pages beneath the first leave to fresh polls. */
+  readonly walkLeaves: { readonly units: number }
+}
+
 export function createPageReader(
   deps: ReaderDeps,
-  lease: Lease,
+  { lease, walkLeaves }: Leading,
   { stopping, abort }: ReaderSignals,
   onCall: () => void,
 ): PageReader {
@@ -64,6 +71,7 @@ export function createPageReader(
           cost: pageUnits,
           purpose,
           leaveFresh: purpose !== 'poll',
+          ...(purpose === 'walk' ? { leaveUnits: walkLeaves.units } : {}),
           leaseToken: lease.token,
         })
         // A process that was frozen in between must not use what it reserved.
@@ -96,13 +104,18 @@ export function createPageReader(
 /** Lets something read pages; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
 export async function withReader<T>(
   deps: ReaderDeps & { readonly limits: { readonly drainTimeoutMs: number } },
-  reading: { readonly lease: Lease; readonly signal: AbortSignal; readonly onCall: () => void },
+  reading: Leading & {
+    readonly signal: AbortSignal
+    readonly onCall: () => void
+  },
   work: (reader: PageReader) => Promise<T>,
 ): Promise<T> {
-  const { lease, signal, onCall } = reading
+  const { lease, walkLeaves, signal, onCall } = reading
   const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
   try {
-    return await work(createPageReader(deps, lease, { stopping: signal, abort: drain.signal }, onCall))
+    return await work(
+      createPageReader(deps, { lease, walkLeaves }, { stopping: signal, abort: drain.signal }, onCall),
+    )
   } finally {
     drain.clear()
   }

@@ -31,6 +31,8 @@ export interface Means {
   readonly budget: BudgetView & { readonly trialAtMs?: number }
   /** Units used of that day. */
   readonly used: number
+  /** Units used of the configured day, which the ledger counts. */
+  readonly ledgerUsed: number
   /** What refusals taught that holds now, for people; null where the config is all there is to know. */
   readonly lesson: string | null
 }
@@ -81,7 +83,8 @@ export class PollerTruth {
       ? configured
       : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - told.used), day: told.day }
     const budget = budgetInForce(view, this.#truth, nowMs)
-    return { budget, used: own ? used : told.used, lesson: this.#lesson(budget, told !== undefined) }
+    const lesson = this.#lesson(budget, told !== undefined)
+    return { budget, used: own ? used : told.used, ledgerUsed: used, lesson }
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

@@ -8,7 +8,7 @@ import { createSourceOverride, type SourceOverride } from '../store/source-overr
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { healthOf } from './poller-health.ts'
 import { historyPages, readHistory } from './poller-history.ts'
-import { conclude, type Lead, newLead } from './poller-lead.ts'
+import { conclude, type Lead, leaveToFresh, newLead } from './poller-lead.ts'
 import { type PollerLimits, pauses, withDefaults } from './poller-limits.ts'
 import { describeFailure, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
@@ -160,6 +160,7 @@ class SourcePoller implements Poller {
     lead.decidedMs = nowMs
     const means = await truth.means(nowMs)
     const { budget } = means
+    leaveToFresh(lead, means, limits.unitsPerDay, this.#view.status.behind)
     const pace = paceOf({
       ...lead,
       ...limits,

@@ -28,3 +28,23 @@ it('a backlog that takes more than the minute allows leaves the head of the feed
   expect(performance.now() - startMs).toBeLessThan(12_000)
   expect(sandbox.requests.length).toBeLessThanOrEqual(20)
 }, 40_000)
+
+it('a backlog that takes more than the budget leaves half of it to what fires', async () => {
+  const sandbox = await startSandbox({ history: 9_000 })
+  const hook = await startWebhookReceiver()
+  await startApp(`
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: beginning, poll: { every: 500ms, minInterval: 500ms }, budget: { unitsPerDay: 40 } } }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `)
+  await until('the walk has spent what it may of the day', () => sandbox.requests.length >= 20)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  const { id } = sandbox.fire()
+  await until('what fires now arrives', () => hook.requests.some(({ body }) => body.includes(`"id":${id},`)))
+  const pages = sandbox.requests.map(({ page }) => page ?? 1)
+  expect(pages.filter((page) => page > 1).length).toBeLessThanOrEqual(20)
+  // At the pace that was set, and not as fast as a catch-up: the other half is to last.
+  expect(sandbox.requests.length).toBeLessThan(30)
+}, 40_000)
