@@ -33,14 +33,23 @@ describe('Redis that answers, and does not do', () => {
     'LOADING: it reads a large file': {
       async begin(redis) {
         const filler = redis.client().multi()
-        for (let key = 0; key < 2_000; key += 1) filler.set(`filler:${key}`, 'x')
+        for (let key = 0; key < 4_000; key += 1) filler.set(`filler:${key}`, 'x')
         await filler.exec()
-        await redis.client().config('SET', 'key-load-delay', '1000')
-        // It answers everybody with LOADING until it is done, after about two seconds.
+        const watcher = redis.client()
+        await watcher.config('SET', 'key-load-delay', '1000')
+        // Else it looks at its connections every two megabytes only, and is frozen in between.
+        await watcher.config('SET', 'loading-process-events-interval-bytes', '1024')
+        // It answers everybody with LOADING until it is done, after about four seconds.
         void redis
           .client()
           .call('DEBUG', 'RELOAD')
           .catch(() => {})
+        const isLoading = () =>
+          watcher.ping().then(
+            () => false,
+            (error: Error) => error.message.startsWith('LOADING'),
+          )
+        await until('it loads', isLoading)
       },
       end: async () => {},
     },
