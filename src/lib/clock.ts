@@ -1,7 +1,9 @@
 /** Time as the rest of the code sees it, so that a test can own it. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** The wall clock: milliseconds since the epoch. People and NTP turn it, so it dates things and measures nothing. */
   now(): number
+  /** Milliseconds since some moment in the past, never set back: for waits, deadlines, durations and rates of this process. */
+  monotonicMs(): number
   /** Resolves after `ms`, or rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
@@ -11,6 +13,7 @@ const timerMsMax = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonicMs: () => performance.now(),
   async sleep(ms, signal) {
     let left = ms
     do {

@@ -71,7 +71,7 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
     ports,
     adminToken: () => new Secret(token),
     display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali' }),
-    clock: { now: () => nowMs, sleep: systemClock.sleep },
+    clock: { ...systemClock, now: () => nowMs },
     log: createLogger({ level: 'info', destination }),
     ...deps,
   })

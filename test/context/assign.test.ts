@@ -8,6 +8,7 @@ import { type AssignDeps, assign } from '../../src/context/assign.ts'
 import { instantOf, wallTime } from '../../src/schedule/zone.ts'
 import { createHeldStore } from '../../src/store/held.ts'
 import { createThrottles } from '../../src/store/throttle.ts'
+import { clockAt } from '../support/clock.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { alertOf, nowMs } from './scene.ts'
 
@@ -36,7 +37,7 @@ function scene(routes: readonly Route[], silences: readonly Silence[] = []) {
     throttles: createThrottles({ redis, prefix }),
     heldOf: () => held,
     wall: { wallTime, instantOf },
-    clock: { now: () => nowMs, sleep: async () => {} },
+    clock: clockAt(() => nowMs),
   }
   const sinksOf = async (alerts: readonly Alert[]) =>
     (await assign(deps, alerts, nowMs)).map(({ shares }) => shares.map(({ sink }) => sink))

@@ -4,6 +4,7 @@ import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createRuleStore } from '../../src/store/rules.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { connect, startSandbox } from '../support/sandbox.ts'
@@ -19,7 +20,7 @@ async function scene(
   const sandbox = await startSandbox(options.sandbox)
   const [prefix, redis] = [freshPrefix(), server.client()]
   const time = { nowMs: dayStartMs + 12 * hourMs }
-  const clock = { now: () => time.nowMs, sleep: async () => {} }
+  const clock = clockAt(() => time.nowMs)
   const captured = captureLog()
   const metrics = createMetrics({ version: 'test', node: 'test' })
   const ledger = createLedger({

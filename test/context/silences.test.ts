@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSilenceReader } from '../../src/context/silences.ts'
 import { createSilenceStore } from '../../src/store/silences.ts'
+import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { nowMs } from './scene.ts'
@@ -12,7 +13,7 @@ describe('the silences that intake sees', () => {
   it('are at most a few seconds old', async () => {
     const store = createSilenceStore({ redis: server.client(), prefix: freshPrefix() })
     const time = { nowMs }
-    const clock = { now: () => time.nowMs, sleep: async () => {} }
+    const clock = clockAt(() => time.nowMs)
     const read = createSilenceReader({ store, clock, log: captureLog().log, cacheMs: 2_000 })
     expect(await read()).toEqual([])
     await store.add(silence, nowMs)
@@ -27,7 +28,7 @@ describe('the silences that intake sees', () => {
     const store = createSilenceStore({ redis: own.client(), prefix: freshPrefix() })
     await store.add(silence, nowMs)
     const captured = captureLog()
-    const clock = { now: () => nowMs, sleep: async () => {} }
+    const clock = clockAt(() => nowMs)
     const read = createSilenceReader({ store, clock, log: captured.log, cacheMs: 0, timeoutMs: 100 })
     expect(await read()).toHaveLength(1)
     own.freeze()

@@ -30,6 +30,7 @@ it('a poller that died in silence turns readiness red within a minute, with the 
   let waiting = false
   const clock = {
     now: () => Date.now() + aheadMs,
+    monotonicMs: () => performance.now() + aheadMs,
     // As a timer that never fires: nothing throws, nothing ends.
     sleep(ms: number, signal?: AbortSignal) {
       if (!dead) return systemClock.sleep(ms, signal)

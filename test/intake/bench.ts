@@ -7,6 +7,7 @@ import type { PageAnswer, PollDeps } from '../../src/intake/poll.ts'
 import type { WalkState } from '../../src/store/walk-state.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics, type Purpose } from '../../src/telemetry/metrics.ts'
+import { clockAt } from '../support/clock.ts'
 
 /** A feed in memory, newest first; what a test does to `rows` is what the next page shows. */
 export interface BenchRow {
@@ -141,7 +142,7 @@ export function createBench(state: WalkState, options: BenchOptions = {}): Bench
       },
       state,
       intake,
-      clock: { now: () => bench.nowMs, sleep: async () => {} },
+      clock: clockAt(() => bench.nowMs),
       log: createLogger({ level: 'silent' }),
       metrics,
     },

@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest'
 import { PollerTruth } from '../../src/intake/poller-truth.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 import { createLimits } from '../../src/sandbox/limits.ts'
 import { budgetDay } from '../../src/schedule/budget-day.ts'
 import { createBudgetTruthStore } from '../../src/store/budget-truth.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
@@ -20,7 +22,7 @@ function given(
 ) {
   const prefix = freshPrefix()
   const client = redis.client()
-  const clock = { nowMs: fromMs, now: () => clock.nowMs, sleep: () => Promise.resolve() }
+  const clock: Clock & { nowMs: number } = { nowMs: fromMs, ...clockAt(() => clock.nowMs) }
   const dayOf = (nowMs: number) => budgetDay(nowMs, { resetsAt: '00:00', timeZone })
   const unitsPerDay = 96
   const common = { redis: client, prefix, source: 'main' }

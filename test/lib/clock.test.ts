@@ -1,5 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
+import { wallClock } from '../support/clock.ts'
+
+const dayMs = 86_400_000
+
+describe('the monotonic clock', () => {
+  it('goes on while the wall clock is set back and ahead', () => {
+    const clock = wallClock()
+    const [wall, before] = [clock.now(), clock.monotonicMs()]
+    clock.turn(-dayMs)
+    expect(clock.now()).toBeLessThan(wall - dayMs / 2)
+    const between = clock.monotonicMs()
+    clock.turn(2 * dayMs)
+    expect(between).toBeGreaterThanOrEqual(before)
+    expect(clock.monotonicMs() - before).toBeLessThan(dayMs / 2)
+  })
+})
 
 describe('sleep', () => {
   it('rejects at once with the reason when the signal is aborted already', async () => {

@@ -16,6 +16,7 @@ function makeJumpingClock(sleeps: number) {
   let left = sleeps
   return {
     now: () => nowMs,
+    monotonicMs: () => nowMs,
     async sleep(ms: number, signal?: AbortSignal) {
       if (left-- <= 0) return systemClock.sleep(2 ** 31, signal)
       nowMs += Math.max(0, ms)

@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { Clock } from '../../src/lib/clock.ts'
 import type { BudgetDay } from '../../src/schedule/schedule.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger, type Ledger, type Reservation, resetGuardMs } from '../../src/store/ledger.ts'
+import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 
@@ -274,22 +276,14 @@ describe('what was spent', () => {
   })
 })
 
-interface TestClock {
+interface TestClock extends Clock {
   nowMs: number
-  now(): number
-  sleep(): Promise<void>
 }
 
 function given(limits: { unitsPerDay?: number; requestsPerMinute?: number } = {}) {
   const prefix = freshPrefix()
   const redis = server.client()
-  const clock: TestClock = {
-    nowMs: noonMs,
-    now() {
-      return this.nowMs
-    },
-    sleep: () => Promise.resolve(),
-  }
+  const clock: TestClock = { nowMs: noonMs, ...clockAt(() => clock.nowMs) }
   return {
     prefix,
     redis,

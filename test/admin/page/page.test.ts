@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { deliveryRowsMax, groupByAlert } from '../../../src/admin/page/deliveries.ts'
 import type { AdminPorts } from '../../../src/admin/ports.ts'
+import { clockAt } from '../../support/clock.ts'
 import { bench } from '../bench.ts'
 import { ago, row, sink, source, status } from '../scene.ts'
 
@@ -157,10 +158,7 @@ describe('when something is away', () => {
   })
 
   test('a port that hangs costs the page its part, not its answer', async () => {
-    const { app } = bench(
-      { status: () => new Promise(() => {}) },
-      { clock: { now: Date.now, sleep: () => Promise.resolve() } },
-    )
+    const { app } = bench({ status: () => new Promise(() => {}) }, { clock: clockAt(Date.now) })
     const response = await app.inject('/')
     expect(response.statusCode).toBe(503)
     expect(words(response.body)).toContain('within the time limit')
