@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { UserError } from '../lib/errors.ts'
 import { registerActions } from './actions.ts'
 import { registerHealth } from './health.ts'
+import { refuseForeignHosts } from './host.ts'
 import { registerPage } from './page/route.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
@@ -10,7 +11,8 @@ import { registerReads } from './reads.ts'
 
 /**
  * The HTTP server for operators: metrics, health, JSON API, status page. Built without listening, so that tests inject
- * and the app decides where it stands. Reading is open to whoever reaches the address; changing needs the token.
+ * and the app decides where it stands. Reading is open to whoever reaches the address by a name of the bridge; changing
+ * needs the token.
  */
 export function buildAdmin(deps: AdminDeps): FastifyInstance {
   const app = fastify({
@@ -30,6 +32,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers(safeHeaders)
   })
+  refuseForeignHosts(app, deps)
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, {
       status: 404,

@@ -4,7 +4,7 @@ import type { Problem } from './problem.ts'
 
 /**
  * Who may change something: whoever shows the admin token, and no web page but our own. A page that rebinds its name to
- * a loopback address passes every check of origin, but it cannot know the token, so it can read the status at most.
+ * this address passes every check of origin; `host.ts` refuses it before.
  */
 export function refuseChange(
   request: Pick<FastifyRequest, 'headers'>,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { lifePaths } from './host.ts'
 import type { AdminDeps } from './ports.ts'
 
 /**
@@ -6,7 +7,7 @@ import type { AdminDeps } from './ports.ts'
  * Prometheus. Alive asks nothing of anybody, so that a Redis outage does not get the process restarted.
  */
 export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void {
-  for (const path of ['/healthz', '/-/healthy'])
+  for (const path of lifePaths)
     app.get(path, async (_request, reply) => reply.type(plainText).send('healthy\n'))
 
   for (const path of ['/readyz', '/-/ready'])

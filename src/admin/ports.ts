@@ -97,6 +97,8 @@ export interface AdminDeps {
   readonly ports: AdminPorts
   /** Asked at every request, so that a reload can set, change or remove it. */
   adminToken(): { reveal(): string } | undefined
+  /** The names that the bridge is reached by, beside loopback ones and IP addresses. Asked at every request. */
+  hosts(): readonly string[]
   display(): DisplayOptions
   readonly clock: Clock
   readonly log: Logger

@@ -196,6 +196,7 @@ class Bridge implements App {
         reload: () => this.reload(),
       }),
       adminToken: () => this.#config.http.adminToken,
+      hosts: () => [this.#config.http.listen.host, ...this.#config.http.hosts],
       display: () => this.#config.display,
       clock,
       log,

@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { durationField, secretField } from '../lib/fields.ts'
 import { sinkConfigSchema } from '../sinks/sink-config.ts'
@@ -31,6 +32,9 @@ const listenField = z
   .transform(parseListen)
   .meta({ show: ({ host, port }: Listen) => `${host.includes(':') ? `[${host}]` : host}:${port}` })
 
+const hostWords = 'expected a host name without scheme and port, such as bridge.example.com'
+const hostField = z.string(hostWords).transform(parseHost)
+
 export const configSchema = z.strictObject({
   redis: redisSchema.prefault({}),
   dataDir: z
@@ -48,6 +52,12 @@ export const configSchema = z.strictObject({
   http: z
     .strictObject({
       listen: listenField.prefault('127.0.0.1:8080'),
+      hosts: z
+        .array(hostField)
+        .default([])
+        .describe(
+          'Further names that the server answers to, beside loopback, IP addresses and that of listen.',
+        ),
       adminToken: secretField.optional().describe('Without one, everything that changes something is off.'),
     })
     .prefault({}),
@@ -75,6 +85,14 @@ export const configSchema = z.strictObject({
 interface Listen {
   readonly host: string
   readonly port: number
+}
+
+/** As browsers send it: lower case, and other letters than ASCII in their ASCII form. */
+function parseHost(text: string, context: z.RefinementCtx): string {
+  const name = domainToASCII(text)
+  if (/^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/.test(name)) return name
+  context.addIssue({ code: 'custom', message: hostWords })
+  return z.NEVER
 }
 
 function atLeastOne<T extends z.ZodType>(value: T, noun: string) {

@@ -70,6 +70,7 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
   const app = buildAdmin({
     ports,
     adminToken: () => new Secret(token),
+    hosts: () => [],
     display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali' }),
     clock: { ...systemClock, now: () => nowMs },
     log: createLogger({ level: 'info', destination }),

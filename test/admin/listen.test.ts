@@ -51,7 +51,7 @@ test('a stranger is refused before the body is read', async () => {
   const { port } = await listen()
   const socket = connect(port, '127.0.0.1')
   socket.write(
-    'POST /api/v1/replay HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 60000\r\n\r\n{',
+    'POST /api/v1/replay HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 60000\r\n\r\n{',
   )
   const [answer] = await once(socket, 'data')
   expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /)

@@ -40,7 +40,7 @@ describe('the least config', () => {
       redis: { mode: 'embedded', prefix: 'alert-bridge' },
       dataDir: './data',
       retention: { age: 7 * 86_400_000, count: 100_000 },
-      http: { listen: { host: '127.0.0.1', port: 8080 } },
+      http: { listen: { host: '127.0.0.1', port: 8080 }, hosts: [] },
       display: { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' },
       log: { level: 'info' },
       operators: [],

@@ -194,6 +194,19 @@ describe('the rendered config', () => {
     expect(http.adminToken?.reveal()).toBe('let me in')
     expect(http.listen).toEqual({ host: '0.0.0.0', port: 8080 })
   })
+
+  test('knows the bridge by the names of its Service and of an Ingress', () => {
+    const changes = { clusterDomain: 'example.internal', config: { http: { hosts: ['bridge.example.com'] } } }
+    const loaded = load(configOf(rendered('minimal', changes, ['--namespace', 'markets'])))
+    if (!loaded.ok) throw new Error(loaded.mistakes.map(({ message }) => message).join())
+    expect(loaded.config.http.hosts).toEqual([
+      'bridge.example.com',
+      'bridge-alert-bridge',
+      'bridge-alert-bridge.markets',
+      'bridge-alert-bridge.markets.svc',
+      'bridge-alert-bridge.markets.svc.example.internal',
+    ])
+  })
 })
 
 describe('values that cannot work are refused', () => {

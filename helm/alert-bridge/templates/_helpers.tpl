@@ -56,7 +56,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $_ := set $config "http" (mergeOverwrite (dict) ($config.http | default dict) (dict "adminTokenFile" (printf "%s/%s/%s" $path .name .key))) }}
 {{- end }}
 {{- end }}
+{{- $hosts := include "alert-bridge.serviceNames" . | fromJsonArray }}
+{{- $http := $config.http | default dict }}
+{{- $_ := set $config "http" (mergeOverwrite (dict) $http (dict "hosts" (concat ($http.hosts | default list) $hosts | uniq))) }}
 {{- toYaml $config }}
+{{- end }}
+
+{{/* The names of the Service: the bridge answers to no other names than loopback ones, those of http.hosts, and IP addresses. */}}
+{{- define "alert-bridge.serviceNames" -}}
+{{- $short := include "alert-bridge.fullname" . }}
+{{- $full := printf "%s.%s" $short .Release.Namespace }}
+{{- list $short $full (printf "%s.svc" $full) (printf "%s.svc.%s" $full .Values.clusterDomain) | toJson }}
 {{- end }}
 
 {{/* The port that the bridge listens on. */}}

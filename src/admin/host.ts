@@ -1,0 +1,51 @@
+import { isIP } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { AdminDeps } from './ports.ts'
+import { sendProblem } from './problem.ts'
+
+/**
+ * A web page can point its own name at this server (DNS rebinding); the browser then takes the two for one origin and
+ * lets the page read every answer. What it cannot change is the name in `Host`, so only names of ours are answered.
+ *
+ * Any IP address is answered as well: a page whose address is an IP address asks no DNS, so there is nothing to rebind.
+ * That is what probes and scrapes of Kubernetes send. No `Host` at all is a health check of HTTP/1.0 and never a page.
+ */
+export function refuseForeignHosts(app: FastifyInstance, { hosts }: Pick<AdminDeps, 'hosts'>): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const { host } = request.headers
+    if (host === undefined || isOurs(host, hosts()) || lifePaths.has(request.routeOptions.url ?? '')) return
+    return sendProblem(reply, {
+      status: 421,
+      detail: `The bridge does not know itself as ${printable(host)}: add the name to http.hosts in its config.`,
+    })
+  })
+}
+
+/** They say one word about anybody's process, and to refuse them restarts it. */
+export const lifePaths: ReadonlySet<string> = new Set(['/healthz', '/-/healthy'])
+
+/** Whether a `Host` is this machine, an IP address, or one of `names`; the port says nothing. */
+export function isOurs(host: string, names: readonly string[]): boolean {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(host)
+  if (match === null) return false
+  const [, v6, name = ''] = match
+  if (v6 !== undefined) return isIP(v6) === 6
+  const plain = plainName(name)
+  return (
+    isIP(plain) === 4 ||
+    plain === 'localhost' ||
+    plain.endsWith('.localhost') ||
+    names.some((known) => plainName(known) === plain)
+  )
+}
+
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '')
+}
+
+const shownCharsMax = 100
+
+/** A header may hold anything. */
+function printable(host: string): string {
+  return JSON.stringify(host.slice(0, shownCharsMax).replace(/[^\x20-\x7e]/g, '?'))
+}
