@@ -1,6 +1,6 @@
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import * as z from 'zod'
-import { UserError } from '../lib/errors.ts'
+import { NotFoundError, UserError } from '../lib/errors.ts'
 import { registerActions } from './actions.ts'
 import { registerHealth } from './health.ts'
 import { refuseForeignHosts } from './host.ts'
@@ -98,6 +98,7 @@ function mistakesOf(error: z.ZodError): string {
 }
 
 function statusOf(error: unknown): number {
+  if (error instanceof NotFoundError) return 404
   // What was asked is fine, and cannot be had as things stand.
   if (error instanceof UserError) return 409
   const known = typeof error === 'object' && error !== null && 'statusCode' in error ? error.statusCode : 500

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import { type DeliveryJob, type JobData, jobId, toJobData } from '../alert/job.ts'
+import { NotFoundError } from '../lib/errors.ts'
 import { queuePrefix } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { type AttemptRecord, recordsMax } from './attempt-record.ts'
@@ -19,7 +20,7 @@ export interface SinkQueues {
    */
   enqueue(jobs: readonly DeliveryJob[]): Promise<void>
   readonly sinks: readonly string[]
-  /** Throws for a sink that has no queue: the config and the caller disagree. */
+  /** Throws a NotFoundError for a sink that has no queue. */
   queue(sink: string): AlertQueue
   /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
   completedSince(sink: string, sinceMs: number): Promise<number>
@@ -54,7 +55,7 @@ export function createQueues(options: QueuesOptions): SinkQueues {
   const queues = new Map(sinks.map((sink) => [sink, openQueue(redis, prefix, sink, jobOptions)]))
   const queueOf = (sink: string): AlertQueue => {
     const queue = queues.get(sink)
-    if (!queue) throw new Error(`there is no queue for a sink named ${sink}`)
+    if (!queue) throw new NotFoundError(`There is no sink ${sink}.`)
     return queue
   }
   return {

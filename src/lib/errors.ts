@@ -3,6 +3,9 @@ export class UserError extends Error {
   override readonly name = 'UserError'
 }
 
+/** Somebody named what is not there: one sentence that says so, and no fault of the bridge. */
+export class NotFoundError extends UserError {}
+
 /** Whatever was thrown, as an Error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))

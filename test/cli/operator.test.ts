@@ -25,9 +25,9 @@ async function bridge() {
     sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
     routes: [{ sinks: [hook] }]
   `
-  const { url } = await startApp(text)
+  const { url, lines } = await startApp(text)
   // The config names port 0: the address is given beside it.
-  return { sandbox, hook, at: ['--url', url, '--config', writeConfig(text)] }
+  return { sandbox, hook, url, lines, at: ['--url', url, '--config', writeConfig(text)] }
 }
 
 it('status and deliveries tell what is going on, in words and as JSON', async () => {
@@ -85,6 +85,32 @@ it('a paused sink keeps its alerts until it is resumed; replay sends what was de
   await hook.received(2)
   expect(hook.requests[1]?.headers['webhook-id']).toBe(hook.requests[0]?.headers['webhook-id'])
   expect(String((await run(pauseCommand(), 'nobody', ...at)).thrown)).toMatch(/nobody/)
+}, 30_000)
+
+it('a sink that is not there is said to be none, and is no fault of the bridge', async () => {
+  const { url, lines } = await bridge()
+  const change = (path: string, body: object) =>
+    fetch(`${url}/api/v1/${path}`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer operator-canary', 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const answers = await Promise.all([
+    fetch(`${url}/api/v1/deliveries?sink=none`),
+    fetch(`${url}/api/v1/dead-letters?sink=none`),
+    change('dead-letters/retry', { sink: 'none' }),
+    change('dead-letters/drop', { ids: ['main.1'], sink: 'none' }),
+    change('replay', { ids: ['main.1'], sink: 'none' }),
+    change('replay', { since: '2026-11-21T00:00:00Z', sink: 'none' }),
+    change('sinks/none/pause', {}),
+  ])
+  for (const answer of answers) {
+    expect([answer.url, answer.status]).toEqual([answer.url, 404])
+    expect(await answer.json()).toMatchObject({ detail: 'There is no sink none.' })
+  }
+  const page = await fetch(`${url}/?sink=none`)
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('None like that.')])
+  expect(lines.filter(({ msg }) => /admin request failed|status page lacks/.test(String(msg)))).toEqual([])
 }, 30_000)
 
 it('without the token nothing is changed, and the sentence says what to set', async () => {

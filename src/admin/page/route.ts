@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { NotFoundError } from '../../lib/errors.ts'
+import type { DeliveryRow } from '../delivery-view.ts'
 import { nameField, stateField } from '../fields.ts'
 import type { AdminDeps } from '../ports.ts'
 import { type DeliveriesFilter, deliveriesSection, deliveryRowsMax } from './deliveries.ts'
@@ -17,7 +19,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
     const [status, rows] = await Promise.all([
       settle(deps, deps.ports.status()),
-      settle(deps, deps.ports.deliveries.list({ ...filter, limit: deliveryRowsMax })),
+      settle(deps, listed(deps, filter)),
     ])
     if (!status.ok) {
       reply.code(503)
@@ -64,6 +66,16 @@ async function settle<T>(
     return await Promise.race([result, late])
   } finally {
     done.abort()
+  }
+}
+
+/** Of a sink that is not there, there is nothing to list. */
+async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<readonly DeliveryRow[]> {
+  try {
+    return await ports.deliveries.list({ ...filter, limit: deliveryRowsMax })
+  } catch (thrown) {
+    if (thrown instanceof NotFoundError) return []
+    throw thrown
   }
 }
 
