@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { escapingOf, templateProblem } from './template.ts'
+import { escapingOf } from './template/escaping.ts'
+import { templateProblem } from './template/template.ts'
 
 /** A body made by a Liquid template, and what it is. */
 export const bodyFields = {
@@ -8,7 +9,7 @@ export const bodyFields = {
     .min(1)
     .optional()
     .describe(
-      'A Liquid template for the body. Values are escaped for the contentType: write "{{ headline }}".',
+      'A Liquid template for the body. Values are escaped for the contentType; in JSON write "{{ headline }}" for text (null is an empty one) or {{ headline }} for JSON of its own type. It is tried with many kinds of alerts.',
     ),
   contentType: z
     .string()

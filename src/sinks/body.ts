@@ -3,7 +3,8 @@ import type { Display } from '../alert/display.ts'
 import { oneLine } from '../alert/text.ts'
 import { SinkError } from './fault.ts'
 import type { Parcel } from './sink.ts'
-import { createTemplate, escapingOf } from './template.ts'
+import { escapingOf } from './template/escaping.ts'
+import { createTemplate } from './template/template.ts'
 
 /**
  * What a receiver gets: the alert, and how many like it a throttle held back before it. The same alert makes the same

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createUrlTemplate, urlTemplateProblem } from '../../src/sinks/url-template.ts'
+import { createUrlTemplate, urlTemplateProblem } from '../../src/sinks/template/url-template.ts'
 import { alertOf, englishDisplay } from './samples.ts'
 
 const fill = (text: string, fields: Record<string, unknown> = {}) =>

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, proxyField, tlsField } from '../common-config.ts'
 import { authField, headersField } from '../request-headers.ts'
-import { urlTemplateProblem } from '../url-template.ts'
+import { urlTemplateProblem } from '../template/url-template.ts'
 
 export type HttpRequestConfig = z.output<typeof httpConfigSchema>
 

@@ -4,8 +4,8 @@ import { createHttpSink } from '../http-sink.ts'
 import { ownHeaders } from '../request-headers.ts'
 import { hideUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
+import { createUrlTemplate, type UrlTemplate, urlTemplateProblem } from '../template/url-template.ts'
 import type { SinkTools } from '../tools.ts'
-import { createUrlTemplate, type UrlTemplate, urlTemplateProblem } from '../url-template.ts'
 import { type HttpRequestConfig, httpConfigSchema } from './config.ts'
 
 export const http = { schema: httpConfigSchema, create: createRequestSink } as const

@@ -38,7 +38,7 @@ test('without a template the body is the one of webhooks, unsigned', async () =>
 
 test('an alert that would lead to another address is given up, and the sink is not blamed', async () => {
   const sending = serve({
-    config: (origin) => ({ type: 'http', url: `${origin}/a/{{ symbol }}/b` }),
+    config: (origin) => ({ type: 'http', url: `${origin}/a/{{ symbol | default: "none" }}/b` }),
     alert: alertOf({ symbol: '..' }),
   })
   await expect(sending).rejects.toThrow('"reason":"unrenderable","sinkFault":false')

@@ -1,8 +1,9 @@
-import type { Display } from '../alert/display.ts'
-import { httpUrlProblem } from './common-config.ts'
-import { SinkError } from './fault.ts'
-import type { Parcel } from './sink.ts'
-import { createTemplate, templateProblem } from './template.ts'
+import type { Display } from '../../alert/display.ts'
+import { httpUrlProblem } from '../common-config.ts'
+import { SinkError } from '../fault.ts'
+import type { Parcel } from '../sink.ts'
+import { createTemplate, formProblem, trialDisplay } from './template.ts'
+import { trialProblem } from './trial.ts'
 
 /**
  * An address with values of the alert in its path or query, each encoded, so that none of them can name another host,
@@ -15,9 +16,10 @@ export function urlTemplateProblem(text: string): string | undefined {
     return 'expected https://, the host and a / before the first value of the alert'
   const problem = httpUrlProblem(start, { userinfo: false })
   if (problem !== undefined || isFixed) return problem
-  return templateProblem(text, 'url') === undefined
-    ? undefined
-    : 'the template in the address cannot be used (a value is written {{ symbol }}, and none may be raw)'
+  if (formProblem(text, 'url') !== undefined)
+    return 'the template in the address cannot be used (a value is written {{ symbol }}, and none may be raw)'
+  const template = createUrlTemplate(text, trialDisplay)
+  return trialProblem((alert) => template.render({ alert }), { documentedOnly: true })
 }
 
 export interface UrlTemplate {
@@ -37,7 +39,10 @@ export function createUrlTemplate(text: string, display: Display): UrlTemplate {
       const path = rendered.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] ?? ''
       const url = URL.parse(rendered)
       if (url?.origin !== origin || leavesItsPlace(path))
-        throw new SinkError('unrenderable', 'a value of this alert would lead to another address')
+        throw new SinkError(
+          'unrenderable',
+          'a value of this alert would lead to another address (for one that may be missing: {{ symbol | default: "none" }})',
+        )
       return url
     },
   }

@@ -1,0 +1,93 @@
+import { CaptureTag, Context, type FilterImplOptions, Liquid, type Template, toValueSync } from 'liquidjs'
+import type { Display } from '../../alert/display.ts'
+import { asJson, type Escaping } from './escaping.ts'
+import { asPlain, CaptureWriter, Fragment, Value, Verbatim, Writer } from './writer.ts'
+
+/** The library, shut in: no file, no code, nothing that an alert inherits; bounded in length, time and memory. */
+export interface Engine {
+  parse(text: string): Template[]
+  /** The names that a template reads and does not set itself. */
+  namesIn(parts: Template[]): string[]
+  render(parts: Template[], scope: object): string
+}
+
+export const templateCharsMax = 65_536
+const renderMsMax = 250
+/** In units of the library: characters and list entries that filters make. */
+const memoryUnitsMax = 8_000_000
+
+export function createEngine(escaping: Escaping, display: Display): Engine {
+  const engine = new Liquid({
+    templates: {},
+    relativeReference: false,
+    cache: false,
+    ownPropertyOnly: true,
+    strictFilters: true,
+    strictVariables: false,
+    // The writer takes more than texts: it is told what is a value.
+    outputEscape: (value: unknown) => new Value(value) as unknown as string,
+    timezoneOffset: display.timeZone,
+    locale: 'en-GB',
+    parseLimit: templateCharsMax,
+    renderLimit: renderMsMax,
+    memoryLimit: memoryUnitsMax,
+  })
+  for (const tag of ['include', 'render', 'layout', 'block']) delete engine.tags[tag]
+  engine.registerTag('capture', Capture)
+  for (const [name, filter] of Object.entries(engine.filters))
+    engine.registerFilter(name, tolerant(name, filter))
+  registerOwnFilters(engine, escaping)
+  return {
+    parse: (text) => engine.parse(text),
+    namesIn: (parts) => engine.globalVariablesSync(parts),
+    render(parts, scope) {
+      const writer = new Writer(escaping)
+      const context = new Context(scope, engine.options, { sync: true }, { liquid: engine })
+      toValueSync(engine.renderer.renderTemplates(parts, context, writer))
+      return writer.buffer
+    },
+  }
+}
+
+class Capture extends CaptureTag {
+  override *render(context: Context): Generator<unknown, void, string> {
+    const writer = new CaptureWriter()
+    yield this.liquid.renderer.renderTemplates(this.templates, context, writer)
+    context.bottom()[this.variable] = writer.captured()
+  }
+}
+
+function registerOwnFilters(engine: Liquid, escaping: Escaping): void {
+  engine.registerFilter('json', {
+    raw: escaping === 'none',
+    handler: (value: unknown) => {
+      const json = asJson(asPlain(value))
+      return escaping === 'json' ? new Fragment([json]) : json
+    },
+  })
+  engine.registerFilter('raw', {
+    raw: true,
+    handler: (value: unknown) => (value instanceof Fragment ? new Verbatim(value) : value),
+  })
+  if (escaping === 'url') delete engine.filters['raw']
+}
+
+/** Filters know texts, not fragments; and one that cannot decode or encode what upstream wrote leaves it as it is. */
+function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
+  const handler = typeof filter === 'function' ? filter : filter.handler
+  return function (given: unknown, ...parameters: unknown[]) {
+    const value = asPlain(given)
+    const apply = (input: unknown): unknown => handler.call(this, input, ...parameters.map(plainParameter))
+    try {
+      return apply(typeof value === 'string' ? value.toWellFormed() : value)
+    } catch (error) {
+      if (error instanceof URIError || name === 'base64_decode') return value
+      throw error
+    }
+  }
+}
+
+/** A named parameter is a pair of its name and its value. */
+function plainParameter(parameter: unknown): unknown {
+  return Array.isArray(parameter) ? parameter.map(asPlain) : asPlain(parameter)
+}

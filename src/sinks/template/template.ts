@@ -1,0 +1,138 @@
+import type { Template as Part } from 'liquidjs'
+import { alertKey } from '../../alert/alert.ts'
+import { type Display, firedTime, linkOf, titleOf } from '../../alert/display.ts'
+import { toError } from '../../lib/errors.ts'
+import { SinkError } from '../fault.ts'
+import type { Parcel } from '../sink.ts'
+import { createEngine, type Engine, templateCharsMax } from './engine.ts'
+import type { Escaping } from './escaping.ts'
+import { trialProblem } from './trial.ts'
+
+/**
+ * Liquid templates of an operator, filled with text of anybody. A template reaches no file, no code and nothing that an
+ * alert inherits; it is bounded in length, time and memory; and what is put into it is escaped for its place, so that
+ * a headline can neither end a JSON string nor become an element.
+ */
+export interface Template {
+  /** Throws a SinkError (`unrenderable`). */
+  render(parcel: Parcel): string
+}
+
+/** The names that a template may use. */
+const names = [
+  'id',
+  'source',
+  'alertId',
+  'kind',
+  'symbol',
+  'headline',
+  'title',
+  'url',
+  'link',
+  'why',
+  'ruleIds',
+  'firedAt',
+  'time',
+  'heldBack',
+  'delivery',
+] as const
+
+/** Throws when `text` is no template: configs were checked by `templateProblem`. */
+export function createTemplate(text: string, escaping: Escaping, display: Display): Template {
+  const engine = createEngine(escaping, display)
+  const parts = engine.parse(text)
+  return {
+    render(parcel) {
+      const text = rendered(engine, parts, scopeOf(parcel, display))
+      if (escaping === 'json' && !isJson(text)) throw new SinkError('unrenderable', noJson)
+      return text
+    },
+  }
+}
+
+/** What keeps `text` from being a template whose result is sound, whatever alert comes. */
+export function templateProblem(text: string, escaping: Escaping): string | undefined {
+  const problem = formProblem(text, escaping)
+  if (problem !== undefined) return problem
+  const template = createTemplate(text, escaping, trialDisplay)
+  return trialProblem((alert) => template.render({ alert }))
+}
+
+/** What keeps `text` from being a template at all. */
+export function formProblem(text: string, escaping: Escaping): string | undefined {
+  if (text.length > templateCharsMax) return `a template has at most ${templateCharsMax} characters`
+  try {
+    const engine = createEngine(escaping, trialDisplay)
+    const unknown = engine.namesIn(engine.parse(text)).find((name) => !names.some((known) => known === name))
+    return unknown === undefined ? undefined : `a template knows no ${unknown}; it knows ${names.join(', ')}`
+  } catch (error) {
+    return toError(error).message
+  }
+}
+
+export const trialDisplay: Display = { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' }
+
+const noJson =
+  'the template made no valid JSON (values are escaped wherever they stand, "{{ headline }}" or {{ headline }}; what is written by | raw, and every comma and bracket, must fit for each alert)'
+
+/**
+ * Tried a second time before it is given up, since the alert goes with it: the limit of time is one of the clock, and the
+ * machine may have stood still; and upstream may have sent objects that the library cannot turn into text.
+ */
+function rendered(engine: Engine, parts: Part[], scope: object): string {
+  try {
+    return engine.render(parts, scope)
+  } catch {
+    try {
+      return engine.render(parts, speakable(scope) as object)
+    } catch (error) {
+      throw new SinkError('unrenderable', `the template failed: ${toError(error).message}`)
+    }
+  }
+}
+
+/** The same, but for objects that stand in the way of their own text (`{ "toString": 1 }`): their JSON instead. */
+function speakable(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(speakable)
+  if ('toString' in value && typeof value.toString === 'function' && !Object.hasOwn(value, 'valueOf'))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, speakable(inner)]))
+  return JSON.stringify(value)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What costs something is made only for a template that uses it. */
+function scopeOf({ alert, heldBack = 0 }: Parcel, display: Display): Record<(typeof names)[number], unknown> {
+  const { source, kind, symbol, headline, url, why, ruleIds, firedAt } = alert
+  return {
+    id: alertKey(alert),
+    source,
+    alertId: alert.id,
+    kind,
+    symbol,
+    headline,
+    get title() {
+      return titleOf(alert)
+    },
+    url,
+    get link() {
+      return linkOf(alert) ?? null
+    },
+    why,
+    ruleIds,
+    firedAt,
+    get time() {
+      return firedTime(alert, display)
+    },
+    heldBack,
+    delivery: alert.row,
+  }
+}
