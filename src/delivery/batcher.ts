@@ -151,7 +151,7 @@ export class Batcher {
 
   async #send(members: readonly Waiting[]): Promise<void> {
     const { clock, send } = this.#options
-    const startedAtMs = clock.now()
+    const [startedAtMs, fromMs] = [clock.now(), clock.monotonicMs()]
     const calledOff = allAborted(members.map(({ signal }) => signal))
     const outcome = await send(members, calledOff.signal)
     calledOff.release()
@@ -161,7 +161,7 @@ export class Batcher {
       return
     }
     const luck = members.length > 1 ? Math.random() : undefined
-    const durationMs = clock.now() - startedAtMs
+    const durationMs = Math.round(clock.monotonicMs() - fromMs)
     for (const [index, { resolve }] of members.entries())
       resolve({
         step: 'sent',

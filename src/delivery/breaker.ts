@@ -5,7 +5,7 @@
  * goes out, with pauses that double; the first answer closes it.
  *
  * Every process has its own; what they share is the held queue. An attempt is burnt only when its alert's own
- * schedule had made it due, so the breaker can delay an alert's end but never hasten it.
+ * schedule had made it due, which its job says, so the breaker can delay an alert's end but never hasten it.
  */
 export type Breaker =
   | {

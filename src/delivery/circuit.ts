@@ -10,7 +10,7 @@ import {
   type BreakerLimits,
   closedBreaker,
 } from './breaker.ts'
-import { delayedDues, promoteDelayed, promoteEarliest } from './queue-reading.ts'
+import { promoteDelayed, promoteEarliest } from './queue-reading.ts'
 import type { AlertQueue } from './queues.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
 import { within } from './time-limit.ts'
@@ -54,8 +54,6 @@ export interface CircuitState {
 export class Circuit {
   readonly #options: CircuitOptions
   readonly #limits: BreakerLimits
-  /** Alerts that were promoted before their time, and when that would be. */
-  readonly #dueAtMs = new Map<string, number>()
   #breaker: Breaker = closedBreaker
   #heldUntilMs = 0
   #probe: NodeJS.Timeout | undefined
@@ -94,13 +92,6 @@ export class Circuit {
     return this.#breaker.state === 'open'
   }
 
-  /** When an alert that goes out early was due; told once. */
-  takeDueAt(jobId: string): number | undefined {
-    const dueAtMs = this.#dueAtMs.get(jobId)
-    this.#dueAtMs.delete(jobId)
-    return dueAtMs
-  }
-
   async observe(event: BreakerEvent): Promise<void> {
     const step = afterAttempt(this.#breaker, event, this.#limits, this.#options.clock.now())
     this.#breaker = step.breaker
@@ -133,7 +124,7 @@ export class Circuit {
     const backMs = setBackMs(before, this.#look)
     if (backMs < setBackMsMin) return
     log.warn({ sink, backMs: Math.round(backMs) }, 'the clock was set back: alerts that wait are tried now')
-    await this.#promoteAll(backMs)
+    await this.#promoteAll()
   }
 
   #tell(state: 'open' | 'closed', reason: string): void {
@@ -158,26 +149,17 @@ export class Circuit {
   /** The pause is over. If nothing waits to go out, the alert that would go next, perhaps in hours, is the probe. */
   async #seekProbe(): Promise<void> {
     const { queue, sending } = this.#options
-    if (sending() === 0)
-      await this.#try('no probe', async () => {
-        const due = await promoteEarliest(queue)
-        if (due) this.#dueAtMs.set(due.jobId, due.atMs)
-      })
+    if (sending() === 0) await this.#try('no probe', () => promoteEarliest(queue))
     if (this.#breaker.state === 'open') this.#probeIn(this.#breaker.pauseMs)
   }
 
   /** What the sink refused meanwhile goes now, at no cost to its attempts if it fails. */
-  async #promoteAll(clockBackMs = 0): Promise<void> {
-    const { queue } = this.#options
-    await this.#try('delayed alerts keep their schedule', async () => {
-      this.#dueAtMs.clear()
-      for (const { jobId, atMs } of await delayedDues(queue)) this.#dueAtMs.set(jobId, atMs - clockBackMs)
-      await promoteDelayed(queue)
-    })
+  async #promoteAll(): Promise<void> {
+    await this.#try('delayed alerts keep their schedule', () => promoteDelayed(this.#options.queue))
   }
 
   /** What is done here helps; deliveries do not depend on it. */
-  async #try(otherwise: string, work: () => Promise<void>): Promise<void> {
+  async #try(otherwise: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work()
     } catch (error) {

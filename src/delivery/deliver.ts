@@ -8,14 +8,15 @@ import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import type { Batcher, Member, Sent } from './batcher.ts'
 import { digestMark } from './digest-mark.ts'
+import type { Marks } from './job-marks.ts'
 import type { SinkEntry } from './settings.ts'
 import { TimeLimitError, within } from './time-limit.ts'
 import { expiresAtMs } from './verdict.ts'
 
 /**
  * One job, one attempt at most: from what the queue holds to what the sink answered. Keeps that nothing is sent that
- * cannot be read, is too old, was acknowledged already as far as this process knows, or belongs to somebody else by
- * now. Decides nothing about what follows, and never throws for what a sink does.
+ * cannot be read, is too old, was acknowledged already as far as this process or Redis knows, or belongs to somebody
+ * else by now. Decides nothing about what follows, and never throws for what a sink does.
  */
 export type Tried =
   | {
@@ -25,6 +26,8 @@ export type Tried =
       readonly outcome: Outcome
       readonly startedAtMs: number
       readonly durationMs: number
+      /** How much earlier than by the alert's own schedule it ended; 0 for one that was due. */
+      readonly earlyMs: number
       /** Of the alerts that shared a message, one speaks of it to the circuit. */
       readonly leads: boolean
       readonly random: () => number
@@ -42,8 +45,8 @@ export interface LockedJob {
   readonly data: unknown
   /** The attempt that this would be, from 1. */
   readonly number: number
-  /** Renews the lock; false when it is not ours any more. */
-  extendLock(): Promise<boolean>
+  /** Renews the lock and reads the marks; undefined when the job is not ours any more. */
+  claim(requestedAtMs: number | undefined): Promise<Marks | undefined>
 }
 
 export interface SendContext extends SinkEntry {
@@ -70,27 +73,35 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
   const untilMs = waitsUntil(delivery, context)
   if (untilMs !== undefined) return { step: 'waits', untilMs }
   if (signal.aborted) return { step: 'not_ours' }
+  let marks: Marks | undefined
+  let readAtMs = 0
   const member: Member = {
     ...delivery,
     number: job.number,
     signal,
     // A process that was frozen, or cut off from Redis, wakes up believing that the job is still its own.
-    ready: async () =>
-      !signal.aborted &&
-      (await stillOurs(job)) &&
-      !signal.aborted &&
-      clock.now() < expiresAtMs(delivery, settings),
+    ready: async () => {
+      if (signal.aborted) return false
+      marks = await claim(job, delivery)
+      readAtMs = clock.monotonicMs()
+      if (marks === undefined || marks.acknowledged) return false
+      return !signal.aborted && clock.now() < expiresAtMs(delivery, settings)
+    },
   }
   const sent = context.batcher ? await context.batcher.join(member) : await sendAlone(member, context)
-  return sent.step === 'sent' ? { ...sent, job: delivery, name } : sent
+  if (marks?.acknowledged) return { step: 'acknowledged_before', record: marks.acknowledged }
+  if (sent.step !== 'sent') return sent
+  const earlyMs = Math.max(0, (marks?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
+  return { ...sent, job: delivery, name, earlyMs }
 }
 
 /** The way of a sink that gets each alert on its own: no waiting, no pace but the queue's. */
 async function sendAlone(member: Member, context: SendContext): Promise<Sent> {
   if (!(await member.ready())) return { step: 'not_ours' }
-  const startedAtMs = context.clock.now()
+  const { clock } = context
+  const [startedAtMs, fromMs] = [clock.now(), clock.monotonicMs()]
   const outcome = await sendMembers([member], member.signal, context)
-  const durationMs = context.clock.now() - startedAtMs
+  const durationMs = Math.round(clock.monotonicMs() - fromMs)
   return { step: 'sent', outcome, startedAtMs, durationMs, leads: true, random: Math.random }
 }
 
@@ -106,11 +117,11 @@ const fenceTimeoutMs = 5_000
 /** A sink keeps its own limit; one that does not is given up on so much later. */
 const overtimeMs = 2_000
 
-async function stillOurs(job: LockedJob): Promise<boolean> {
+async function claim(job: LockedJob, { requestedAtMs }: DeliveryJob): Promise<Marks | undefined> {
   try {
-    return await within(fenceTimeoutMs, 'renewing the lock', job.extendLock())
+    return await within(fenceTimeoutMs, 'renewing the lock', job.claim(requestedAtMs))
   } catch {
-    return false
+    return undefined
   }
 }
 

@@ -7,6 +7,7 @@ import type { AttemptRecord } from './attempt-record.ts'
 import { Batcher } from './batcher.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
 import { sendMembers } from './deliver.ts'
+import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { type AlertJob, processJob } from './processor.ts'
 import { viewOf } from './queue-reading.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
@@ -49,6 +50,7 @@ export class Lane {
   readonly #queue: AlertQueue
   readonly #batcher: Batcher | undefined
   readonly #circuit: Circuit
+  readonly #marks: JobMarks
   readonly #running = new Map<string, Running>()
   #worker: AlertWorker | undefined
   #watch: NodeJS.Timeout | undefined
@@ -61,6 +63,7 @@ export class Lane {
     const settings = queueSettings(options)
     this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
+    this.#marks = createJobMarks(redis, this.#queue)
     this.#circuit = new Circuit({
       sink: sink.name,
       queue: this.#queue,
@@ -166,7 +169,7 @@ export class Lane {
       ...this.#options,
       lockMs: this.#options.tuning.lockMs,
       batcher: this.#batcher,
-      takeDueAt: (jobId) => circuit.takeDueAt(jobId),
+      marks: this.#marks,
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
     })

@@ -6,7 +6,8 @@ import { redisErrorText } from '../store/redis.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type AttemptRecord, attemptRecord } from './attempt-record.ts'
 import type { BreakerEvent } from './breaker.ts'
-import { type DeliverContext, deliver, type Tried } from './deliver.ts'
+import { type DeliverContext, deliver, type LockedJob, type Tried } from './deliver.ts'
+import type { JobMarks } from './job-marks.ts'
 import { reportAttempt } from './report.ts'
 import { within } from './time-limit.ts'
 import { expiresAtMs, signOf, type Verdict, verdictOf } from './verdict.ts'
@@ -21,8 +22,7 @@ export type AlertJob = Job<JobData, AttemptRecord>
 export interface ProcessorContext extends DeliverContext {
   readonly metrics: Metrics
   readonly lockMs: number
-  /** When an alert that goes out early, to probe its sink, was due; told once. */
-  takeDueAt(jobId: string): number | undefined
+  readonly marks: JobMarks
   /** Before the job is let go, so that no other is fetched from a queue that is to be held. */
   observe(event: BreakerEvent): Promise<void>
   hold(forMs: number): Promise<void>
@@ -39,7 +39,7 @@ export class RetryLater extends Error {
   }
 }
 
-/** After a fault of ours; the alert's age ends it some day. */
+/** After a fault of ours, which burns no attempt; the alert's age ends it some day. */
 export const faultPauseMs = 60_000
 
 /** Resolves to the record of the acknowledgement; everything else is thrown as BullMQ wants it. */
@@ -56,7 +56,7 @@ export async function processJob(
     // The text of an error that was not made here is neither kept nor given a chance to mean something.
     const kind = errorCode(error) ?? toError(error).constructor.name
     context.log.error({ sink: context.sink.name, job: job.id, kind }, 'a job could not be handled')
-    throw new RetryLater(`internal: ${kind}`, faultPauseMs)
+    return delay(job, token, faultPauseMs, context)
   }
 }
 
@@ -69,8 +69,13 @@ async function step(
   context: ProcessorContext,
 ): Promise<AttemptRecord> {
   const number = job.attemptsMade + 1
-  const extendLock = async () => (await job.extendLock(token, context.lockMs)) === 1
-  const tried = await deliver({ id: job.id ?? '', data: job.data, number, extendLock }, signal, context)
+  const id = job.id ?? ''
+  const claim: LockedJob['claim'] = async (requestedAtMs) => {
+    const lock = job.extendLock(token, context.lockMs)
+    const [extended, marks] = await Promise.all([lock, context.marks.read({ id, requestedAtMs })])
+    return extended === 1 ? marks : undefined
+  }
+  const tried = await deliver({ id, data: job.data, number, claim }, signal, context)
   switch (tried.step) {
     case 'acknowledged_before':
       context.log.info({ sink: context.sink.name, job: job.id }, 'acknowledged before, not sent again')
@@ -101,18 +106,11 @@ async function settle(
   context: ProcessorContext,
 ): Promise<AttemptRecord> {
   const { sink, settings, clock, acknowledged, metrics, log } = context
-  const { outcome, startedAtMs, durationMs } = tried
+  const { outcome, startedAtMs, durationMs, earlyMs } = tried
   const nowMs = clock.now()
-  const dueAtMs = context.takeDueAt(job.id ?? '')
   const verdict = verdictOf(
     outcome,
-    {
-      number,
-      nowMs,
-      brokenOff,
-      expiresAtMs: expiresAtMs(tried.job, settings),
-      ...(dueAtMs === undefined ? {} : { dueAtMs }),
-    },
+    { number, nowMs, brokenOff, earlyMs, expiresAtMs: expiresAtMs(tried.job, settings) },
     settings,
     tried.random,
   )
@@ -148,16 +146,22 @@ async function settle(
     const event = { sign: signOf(outcome), alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs }
     await context.observe(event)
   }
-  return carryOut(verdict, record, job, token, context)
+  return carryOut(verdict, record, { job, token, requestedAtMs: tried.job.requestedAtMs }, context)
+}
+
+interface Taken {
+  readonly job: AlertJob
+  readonly token: string
+  readonly requestedAtMs: number | undefined
 }
 
 async function carryOut(
   verdict: Verdict,
   record: AttemptRecord,
-  job: AlertJob,
-  token: string,
+  taken: Taken,
   context: ProcessorContext,
 ): Promise<AttemptRecord> {
+  const { job, token } = taken
   switch (verdict.kind) {
     case 'delivered':
       return record
@@ -167,9 +171,10 @@ async function carryOut(
       await keep(job, record, context)
       throw new UnrecoverableError(`${verdict.reason}: ${describe(record.reason, verdict.answer)}`)
     case 'again':
-      await keep(job, record, context)
       if (verdict.holdMs !== undefined) await context.hold(verdict.holdMs)
-      if (verdict.burnt)
+      await keep(job, record, context)
+      // Before the job is let go: whoever takes it next must know whether it is due.
+      if ((await markedDue(verdict.dueInMs, taken, context)) && verdict.burnt)
         throw new RetryLater(`${verdict.reason}: ${describe(undefined, verdict.answer)}`, verdict.delayMs)
       return delay(job, token, verdict.delayMs, context)
     default:
@@ -189,6 +194,21 @@ async function bury(
   reportAttempt(report, context.metrics, context.log)
   await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, context)
   throw new UnrecoverableError(`expired: ${text}`)
+}
+
+/** Where Redis does not take the mark, it is not told of an attempt either, and the job is left to its lock. */
+async function markedDue(
+  dueInMs: number | undefined,
+  { job, requestedAtMs }: Taken,
+  { marks, sink, log }: ProcessorContext,
+): Promise<boolean> {
+  try {
+    if (dueInMs !== undefined) await marks.putOff({ id: job.id ?? '', requestedAtMs }, dueInMs)
+    return true
+  } catch (error) {
+    log.warn({ sink: sink.name, reason: redisErrorText(error) }, 'attempt not counted')
+    return false
+  }
 }
 
 const keepTimeoutMs = 5_000

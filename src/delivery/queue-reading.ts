@@ -14,24 +14,6 @@ export async function viewOf(queue: AlertQueue, maxJobs: number): Promise<QueueV
   return { waiting: counts['wait'] ?? 0, active: counts['active'] ?? 0, paused, limited: limitedMs > 0 }
 }
 
-export interface Due {
-  readonly jobId: string
-  readonly atMs: number
-}
-
-/** The delayed jobs, earliest first, up to `countMax`. */
-export async function delayedDues(queue: AlertQueue, countMax = 10_000): Promise<Due[]> {
-  const read = async () => {
-    const client = await queue.getBackend().client
-    return client.zrange(queue.toKey('delayed'), 0, countMax - 1, { WITHSCORES: true })
-  }
-  const flat = await within(readTimeoutMs, 'reading the delayed jobs', read())
-  const dues: Due[] = []
-  for (let index = 0; index + 1 < flat.length; index += 2)
-    dues.push({ jobId: flat[index] ?? '', atMs: dueOfScore(flat[index + 1]) })
-  return dues
-}
-
 /** When a delayed job is due; undefined for any other. */
 export async function dueAt(queue: AlertQueue, jobId: string): Promise<number | undefined> {
   const read = async () => (await queue.getBackend().client).zscore(queue.toKey('delayed'), jobId)
@@ -39,15 +21,12 @@ export async function dueAt(queue: AlertQueue, jobId: string): Promise<number | 
   return score === null ? undefined : dueOfScore(score)
 }
 
-/** Lets the delayed job that is due first go now, unless others wait already; tells which, and when it was due. */
-export async function promoteEarliest(queue: AlertQueue): Promise<Due | undefined> {
+/** Lets the delayed job that is due first go now, unless others wait already. */
+export async function promoteEarliest(queue: AlertQueue): Promise<void> {
   const counts = await within(readTimeoutMs, 'counting jobs', queue.getJobCounts('wait', 'active'))
-  if ((counts['wait'] ?? 0) > 0 || (counts['active'] ?? 0) > 0) return undefined
-  const [due] = await delayedDues(queue, 1)
-  const job = due && (await within(readTimeoutMs, 'reading a job', queue.getJob(due.jobId)))
-  if (!job) return undefined
-  await within(readTimeoutMs, 'promoting a job', job.promote())
-  return due
+  if ((counts['wait'] ?? 0) > 0 || (counts['active'] ?? 0) > 0) return
+  const [job] = await within(readTimeoutMs, 'reading a job', queue.getJobs(['delayed'], 0, 0, true))
+  if (job) await within(readTimeoutMs, 'promoting a job', job.promote())
 }
 
 export async function promoteDelayed(queue: AlertQueue): Promise<void> {

@@ -14,6 +14,8 @@ export type Verdict =
       readonly delayMs: number
       /** Whether this was one of the attempts that the policy allows. */
       readonly burnt: boolean
+      /** When its own schedule has the alert due, from now; absent where that is what its job says already. */
+      readonly dueInMs?: number
       /** Nothing else goes to this sink for so long. */
       readonly holdMs?: number
     }
@@ -26,8 +28,8 @@ export interface Circumstances {
   readonly number: number
   /** When the alert becomes too old to be sent. */
   readonly expiresAtMs: number
-  /** The alert was sent before its own schedule had it due, to probe a sink that is down. */
-  readonly dueAtMs?: number
+  /** How much earlier than by its own schedule this is: it was sent to probe its sink, or because that is back. */
+  readonly earlyMs?: number
   /** Shutdown, or the lock was lost. */
   readonly brokenOff: boolean
   readonly nowMs: number
@@ -45,7 +47,8 @@ export function expiresAtMs(job: DeliveryJob, settings: SinkSettings): number {
 }
 
 /**
- * A refusal that names its pause (429 with `Retry-After`) is obeyed by the whole queue and burns no attempt: the sink
+ * An attempt is burnt only when the alert's own schedule had it due, so that an alert is given up on after its schedule in
+ * attempts and in time, however often its sink was down meanwhile. A refusal that names its pause (429 with `Retry-After`) is obeyed by the whole queue and burns no attempt: the sink
  * is well and asks for patience, which `expireAfter` bounds. Every other failure burns one.
  */
 export function verdictOf(
@@ -91,23 +94,31 @@ function retryVerdict(
   const { retry } = settings
   const told =
     afterMs === undefined ? undefined : Math.min(Math.max(afterMs, retry.initialDelayMs), toldMsMax)
-  if (reason === 'rate_limited' && told !== undefined)
-    return { kind: 'again', reason, answer, delayMs: told, holdMs: told, burnt: false }
-  if (at.dueAtMs !== undefined && at.dueAtMs > at.nowMs)
-    return { kind: 'again', reason, answer, delayMs: at.dueAtMs - at.nowMs, burnt: false }
+  const { earlyMs = 0 } = at
+  if (reason === 'rate_limited' && told !== undefined) {
+    const dueInMs = Math.max(told, earlyMs)
+    return { kind: 'again', reason, answer, delayMs: told, holdMs: told, dueInMs, burnt: false }
+  }
+  if (earlyMs > 0) {
+    const delayMs = Math.max(earlyMs, told ?? 0)
+    const hold = told === undefined ? {} : { holdMs: told, dueInMs: delayMs }
+    return { kind: 'again', reason, answer, delayMs, burnt: false, ...hold }
+  }
   if (at.number >= retry.attempts) return { kind: 'dead', reason: 'attempts_exhausted', answer }
   const leftMs = at.expiresAtMs - at.nowMs
   if (leftMs <= Math.min(retry.initialDelayMs, lastChanceMs))
     return { kind: 'dead', reason: 'expired', answer }
   const ownMs = delayMs(at.number, retry, told, random)
   const holdMs = told ?? (reason === 'rate_limited' ? Math.min(ownMs, untoldHoldMsMax) : undefined)
+  // A pause that overshoots the alert's end is cut so that there is a last attempt before it.
+  const pauseMs = Math.max(told ?? 0, Math.min(ownMs, leftMs - Math.min(lastChanceMs, leftMs / 10)), 1)
   return {
     kind: 'again',
     reason,
     answer,
     burnt: true,
-    // A pause that overshoots the alert's end is cut so that there is a last attempt before it.
-    delayMs: Math.max(told ?? 0, Math.min(ownMs, leftMs - Math.min(lastChanceMs, leftMs / 10)), 1),
+    delayMs: pauseMs,
+    dueInMs: pauseMs,
     ...(holdMs === undefined ? {} : { holdMs }),
   }
 }

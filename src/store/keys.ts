@@ -145,8 +145,9 @@ export function probeKey(prefix: string): string {
 }
 
 /**
- * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath. Lost: the jobs in it, together
- * with the memory that they were seen, so that the next poll makes them again.
+ * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
+ * (`delivery/job-marks.ts`). Lost: the jobs in it, together with the memory that they were seen, so that the next poll
+ * makes them again.
  */
 export function queuePrefix(prefix: string): string {
   return `${hashTag(prefix)}:queue`

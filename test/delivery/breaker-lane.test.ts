@@ -22,11 +22,12 @@ describe('a sink that is down', () => {
     expect(news).toEqual([{ sink: 'hook', state: 'open', reason: 'server_error' }])
     expect(running.states()).toMatchObject([{ sink: 'hook', breaker: 'open', reason: 'server_error' }])
     expect((await metrics.circuitOpen.get()).values[0]?.value).toBe(1)
-    const probesFrom = sink.sends.length
     // What was on its way when it opened is a few; then one at a time.
+    await until('that has ended', () => running.states()[0]?.sending === 0)
+    const probesFrom = sink.sends.length
     expect(probesFrom).toBeLessThanOrEqual(20)
     await until('probes', () => sink.sends.length >= probesFrom + 4)
-    const probes = sink.sends.slice(probesFrom + 1).map(({ atMs }) => atMs)
+    const probes = sink.sends.slice(probesFrom).map(({ atMs }) => atMs)
     for (const [index, atMs] of probes.entries())
       if (index > 0) expect(atMs - (probes[index - 1] ?? 0)).toBeGreaterThan(100)
     sink.answer = () => delivered

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import type { JobData } from '../../src/alert/job.ts'
 import { createAcknowledged } from '../../src/delivery/acknowledged.ts'
 import type { AttemptRecord } from '../../src/delivery/attempt-record.ts'
+import { createJobMarks } from '../../src/delivery/job-marks.ts'
 import { processJob } from '../../src/delivery/processor.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
@@ -77,7 +78,7 @@ describe('a process that wakes up when its job belongs to another', () => {
       log: silent,
       metrics,
       lockMs: 1_000,
-      takeDueAt: () => undefined,
+      marks: createJobMarks(redis, queues.queue('hook')),
       observe: async () => {},
       hold: async () => {},
     }

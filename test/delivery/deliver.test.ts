@@ -4,7 +4,10 @@ import { acknowledgedMax, createAcknowledged } from '../../src/delivery/acknowle
 import { deliver, type LockedJob } from '../../src/delivery/deliver.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { deliveryJob, quickSettings, testSink } from './support.ts'
+import { wallClock } from '../support/clock.ts'
+import { delivered, deliveryJob, quickSettings, testSink, unavailable } from './support.ts'
+
+const dayMs = 86_400_000
 
 const record = { number: 1, atMs: 0, durationMs: 1, result: 'delivered' as const, text: 'ok' }
 
@@ -17,8 +20,10 @@ function setting() {
 
 function locked(more: Partial<LockedJob> = {}): LockedJob {
   const data = toJobData(deliveryJob('hook', 1))
-  return { id: 'main.1', data, number: 1, extendLock: async () => true, ...more }
+  return { id: 'main.1', data, number: 1, claim: async () => due, ...more }
 }
+
+const due = { earlyMs: 0 }
 
 const never = new AbortController().signal
 
@@ -30,22 +35,22 @@ describe('one attempt', () => {
   })
 
   it.each([
-    ['belongs to another worker', async () => false],
+    ['belongs to another worker', async () => undefined],
     ['cannot be asked for, as Redis is away', () => Promise.reject(new Error('Connection is closed'))],
-  ])('is not made when the lock %s', async (_why, extendLock) => {
+  ])('is not made when the lock %s', async (_why, claim) => {
     const context = setting()
-    expect(await deliver(locked({ extendLock }), never, context)).toEqual({ step: 'not_ours' })
+    expect(await deliver(locked({ claim }), never, context)).toEqual({ step: 'not_ours' })
     expect(context.sink.sends).toHaveLength(0)
   })
 
   it('is not made once shutdown has begun, even while the lock is renewed', async () => {
     const context = setting()
     const controller = new AbortController()
-    const extendLock = async () => {
+    const claim = async () => {
       controller.abort()
-      return true
+      return due
     }
-    expect(await deliver(locked({ extendLock }), controller.signal, context)).toEqual({ step: 'not_ours' })
+    expect(await deliver(locked({ claim }), controller.signal, context)).toEqual({ step: 'not_ours' })
   })
 
   it('is not made again for what this process knows to be acknowledged, unless an operator asks', async () => {
@@ -55,6 +60,30 @@ describe('one attempt', () => {
     const asked = { ...toJobData(deliveryJob('hook', 1)), requestedAtMs: Date.now() }
     expect(await deliver(locked({ data: asked }), never, context)).toMatchObject({ step: 'sent' })
     expect(context.sink.sends).toHaveLength(1)
+  })
+
+  it('is not made for what another process has written to be acknowledged', async () => {
+    const context = setting()
+    const claim = async () => ({ ...due, acknowledged: record })
+    expect(await deliver(locked({ claim }), never, context)).toEqual({ step: 'acknowledged_before', record })
+    expect(context.sink.sends).toHaveLength(0)
+  })
+
+  it('says how much too early it ended, by a clock that nobody sets', async () => {
+    const clock = wallClock()
+    const context = { ...setting(), clock }
+    context.sink.answer = () => {
+      clock.turn(-dayMs)
+      return unavailable
+    }
+    const claim = async () => ({ earlyMs: 60_000 })
+    const tried = await deliver(locked({ claim }), never, context)
+    if (tried.step !== 'sent') throw new Error(tried.step)
+    expect(tried.earlyMs).toBeGreaterThan(50_000)
+    expect(tried.earlyMs).toBeLessThanOrEqual(60_000)
+    expect(tried.durationMs).toBeGreaterThanOrEqual(0)
+    context.sink.answer = () => delivered
+    expect(await deliver(locked(), never, context)).toMatchObject({ earlyMs: 0 })
   })
 
   it('is given up on when the sink keeps neither its limit nor its signal', async () => {

@@ -72,12 +72,23 @@ describe('what follows an outcome', () => {
   })
 
   it('costs nothing when the alert only probed the sink before its time', () => {
-    expect(verdictOf(unavailable, { ...at, number: 11, dueAtMs: 700_000 }, settings)).toMatchObject({
-      kind: 'again',
-      delayMs: 700_000,
-      burnt: false,
-    })
-    expect(verdictOf(unavailable, { ...at, dueAtMs: -1 }, settings)).toMatchObject({ burnt: true })
+    const early = verdictOf(unavailable, { ...at, number: 11, earlyMs: 700_000 }, settings)
+    expect(early).toMatchObject({ kind: 'again', delayMs: 700_000, burnt: false })
+    // What its job says of it stays true.
+    expect(early).not.toHaveProperty('dueInMs')
+    expect(verdictOf(unavailable, { ...at, earlyMs: 0 }, settings)).toMatchObject({ burnt: true })
+  })
+
+  it('is due again after the pause, and never before the time that the sink has named', () => {
+    const told: Outcome = { ...unavailable, afterMs: 60_000 }
+    const limited: Outcome = { ...told, reason: 'rate_limited' }
+    const due = (outcome: Outcome, earlyMs: number) =>
+      verdictOf(outcome, { ...at, earlyMs }, settings, middle)
+    expect(due(unavailable, 0)).toMatchObject({ delayMs: 5_000, dueInMs: 5_000 })
+    for (const each of [told, limited]) {
+      expect(due(each, 7_000)).toMatchObject({ holdMs: 60_000, dueInMs: 60_000, burnt: false })
+      expect(due(each, hourMs)).toMatchObject({ holdMs: 60_000, dueInMs: hourMs, burnt: false })
+    }
   })
 
   it('brings the last attempt before the end of an alert instead of missing it', () => {

@@ -156,7 +156,7 @@ describe('a sink that asks for patience', () => {
     sender([sink], { settings: { concurrency: 1 } })
     sender([testSink('hook', sink.answer)], { settings: { concurrency: 1 } })
     await queues.enqueue(jobs('hook', 1, 1))
-    await until('refused', () => refusals > 0)
+    await until('held', async () => (await queues.queue('hook').getRateLimitTtl(1)) > 0)
     const refusedAtMs = Date.now()
     await queues.enqueue(jobs('hook', 2, 10))
     const done = await untilCount('delivered', 10, () => queues.queue('hook').getCompleted())

@@ -1,0 +1,100 @@
+import type { RedisClient } from '../store/redis.ts'
+import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
+import type { AlertQueue } from './queues.ts'
+import { within } from './time-limit.ts'
+
+/**
+ * What is kept with a job beside BullMQ's own fields, so that whichever process takes the job next knows it: until when
+ * the alert's own schedule lets it wait, and that its sink has acknowledged it. Both are fields of the job's hash and go
+ * with it; times are those of Redis' clock, since the clocks of replicas differ. A mark holds for one delivery: what an
+ * operator asks for again (`requestedAtMs`) begins without any, as does a job that an older version has stored.
+ */
+export interface JobMarks {
+  read(job: MarkedJob): Promise<Marks>
+  /** From now on the alert is due by its own schedule after `delayMs`. */
+  putOff(job: MarkedJob, delayMs: number): Promise<void>
+  acknowledge(job: MarkedJob, record: AttemptRecord): Promise<void>
+}
+
+export interface MarkedJob {
+  readonly id: string
+  readonly requestedAtMs?: number | undefined
+}
+
+export interface Marks {
+  /** How much earlier than by the alert's own schedule this is; 0 for an alert that is due. */
+  readonly earlyMs: number
+  readonly acknowledged?: AttemptRecord
+}
+
+/** Fields of the job's hash. BullMQ leaves those alone that it does not know. */
+export const putOffField = 'bridge:put-off'
+const acknowledgedField = 'bridge:acknowledged'
+
+export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks {
+  const run = (script: string, job: MarkedJob, ...given: (string | number)[]) =>
+    within(
+      timeoutMs,
+      'the marks of a job',
+      redis.eval(script, 1, queue.toKey(job.id), deliveryOf(job), ...given),
+    )
+  return {
+    async read(job) {
+      const answer = await run(readScript, job)
+      const [earlyMs, text] = Array.isArray(answer) ? answer : []
+      const acknowledged = text ? parseAttemptRecord(String(text)) : undefined
+      return { earlyMs: Number(earlyMs) || 0, ...(acknowledged ? { acknowledged } : {}) }
+    },
+    async putOff(job, delayMs) {
+      await run(putOffScript, job, putOffField, Math.ceil(delayMs))
+    },
+    async acknowledge(job, record) {
+      await run(acknowledgeScript, job, acknowledgedField, JSON.stringify(record))
+    },
+  }
+}
+
+const timeoutMs = 5_000
+
+/** Which of the deliveries of one alert to one target: the first, or the one that was asked for at this time. */
+function deliveryOf({ requestedAtMs }: MarkedJob): string {
+  return String(requestedAtMs ?? '')
+}
+
+const nowLine = `
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)`
+
+/**
+ * KEYS job · ARGV delivery
+ * Returns {how much earlier than due (ms), the acknowledgement or ''}. Where Redis' clock was set back, the whole pause
+ * begins anew.
+ */
+const readScript = `${nowLine}
+local marks = redis.call('HMGET', KEYS[1], '${putOffField}', '${acknowledgedField}')
+local earlyMs = 0
+if marks[1] then
+  local delivery, atMs, delayMs = string.match(marks[1], '^(%d*) (%d+) (%d+)$')
+  if delivery == ARGV[1] then
+    if tonumber(atMs) > nowMs then
+      atMs = nowMs
+      redis.call('HSET', KEYS[1], '${putOffField}', delivery .. ' ' .. string.format('%d', nowMs) .. ' ' .. delayMs)
+    end
+    earlyMs = math.max(0, atMs + delayMs - nowMs)
+  end
+end
+local delivery, acknowledgement = string.match(marks[2] or '', '^(%d*) (.+)$')
+return {earlyMs, delivery == ARGV[1] and acknowledgement or ''}
+`
+
+/** KEYS job · ARGV delivery, field, pause (ms). A job that is gone is not made again. */
+const putOffScript = `${nowLine}
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('HSET', KEYS[1], ARGV[2], ARGV[1] .. ' ' .. string.format('%d', nowMs) .. ' ' .. ARGV[3])
+end
+`
+
+/** KEYS job · ARGV delivery, field, the record */
+const acknowledgeScript = `
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[2], ARGV[1] .. ' ' .. ARGV[3]) end
+`
