@@ -2,12 +2,19 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import type * as z from 'zod'
 import { parseConfig } from '../src/config/load.ts'
+import { coreOf, metaOf, type Schema } from '../src/config/outline.ts'
+import { configSchema } from '../src/config/schema.ts'
+import { durationText } from '../src/lib/duration.ts'
+import { waits } from '../src/lib/waits.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { chart, findHelm, helm } from './helm/helm.ts'
 import { startProgram, testFolder, writeConfig } from './support/process.ts'
 
 /** README says what is so: its tables are held against the code, its configs are loaded, its files exist. */
+
+type ZodTypes = z.core.$ZodTypes
 
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -35,6 +42,22 @@ describe('README', () => {
     })
     const table = readme.split('\n').filter((line) => /^\| `\w+` \| (gauge|counter|histogram) /.test(line))
     expect(table).toEqual(rows)
+  })
+
+  it('lists the longest of every wait that somebody can name', () => {
+    const rows = Object.values(waits).map(({ namedBy, what, maxMs }) => [namedBy, what, maxMs] as const)
+    const config = durationsOf(configSchema).map(
+      ([path, maxMs]) => ['the config', `\`${path}\``, maxMs] as const,
+    )
+    expect(config.filter(([, , maxMs]) => maxMs === undefined)).toEqual([])
+    const wanted = [...rows, ...config].map(
+      ([who, what, ms = 0]) => `| ${who} | ${what} | ${durationText(ms)} |`,
+    )
+    const [, section = ''] = readme.split('## Who can make it wait, and for how long')
+    const table = (section.split('## Metrics')[0] ?? '')
+      .split('\n')
+      .filter((line) => /^\| (?!Named|-)/.test(line))
+    expect(table).toEqual(wanted)
   })
 
   it('lists every command that there is, and no other', async () => {
@@ -96,6 +119,20 @@ describe('README', () => {
     expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
   })
 })
+
+/** Every duration of the config by its path, with the longest that it may be. */
+function durationsOf(schema: Schema, path = '', found = new Map<string, number | undefined>()) {
+  const { fieldKind, maxMs } = metaOf(schema)
+  const { def } = (coreOf(schema) as ZodTypes)._zod
+  if (fieldKind === 'duration') found.set(path, maxMs)
+  else if (def.type === 'object')
+    for (const [key, inner] of Object.entries(def.shape))
+      durationsOf(inner, path ? `${path}.${key}` : key, found)
+  else if (def.type === 'record') durationsOf(def.valueType, `${path}.NAME`, found)
+  else if (def.type === 'array') durationsOf(def.element, `${path}[]`, found)
+  else if (def.type === 'union') for (const option of def.options) durationsOf(option, path, found)
+  return [...found]
+}
 
 function labelsOf(metric: unknown): readonly string[] {
   return (metric as { labelNames: readonly string[] }).labelNames

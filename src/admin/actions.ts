@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
+import { durationWithin } from '../lib/fields.ts'
+import { waits } from '../lib/waits.ts'
 import { type Act, registerAction } from './action.ts'
-import { alertIdsField, durationField, instantField, nameField } from './fields.ts'
+import { alertIdsField, instantField, nameField } from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerSilenceActions } from './silences.ts'
@@ -47,9 +49,6 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
 
 const named = z.object({ name: nameField })
 
-/** Nobody needs a source to run hot for longer, and a forgotten one would spend the day's budget again and again. */
-const hotMsMax = 24 * 3_600_000
-
 const selection = z
   .strictObject({
     ids: alertIdsField.optional(),
@@ -88,11 +87,14 @@ function replayOf(body: unknown, nowMs: number) {
 
 function hotUntil(body: unknown, nowMs: number): number {
   const hot = z
-    .union([z.strictObject({ until: instantField }), z.strictObject({ for: durationField })], {
-      error: 'expected until (an ISO time with an offset) or for (a duration such as 30m)',
-    })
+    .union(
+      [z.strictObject({ until: instantField }), z.strictObject({ for: durationWithin(0, waits.hot.maxMs) })],
+      {
+        error: 'expected until (an ISO time with an offset) or for (a duration such as 30m)',
+      },
+    )
     .transform((order) => ('until' in order ? order.until : nowMs + order.for))
-    .refine((untilMs) => untilMs > nowMs && untilMs <= nowMs + hotMsMax, {
+    .refine((untilMs) => untilMs > nowMs && untilMs <= nowMs + waits.hot.maxMs, {
       error: 'expected a time within the next 24 hours',
     })
   return hot.parse(body ?? {})

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { parseDuration } from '../lib/duration.ts'
 import { deliveryStates } from './delivery-view.ts'
 
 /** Pieces of the requests that the API takes; each says in its error what it would have taken. */
@@ -12,13 +11,6 @@ export const stateField = z.enum(deliveryStates)
 export const instantField = z.iso
   .datetime({ offset: true, error: 'expected a time such as 2026-11-21T08:45:00Z' })
   .transform((text) => Date.parse(text))
-
-export const durationField = z.string().transform((text, context) => {
-  const ms = parseDuration(text)
-  if (ms !== undefined) return ms
-  context.addIssue({ code: 'custom', message: 'expected a duration such as 10s, 15m or 6h' })
-  return z.NEVER
-})
 
 export const alertIdField = z.string().regex(/^.{1,200}\.\d{1,16}$/, 'expected SOURCE.ID, such as main.4711')
 export const alertIdsField = z.array(alertIdField).min(1).max(2_000)

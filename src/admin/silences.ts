@@ -1,8 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { writtenMatchField } from '../alert/match-form.ts'
+import { durationText } from '../lib/duration.ts'
+import { durationWithin } from '../lib/fields.ts'
+import { waits } from '../lib/waits.ts'
 import { registerAction } from './action.ts'
-import { durationField, instantField, nameField } from './fields.ts'
+import { instantField, nameField } from './fields.ts'
 import type { AdminDeps, SilencesPort } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
@@ -33,12 +36,14 @@ const newSilence = z
     match: writtenMatchField,
     startsAt: instantField.optional(),
     endsAt: instantField.optional(),
-    for: durationField.optional(),
+    for: durationWithin(0, waits.silence.maxMs).optional(),
     comment: z.string().max(500).default(''),
   })
   .refine((silence) => (silence.endsAt === undefined) !== (silence.for === undefined), {
     error: 'say when it ends: either endsAt or for',
   })
+
+const longestMs = waits.silence.maxMs
 
 function newSilenceOf(body: unknown, nowMs: number) {
   return newSilence
@@ -49,5 +54,9 @@ function newSilenceOf(body: unknown, nowMs: number) {
     .refine(({ startsAtMs, endsAtMs }) => endsAtMs > startsAtMs && endsAtMs > nowMs, {
       error: 'expected an end that lies ahead and after the start',
     })
+    .refine(
+      ({ startsAtMs, endsAtMs }) => startsAtMs - nowMs <= longestMs && endsAtMs - startsAtMs <= longestMs,
+      { error: `expected a start within ${durationText(longestMs)}, and an end within as long after it` },
+    )
     .parse(body ?? {})
 }

@@ -51,6 +51,7 @@ function rewrite(zodSchema: Schema, jsonSchema: Draft): void {
   if (fieldKind === 'secret') become(jsonSchema, { type: 'string', minLength: 1 })
   if (fieldKind === 'duration') become(jsonSchema, { type: 'string', pattern: durationPattern })
   delete jsonSchema['fieldKind']
+  delete jsonSchema['maxMs']
   delete jsonSchema['show']
   delete jsonSchema['neverEmpty']
   const { def } = (zodSchema as z.core.$ZodTypes)._zod

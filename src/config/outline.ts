@@ -10,6 +10,8 @@ export type Schema = z.core.$ZodType
 /** The marks that a schema may carry in its `meta`. */
 export interface FieldMeta {
   readonly fieldKind?: 'duration' | 'secret' | 'path'
+  /** The longest that a duration may be. */
+  readonly maxMs?: number
   /** Standing there empty is a mistake, although it may be left out: to take it as left out would widen something. */
   readonly neverEmpty?: boolean
   /** Writes a parsed value as it would stand in the file. */

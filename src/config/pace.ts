@@ -1,6 +1,5 @@
 import type * as z from 'zod'
-import { formatDuration } from '../lib/duration.ts'
-import { asDuration } from './duration-text.ts'
+import { durationText, formatDuration } from '../lib/duration.ts'
 import type { budgetSchema, pollSchema } from './source.ts'
 
 /**
@@ -66,7 +65,7 @@ function shortProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem
     intervalMs === 0
       ? 'an interval of 0 would never pause'
       : `expected at least ${formatDuration(intervalMsMin)}`
-  const remedy = `${asDuration(shortestFor(key, budget))} is the shortest that fits`
+  const remedy = `${durationText(shortestFor(key, budget))} is the shortest that fits`
   return [{ severity: 'mistake', key, message, remedy }]
 }
 
@@ -97,7 +96,7 @@ function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem 
     severity: 'warning',
     key,
     message: `${wanted}, and requestsPerMinute is ${requestsPerMinute}: polls will wait for it`,
-    remedy: `${asDuration(shortestFor(key, budget))} is the shortest that fits`,
+    remedy: `${durationText(shortestFor(key, budget))} is the shortest that fits`,
   }
 }
 
@@ -111,7 +110,7 @@ function unitsProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem
     severity: 'warning',
     key,
     message: `${wanted}, and unitsPerDay is ${unitsPerDay}: ${spent}`,
-    remedy: `${asDuration(intervalOf(unitsPerDay, dayMs))} is the shortest that fits, or raise unitsPerDay`,
+    remedy: `${durationText(intervalOf(unitsPerDay, dayMs))} is the shortest that fits, or raise unitsPerDay`,
   }
 }
 

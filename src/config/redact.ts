@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
+import { durationText } from '../lib/duration.ts'
 import { Secret } from '../lib/secret.ts'
-import { asDuration } from './duration-text.ts'
 import { maskAddress } from './found.ts'
 import { childOf, metaOf, property, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
@@ -35,7 +35,7 @@ function redact(given: unknown, schema: Schema | undefined): unknown {
   // The show function belongs to the schema that made the value, so it fits.
   const value = meta.show === undefined ? given : meta.show(given as never)
   if (value instanceof Secret) return value.file === undefined ? '[redacted]' : `[from file ${value.file}]`
-  if (meta.fieldKind === 'duration' && typeof value === 'number') return asDuration(value)
+  if (meta.fieldKind === 'duration' && typeof value === 'number') return durationText(value)
   if (typeof value === 'string') return maskAddress(value)
   if (Array.isArray(value)) return value.map((inner, index) => redact(inner, elementOf(schema, index, value)))
   if (typeof value === 'object' && value !== null) return redactObject(value, schema)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { alertFields } from '../alert/fields.ts'
 import { matchField } from '../alert/match-form.ts'
 import { muteDays } from '../alert/mute.ts'
-import { durationField } from '../lib/fields.ts'
+import { durationWithin } from '../lib/fields.ts'
 import { holidaysField, timeOfDayField, timeZoneField } from './source.ts'
 
 /** One route: what it takes, where to, and when it holds back. What is held back stays in the alert's story. */
@@ -23,9 +23,7 @@ const muteSchema = z
   })
 
 const throttleSchema = z.strictObject({
-  per: durationField
-    .refine((ms) => ms >= 1_000 && ms <= 604_800_000, 'expected a duration between 1s and 7d')
-    .describe('At most one alert in this time.'),
+  per: durationWithin(1_000, 604_800_000).describe('At most one alert in this time.'),
   by: z
     .array(z.enum(alertFields))
     .min(1)

@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
-import { durationField, secretField } from '../lib/fields.ts'
+import { durationWithin, secretField } from '../lib/fields.ts'
 import { sinkConfigSchema } from '../sinks/sink-config.ts'
 import { logLevels } from '../telemetry/log.ts'
 import { withIntervals } from './pace.ts'
@@ -44,7 +44,7 @@ export const configSchema = z.strictObject({
     .describe('Where the embedded Redis keeps its data; a relative path starts from the working directory.'),
   retention: z
     .strictObject({
-      age: durationField.refine((ms) => ms >= 60_000, 'expected at least 1m').prefault('7d'),
+      age: durationWithin(60_000, 366 * 86_400_000).prefault('7d'),
       count: z.int().min(100).max(10_000_000).default(100_000),
     })
     .prefault({})

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { durationField, secretField } from '../lib/fields.ts'
+import { durationWithin, secretField } from '../lib/fields.ts'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 
 /**
@@ -74,12 +74,19 @@ const holidayField = z.string(holidayWords).transform((text, context) => {
 /** As Gregorian `YYYY-MM-DD`. */
 export const holidaysField = z.array(holidayField).prefault([])
 
+const dayMs = 86_400_000
+
 export const pollSchema = z.strictObject({
-  minInterval: durationField
+  // What is too short is told together with the budget it would need.
+  minInterval: durationWithin(0, 7 * dayMs)
     .optional()
     .describe('Default 2s, or longer where requestsPerMinute asks for it.'),
-  maxInterval: durationField.optional().describe('Default 15m, or longer where unitsPerDay asks for it.'),
-  every: durationField.optional().describe('A fixed pace instead of the plan.'),
+  maxInterval: durationWithin(0, 7 * dayMs)
+    .optional()
+    .describe('Default 15m, or longer where unitsPerDay asks for it.'),
+  every: durationWithin(0, 7 * dayMs)
+    .optional()
+    .describe('A fixed pace instead of the plan.'),
   exponent: z
     .number()
     .min(0)
@@ -100,8 +107,7 @@ export const pollSchema = z.strictObject({
     .describe(
       'History pages bought once on a cold start, so that the plan learns when alerts fire; 0 buys none.',
     ),
-  seenWindow: durationField
-    .refine((ms) => ms >= 86_400_000, 'expected at least 1d')
+  seenWindow: durationWithin(dayMs, 366 * dayMs)
     .prefault('30d')
     .describe('How long an alert is known as seen.'),
   sweepShare: z

@@ -5,6 +5,7 @@ import { FeedError } from '../feed/errors.ts'
 import type { AlertRule, RulesPage } from '../feed/wire.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
+import { isFarAhead } from '../lib/waits.ts'
 import type { Ledger } from '../store/ledger.ts'
 import type { RuleStore } from '../store/rules.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -87,7 +88,7 @@ class AccountRules implements RuleBook {
   }
 
   #isOld(nowMs: number): boolean {
-    return nowMs - this.#readAtMs >= hourMs
+    return Math.abs(nowMs - this.#readAtMs) >= hourMs
   }
 
   #missing(ruleIds: readonly string[]): string[] {
@@ -96,7 +97,9 @@ class AccountRules implements RuleBook {
 
   async #adopt(): Promise<void> {
     const stored = await this.#options.store.load().catch(() => undefined)
-    if (!stored || stored.readAtMs < this.#readAtMs) return
+    // A clock that was ahead wrote what would never be old.
+    if (!stored || stored.readAtMs < this.#readAtMs || isFarAhead(stored.readAtMs, this.#options.clock.now()))
+      return
     if (stored.readAtMs > this.#readAtMs) this.#absent.clear()
     this.#readAtMs = stored.readAtMs
     this.#keep(stored.rows, stored.readAtMs > 0)
@@ -149,7 +152,7 @@ class AccountRules implements RuleBook {
       if (known && thrown.code === 'rate_limited') {
         const limit = thrown.limit ?? 'minute'
         metrics.upstreamRateLimited.inc({ source, limit })
-        await ledger.hold(limit, thrown.retryAfterMs ?? pauseMs)
+        await ledger.hold(limit, thrown.retryAfterMs)
       }
       return undefined
     }

@@ -1,3 +1,5 @@
+import { waits } from '../lib/waits.ts'
+
 /**
  * How long a failed alert waits before its next attempt. Owns the shape of the retry schedule; pure.
  *
@@ -15,7 +17,7 @@ export interface RetryPolicy {
 }
 
 /** A remote that asks for more than this (`Retry-After`) is asked again after this. */
-export const toldMsMax = 3_600_000
+export const toldMsMax: number = waits.receiverHold.maxMs
 
 /** Chosen so that the default policy spans 24 hours. */
 const growth = 3.27

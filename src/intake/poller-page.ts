@@ -146,24 +146,7 @@ export function countExchanges(metrics: Metrics, source: string): (exchange: Exc
   }
 }
 
-/**
- * How long a 429 keeps everybody away: exactly what it says, where it says something that can be read. Otherwise a
- * minute, or for the day's budget an hour at most, since the reset may not be when the config thinks.
- */
-export function holdMs(error: FeedError, untilResetMs: number): number {
-  const askedMs = error.retryAfterMs
-  if (askedMs !== undefined) return Math.min(Math.max(askedMs, holdMsMin), holdMsMax)
-  return error.limit === 'budget' ? Math.min(Math.max(untilResetMs, holdMsMin), probeMs) : minuteHoldMs
-}
-
 const pageUnits = unitsOf('/api/v1/alerts/deliveries')
-const minuteHoldMs = 60_000
-const probeMs = 60 * 60_000
-const holdMsMin = 1_000
-/** A budget day, the longest there is: an answer that says more is a mistake that must not stop the bridge for good. */
-const holdMsMax = 25 * 60 * 60_000
-/** Replicas and sources that were refused together do not come back in step. Only ever later. */
-const holdJitterMs = 500
 
 async function holdAll(
   deps: ReaderDeps,
@@ -172,15 +155,13 @@ async function holdAll(
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
-  const day = deps.budgetDay(nowMs)
-  const waitMs = holdMs(error, day.endMs - nowMs) + Math.random() * holdJitterMs
+  // The ledger keeps it for this process too when Redis cannot be told.
+  const waitMs = await deps.ledger.hold(limit, error.retryAfterMs)
   deps.metrics.upstreamRateLimited.inc({ source: deps.source, limit })
   deps.log.warn(
     { source: deps.source, limit, waitMs: Math.round(waitMs), reason: error.message },
     'poll.rate_limited',
   )
-  // The ledger keeps it for this process too when Redis cannot be told.
-  await deps.ledger.hold(limit, waitMs)
   if (limit !== 'budget') return
   // The refused call was counted before it was made.
   const before = {

@@ -1,3 +1,5 @@
+import type { Clock } from '../lib/clock.ts'
+import { isFarAhead, waits } from '../lib/waits.ts'
 import {
   type BudgetTruth,
   budgetInForce,
@@ -20,6 +22,7 @@ interface TruthDeps {
   readonly source: string
   readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'toldDay' | 'countFrom'>
   readonly budgetDay: (nowMs: number) => BudgetDay
+  readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
   /** As configured. */
@@ -63,7 +66,8 @@ export class PollerTruth {
   /** Throws what Redis throws. */
   async load(): Promise<void> {
     const parsed = budgetTruthSchema.safeParse(await this.#store.load())
-    const truth = parsed.success ? parsed.data : undefined
+    const truth =
+      parsed.success && !isUnbelievable(parsed.data, this.#deps.clock.now()) ? parsed.data : undefined
     // The config may have been set right since.
     const { budgetDay, ledger } = this.#deps
     const agrees = truth?.resetsAtMs != null && isSameReset(truth.resetsAtMs, budgetDay(truth.resetsAtMs))
@@ -88,10 +92,9 @@ export class PollerTruth {
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
-  async refused(
-    spent: Spending & { readonly cost: number },
-    retryAfterMs: number | undefined,
-  ): Promise<void> {
+  async refused(spent: Spending & { readonly cost: number }, askedMs: number | undefined): Promise<void> {
+    // What lies beyond a budget day is no reset.
+    const retryAfterMs = (askedMs ?? 0) > waits.apiHold.maxMs ? undefined : askedMs
     const { ledger, budgetDay, unitsPerDay } = this.#deps
     const { atMs, unitsUsed, toldDayUsed = 0 } = spent
     // What Redis cannot tell now was told by nobody.
@@ -149,6 +152,11 @@ export class PollerTruth {
     ]
     return parts.length === 0 ? null : parts.join('; ')
   }
+}
+
+/** Learned by a clock that was ahead: it would not be tried again before that time comes. */
+function isUnbelievable({ learnedAtMs, resetsAtMs }: BudgetTruth, nowMs: number): boolean {
+  return isFarAhead(Math.max(learnedAtMs, resetsAtMs ?? 0), nowMs)
 }
 
 /** `2026-11-22 00:00 UTC`: what the API said is no more exact than a second. */

@@ -1,3 +1,4 @@
+import { isFarAhead } from '../lib/waits.ts'
 import type { ScheduleView } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -50,8 +51,16 @@ export class PollerView {
   async restore(): Promise<void> {
     const known = await this.#store.load()
     if (!known) return
-    const { lastPollAtMs, lastOkAtMs, behind, lastCompleteWalkAtMs, lastError } = known
-    this.#change({ lastPollAtMs, lastOkAtMs, behind, lastCompleteWalkAtMs, lastError })
+    const { behind, lastError } = known
+    const nowMs = this.#deps.clock.now()
+    const believed = (ms: number | null) => (ms === null || isFarAhead(ms, nowMs) ? null : ms)
+    this.#change({
+      lastPollAtMs: believed(known.lastPollAtMs),
+      lastOkAtMs: believed(known.lastOkAtMs),
+      lastCompleteWalkAtMs: believed(known.lastCompleteWalkAtMs),
+      lastError: lastError && isFarAhead(lastError.atMs, nowMs) ? null : lastError,
+      behind,
+    })
   }
 
   enter(state: PollerState, reason: string): void {

@@ -153,7 +153,7 @@ class SourcePoller implements Poller {
 
   async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView }> {
     const { clock, ledger, limits, truth } = this.#deps
-    const hotUntilMs = await this.#override.hotUntilMs()
+    const hotUntilMs = await this.#override.hotUntilMs(clock.now())
     if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
     lead.hotUntilMs = hotUntilMs
     const nowMs = clock.now()
@@ -189,7 +189,7 @@ class SourcePoller implements Poller {
         Math.min(pace.atMs - nowMs, pauses.lookUpMs),
         AbortSignal.any([signal, lead.lease.lost]),
       )
-      if (this.#wanted || (await this.#override.hotUntilMs()) !== lead.hotUntilMs) return false
+      if (this.#wanted || (await this.#override.hotUntilMs(nowMs)) !== lead.hotUntilMs) return false
     }
   }
 

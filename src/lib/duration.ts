@@ -25,3 +25,9 @@ export function formatDuration(ms: number): string {
   const shown = parts.slice(first, first + 2).filter(([count]) => count > 0)
   return shown.map(([count, unit]) => `${count}${unit}`).join(' ')
 }
+
+/** Milliseconds as a duration that the config takes: one number, one unit. */
+export function durationText(ms: number): string {
+  const unit = (['d', 'h', 'm', 's'] as const).find((name) => ms >= unitMs[name] && ms % unitMs[name] === 0)
+  return unit ? `${ms / unitMs[unit]}${unit}` : `${ms}ms`
+}

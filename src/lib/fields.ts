@@ -1,19 +1,36 @@
 import * as z from 'zod'
-import { parseDuration } from './duration.ts'
+import { durationText, parseDuration } from './duration.ts'
 import { Secret } from './secret.ts'
 
 /** Pieces that every config schema is made of. The `meta` marks are read by the JSON Schema generator. */
 
-/** `10s` and its like; milliseconds inside. */
-export const durationField = z
-  .string()
-  .transform((text, context) => {
-    const ms = parseDuration(text)
-    if (ms !== undefined) return ms
-    context.addIssue({ code: 'custom', message: 'expected a duration such as 500ms, 10s, 15m, 6h or 3d' })
-    return z.NEVER
-  })
-  .meta({ fieldKind: 'duration' })
+/**
+ * `10s` and its like; milliseconds inside. There is no duration without an upper bound: one that somebody mistypes must
+ * not stop anything for good.
+ */
+export function durationWithin(
+  minMs: number,
+  maxMs: number,
+  problemOf: (ms: number) => string | undefined = () => undefined,
+) {
+  const bounds =
+    minMs === 0
+      ? `of at most ${durationText(maxMs)}`
+      : `between ${durationText(minMs)} and ${durationText(maxMs)}`
+  return z
+    .string()
+    .transform((text, context) => {
+      const ms = parseDuration(text)
+      if (ms !== undefined) return ms
+      context.addIssue({ code: 'custom', message: 'expected a duration such as 500ms, 10s, 15m, 6h or 3d' })
+      return z.NEVER
+    })
+    .superRefine((ms, context) => {
+      const message = ms < minMs || ms > maxMs ? `expected a duration ${bounds}` : problemOf(ms)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    })
+    .meta({ fieldKind: 'duration', maxMs })
+}
 
 /** A secret: text in the file, or a `Secret` that the loader made of its `…File` twin. */
 export const secretField = z

@@ -1,3 +1,4 @@
+import { mendAhead } from './ahead.ts'
 import { type DayPlan, expectedBetween, rateAt } from './day-plan.ts'
 import { fadeDemand, noteDemand } from './demand.ts'
 import { dayLevel, noteArrivals, ownShares, startDay } from './intensity.ts'
@@ -55,6 +56,7 @@ export function learnPoll(
 export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number): boolean {
   const wall = wallTime(nowMs, profileZone(options))
   const dateMs = Math.floor(wall / dayMs) * dayMs
+  mendAhead(memory, { nowMs, wall, dateMs })
   if (!(memory.dateMs < dateMs)) {
     if (Number.isNaN(memory.dateMs)) {
       memory.dateMs = memory.sinceMs = dateMs

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { waits } from '../lib/waits.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { leaseKey } from './keys.ts'
 import { type RedisClient, redisErrorText } from './redis.ts'
@@ -47,7 +48,9 @@ export async function tryLease(options: LeaseOptions): Promise<Lease | undefined
   const askedMs = elapsed()
   const key = leaseKey(options.prefix, options.source)
   const answer = await options.redis.set(key, token, 'PX', ttlMs, 'NX')
-  return answer === 'OK' ? new HeldLease({ ...options, key, token, ttlMs, elapsed, askedMs }) : undefined
+  if (answer === 'OK') return new HeldLease({ ...options, key, token, ttlMs, elapsed, askedMs })
+  await options.redis.eval(shortenScript, 1, key, waits.lease.maxMs)
+  return undefined
 }
 
 /** How long one that waits sleeps between two tries; spread, so that replicas do not ask in step. */
@@ -135,6 +138,15 @@ class HeldLease implements Lease {
 const renewScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`
+
+/**
+ * KEYS the lease · ARGV the longest that it may last (ms) · Returns nothing. Who is alive renews it within seconds; that of
+ * the dead would last as much longer as Redis' clock was set back meanwhile.
+ */
+const shortenScript = `
+local left = redis.call('PTTL', KEYS[1])
+if left == -1 or left > tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 `
 
 /** KEYS the lease · ARGV token · Returns 1 when it was ours. */

@@ -10,12 +10,13 @@ export type ReserveReply = [
 
 /**
  * How long a hold lasts yet, by Redis' clock. Where that was set back since, a hold lasts no longer than it was meant to,
- * counted from now; requests of the minute, likewise, cannot lie ahead.
+ * counted from now, and never longer than the longest, whoever wrote it; requests of the minute, likewise, cannot lie
+ * ahead.
  */
 const holdLeft = `
-local function holdLeft(key, now)
+local function holdLeft(key, now, longest)
   local left = tonumber(redis.call('HGET', key, 'untilMs') or '0') - now
-  local length = tonumber(redis.call('HGET', key, 'forMs') or left)
+  local length = math.min(tonumber(redis.call('HGET', key, 'forMs') or left), longest)
   if left <= length then return left end
   redis.call('HSET', key, 'untilMs', now + length)
   redis.call('PEXPIREAT', key, now + length)
@@ -26,7 +27,7 @@ end`
  * KEYS hold, minute, lease, the day that the feed told of, units of the day, optionally units of its twin
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
- *   the field of its half hour
+ *   the field of its half hour, the longest that a hold lasts (ms)
  * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the day that the feed told of, or -1}
  */
@@ -36,7 +37,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
 local used = tonumber(redis.call('HGET', KEYS[5], 'used') or '0')
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
-local left = holdLeft(KEYS[1], now)
+local left = holdLeft(KEYS[1], now, tonumber(ARGV[11]))
 if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
 for day = 5, #KEYS do
   local spent = tonumber(redis.call('HGET', KEYS[day], 'used') or '0')
@@ -79,10 +80,10 @@ redis.call('HSET', KEYS[1], 'limit', ARGV[1], 'untilMs', untilMs, 'forMs', ARGV[
 redis.call('PEXPIREAT', KEYS[1], untilMs)
 `
 
-/** KEYS hold · Returns {limit or '', time left in ms} */
+/** KEYS hold · ARGV the longest that it lasts (ms) · Returns {limit or '', time left in ms} */
 export const heldScript = `${holdLeft}
 local time = redis.call('TIME')
-local left = holdLeft(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000))
+local left = holdLeft(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[1]))
 if left <= 0 then return {'', 0} end
 return {redis.call('HGET', KEYS[1], 'limit'), left}
 `

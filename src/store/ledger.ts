@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { waits } from '../lib/waits.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
@@ -18,10 +19,11 @@ export interface Ledger {
   /** Units of a day: in all, and by purpose. */
   used(day: LedgerDay): Promise<DayUse>
   /**
-   * The feed said 429: no replica asks for `forMs` from now. A hold that ends later stays. Never rejects: this ledger
-   * keeps to it even where Redis could not be told.
+   * The feed said 429, to whichever call: no replica asks for `askedMs` from now, within bounds; for a pause of our own
+   * where it named none. A hold that ends later stays. Returns how long it is. Never rejects: this ledger keeps to it
+   * even where Redis could not be told.
    */
-  hold(limit: RateLimit, forMs: number): Promise<void>
+  hold(limit: RateLimit, askedMs: number | undefined): Promise<number>
   held(): Promise<Hold | undefined>
   /**
    * From now on units are counted by the feed's day too: it resets at this instant and every 24 hours. That limits
@@ -141,6 +143,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         randomUUID(),
         nowMs,
         `${halfHourField}${Math.floor(nowMs / halfHourMs)}`,
+        waits.apiHold.maxMs,
       ]
       const reply = (await redis.eval(reserveScript, names.length, ...names, ...limits)) as ReserveReply
       const [verdict, limit, waitMs, unitsUsed, toldDayUsed = -1] = reply
@@ -176,13 +179,19 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (!halves.some(([half]) => half <= first + 1)) return undefined
       return halves.reduce((sum, [, count]) => sum + count, 0)
     },
-    async hold(limit, forMs) {
-      own = { limit, untilMs: clock.now() + forMs }
+    async hold(limit, askedMs) {
+      const nowMs = clock.now()
+      const forMs = holdMs(limit, askedMs, options.budgetDay(nowMs).endMs - nowMs)
+      own = { limit, untilMs: nowMs + forMs }
       await tell(own).catch(() => {})
+      return forMs
     },
     async held() {
       if (own && own.untilMs > clock.now()) await tell(own)
-      const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold)) as [RateLimit | '', number]
+      const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold, waits.apiHold.maxMs)) as [
+        RateLimit | '',
+        number,
+      ]
       return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }
     },
     async countFrom(reset) {
@@ -197,7 +206,8 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async toldDay() {
       const { resetsAtMs, sinceMs, startMs, used } = await redis.hgetall(keys.toldDay)
-      if (resetsAtMs === undefined) return undefined
+      if (![resetsAtMs, sinceMs, startMs, used].every((text) => Math.abs(Number(text)) <= instantMsMax))
+        return undefined
       const start = dayStart(Number(resetsAtMs), clock.now())
       const day = { key: new Date(start).toISOString(), startMs: start, endMs: start + dayMs }
       return { day, used: Number(startMs) === start ? Number(used) : 0, whole: Number(sinceMs) <= start }
@@ -210,8 +220,25 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 }
 
+/**
+ * How long a 429 keeps everybody away: what it says, where it says something that can be read. Otherwise a minute, or
+ * for the day's budget an hour at most, since the reset may not be when the config thinks. A little later than that, so
+ * that replicas and sources that were refused together do not come back in step.
+ */
+function holdMs(limit: RateLimit, askedMs: number | undefined, untilResetMs: number): number {
+  const meantMs = askedMs ?? (limit === 'budget' ? Math.min(untilResetMs, untoldBudgetMs) : untoldMinuteMs)
+  return Math.min(Math.max(meantMs, holdMsMin) + Math.random() * holdJitterMs, waits.apiHold.maxMs)
+}
+
+const untoldMinuteMs = 60_000
+const untoldBudgetMs = 3_600_000
+const holdMsMin = 1_000
+const holdJitterMs = 500
+
 const dayMs = 86_400_000
 const halfHourMs = 1_800_000
+/** What a date can show. */
+const instantMsMax = 8.64e15
 /** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */
 const halfHourField = 'half:'
 

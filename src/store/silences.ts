@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { parseMatch, type WrittenMatch } from '../alert/match-form.ts'
 import type { Silence } from '../alert/silence.ts'
 import { UserError } from '../lib/errors.ts'
+import { waits } from '../lib/waits.ts'
 import { silencesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -61,11 +62,14 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
   }
 }
 
+/** What a date can show. */
+const storedInstant = z.number().min(-8.64e15).max(8.64e15)
+
 const stored = z.object({
   v: z.literal(1),
   match: z.record(z.string(), z.unknown()),
-  startsAtMs: z.number(),
-  endsAtMs: z.number(),
+  startsAtMs: storedInstant,
+  endsAtMs: storedInstant,
   comment: z.string(),
 })
 
@@ -74,6 +78,7 @@ function parse(id: string, text: string): StoredSilence | undefined {
   const parsed = stored.safeParse(JSON.parse(text))
   const match = parsed.success ? parseMatch(parsed.data.match) : undefined
   if (!parsed.success || match === undefined) return undefined
-  const { match: written, startsAtMs, endsAtMs, comment } = parsed.data
+  const { match: written, startsAtMs, comment } = parsed.data
+  const endsAtMs = Math.min(parsed.data.endsAtMs, startsAtMs + waits.silence.maxMs)
   return { id, match, written, startsAtMs, endsAtMs, comment }
 }

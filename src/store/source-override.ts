@@ -1,3 +1,4 @@
+import { isFarAhead, waits } from '../lib/waits.ts'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -7,7 +8,7 @@ import type { RedisClient } from './redis.ts'
  */
 export interface SourceOverride {
   /** 0 when nothing is asked. */
-  hotUntilMs(): Promise<number>
+  hotUntilMs(nowMs: number): Promise<number>
   /** An instant that has passed takes it back. */
   setHot(untilMs: number, nowMs: number): Promise<void>
 }
@@ -20,11 +21,12 @@ export function createSourceOverride(options: {
   const { redis } = options
   const { override } = sourceKeys(options.prefix, options.source)
   return {
-    async hotUntilMs() {
+    async hotUntilMs(nowMs) {
       const untilMs = Number(await redis.get(override))
-      return Number.isSafeInteger(untilMs) ? untilMs : 0
+      return Number.isSafeInteger(untilMs) && !isFarAhead(untilMs, nowMs) ? untilMs : 0
     },
-    async setHot(untilMs, nowMs) {
+    async setHot(askedMs, nowMs) {
+      const untilMs = Math.min(askedMs, nowMs + waits.hot.maxMs)
       if (untilMs <= nowMs) await redis.del(override)
       else await redis.set(override, String(Math.round(untilMs)), 'PX', Math.ceil(untilMs - nowMs))
     },

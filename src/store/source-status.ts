@@ -16,7 +16,9 @@ export const pollerStates = [
 ] as const
 export type PollerState = (typeof pollerStates)[number]
 
-const instant = z.number().nullable()
+/** No more than a date can show. */
+const someInstant = z.number().min(-8.64e15).max(8.64e15)
+const instant = someInstant.nullable()
 
 /** Instants are milliseconds since the epoch; null means never, or not known. */
 export const pollerStatusSchema = z.object({
@@ -26,7 +28,7 @@ export const pollerStatusSchema = z.object({
   /** Why, for people. */
   reason: z.string(),
   /** Since when the state is this. */
-  sinceMs: z.number(),
+  sinceMs: someInstant,
   lastPollAtMs: instant,
   lastOkAtMs: instant,
   nextPollAtMs: instant,
@@ -40,13 +42,13 @@ export const pollerStatusSchema = z.object({
   lesson: z.string().nullable().default(null),
   /** What the schedule goes by: how many alerts it learned from, the pattern of the engine's clock, and until when it is hot. */
   plan: z
-    .object({ learnedFrom: z.number(), firing: z.string(), hotUntilMs: z.number() })
+    .object({ learnedFrom: z.number(), firing: z.string(), hotUntilMs: someInstant })
     .nullable()
     .default(null),
   /** More pages are waiting: a catch-up is under way. */
   behind: z.boolean(),
   lastCompleteWalkAtMs: instant,
-  lastError: z.object({ atMs: z.number(), code: z.string(), message: z.string() }).nullable(),
+  lastError: z.object({ atMs: someInstant, code: z.string(), message: z.string() }).nullable(),
 })
 export type PollerStatus = z.infer<typeof pollerStatusSchema>
 

@@ -56,7 +56,13 @@ if decided then return {string.sub(decided, 1, 4), tonumber(string.sub(decided, 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local verdict = 'hold'
+local longest = now + ARGV[1]
 local number = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
+-- Written before Redis' clock was set back: a window is never longer than its length.
+if number > longest then
+  number = longest
+  redis.call('HSET', KEYS[1], 'untilMs', number)
+end
 if number > now then
   redis.call('HINCRBY', KEYS[1], 'pending', 1)
 else

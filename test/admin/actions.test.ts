@@ -84,7 +84,7 @@ describe('with the token', () => {
     ['/api/v1/replay', { until: iso(nowMs) }, 'expected ids'],
     ['/api/v1/replay', { ids: ['main.1'], since: iso(nowMs) }, 'expected ids'],
     ['/api/v1/sources/main/hot', {}, 'expected until'],
-    ['/api/v1/sources/main/hot', { for: '25h' }, 'within the next 24 hours'],
+    ['/api/v1/sources/main/hot', { for: '25h' }, 'at most 1d'],
     ['/api/v1/sources/main/hot', { until: iso(nowMs - 1) }, 'within the next 24 hours'],
     ['/api/v1/sources/main/hot', [], 'expected until'],
   ])('POST %s refuses %j', async (path, body, sentence) => {
@@ -145,7 +145,7 @@ describe('silences', () => {
     [{ match: { name: ['x'] }, for: '1h' }, 'name'],
     [{ match: { symbol: { regex: '(' } }, for: '1h' }, 'match.symbol.regex: this pattern'],
     [{ match: { rule: {} }, for: '1h' }, 'match.rule'],
-    [{ match, for: 'a while' }, '10s, 15m or 6h'],
+    [{ match, for: 'a while' }, '10s, 15m, 6h or 3d'],
   ])('%j is refused', async (body, sentence) => {
     const { post, calls } = bench()
     expect(problemOf(await post('/api/v1/silences', body), 400)).toContain(sentence)

@@ -140,4 +140,11 @@ describe('an API that fails', () => {
     await book.prepare([String(sandbox.rules[0]?.id)])
     expect((await ledger.held())?.limit).toBe('minute')
   })
+
+  it('that says 429 for thousands of years is held off for a budget day at most', async () => {
+    const { sandbox, book, ledger, time } = await scene()
+    sandbox.fault({ kind: 'status', status: 429, retryAfter: '99999999999', endpoint: 'alerts' })
+    await book.prepare([String(sandbox.rules[0]?.id)])
+    expect((await ledger.held())?.untilMs).toBeLessThanOrEqual(time.nowMs + 25 * hourMs)
+  })
 })

@@ -37,7 +37,7 @@ function given(
   const metrics = createMetrics({ version: 'test', node: process.version })
   const open = () =>
     new PollerTruth(
-      { ...common, ledger, budgetDay: dayOf, log: log.log, metrics, unitsPerDay },
+      { ...common, ledger, budgetDay: dayOf, clock, log: log.log, metrics, unitsPerDay },
       createBudgetTruthStore(common),
     )
   let limits = createLimits({

@@ -162,7 +162,7 @@ describe('a person', () => {
     poller.pollNow()
     await untilCalls(sandbox, 5)
     await override.setHot(0, Date.now())
-    expect(await override.hotUntilMs()).toBe(0)
+    expect(await override.hotUntilMs(Date.now())).toBe(0)
   })
 })
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { checkedSecret, commonSinkFields, durationWithin, tlsField } from '../common-config.ts'
+import { durationWithin } from '../../lib/fields.ts'
+import { checkedSecret, commonSinkFields, tlsField } from '../common-config.ts'
 import { addressProblem, parseMailbox } from './address.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
@@ -43,9 +44,9 @@ export const emailConfigSchema = z
         ),
       })
       .optional(),
-    digest: durationWithin(60_000, 86_400_000, '1m and 24h')
-      .refine((ms) => dayMs % ms === 0, 'expected a part of a day, such as 15m, 1h or 24h')
-      .meta({ fieldKind: 'duration' })
+    digest: durationWithin(60_000, dayMs, (ms) =>
+      dayMs % ms === 0 ? undefined : 'expected a part of a day, such as 15m, 1h or 24h',
+    )
       .optional()
       .describe('One mail for all alerts since the last one, at full multiples of this since midnight.'),
     concurrency: z.int().min(1).max(50).default(2),

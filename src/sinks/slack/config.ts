@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { commonSinkFields, durationWithin, proxyField, rateLimitField } from '../common-config.ts'
+import { durationWithin } from '../../lib/fields.ts'
+import { commonSinkFields, proxyField, rateLimitField } from '../common-config.ts'
 import { secretUrlField } from '../secret-url.ts'
 
 export type SlackConfig = z.output<typeof slackConfigSchema>
@@ -12,7 +13,7 @@ export const slackConfigSchema = z.strictObject({
   coalesce: z
     .strictObject({
       after: z.int().min(1).max(100).default(5),
-      window: durationWithin(1_000, 60_000, '1s and 1m').prefault('10s'),
+      window: durationWithin(1_000, 60_000).prefault('10s'),
     })
     .optional()
     .describe(

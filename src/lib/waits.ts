@@ -1,0 +1,50 @@
+/**
+ * Every wait that somebody outside this process can name, and the longest that the bridge keeps to: without a longest,
+ * one wrong figure stops a source or a sink for good. Durations of the config have theirs in its schema
+ * (`durationWithin`). README shows all of them.
+ */
+export interface NamedWait {
+  /** Who names it, and by what; for README. */
+  readonly namedBy: string
+  readonly what: string
+  readonly maxMs: number
+}
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+export const waits = {
+  /** A budget day, the longest there is. */
+  apiHold: {
+    namedBy: 'the API',
+    what: 'a 429 with `Retry-After` or `detail.retryAfter`, whichever call met it; also one that Redis still holds',
+    maxMs: 25 * hourMs,
+  },
+  receiverHold: {
+    namedBy: 'a receiver',
+    what: '`Retry-After`, or `retry_after` of Telegram and Discord',
+    maxMs: hourMs,
+  },
+  hot: { namedBy: 'an operator', what: 'more polls of a source (`hot`)', maxMs: dayMs },
+  silence: {
+    namedBy: 'an operator',
+    what: 'a silence, from its start, and the time until it starts',
+    maxMs: 366 * dayMs,
+  },
+  lease: {
+    namedBy: 'Redis',
+    what: 'the lease of another replica, after its clock was set back',
+    maxMs: 60_000,
+  },
+  /** More than a clock that was set back by a day, and the longest plan, make together. */
+  ahead: {
+    namedBy: 'Redis',
+    what: 'an instant of the plan, the budget or the status: one that is further ahead is not believed',
+    maxMs: 2 * dayMs,
+  },
+} as const satisfies Record<string, NamedWait>
+
+/** Whether an instant that was stored can still be meant: what was written by a clock that was ahead is not. */
+export function isFarAhead(instantMs: number, nowMs: number): boolean {
+  return instantMs > nowMs + waits.ahead.maxMs
+}
