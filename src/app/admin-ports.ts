@@ -3,6 +3,7 @@ import type { Readiness, StatusView } from '../admin/status-view.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { heldRecord, releaseHeld, splitName } from './held.ts'
+import type { InForce } from './in-force.ts'
 import type { Role } from './roles.ts'
 import type { Runtime } from './runtime.ts'
 import { silencesPort } from './silences.ts'
@@ -29,6 +30,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     if (runtime) return runtime
     throw new Error('the bridge is still starting')
   }
+  /** To be taken once a request: a reload may put another one in force while it is answered. */
+  const inForce = (): InForce => running().inForce
   const readiness = async (): Promise<Readiness> => {
     if (draining()) return { ok: false, reason: 'draining: the bridge is stopping' }
     const runtime = options.runtime()
@@ -69,25 +72,26 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     deliveries: {
       async list({ limit, sink, state }) {
         const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
-        return (await running().deliveryLog.list(query)).map(deliveryRow)
+        return (await inForce().deliveryLog.list(query)).map(deliveryRow)
       },
-      story: (source, id) => storyOf(running(), source, id),
+      story: (source, id) => storyOf(inForce(), source, id),
     },
     deadLetters: {
       async list(query) {
-        return (await running().deadLetters.list(query)).map(deadLetterRow)
+        return (await inForce().deadLetters.list(query)).map(deadLetterRow)
       },
       async retry(selection) {
-        return (await running().deadLetters.retry(selection)).handled
+        return (await inForce().deadLetters.retry(selection)).handled
       },
       async drop(selection) {
-        return (await running().deadLetters.drop(selection)).handled
+        return (await inForce().deadLetters.drop(selection)).handled
       },
     },
     async replay(order) {
-      const { handled } = await running().replay.replay(order)
-      const released = await releaseHeld(running(), order, clock.now())
-      const unknown = 'ids' in order ? await unknownOf(running(), order.ids) : []
+      const config = inForce()
+      const { handled } = await config.replay.replay(order)
+      const released = await releaseHeld(config, order, clock.now())
+      const unknown = 'ids' in order ? await unknownOf(config, order.ids) : []
       return { queued: handled + released, unknown }
     },
     sinks: {
@@ -97,19 +101,19 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),
     },
-    rules: () => running().routing.knownRules(),
-    silences: silencesPort(() => running().routing.silences, clock),
+    rules: () => inForce().routing.knownRules(),
+    silences: silencesPort(() => inForce().routing.silences, clock),
   }
 }
 
 /** The ids that the bridge holds no story of (any more). */
-async function unknownOf(runtime: Runtime, ids: readonly string[]): Promise<string[]> {
+async function unknownOf(config: InForce, ids: readonly string[]): Promise<string[]> {
   const unknown: string[] = []
   for (const id of ids) {
     const name = splitName(id)
     const [parts, held] = await Promise.all([
-      runtime.deliveryLog.story(name),
-      heldRecord(runtime, name.source, name.id),
+      config.deliveryLog.story(name),
+      heldRecord(config, name.source, name.id),
     ])
     if (parts.length === 0 && held === undefined) unknown.push(id)
   }

@@ -1,11 +1,12 @@
 import { buildAdmin } from '../admin/admin.ts'
 import type { ReloadResult } from '../admin/ports.ts'
+import { changedKeys } from '../config/fingerprint.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger, LogLevel } from '../telemetry/log.ts'
 import { createMetrics, initialiseMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { version } from '../telemetry/version.ts'
 import { adminPorts } from './admin-ports.ts'
@@ -13,19 +14,21 @@ import { admitRedis, openRedis, type RedisPair } from './redis.ts'
 import { createRedisWatch, type RedisWatch } from './redis-watch.ts'
 import type { Role } from './roles.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
+import { buildSinks } from './sinks.ts'
 import { Teardown } from './teardown.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /**
  * The whole bridge, built from a checked config. The HTTP server comes first and goes last, so that probes are answered
- * while Redis is waited for and while sends drain. A reload swaps everything that the config makes, except the server's
+ * while Redis is waited for and while sends drain. A reload changes everything that the config says, except the server's
  * address and the connection to Redis; what is built is built before the old one stops.
  */
 export interface App {
   /** Resolves to the address of the HTTP server once the bridge runs, which needs Redis to answer. */
   start(): Promise<string>
-  /** Drains: no new poll, running sends finish within the deadline, the rest stays queued. Idempotent. */
+  /** Drains: no new poll, every running send has its sink's own time to finish, the rest stays queued. Idempotent. */
   stop(): Promise<void>
+  /** Resolves once the config that is on disk now is in force, or with why it is not; what went ends in its own time. */
   reload(): Promise<ReloadResult>
   /** Resolves (never rejects) with what makes going on senseless. */
   readonly failed: Promise<Error>
@@ -38,13 +41,15 @@ export interface AppOptions {
   readonly clock?: Clock
   /** Reads the config again; without it there is no reload. */
   readonly load?: () => LoadedConfig
+  /** Takes the log level of a config that was reloaded. */
+  readonly setLogLevel?: (level: LogLevel) => void
   /** How often Redis' settings are looked at, in milliseconds. */
   readonly redisCheckEveryMs?: number
 }
 
-/** How long running sends may take at a stop. */
-export const drainTimeoutMs = 20_000
 const stopStepTimeoutMs = 25_000
+/** Beyond what the parts of a runtime give themselves. */
+const runtimeSlackMs = 5_000
 
 export function createApp(config: Config, options: AppOptions): App {
   return new Bridge(config, options)
@@ -64,7 +69,6 @@ class Bridge implements App {
   #redisWatch: RedisWatch | undefined
   #runtime: Runtime | undefined
   #starting: Promise<string> | undefined
-  #reloading: Promise<ReloadResult> | undefined
   #stopped: Promise<void> | undefined
 
   constructor(config: Config, options: AppOptions) {
@@ -74,7 +78,7 @@ class Bridge implements App {
     this.#teardown = new Teardown(log)
     this.#startedAtMs = clock.now()
     this.metrics = createMetrics({ version, node: process.version })
-    this.#initialise(config)
+    initialiseMetrics(this.metrics, namesOf(config))
     const failure = Promise.withResolvers<Error>()
     this.failed = failure.promise
     this.#fail = failure.resolve
@@ -99,12 +103,13 @@ class Bridge implements App {
       this.#watch(this.#redis)
       const runtime = this.#createRuntime(this.#config, this.#redis)
       this.#runtime = runtime
-      this.#teardown.push('runtime', () => this.#runtime?.stop(drainTimeoutMs))
-      await runtime.start()
-      log.info(
-        { sources: Object.keys(this.#config.sources), sinks: Object.keys(this.#config.sinks) },
-        'started',
+      this.#teardown.push(
+        'runtime',
+        () => runtime.stop(),
+        () => runtime.stopMsMax() + runtimeSlackMs,
       )
+      runtime.start()
+      log.info(namesOf(this.#config), 'started')
       return address
     } catch (thrown) {
       // A stop that comes before the start is done is no failure.
@@ -120,47 +125,46 @@ class Bridge implements App {
     return this.#stopped
   }
 
-  reload(): Promise<ReloadResult> {
-    this.#reloading ??= this.#reload().finally(() => {
-      this.#reloading = undefined
-    })
-    return this.#reloading
+  async reload(): Promise<ReloadResult> {
+    const { load } = this.#options
+    if (!load) return refused('this bridge was started without a config file')
+    if (this.#stopping.signal.aborted) return refused('the bridge is stopping')
+    const loaded = load()
+    if (!loaded.ok)
+      return { ok: false, mistakes: loaded.mistakes.map((each) => formatMistake('config', each)) }
+    const { config } = loaded
+    const fixed = whatNeedsRestart(this.#config, config)
+    if (fixed.length > 0)
+      return refused(`a change of ${fixed.join(', ')} needs a restart; nothing of the new config is in force`)
+    try {
+      return this.#change(config)
+    } catch (thrown) {
+      if (thrown instanceof UserError) return refused(thrown.message)
+      throw thrown
+    }
+  }
+
+  /** At one stroke: nobody waits in here, so two reloads never meet, and the last one wins. */
+  #change(config: Config): ReloadResult {
+    const { log, setLogLevel } = this.#options
+    const runtime = this.#runtime
+    // Before the start is done the config is only kept, once it is known that its sinks can be built.
+    const change = runtime ? runtime.reload(config) : void buildSinks(config)
+    initialiseMetrics(this.metrics, namesOf(config), namesOf(this.#config))
+    this.#config = config
+    setLogLevel?.(config.log.level)
+    const { settled, ...changes } = change ?? {}
+    log.info({ ...namesOf(config), changes }, 'reloaded')
+    void settled?.then(() => log.debug('nothing works by the old config any more'))
+    return { ok: true }
   }
 
   async #stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'))
     // What is half started is stopped once it stands: the wait for Redis ends with the signal, all else has limits.
-    await Promise.allSettled([this.#starting, this.#reloading])
+    await Promise.allSettled([this.#starting])
     await this.#teardown.run(stopStepTimeoutMs)
     this.#options.log.info('stopped')
-  }
-
-  async #reload(): Promise<ReloadResult> {
-    const { load, log } = this.#options
-    if (!load || !this.#runtime || !this.#redis) return refused('the bridge is still starting')
-    const loaded = load()
-    if (!loaded.ok)
-      return { ok: false, mistakes: loaded.mistakes.map((each) => formatMistake('config', each)) }
-    const fixed = whatNeedsRestart(this.#config, loaded.config)
-    if (fixed.length > 0) return refused(`a change of ${fixed.join(', ')} needs a restart`)
-    try {
-      const next = this.#createRuntime(loaded.config, this.#redis)
-      const previous = this.#runtime
-      this.#initialise(loaded.config)
-      await previous.stop(drainTimeoutMs)
-      this.#config = loaded.config
-      this.#runtime = next
-      if (!this.#stopping.signal.aborted) await next.start()
-      log.info(
-        { sources: Object.keys(this.#config.sources), sinks: Object.keys(this.#config.sinks) },
-        'reloaded',
-      )
-      return { ok: true }
-    } catch (thrown) {
-      if (thrown instanceof UserError) return refused(thrown.message)
-      this.#fail(toError(thrown))
-      throw thrown
-    }
   }
 
   #watch({ commands }: RedisPair): void {
@@ -175,11 +179,6 @@ class Bridge implements App {
   #createRuntime(config: Config, redis: RedisPair): Runtime {
     const { log, role, clock } = this.#options
     return createRuntime(config, { redis, log, role, clock, metrics: this.metrics, memories: this.#memories })
-  }
-
-  #initialise(config: Config): void {
-    const names = { sources: Object.keys(config.sources), sinks: Object.keys(config.sinks) }
-    initialiseMetrics(this.metrics, names)
   }
 
   async #listen(): Promise<string> {
@@ -216,12 +215,16 @@ function refused(reason: string): ReloadResult {
   return { ok: false, mistakes: [reason] }
 }
 
-/** What a reload cannot change under a running process. */
+function namesOf({ sources, sinks }: Config): { sources: string[]; sinks: string[] } {
+  return { sources: Object.keys(sources), sinks: Object.keys(sinks) }
+}
+
+/** What a reload cannot change under a running process: a secret counts by its value, a file by what it holds. */
 function whatNeedsRestart(from: Config, to: Config): string[] {
-  const same = (pick: (config: Config) => unknown) => JSON.stringify(pick(from)) === JSON.stringify(pick(to))
+  const listens = changedKeys(from, to, 'http').filter((key) => key === 'listen')
   return [
-    ...(same(({ http }) => http.listen) ? [] : ['http.listen']),
-    ...(same(({ redis }) => redis) ? [] : ['redis']),
-    ...(same(({ dataDir }) => dataDir) ? [] : ['dataDir']),
+    ...listens.map((key) => `http.${key}`),
+    ...changedKeys(from, to, 'redis').map((key) => `redis.${key}`),
+    ...(from.dataDir === to.dataDir ? [] : ['dataDir']),
   ]
 }

@@ -3,7 +3,7 @@ import type { ReplayOrder } from '../admin/ports.ts'
 import { parseRow } from '../alert/alert.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import type { HeldEntry, HeldRecord } from '../store/held.ts'
-import type { Runtime } from './runtime.ts'
+import type { InForce } from './in-force.ts'
 
 /** What was held back, as the API shows it, and the way to send it on purpose after all. */
 export function heldView(entry: HeldEntry): HeldView {
@@ -13,29 +13,29 @@ export function heldView(entry: HeldEntry): HeldView {
 }
 
 export async function heldRecord(
-  runtime: Runtime,
+  config: InForce,
   source: string,
   id: number,
 ): Promise<HeldRecord | undefined> {
-  return runtime.routing.heldOf(source)?.of(id)
+  return config.routing.heldOf(source)?.of(id)
 }
 
 /**
  * Queues held alerts for the sink that the order names, where that sink has no delivery of them yet. An order without a
  * sink or by time means what was sent, and so nothing that was held back. Returns the number of jobs.
  */
-export async function releaseHeld(runtime: Runtime, order: ReplayOrder, nowMs: number): Promise<number> {
+export async function releaseHeld(config: InForce, order: ReplayOrder, nowMs: number): Promise<number> {
   const { sink } = order
-  if (!('ids' in order) || sink === undefined || !runtime.queues.sinks.includes(sink)) return 0
+  if (!('ids' in order) || sink === undefined || !config.queues.sinks.includes(sink)) return 0
   let queued = 0
   for (const name of order.ids) {
     const { source, id } = splitName(name)
-    const record = await heldRecord(runtime, source, id)
+    const record = await heldRecord(config, source, id)
     if (record === undefined) continue
-    const sent = await runtime.deliveryLog.story({ source, id })
+    const sent = await config.deliveryLog.story({ source, id })
     if (sent.some((part) => part.sink === sink)) continue
-    const jobs = jobsOf(runtime, record, { source, sink, nowMs })
-    await runtime.queues.enqueue(jobs)
+    const jobs = jobsOf(config, record, { source, sink, nowMs })
+    await config.queues.enqueue(jobs)
     queued += jobs.length
   }
   return queued
@@ -48,14 +48,14 @@ export function splitName(name: string): { source: string; id: number } {
 }
 
 function jobsOf(
-  runtime: Runtime,
+  config: InForce,
   { row, seenAtMs }: HeldRecord,
   { source, sink, nowMs }: { source: string; sink: string; nowMs: number },
 ): DeliveryJob[] {
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
   const { alert } = parsed
-  return runtime.targetsOf(sink).map((target) => ({
+  return config.targetsOf(sink).map((target) => ({
     sink,
     alert,
     seenAtMs,

@@ -18,11 +18,16 @@ export interface Operators {
   run(signal: AbortSignal): Promise<void>
 }
 
-export interface OperatorsOptions {
+interface Told {
   /** Names of sinks. */
   readonly operators: readonly string[]
   readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failedSince'>
   readonly targetsOf: (sink: string) => readonly (string | undefined)[]
+}
+
+export interface OperatorsOptions {
+  /** As the config in force has it. */
+  readonly inForce: () => Told
   readonly sources: () => Promise<readonly PollerStatus[]>
   readonly store: NoticeStore
   readonly clock: Clock
@@ -35,10 +40,11 @@ const hourMs = 3_600_000
 const troubleMs = 24 * hourMs
 
 export function createOperators(options: OperatorsOptions): Operators {
-  const { operators, queues, targetsOf, sources, store, clock, log, lookEveryMs = 5_000 } = options
+  const { inForce, sources, store, clock, log, lookEveryMs = 5_000 } = options
 
   let lastId = 0
   const tell = async (notice: Notice) => {
+    const { operators, queues, targetsOf } = inForce()
     // Two troubles may begin in the same millisecond.
     lastId = Math.max(lastId + 1, clock.now())
     const alert = noticeAlert(notice, lastId, clock.now())
@@ -60,7 +66,7 @@ export function createOperators(options: OperatorsOptions): Operators {
     await work.catch((thrown: unknown) => log.warn({ err: toError(thrown) }, 'operators.not_told'))
   }
 
-  const lookAtDead = async (sink: string) => {
+  const lookAtDead = async (sink: string, queues: Told['queues']) => {
     const nowMs = clock.now()
     if ((await queues.failedSince(sink, nowMs - hourMs)) === 0) return
     if (!(await store.begin(`dead:${sink}`, nowMs, hourMs))) return
@@ -77,13 +83,15 @@ export function createOperators(options: OperatorsOptions): Operators {
       await tell({ kind: 'source_resumed', sourceName: source, reason })
   }
   const look = async () => {
-    for (const sink of queues.sinks) await lookAtDead(sink)
+    const { operators, queues } = inForce()
+    if (operators.length === 0) return
+    for (const sink of queues.sinks) await lookAtDead(sink, queues)
     for (const status of await sources()) await lookAtSource(status)
   }
 
   return {
     onBreaker({ sink, state, reason }) {
-      if (operators.length === 0) return
+      if (inForce().operators.length === 0) return
       const trouble = `breaker:${sink}`
       const told =
         state === 'open'
@@ -94,7 +102,7 @@ export function createOperators(options: OperatorsOptions): Operators {
       void attempt(told)
     },
     async run(signal) {
-      while (operators.length > 0 && !signal.aborted) {
+      while (!signal.aborted) {
         await attempt(look())
         await clock.sleep(lookEveryMs, signal).catch(() => {})
       }

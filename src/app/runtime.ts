@@ -1,51 +1,56 @@
 import type { QuarantinedRow, Readiness, StatusView } from '../admin/status-view.ts'
 import type { Config } from '../config/schema.ts'
-import type { RuleBook } from '../context/rules.ts'
 import { collectQueues } from '../delivery/collect.ts'
-import { createDeadLetters, type DeadLetters } from '../delivery/dead-letters.ts'
-import { createDeliveryLog, type DeliveryLog } from '../delivery/delivery-log.ts'
-import { createQueues, type SinkQueues } from '../delivery/queues.ts'
-import { createReplay, type Replay } from '../delivery/resend.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { toError } from '../lib/errors.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { redisErrorText } from '../store/redis.ts'
+import { createInForce, type InForce } from './in-force.ts'
 import { lagOf } from './lag.ts'
 import { createOperators, type Operators } from './operators.ts'
-import { type AlertRouting, createRouting, known } from './routing.ts'
-import { buildSinks, closeSinks, type SinkMap } from './sinks.ts'
-import { createSource, type Source } from './source.ts'
+import { createPollers, type Pollers } from './pollers.ts'
+import type { Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
+import { type Difference, differenceOf, madeOf } from './units.ts'
 import { quarantinedRow, sinkView, sourceView } from './views.ts'
 
 /**
  * Everything that a config makes beside the HTTP server and the connections: the sources that poll, the queues, the
- * sinks that send. One config, one runtime; a reload makes a new one.
+ * sinks that send. A reload puts another config in force: what it says the same of goes on and does not notice, the rest
+ * is swapped at once, and what went ends in its own time.
  */
 export interface Runtime {
-  start(): Promise<void>
-  /** No new poll at once, running sends within the deadline. Never rejects. */
-  stop(deadlineMs: number): Promise<void>
+  start(): void
+  /** Throws a UserError over a sink that cannot be built, and then nothing has changed. */
+  reload(config: Config): Change
+  /** No new poll at once, running sends finish. Never rejects. */
+  stop(): Promise<void>
+  /** How long `stop` may take at most. */
+  stopMsMax(): number
   readiness(): Promise<Readiness>
   status(): Promise<Pick<StatusView, 'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined'>>
   /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
   collectMetrics(): Promise<void>
   quarantine(query: { limit: number }): Promise<readonly QuarantinedRow[]>
   hot(source: string, untilMs: number): Promise<boolean>
-  readonly deliveryLog: DeliveryLog
-  readonly deadLetters: DeadLetters
-  readonly replay: Replay
   readonly sender: Sender
-  readonly queues: SinkQueues
-  readonly routing: AlertRouting
-  /** The targets of a sink, each with deliveries of its own. */
-  targetsOf(sink: string): readonly (string | undefined)[]
+  /** To be taken once for one piece of work. */
+  readonly inForce: InForce
+}
+
+export interface Change {
+  readonly sources: Difference
+  readonly sinks: Difference
+  /** Resolves when nothing works by the config of before any more: its last page is handled, its last send over. */
+  readonly settled: Promise<void>
 }
 
 /** So many jobs may wait in all before polling pauses: about 1.2 KB each in Redis. */
 const waitingJobsMax = 500_000
 const pingTimeoutMs = 2_000
+/** A page that is being read has 10 s, and what it shows is stored within some more. */
+const pollersStopMsMax = 20_000
 
 /** Throws a UserError over a sink that cannot be built; nothing runs before `start`. */
 export function createRuntime(config: Config, tools: RuntimeTools): Runtime {
@@ -53,64 +58,32 @@ export function createRuntime(config: Config, tools: RuntimeTools): Runtime {
 }
 
 class ConfiguredRuntime implements Runtime {
-  readonly deliveryLog: DeliveryLog
-  readonly deadLetters: DeadLetters
-  readonly replay: Replay
   readonly sender: Sender
-  readonly queues: SinkQueues
-  readonly routing: AlertRouting
-  readonly targetsOf: Runtime['targetsOf']
   readonly #tools: RuntimeTools
-  readonly #display: Config['display']
-  readonly #sinks: SinkMap
-  readonly #sources: readonly Source[]
+  readonly #pollers: Pollers
   readonly #operators: Operators
-  readonly #polling = new AbortController()
-  #loops: Promise<unknown> = Promise.resolve()
+  readonly #stopping = new AbortController()
+  #inForce: InForce
+  #telling: Promise<void> = Promise.resolve()
 
   constructor(config: Config, tools: RuntimeTools) {
     this.#tools = tools
-    this.#display = config.display
-    const { redis, log, clock, metrics } = tools
+    const { redis, log, clock, metrics, role } = tools
     const { prefix } = config.redis
-    this.#sinks = buildSinks(config)
-    const targets = new Map([...this.#sinks].map(([name, { sink }]) => [name, sink.targets]))
-    this.queues = createQueues({
-      redis: redis.commands,
-      prefix,
-      sinks: [...this.#sinks.keys()],
-      retention: { ageMs: config.retention.age, count: config.retention.count },
-    })
-    const { queues } = this
+    this.#inForce = this.#make(config, undefined)
+    this.#pollers = createPollers({ polls: role !== 'sender' })
     this.sender = createSender({
       redisBlocking: redis.blocking,
       redis: redis.commands,
       prefix,
-      sinks: this.#sinks,
+      sinks: madeOf(this.#inForce.sinks),
       metrics,
       log,
       clock,
       onBreaker: (news) => this.#operators.onBreaker(news),
     })
-    this.deliveryLog = createDeliveryLog({ queues, targets })
-    this.deadLetters = createDeadLetters({ queues, targets, clock })
-    this.replay = createReplay({ queues, targets, clock })
-    const ruleBooks = new Map<string, RuleBook>()
-    this.targetsOf = (sink) => targets.get(sink) ?? [undefined]
-    this.routing = createRouting(config, tools, (source) => known(ruleBooks.get(source), source))
-    const intake = {
-      queues,
-      assign: this.routing.assign,
-      targetsOf: this.targetsOf,
-    }
-    this.#sources = Object.entries(config.sources).map(([name, source]) =>
-      createSource(name, source, { ...tools, prefix, intake, tooManyWaiting: () => this.#tooManyWaiting() }),
-    )
-    for (const { name, rules } of this.#sources) ruleBooks.set(name, rules)
     this.#operators = createOperators({
-      operators: config.operators,
-      queues,
-      targetsOf: this.targetsOf,
+      inForce: () => ({ operators: this.#inForce.config.operators, ...this.#inForce }),
       sources: () => this.#pollerStatuses(),
       store: createNoticeStore(redis.commands, prefix),
       clock,
@@ -118,19 +91,43 @@ class ConfiguredRuntime implements Runtime {
     })
   }
 
-  async start(): Promise<void> {
-    const { role } = this.#tools
-    const { signal } = this.#polling
-    if (role !== 'poller') this.sender.start()
-    const pollers = role === 'sender' ? [] : this.#sources.map(({ poller }) => poller.run(signal))
-    this.#loops = Promise.all([...pollers, this.#operators.run(signal)])
+  get inForce(): InForce {
+    return this.#inForce
   }
 
-  async stop(deadlineMs: number): Promise<void> {
-    this.#polling.abort(new Error('stopping'))
-    await Promise.allSettled([this.#loops, this.sender.stop(deadlineMs)])
-    await Promise.allSettled([...this.#sources.map((source) => source.close()), closeSinks(this.#sinks)])
-    await this.queues.close().catch(() => {})
+  start(): void {
+    if (this.#tools.role !== 'poller') this.sender.start()
+    void this.#pollers.swap(madeOf(this.#inForce.sources))
+    this.#telling = this.#operators.run(this.#stopping.signal)
+  }
+
+  reload(config: Config): Change {
+    const before = this.#inForce
+    const next = this.#make(config, before)
+    // One stroke: from here on everybody who asks works by the new config.
+    this.#inForce = next
+    const ended = Promise.all([
+      ...[...madeOf(before.sources).values()].map((source) => source.pollOver()),
+      this.#pollers.swap(madeOf(next.sources)),
+      this.sender.swap(madeOf(next.sinks)),
+    ])
+    // Whoever asks for a reload may have mended what a source was stopped for.
+    for (const { poller } of this.#sources) if (poller.status().state === 'stopped') poller.pollNow()
+    return {
+      sources: differenceOf(before.sources, next.sources),
+      sinks: differenceOf(before.sinks, next.sinks),
+      settled: ended.then(() => {}),
+    }
+  }
+
+  stopMsMax(): number {
+    return Math.max(this.sender.stopMsMax(), pollersStopMsMax)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopping'))
+    await Promise.allSettled([this.#telling, this.#pollers.stop(), this.sender.stop()])
+    await this.#inForce.queues.close().catch(() => {})
   }
 
   async readiness(): Promise<Readiness> {
@@ -154,7 +151,7 @@ class ConfiguredRuntime implements Runtime {
       const lag = await lagOf(detectionLag, { source: source.name })
       return sourceView(source.name, await source.status(), source.budgetDay(), lag)
     })
-    const sinks = [...this.#sinks].map(async ([name, { sink }]) =>
+    const sinks = [...madeOf(this.#inForce.sinks)].map(async ([name, { sink }]) =>
       sinkView(
         { name, type: sink.type, lag: await lagOf(deliveryLag, { sink: name }) },
         lanes.find((lane) => lane.sink === name),
@@ -171,7 +168,7 @@ class ConfiguredRuntime implements Runtime {
   }
 
   async collectMetrics(): Promise<void> {
-    await collectQueues({ queues: this.queues, metrics: this.#tools.metrics })
+    await collectQueues({ queues: this.#inForce.queues, metrics: this.#tools.metrics })
   }
 
   async quarantine({ limit }: { limit: number }): Promise<readonly QuarantinedRow[]> {
@@ -207,20 +204,32 @@ class ConfiguredRuntime implements Runtime {
 
   /** Redis may go away between two questions: then what it would have told is unknown, and the rest is still told. */
   async #readQueuesAndCounts() {
-    const queues = await this.deliveryLog.sinks(this.#todayStartMs()).catch(() => [])
+    const queues = await this.#inForce.deliveryLog.sinks(this.#todayStartMs()).catch(() => [])
     const counts = await Promise.all(this.#sources.map((source) => source.counts())).catch(() => undefined)
     return [queues, counts] as const
   }
 
   /** Midnight where the readers are. */
   #todayStartMs(): number {
-    const { timeZone } = this.#display
+    const { timeZone } = this.#inForce.config.display
     return budgetDay(this.#tools.clock.now(), { resetsAt: '00:00', timeZone }).startMs
   }
 
   async #tooManyWaiting(): Promise<boolean> {
-    const sinks = await this.deliveryLog.sinks()
+    const sinks = await this.#inForce.deliveryLog.sinks()
     const waiting = sinks.reduce((sum, { counts }) => sum + counts.waiting + counts.delayed, 0)
     return waiting > waitingJobsMax
+  }
+
+  get #sources(): readonly Source[] {
+    return [...madeOf(this.#inForce.sources).values()]
+  }
+
+  #make(config: Config, before: InForce | undefined): InForce {
+    return createInForce(config, before, {
+      ...this.#tools,
+      intake: () => this.#inForce.intake,
+      tooManyWaiting: () => this.#tooManyWaiting(),
+    })
   }
 }

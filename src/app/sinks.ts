@@ -1,22 +1,33 @@
-import type { Config, SinkConfig } from '../config/schema.ts'
+import { fingerprintOf } from '../config/fingerprint.ts'
+import type { Config, DisplayConfig, SinkConfig } from '../config/schema.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
+import { toError, UserError } from '../lib/errors.ts'
 import { createSink } from '../sinks/registry.ts'
+import type { Sink } from '../sinks/sink.ts'
+import { type Units, unitsOf } from './units.ts'
 
-export type SinkMap = ReadonlyMap<string, SinkEntry>
-
-/** Throws a UserError over a file of a sink (CA, key) that cannot be read. */
-export function buildSinks(config: Config): SinkMap {
+/**
+ * The sinks of a config; those of `before` of which it says the same are taken over as they are. Throws a UserError over
+ * a file of a sink (CA, key) that cannot be read.
+ */
+export function buildSinks(config: Config, before: Units<SinkEntry> = new Map()): Units<SinkEntry> {
   const { display } = config
-  return new Map(
-    Object.entries(config.sinks).map(([name, sink]) => [
-      name,
-      { sink: createSink(name, sink, { display }), settings: settingsOf(sink) },
-    ]),
-  )
+  const displayed = fingerprintOf(config, 'display')
+  return unitsOf(Object.entries(config.sinks), before, {
+    // What a message looks like is fixed when its sink is built.
+    fingerprint: (name) => fingerprintOf(config, 'sinks', name) + displayed,
+    build: (name, sink) => ({ sink: build(name, sink, display), settings: settingsOf(sink) }),
+  })
 }
 
-export async function closeSinks(sinks: SinkMap): Promise<void> {
-  await Promise.allSettled([...sinks.values()].map(({ sink }) => sink.close()))
+function build(name: string, config: SinkConfig, display: DisplayConfig): Sink {
+  try {
+    return createSink(name, config, { display })
+  } catch (thrown) {
+    // The text of an error that was not made here may repeat an address with a secret in it.
+    const why = thrown instanceof UserError ? thrown.message : `it cannot be built (${toError(thrown).name})`
+    throw new UserError(`sinks.${name}: ${why}`)
+  }
 }
 
 function settingsOf(sink: SinkConfig): SinkEntry['settings'] {

@@ -3,9 +3,10 @@ import { createRuleBook, type RuleBook } from '../context/rules.ts'
 import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createPollMemory, refreshPollMemory, runPoll } from '../intake/poll.ts'
+import type { PollDeps } from '../intake/poll-types.ts'
 import { createPoller } from '../intake/poller.ts'
 import { countExchanges } from '../intake/poller-page.ts'
-import type { Poller } from '../intake/poller-types.ts'
+import type { Poller, ReadPage } from '../intake/poller-types.ts'
 import { runSweep } from '../intake/sweep.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
 import { createSchedule } from '../schedule/create.ts'
@@ -30,12 +31,15 @@ export interface Source {
   /** Rows that could not be read, newest first. */
   quarantine(limit: number): Promise<readonly Quarantined[]>
   hot(untilMs: number): Promise<void>
+  /** Resolves when the poll that runs now is over; at once when none does. */
+  pollOver(): Promise<unknown>
   close(): Promise<void>
 }
 
 interface SourceTools extends RuntimeTools {
   readonly prefix: string
-  readonly intake: IntakeDeps
+  /** Of the config in force: asked for once a page, which it then handles to its end. */
+  readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
 }
 
@@ -66,7 +70,17 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     budgetDay: dayOf,
     clock,
   })
-  const walkTools = { state, intake, clock, log, metrics }
+  let polling: Promise<unknown> = Promise.resolve()
+  const begin = <T>(work: Promise<T>): Promise<T> => {
+    polling = work.catch(() => {})
+    return work
+  }
+  const walkDeps = (readPage: ReadPage): PollDeps => ({
+    ...{ readPage, state, clock, log, metrics },
+    get intake() {
+      return intake()
+    },
+  })
   const walking = { source, startFrom: config.startFrom, memory }
   const poller = createPoller({
     source,
@@ -74,8 +88,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     redis,
     ledger,
     feed,
-    poll: (readPage) => runPoll({ readPage, ...walkTools }, walking),
-    sweep: (readPage, pagesMax) => runSweep({ readPage, ...walkTools }, { ...walking, pagesMax }),
+    poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
+    sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),
     onStandby: () => refreshPollMemory(state, memory),
     createSchedule: (saved) => createSchedule(scheduleOptionsOf(config), saved),
     budgetDay: dayOf,
@@ -119,6 +133,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     },
     quarantine: (limit) => state.quarantined(limit),
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
+    pollOver: () => polling,
     close: () => feed.close(),
   }
 }

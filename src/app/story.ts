@@ -2,18 +2,18 @@ import type { DeliveryStory } from '../admin/delivery-view.ts'
 import { parseRow } from '../alert/alert.ts'
 import type { HeldRecord } from '../store/held.ts'
 import { heldRecord, heldView } from './held.ts'
-import type { Runtime } from './runtime.ts'
+import type { InForce } from './in-force.ts'
 import { historyOf } from './views.ts'
 
 /** One alert's whole way: from the sinks that were given it, and from the record of what was held back. */
 export async function storyOf(
-  runtime: Runtime,
+  config: InForce,
   source: string,
   id: number,
 ): Promise<DeliveryStory | undefined> {
   const [parts, record] = await Promise.all([
-    runtime.deliveryLog.story({ source, id }),
-    heldRecord(runtime, source, id),
+    config.deliveryLog.story({ source, id }),
+    heldRecord(config, source, id),
   ])
   const alert = parts[0]?.alert ?? alertOf(source, record)
   if (alert === undefined) return undefined

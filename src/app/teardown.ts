@@ -4,10 +4,12 @@ import type { Logger } from '../telemetry/log.ts'
 interface Releaser {
   readonly name: string
   readonly release: () => Promise<void> | void
+  /** Asked when it is released; without it, the limit of every step. */
+  readonly timeoutMs: (() => number) | undefined
 }
 
 /**
- * What was started, to be stopped in the opposite order. One deadline holds for each step: a part that hangs is named and
+ * What was started, to be stopped in the opposite order. Each step has a deadline: a part that hangs is named and
  * left behind, so that stopping always ends. Idempotent; a failed start rolls back through it.
  */
 export class Teardown {
@@ -18,15 +20,15 @@ export class Teardown {
     this.#log = log
   }
 
-  push(name: string, release: () => Promise<void> | void): void {
-    this.#releasers.push({ name, release })
+  push(name: string, release: () => Promise<void> | void, timeoutMs?: () => number): void {
+    this.#releasers.push({ name, release, timeoutMs })
   }
 
   async run(stepTimeoutMs: number): Promise<void> {
     for (let each = this.#releasers.pop(); each; each = this.#releasers.pop()) {
-      const { name, release } = each
+      const { name, release, timeoutMs } = each
       try {
-        await withTimeout(release(), stepTimeoutMs)
+        await withTimeout(release, timeoutMs?.() ?? stepTimeoutMs)
       } catch (thrown) {
         this.#log.error({ part: name, err: toError(thrown) }, 'stop.failed')
       }
@@ -34,13 +36,13 @@ export class Teardown {
   }
 }
 
-async function withTimeout(work: Promise<void> | void, timeoutMs: number): Promise<void> {
+async function withTimeout(release: Releaser['release'], timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`did not stop within ${timeoutMs} ms`)), timeoutMs)
   })
   try {
-    await Promise.race([work, late])
+    await Promise.race([release(), late])
   } finally {
     clearTimeout(timer)
   }

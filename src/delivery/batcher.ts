@@ -62,7 +62,7 @@ export class Batcher {
   readonly #groups = new Map<string, Group>()
   /** When alerts went out on their own. */
   #alone: number[] = []
-  #flushing = false
+  readonly #stopping = new AbortController()
 
   constructor(options: BatcherOptions) {
     this.#options = options
@@ -78,16 +78,16 @@ export class Batcher {
     })
   }
 
-  /** What waits goes out now, and so does what comes from now on. */
-  flush(): void {
-    this.#flushing = true
+  /** What waits for company goes out now; what waits for its turn goes back, and nothing begins a second time. */
+  stop(): void {
+    this.#stopping.abort(new Error('stopping'))
     for (const target of [...this.#groups.keys()]) this.#close(target)
   }
 
   #goesAlone(target: string): boolean {
     const { batch, clock, isOpen } = this.#options
     const { plan } = batch
-    if (this.#flushing || isOpen()) return true
+    if (this.#stopping.signal.aborted || isOpen()) return true
     if (plan.kind === 'digest' || this.#groups.has(target)) return false
     const nowMs = clock.now()
     this.#alone = this.#alone.filter((atMs) => atMs > nowMs - plan.windowMs)
@@ -136,7 +136,7 @@ export class Batcher {
   async #dispatch(members: readonly Waiting[]): Promise<void> {
     const calledOff = allAborted(members.map(({ signal }) => signal))
     try {
-      await this.#pace.turn(calledOff.signal)
+      await this.#pace.turn(AbortSignal.any([calledOff.signal, this.#stopping.signal]))
     } catch {
       for (const { resolve } of members) resolve({ step: 'not_ours' })
       return
@@ -157,7 +157,10 @@ export class Batcher {
     calledOff.release()
     // It may be one alert alone that cannot be taken: each is tried by itself before any is given up.
     if (members.length > 1 && outcome.kind === 'dead' && !outcome.sinkFault) {
-      for (const member of members) await this.#dispatch([member])
+      for (const member of members) {
+        if (this.#stopping.signal.aborted) member.resolve({ step: 'not_ours' })
+        else await this.#dispatch([member])
+      }
       return
     }
     const luck = members.length > 1 ? Math.random() : undefined

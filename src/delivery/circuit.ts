@@ -34,6 +34,8 @@ export interface CircuitOptions {
   sending(): number
   /** One at a time while the breaker is open. */
   changed(open: boolean): void
+  /** The sink's circuit until now, before its config changed: what that knew of the sink's trouble goes on here. */
+  readonly before?: Circuit | undefined
 }
 
 export interface BreakerNews {
@@ -62,8 +64,12 @@ export class Circuit {
 
   constructor(options: CircuitOptions) {
     this.#options = options
-    const { settings, tuning, clock } = options
+    const { settings, tuning, clock, before } = options
     this.#look = lookAt(clock)
+    if (before) {
+      this.#breaker = before.#breaker
+      this.#heldUntilMs = before.#heldUntilMs
+    }
     // As patient as the sink's own policy, so that a quick one still ends quickly.
     const { initialDelayMs } = settings.retry
     const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
@@ -74,6 +80,12 @@ export class Circuit {
     }
   }
 
+  /** An open breaker that was taken over goes on probing. */
+  start(): void {
+    if (this.isOpen) this.#probeIn(Math.max(0, this.#heldUntilMs - this.#options.clock.now()))
+  }
+
+  /** From now on it watches only: of two lanes of one sink, the one that goes does not hold the queue of the other. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#probe)
@@ -93,6 +105,7 @@ export class Circuit {
   }
 
   async observe(event: BreakerEvent): Promise<void> {
+    if (this.#stopped) return
     const step = afterAttempt(this.#breaker, event, this.#limits, this.#options.clock.now())
     this.#breaker = step.breaker
     if (step.change !== undefined) this.#tell(step.change === 'opened' ? 'open' : 'closed', event.reason)

@@ -9,7 +9,7 @@ import type { AttemptRecord } from './attempt-record.ts'
 import type { Batcher, Member, Sent } from './batcher.ts'
 import { digestMark } from './digest-mark.ts'
 import type { Marks } from './job-marks.ts'
-import type { SinkEntry } from './settings.ts'
+import type { SinkEntry, SinkSettings } from './settings.ts'
 import { TimeLimitError, within } from './time-limit.ts'
 import { expiresAtMs } from './verdict.ts'
 
@@ -116,6 +116,11 @@ function waitsUntil(job: DeliveryJob, { sink, settings, clock }: DeliverContext)
 const fenceTimeoutMs = 5_000
 /** A sink keeps its own limit; one that does not is given up on so much later. */
 const overtimeMs = 2_000
+
+/** How long a send that is about to begin may take at most. */
+export function sendMsMax({ timeoutMs }: Pick<SinkSettings, 'timeoutMs'>): number {
+  return fenceTimeoutMs + timeoutMs + overtimeMs
+}
 
 async function claim(job: LockedJob, { requestedAtMs }: DeliveryJob): Promise<Marks | undefined> {
   try {

@@ -6,7 +6,7 @@ import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import { Batcher } from './batcher.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
-import { sendMembers } from './deliver.ts'
+import { sendMembers, sendMsMax } from './deliver.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { type AlertJob, processJob } from './processor.ts'
 import { viewOf } from './queue-reading.ts'
@@ -18,7 +18,8 @@ import { type AlertWorker, destroyWorker, noLimit, openWorker } from './worker.t
 
 /**
  * The life of one sink's delivery: its worker, and the circuit that holds its queue. Keeps that a lane depends on no
- * other, and that it can be stopped in bounded time whatever Redis and the sink do.
+ * other, and that it can be stopped in bounded time whatever Redis and the sink do. A sink whose config changes gets a
+ * new lane while the one before still waits for its last sends; between the two no alert is sent twice.
  */
 export interface LaneOptions extends SinkEntry {
   readonly redis: RedisClient
@@ -30,6 +31,8 @@ export interface LaneOptions extends SinkEntry {
   readonly clock: Clock
   readonly tuning: Tuning
   readonly onBreaker?: (news: BreakerNews) => void
+  /** The lane of this sink until now: it is being stopped, or about to be. */
+  readonly before?: Lane | undefined
 }
 
 export interface LaneState extends CircuitState {
@@ -55,15 +58,17 @@ export class Lane {
   #worker: AlertWorker | undefined
   #watch: NodeJS.Timeout | undefined
   #stuckSinceMs: number | undefined
+  #before: Lane | undefined
   #stopping = false
 
   constructor(options: LaneOptions) {
     this.#options = options
-    const { redis, prefix, sink, tuning, metrics, log, clock, onBreaker } = options
+    const { redis, prefix, sink, tuning, metrics, log, clock, onBreaker, before } = options
     const settings = queueSettings(options)
     this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
     this.#marks = createJobMarks(redis, this.#queue)
+    this.#before = before
     this.#circuit = new Circuit({
       sink: sink.name,
       queue: this.#queue,
@@ -73,6 +78,7 @@ export class Lane {
       log,
       clock,
       onBreaker,
+      before: before === undefined ? undefined : before.#circuit,
       sending: () => this.#running.size,
       changed: (open) => {
         if (this.#worker) this.#worker.concurrency = open ? 1 : settings.concurrency
@@ -92,7 +98,18 @@ export class Lane {
 
   start(): void {
     this.#worker = this.#openWorker()
+    this.#circuit.start()
     this.#watch = setInterval(() => void this.#lookAfterWorker(), this.#options.tuning.watchEveryMs)
+  }
+
+  /** How long `stop` may take at most: every send that runs has the time that its sink gives it. */
+  get stopMsMax(): number {
+    return sendMsMax(this.#options.settings) + recordMsMax + abortReserveMs + endMsMax
+  }
+
+  /** How many alerts this process is sending. */
+  get sending(): number {
+    return this.#running.size
   }
 
   /**
@@ -100,11 +117,11 @@ export class Lane {
    * deadline, so that their jobs still go back to the queue with nothing burnt. Never takes longer than `deadlineMs`, and
    * does not wait for a Redis that is away once nothing is being sent.
    */
-  async stop(deadlineMs: number): Promise<void> {
+  async stop(deadlineMs: number = this.stopMsMax): Promise<void> {
     this.#stopping = true
     clearInterval(this.#watch)
     this.#circuit.stop()
-    this.#batcher?.flush()
+    this.#batcher?.stop()
     const endMs = Math.min(endMsMax, deadlineMs / 5)
     const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
     const worker = this.#worker
@@ -117,6 +134,18 @@ export class Lane {
       }
     }
     await Promise.all([worker && destroyWorker(worker, endMs), closeQueue(this.#queue, endMs)])
+    await settlesWithin(endMs, this.#options.sink.close())
+  }
+
+  /** That lane has stopped: nothing of it is to be waited for any more. */
+  forget(lane: Lane): void {
+    if (this.#before === lane) this.#before = lane.#before
+  }
+
+  /** Resolves once no send of this job runs, here or in the lane before. */
+  async #sendOver(jobId: string): Promise<void> {
+    await this.#running.get(jobId)?.done.catch(() => {})
+    if (this.#before) await this.#before.#sendOver(jobId)
   }
 
   /** Resolves when no send has run for a while: time enough for a Redis that is there to record them all. */
@@ -137,7 +166,7 @@ export class Lane {
 
   state(): LaneState {
     const { name, type } = this.#options.sink
-    return { sink: name, type, sending: this.#running.size, ...this.#circuit.state() }
+    return { sink: name, type, sending: this.sending, ...this.#circuit.state() }
   }
 
   #openWorker(): AlertWorker {
@@ -162,9 +191,11 @@ export class Lane {
     const id = job.id ?? ''
     // After an outage a job may come back while its first send still runs here: what that one brings is waited for,
     // and consulted by the next step.
-    await this.#running.get(id)?.done.catch(() => {})
+    await this.#sendOver(id)
     const circuit = this.#circuit
     const controller = new AbortController()
+    // Fetched while the lane was already stopping: it goes back as it came.
+    if (this.#stopping) controller.abort(new Error('stopping'))
     const done = processJob(job, token, controller.signal, {
       ...this.#options,
       lockMs: this.#options.tuning.lockMs,

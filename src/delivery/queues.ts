@@ -26,6 +26,12 @@ export interface SinkQueues {
   completedSince(sink: string, sinceMs: number): Promise<number>
   /** How many dead letters are from `sinceMs` or later. */
   failedSince(sink: string, sinceMs: number): Promise<number>
+  /**
+   * The same queues as another config sees them. Whoever still works by the old view goes on with it: no queue is
+   * closed before `close`, also none of a sink that left the config.
+   */
+  reconfigured(next: Pick<QueuesOptions, 'sinks' | 'retention'>): SinkQueues
+  /** Of every view. */
   close(): Promise<void>
 }
 
@@ -50,16 +56,21 @@ const deadLetterKept = { age: 90 * 24 * 3_600, count: 1_000_000, limit: 1_000 }
 const recordKeptMin = { ageMs: 24 * 3_600_000, count: 10_000 }
 
 export function createQueues(options: QueuesOptions): SinkQueues {
+  return viewOf(options, new Map())
+}
+
+function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQueues {
   const { redis, prefix, sinks, enqueueTimeoutMs = 10_000 } = options
   const jobOptions = jobOptionsFor(options.retention)
-  const queues = new Map(sinks.map((sink) => [sink, openQueue(redis, prefix, sink, jobOptions)]))
+  for (const sink of sinks) if (!opened.has(sink)) opened.set(sink, openQueue(redis, prefix, sink))
   const queueOf = (sink: string): AlertQueue => {
-    const queue = queues.get(sink)
+    const queue = sinks.includes(sink) ? opened.get(sink) : undefined
     if (!queue) throw new NotFoundError(`There is no sink ${sink}.`)
     return queue
   }
   return {
     sinks,
+    reconfigured: (next) => viewOf({ ...options, ...next }, opened),
     queue: queueOf,
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
@@ -67,24 +78,19 @@ export function createQueues(options: QueuesOptions): SinkQueues {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
         const queue = queueOf(sink)
         for (let from = 0; from < own.length; from += batchMax) {
-          const batch = own.slice(from, from + batchMax).map(toBulkJob)
+          const batch = own.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))
           await within(enqueueTimeoutMs, `storing ${batch.length} jobs for ${sink}`, queue.addBulk(batch))
         }
       }
     },
     async close() {
-      await Promise.all([...queues.values()].map((queue) => closeQueue(queue, closeTimeoutMs)))
+      await Promise.all([...opened.values()].map((queue) => closeQueue(queue, closeTimeoutMs)))
     },
   }
 }
 
 /** The queue of one sink on a connection of the caller, which stays open when the queue is closed. */
-export function openQueue(
-  redis: RedisClient,
-  prefix: string,
-  sink: string,
-  defaultJobOptions?: JobsOptions,
-): AlertQueue {
+export function openQueue(redis: RedisClient, prefix: string, sink: string): AlertQueue {
   const queue: AlertQueue = new Queue(sink, {
     connection: redis,
     prefix: queuePrefix(prefix),
@@ -92,7 +98,6 @@ export function openQueue(
     // queue broken for good. The store checks version and eviction policy.
     skipVersionCheck: true,
     streams: { events: { maxLen: 1_000 } },
-    ...(defaultJobOptions ? { defaultJobOptions } : {}),
   })
   // The connection reports its outages itself; without a listener the first one would end the process.
   queue.on('error', () => {})
@@ -116,8 +121,9 @@ function targetTag(target: string): string {
   return createHash('sha256').update(target).digest('hex').slice(0, 12)
 }
 
-function toBulkJob(job: DeliveryJob) {
-  return { name: 'alert', data: toJobData(job), opts: { jobId: deliveryJobId(job.alert, job.target) } }
+function toBulkJob(job: DeliveryJob, options: JobsOptions) {
+  const jobId = deliveryJobId(job.alert, job.target)
+  return { name: 'alert', data: toJobData(job), opts: { ...options, jobId } }
 }
 
 function jobOptionsFor(retention: QueuesOptions['retention']): JobsOptions {

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/duration.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -14,8 +15,15 @@ export type { LaneState } from './lane.ts'
 export interface Sender {
   /** Returns at once; the lanes wait for Redis themselves. */
   start(): void
-  /** Within `deadlineMs`, whatever Redis and the sinks do. */
-  stop(deadlineMs: number): Promise<void>
+  /**
+   * From now on these sinks. A sink whose entry is the same object goes on and does not notice; the others take no more
+   * jobs. Resolves when those have sent what they were sending, each within its own time, and are closed.
+   */
+  swap(sinks: ReadonlyMap<string, SinkEntry>): Promise<void>
+  /** Takes no more jobs, and waits for the sends that run. Within `stopMsMax`, whatever Redis and the sinks do. */
+  stop(deadlineMs?: number): Promise<void>
+  /** How long `stop` may take at most. */
+  stopMsMax(): number
   /** Over all replicas and kept over restarts; false when there is no such sink. Throws when Redis is away. */
   pause(sink: string): Promise<boolean>
   resume(sink: string): Promise<boolean>
@@ -39,29 +47,101 @@ export interface SenderOptions {
 }
 
 export function createSender(options: SenderOptions): Sender {
-  const { sinks, tuning, ...common } = options
-  const acknowledged = createAcknowledged()
-  const lanes = new Map(
-    [...sinks].map(([name, entry]) => [
-      name,
-      new Lane({ ...common, ...entry, acknowledged, tuning: { ...defaultTuning, ...tuning } }),
-    ]),
-  )
-  return {
-    start() {
-      for (const lane of lanes.values()) lane.start()
-    },
-    async stop(deadlineMs) {
-      await Promise.all([...lanes.values()].map((lane) => lane.stop(deadlineMs)))
-    },
-    async pause(sink) {
-      await lanes.get(sink)?.pause()
-      return lanes.has(sink)
-    },
-    async resume(sink) {
-      await lanes.get(sink)?.resume()
-      return lanes.has(sink)
-    },
-    states: () => [...lanes.values()].map((lane) => lane.state()),
+  return new Lanes(options)
+}
+
+class Lanes implements Sender {
+  readonly #options: SenderOptions
+  readonly #acknowledged = createAcknowledged()
+  readonly #lanes = new Map<string, { readonly entry: SinkEntry; readonly lane: Lane }>()
+  /** Lanes that only wait for their last sends, each until it has stopped. */
+  readonly #ending = new Map<Lane, Promise<void>>()
+  #started = false
+
+  constructor(options: SenderOptions) {
+    this.#options = options
+    void this.swap(options.sinks)
+  }
+
+  start(): void {
+    this.#started = true
+    for (const { lane } of this.#lanes.values()) lane.start()
+  }
+
+  async swap(sinks: ReadonlyMap<string, SinkEntry>): Promise<void> {
+    const gone = [...this.#lanes].filter(([name, { entry }]) => sinks.get(name) !== entry)
+    const before = new Map(gone.map(([name, { lane }]) => [name, lane]))
+    for (const [name, { lane }] of gone) {
+      this.#lanes.delete(name)
+      this.#end(name, lane)
+    }
+    this.#tellOfWaiting([...before])
+    for (const [name, entry] of sinks) {
+      if (this.#lanes.has(name)) continue
+      const lane = this.#createLane(entry, before.get(name) ?? this.#endingOf(name))
+      this.#lanes.set(name, { entry, lane })
+      if (this.#started) lane.start()
+    }
+    await Promise.all([...before.values()].map((lane) => this.#ending.get(lane)))
+  }
+
+  async stop(deadlineMs?: number): Promise<void> {
+    const lanes = [...this.#lanes].map(([name, { lane }]): [string, Lane] => [name, lane])
+    for (const [name, lane] of lanes) this.#end(name, lane, deadlineMs)
+    this.#lanes.clear()
+    this.#tellOfWaiting([...this.#ending.keys()].map((lane) => [lane.state().sink, lane]))
+    await Promise.all(this.#ending.values())
+  }
+
+  stopMsMax(): number {
+    const lanes = [...[...this.#lanes.values()].map(({ lane }) => lane), ...this.#ending.keys()]
+    return Math.max(0, ...lanes.map((lane) => lane.stopMsMax))
+  }
+
+  async pause(sink: string): Promise<boolean> {
+    const lane = this.#lanes.get(sink)?.lane
+    await lane?.pause()
+    return lane !== undefined
+  }
+
+  async resume(sink: string): Promise<boolean> {
+    const lane = this.#lanes.get(sink)?.lane
+    await lane?.resume()
+    return lane !== undefined
+  }
+
+  states(): LaneState[] {
+    return [...this.#lanes.values()].map(({ lane }) => lane.state())
+  }
+
+  #createLane(entry: SinkEntry, before: Lane | undefined): Lane {
+    const { sinks: _, tuning, ...common } = this.#options
+    const acknowledged = this.#acknowledged
+    return new Lane({ ...common, ...entry, acknowledged, before, tuning: { ...defaultTuning, ...tuning } })
+  }
+
+  #end(name: string, lane: Lane, deadlineMs?: number): void {
+    const ended = lane.stop(deadlineMs).finally(() => {
+      this.#ending.delete(lane)
+      this.#lanes.get(name)?.lane.forget(lane)
+      for (const other of this.#ending.keys()) other.forget(lane)
+    })
+    this.#ending.set(lane, ended)
+  }
+
+  /** The last lane of a sink that left the config and came back before its last send was over. */
+  #endingOf(name: string): Lane | undefined {
+    return [...this.#ending.keys()].findLast((lane) => lane.state().sink === name)
+  }
+
+  #tellOfWaiting(ending: readonly (readonly [string, Lane])[]): void {
+    const busy = ending.filter(([, { sending }]) => sending > 0)
+    if (busy.length === 0) return
+    const sends = busy.reduce((sum, [, { sending }]) => sum + sending, 0)
+    const atMostMs = Math.max(...busy.map(([, { stopMsMax }]) => stopMsMax))
+    this.#options.log.info(
+      { sinks: busy.map(([sink]) => sink), sends, atMost: formatDuration(atMostMs) },
+      'waiting for the sends that run',
+    )
   }
 }

@@ -160,12 +160,25 @@ export function createMetrics(build: { version: string; node: string }) {
   }
 }
 
-/** Puts every series of these sources and sinks at 0, so that rates and alerts work from the first scrape. */
+interface Names {
+  readonly sources: readonly string[]
+  readonly sinks: readonly string[]
+}
+
+/**
+ * Puts every series of these sources and sinks at 0, so that rates and alerts work from the first scrape; those that
+ * were there `before` go on counting.
+ */
 export function initialiseMetrics(
   metrics: Metrics,
-  names: { sources: readonly string[]; sinks: readonly string[] },
+  names: Names,
+  before: Names = { sources: [], sinks: [] },
 ): void {
+  const newSinks = names.sinks.filter((sink) => !before.sinks.includes(sink))
   for (const source of names.sources) {
+    const isNew = !before.sources.includes(source)
+    for (const sink of isNew ? names.sinks : newSinks) metrics.deliveryLag.zero({ source, sink })
+    if (!isNew) continue
     for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
     for (const purpose of purposes) metrics.budgetUnits.inc({ source, purpose }, 0)
     for (const reason of holdReasons) metrics.alertsHeld.inc({ source, reason }, 0)
@@ -185,9 +198,8 @@ export function initialiseMetrics(
       metrics.upstreamRequestDuration.zero({ source, endpoint })
     }
     metrics.detectionLag.zero({ source })
-    for (const sink of names.sinks) metrics.deliveryLag.zero({ source, sink })
   }
-  for (const sink of names.sinks) {
+  for (const sink of newSinks) {
     for (const result of sendResults) metrics.sends.inc({ sink, result }, 0)
     for (const state of jobStates) metrics.queueJobs.set({ sink, state }, 0)
     metrics.sendDuration.zero({ sink })

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { drainTimeoutMs } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { chart, findHelm, type HelmRun, helm, type Manifest, manifestsOf, root } from './helm.ts'
 
@@ -100,7 +99,7 @@ describe('the chart', () => {
     expect(container.startupProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
     expect(container.readinessProbe.httpGet).toEqual({ path: '/-/ready', port: 'http' })
     expect(container.ports).toEqual([{ name: 'http', containerPort: 8080 }])
-    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(drainTimeoutMs / 1_000)
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(20)
   })
 
   test('follows the port of config.http.listen', () => {

@@ -21,6 +21,8 @@ export type ReceiverAnswer =
       readonly body?: string
       /** Thinks about it first. */
       readonly afterMs?: number
+      /** Waits for this first. */
+      readonly after?: Promise<unknown>
     }
   /** Takes the request and never says a word. */
   | { readonly kind: 'hang' }
@@ -146,7 +148,8 @@ function give(response: ServerResponse, answer: ReceiverAnswer): void {
       return
     default: {
       const say = () => response.writeHead(answer.status, answer.headers).end(answer.body ?? '')
-      if (answer.afterMs === undefined) say()
+      if (answer.after !== undefined) void answer.after.then(say)
+      else if (answer.afterMs === undefined) say()
       else setTimeout(say, answer.afterMs)
     }
   }

@@ -1,0 +1,63 @@
+import { fingerprintOf } from '../config/fingerprint.ts'
+import type { Config } from '../config/schema.ts'
+import { createDeadLetters, type DeadLetters } from '../delivery/dead-letters.ts'
+import { createDeliveryLog, type DeliveryLog } from '../delivery/delivery-log.ts'
+import { createQueues, type SinkQueues } from '../delivery/queues.ts'
+import { createReplay, type Replay } from '../delivery/resend.ts'
+import type { SinkEntry } from '../delivery/settings.ts'
+import type { IntakeDeps } from '../intake/intake.ts'
+import { type AlertRouting, createRouting, known } from './routing.ts'
+import { buildSinks } from './sinks.ts'
+import { createSource, type Source } from './source.ts'
+import type { RuntimeTools } from './tools.ts'
+import { madeOf, type Units, unitsOf } from './units.ts'
+
+/**
+ * One config and all that it makes. A reload makes the next one and puts it in the place of this one at one stroke, so
+ * whoever takes it once, for a page or a request, sees routes, sinks and queues that belong together.
+ */
+export interface InForce {
+  readonly config: Config
+  readonly sinks: Units<SinkEntry>
+  readonly sources: Units<Source>
+  readonly queues: SinkQueues
+  readonly routing: AlertRouting
+  readonly intake: IntakeDeps
+  readonly deliveryLog: DeliveryLog
+  readonly deadLetters: DeadLetters
+  readonly replay: Replay
+  /** The targets of a sink, each with deliveries of its own. */
+  targetsOf(sink: string): readonly (string | undefined)[]
+}
+
+export interface InForceTools extends RuntimeTools {
+  /** Of the config in force when it is asked, for sources that outlive this one. */
+  readonly intake: () => IntakeDeps
+  readonly tooManyWaiting: () => Promise<boolean>
+}
+
+/** Takes over from `before` what the config says the same of. Throws a UserError over a sink that cannot be built. */
+export function createInForce(config: Config, before: InForce | undefined, tools: InForceTools): InForce {
+  const { redis, clock } = tools
+  const { prefix } = config.redis
+  const sinks = buildSinks(config, before?.sinks)
+  const sources = unitsOf(Object.entries(config.sources), before?.sources ?? new Map(), {
+    fingerprint: (name) => fingerprintOf(config, 'sources', name),
+    build: (name, source) => createSource(name, source, { ...tools, prefix }),
+  })
+  const targets = new Map([...madeOf(sinks)].map(([name, { sink }]) => [name, sink.targets]))
+  const view = {
+    sinks: [...sinks.keys()],
+    retention: { ageMs: config.retention.age, count: config.retention.count },
+  }
+  const queues = before?.queues.reconfigured(view) ?? createQueues({ redis: redis.commands, prefix, ...view })
+  const routing = createRouting(config, tools, (source) => known(sources.get(source)?.made.rules, source))
+  const targetsOf = (sink: string) => targets.get(sink) ?? [undefined]
+  return {
+    ...{ config, sinks, sources, queues, routing, targetsOf },
+    intake: { queues, assign: routing.assign, targetsOf },
+    deliveryLog: createDeliveryLog({ queues, targets }),
+    deadLetters: createDeadLetters({ queues, targets, clock }),
+    replay: createReplay({ queues, targets, clock }),
+  }
+}

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Secret } from '../lib/secret.ts'
+import { childOf, metaOf, property, type Schema } from './outline.ts'
+import { type Config, configSchema } from './schema.ts'
+
+/**
+ * Tells whether two configs say the same of a part: secrets count by their value, files by what they hold now, and
+ * neither can be read back from the fingerprint. It is worth something in this process alone.
+ */
+export function fingerprintOf(config: Config, ...keys: readonly string[]): string {
+  let value: unknown = config
+  let schema: Schema | undefined = configSchema
+  for (const key of keys) {
+    const inner = property(value, key)
+    schema = schema && childOf(schema, key, value)
+    value = inner
+  }
+  return hashOf(JSON.stringify(plain(value, schema)) ?? '')
+}
+
+/** The keys of a section that the two configs do not say the same of. */
+export function changedKeys(from: Config, to: Config, section: keyof Config): string[] {
+  const keys = new Set([...Object.keys(from[section]), ...Object.keys(to[section])])
+  return [...keys].filter((key) => fingerprintOf(from, section, key) !== fingerprintOf(to, section, key))
+}
+
+function plain(value: unknown, schema: Schema | undefined): unknown {
+  if (value instanceof Secret) return value.fingerprint()
+  if (Array.isArray(value)) return value.map((inner, index) => plain(inner, inside(schema, index, value)))
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value)
+      .filter(([, inner]) => inner !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, plain(inner, inside(schema, key, value))])
+  const isFile = schema !== undefined && metaOf(schema).fieldKind === 'path'
+  return isFile && typeof value === 'string' ? [value, fileMark(value)] : value
+}
+
+function inside(schema: Schema | undefined, key: PropertyKey, value: object): Schema | undefined {
+  return schema && childOf(schema, key, Array.isArray(value) ? property(value, key) : value)
+}
+
+/** Whoever uses the file says what is wrong with it. */
+function fileMark(path: string): string {
+  try {
+    return hashOf(readFileSync(path))
+  } catch {
+    return ''
+  }
+}
+
+function hashOf(data: string | Buffer): string {
+  return createHash('sha256').update(data).digest('hex')
+}
