@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { durationWithin } from '../lib/fields.ts'
 import { waits } from '../lib/waits.ts'
 import { type Act, registerAction } from './action.ts'
-import { alertIdsField, instantField, nameField } from './fields.ts'
+import { alertIdsField, instantField, nameField, rowIdsField } from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerSilenceActions } from './silences.ts'
@@ -25,6 +25,11 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   })
   post('/api/v1/dead-letters/drop', async (request) => {
     return { dropped: await ports.deadLetters.drop(selectionOf(request.body)) }
+  })
+
+  post('/api/v1/quarantine/retry', (request) => ports.quarantine.retry(rowsOf(request.body)))
+  post('/api/v1/quarantine/drop', async (request) => {
+    return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
   })
 
   post('/api/v1/replay', (request) => ports.replay(replayOf(request.body, deps.clock.now())))
@@ -67,6 +72,21 @@ function selectionOf(body: unknown) {
     ...(sink ? { sink } : {}),
     ...(since === undefined ? {} : { sinceMs: since }),
   }
+}
+
+const rows = z
+  .strictObject({
+    ids: rowIdsField.optional(),
+    source: nameField.optional(),
+    all: z.literal(true).optional(),
+  })
+  .refine(({ ids, source, all }) => [ids, source, all].some((each) => each !== undefined), {
+    error: 'say which: ids, source, or "all": true',
+  })
+
+function rowsOf(body: unknown) {
+  const { ids, source } = rows.parse(body ?? {})
+  return { ...(ids ? { ids } : {}), ...(source === undefined ? {} : { source }) }
 }
 
 const replay = z.union(

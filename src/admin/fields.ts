@@ -13,4 +13,13 @@ export const instantField = z.iso
   .transform((text) => Date.parse(text))
 
 export const alertIdField = z.string().regex(/^.{1,200}\.\d{1,16}$/, 'expected SOURCE.ID, such as main.4711')
+/** A row of the quarantine is named by its id, or by a hash of it. */
+export const rowIdsField = z
+  .array(
+    z
+      .string()
+      .regex(/^.{1,200}\.(\d{1,16}|raw-[0-9a-f]{1,64})$/, 'expected SOURCE.KEY, such as main.raw-3f2a…'),
+  )
+  .min(1)
+  .max(2_000)
 export const alertIdsField = z.array(alertIdField).min(1).max(2_000)

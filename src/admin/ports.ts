@@ -23,8 +23,7 @@ export interface AdminPorts {
   /** Must answer without Redis too: what only Redis knows is null. */
   status(): Promise<StatusView>
   reload(): Promise<ReloadResult>
-  /** Rows of the feed that could not be read, the newest first; the last few hundred of each source are kept. */
-  quarantine(query: { limit: number }): Promise<readonly QuarantinedRow[]>
+  readonly quarantine: QuarantinePort
   readonly deliveries: DeliveriesPort
   readonly deadLetters: DeadLettersPort
   /** Sends alerts again on purpose, to every sink they were routed to or to `sink` alone. */
@@ -50,6 +49,27 @@ export interface DeadLettersPort {
   retry(selection: Selection): Promise<number>
   /** Removes them for good; tells how many. */
   drop(selection: Selection): Promise<number>
+}
+
+export interface QuarantinePort {
+  /** Rows of the feed that could not be read, the newest first; the last few hundred of each source are kept. */
+  list(query: { limit: number; source?: string }): Promise<readonly QuarantinedRow[]>
+  /** Reads them again and sends what can be read. */
+  retry(selection: QuarantineSelection): Promise<QuarantineRetry>
+  /** Forgets them for good: they are not sent, even when the feed shows them in a better form. Tells how many. */
+  drop(selection: QuarantineSelection): Promise<number>
+}
+
+/** `ids` are `SOURCE.KEY`; without them all of `source`, and without that all there are. */
+export interface QuarantineSelection {
+  readonly ids?: readonly string[]
+  readonly source?: string
+}
+
+export interface QuarantineRetry {
+  readonly retried: number
+  /** Rows that still cannot be read. */
+  readonly unreadable: number
 }
 
 export interface SinksPort {

@@ -29,7 +29,7 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
   })
 
   app.get('/api/v1/quarantine', async (request) => ({
-    data: await ports.quarantine(z.strictObject({ limit: limitField }).parse(request.query)),
+    data: await ports.quarantine.list(quarantineQuery(request.query)),
   }))
 
   const { silences, rules } = ports
@@ -42,6 +42,10 @@ const deliveriesQuery = z.strictObject({
   sink: nameField.optional(),
   limit: limitField,
 })
+function quarantineQuery(query: unknown) {
+  const { limit, source } = z.strictObject({ limit: limitField, source: nameField.optional() }).parse(query)
+  return { limit, ...(source === undefined ? {} : { source }) }
+}
 const deadLettersQuery = z.strictObject({
   sink: nameField.optional(),
   since: instantField.optional(),

@@ -16,8 +16,10 @@ export interface StatusView {
   readonly sinks: readonly SinkView[]
   /** Alerts that no route named a sink for. */
   readonly unrouted: number | null
-  /** Rows of the feed that could not be parsed and were set aside. */
+  /** Rows of the feed that could not be read and are set aside. */
   readonly quarantined: number | null
+  /** Rows whose copy is gone because the quarantine was full. */
+  readonly quarantineFellOut: number | null
 }
 
 export type Readiness =
@@ -80,11 +82,11 @@ export interface LagView {
 /** A row of the feed that could not be read, as it came. Text from outside. */
 export interface QuarantinedRow {
   readonly source: string
-  /** The row's id where it has one that can be read. */
+  /** `raw-` and a hash, where the row has no id that can be used. */
   readonly key: string
   readonly reason: string
   readonly seenAt: string
-  /** JSON, cut to 16 KiB. */
+  /** JSON, cut to 65,536 characters. */
   readonly raw: string
 }
 

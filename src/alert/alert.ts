@@ -1,8 +1,10 @@
-import * as z from 'zod'
+import { cut, oneLine } from './text.ts'
+import { namesOf, wholeText } from './value.ts'
 
 /**
  * One fired alert: a row of the delivery feed, named by the source it came from. The typed fields are what routes and
- * texts need; `row` is the upstream row with every field as it came, which is what webhooks carry.
+ * texts need, empty or null where the row has nothing to show; `row` is the upstream row with every field as it came,
+ * which is what webhooks carry.
  */
 export interface Alert {
   readonly source: string
@@ -25,31 +27,39 @@ export type ParsedRow =
   | { readonly ok: false; readonly reason: string }
 
 /**
- * Parses one upstream row. Identity and what people are shown must have the documented type; unknown fields are kept,
- * list entries may be numbers, and a `firedAt` that is no date is kept as text: a strange row is better sent than lost.
+ * Parses one upstream row. Its id is all that it must have; every other field is taken as it comes: as text where the
+ * bridge shows it or routes by it, whatever its type, and untouched in `row`. An odd row is better sent than lost.
  */
 export function parseRow(source: string, row: unknown): ParsedRow {
-  const parsed = rowSchema.safeParse(row)
-  if (!parsed.success) return { ok: false, reason: firstIssue(parsed.error) }
-  const { symbol, slug, why, ruleIds, ...rest } = parsed.data
-  const firedAtMs = Date.parse(rest.firedAt)
+  if (!isRecord(row)) return { ok: false, reason: `row: expected an object, found ${found(row)}` }
+  const { id, firedAt } = row
+  if (!isAlertId(id)) {
+    return { ok: false, reason: `id: expected a whole number from 1 to 2^53 - 1, found ${found(id)}` }
+  }
+  const firedAtMs = typeof firedAt === 'string' ? Date.parse(firedAt) : Number.NaN
   return {
     ok: true,
     alert: {
       source,
-      id: rest.id,
-      kind: rest.kind,
-      symbol: symbol ?? null,
-      slug: slug ?? null,
-      headline: rest.headline,
-      url: rest.url,
-      why: why ?? null,
-      ruleIds: ruleIds.map(String),
-      firedAt: rest.firedAt,
+      id,
+      kind: wholeText(row['kind']) ?? '',
+      symbol: wholeText(row['symbol']),
+      slug: wholeText(row['slug']),
+      headline: wholeText(row['headline']) ?? '',
+      // An address is a text, or it is none.
+      url: typeof row['url'] === 'string' ? row['url'] : '',
+      why: wholeText(row['why'], '\n'),
+      ruleIds: namesOf(row['ruleIds']),
+      firedAt: wholeText(firedAt) ?? '',
       firedAtMs: Number.isNaN(firedAtMs) ? null : firedAtMs,
-      row: row as Record<string, unknown>,
+      row,
     },
   }
+}
+
+/** What can name an alert for good. */
+export function isAlertId(id: unknown): id is number {
+  return typeof id === 'number' && Number.isSafeInteger(id) && id > 0
 }
 
 /** The name of an alert over all sources: the `webhook-id`, the Message-ID's root, the job id's root. */
@@ -57,23 +67,16 @@ export function alertKey(alert: Pick<Alert, 'source' | 'id'>): string {
   return `${alert.source}.${alert.id}`
 }
 
-const rowSchema = z.looseObject({
-  id: z.int().positive(),
-  kind: z.string(),
-  symbol: z.string().nullish(),
-  slug: z.string().nullish(),
-  payload: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]),
-  headline: z.string(),
-  url: z.string(),
-  why: z.string().nullish(),
-  ruleIds: z.array(z.union([z.string(), z.number()])),
-  firedAt: z.string(),
-  notifiedAt: z.string().nullish(),
-  channels: z.array(z.unknown()),
-  isRead: z.boolean(),
-})
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
-function firstIssue(error: z.ZodError): string {
-  const issue = error.issues[0]
-  return issue ? `${issue.path.join('.') || 'row'}: ${issue.message}` : 'not a row'
+const foundCharsMax = 60
+
+/** For the reason: enough to see what it was. */
+function found(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return cut(oneLine(JSON.stringify(value)), foundCharsMax)
 }

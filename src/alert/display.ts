@@ -22,6 +22,11 @@ export function titleOf(alert: Alert): string {
   return rest.length > 0 ? rest.join(' · ') : `${alert.source} ${alert.id}`
 }
 
+/** The headline as it came; what stands for it where it is empty. */
+export function headlineOf(alert: Alert): string {
+  return alert.headline.trim() === '' ? titleOf(alert) : alert.headline
+}
+
 /** The address to link to; undefined when it is no plain http or https address of a usable length. */
 export function linkOf(alert: Alert): string | undefined {
   const url = URL.parse(alert.url.trim())

@@ -1,4 +1,5 @@
 import type { Alert } from './alert.ts'
+import { namesOf, textsOf } from './value.ts'
 
 /** What routes and silences can ask of: every field of a delivery, and the lasting ones of the rules it came from. */
 export const alertFields = [
@@ -41,25 +42,28 @@ export type RuleField = (typeof ruleFields)[number]
 /** A rule as far as matchers ask: the values of each field, none where it is null. */
 export type RuleFacts = Readonly<Record<RuleField, readonly string[]>>
 
-/** The values of a field of an alert; none where it is null. */
+/**
+ * The values of a field of an alert: none where it is null or missing, several where it holds several. A matcher compares
+ * texts, so every value is one, whatever its type was.
+ */
 export function alertValues(alert: Alert, field: AlertField): readonly string[] {
   switch (field) {
     case 'source':
-    case 'kind':
-    case 'headline':
-    case 'url':
-    case 'firedAt':
-      return [alert[field]]
+      return [alert.source]
     case 'id':
       return [String(alert.id)]
-    case 'symbol':
-    case 'slug':
-    case 'why':
-      return alert[field] === null ? [] : [alert[field]]
     case 'ruleId':
       return alert.ruleIds
     case 'channel':
-      return textsOf(alert.row['channels'])
+      return namesOf(alert.row['channels'])
+    case 'kind':
+    case 'headline':
+    case 'firedAt':
+    case 'symbol':
+    case 'slug':
+    case 'why':
+    case 'url':
+      return valuesOf(alert[field], alert.row[field])
     case 'payload':
     case 'notifiedAt':
     case 'isRead':
@@ -69,26 +73,14 @@ export function alertValues(alert: Alert, field: AlertField): readonly string[] 
   }
 }
 
+/** A text, as it was read; the values one by one where the row holds several, and none where it holds nothing. */
+function valuesOf(read: string | null, raw: unknown): readonly string[] {
+  if (typeof raw === 'object' && raw !== null) return textsOf(raw)
+  return read === null || (read === '' && raw !== '') ? [] : [read]
+}
+
 /** A rule's row, as the API sends it. */
 export function ruleFacts(row: Readonly<Record<string, unknown>>): RuleFacts {
   const values = ruleFields.map((field) => [field, textsOf(row[field === 'channel' ? 'channels' : field])])
   return Object.fromEntries(values) as RuleFacts
-}
-
-/** Each entry of a list as text; of a mapping, `key=value`; one text of anything else that is there. */
-function textsOf(value: unknown): readonly string[] {
-  if (value === null || value === undefined) return []
-  if (Array.isArray(value)) return value.map(textOf)
-  if (typeof value !== 'object') return [textOf(value)]
-  return Object.entries(value).map(([key, inner]) => `${key}=${textOf(inner)}`)
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  try {
-    return JSON.stringify(value) ?? String(value)
-  } catch {
-    // JSON.parse takes a nesting that JSON.stringify cannot give back.
-    return ''
-  }
 }

@@ -56,6 +56,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         sinks: [],
         unrouted: null,
         quarantined: null,
+        quarantineFellOut: null,
       }
       return {
         version,
@@ -68,7 +69,11 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       }
     },
     reload,
-    quarantine: (query) => running().quarantine(query),
+    quarantine: {
+      list: (query) => running().quarantine.list(query),
+      retry: (selection) => running().quarantine.retry(selection),
+      drop: (selection) => running().quarantine.drop(selection),
+    },
     deliveries: {
       async list({ limit, sink, state }) {
         const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }

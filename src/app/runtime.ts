@@ -1,4 +1,5 @@
-import type { QuarantinedRow, Readiness, StatusView } from '../admin/status-view.ts'
+import type { QuarantinePort } from '../admin/ports.ts'
+import type { Readiness, StatusView } from '../admin/status-view.ts'
 import type { Config } from '../config/schema.ts'
 import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
@@ -10,10 +11,11 @@ import { createInForce, type InForce } from './in-force.ts'
 import { lagOf } from './lag.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createPollers, type Pollers } from './pollers.ts'
+import { quarantinePort } from './quarantine.ts'
 import type { Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
 import { type Difference, differenceOf, madeOf } from './units.ts'
-import { quarantinedRow, sinkView, sourceView } from './views.ts'
+import { sinkView, sourceView } from './views.ts'
 
 /**
  * Everything that a config makes beside the HTTP server and the connections: the sources that poll, the queues, the
@@ -29,10 +31,12 @@ export interface Runtime {
   /** How long `stop` may take at most. */
   stopMsMax(): number
   readiness(): Promise<Readiness>
-  status(): Promise<Pick<StatusView, 'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined'>>
+  status(): Promise<
+    Pick<StatusView, 'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut'>
+  >
   /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
   collectMetrics(): Promise<void>
-  quarantine(query: { limit: number }): Promise<readonly QuarantinedRow[]>
+  readonly quarantine: QuarantinePort
   hot(source: string, untilMs: number): Promise<boolean>
   readonly sender: Sender
   /** To be taken once for one piece of work. */
@@ -93,6 +97,10 @@ class ConfiguredRuntime implements Runtime {
 
   get inForce(): InForce {
     return this.#inForce
+  }
+
+  get quarantine(): QuarantinePort {
+    return quarantinePort(this.#sources)
   }
 
   start(): void {
@@ -163,21 +171,13 @@ class ConfiguredRuntime implements Runtime {
       sources: await Promise.all(sources),
       sinks: await Promise.all(sinks),
       unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,
-      quarantined: counts?.reduce((sum, { quarantined }) => sum + quarantined, 0) ?? null,
+      quarantined: counts?.reduce((sum, { setAside }) => sum + setAside, 0) ?? null,
+      quarantineFellOut: counts?.reduce((sum, { fellOut }) => sum + fellOut, 0) ?? null,
     }
   }
 
   async collectMetrics(): Promise<void> {
     await collectQueues({ queues: this.#inForce.queues, metrics: this.#tools.metrics })
-  }
-
-  async quarantine({ limit }: { limit: number }): Promise<readonly QuarantinedRow[]> {
-    const rows = this.#sources.map(async ({ name, quarantine }) => {
-      const found = await quarantine(limit)
-      return found.map((each) => quarantinedRow(name, each))
-    })
-    const all = (await Promise.all(rows)).flat()
-    return all.sort((a, b) => b.seenAt.localeCompare(a.seenAt)).slice(0, limit)
   }
 
   async hot(name: string, untilMs: number): Promise<boolean> {

@@ -7,15 +7,18 @@ import type { PollDeps } from '../intake/poll-types.ts'
 import { createPoller } from '../intake/poller.ts'
 import { countExchanges } from '../intake/poller-page.ts'
 import type { Poller, ReadPage } from '../intake/poller-types.ts'
+import { retryQuarantined } from '../intake/quarantine.ts'
 import { runSweep } from '../intake/sweep.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
 import { createSchedule } from '../schedule/create.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import { createLedger } from '../store/ledger.ts'
+import { createQuarantineStore, type QuarantineCounts } from '../store/quarantine.ts'
 import { createRuleStore } from '../store/rules.ts'
 import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
-import { createWalkState, type Quarantined } from '../store/walk-state.ts'
+import { createWalkState } from '../store/walk-state.ts'
+import type { Quarantine } from './quarantine.ts'
 import { scheduleOptionsOf } from './schedule-options.ts'
 import type { RuntimeTools } from './tools.ts'
 
@@ -27,9 +30,8 @@ export interface Source {
   budgetDay(): BudgetDay
   /** As the replica that polls last told it; this process's own view while Redis is away. */
   status(): Promise<PollerStatus | undefined>
-  counts(): Promise<{ unrouted: number; quarantined: number }>
-  /** Rows that could not be read, newest first. */
-  quarantine(limit: number): Promise<readonly Quarantined[]>
+  counts(): Promise<QuarantineCounts & { unrouted: number }>
+  readonly quarantine: Quarantine
   hot(untilMs: number): Promise<void>
   /** Resolves when the poll that runs now is over; at once when none does. */
   pollOver(): Promise<unknown>
@@ -51,6 +53,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   const redis = tools.redis.commands
   const { budget, poll } = config
   const state = createWalkState({ redis, prefix, source, seenWindowMs: poll.seenWindow })
+  const setAside = createQuarantineStore({ redis, prefix, source })
   const feed = createFeedClient({
     source,
     baseUrl: config.baseUrl,
@@ -128,10 +131,17 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       return (await shared.load().catch(() => undefined)) ?? own
     },
     async counts() {
-      const { unrouted, quarantined } = (await state.look([])).facts
-      return { unrouted, quarantined }
+      const [{ facts }, counts] = await Promise.all([state.look([]), setAside.counts()])
+      return { ...counts, unrouted: facts.unrouted }
     },
-    quarantine: (limit) => state.quarantined(limit),
+    quarantine: {
+      list: (limit) => setAside.list(limit),
+      find: (keys) => setAside.find(keys),
+      retry: (rows) => retryQuarantined({ source, store: setAside, intake: intake(), clock, metrics }, rows),
+      drop: (keys) => setAside.remove(keys),
+      dropAll: () => setAside.removeAll(),
+      counts: () => setAside.counts(),
+    },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     pollOver: () => polling,
     close: () => feed.close(),

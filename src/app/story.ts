@@ -1,5 +1,6 @@
 import type { DeliveryStory } from '../admin/delivery-view.ts'
 import { parseRow } from '../alert/alert.ts'
+import { headlineOf } from '../alert/display.ts'
 import type { HeldRecord } from '../store/held.ts'
 import { heldRecord, heldView } from './held.ts'
 import type { InForce } from './in-force.ts'
@@ -29,6 +30,7 @@ export async function storyOf(
 function alertOf(source: string, record: HeldRecord | undefined) {
   const parsed = record && parseRow(source, record.row)
   if (!parsed?.ok) return undefined
-  const { id, kind, symbol, headline, url, why, ruleIds, firedAt } = parsed.alert
+  const { id, kind, symbol, url, why, ruleIds, firedAt } = parsed.alert
+  const headline = headlineOf(parsed.alert)
   return { source, id, kind, symbol, headline, url, why, ruleIds, firedAt }
 }

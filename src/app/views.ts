@@ -20,8 +20,8 @@ import type { SinkQueueView, StoryPart } from '../delivery/delivery-log.ts'
 import type { DeliveryState as JobState, DeliveryView as JobView } from '../delivery/delivery-view.ts'
 import type { LaneState } from '../delivery/sender.ts'
 import type { BudgetDay, DecisionReason } from '../schedule/schedule.ts'
+import type { Quarantined } from '../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../store/source-status.ts'
-import type { Quarantined } from '../store/walk-state.ts'
 
 /** From what the rooms tell (milliseconds, their own words) to what the API shows (ISO instants, the operator's words). */
 

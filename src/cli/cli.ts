@@ -11,6 +11,7 @@ import { demoCommand } from './demo.ts'
 import { explainCommand } from './explain.ts'
 import { pauseCommand, resumeCommand } from './pause.ts'
 import { planCommand } from './plan.ts'
+import { quarantineCommand } from './quarantine.ts'
 import { replayCommand } from './replay.ts'
 import { runCommand } from './run.ts'
 import { sandboxCommand } from './sandbox.ts'
@@ -51,6 +52,7 @@ function createProgram(): Command {
     statusCommand(),
     deliveriesCommand(),
     deadLettersCommand(),
+    quarantineCommand(),
     replayCommand(),
     pauseCommand(),
     resumeCommand(),

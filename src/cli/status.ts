@@ -35,7 +35,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       status.sinks.map((sink) => sinkRow(sink, nowMs)),
     ),
     '',
-    `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}${status.quarantined ? ' (GET /api/v1/quarantine shows them)' : ''}`,
+    `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}${status.quarantined ? ' (quarantine list shows them)' : ''}${status.quarantineFellOut ? `, of ${status.quarantineFellOut} the copy is gone` : ''}`,
   ].join('\n')
 }
 

@@ -1,3 +1,4 @@
+import { headlineOf } from '../alert/display.ts'
 import { fromJobData } from '../alert/job.ts'
 import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 import type { AlertJob } from './processor.ts'
@@ -67,7 +68,8 @@ export function viewOfJob(
 }
 
 function alertFields(job: Extract<ReturnType<typeof fromJobData>, { ok: true }>['job']) {
-  const { source, id, kind, symbol, headline, url, why, ruleIds, firedAt } = job.alert
+  const { source, id, kind, symbol, url, why, ruleIds, firedAt } = job.alert
+  const headline = headlineOf(job.alert)
   return {
     alert: { source, id, kind, symbol, headline, url, why, ruleIds, firedAt },
     seenAtMs: job.seenAtMs,

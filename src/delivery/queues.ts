@@ -48,8 +48,11 @@ export interface QueuesOptions {
 
 /** `addBulk` is one pipeline: a batch keeps Redis busy for about a millisecond. */
 const batchMax = 100
-/** A feed page is smaller than this, so no row of it can be refused here and come back for ever. */
-const jobBytesMax = 16 * 1024 * 1024
+/**
+ * No row of a feed page may be refused here: it would come back for ever. A page has 5 MiB at most, and a number that is
+ * written short (1e20) becomes 4.4 times as long.
+ */
+const jobBytesMax = 32 * 1024 * 1024
 /** Dead letters wait for a person. */
 const deadLetterKept = { age: 90 * 24 * 3_600, count: 1_000_000, limit: 1_000 }
 /** An alert may be handed over again until its page is marked; its record must still be there then. */

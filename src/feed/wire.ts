@@ -22,12 +22,15 @@ export interface RulesPage {
   readonly skipped: number
 }
 
-/** An alert rule with the fields that lookups need; the others stay on the object as they came. */
+/** An alert rule: its id, and every other field as it came. */
 export type AlertRule = Readonly<z.infer<typeof ruleSchema>>
 
 export const perPage = 100
 
-/** Levels of nesting that a row may have. Far below what JSON.stringify can take, far above what a row needs. */
+/**
+ * Levels of nesting that a row may have: far above what a row needs, and with the frame of a webhook still below what the
+ * strictest readers of JSON take (64).
+ */
 const depthMax = 32
 
 export function parseDeliveriesPage(source: string, asked: number, body: unknown): Parsed<FeedPage> {
@@ -47,8 +50,9 @@ export function parseRulesPage(asked: number, body: unknown): Parsed<RulesPage> 
   if (!envelope.ok) return envelope
   const { data, ...meta } = envelope.page
   const rules = data.flatMap((raw) => {
-    const parsed = tame(raw) ? ruleSchema.safeParse(raw) : undefined
-    return parsed?.success ? [parsed.data] : []
+    tame(raw)
+    const parsed = ruleSchema.safeParse(raw)
+    return parsed.success ? [parsed.data] : []
   })
   return { ok: true, page: { ...meta, rules, skipped: data.length - rules.length } }
 }
@@ -74,18 +78,16 @@ function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
   return { ok: true, page: { ...meta, lastPage: Math.max(pages, meta.lastPage), data } }
 }
 
-/** Whether the row may have the API's depth; a deeper part is cut out, so that what is left can be stored and shown. */
+/** What lies deeper than the API nests is cut out, so that the rest can be stored, shown and sent. */
 function toFeedRow(source: string, raw: unknown): FeedRow {
-  const shallow = tame(raw)
+  tame(raw)
   const parsed = parseRow(source, raw)
-  if (parsed.ok && shallow) return { ok: true, key: String(parsed.alert.id), alert: parsed.alert }
-  const reason = parsed.ok ? `row: nested deeper than ${depthMax} levels` : parsed.reason
-  return { ok: false, key: keyOf(raw), raw, reason }
+  if (parsed.ok) return { ok: true, key: String(parsed.alert.id), alert: parsed.alert }
+  return { ok: false, key: contentKey(raw), raw, reason: parsed.reason }
 }
 
-function keyOf(raw: unknown): string {
-  const id = typeof raw === 'object' && raw !== null && 'id' in raw ? raw.id : undefined
-  if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return String(id)
+/** A row without an id that can be used is known by what it holds. */
+function contentKey(raw: unknown): string {
   return `raw-${createHash('sha256').update(canonicalJson(raw)).digest('hex').slice(0, 32)}`
 }
 
@@ -99,11 +101,10 @@ function canonicalJson(value: unknown): string {
 
 /**
  * Makes a freshly parsed JSON value safe to copy, store and print, in place: own `__proto__` keys go (a naive copy would
- * change its prototype) and what lies deeper than `depthMax` is replaced. False when something was too deep. Iterative,
- * since JSON.parse takes depths that recursion does not.
+ * change its prototype) and what lies deeper than `depthMax` is replaced. Iterative, since JSON.parse takes depths that
+ * recursion does not.
  */
-function tame(value: unknown): boolean {
-  let shallow = true
+function tame(value: unknown): void {
   const open: [node: object, depth: number][] = isObject(value) ? [[value, 1]] : []
   for (let next = open.pop(); next; next = open.pop()) {
     const [node, depth] = next
@@ -114,11 +115,9 @@ function tame(value: unknown): boolean {
         open.push([child, depth + 1])
         continue
       }
-      shallow = false
       Reflect.set(node, key, '[nested too deeply]')
     }
   }
-  return shallow
 }
 
 function isObject(value: unknown): value is object {
@@ -146,18 +145,5 @@ const envelopeSchema = z.object({
   }),
 })
 
-const ruleSchema = z.looseObject({
-  id: z.int().positive(),
-  kind: z.string(),
-  name: z.string().nullish(),
-  instrumentId: z.int().nullish(),
-  symbol: z.string().nullish(),
-  slug: z.string().nullish(),
-  screen: z.string().nullish(),
-  isActive: z.boolean(),
-  isArmed: z.boolean(),
-  disabledReason: z.string().nullish(),
-  lastEvaluatedAt: z.string().nullish(),
-  nextEvaluationAt: z.string().nullish(),
-  lastFiredAt: z.string().nullish(),
-})
+/** A rule is known by its id; routes ask for the other fields as they are. */
+const ruleSchema = z.looseObject({ id: z.int().positive() })

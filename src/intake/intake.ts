@@ -3,7 +3,8 @@ import type { Assignment } from '../alert/assignment.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import type { FeedPage } from '../feed/page.ts'
 import type { Verdict } from '../feed/walk-scope.ts'
-import { type Looked, type Quarantined, rawCharactersMax } from '../store/walk-state.ts'
+import { type Quarantined, rawOf } from '../store/quarantine.ts'
+import type { Looked } from '../store/walk-state.ts'
 import type { DeliveryQueues } from './ports.ts'
 
 /**
@@ -29,9 +30,11 @@ export interface Reading {
 }
 
 export interface Sorted {
-  /** Alerts that count and were never shown before, oldest first. */
+  /** Alerts that count and were never sent: not shown before, or set aside until now. Oldest first. */
   readonly alerts: readonly Alert[]
   readonly quarantine: readonly Quarantined[]
+  /** Keys of rows that were set aside and can be read now. */
+  readonly readable: readonly string[]
   /** Rows never shown before that do not count, and are marked. */
   readonly passedOver: number
   readonly fired: readonly Fired[]
@@ -56,15 +59,23 @@ export function sortRows(
   { nowMs, proven }: { readonly nowMs: number; readonly proven: boolean },
 ): Sorted {
   const { page, looked, verdicts } = reading
-  const rows = page.rows.map((row, index) => ({ row, mark: looked.marks[index], verdict: verdicts[index] }))
+  const rows = page.rows.map((row, index) => ({
+    row,
+    mark: looked.marks[index],
+    verdict: verdicts[index],
+    // Only rows that count were ever set aside, so a row that can be read at last needs no other reason to be sent.
+    isReadable: looked.setAside[index] === true && row.ok,
+  }))
   const fresh = rows.filter(({ mark, verdict }) => mark === 'new' && (proven || verdict?.inScope)).reverse()
-  const counting = fresh.filter(({ verdict }) => verdict?.inScope)
-  const alerts = counting.flatMap(({ row }) => (row.ok ? [row.alert] : []))
+  const counting = fresh.filter(({ verdict, isReadable }) => verdict?.inScope || isReadable)
+  const toSend = new Set(counting)
+  for (const each of rows) if (each.isReadable) toSend.add(each)
   return {
-    alerts,
+    alerts: rows.toReversed().flatMap((each) => (toSend.has(each) && each.row.ok ? [each.row.alert] : [])),
     quarantine: counting.flatMap(({ row }) =>
-      row.ok ? [] : [{ key: row.key, reason: row.reason, raw: textOf(row.raw), atMs: nowMs }],
+      row.ok ? [] : [{ key: row.key, reason: row.reason, raw: rawOf(row.raw), atMs: nowMs }],
     ),
+    readable: rows.flatMap(({ row, isReadable }) => (isReadable ? [row.key] : [])),
     passedOver: fresh.length - counting.length,
     fired: fresh.flatMap(({ verdict }) => (verdict ? firedOf(verdict, reading, nowMs) : [])),
     mark: fresh.map(({ row }) => row.key),
@@ -108,8 +119,4 @@ export async function enqueueAll(queues: DeliveryQueues, jobs: readonly Delivery
 function firedOf({ firedAtMs, inScope }: Verdict, { looked }: Reading, nowMs: number): Fired[] {
   if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope }]
   return inScope && looked.facts.lastCompleteMs !== null ? [{ firedAtMs: nowMs, passedOver: false }] : []
-}
-
-function textOf(raw: unknown): string {
-  return (JSON.stringify(raw) ?? String(raw)).slice(0, rawCharactersMax)
 }

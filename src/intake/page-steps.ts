@@ -87,7 +87,7 @@ export async function take(
   const nowMs = deps.clock.now()
   const { intake } = deps
   const sorted = sortRows(reading, { nowMs, proven })
-  const { alerts, mark, shown, quarantine, passedOver } = sorted
+  const { alerts, mark, shown, quarantine, readable, passedOver } = sorted
   const assignments = await orStop('queue_failed', () => intake.assign(alerts, nowMs))
   await orStop('queue_failed', () => enqueueAll(intake.queues, jobsOf(alerts, assignments, intake, nowMs)))
   const committed = await orStop('state_failed', () =>
@@ -98,6 +98,7 @@ export async function take(
       mark,
       shown,
       quarantine,
+      readable,
       passedOver,
       unrouted: assignments.filter(isUnrouted).length,
     }),
@@ -105,7 +106,7 @@ export async function take(
   if (committed.kind === 'lost') throw new PollStop('state_lost')
   memory.version = committed.version
   memory.marked += committed.added
-  countPage(tally, deps, { reading, sorted, assignments, nowMs })
+  countPage(tally, deps, { reading, sorted, assignments, nowMs, fellOut: committed.fellOut })
   if (committed.kind === 'raced') throw new PollStop('raced')
 }
 

@@ -49,22 +49,26 @@ export function countPage(
     readonly sorted: Sorted
     readonly assignments: readonly Assignment[]
     readonly nowMs: number
+    /** Rows that fell out of the quarantine. */
+    readonly fellOut: number
   },
 ): void {
-  const { reading, assignments, nowMs } = page
-  const { alerts, quarantine, passedOver, shown, fired } = page.sorted
+  const { reading, assignments, nowMs, fellOut } = page
+  const { alerts, quarantine, readable, passedOver, shown, fired } = page.sorted
+  const duplicates = shown.filter((key) => !readable.includes(key)).length
   const unrouted = assignments.filter(isUnrouted).length
   tally.newAlerts += alerts.length
   tally.unrouted += unrouted
   tally.passedOver += passedOver
-  tally.duplicates += shown.length
+  tally.duplicates += duplicates
   tally.quarantined += quarantine.length
   tally.fired.push(...fired)
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, unrouted)
   for (const reason of assignments.flatMap(({ held }) => held)) metrics.alertsHeld.inc({ source, reason })
-  metrics.alertsDuplicate.inc({ source }, shown.length)
+  metrics.alertsDuplicate.inc({ source }, duplicates)
   metrics.alertsQuarantined.inc({ source }, quarantine.length)
+  metrics.quarantineFellOut.inc({ source }, fellOut)
   for (const { firedAtMs } of alerts) {
     // What was fired before this source was set up could not have been seen earlier.
     if (firedAtMs === null || firedAtMs < reading.looked.facts.createdMs) continue

@@ -26,7 +26,18 @@ export interface SourceKeys {
    * entries. Lost: their rows stay uncovered, the next walk passes them again.
    */
   readonly stretch: string
-  /** LIST, JSON of rows that could not be read, newest first; bounded in number. Lost: what people are shown of them. */
+  /**
+   * HASH, key of a row that could not be read → JSON of it with the reason. No expiry; bounded in number and bytes, the
+   * oldest falls out. Lost: what people are shown, and what a retry could read again.
+   */
+  readonly setAside: string
+  /**
+   * ZSET, key of a row that could not be read → when it was set aside (ms, by Redis' clock); negative once its entry in
+   * `setAside` fell out. Left by a row that was read after all, that an operator dropped, or that fell out and is
+   * forgotten in `seen`. Lost alone: such a row is not looked at again when the feed shows it.
+   */
+  readonly setAsideTimes: string
+  /** LIST, as earlier versions kept `setAside`; taken over and removed at the next poll. */
   readonly quarantine: string
   /**
    * HASH of what says that this source was set up: a random id, what counts, the last complete walk, counts for the
@@ -77,6 +88,8 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     seen: `${root}:seen`,
     uncovered: `${root}:uncovered`,
     stretch: `${root}:stretch`,
+    setAside: `${root}:set-aside`,
+    setAsideTimes: `${root}:set-aside-times`,
     quarantine: `${root}:quarantine`,
     meta: `${root}:meta`,
     sweep: `${root}:sweep`,

@@ -1,10 +1,12 @@
 /** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
 
 /**
- * KEYS meta, seen, uncovered, stretch · ARGV new id, id of a memory to replace (or ''), scope as JSON
+ * KEYS meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes
+ * ARGV new id, id of a memory to replace (or ''), scope as JSON
  * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without).
  *
  * Numbers of runs go on above those that rows still carry, so that an old row is never taken for one of a new stretch.
+ * What an earlier version set aside is taken over; its entries are read as text, since cjson refuses half characters.
  */
 export const openScript = `
 local id = redis.call('HGET', KEYS[1], 'id')
@@ -17,33 +19,40 @@ if not id or id == ARGV[2] then
     'createdMs', time[1] * 1000 + math.floor(time[2] / 1000))
   created = 1
 end
+for _, entry in ipairs(redis.call('LRANGE', KEYS[5], 0, -1)) do
+  local key, at = string.match(entry, '^{"key":"([^"]+)"'), string.match(entry, '"atMs":(%d+)}$')
+  if key and at and redis.call('ZADD', KEYS[7], 'NX', at, key) == 1 then redis.call('HSET', KEYS[6], key, entry) end
+end
+redis.call('DEL', KEYS[5])
 return {created, redis.call('ZCARD', KEYS[2]), redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or ''}
 `
 
 /**
- * KEYS meta, seen, uncovered, stretch · ARGV keys of rows
- * Returns: fields of meta, open stretches as JSON, score of each row in seen, score of each row in uncovered.
+ * KEYS meta, seen, uncovered, stretch, setAsideTimes · ARGV keys of rows
+ * Returns: fields of meta, open stretches as JSON, score of each row in seen, in uncovered and in setAsideTimes.
  */
 export const lookScript = `
-local seen, uncovered = {}, {}
+local seen, uncovered, aside = {}, {}, {}
 if #ARGV > 0 then
   seen = redis.call('ZMSCORE', KEYS[2], unpack(ARGV))
   uncovered = redis.call('ZMSCORE', KEYS[3], unpack(ARGV))
+  aside = redis.call('ZMSCORE', KEYS[5], unpack(ARGV))
 end
-return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered}
+return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, aside}
 `
 
 /**
- * KEYS meta, seen, uncovered, stretch, quarantine, sweep
- * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most, quarantined rows to keep
- * Returns: done, raced or lost; how many rows were new; the version of the stretches after it.
+ * KEYS meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes
+ * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most, set-aside rows to keep, and their bytes
+ * Returns: done, raced or lost; how many rows were new; the version of the stretches after it; how many rows that were
+ * set aside fell out.
  *
  * Raced: the stretches are not those that the change was decided on. Its rows are handled all the same, and a page that
  * is covered is covered whatever the stretches are; but no run is touched.
  */
 export const commitScript = `
-local meta, seen, uncovered, stretch, quarantine, sweep = unpack(KEYS)
-if redis.call('HGET', meta, 'id') ~= ARGV[1] then return {'lost', 0, 0} end
+local meta, seen, uncovered, stretch, sweep, aside, asideTimes = unpack(KEYS)
+if redis.call('HGET', meta, 'id') ~= ARGV[1] then return {'lost', 0, 0, 0} end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -56,7 +65,8 @@ for _, key in ipairs(change.mark) do
   local new = redis.call('ZADD', seen, 'NX', now, key)
   added = added + new
   if new == 1 and change.bad[key] then
-    redis.call('LPUSH', quarantine, change.bad[key])
+    redis.call('HSET', aside, key, change.bad[key])
+    redis.call('ZADD', asideTimes, now, key)
     bad = bad + 1
   end
   if become < 0 then
@@ -67,7 +77,26 @@ for _, key in ipairs(change.mark) do
     redis.call('ZADD', uncovered, 'XX', become, key)
   end
 end
-if bad > 0 then redis.call('LTRIM', quarantine, 0, ARGV[6] - 1) end
+for _, key in ipairs(change.readable) do
+  redis.call('HDEL', aside, key)
+  redis.call('ZREM', asideTimes, key)
+end
+
+-- What falls out is still known as set aside: when the feed shows it again and it can be read, it is sent.
+local fellOut = 0
+if bad > 0 then
+  local kept, bytes = redis.call('HKEYS', aside), 0
+  for _, key in ipairs(kept) do bytes = bytes + redis.call('HSTRLEN', aside, key) end
+  local over = #kept - ARGV[6]
+  local old = redis.call('ZRANGEBYSCORE', asideTimes, 0, '+inf', 'WITHSCORES')
+  for index = 1, #old - 2, 2 do
+    if fellOut >= over and bytes <= tonumber(ARGV[7]) then break end
+    bytes = bytes - redis.call('HSTRLEN', aside, old[index])
+    redis.call('HDEL', aside, old[index])
+    redis.call('ZADD', asideTimes, -old[index + 1], old[index])
+    fellOut = fellOut + 1
+  end
+end
 
 local day = 86400000
 for _, key in ipairs(change.shown) do
@@ -81,7 +110,7 @@ for _, key in ipairs(change.shown) do
 end
 
 for name, by in pairs({
-  marked = added, quarantined = bad, passedOver = change.passedOver, unrouted = change.unrouted,
+  marked = added, quarantined = bad, fellOut = fellOut, passedOver = change.passedOver, unrouted = change.unrouted,
 }) do
   if by > 0 then redis.call('HINCRBY', meta, name, by) end
 end
@@ -121,11 +150,12 @@ if #old > 0 then
   for index = 1, #old, 2 do
     redis.call('ZREM', seen, old[index])
     redis.call('ZREM', uncovered, old[index])
+    if tonumber(redis.call('ZSCORE', asideTimes, old[index]) or 0) < 0 then redis.call('ZREM', asideTimes, old[index]) end
   end
   redis.call('HINCRBY', meta, 'forgotten', #old / 2)
   local before = tonumber(redis.call('HGET', meta, 'forgottenMs') or '0')
   local last = tonumber(old[#old])
   if last + day >= before then redis.call('HSET', meta, 'forgottenMs', last + day) end
 end
-return {raced and 'raced' or 'done', added, tonumber(redis.call('HGET', meta, 'version'))}
+return {raced and 'raced' or 'done', added, tonumber(redis.call('HGET', meta, 'version')), fellOut}
 `

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { sourceKeys } from './keys.ts'
+import { type Quarantined, type QuarantineLimits, quarantineLimits } from './quarantine.ts'
 import type { RedisClient } from './redis.ts'
 import { commitScript, lookScript, openScript } from './walk-scripts.ts'
 
@@ -11,7 +12,8 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
  * - `uncovered` (ZSET, row → number of its stretch): seen rows below which something may be unknown. Trimmed together
  *   with `seen`. Lost alone: an open stretch still goes on at its place; what it would have shown is left to the sweep.
  * - `stretch` (STRING): the open stretches, at most a few. Lost: their rows are walked again.
- * - `quarantine` (LIST, at most `quarantineMax`): rows that could not be read. Lost: only what people are shown.
+ * - `setAside`, `setAsideTimes`: rows that could not be read; see `quarantine.ts`. They are seen like the others, and
+ *   looked at again whenever the feed shows them.
  * - `meta` (HASH): id of this memory, scope, last complete walk, counts. Lost: the id is gone, which a running process
  *   takes for a loss of everything.
  * - `sweep` (HASH): where the sweep stands. Lost: it begins at the top.
@@ -30,8 +32,6 @@ export interface WalkState {
   /** `lost`: the memory of `base.id` is gone, nothing was changed. */
   commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed>
   sweep(): Promise<SweepPlace>
-  /** Rows that could not be read, newest first. */
-  quarantined(limit: number): Promise<readonly Quarantined[]>
 }
 
 export interface StoredStretch {
@@ -59,7 +59,6 @@ export interface WalkFacts {
   readonly createdMs: number
   readonly passedOver: number
   readonly unrouted: number
-  readonly quarantined: number
 }
 
 export interface Remembered {
@@ -80,6 +79,8 @@ export interface Opened extends Remembered {
 
 export interface Looked extends Remembered {
   readonly marks: readonly RowMark[]
+  /** Which of them are set aside: they could not be read when they were handled, and were never sent. */
+  readonly setAside: readonly boolean[]
 }
 
 export interface WalkChange {
@@ -95,6 +96,8 @@ export interface WalkChange {
   readonly stretches?: readonly StoredStretch[] | undefined
   /** Of the marked rows, those that could not be read. */
   readonly quarantine: readonly Quarantined[]
+  /** Rows that were set aside and are handled now: they could be read. */
+  readonly readable: readonly string[]
   /** Whether the marked rows explain a growth of the feed. */
   readonly explains: boolean
   readonly passedOver: number
@@ -110,14 +113,8 @@ export interface Committed {
   readonly added: number
   /** The version that the next change is based on. */
   readonly version: number
-}
-
-export interface Quarantined {
-  readonly key: string
-  readonly reason: string
-  /** JSON of the row, cut to `rawCharactersMax`. */
-  readonly raw: string
-  readonly atMs: number
+  /** How many rows of the quarantine fell out, since it was full. */
+  readonly fellOut: number
 }
 
 export interface SweepPlace {
@@ -137,24 +134,23 @@ export interface WalkStateOptions {
   readonly prefix: string
   readonly source: string
   readonly seenWindowMs: number
-  readonly quarantineMax?: number
+  readonly quarantine?: QuarantineLimits
 }
 
-export const rawCharactersMax = 16_384
 /** Rows that one change forgets at most: many more than it marks, and few enough not to hold up Redis. */
 const forgetMax = 500
 
 export function createWalkState(options: WalkStateOptions): WalkState {
-  const { redis, source, seenWindowMs, quarantineMax = 500 } = options
+  const { redis, source, seenWindowMs, quarantine: limits = quarantineLimits } = options
   const keys = sourceKeys(options.prefix, source)
-  const { meta, seen, uncovered, stretch, quarantine, sweep } = keys
+  const { meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes, sweep } = keys
   return {
     source,
     async open({ id, scope, replaces = '' }) {
       const answer = await redis.eval(
         openScript,
-        4,
-        ...[meta, seen, uncovered, stretch],
+        7,
+        ...[meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes],
         ...[id, replaces, JSON.stringify(scope)],
       )
       const [created, seenSize, fields, stretches] = openAnswer.parse(answer)
@@ -167,20 +163,21 @@ export function createWalkState(options: WalkStateOptions): WalkState {
       }
     },
     async look(rows) {
-      const answer = await redis.eval(lookScript, 4, meta, seen, uncovered, stretch, ...rows)
-      const [fields, stretches, seenAt, runs] = lookAnswer.parse(answer)
+      const answer = await redis.eval(lookScript, 5, meta, seen, uncovered, stretch, setAsideTimes, ...rows)
+      const [fields, stretches, seenAt, runs, asideAt] = lookAnswer.parse(answer)
       const marks = rows.map((_row, index) => toMark(seenAt[index], runs[index]))
-      return { ...remembered(pairs(fields), stretches), marks }
+      const aside = rows.map((_row, index) => typeof asideAt[index] === 'string')
+      return { ...remembered(pairs(fields), stretches), marks, setAside: aside }
     },
     async commit(base, change) {
       const answer = await redis.eval(
         commitScript,
-        6,
-        ...[meta, seen, uncovered, stretch, quarantine, sweep],
-        ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, quarantineMax],
+        7,
+        ...[meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes],
+        ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, limits.rowsMax, limits.bytesMax],
       )
-      const [kind, added, version] = commitAnswer.parse(answer)
-      return { kind, added, version }
+      const [kind, added, version, fellOut] = commitAnswer.parse(answer)
+      return { kind, added, version, fellOut }
     },
     async sweep() {
       const record = await redis.hgetall(sweep)
@@ -188,10 +185,6 @@ export function createWalkState(options: WalkStateOptions): WalkState {
       const instant = (name: string) => (record[name] ? Number(record[name]) : null)
       const place = { page: count('page'), perPage: count('perPage'), total: count('total') }
       return { ...place, depth: count('depth'), atMs: instant('atMs'), roundAtMs: instant('roundAtMs') }
-    },
-    async quarantined(limit) {
-      const entries = await redis.lrange(quarantine, 0, limit - 1)
-      return entries.map((entry) => quarantinedSchema.parse(JSON.parse(entry)))
     },
   }
 }
@@ -204,11 +197,10 @@ const scopeSchema = z.discriminatedUnion('kind', [
 const stretchesSchema = z.array(
   z.object({ run: z.number(), frontier: z.string(), end: z.number(), total: z.number() }),
 )
-const quarantinedSchema = z.object({ key: z.string(), reason: z.string(), raw: z.string(), atMs: z.number() })
 const openAnswer = z.tuple([z.number(), z.number(), z.array(z.string()), z.string()])
-const score = z.string().nullable()
-const lookAnswer = z.tuple([z.array(z.string()), z.string(), z.array(score), z.array(score)])
-const commitAnswer = z.tuple([z.enum(['done', 'raced', 'lost']), z.number(), z.number()])
+const scores = z.array(z.string().nullable())
+const lookAnswer = z.tuple([z.array(z.string()), z.string(), scores, scores, scores])
+const commitAnswer = z.tuple([z.enum(['done', 'raced', 'lost']), z.number(), z.number(), z.number()])
 
 function toMark(seenAt: string | null | undefined, run: string | null | undefined): RowMark {
   if (typeof seenAt !== 'string') return 'new'
@@ -234,7 +226,6 @@ function remembered(record: Record<string, string>, stretches: string): Remember
       createdMs: count('createdMs'),
       passedOver: count('passedOver'),
       unrouted: count('unrouted'),
-      quarantined: count('quarantined'),
     },
   }
 }

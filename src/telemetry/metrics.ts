@@ -138,6 +138,11 @@ export function createMetrics(build: { version: string; node: string }) {
       'Rows set aside because they could not be parsed.',
       ['source'],
     ),
+    quarantineFellOut: counter(
+      'quarantine_fell_out_total',
+      'Rows whose copy fell out of the quarantine because it was full.',
+      ['source'],
+    ),
     alertsUnrouted: counter('alerts_unrouted_total', 'Alerts that no route names a sink for.', ['source']),
     alertsHeld: counter(
       'alerts_held_total',
@@ -187,6 +192,7 @@ export function initialiseMetrics(
       metrics.alertsSeen,
       metrics.alertsDuplicate,
       metrics.alertsQuarantined,
+      metrics.quarantineFellOut,
       metrics.alertsUnrouted,
       metrics.feedGap,
       metrics.pollerRestarts,

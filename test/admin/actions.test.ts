@@ -17,6 +17,14 @@ const actions: [path: string, body: object | undefined, order: [string, ...unkno
     { retried: 3 },
   ],
   ['/api/v1/dead-letters/drop', { since: iso(nowMs) }, ['drop', { sinceMs: nowMs }], { dropped: 2 }],
+  ['/api/v1/quarantine/retry', { all: true }, ['retry rows', {}], { retried: 1, unreadable: 2 }],
+  [
+    '/api/v1/quarantine/drop',
+    { ids: ['main.7', 'main.raw-0f'] },
+    ['drop rows', { ids: ['main.7', 'main.raw-0f'] }],
+    { dropped: 4 },
+  ],
+  ['/api/v1/quarantine/drop', { source: 'main' }, ['drop rows', { source: 'main' }], { dropped: 4 }],
   ['/api/v1/replay', { ids: ['main.7'] }, ['replay', { ids: ['main.7'] }], { queued: 2, unknown: [] }],
   [
     '/api/v1/replay',
@@ -76,6 +84,8 @@ describe('with the token', () => {
 
   test.each<[string, unknown, string]>([
     ['/api/v1/dead-letters/retry', {}, 'say which'],
+    ['/api/v1/quarantine/drop', {}, 'say which'],
+    ['/api/v1/quarantine/retry', { ids: ['raw-1'] }, 'SOURCE.KEY'],
     ['/api/v1/dead-letters/drop', undefined, 'say which'],
     ['/api/v1/dead-letters/drop', { sinks: 'a' }, 'sinks'],
     ['/api/v1/dead-letters/drop', { ids: ['4711'] }, 'SOURCE.ID'],

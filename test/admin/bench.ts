@@ -33,7 +33,11 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
     readiness: async () => ({ ok: true }),
     status: async () => status(),
     reload: note('reload', () => ({ ok: true })),
-    quarantine: note('quarantine', () => [quarantined]),
+    quarantine: {
+      list: note('quarantine', () => [quarantined]),
+      retry: note('retry rows', () => ({ retried: 1, unreadable: 2 })),
+      drop: note('drop rows', () => 4),
+    },
     deliveries: {
       list: note('list', () => [row()]),
       story: note('story', (source: string, id: number) => {

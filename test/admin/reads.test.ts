@@ -80,7 +80,11 @@ test('every answer forbids caching, framing, sniffing and referrers', async () =
 test('rows that could not be read are shown as they came, as many as are asked for', async () => {
   const { app, calls } = bench()
   expect((await app.inject('/api/v1/quarantine?limit=7')).json()).toEqual({ data: [quarantined] })
-  expect(calls).toEqual([['quarantine', { limit: 7 }]])
+  await app.inject('/api/v1/quarantine?source=main')
+  expect(calls).toEqual([
+    ['quarantine', { limit: 7 }],
+    ['quarantine', { limit: 50, source: 'main' }],
+  ])
   problemOf(await app.inject('/api/v1/quarantine?limit=0'), 400)
 })
 

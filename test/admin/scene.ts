@@ -63,6 +63,7 @@ export function status(changes: Partial<StatusView> = {}): StatusView {
     ],
     unrouted: 0,
     quarantined: 0,
+    quarantineFellOut: 0,
     ...changes,
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { alertKey, parseRow } from '../../src/alert/alert.ts'
+import { titleOf } from '../../src/alert/display.ts'
 import { fromJobData, jobId, toJobData } from '../../src/alert/job.ts'
 
 const row = {
@@ -35,12 +36,7 @@ describe('a row of the feed', () => {
     ['id', 0],
     ['id', 2 ** 53],
     ['id', null],
-    ['headline', 7],
-    ['headline', undefined],
-    ['firedAt', null],
-    ['ruleIds', '12'],
-    ['isRead', 'no'],
-    ['url', undefined],
+    ['id', undefined],
   ])('whose %s is %j does not parse, and the reason names the field', (field, value) => {
     const parsed = parseRow('main', { ...row, [field]: value })
     expect(parsed).toMatchObject({ ok: false, reason: expect.stringContaining(field) })
@@ -48,6 +44,41 @@ describe('a row of the feed', () => {
 
   it.each([[null], ['text'], [[row]], [undefined], [7]])('that is %j does not parse', (value) => {
     expect(parseRow('main', value).ok).toBe(false)
+  })
+
+  it.each<[field: string, value: unknown, taken: object]>([
+    ['headline', 7, { headline: '7' }],
+    ['headline', null, { headline: '' }],
+    ['headline', { text: 'x' }, { headline: 'text=x' }],
+    ['kind', undefined, { kind: '' }],
+    ['kind', ['price', 'screen'], { kind: 'price, screen' }],
+    ['symbol', 12, { symbol: '12' }],
+    ['symbol', [], { symbol: null }],
+    ['why', ['one', 'two'], { why: 'one\ntwo' }],
+    ['url', undefined, { url: '' }],
+    ['url', ['https://example.com/'], { url: '' }],
+    ['ruleIds', null, { ruleIds: [] }],
+    ['ruleIds', '12', { ruleIds: ['12'] }],
+    ['ruleIds', { 0: '12', 3: 15 }, { ruleIds: ['12', '15'] }],
+    ['ruleIds', [[12], null], { ruleIds: ['[12]', 'null'] }],
+    ['firedAt', null, { firedAt: '', firedAtMs: null }],
+    ['firedAt', 1_767_225_600, { firedAt: '1767225600', firedAtMs: null }],
+    ['isRead', 'no', {}],
+    ['payload', null, {}],
+    ['channels', 5, {}],
+    ['notifiedAt', {}, {}],
+    ['slug', false, { slug: 'false' }],
+  ])('whose %s is %j is taken all the same, and kept as it came', (field, value, taken) => {
+    const odd = { ...row, [field]: value }
+    const parsed = parseRow('main', odd)
+    expect(parsed).toMatchObject({ ok: true, alert: { id: 4711, ...taken } })
+    expect(parsed.ok && parsed.alert.row).toEqual(odd)
+  })
+
+  it('needs no more than its id', () => {
+    const parsed = parseRow('main', { id: 5 })
+    expect(parsed).toMatchObject({ ok: true, alert: { id: 5, headline: '', row: { id: 5 } } })
+    expect(parsed.ok && titleOf(parsed.alert)).toBe('main 5')
   })
 
   it('is taken with rule ids as numbers, without optional fields, and with a date that is none', () => {

@@ -2,8 +2,10 @@ import { expect, it } from 'vitest'
 import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
 import { deliveriesCommand } from '../../src/cli/deliveries.ts'
 import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
+import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { replayCommand } from '../../src/cli/replay.ts'
 import { statusCommand } from '../../src/cli/status.ts'
+import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -18,8 +20,9 @@ const redis = useRedis()
 async function bridge() {
   const sandbox = await startSandbox()
   const hook = await startWebhookReceiver()
+  const prefix = freshPrefix()
   const text = `
-    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    redis: { url: "${redis.url}", prefix: ${prefix} }
     http: { listen: "127.0.0.1:0", adminToken: operator-canary }
     sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: beginning, budget: { unitsPerDay: 80000 }, poll: { every: 1s } } }
     sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
@@ -27,7 +30,7 @@ async function bridge() {
   `
   const { url, lines } = await startApp(text)
   // The config names port 0: the address is given beside it.
-  return { sandbox, hook, url, lines, at: ['--url', url, '--config', writeConfig(text)] }
+  return { sandbox, hook, prefix, url, lines, at: ['--url', url, '--config', writeConfig(text)] }
 }
 
 it('status and deliveries tell what is going on, in words and as JSON', async () => {
@@ -66,6 +69,30 @@ it('dead letters are listed with the reason, sent again, and dropped', async () 
   await hook.received(3)
   expect((await run(deadLettersCommand(), 'drop', '--all', ...at)).out).toContain('1 dropped')
   expect((await run(deadLettersCommand(), 'list', ...at)).out).toContain('none')
+}, 30_000)
+
+it('rows that could not be read are listed, sent where they can be read by now, and dropped', async () => {
+  const { sandbox, hook, prefix, at } = await bridge()
+  sandbox.insert({ id: 'seven' }, 0)
+  // As an earlier version set it aside, which could not read it.
+  const row = sandbox.makeRow({ id: 9_000 })
+  const old = { key: '9000', reason: 'payload: no list', raw: JSON.stringify(row), atMs: 5 }
+  await redis.client().lpush(sourceKeys(prefix, 'main').quarantine, JSON.stringify(old))
+  const list = () => run(quarantineCommand(), 'list', ...at)
+  await until('both are set aside', async () =>
+    /main\.9000[\s\S]*main\.raw-|main\.raw-[\s\S]*main\.9000/.test((await list()).out),
+  )
+  expect((await list()).out).toMatch(/id: expected a whole number .* found "seven"/)
+  expect(String((await run(quarantineCommand(), 'retry', ...at)).thrown)).toMatch(/Say which/)
+  expect((await run(quarantineCommand(), 'retry', '--all', ...at)).out).toContain(
+    '1 sent, 1 still cannot be read',
+  )
+  expect(JSON.parse((await hook.received(1))[0]?.body ?? '')).toMatchObject({ data: { delivery: row } })
+  expect((await list()).out).not.toContain('main.9000')
+  const [id = ''] = (await list()).out.match(/main\.raw-\w+/) ?? []
+  expect((await run(quarantineCommand(), 'drop', id, ...at)).out).toContain('1 dropped')
+  expect((await list()).out).toContain('none')
+  expect(hook.requests).toHaveLength(1)
 }, 30_000)
 
 it('a paused sink keeps its alerts until it is resumed; replay sends what was delivered once more', async () => {

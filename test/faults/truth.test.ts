@@ -84,6 +84,23 @@ it('rows that cannot be read are counted and shown as they came, and the rest of
   expect((await api<{ data: unknown[] }>(url, '/api/v1/quarantine')).data).toHaveLength(3)
 })
 
+it('rows with odd fields are sent like all others, with every field as it came', async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const odd: readonly object[] = [
+    { payload: null },
+    { channels: null, isRead: 0, ruleIds: null, url: null },
+    { symbol: 12, kind: ['price', { deep: [1.5, null] }], why: { a: 1 } },
+    { headline: null, firedAt: null, notifiedAt: 7 },
+  ].map((fields) => ({ ...sandbox.makeRow(), ...fields }))
+  for (const row of [...odd, { id: 9_001 }]) sandbox.insert(row, 0)
+  const { url } = await startApp(sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  const requests = await hook.received(5)
+  const sent = requests.map(({ body }) => (JSON.parse(body) as { data: { delivery: unknown } }).data.delivery)
+  expect(sent).toEqual(expect.arrayContaining([...odd, { id: 9_001 }]))
+  expect(await metric(url, 'alert_bridge_alerts_quarantined_total{source="main"}')).toBe(0)
+})
+
 it('a row that the feed slips in beneath its head is found by counting, and counted as a gap', async () => {
   const sandbox = await startSandbox()
   const hook = await startWebhookReceiver()

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { FeedPage } from '../../src/feed/page.ts'
 import { enqueueAll, jobsOf, type Reading, sortRows } from '../../src/intake/intake.ts'
+import { rawCharactersMax } from '../../src/store/quarantine.ts'
 import type { Looked, RowMark } from '../../src/store/walk-state.ts'
-import { rawCharactersMax } from '../../src/store/walk-state.ts'
 import { BenchFeed, BenchQueues, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
 
 const feed = new BenchFeed()
@@ -116,9 +116,9 @@ function readingOf(
     createdMs: 0,
     passedOver: 0,
     unrouted: 0,
-    quarantined: 0,
   }
-  const looked: Looked = { id: 'x', version: 0, stretches: [], runs: 0, marked: 0, facts, marks }
+  const known = { id: 'x', version: 0, stretches: [], runs: 0, marked: 0, facts }
+  const looked: Looked = { ...known, marks, setAside: marks.map(() => false) }
   return {
     page,
     looked,

@@ -231,15 +231,45 @@ describe('two pollers at once', () => {
 
 describe('rows', () => {
   it('that cannot be read are set aside once, and stop nothing', async () => {
-    const { feed, poll, queues, state, metric } = setUp(server, { startFrom: 'beginning' })
+    const { feed, poll, queues, quarantine, metric } = setUp(server, { startFrom: 'beginning' })
     feed.add(2, benchStartMs)
     feed.rows.unshift(feed.bad())
     feed.add(2, benchStartMs)
     expect(await poll()).toMatchObject({ newAlerts: 4, quarantined: 1 })
     expect(await poll()).toMatchObject({ newAlerts: 0, quarantined: 0 })
     expect(queues.ids()).toEqual([1, 2, 4, 5])
-    expect(await state.quarantined(10)).toMatchObject([{ key: 'raw-3', reason: 'id: not a number' }])
+    expect(await quarantine.list(10)).toMatchObject([{ key: 'raw-3', reason: 'id: not a number' }])
     expect(await metric('alertsQuarantined')).toBe(1)
+  })
+
+  it('that were set aside are sent once when the feed shows them in a form that can be read', async () => {
+    const { bench, feed, poll, queues, quarantine } = setUp(server, { startFrom: 'now' })
+    history(bench, 3)
+    await poll()
+    const [odd] = feed.add(2, benchStartMs + minuteMs)
+    if (odd === undefined) throw new Error('no row')
+    const whole = { ...odd }
+    Object.assign(odd, { firedAt: null })
+    expect(await poll()).toMatchObject({ newAlerts: 1, quarantined: 1 })
+    expect(await poll()).toMatchObject({ newAlerts: 0, quarantined: 0, duplicates: 5 })
+    Object.assign(odd, whole)
+    expect(await poll()).toMatchObject({ newAlerts: 1, quarantined: 0, duplicates: 4 })
+    expect(await poll()).toMatchObject({ newAlerts: 0, duplicates: 5 })
+    expect(queues.order).toEqual([5, 4])
+    expect(queues.repeats).toBe(0)
+    expect(await quarantine.counts()).toEqual({ setAside: 0, ever: 1, fellOut: 0 })
+  })
+
+  it('that were set aside and are dropped are not sent, whatever the feed shows later', async () => {
+    const { feed, poll, queues, quarantine } = setUp(server, { startFrom: 'beginning' })
+    const [odd] = feed.add(1, benchStartMs)
+    const whole = { ...odd }
+    Object.assign(odd ?? {}, { firedAt: null })
+    await poll()
+    expect(await quarantine.remove(['1'])).toBe(1)
+    Object.assign(odd ?? {}, whole)
+    expect(await poll()).toMatchObject({ newAlerts: 0 })
+    expect(queues.ids()).toEqual([])
   })
 
   it('that no route names a sink for are counted and not looked at again', async () => {

@@ -1,5 +1,6 @@
 import { createPollMemory, type PollOptions, refreshPollMemory, runPoll } from '../../src/intake/poll.ts'
 import { runSweep, type SweepOptions } from '../../src/intake/sweep.ts'
+import { createQuarantineStore } from '../../src/store/quarantine.ts'
 import { createWalkState, type WalkState } from '../../src/store/walk-state.ts'
 import { freshPrefix, type RedisServer } from '../support/redis.ts'
 import { type Bench, type BenchOptions, benchStartMs, createBench } from './bench.ts'
@@ -30,6 +31,7 @@ export function setUp(
     redis,
     prefix,
     state,
+    quarantine: createQuarantineStore({ redis, prefix, source: 'main' }),
     bench,
     feed: bench.feed,
     queues: bench.queues,

@@ -66,7 +66,6 @@ function methods(twin: TwinState): WalkState {
     look: (keys) => twin.look(keys),
     commit: (base, change) => twin.commit(base, change),
     sweep: () => twin.sweep(),
-    quarantined: (limit) => twin.quarantined(limit),
   }
 }
 

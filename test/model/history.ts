@@ -205,7 +205,6 @@ class Run {
         look: (keys) => step(() => state.look(keys)),
         commit: (base, change) => step(() => state.commit(base, change)),
         sweep: () => state.sweep(),
-        quarantined: (limit) => state.quarantined(limit),
       },
       intake: {
         ...this.#bench.deps.intake,

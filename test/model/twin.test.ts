@@ -32,7 +32,7 @@ async function play(state: WalkState, operations: readonly Operation[]): Promise
   for (const each of operations) {
     const { facts, ...looked } = await state.look(keys)
     const { createdMs: _now, ...rest } = facts
-    answers.push(looked, rest, await state.sweep(), await state.quarantined(100))
+    answers.push(looked, rest, await state.sweep())
     if (each.kind === 'open') {
       const scope = { kind: 'since' as const, sinceMs: 5 }
       const { facts: opened, ...memory } = await state.open({ id: each.id, scope, replaces: each.replaces })
@@ -82,6 +82,7 @@ const change: fc.Arbitrary<WalkChange> = fc
   })
   .map((some) => ({
     ...some,
+    readable: some.shown.filter((key) => key.startsWith('raw')),
     quarantine: some.mark
       .filter((key) => key.startsWith('raw'))
       .map((key) => ({ key, reason: 'id', raw: '{}', atMs: 1 })),

@@ -2,7 +2,6 @@ import type {
   Committed,
   Looked,
   Opened,
-  Quarantined,
   RowMark,
   StoredScope,
   StoredStretch,
@@ -27,7 +26,7 @@ export class TwinState implements WalkState {
   #facts: WalkFacts = emptyFacts({ kind: 'all' })
   #marked = 0
   #sweep: SweepPlace = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
-  #quarantine: readonly Quarantined[] = []
+  readonly #setAside = new Set<string>()
 
   async open({
     id,
@@ -56,11 +55,11 @@ export class TwinState implements WalkState {
       if (!this.seen.has(key)) return 'new'
       return this.uncovered.get(key) ?? 'covered'
     })
-    return { ...this.#remembered(), marks }
+    return { ...this.#remembered(), marks, setAside: keys.map((key) => this.#setAside.has(key)) }
   }
 
   async commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed> {
-    if (base.id !== this.#id) return { kind: 'lost', added: 0, version: 0 }
+    if (base.id !== this.#id) return { kind: 'lost', added: 0, version: 0, fellOut: 0 }
     const raced = base.version !== this.version
     const become = raced && typeof change.rowsBecome === 'number' ? 0 : change.rowsBecome
     const fresh = change.mark.filter((key) => !this.seen.has(key))
@@ -69,15 +68,11 @@ export class TwinState implements WalkState {
     for (const key of fresh) this.seen.add(key)
     this.#count(change, fresh)
     if (!raced) this.#walkOn(change)
-    return { kind: raced ? 'raced' : 'done', added: fresh.length, version: this.version }
+    return { kind: raced ? 'raced' : 'done', added: fresh.length, version: this.version, fellOut: 0 }
   }
 
   async sweep(): Promise<SweepPlace> {
     return this.#sweep
-  }
-
-  async quarantined(limit: number): Promise<readonly Quarantined[]> {
-    return this.#quarantine.slice(0, limit)
   }
 
   get sinceMs(): number {
@@ -90,7 +85,7 @@ export class TwinState implements WalkState {
     this.seen.clear()
     this.uncovered.clear()
     this.#id = ''
-    this.#quarantine = []
+    this.#setAside.clear()
     this.#sweep = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
   }
 
@@ -101,16 +96,15 @@ export class TwinState implements WalkState {
 
   #count(change: WalkChange, fresh: readonly string[]): void {
     const facts = this.#facts
-    const bad = change.quarantine.filter(({ key }) => fresh.includes(key))
+    for (const { key } of change.quarantine) if (fresh.includes(key)) this.#setAside.add(key)
+    for (const key of change.readable) this.#setAside.delete(key)
     this.#marked += fresh.length
-    this.#quarantine = [...bad.toReversed(), ...this.#quarantine]
     this.#facts = {
       ...facts,
       scope: change.scope ?? facts.scope,
       expected: change.explains && facts.expected !== null ? facts.expected + fresh.length : facts.expected,
       passedOver: facts.passedOver + change.passedOver,
       unrouted: facts.unrouted + change.unrouted,
-      quarantined: facts.quarantined + bad.length,
     }
     if (change.sweep) this.#sweep = change.sweep
   }
@@ -140,5 +134,5 @@ export class TwinState implements WalkState {
 
 function emptyFacts(scope: StoredScope): WalkFacts {
   const none = { lastCompleteMs: null, total: null, expected: null }
-  return { scope, ...none, forgottenMs: 0, createdMs: 0, passedOver: 0, unrouted: 0, quarantined: 0 }
+  return { scope, ...none, forgottenMs: 0, createdMs: 0, passedOver: 0, unrouted: 0 }
 }

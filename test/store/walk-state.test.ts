@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { sourceKeys } from '../../src/store/keys.ts'
+import { createQuarantineStore, quarantineLimits } from '../../src/store/quarantine.ts'
 import { createWalkState, type WalkChange } from '../../src/store/walk-state.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const server = useRedis()
 const dayMs = 86_400_000
 
-function setUp(seenWindowMs = 30 * dayMs, quarantineMax = 500) {
+function setUp(seenWindowMs = 30 * dayMs, quarantine = quarantineLimits) {
   const redis = server.client()
   const prefix = freshPrefix()
-  const state = createWalkState({ redis, prefix, source: 'main', seenWindowMs, quarantineMax })
-  return { redis, state, keys: sourceKeys(prefix, 'main') }
+  const state = createWalkState({ redis, prefix, source: 'main', seenWindowMs, quarantine })
+  const store = createQuarantineStore({ redis, prefix, source: 'main' })
+  return { redis, state, quarantine: store, keys: sourceKeys(prefix, 'main') }
 }
 
 const all = { kind: 'all' as const }
@@ -21,6 +23,7 @@ const nothing: WalkChange = {
   joins: [],
   finished: [],
   quarantine: [],
+  readable: [],
   explains: true,
   passedOver: 0,
   unrouted: 0,
@@ -87,7 +90,7 @@ describe('the memory of a source', () => {
       stretches: [stretch(2, '2')],
       complete: { atMs: 5, total: 5 },
     })
-    expect(late).toEqual({ kind: 'raced', added: 1, version: 1 })
+    expect(late).toMatchObject({ kind: 'raced', added: 1, version: 1 })
     const looked = await state.look(['1', '2'])
     expect(looked.marks).toEqual([1, 0])
     expect(looked).toMatchObject({ stretches: [stretch(1, '1')], facts: { lastCompleteMs: null } })
@@ -126,17 +129,6 @@ describe('the memory of a source', () => {
     expect((await state.look([])).facts).toMatchObject({ lastCompleteMs: 77, total: 2, expected: 4 })
   })
 
-  it('keeps the last rows that could not be read, each once', async () => {
-    const { state } = setUp(30 * dayMs, 2)
-    await state.open({ id: 'a', scope: all })
-    const bad = (key: string) => ({ key, reason: 'id: missing', raw: '{"a":"\\ud800"}', atMs: 5 })
-    for (const key of ['1', '2', '2', '3']) {
-      await state.commit({ id: 'a', version: 0 }, { ...nothing, mark: [key], quarantine: [bad(key)] })
-    }
-    expect(await state.quarantined(10)).toEqual([bad('3'), bad('2')])
-    expect((await state.look([])).facts.quarantined).toBe(3)
-  })
-
   it('notices that the seen rows are gone although none was forgotten', async () => {
     const { state, redis, keys } = setUp()
     await state.open({ id: 'a', scope: all })
@@ -157,6 +149,77 @@ describe('the memory of a source', () => {
     )
     await redis.del(keys.meta)
     expect(await state.open({ id: 'b', scope: all })).toMatchObject({ runs: 9, stretches: [], version: 0 })
+  })
+})
+
+describe('rows that could not be read', () => {
+  const bad = (key: string, raw = '{"a":"\\ud800"}') => ({ key, reason: 'id: missing', raw, atMs: 5 })
+  const base = { id: 'a', version: 0 }
+
+  async function aside(limits = quarantineLimits) {
+    const made = setUp(30 * dayMs, limits)
+    await made.state.open({ id: 'a', scope: all })
+    const put = (key: string, raw?: string) =>
+      made.state.commit(base, { ...nothing, mark: [key], quarantine: [bad(key, raw)] })
+    return { ...made, put }
+  }
+
+  it('are set aside once, are seen like others, and leave when they can be read', async () => {
+    const { state, quarantine, put } = await aside()
+    for (const key of ['1', '2', '2']) await put(key)
+    expect((await quarantine.list(10)).map(({ key }) => key).sort()).toEqual(['1', '2'])
+    expect(await quarantine.find(['2', '9'])).toEqual([bad('2')])
+    const looked = await state.look(['1', '2', '3'])
+    expect(looked).toMatchObject({ marks: [0, 0, 'new'], setAside: [true, true, false] })
+    await state.commit(base, { ...nothing, shown: ['1'], readable: ['1'] })
+    expect(await state.look(['1', '2'])).toMatchObject({ marks: [0, 0], setAside: [false, true] })
+    expect(await quarantine.counts()).toEqual({ setAside: 1, ever: 2, fellOut: 0 })
+  })
+
+  it.each([
+    ['number', { rowsMax: 2, bytesMax: 10_000 }],
+    ['size', { rowsMax: 100, bytesMax: 200 }],
+  ])('fall out by %s, the oldest first, are counted, and are still known as set aside', async (_, limits) => {
+    const { state, quarantine, redis, keys, put } = await aside(limits)
+    for (const [index, key] of ['1', '2', '3'].entries()) {
+      expect((await put(key)).fellOut).toBe(index < 2 ? 0 : 1)
+      // A millisecond of their own, each.
+      await redis.zadd(keys.setAsideTimes, 'XX', 1_000 + index, key)
+    }
+    expect((await quarantine.list(10)).map(({ key }) => key)).toEqual(['3', '2'])
+    expect((await state.look(['1', '2'])).setAside).toEqual([true, true])
+    expect(await quarantine.counts()).toEqual({ setAside: 3, ever: 3, fellOut: 1 })
+    expect(await quarantine.removeAll()).toBe(3)
+    expect(await redis.exists(keys.setAside, keys.setAsideTimes)).toBe(0)
+  })
+
+  it('are dropped, and stay seen', async () => {
+    const { state, quarantine, put } = await aside()
+    await put('1')
+    expect(await quarantine.remove(['1', 'raw-x'])).toBe(1)
+    expect(await state.look(['1'])).toMatchObject({ marks: [0], setAside: [false] })
+  })
+
+  it('of an earlier version are taken over, whatever their text holds', async () => {
+    const { state, quarantine, redis, keys } = setUp()
+    const half = { ...bad('7'), raw: '{"headline":"\ud83d' }
+    await redis.rpush(keys.quarantine, JSON.stringify(bad('8')), JSON.stringify(half))
+    await state.open({ id: 'a', scope: all })
+    expect((await quarantine.list(10)).map(({ key }) => key).sort()).toEqual(['7', '8'])
+    expect((await state.look(['7', '8', '9'])).setAside).toEqual([true, true, false])
+    expect(await redis.exists(keys.quarantine)).toBe(0)
+  })
+
+  it('that fell out are forgotten with what was seen; the others wait for a person', async () => {
+    const { state, quarantine, redis, keys, put } = await aside()
+    const now = await redisNow(redis)
+    for (const key of ['1', '2']) await put(key)
+    await redis.hdel(keys.setAside, '1')
+    await redis.zadd(keys.setAsideTimes, -5, '1')
+    await redis.zadd(keys.seen, now - 90 * dayMs, '1', now - 90 * dayMs, '2')
+    await state.commit(base, nothing)
+    expect(await state.look(['1', '2'])).toMatchObject({ marks: ['new', 'new'], setAside: [false, true] })
+    expect((await quarantine.list(10)).map(({ key }) => key)).toEqual(['2'])
   })
 })
 

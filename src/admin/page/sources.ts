@@ -6,13 +6,21 @@ import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
 /** Where alerts come from: is it polled, when next and why then, and what is left of the budget. */
 export function sourcesSection(
-  { sources, unrouted, quarantined }: Pick<StatusView, 'sources' | 'unrouted' | 'quarantined'>,
+  {
+    sources,
+    unrouted,
+    quarantined,
+    quarantineFellOut,
+  }: Pick<StatusView, 'sources' | 'unrouted' | 'quarantined' | 'quarantineFellOut'>,
   times: Times,
 ): Html {
   const aside = [
     unrouted ? `${plural(unrouted, 'alert')} had no route` : null,
     quarantined
       ? `${plural(quarantined, 'row')} could not be read and ${quarantined === 1 ? 'is' : 'are'} set aside (/api/v1/quarantine)`
+      : null,
+    quarantineFellOut
+      ? `of ${plural(quarantineFellOut, 'row')} the copy fell out, since the quarantine was full`
       : null,
   ].filter((text) => text !== null)
   const cards = sources.map((source) => card(source, times))

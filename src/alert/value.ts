@@ -1,0 +1,34 @@
+/**
+ * Any JSON value as text: a field of an upstream row may hold what its documentation does not say. None of this throws,
+ * and a text is taken as it is.
+ */
+
+/** Each entry of a list as text; of a mapping, `key=value`; one text of anything else that is there. */
+export function textsOf(value: unknown): readonly string[] {
+  if (value === null || value === undefined) return []
+  if (Array.isArray(value)) return value.map(textOf)
+  if (typeof value !== 'object') return [textOf(value)]
+  return Object.entries(value).map(([key, inner]) => `${key}=${textOf(inner)}`)
+}
+
+/** Each entry of a list of names; some programs write a list as a mapping of its places: there the values are meant. */
+export function namesOf(value: unknown): readonly string[] {
+  const isMapping = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return textsOf(isMapping ? Object.values(value) : value).filter((name) => name !== '')
+}
+
+/** All of it as one text; null where there is nothing. */
+export function wholeText(value: unknown, between = ', '): string | null {
+  const texts = textsOf(value)
+  return texts.length === 0 ? null : texts.join(between)
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    // JSON.parse takes a nesting that JSON.stringify cannot give back.
+    return ''
+  }
+}

@@ -1,0 +1,59 @@
+import type { Command } from 'commander'
+import type { QuarantinedRow } from '../admin/status-view.ts'
+import { UserError } from '../lib/errors.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { table } from './table.ts'
+
+interface Options extends DaemonOptions {
+  readonly source?: string
+  readonly limit?: string
+  readonly all?: boolean
+}
+
+/** `quarantine list|retry|drop`: rows of the feed that could not be read. */
+export function quarantineCommand(): Command {
+  return daemonCommand('quarantine', 'rows of the feed that could not be read: list, retry or drop')
+    .argument('<action>', 'list, retry or drop')
+    .argument('[ids...]', 'SOURCE.KEY, as list shows them')
+    .option('--source <source>', 'only those of this source')
+    .option('--limit <count>', 'how many to list (default 50, at most 500)')
+    .option('--all', 'with retry and drop: all of them')
+    .action(async (action: string, ids: string[], { source, limit, all, ...options }: Options) => {
+      const daemon = connectDaemon(options)
+      if (action === 'list') {
+        const answer = await daemon.get('/api/v1/quarantine', { source, limit })
+        const { data } = answer as { data: QuarantinedRow[] }
+        const shown = ids.length === 0 ? data : data.filter((row) => ids.includes(idOf(row)))
+        return options.json ? printJson(shown) : print(describe(shown))
+      }
+      if (action !== 'retry' && action !== 'drop')
+        throw new UserError(`"${action}" is no action: expected list, retry or drop.`)
+      const selection = {
+        ...(source === undefined ? {} : { source }),
+        ...(ids.length === 0 ? {} : { ids }),
+        ...(all ? { all } : {}),
+      }
+      if (Object.keys(selection).length === 0) throw new UserError('Say which: ids, --source, or --all.')
+      const answer = (await daemon.post(`/api/v1/quarantine/${action}`, selection)) as Record<string, number>
+      if (options.json) return printJson(answer)
+      return print(
+        action === 'retry'
+          ? `${answer['retried']} sent, ${answer['unreadable']} still cannot be read`
+          : `${answer['dropped']} dropped`,
+      )
+    })
+}
+
+const rawCharsMax = 120
+
+function describe(rows: readonly QuarantinedRow[]): string {
+  if (rows.length === 0) return 'none'
+  return table(
+    ['ROW', 'SEEN', 'WHY', 'AS IT CAME'],
+    rows.map((row) => [idOf(row), row.seenAt, row.reason, row.raw.slice(0, rawCharsMax)]),
+  )
+}
+
+function idOf({ source, key }: QuarantinedRow): string {
+  return `${source}.${key}`
+}

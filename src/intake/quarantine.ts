@@ -1,0 +1,59 @@
+import { type Alert, parseRow } from '../alert/alert.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Quarantined, QuarantineStore } from '../store/quarantine.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { enqueueAll, type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
+
+/** Reads rows again that were set aside, on purpose: what this version can read goes to where the routes send it now. */
+export interface RetryDeps {
+  readonly source: string
+  readonly store: Pick<QuarantineStore, 'remove'>
+  readonly intake: IntakeDeps
+  readonly clock: Clock
+  readonly metrics: Metrics
+}
+
+export interface Retried {
+  readonly sent: number
+  /** Rows that still cannot be read, and stay. */
+  readonly unreadable: number
+}
+
+const batchMax = 100
+
+/** Rejects when Redis is away; what was sent until then has left the quarantine, the rest is there. */
+export async function retryQuarantined(deps: RetryDeps, rows: readonly Quarantined[]): Promise<Retried> {
+  const readable = rows.flatMap((row) => {
+    const alert = alertIn(deps.source, row)
+    return alert === undefined ? [] : [{ key: row.key, alert }]
+  })
+  // The oldest first, as they would have come.
+  const inOrder = readable.reverse()
+  for (let from = 0; from < inOrder.length; from += batchMax)
+    await send(deps, inOrder.slice(from, from + batchMax))
+  return { sent: readable.length, unreadable: rows.length - readable.length }
+}
+
+/** Taken out only when every job is stored; a repeat after a crash meets the job ids. */
+async function send(
+  { source, store, intake, clock, metrics }: RetryDeps,
+  batch: readonly { readonly key: string; readonly alert: Alert }[],
+): Promise<void> {
+  const nowMs = clock.now()
+  const alerts = batch.map(({ alert }) => alert)
+  const assignments = await intake.assign(alerts, nowMs)
+  await enqueueAll(intake.queues, jobsOf(alerts, assignments, intake, nowMs))
+  await store.remove(batch.map(({ key }) => key))
+  metrics.alertsSeen.inc({ source }, alerts.length)
+  metrics.alertsUnrouted.inc({ source }, assignments.filter(isUnrouted).length)
+}
+
+function alertIn(source: string, { raw }: Quarantined): Alert | undefined {
+  try {
+    const parsed = parseRow(source, JSON.parse(raw))
+    return parsed.ok ? parsed.alert : undefined
+  } catch {
+    // It was cut.
+    return undefined
+  }
+}

@@ -1,0 +1,106 @@
+import * as z from 'zod'
+import { sourceKeys } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/**
+ * The rows of one source that could not be read, whole where they are of a usable length, so that a later reading can
+ * send them. The walk puts them in, in the same change that marks them as seen, and takes out those that the feed shows
+ * again in a form that can be read (`walk-scripts.ts`); an operator lists, retries and drops them.
+ */
+export interface QuarantineStore {
+  /** Newest first. */
+  list(limit: number): Promise<readonly Quarantined[]>
+  /** Those of them that are here. */
+  find(keys: readonly string[]): Promise<readonly Quarantined[]>
+  /** Forgets them, for they were sent or given up; tells how many were here. They stay seen. */
+  remove(keys: readonly string[]): Promise<number>
+  /** Forgets all of them. */
+  removeAll(): Promise<number>
+  counts(): Promise<QuarantineCounts>
+}
+
+export interface Quarantined {
+  readonly key: string
+  readonly reason: string
+  /** JSON of the row; no JSON any more where it was cut to `rawCharactersMax`. */
+  readonly raw: string
+  readonly atMs: number
+}
+
+export interface QuarantineCounts {
+  /** Rows that are set aside now, also those whose copy fell out. */
+  readonly setAside: number
+  /** Rows that were ever set aside. */
+  readonly ever: number
+  /** Rows whose copy fell out, since the quarantine was full. */
+  readonly fellOut: number
+}
+
+export interface QuarantineLimits {
+  readonly rowsMax: number
+  readonly bytesMax: number
+}
+
+export const quarantineLimits: QuarantineLimits = { rowsMax: 500, bytesMax: 8 * 1_048_576 }
+/** A row of the feed has about a thousand. */
+export const rawCharactersMax = 65_536
+
+/** JSON of a row, as it is kept. */
+export function rawOf(row: unknown): string {
+  return (JSON.stringify(row) ?? String(row)).slice(0, rawCharactersMax).toWellFormed()
+}
+
+export function createQuarantineStore(options: {
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly source: string
+}): QuarantineStore {
+  const { redis } = options
+  const { setAside, setAsideTimes, meta } = sourceKeys(options.prefix, options.source)
+  const find = async (keys: readonly string[]) => {
+    if (keys.length === 0) return []
+    const entries = await redis.hmget(setAside, ...keys)
+    return entries.flatMap((entry) => (entry === null ? [] : [quarantinedSchema.parse(JSON.parse(entry))]))
+  }
+  const remove = async (keys: readonly string[]) => {
+    if (keys.length === 0) return 0
+    const removed = await redis.eval(removeScript, 2, setAside, setAsideTimes, ...keys)
+    return z.number().parse(removed)
+  }
+  return {
+    // What fell out has a negative time, and nothing to show.
+    list: async (limit) => find(await redis.zrevrangebyscore(setAsideTimes, '+inf', 0, 'LIMIT', 0, limit)),
+    find,
+    remove,
+    async removeAll() {
+      let removed = 0
+      for (;;) {
+        const keys = await redis.zrange(setAsideTimes, '0', String(removeMax - 1))
+        if (keys.length === 0) return removed
+        removed += await remove(keys)
+      }
+    },
+    async counts() {
+      const [now, [ever, fellOut]] = await Promise.all([
+        redis.zcard(setAsideTimes),
+        redis.hmget(meta, 'quarantined', 'fellOut'),
+      ])
+      return { setAside: now, ever: Number(ever ?? 0), fellOut: Number(fellOut ?? 0) }
+    },
+  }
+}
+
+/** Rows that one command forgets at most, so that it does not hold up Redis. */
+const removeMax = 500
+
+const quarantinedSchema = z.object({ key: z.string(), reason: z.string(), raw: z.string(), atMs: z.number() })
+
+/** KEYS setAside, setAsideTimes · ARGV keys of rows · Returns how many were set aside. */
+const removeScript = `
+local removed = 0
+for _, key in ipairs(ARGV) do
+  redis.call('HDEL', KEYS[1], key)
+  removed = removed + redis.call('ZREM', KEYS[2], key)
+end
+return removed
+`
