@@ -1,5 +1,6 @@
 import type { QuarantinePort, QuarantineSelection } from '../admin/ports.ts'
 import type { Retried } from '../intake/quarantine.ts'
+import { NotFoundError } from '../lib/errors.ts'
 import type { QuarantineCounts, Quarantined } from '../store/quarantine.ts'
 import { quarantinedRow } from './views.ts'
 
@@ -20,8 +21,12 @@ interface Owner {
 
 /** The quarantines of all sources as one. */
 export function quarantinePort(sources: readonly Owner[]): QuarantinePort {
-  const ownersIn = ({ source }: QuarantineSelection) =>
-    source === undefined ? sources : sources.filter(({ name }) => name === source)
+  const ownersIn = ({ source }: QuarantineSelection) => {
+    if (source === undefined) return sources
+    const owners = sources.filter(({ name }) => name === source)
+    if (owners.length === 0) throw new NotFoundError(`There is no source ${source}.`)
+    return owners
+  }
   return {
     async list({ limit, source }) {
       const rows = ownersIn(source === undefined ? {} : { source }).map(async ({ name, quarantine }) => {

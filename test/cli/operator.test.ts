@@ -89,6 +89,9 @@ it('rows that could not be read are listed, sent where they can be read by now, 
   )
   expect(JSON.parse((await hook.received(1))[0]?.body ?? '')).toMatchObject({ data: { delivery: row } })
   expect((await list()).out).not.toContain('main.9000')
+  expect(String((await run(quarantineCommand(), 'drop', '--source', 'other', ...at)).thrown)).toContain(
+    'no source other',
+  )
   const [id = ''] = (await list()).out.match(/main\.raw-\w+/) ?? []
   expect((await run(quarantineCommand(), 'drop', id, ...at)).out).toContain('1 dropped')
   expect((await list()).out).toContain('none')
