@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
+import type { Order, Portion } from '../delivery/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { waits } from '../lib/waits.ts'
 import { type Act, registerAction } from './action.ts'
-import { alertIdsField, instantField, nameField, rowIdsField } from './fields.ts'
+import { alertIdsField, instantField, nameField, portionFields, rowIdsField } from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerSilenceActions } from './silences.ts'
@@ -21,18 +22,22 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   })
 
   post('/api/v1/dead-letters/retry', async (request) => {
-    return { retried: await ports.deadLetters.retry(selectionOf(request.body)) }
+    const { handled, ...rest } = await ports.deadLetters.retry(deadLettersOf(request.body))
+    return { retried: handled, ...portionView(rest) }
   })
   post('/api/v1/dead-letters/drop', async (request) => {
-    return { dropped: await ports.deadLetters.drop(selectionOf(request.body)) }
+    const { handled, ...rest } = await ports.deadLetters.drop(deadLettersOf(request.body))
+    return { dropped: handled, ...portionView(rest) }
+  })
+  post('/api/v1/replay', async (request) => {
+    const { handled, ...rest } = await ports.replay(replayOf(request.body))
+    return { queued: handled, unknown: rest.missing, ...portionView(rest) }
   })
 
   post('/api/v1/quarantine/retry', (request) => ports.quarantine.retry(rowsOf(request.body)))
   post('/api/v1/quarantine/drop', async (request) => {
     return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
   })
-
-  post('/api/v1/replay', (request) => ports.replay(replayOf(request.body, deps.clock.now())))
 
   for (const verb of ['pause', 'resume'] as const)
     post(`/api/v1/sinks/:name/${verb}`, async (request, reply) => {
@@ -54,24 +59,21 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
 
 const named = z.object({ name: nameField })
 
-const selection = z
+const deadLetters = z
   .strictObject({
     ids: alertIdsField.optional(),
     sink: nameField.optional(),
     since: instantField.optional(),
     all: z.literal(true).optional(),
+    ...portionFields,
   })
   .refine(({ ids, sink, since, all }) => [ids, sink, since, all].some((each) => each !== undefined), {
     error: 'say which: ids, sink, since, or "all": true',
   })
 
-function selectionOf(body: unknown) {
-  const { ids, sink, since } = selection.parse(body ?? {})
-  return {
-    ...(ids ? { ids } : {}),
-    ...(sink ? { sink } : {}),
-    ...(since === undefined ? {} : { sinceMs: since }),
-  }
+function deadLettersOf(body: unknown): Order {
+  const { all: _, ...order } = deadLetters.parse(body ?? {})
+  return orderOf(order)
 }
 
 const rows = z
@@ -91,18 +93,47 @@ function rowsOf(body: unknown) {
 
 const replay = z.union(
   [
-    z.strictObject({ ids: alertIdsField, sink: nameField.optional() }),
-    z.strictObject({ since: instantField, until: instantField.optional(), sink: nameField.optional() }),
+    z.strictObject({ ids: alertIdsField, sink: nameField.optional(), ...portionFields }),
+    z.strictObject({
+      since: instantField,
+      until: instantField.optional(),
+      sink: nameField.optional(),
+      ...portionFields,
+    }),
   ],
   { error: 'expected ids (SOURCE.ID), or since and until (ISO times with an offset), and optionally a sink' },
 )
 
-function replayOf(body: unknown, nowMs: number) {
-  const order = replay.parse(body ?? {})
-  const sink = order.sink === undefined ? {} : { sink: order.sink }
-  return 'ids' in order
-    ? { ids: order.ids, ...sink }
-    : { sinceMs: order.since, untilMs: order.until ?? nowMs, ...sink }
+function replayOf(body: unknown): Order {
+  return orderOf(replay.parse(body ?? {}))
+}
+
+interface Given {
+  readonly ids?: readonly string[] | undefined
+  readonly sink?: string | undefined
+  readonly since?: number | undefined
+  readonly until?: number | undefined
+  readonly cursor?: string | undefined
+  readonly at?: number | undefined
+  readonly limit?: number | undefined
+}
+
+/** From the words of the API; what was not given stays away. */
+function orderOf({ ids, sink, since, until, cursor, at, limit }: Given): Order {
+  return {
+    ...(ids === undefined ? {} : { ids }),
+    ...(sink === undefined ? {} : { sink }),
+    ...(since === undefined ? {} : { sinceMs: since }),
+    ...(until === undefined ? {} : { untilMs: until }),
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(at === undefined ? {} : { atMs: at }),
+    ...(limit === undefined ? {} : { limit }),
+  }
+}
+
+/** How far an order is. A cursor in the answer means that there is more: the same order with it goes on there. */
+function portionView({ gone, looked, total, atMs, cursor }: Omit<Portion, 'handled'>) {
+  return { gone, looked, total, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
 }
 
 function hotUntil(body: unknown, nowMs: number): number {

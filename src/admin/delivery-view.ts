@@ -84,15 +84,6 @@ export interface AttemptView {
   readonly text: string
 }
 
-/** Which dead letters; what is given narrows, `{}` means all of them. */
-export interface Selection {
-  /** `SOURCE.ID`. */
-  readonly ids?: readonly string[]
-  readonly sink?: string
-  /** Given up at or after, in milliseconds since the epoch. */
-  readonly sinceMs?: number
-}
-
 /** A match as it is written, the same as that of a route: a field that is absent matches everything. */
 export type SilenceMatch = WrittenMatch
 

@@ -23,3 +23,10 @@ export const rowIdsField = z
   .min(1)
   .max(2_000)
 export const alertIdsField = z.array(alertIdField).min(1).max(2_000)
+
+/** What a request that is carried out in portions may say beside its selection. */
+export const portionFields = {
+  cursor: z.string().min(1).max(2_000).optional(),
+  at: instantField.optional(),
+  limit: z.number().int().min(0).max(1_000).optional(),
+}

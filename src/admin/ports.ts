@@ -1,3 +1,5 @@
+import type { DeadLetterQuery } from '../delivery/dead-letters.ts'
+import type { Order, Portion } from '../delivery/selection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type {
@@ -6,7 +8,6 @@ import type {
   DeliveryRow,
   DeliveryStory,
   NewSilence,
-  Selection,
   Silence,
 } from './delivery-view.ts'
 import type { QuarantinedRow, Readiness, StatusView } from './status-view.ts'
@@ -26,8 +27,11 @@ export interface AdminPorts {
   readonly quarantine: QuarantinePort
   readonly deliveries: DeliveriesPort
   readonly deadLetters: DeadLettersPort
-  /** Sends alerts again on purpose, to every sink they were routed to or to `sink` alone. */
-  replay(order: ReplayOrder): Promise<ReplayResult>
+  /**
+   * Sends alerts again on purpose, to every sink they were routed to or to `sink` alone. What is `missing` of the ids
+   * is what the bridge holds no story of (any more).
+   */
+  replay(order: Order): Promise<Portion>
   readonly sinks: SinksPort
   readonly sources: SourcesPort
   /** Without it there are no routes under /api/v1/silences. */
@@ -43,12 +47,12 @@ export interface DeliveriesPort {
 }
 
 export interface DeadLettersPort {
-  /** Given up last first. */
-  list(query: { sink?: string; sinceMs?: number; limit: number }): Promise<readonly DeadLetter[]>
-  /** Puts them back into their queues with fresh attempts; tells how many. */
-  retry(selection: Selection): Promise<number>
-  /** Removes them for good; tells how many. */
-  drop(selection: Selection): Promise<number>
+  /** Given up last first, with the number of all that there are; the cursor of the next page, unless this is the last. */
+  list(query: DeadLetterQuery): Promise<{ data: readonly DeadLetter[]; total: number; cursor?: string }>
+  /** Puts them back into their queues with fresh attempts. */
+  retry(order: Order): Promise<Portion>
+  /** Removes them for good. */
+  drop(order: Order): Promise<Portion>
 }
 
 export interface QuarantinePort {
@@ -93,18 +97,6 @@ export interface SilencesPort {
 export type ReloadResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly mistakes: readonly string[] }
-
-/** Either `ids` (`SOURCE.ID`), or a span by the time the alerts fired, in milliseconds since the epoch. */
-export type ReplayOrder =
-  | { readonly ids: readonly string[]; readonly sink?: string }
-  | { readonly sinceMs: number; readonly untilMs: number; readonly sink?: string }
-
-export interface ReplayResult {
-  /** Jobs added, one a sink and target. */
-  readonly queued: number
-  /** Ids that the bridge holds no story of (any more). */
-  readonly unknown: readonly string[]
-}
 
 /** How the status page shows time. */
 export interface DisplayOptions {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import { instantField, limitField, nameField, stateField } from './fields.ts'
+import { instantField, limitField, nameField, portionFields, stateField } from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
@@ -23,9 +23,14 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
   })
 
   app.get('/api/v1/dead-letters', async (request) => {
-    const { sink, since, limit } = deadLettersQuery.parse(request.query)
-    const query = { limit, ...(sink ? { sink } : {}), ...(since === undefined ? {} : { sinceMs: since }) }
-    return { data: await ports.deadLetters.list(query) }
+    const { sink, since, limit, cursor } = deadLettersQuery.parse(request.query)
+    const page = await ports.deadLetters.list({
+      limit,
+      ...(sink ? { sink } : {}),
+      ...(since === undefined ? {} : { sinceMs: since }),
+      ...(cursor ? { cursor } : {}),
+    })
+    return { ...page, cursor: page.cursor ?? null }
   })
 
   app.get('/api/v1/quarantine', async (request) => ({
@@ -50,4 +55,5 @@ const deadLettersQuery = z.strictObject({
   sink: nameField.optional(),
   since: instantField.optional(),
   limit: limitField,
+  cursor: portionFields.cursor,
 })

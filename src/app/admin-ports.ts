@@ -83,21 +83,20 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     deadLetters: {
       async list(query) {
-        return (await inForce().deadLetters.list(query)).map(deadLetterRow)
+        const { letters, ...page } = await inForce().deadLetters.list(query)
+        return { data: letters.map(deadLetterRow), ...page }
       },
-      async retry(selection) {
-        return (await inForce().deadLetters.retry(selection)).handled
-      },
-      async drop(selection) {
-        return (await inForce().deadLetters.drop(selection)).handled
-      },
+      retry: (order) => inForce().deadLetters.retry(order),
+      drop: (order) => inForce().deadLetters.drop(order),
     },
     async replay(order) {
       const config = inForce()
-      const { handled } = await config.replay.replay(order)
-      const released = await releaseHeld(config, order, clock.now())
-      const unknown = 'ids' in order ? await unknownOf(config, order.ids) : []
-      return { queued: handled + released, unknown }
+      const portion = await config.replay.replay(order)
+      const { missing: ids, atMs, handled } = portion
+      // An order without a sink means what was sent, and so nothing that was held back.
+      const { sink } = order
+      const released = sink === undefined ? 0 : await releaseHeld(config, { ids, sink, atMs })
+      return { ...portion, handled: handled + released, missing: await unknownOf(config, ids) }
     },
     sinks: {
       pause: (name) => running().sender.pause(name),

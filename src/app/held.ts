@@ -1,5 +1,4 @@
 import type { HeldView } from '../admin/delivery-view.ts'
-import type { ReplayOrder } from '../admin/ports.ts'
 import { parseRow } from '../alert/alert.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import type { HeldEntry, HeldRecord } from '../store/held.ts'
@@ -21,20 +20,20 @@ export async function heldRecord(
 }
 
 /**
- * Queues held alerts for the sink that the order names, where that sink has no delivery of them yet. An order without a
- * sink or by time means what was sent, and so nothing that was held back. Returns the number of jobs.
+ * Queues those of these alerts (`SOURCE.ID`) that were held back, for a sink that has no delivery of them. Returns the
+ * number of jobs.
  */
-export async function releaseHeld(config: InForce, order: ReplayOrder, nowMs: number): Promise<number> {
-  const { sink } = order
-  if (!('ids' in order) || sink === undefined || !config.queues.sinks.includes(sink)) return 0
+export async function releaseHeld(
+  config: InForce,
+  order: { readonly ids: readonly string[]; readonly sink: string; readonly atMs: number },
+): Promise<number> {
+  const { ids, sink, atMs } = order
   let queued = 0
-  for (const name of order.ids) {
+  for (const name of ids) {
     const { source, id } = splitName(name)
     const record = await heldRecord(config, source, id)
     if (record === undefined) continue
-    const sent = await config.deliveryLog.story({ source, id })
-    if (sent.some((part) => part.sink === sink)) continue
-    const jobs = jobsOf(config, record, { source, sink, nowMs })
+    const jobs = jobsOf(config, record, { source, sink, nowMs: atMs })
     await config.queues.enqueue(jobs)
     queued += jobs.length
   }

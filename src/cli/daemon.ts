@@ -13,6 +13,9 @@ export interface Daemon {
   remove(path: string): Promise<unknown>
 }
 
+/** Nobody answered, or nobody who could do it now: worth asking again. */
+export class NoAnswerError extends UserError {}
+
 export interface DaemonOptions {
   readonly url?: string
   readonly config?: string
@@ -45,12 +48,16 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }).catch((cause: unknown) => {
-      throw new UserError(`No bridge answers at ${base}; is it running, and is --url (or --config) right?`, {
-        cause,
-      })
+      throw new NoAnswerError(
+        `No bridge answers at ${base}; is it running, and is --url (or --config) right?`,
+        { cause },
+      )
     })
     const answer: unknown = await response.json().catch(() => undefined)
-    if (!response.ok) throw new UserError(refusalOf(answer) ?? `The bridge answered ${response.status}.`)
+    if (!response.ok) {
+      const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
+      throw response.status === 503 ? new NoAnswerError(refusal) : new UserError(refusal)
+    }
     return answer
   }
   return {

@@ -1,15 +1,18 @@
 import type { Command } from 'commander'
 import type { DeadLetter } from '../admin/delivery-view.ts'
+import { formatCount } from '../admin/page/times.ts'
 import { UserError } from '../lib/errors.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOf } from './instant.ts'
+import { carryOut, describeDone } from './portions.ts'
 
 interface Options extends DaemonOptions {
   readonly sink?: string
   readonly since?: string
   readonly limit?: string
   readonly all?: boolean
+  readonly at?: string
 }
 
 /** `dead-letters list|retry|drop`: what could not be delivered. */
@@ -19,30 +22,66 @@ export function deadLettersCommand(): Command {
     .argument('[ids...]', 'SOURCE.ID, such as main.4711')
     .option('--sink <sink>', 'only those of this sink')
     .option('--since <time>', 'only those given up at or after this time (ISO, or how long ago: 2h)')
-    .option('--limit <count>', 'how many to list (default 50, at most 500)')
-    .option('--all', 'with retry and drop: all of them')
-    .action(async (action: string, ids: string[], { sink, since, limit, all, ...options }: Options) => {
+    .option('--limit <count>', 'how many to list (default 50)')
+    .option('--all', 'all of them')
+    .option('--at <time>', 'go on with the retry that began then and broke off: nothing is sent twice')
+    .action(async (action: string, ids: string[], { sink, since, limit, all, at, ...options }: Options) => {
       const daemon = connectDaemon(options)
       const sinceTime = since === undefined ? {} : { since: instantOf(since, '--since', Date.now()) }
       const selected = { ...(sink === undefined ? {} : { sink }), ...sinceTime }
       if (action === 'list') {
-        const { data } = (await daemon.get('/api/v1/dead-letters', { ...selected, limit })) as {
-          data: DeadLetter[]
-        }
-        const shown =
-          ids.length === 0 ? data : data.filter((each) => ids.includes(`${each.source}.${each.id}`))
-        return options.json ? printJson(shown) : print(describeRows(shown))
+        const isMeant = ({ source, id }: DeadLetter) => ids.length === 0 || ids.includes(`${source}.${id}`)
+        const wanted = all || ids.length > 0 ? Number.POSITIVE_INFINITY : countOf(limit)
+        const { letters, more } = await listed(daemon, selected, wanted, isMeant)
+        if (options.json) return printJson(letters)
+        return print([describeRows(letters), ...more].join('\n'))
       }
       if (action !== 'retry' && action !== 'drop')
         throw new UserError(`"${action}" is no action: expected list, retry or drop.`)
       const selection = { ...selected, ...(ids.length === 0 ? {} : { ids }), ...(all ? { all } : {}) }
       if (Object.keys(selection).length === 0)
         throw new UserError('Say which: ids, --sink, --since, or --all.')
-      const answer = (await daemon.post(`/api/v1/dead-letters/${action}`, selection)) as Record<
-        string,
-        number
-      >
-      if (options.json) return printJson(answer)
-      return print(action === 'retry' ? `${answer['retried']} put back` : `${answer['dropped']} dropped`)
+      const [count, word] =
+        action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
+      const body = { ...selection, ...(at === undefined ? {} : { at }) }
+      const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
+      const { handled, gone, at: began } = done
+      return options.json ? printJson({ [count]: handled, gone, at: began }) : print(describeDone(done, word))
     })
+}
+
+/** The newest, page by page, and a line on how many more there are. */
+async function listed(
+  daemon: Daemon,
+  query: Readonly<Record<string, string>>,
+  wanted: number,
+  isMeant: (letter: DeadLetter) => boolean,
+): Promise<{ letters: DeadLetter[]; more: string[] }> {
+  const letters: DeadLetter[] = []
+  for (let cursor: string | undefined; ; ) {
+    const limit = String(Math.min(pageMax, wanted - letters.length))
+    const page = (await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })) as Page
+    letters.push(...page.data.filter(isMeant))
+    if (page.cursor === null) return { letters, more: [] }
+    if (letters.length >= wanted) {
+      const more = `${formatCount(letters.length)} of ${formatCount(page.total)}; --all lists them all`
+      return { letters, more: [more] }
+    }
+    cursor = page.cursor
+  }
+}
+
+interface Page {
+  readonly data: readonly DeadLetter[]
+  readonly total: number
+  readonly cursor: string | null
+}
+
+const pageMax = 500
+const countDefault = 50
+
+function countOf(limit: string | undefined): number {
+  const count = limit === undefined ? countDefault : Number(limit)
+  if (Number.isInteger(count) && count > 0) return count
+  throw new UserError(`--limit: "${limit}" is no number of dead letters.`)
 }

@@ -2,7 +2,7 @@ import { type DeliveryJob, fromJobData } from '../alert/job.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode, toError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
-import type { Parcel } from '../sinks/sink.ts'
+import { type Parcel, parcelOf } from '../sinks/sink.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
@@ -148,8 +148,8 @@ export async function sendMembers(
   }
   const sending = () => {
     if (members.length > 1 && sink.batch !== undefined)
-      return sink.batch.send(members.map(parcelOf).sort(byTime), attempt)
-    const { alert, ...rest } = parcelOf(first)
+      return sink.batch.send(members.map((member) => parcelOf(member.alert, member)).sort(byTime), attempt)
+    const { alert, ...rest } = parcelOf(first.alert, first)
     return sink.send(alert, { ...attempt, ...rest })
   }
   try {
@@ -163,10 +163,6 @@ export async function sendMembers(
     log.error({ sink: sink.name, kind }, 'a sink threw')
     return failure('bad_answer', `the sink failed: ${kind}`)
   }
-}
-
-function parcelOf({ alert, heldBack }: Member): Parcel {
-  return { alert, ...(heldBack === undefined ? {} : { heldBack }) }
 }
 
 function byTime(a: Parcel, b: Parcel): number {

@@ -78,7 +78,8 @@ async function storyPart(sink: string, queue: AlertQueue, jobId: string): Promis
   const known = deliveryStates.find((each) => each === state)
   if (!job || !known) return undefined
   const view = viewOfJob(sink, job, known, nextAtMs)
-  const failed = logs.map(parseAttemptRecord).filter((record) => record !== undefined)
+  // An answer may be kept twice where a process died while it put the alert back.
+  const failed = [...new Set(logs)].map(parseAttemptRecord).filter((record) => record !== undefined)
   return { ...view, history: view.delivered ? [...failed, view.delivered] : failed }
 }
 

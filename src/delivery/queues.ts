@@ -20,6 +20,8 @@ export interface SinkQueues {
    */
   enqueue(jobs: readonly DeliveryJob[]): Promise<void>
   readonly sinks: readonly string[]
+  /** For questions to their keys that BullMQ has no call for. */
+  readonly redis: RedisClient
   /** Throws a NotFoundError for a sink that has no queue. */
   queue(sink: string): AlertQueue
   /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
@@ -74,6 +76,7 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
   return {
     sinks,
     reconfigured: (next) => viewOf({ ...options, ...next }, opened),
+    redis,
     queue: queueOf,
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),

@@ -1,65 +1,66 @@
 import { fromJobData, type JobData } from '../alert/job.ts'
+import { type Operation, type PortionOptions, runPortion, type Selected } from './portion.ts'
 import type { AlertJob } from './processor.ts'
-import {
-  type EndedOptions,
-  type Handled,
-  type Selected,
-  type Selection,
-  select,
-  selectedMax,
-} from './selection.ts'
-import { within } from './time-limit.ts'
+import type { Order, Portion, Progress } from './selection.ts'
 
 /** Sends again on purpose what was delivered, or given up on. */
 export interface Replay {
   /**
-   * `sinceMs` and `untilMs` are when the bridge first saw the alert. What still waits to be delivered is left to its
-   * schedule.
+   * `sinceMs` and `untilMs` (without it: now) are when the alert fired; when it was first seen where that is not known.
+   * What still waits to be delivered is left to its schedule.
    */
-  replay(selection: Selection): Promise<Handled>
+  replay(order: Order): Promise<Portion>
 }
 
-export function createReplay(options: EndedOptions): Replay {
-  const { clock, limit = selectedMax } = options
+export function createReplay(options: PortionOptions): Replay {
+  return { replay: (order) => runPortion(replayOf(order), order, options) }
+}
+
+function replayOf({ ids, sinceMs = Number.NEGATIVE_INFINITY, untilMs }: Order): Operation {
+  const fired = (job: AlertJob, { atMs }: Progress) =>
+    firedMs(job) >= sinceMs && firedMs(job) <= (untilMs ?? atMs)
   return {
-    async replay(selection) {
-      const found = await select(selection, ['completed', 'failed'], seenAtMs, limit, options)
-      return { handled: await resend(found, clock.now()), more: found.length === limit }
-    },
+    name: 'sending again',
+    states: ['completed', 'failed'],
+    // Nothing ends before it fires.
+    range: { fromMs: sinceMs - clockErrorMs, throughMs: Number.POSITIVE_INFINITY },
+    isWanted: (job, progress) => (ids !== undefined || fired(job, progress)) && !isResent(job, progress),
+    act: resend,
   }
 }
 
-/** Puts ended jobs back to waiting, each with a fresh schedule; returns how many were still there to be put back. */
-export async function resend(found: readonly Selected[], nowMs: number): Promise<number> {
-  let resent = 0
-  for (let from = 0; from < found.length; from += parallel) {
-    const batch = found.slice(from, from + parallel).map((each) => resendOne(each, nowMs))
-    const done = await within(resendTimeoutMs, 'sending again', Promise.all(batch))
-    resent += done.filter(Boolean).length
-  }
-  return resent
+/** The clocks of the feed, of the poller and of the sender may differ; records of that much more are looked at. */
+const clockErrorMs = 24 * 3_600_000
+
+/** Whether this operation has put the job back already, and it has ended since. */
+export function isResent(job: AlertJob, { atMs }: Progress): boolean {
+  // One that was marked, and then not put back because the process died, still has the end that it had when it was marked.
+  return job.data.requestedAtMs === atMs && job.data.repeatedEndMs !== job.finishedOn
 }
 
-const parallel = 50
-const resendTimeoutMs = 10_000
-
-async function resendOne({ job, state }: Selected, nowMs: number): Promise<boolean> {
-  // The answer of the last time would go with the job's state.
-  if (state === 'completed' && job.returnvalue) await job.log(JSON.stringify(job.returnvalue))
-  // Marks it as a delivery of its own, so that neither its age nor the memory of the first one stops it.
-  const data: JobData = { ...job.data, requestedAtMs: nowMs }
-  await job.updateData(data)
+/** Puts an ended job back to waiting, with a fresh schedule. */
+export async function resend({ job, state }: Selected, { atMs }: Progress): Promise<boolean> {
   try {
+    // The answer of the last time would go with the job's state.
+    if (state === 'completed' && job.returnvalue) await job.log(JSON.stringify(job.returnvalue))
+    // Marks it as a delivery of its own, so that neither its age nor the memory of the first one stops it.
+    const { finishedOn: repeatedEndMs } = job
+    const data: JobData = { ...job.data, requestedAtMs: atMs, ...(repeatedEndMs ? { repeatedEndMs } : {}) }
+    await job.updateData(data)
     await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true })
     return true
   } catch (error) {
-    // It is not in that state any more: somebody else was faster.
+    // It has gone or is not in that state any more: too old by now, or somebody else was faster.
     if (error instanceof Error && 'code' in error && typeof error.code === 'number') return false
     throw error
   }
 }
 
-function seenAtMs(job: AlertJob): number {
+/** When it fired; when it was seen where nobody knows. */
+function firedMs(job: AlertJob): number {
   const parsed = fromJobData('', job.data)
-  return parsed.ok ? parsed.job.seenAtMs : job.timestamp
+  if (!parsed.ok) return job.timestamp
+  const { alert, seenAtMs } = parsed.job
+  // It was not seen before it fired, whatever the clock of the feed says.
+  return Math.min(alert.firedAtMs ?? seenAtMs, seenAtMs)
 }

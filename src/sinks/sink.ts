@@ -21,6 +21,8 @@ export interface Attempt {
   readonly target?: string
   /** How many alerts like this one were held back before it. */
   readonly heldBack?: number
+  /** When an operator asked for it to be sent (again), in milliseconds since the epoch. */
+  readonly requestedAtMs?: number
   /** From 1. */
   readonly number: number
   /** Aborts at shutdown or when the job's lock is lost. The sink adds its own timeout. */
@@ -35,12 +37,9 @@ export interface Batch {
   send(parcels: readonly Parcel[], attempt: BatchAttempt): Promise<Outcome>
 }
 
-export type BatchAttempt = Omit<Attempt, 'heldBack'>
+export type BatchAttempt = Omit<Attempt, 'heldBack' | 'requestedAtMs'>
 
-export interface Parcel {
-  readonly alert: Alert
-  readonly heldBack?: number
-}
+export type Parcel = { readonly alert: Alert } & Pick<Attempt, 'heldBack' | 'requestedAtMs'>
 
 /** When delivery puts alerts together; in milliseconds. */
 export type BatchPlan =
@@ -49,6 +48,13 @@ export type BatchPlan =
   /** Everything waits for the next mark of the clock in this zone: full multiples of `everyMs` since midnight. */
   | { readonly kind: 'digest'; readonly max: number; readonly everyMs: number; readonly timeZone: string }
 
-export function parcelOf(alert: Alert, { heldBack }: Attempt): Parcel {
-  return heldBack === undefined ? { alert } : { alert, heldBack }
+export function parcelOf(
+  alert: Alert,
+  { heldBack, requestedAtMs }: Pick<Attempt, 'heldBack' | 'requestedAtMs'>,
+): Parcel {
+  return {
+    alert,
+    ...(heldBack === undefined ? {} : { heldBack }),
+    ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
+  }
 }

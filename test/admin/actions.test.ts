@@ -6,17 +6,30 @@ import { nowMs } from './scene.ts'
 const iso = (ms: number) => new Date(ms).toISOString()
 const hourMs = 3_600_000
 
+const portion = { gone: 1, looked: 4, total: 9, at: iso(nowMs), cursor: null }
+
 /** Every route that changes something, with a body that it takes, the order that reaches the port and the answer. */
 const actions: [path: string, body: object | undefined, order: [string, ...unknown[]], answer: object][] = [
   ['/-/reload', undefined, ['reload'], { ok: true }],
-  ['/api/v1/dead-letters/retry', { all: true }, ['retry', {}], { retried: 3 }],
+  ['/api/v1/dead-letters/retry', { all: true }, ['retry', {}], { retried: 3, ...portion, cursor: 'further' }],
   [
     '/api/v1/dead-letters/retry',
     { ids: ['main.7'], sink: 'x' },
     ['retry', { ids: ['main.7'], sink: 'x' }],
-    { retried: 3 },
+    { retried: 3, ...portion, cursor: 'further' },
   ],
-  ['/api/v1/dead-letters/drop', { since: iso(nowMs) }, ['drop', { sinceMs: nowMs }], { dropped: 2 }],
+  [
+    '/api/v1/dead-letters/drop',
+    { since: iso(nowMs) },
+    ['drop', { sinceMs: nowMs }],
+    { dropped: 2, ...portion },
+  ],
+  [
+    '/api/v1/dead-letters/drop',
+    { sink: 'x', cursor: 'further', at: iso(nowMs), limit: 10 },
+    ['drop', { sink: 'x', cursor: 'further', atMs: nowMs, limit: 10 }],
+    { dropped: 2, ...portion },
+  ],
   ['/api/v1/quarantine/retry', { all: true }, ['retry rows', {}], { retried: 1, unreadable: 2 }],
   [
     '/api/v1/quarantine/drop',
@@ -25,12 +38,17 @@ const actions: [path: string, body: object | undefined, order: [string, ...unkno
     { dropped: 4 },
   ],
   ['/api/v1/quarantine/drop', { source: 'main' }, ['drop rows', { source: 'main' }], { dropped: 4 }],
-  ['/api/v1/replay', { ids: ['main.7'] }, ['replay', { ids: ['main.7'] }], { queued: 2, unknown: [] }],
   [
     '/api/v1/replay',
-    { since: iso(nowMs - hourMs), sink: 'ops-slack' },
-    ['replay', { sinceMs: nowMs - hourMs, untilMs: nowMs, sink: 'ops-slack' }],
-    { queued: 2, unknown: [] },
+    { ids: ['main.7'] },
+    ['replay', { ids: ['main.7'] }],
+    { queued: 2, unknown: ['main.9'], ...portion },
+  ],
+  [
+    '/api/v1/replay',
+    { since: iso(nowMs - hourMs), until: iso(nowMs), sink: 'ops-slack', limit: 0 },
+    ['replay', { sinceMs: nowMs - hourMs, untilMs: nowMs, sink: 'ops-slack', limit: 0 }],
+    { queued: 2, unknown: ['main.9'], ...portion },
   ],
   [
     '/api/v1/sinks/ops-slack/pause',
@@ -90,6 +108,8 @@ describe('with the token', () => {
     ['/api/v1/dead-letters/drop', { sinks: 'a' }, 'sinks'],
     ['/api/v1/dead-letters/drop', { ids: ['4711'] }, 'SOURCE.ID'],
     ['/api/v1/dead-letters/drop', { ids: [] }, 'ids'],
+    ['/api/v1/dead-letters/retry', { all: true, limit: 1_001 }, 'limit'],
+    ['/api/v1/dead-letters/retry', { cursor: 'x' }, 'say which'],
     ['/api/v1/replay', {}, 'expected ids'],
     ['/api/v1/replay', { until: iso(nowMs) }, 'expected ids'],
     ['/api/v1/replay', { ids: ['main.1'], since: iso(nowMs) }, 'expected ids'],

@@ -18,6 +18,8 @@ export interface Bench {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<LightMyRequestResponse>
 }
 
+const portion = { gone: 1, looked: 4, total: 9, atMs: nowMs, missing: [] }
+
 /** The admin server over a bridge that holds one alert, knows sink `ops-slack` and source `main`, and notes its orders. */
 export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> = {}): Bench {
   const calls: Bench['calls'] = []
@@ -47,11 +49,15 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
       }),
     },
     deadLetters: {
-      list: note('dead', () => [row({ state: 'dead', reason: 'gone' }) as never]),
-      retry: note('retry', () => 3),
-      drop: note('drop', () => 2),
+      list: note('dead', () => ({
+        data: [row({ state: 'dead', reason: 'gone' }) as never],
+        total: 1_200,
+        cursor: 'next',
+      })),
+      retry: note('retry', () => ({ ...portion, handled: 3, cursor: 'further' })),
+      drop: note('drop', () => ({ ...portion, handled: 2 })),
     },
-    replay: note('replay', () => ({ queued: 2, unknown: [] })),
+    replay: note('replay', () => ({ ...portion, handled: 2, missing: ['main.9'] })),
     sinks: {
       pause: note('pause', (name: string) => name === 'ops-slack'),
       resume: note('resume', (name: string) => name === 'ops-slack'),

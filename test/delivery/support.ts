@@ -209,3 +209,36 @@ export async function untilCount<T>(what: string, count: number, list: () => Pro
   })
   return found
 }
+
+/**
+ * Ends what waits for a sink as BullMQ would, all at once: given up on or acknowledged, one a millisecond from `fromMs` on
+ * or all in the same one.
+ */
+export async function endWaiting(
+  { redis, queues }: Pick<Bench, 'redis' | 'queues'>,
+  sink: string,
+  { state = 'failed', fromMs = Date.now() - 3_600_000, stepMs = 1 }: EndOptions = {},
+): Promise<void> {
+  const queue = queues.queue(sink)
+  const answer = { number: 1, atMs: fromMs, durationMs: 1, result: 'delivered', status: 200, text: 'ok' }
+  const value =
+    state === 'failed' ? ['failedReason', 'rejected: 400 no'] : ['returnvalue', JSON.stringify(answer)]
+  const keys = [queue.toKey('wait'), queue.toKey(state), queue.toKey('')]
+  await redis.eval(endScript, keys.length, ...keys, fromMs, stepMs, ...value)
+}
+
+interface EndOptions {
+  state?: 'completed' | 'failed'
+  fromMs?: number
+  stepMs?: number
+}
+
+const endScript = `
+local ids = redis.call('LRANGE', KEYS[1], 0, -1)
+for place = #ids, 1, -1 do
+  local at = math.floor(ARGV[1] + (#ids - place) * ARGV[2])
+  redis.call('ZADD', KEYS[2], at, ids[place])
+  redis.call('HSET', KEYS[3] .. ids[place], 'finishedOn', at, 'processedOn', at, 'atm', 1, ARGV[3], ARGV[4])
+end
+redis.call('DEL', KEYS[1])
+`

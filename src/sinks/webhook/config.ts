@@ -8,6 +8,9 @@ export type WebhookConfig = z.output<typeof webhookConfigSchema>
 
 const signingSecret = checkedSecret(webhookSecretProblem)
 
+/** On what an operator asked for again: when. The id of such a delivery is the same as ever. */
+export const replayHeader = 'alert-bridge-replay'
+
 export const webhookConfigSchema = z
   .strictObject({
     ...commonSinkFields,
@@ -20,9 +23,10 @@ export const webhookConfigSchema = z
     /** While a secret is being replaced, a list: the first signs first, all sign. */
     secret: z.union([signingSecret, z.array(signingSecret).min(1).max(5)]).optional(),
     auth: authField.optional(),
-    headers: headersField((name) =>
-      name.startsWith('webhook-') ? 'webhook-* headers carry the signature and cannot be set' : undefined,
-    ),
+    headers: headersField((name) => {
+      if (name.startsWith('webhook-')) return 'webhook-* headers carry the signature and cannot be set'
+      return name === replayHeader ? 'this header says that an operator asked for it' : undefined
+    }),
     format: z
       .enum(['standard', 'cloudevents'])
       .default('standard')

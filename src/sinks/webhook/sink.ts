@@ -7,7 +7,7 @@ import { ownHeaders } from '../request-headers.ts'
 import { hideTokens } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import { type WebhookConfig, webhookConfigSchema } from './config.ts'
+import { replayHeader, type WebhookConfig, webhookConfigSchema } from './config.ts'
 import { type Signer, webhookSigner } from './secret.ts'
 import { signedHeaders } from './signature.ts'
 
@@ -19,6 +19,7 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
   return createHttpSink(name, config, tools, (parcel, work, attempt) => {
     hideTokens(new URL(config.url), work)
     const body = writer.write(parcel)
+    const { requestedAtMs } = parcel
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
       url: config.url,
@@ -26,6 +27,7 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
         ...ownHeaders(config, work),
         'content-type': writer.contentType,
         ...signedHeaders(message, signersOf(config, work)),
+        ...(requestedAtMs === undefined ? {} : { [replayHeader]: new Date(requestedAtMs).toISOString() }),
       },
       body,
     }

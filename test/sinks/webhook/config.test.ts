@@ -50,6 +50,7 @@ describe('refuses, with the path', () => {
     ['headers.X-Letters', { headers: { 'X-Letters': 'قیمت' } }],
     ['headers.X Space', { headers: { 'X Space': 'a' } }],
     ['headers.Webhook-Id', { headers: { 'Webhook-Id': 'mine' } }],
+    ['headers.Alert-Bridge-Replay', { headers: { 'Alert-Bridge-Replay': 'now' } }],
     ['headers.Transfer-Encoding', { headers: { 'Transfer-Encoding': 'chunked' } }],
     ['headers.host', { headers: { host: 'elsewhere' } }],
     ['auth', { auth: {} }],

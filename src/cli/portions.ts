@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { formatCount } from '../admin/page/times.ts'
+import { UserError } from '../lib/errors.ts'
+import { type Daemon, NoAnswerError } from './daemon.ts'
+import { progressBar } from './progress.ts'
+
+/** What an order has done when it is through. */
+export interface Done {
+  readonly handled: number
+  /** Were to be handled, and had gone when their turn came. */
+  readonly gone: number
+  readonly unknown: readonly string[]
+  /** An answer was lost on the way, and what it counted with it: there may be more. */
+  readonly uncounted: boolean
+  /** When it began. */
+  readonly at: string
+}
+
+export interface LongOrder {
+  readonly path: string
+  readonly body: Readonly<Record<string, unknown>>
+  /** What the answer calls the number of those that were handled. */
+  readonly count: 'queued' | 'retried' | 'dropped'
+}
+
+/**
+ * Carries an order out to its end, portion by portion. Asking for a portion again repeats nothing, so a bridge that is
+ * away for a moment is waited for; when it stays away, the error says what was done and how to go on.
+ */
+export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30_000): Promise<Done> {
+  const { path, body, count } = order
+  const total = { handled: 0, gone: 0, looked: 0, unknown: [] as string[] }
+  let uncounted = false
+  // The first call only counts: from then on the order has a name, even if the answer of a later call is lost.
+  let answer = (await daemon.post(path, { ...body, limit: 0 })) as Answer
+  const { at } = answer
+  const bar = progressBar(at)
+  try {
+    while (answer.cursor !== null) {
+      bar.show(total.looked, answer.total)
+      const { cursor } = answer
+      answer = await patiently(
+        patienceMs,
+        async () => (await daemon.post(path, { ...body, cursor })) as Answer,
+        () => {
+          uncounted = true
+        },
+      )
+      total.handled += answer[count] ?? 0
+      total.gone += answer.gone
+      total.looked += answer.looked
+      total.unknown.push(...(answer.unknown ?? []))
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof UserError)) throw thrown
+    const done = `${formatCount(total.handled)} were ${count} before that`
+    throw new UserError(`${thrown.message} ${done}; the same command with ${goOn(body, at)} goes on.`, {
+      cause: thrown,
+    })
+  } finally {
+    bar.end()
+  }
+  const { handled, gone, unknown } = total
+  return { handled, gone, unknown, uncounted, at }
+}
+
+/** `12,345 queued, 3 had gone meanwhile`. */
+export function describeDone({ handled, gone, uncounted }: Done, word: string): string {
+  const least = uncounted ? 'at least ' : ''
+  return `${least}${formatCount(handled)} ${word}${gone === 0 ? '' : `, ${formatCount(gone)} had gone meanwhile`}`
+}
+
+/** In absolute times: `--since 2h` means another span when it is run again. */
+function goOn({ since, until }: LongOrder['body'], at: string): string {
+  return [
+    ...(since === undefined ? [] : [`--since ${since}`]),
+    ...(until === undefined ? [] : [`--until ${until}`]),
+    `--at ${at}`,
+  ].join(' ')
+}
+
+interface Answer {
+  readonly queued?: number
+  readonly retried?: number
+  readonly dropped?: number
+  readonly gone: number
+  readonly looked: number
+  readonly total: number
+  readonly unknown?: readonly string[]
+  readonly at: string
+  readonly cursor: string | null
+}
+
+const askEveryMs = 500
+
+async function patiently(
+  patienceMs: number,
+  ask: () => Promise<Answer>,
+  onLost: () => void,
+): Promise<Answer> {
+  const endMs = performance.now() + patienceMs
+  for (;;) {
+    try {
+      return await ask()
+    } catch (thrown) {
+      if (!(thrown instanceof NoAnswerError) || performance.now() > endMs) throw thrown
+      onLost()
+      await sleep(askEveryMs)
+    }
+  }
+}

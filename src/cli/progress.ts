@@ -1,0 +1,25 @@
+import { formatCount } from '../admin/page/times.ts'
+
+/** How far a long command is, in one line on stderr that is drawn over itself; where stderr is no terminal, nothing. */
+export interface ProgressBar {
+  show(done: number, total: number): void
+  /** Takes the line away. */
+  end(): void
+}
+
+export function progressBar(label: string, stream: NodeJS.WriteStream = process.stderr): ProgressBar {
+  if (!stream.isTTY) return { show() {}, end() {} }
+  return {
+    show(done, total) {
+      const part = total === 0 ? 1 : Math.min(1, done / total)
+      const filled = Math.round(part * barWidth)
+      const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
+      stream.write(`\r\x1b[K${label} ${bar} ${formatCount(Math.min(done, total))} of ${formatCount(total)}`)
+    },
+    end() {
+      stream.write('\r\x1b[K')
+    },
+  }
+}
+
+const barWidth = 24

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
+import { replayCommand } from '../../src/cli/replay.ts'
+import { createQueues } from '../../src/delivery/queues.ts'
+import { endWaiting, jobs } from '../delivery/support.ts'
+import { startApp } from '../support/app.ts'
+import { writeConfig } from '../support/process.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { run } from './in-process.ts'
+
+/** Orders on more deliveries than one call of the API takes. */
+
+const server = useRedis()
+
+/** A bridge whose sink is paused, with that many dead letters. */
+async function bridge(count: number) {
+  const sandbox = await startSandbox()
+  const prefix = freshPrefix()
+  const redis = server.client()
+  const queues = createQueues({ redis, prefix, sinks: ['hook'], retention: { ageMs: 1, count: 1 } })
+  onTestFinished(() => queues.close())
+  await queues.queue('hook').pause()
+  await queues.enqueue(jobs('hook', 1, count))
+  await endWaiting({ redis, queues }, 'hook')
+  const config = writeConfig(`
+    redis: { url: "${server.url}", prefix: ${prefix} }
+    http: { listen: "127.0.0.1:0", adminToken: operator-canary }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token } }
+    sinks: { hook: { type: webhook, url: "http://127.0.0.1:9", allowPrivateNetworks: true } }
+    routes: [{ sinks: [hook] }]
+  `)
+  const { url } = await startApp(readFileSync(config, 'utf8'))
+  return { url, config, queue: queues.queue('hook') }
+}
+
+/** Passes requests on to the bridge; `spoil` says whose answers are lost or become another. */
+async function badLine(url: string, spoil: (call: number) => 'lost' | 500 | undefined): Promise<string> {
+  let calls = 0
+  const pass = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = Buffer.concat(await request.toArray())
+    const { authorization = '' } = request.headers
+    const headers = { authorization, 'content-type': 'application/json' }
+    const answer = await fetch(`${url}${request.url}`, { method: 'POST', headers, body })
+    calls += 1
+    const spoilt = spoil(calls)
+    if (spoilt === 'lost') response.destroy()
+    else response.writeHead(spoilt ?? answer.status).end(Buffer.from(await answer.arrayBuffer()))
+  }
+  const line = createServer((request, response) => void pass(request, response))
+  await once(line.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void line.close())
+  return `http://127.0.0.1:${(line.address() as AddressInfo).port}`
+}
+
+it('retry and replay go on to the last one, list says how many there are, and a lost answer sends nothing twice', async () => {
+  const { url, config, queue } = await bridge(1_100)
+  const at = ['--url', url, '--config', config]
+  expect((await run(deadLettersCommand(), 'list', ...at)).out).toMatch(/50 of 1,100; --all lists them all/)
+  expect((await run(deadLettersCommand(), 'list', 'main.7', ...at)).out).toContain('main.7')
+  const all = JSON.parse((await run(deadLettersCommand(), 'list', '--all', '--json', ...at)).out) as unknown[]
+  expect(all).toHaveLength(1_100)
+
+  const line = await badLine(url, (call) => (call === 3 ? 'lost' : undefined))
+  const replayed = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)
+  expect(replayed.out).toMatch(/^at least 1,000 queued/)
+  expect(await queue.getWaitingCount()).toBe(1_100)
+
+  await endWaiting({ redis: server.client(), queues: { queue: () => queue } as never }, 'hook')
+  const retried = await run(deadLettersCommand(), 'retry', '--all', '--json', ...at)
+  expect(JSON.parse(retried.out)).toMatchObject({ retried: 1_100, gone: 0 })
+}, 30_000)
+
+it('an order that breaks off says what was done and how to go on, and so it does', async () => {
+  const { url, config, queue } = await bridge(1_100)
+  const line = await badLine(url, (call) => (call > 2 ? 500 : undefined))
+  const broken = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)
+  const said = String(broken.thrown)
+  expect(said).toMatch(/1,000 were queued before that; the same command with --since \S+ --at \S+ goes on/)
+  const [, since = '', began = ''] = /--since (\S+) --at (\S+)/.exec(said) ?? []
+  const again = await run(replayCommand(), '--since', since, '--at', began, '--url', url, '--config', config)
+  expect(again.out).toContain('0 queued')
+  expect(await queue.getWaitingCount()).toBe(1_100)
+}, 30_000)
