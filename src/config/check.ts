@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Complaint } from './explain.ts'
+import { mistakesMax } from './mistake.ts'
 import { nearest } from './nearest.ts'
 import { property } from './outline.ts'
 import { type PaceProblem, paceProblems } from './pace.ts'
@@ -67,12 +68,24 @@ function unknownNames(
   const names: [unknown, PropertyKey[]][] = Array.isArray(given)
     ? given.map((name, index) => [name, [...path, index]])
     : [[given, path]]
-  return names.flatMap(([name, at]) => {
-    if (typeof name !== 'string' || known.includes(name)) return []
-    const near = nearest(name, known)
-    const remedy = near === undefined ? `there is ${known.join(', ')}` : `did you mean ${near}?`
-    return [{ path: at, message: `there is no ${noun} of this name`, remedy }]
+  const there = new Set(known)
+  const unknown = names.flatMap(([name, at]) => {
+    return typeof name !== 'string' || there.has(name) ? [] : [{ name, at }]
   })
+  return unknown.slice(0, mistakesMax + 1).map(({ name, at }, index) => {
+    const near = index < comparedMax ? nearest(name, known) : undefined
+    const remedy = near === undefined ? `there is ${listed(known)}` : `did you mean ${near}?`
+    return { path: at, message: `there is no ${noun} of this name`, remedy }
+  })
+}
+
+/** To look for the nearest of a thousand names takes milliseconds. */
+const comparedMax = 20
+const listedMax = 20
+
+function listed(names: readonly string[]): string {
+  const more = names.length > listedMax ? ` and ${names.length - listedMax} more` : ''
+  return `${names.slice(0, listedMax).join(', ')}${more}`
 }
 
 function keysIn(value: unknown): string[] {

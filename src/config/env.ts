@@ -32,7 +32,7 @@ export function fillVariables(text: string, env: Env): Filled {
     problems.push(value)
     return token
   })
-  const whole = variables.length > 0 && text.trim().replace(/\$\{[^}]*\}/g, '') === ''
+  const whole = variables.length > 0 && text.trim().replace(/\$\{[^}]*\}?/g, '') === ''
   return { text: filled, variables, whole, problems }
 }
 

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { describeFound } from './found.ts'
-import { byPlace, formatPath, type Mistake, type Path } from './mistake.ts'
+import { byPlace, formatPath, type Mistake, mistakesMax, type Path, shownPath } from './mistake.ts'
 import { nearest } from './nearest.ts'
 import { childOf, hasTwin, metaOf, property, type Schema, shapeOf } from './outline.ts'
 import { placeOf } from './places.ts'
@@ -23,7 +23,9 @@ export interface Complaint {
 }
 
 export function explainIssues(issues: readonly Issue[], schema: Schema, reading: Reading): Mistake[] {
-  const complaints = issues.flatMap((issue) => complaintsOf(issue, schema, reading.value))
+  const complaints = issues
+    .slice(0, mistakesMax + 1)
+    .flatMap((issue) => complaintsOf(issue, schema, reading.value))
   // Where a key is the mistake, that its value is missing is no second one.
   const keys = new Set(complaints.filter(({ bare }) => bare).map(({ path }) => formatPath(path)))
   const rest = complaints.filter(({ path, bare }) => bare || !keys.has(formatPath(path)))
@@ -42,7 +44,7 @@ export function explainComplaints(
 function toMistake({ path, message, remedy, bare }: Complaint, schema: Schema, reading: Reading): Mistake {
   const expectsMapping = message === expectations['object']
   return {
-    path: formatPath(path),
+    path: shownPath(path),
     ...placeOf(reading.places, path),
     ...(bare ? {} : { found: describeFound(path, schema, reading, { quote: !expectsMapping }) }),
     message,
@@ -61,7 +63,7 @@ function complaintsOf(issue: Issue, schema: Schema, root: unknown): Complaint[] 
   const path = issue.path
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => unknownKey([...path, key], schema, root))
+      return issue.keys.slice(0, mistakesMax + 1).map((key) => unknownKey([...path, key], schema, root))
     case 'invalid_key':
       return [{ path, message: issue.issues[0]?.message ?? 'this key is not allowed here', bare: true }]
     case 'invalid_union':

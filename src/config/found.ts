@@ -41,8 +41,11 @@ export function maskAddress(text: string): string {
 }
 
 const charsMax = 80
+const maskedCharsMax = 4_000
 
 function quote(text: string): string {
+  // Nobody reads it, and what must be masked in it takes a search that goes back and forth.
+  if (text.length > maskedCharsMax) return `a text of ${text.length} characters`
   const shown = maskAddress(text)
   return JSON.stringify(shown.length > charsMax ? `${shown.slice(0, charsMax)}…` : shown)
 }

@@ -5,22 +5,22 @@ import { checkAcross } from './check.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
 import { deepFreeze } from './freeze.ts'
-import { byPlace, type Mistake } from './mistake.ts'
+import { byPlace, type Mistake, mistakesMax } from './mistake.ts'
 import { readTree } from './read.ts'
 import { describeReadError } from './read-error.ts'
 import { type Config, configSchema } from './schema.ts'
+import { configBytesMax, sizeProblem, tooManyBytes } from './size.ts'
 import { warningsOf } from './warnings.ts'
 import { describeYamlError, startOf } from './yaml-error.ts'
 
 /**
- * The only way from a file to a `Config`: read, parse, fill, check, freeze. It never throws for what stands in the file
- * and tells all mistakes at once; no mistake or warning carries a secret's value.
+ * The only way from a file to a `Config`: read, parse, fill, check, freeze. It never throws for what stands in the file,
+ * ends soon whatever its size, and tells all mistakes at once (as many as a person can use); no mistake or warning carries
+ * a secret's value.
  */
 export type LoadedConfig =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly Mistake[] }
   | { readonly ok: false; readonly mistakes: readonly Mistake[] }
-
-const configBytesMax = 1_048_576
 
 export function loadConfig(path: string, env: Env): LoadedConfig {
   const file = readText(path)
@@ -29,23 +29,24 @@ export function loadConfig(path: string, env: Env): LoadedConfig {
 
 /** The config in `text`; relative paths of `…File` start from `folder`. */
 export function parseConfig(text: string, options: { env: Env; folder: string }): LoadedConfig {
+  const oversize = sizeProblem(text)
+  if (oversize !== undefined) return failed([oversize])
   const lines = new LineCounter()
   const document = parseDocument(text, {
     version: '1.2',
     schema: 'core',
     strict: true,
-    uniqueKeys: true,
+    // The reader looks for keys that stand twice: the parser compares each with each.
+    uniqueKeys: false,
     lineCounter: lines,
     // Pretty errors quote the line, and the line may hold a secret.
     prettyErrors: false,
     // Below this level the parser keeps a second document to itself.
     logLevel: 'error',
   })
-  // A key that stands twice leaves the rest readable. After any other error the parser guesses, and what it complains of
-  // next is its own doing.
-  const breaking = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY')
-  if (breaking !== undefined) return failed([syntaxMistake(breaking, document, text, lines)])
-  const duplicates = document.errors.map((error) => syntaxMistake(error, document, text, lines))
+  // After an error the parser guesses, and what it complains of next is its own doing.
+  const [breaking] = document.errors
+  if (breaking !== undefined) return failed([syntaxMistake(breaking, document, lines)])
   if (!isMap(document.contents)) {
     const found = isSeq(document.contents) ? 'a list' : document.contents === null ? 'nothing' : 'a text'
     return failed([
@@ -56,7 +57,6 @@ export function parseConfig(text: string, options: { env: Env; folder: string })
   if (reading.tooLarge) return failed(reading.mistakes)
   const parsed = configSchema.safeParse(reading.value)
   const mistakes = [
-    ...duplicates,
     ...reading.mistakes,
     ...explainIssues(parsed.error?.issues ?? [], configSchema, reading),
     ...explainComplaints(checkAcross(reading.value), configSchema, reading),
@@ -67,7 +67,9 @@ export function parseConfig(text: string, options: { env: Env; folder: string })
 }
 
 function failed(mistakes: readonly Mistake[]): LoadedConfig {
-  return { ok: false, mistakes: [...mistakes].sort(byPlace) }
+  const told = [...mistakes].sort(byPlace).slice(0, mistakesMax)
+  const more = { path: '', message: `there are more mistakes than these ${mistakesMax}` }
+  return { ok: false, mistakes: mistakes.length > mistakesMax ? [...told, more] : told }
 }
 
 function readText(path: string): { ok: true; text: string } | { ok: false; mistake: Mistake } {
@@ -75,19 +77,14 @@ function readText(path: string): { ok: true; text: string } | { ok: false; mista
   try {
     const stat = statSync(path)
     if (stat.isDirectory()) return refuse('this is a folder, not a config file')
-    if (stat.size > configBytesMax) return refuse(`the file is larger than ${configBytesMax} bytes`)
+    if (stat.size > configBytesMax) return { ok: false, mistake: tooManyBytes }
     return { ok: true, text: readFileSync(path, 'utf8') }
   } catch (thrown) {
     return refuse(`the file cannot be read: ${describeReadError(thrown)}`)
   }
 }
 
-function syntaxMistake(
-  error: YAMLError,
-  document: Document.Parsed,
-  text: string,
-  lines: LineCounter,
-): Mistake {
+function syntaxMistake(error: YAMLError, document: Document.Parsed, lines: LineCounter): Mistake {
   const { line, col } = lines.linePos(startOf(error, document))
-  return { path: '', line: Math.max(1, line), column: Math.max(1, col), ...describeYamlError(error, text) }
+  return { path: '', line: Math.max(1, line), column: Math.max(1, col), ...describeYamlError(error) }
 }

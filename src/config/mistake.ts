@@ -12,6 +12,9 @@ export interface Mistake {
   readonly remedy?: string
 }
 
+/** More at once help nobody, and a generated file could make a hundred thousand. */
+export const mistakesMax = 100
+
 /** `config.yaml:12: sinks.ops.url: found "ftp://x": expected …`, in one line. */
 export function formatMistake(file: string, mistake: Mistake): string {
   const { path, line, found, message, remedy } = mistake
@@ -36,6 +39,14 @@ export function formatPath(path: Path): string {
     .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index > 0 ? '.' : ''}${String(key)}`))
     .join('')
 }
+
+/** A path for people: a key may be as long as the file. */
+export function shownPath(path: Path): string {
+  const text = formatPath(path)
+  return text.length > pathCharsMax ? `${text.slice(0, pathCharsMax)}…` : text
+}
+
+const pathCharsMax = 300
 
 /** By line, then column; what has no line comes first. */
 export function byPlace(a: Mistake, b: Mistake): number {

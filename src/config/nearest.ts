@@ -1,9 +1,10 @@
 /** The candidate that `word` was probably meant to be, or undefined when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > wordCharsMax) return undefined
   const completed = [...candidates].find((candidate) => isStem(word, candidate) || isStem(candidate, word))
   if (completed !== undefined) return completed
   let best: { candidate: string; distance: number } | undefined
-  for (const candidate of candidates) {
+  for (const candidate of [...candidates].slice(0, comparedMax)) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
     if (best === undefined || distance < best.distance) best = { candidate, distance }
   }
@@ -19,31 +20,33 @@ function isStem(stem: string, word: string): boolean {
 }
 
 const wordCharsMax = 100
+/** Each takes some microseconds, and there may be a complaint about every word of a long list. The time zones fit. */
+const comparedMax = 700
 
 /** Insertions, deletions, substitutions and swaps of neighbours that lead from `a` to `b`. */
 export function editDistance(a: string, b: string): number {
   if (a.length > wordCharsMax || b.length > wordCharsMax) return Math.max(a.length, b.length)
-  let before: number[] = []
-  let above = Array.from({ length: b.length + 1 }, (_, column) => column)
+  // Rows of the usual table, the last three of them.
+  let before = new Uint8Array(b.length + 1)
+  let above = Uint8Array.from({ length: b.length + 1 }, (_, column) => column)
+  let current = new Uint8Array(b.length + 1)
   for (let row = 1; row <= a.length; row++) {
-    const current = [row]
+    current[0] = row
     for (let column = 1; column <= b.length; column++) {
       const same = a[row - 1] === b[column - 1]
-      const swapped = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
-      const costs = [
-        at(above, column) + 1,
-        at(current, column - 1) + 1,
-        at(above, column - 1) + (same ? 0 : 1),
-        swapped && row > 1 && column > 1 ? at(before, column - 2) + 1 : Number.POSITIVE_INFINITY,
-      ]
-      current.push(Math.min(...costs))
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      let cost = Math.min(at(above, column), at(current, column - 1)) + 1
+      cost = Math.min(cost, at(above, column - 1) + (same ? 0 : 1))
+      current[column] = swapped ? Math.min(cost, at(before, column - 2) + 1) : cost
     }
+    const done = before
     before = above
     above = current
+    current = done
   }
   return at(above, b.length)
 }
 
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? Number.POSITIVE_INFINITY
+function at(row: Uint8Array, index: number): number {
+  return row[index] ?? wordCharsMax
 }

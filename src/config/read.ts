@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -10,11 +11,13 @@ import {
   type Pair,
   type YAMLMap,
 } from 'yaml'
+import { aliasTargets } from './aliases.ts'
 import { type Env, fillVariables } from './env.ts'
-import { formatPath, type Mistake, type Path } from './mistake.ts'
+import { formatPath, type Mistake, type Path, shownPath } from './mistake.ts'
 import { admits, childOf, mayStandEmpty, metaOf, type Schema, shapeOf } from './outline.ts'
 import { createPlaces, type Place, type Places } from './places.ts'
 import { secretFromFile, type Twin, twinOf } from './twin.ts'
+import { shownKey } from './yaml-error.ts'
 
 /**
  * From the YAML tree to the plain value that the schema checks: variables are filled, `…File` twins become secrets,
@@ -42,10 +45,13 @@ export interface ReadContext {
 export function readTree(schema: Schema, context: ReadContext): Reading {
   const walk: Walk = {
     ...context,
+    targets: aliasTargets(context.document),
     places: createPlaces(),
     mistakes: [],
     settled: new Set(),
     nodes: 0,
+    pathChars: 0,
+    reported: new Set(),
     tooLarge: false,
   }
   const value = read(walk, context.document.contents, schema, [])
@@ -57,13 +63,20 @@ interface Walk extends ReadContext {
   readonly places: Places
   readonly mistakes: Mistake[]
   readonly settled: Set<string>
+  /** The second ones of keys that stand twice: a mapping that aliases name is read again and again. */
+  readonly reported: Set<Pair>
+  readonly targets: ReadonlyMap<Alias, Node>
   nodes: number
+  pathChars: number
   tooLarge: boolean
 }
 
 const nodesMax = 20_000
 const depthMax = 50
-const tooLarge = `the config holds more than ${nodesMax} values, or is nested deeper than ${depthMax}`
+/** Every value is noted under its path, in which the keys around it stand again. */
+const pathCharsMax = 10_000_000
+const textCharsMax = 65_536
+const tooLarge = `the config holds more than ${nodesMax} values or too long keys, or is nested deeper than ${depthMax}`
 /** Stands for a value that is not there: a variable that is empty, a secret whose file is no good. */
 const absent = Symbol('absent')
 
@@ -72,13 +85,15 @@ function read(walk: Walk, node: unknown, schema: Schema | undefined, path: Path)
   if (walk.nodes > nodesMax || path.length > depthMax) walk.tooLarge = true
   if (walk.tooLarge) return null
   if (isAlias(node)) {
-    const target = node.resolve(walk.document)
+    const target = walk.targets.get(node)
     if (target !== undefined) return read(walk, target, schema, path)
     addMistake(walk, path, node, 'this alias names no anchor above it')
     return null
   }
-  if (!walk.places.values.has(formatPath(path)))
-    walk.places.values.set(formatPath(path), placeOfNode(walk, node))
+  const where = formatPath(path)
+  walk.pathChars += where.length
+  if (walk.pathChars > pathCharsMax) walk.tooLarge = true
+  if (!walk.places.values.has(where)) walk.places.values.set(where, placeOfNode(walk, node))
   if (isMap(node)) return readMap(walk, node, schema, path)
   if (isSeq(node)) return readList(walk, node.items, schema, path)
   if (!isScalar(node)) return null
@@ -91,6 +106,7 @@ function readMap(walk: Walk, map: YAMLMap, schema: Schema | undefined, path: Pat
   const shape = schema === undefined ? undefined : shapeOf(schema, chooser)
   const result: Record<string, unknown> = {}
   for (const [key, pair] of entries) {
+    if (walk.tooLarge) break
     const at = [...path, key]
     walk.places.keys.set(formatPath(at), placeOfNode(walk, pair.key))
     const twin = shape === undefined ? undefined : twinOf(key, shape)
@@ -109,18 +125,35 @@ function readMap(walk: Walk, map: YAMLMap, schema: Schema | undefined, path: Pat
 
 /** The pairs of a map by key; those of `<<` come first, so that the map's own win. */
 function entriesOf(walk: Walk, map: YAMLMap, path: Path): Map<string, Pair> {
-  const merged: [string, Pair][] = []
-  const own: [string, Pair][] = []
-  for (const pair of map.items) {
-    if (keyOf(pair) !== '<<') {
-      own.push([keyOf(pair), pair])
-      continue
-    }
-    const shared = resolved(walk, pair.value)
-    if (isMap(shared)) merged.push(...shared.items.map((inner): [string, Pair] => [keyOf(inner), inner]))
-    else addMistake(walk, [...path, '<<'], pair.key, 'expected one alias of a mapping, such as <<: *shared')
+  const own = ownEntries(walk, map)
+  const merge = own.get('<<')
+  own.delete('<<')
+  if (merge === undefined) return own
+  const shared = resolved(walk, merge.value)
+  if (!isMap(shared)) {
+    addMistake(walk, [...path, '<<'], merge.key, 'expected one alias of a mapping, such as <<: *shared')
+    return own
   }
+  walk.nodes += shared.items.length
+  if (walk.nodes > nodesMax) walk.tooLarge = true
+  if (walk.tooLarge) return own
+  const merged = shared.items.map((pair): [string, Pair] => [keyOf(pair), pair])
   return new Map([...merged.filter(([key]) => key !== '<<'), ...own])
+}
+
+/** The last of a key that stands twice, and a mistake. */
+function ownEntries(walk: Walk, map: YAMLMap): Map<string, Pair> {
+  const entries = new Map<string, Pair>()
+  for (const pair of map.items) {
+    const key = keyOf(pair)
+    if (entries.has(key) && !walk.reported.has(pair)) {
+      walk.reported.add(pair)
+      const message = `the key ${shownKey(key)} stands here twice`
+      walk.mistakes.push({ path: '', ...placeOfNode(walk, pair.key), message })
+    }
+    entries.set(key, pair)
+  }
+  return entries
 }
 
 function readList(walk: Walk, items: readonly unknown[], schema: Schema | undefined, path: Path): unknown {
@@ -137,6 +170,10 @@ function readList(walk: Walk, items: readonly unknown[], schema: Schema | undefi
 
 function readText(walk: Walk, text: string, node: unknown, schema: Schema | undefined, path: Path): unknown {
   const filled = fillVariables(text, walk.env)
+  if (Math.max(text.length, filled.text.length) > textCharsMax) {
+    addMistake(walk, path, node, `expected a text of at most ${textCharsMax} characters`)
+    return ''
+  }
   for (const problem of filled.problems) addMistake(walk, path, node, problem.message, problem.remedy)
   const { variables } = filled
   const meta = schema === undefined ? {} : metaOf(schema)
@@ -168,9 +205,11 @@ function readTwin(walk: Walk, node: unknown, twin: Twin, path: Path, sibling: un
   return absent
 }
 
+const numberCharsMax = 100
+
 /** Text from a variable, as the number or boolean that the field wants. */
 function typed(text: string, schema: Schema): unknown {
-  const trimmed = text.trim()
+  const trimmed = text.length > numberCharsMax ? '' : text.trim()
   if (admits(schema, 'number') && /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(trimmed))
     return Number(trimmed)
   if (admits(schema, 'boolean') && /^(true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true'
@@ -185,7 +224,7 @@ function peek(walk: Walk, node: unknown): unknown {
 }
 
 function resolved(walk: Walk, node: unknown): unknown {
-  return isAlias(node) ? node.resolve(walk.document) : node
+  return isAlias(node) ? walk.targets.get(node) : node
 }
 
 function keyOf(pair: Pair): string {
@@ -198,10 +237,9 @@ function define(target: Record<string, unknown>, key: string, value: unknown): v
 }
 
 function addMistake(walk: Walk, path: Path, node: unknown, message: string, remedy?: string): void {
-  const where = formatPath(path)
-  walk.settled.add(where)
+  walk.settled.add(formatPath(path))
   walk.mistakes.push({
-    path: where,
+    path: shownPath(path),
     ...placeOfNode(walk, node),
     message,
     ...(remedy === undefined ? {} : { remedy }),

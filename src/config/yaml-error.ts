@@ -3,9 +3,7 @@ import { type Document, visit, type YAMLError } from 'yaml'
 /**
  * Syntax errors in words of our own, by code: the parser's messages quote the file, and what they quote may be a secret.
  */
-export function describeYamlError(error: YAMLError, text: string): { message: string; remedy?: string } {
-  if (error.code === 'DUPLICATE_KEY')
-    return { message: `the key ${keyAt(text, error.pos[0])} stands here twice` }
+export function describeYamlError(error: YAMLError): { message: string; remedy?: string } {
   const [message, remedy] = words[error.code] ?? ['this is no YAML']
   return remedy === undefined ? { message } : { message, remedy }
 }
@@ -41,6 +39,7 @@ const words: Readonly<Partial<Record<YAMLError['code'], readonly [string, string
   RESOURCE_EXHAUSTION: ['the file is nested too deep'],
 }
 
-function keyAt(text: string, offset: number): string {
-  return /^["']?([\w.-]{1,60})/.exec(text.slice(offset, offset + 80))?.[1] ?? '…'
+/** A key as far as it is surely one: what follows a colon without a space may be a secret. */
+export function shownKey(key: string): string {
+  return /^[\w.-]{1,60}/.exec(key)?.[0] ?? '…'
 }

@@ -5,6 +5,7 @@ export interface Mailbox {
 }
 
 const addressCharsMax = 254
+const mailboxCharsMax = 1_000
 const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
 const domain = /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/
 
@@ -23,6 +24,7 @@ export function addressProblem(text: string): string | undefined {
 /** `name@example.com`, `Name <name@example.com>` or `"Name" <name@example.com>`; undefined when it is neither. */
 export function parseMailbox(text: string): Mailbox | undefined {
   if (addressProblem(text) === undefined) return { name: '', address: text }
+  if (text.length > mailboxCharsMax) return undefined
   const match = /^(?:"([^"\\<>\p{Cc}]*)"|([^"\\<>\p{Cc}]*?))\s*<([^<>\s]+)>$/u.exec(text)
   const address = match?.[3]
   if (!match || address === undefined || addressProblem(address) !== undefined) return undefined

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest'
+import { loadConfig, parseConfig } from '../../src/config/load.ts'
+import { formatMistake } from '../../src/config/mistake.ts'
+import { testFolder, writeConfig } from '../support/process.ts'
+import { configText } from './config-text.ts'
+
+/** Files that are small and cost a careless reader minutes: each ends soon, with few and short sentences. */
+
+const lines = (count: number, line: (index: number) => string) =>
+  Array.from({ length: count }, (_, i) => line(i)).join('')
+const withSection = (name: string, text: string) => configText({ [name]: text })
+
+const bombs: Record<string, string> = {
+  'aliases of aliases': lines(
+    9,
+    (i) => `a${i}: &a${i} [${i === 0 ? 'x,'.repeat(9) : `*a${i - 1},`.repeat(9)}]\n`,
+  ),
+  'an alias of itself': 'a: &a { b: *a, c: *a }\n',
+  'many aliases in a list': `a: &a x\nb: [${'*a ,'.repeat(240_000)}]\n`,
+  'many aliases as values': `a: &a x\nsinks:\n${lines(60_000, (i) => `  k${i}: *a\n`)}`,
+  'a large mapping that many merge': `a: &a {${lines(6_000, (i) => `k${i}: 1,`)}}\nsinks:\n${lines(1_500, (i) => `  s${i}: {<<: *a}\n`)}`,
+  'many keys': lines(110_000, (i) => `k${i}: 1\n`),
+  'many keys in braces': `sinks: {${lines(110_000, (i) => `k${i}: 1,`)}}`,
+  'one key many times': 'a: 1\n'.repeat(200_000),
+  'many unknown keys': withSection('http', `{ ${lines(5_000, (i) => `listen${i}: 1,`)} }`),
+  'many names that are not there': configText({
+    sinks: `{${lines(700, (i) => `sink-of-a-long-name-with-number-${i}: { type: webhook, url: "https://x.example/" },`)}}`,
+    routes: `[{ sinks: [${lines(700, (i) => `sinc-of-a-long-name-with-number-${i},`)}] }]`,
+  }),
+  'long keys around many values': `${lines(45, (i) => `${' '.repeat(i)}"${'k'.repeat(10_000)}":\n`)}${' '.repeat(46)}[${'x,'.repeat(15_000)}]`,
+  'a long key': withSection('http', `{ "${'listen'.repeat(100_000)}": 1 }`),
+  'brackets in brackets': '['.repeat(900_000),
+  'braces in braces': '{a: '.repeat(240_000),
+  'dashes after dashes': `${'- '.repeat(450_000)}x`,
+  commas: `{${','.repeat(900_000)}}`,
+  'quotes that stay open': 'a: "x\n'.repeat(150_000),
+  'empty lines': '\n'.repeat(900_000),
+  anchors: '&a '.repeat(300_000),
+  'variables that stay open': withSection('dataDir', `"\${A:-x}${'${'.repeat(400_000)}"`),
+  'a default that is nearly a number': withSection(
+    'retention',
+    `{ count: "\${A:-${'9'.repeat(200_000)}x}" }`,
+  ),
+  'an address that is nearly one': withSection('http', `{ listen: "${'://'.repeat(200_000)}" }`),
+  'a sender of spaces': withSection(
+    'sinks',
+    `{ ops: { type: email, smtp: "smtp://x", to: [a@example.com], from: "${' '.repeat(300_000)}" } }`,
+  ),
+  'a long time zone': withSection('display', `{ timeZone: "${'Asia/'.repeat(150_000)}" }`),
+}
+
+describe('a config that is a bomb', () => {
+  it.each(Object.entries(bombs))('%s', (_what, text) => {
+    const before = process.cpuUsage()
+    const loaded = parseConfig(text, { env: {}, folder: '/' })
+    const { user, system } = process.cpuUsage(before)
+    expect((user + system) / 1_000).toBeLessThan(1_000)
+    if (loaded.ok) throw new Error('taken')
+    expect(loaded.mistakes.length).toBeGreaterThan(0)
+    const told = loaded.mistakes.map((mistake) => formatMistake('f', mistake))
+    expect(told.length).toBeLessThan(110)
+    for (const sentence of told) expect(sentence.length).toBeLessThan(1_000)
+  })
+
+  it('may come out of a pipe, whose size nobody knows before', () => {
+    const file = writeConfig(configText() + '# long\n'.repeat(200_000), testFolder())
+    expect(loadConfig(file, {})).toMatchObject({
+      ok: false,
+      mistakes: [{ message: expect.stringContaining('larger than') }],
+    })
+    expect(parseConfig('# long\n'.repeat(200_000), { env: {}, folder: '/' })).toMatchObject({
+      ok: false,
+      mistakes: [{ message: expect.stringContaining('larger than') }],
+    })
+  })
+})
+
+it('more mistakes than anybody mends at once are counted, not listed', () => {
+  const loaded = parseConfig(configText({ http: `{ ${lines(300, (i) => `listen${i}: 1,`)} }` }), {
+    env: {},
+    folder: '/',
+  })
+  if (loaded.ok) throw new Error('taken')
+  expect(loaded.mistakes.at(-1)).toEqual({ path: '', message: 'there are more mistakes than these 100' })
+})
+
+it('a config of hundreds of routes and sinks is read', () => {
+  const text = configText({
+    sinks: `\n${lines(300, (i) => `  sink-${i}:\n    type: webhook\n    url: https://hooks.example.com/${i}\n    timeout: 5s\n`)}`,
+    routes: `\n${lines(600, (i) => `  - match: { kind: [price], symbol: [symbol-${i}] }\n    sinks: [sink-${i % 300}]\n`)}`,
+  })
+  expect(parseConfig(text, { env: {}, folder: '/' })).toMatchObject({ ok: true, warnings: [] })
+})
