@@ -156,9 +156,9 @@ function plain(text: string): string {
 }
 
 async function settle(fired: ReadonlyMap<string, Fired>): Promise<void> {
-  const deadlineMs = Date.now() + settleTimeoutMs
+  const deadlineMs = systemClock.monotonicMs() + settleTimeoutMs
   const missing = () => [...fired.values()].some(({ arrivedAtMs }) => arrivedAtMs.size < sinks.length)
-  while (missing() && Date.now() < deadlineMs) await systemClock.sleep(100)
+  while (missing() && systemClock.monotonicMs() < deadlineMs) await systemClock.sleep(100)
 }
 
 async function summarise(fired: ReadonlyMap<string, Fired>, app: App, unitsUsed: number) {

@@ -142,9 +142,8 @@ class ConfiguredRuntime implements Runtime {
     const redisError = await this.#redisError()
     if (redisError !== undefined) return { ok: false, reason: `Redis does not answer: ${redisError}` }
     if (this.#tools.role === 'sender') return { ok: true }
-    const nowMs = this.#tools.clock.now()
     const reasons = this.#sources.flatMap(({ name, poller }) => {
-      const { ok, reason = 'not healthy' } = poller.health(nowMs)
+      const { ok, reason = 'not healthy' } = poller.health()
       return ok ? [] : [`${name}: ${reason}`]
     })
     return reasons.length === 0 ? { ok: true } : { ok: false, reason: reasons.join('; ') }

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { sampleAlert } from '../alert/sample.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
+import { systemClock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink } from '../sinks/registry.ts'
@@ -50,13 +51,13 @@ async function sendTest(name: string, configPath: string): Promise<Result[]> {
   try {
     const results: Result[] = []
     for (const target of sink.targets) {
-      const nowMs = Date.now()
+      const [nowMs, fromMs] = [systemClock.now(), systemClock.monotonicMs()]
       const attempt = { number: 1, signal: new AbortController().signal, nowMs }
       const outcome = await sink.send(
         sampleAlert(nowMs),
         target === undefined ? attempt : { ...attempt, target },
       )
-      results.push(resultOf(name, target, outcome, Date.now() - nowMs))
+      results.push(resultOf(name, target, outcome, Math.round(systemClock.monotonicMs() - fromMs)))
     }
     return results
   } finally {

@@ -58,7 +58,8 @@ class AccountRules implements RuleBook {
   #readAtMs = 0
   /** Asked for, and not among all of them. */
   #absent = new Set<string>()
-  #pausedUntilMs = 0
+  /** By the monotonic clock, as what was spent in the last hour. */
+  #pausedUntilMs = Number.NEGATIVE_INFINITY
   #spentAtMs: number[] = []
   #reading: Promise<void> | undefined
 
@@ -82,13 +83,13 @@ class AccountRules implements RuleBook {
   }
 
   #isWorthIt(ruleIds: readonly string[]): boolean {
-    const nowMs = this.#options.clock.now()
-    if (nowMs < this.#pausedUntilMs) return false
-    return this.#isOld(nowMs) || this.#missing(ruleIds).length > 0
+    if (this.#options.clock.monotonicMs() < this.#pausedUntilMs) return false
+    return this.#isOld() || this.#missing(ruleIds).length > 0
   }
 
-  #isOld(nowMs: number): boolean {
-    return Math.abs(nowMs - this.#readAtMs) >= hourMs
+  /** By the wall clock, which replicas share; what was read in the future, before a clock was set back, is old. */
+  #isOld(): boolean {
+    return Math.abs(this.#options.clock.now() - this.#readAtMs) >= hourMs
   }
 
   #missing(ruleIds: readonly string[]): string[] {
@@ -107,8 +108,8 @@ class AccountRules implements RuleBook {
 
   async #read(ruleIds: readonly string[]): Promise<void> {
     const { clock } = this.#options
-    const startedMs = clock.now()
-    const all = this.#isOld(startedMs)
+    const startedMs = clock.monotonicMs()
+    const all = this.#isOld()
     const rows: Row[] = []
     for (let number = 1; ; number += 1) {
       const page = await this.#page(number)
@@ -123,7 +124,7 @@ class AccountRules implements RuleBook {
       }
       // The newest come first: what an alert has just named stands near the top.
       if (!all && this.#missing(ruleIds).length === 0) break
-      if (clock.now() - startedMs >= readTimeoutMs) break
+      if (clock.monotonicMs() - startedMs >= readTimeoutMs) break
     }
     if (rows.length === 0) return
     const saved = { readAtMs: this.#readAtMs, rows: [...this.#rows.values()] }
@@ -141,7 +142,7 @@ class AccountRules implements RuleBook {
         log.info({ source, limit: reserved.limit }, 'the rules are not read now: the units are for polls')
         return undefined
       }
-      this.#spentAtMs.push(this.#options.clock.now())
+      this.#spentAtMs.push(this.#options.clock.monotonicMs())
       metrics.budgetUnits.inc({ source, purpose: 'context' }, pageUnits)
       metrics.budgetUnitsUsed.set({ source }, reserved.unitsUsed)
       return await feed.rules(number, AbortSignal.timeout(pageTimeoutMs))
@@ -160,15 +161,16 @@ class AccountRules implements RuleBook {
 
   #mayRead(): boolean {
     const { unitsPerHour = 20, clock } = this.#options
-    this.#spentAtMs = this.#spentAtMs.filter((atMs) => clock.now() - atMs < hourMs)
+    const nowMs = clock.monotonicMs()
+    this.#spentAtMs = this.#spentAtMs.filter((atMs) => nowMs - atMs < hourMs)
     const left = unitsPerHour - this.#spentAtMs.length * pageUnits
     if (left >= pageUnits) return true
-    this.#pausedUntilMs = (this.#spentAtMs[0] ?? clock.now()) + hourMs
+    this.#pausedUntilMs = (this.#spentAtMs[0] ?? nowMs) + hourMs
     return false
   }
 
   #pause(): void {
-    this.#pausedUntilMs = this.#options.clock.now() + pauseMs
+    this.#pausedUntilMs = this.#options.clock.monotonicMs() + pauseMs
   }
 
   /** `whole`: these are all there are; else what was known before stays. */

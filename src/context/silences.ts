@@ -22,10 +22,10 @@ export function createSilenceReader(options: SilenceReaderOptions): ReadSilences
   let readAtMs = Number.NEGATIVE_INFINITY
   let failing = false
   return async () => {
-    const nowMs = clock.now()
-    if (nowMs - readAtMs < cacheMs && nowMs >= readAtMs) return known
+    const nowMs = clock.monotonicMs()
+    if (nowMs - readAtMs < cacheMs) return known
     try {
-      known = await inTime(store.list(nowMs), timeoutMs)
+      known = await inTime(store.list(clock.now()), timeoutMs)
       failing = false
     } catch {
       if (!failing) log.warn({ known: known.length }, 'the silences cannot be read; those last known hold')

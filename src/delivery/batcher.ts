@@ -89,7 +89,7 @@ export class Batcher {
     const { plan } = batch
     if (this.#stopping.signal.aborted || isOpen()) return true
     if (plan.kind === 'digest' || this.#groups.has(target)) return false
-    const nowMs = clock.now()
+    const nowMs = clock.monotonicMs()
     this.#alone = this.#alone.filter((atMs) => atMs > nowMs - plan.windowMs)
     if (this.#alone.length >= plan.after) return false
     this.#alone.push(nowMs)
@@ -100,7 +100,7 @@ export class Batcher {
     const { batch, clock } = this.#options
     const { plan } = batch
     const target = waiting.target ?? ''
-    const nowMs = clock.now()
+    const nowMs = clock.monotonicMs()
     const group = this.#groups.get(target) ?? {
       waiting: new Set(),
       openedAtMs: nowMs,

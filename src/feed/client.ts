@@ -59,7 +59,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const startedMs = clock.now()
+    const startedMs = clock.monotonicMs()
     let status: number | 'error' = 'error'
     const deadline = startDeadline(timeoutMs, signal)
     try {
@@ -90,7 +90,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
       throw toFeedError(thrown, { timeoutMs, expired: deadline.expired(), gaveUp: signal?.aborted ?? false })
     } finally {
       deadline.clear()
-      options.onExchange?.({ endpoint, status, durationMs: clock.now() - startedMs })
+      options.onExchange?.({ endpoint, status, durationMs: clock.monotonicMs() - startedMs })
     }
   }
 

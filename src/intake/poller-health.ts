@@ -2,7 +2,7 @@ import { formatDuration } from '../lib/duration.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { PollerHealth } from './poller-types.ts'
 
-/** What the watchdog looks at; pure. */
+/** What the watchdog looks at; pure. Instants are those of the monotonic clock. */
 export interface Vitals {
   readonly status: PollerStatus
   /** When the loop last did anything: a decision, a call, a look at a waiting lease. */

@@ -20,7 +20,7 @@ export interface Poller {
   run(signal: AbortSignal): Promise<void>
   /** What this process knows; where another replica polls, the shared status in Redis knows more. */
   status(): PollerStatus
-  health(nowMs: number): PollerHealth
+  health(): PollerHealth
   /** Polls as soon as limits and the shortest interval allow, also where a person had to mend something first. */
   pollNow(): void
 }

@@ -35,6 +35,7 @@ class SourcePoller implements Poller {
   #wake = new AbortController()
   #wanted = false
   #crash: string | undefined
+  /** By the monotonic clock. */
   #lastActMs: number
   #expectActMs: number
 
@@ -45,23 +46,17 @@ class SourcePoller implements Poller {
     this.#view = new PollerView(deps, createSourceStatus(deps))
     this.#state = createScheduleState(deps)
     this.#override = createSourceOverride(deps)
-    this.#lastActMs = this.#expectActMs = deps.clock.now()
+    this.#lastActMs = this.#expectActMs = deps.clock.monotonicMs()
   }
 
   status(): PollerStatus {
     return this.#view.status
   }
 
-  health(nowMs: number): PollerHealth {
-    return healthOf(
-      {
-        status: this.#view.status,
-        lastActMs: this.#lastActMs,
-        expectActMs: this.#expectActMs,
-        crash: this.#crash,
-      },
-      nowMs,
-    )
+  health(): PollerHealth {
+    const [lastActMs, expectActMs, crash] = [this.#lastActMs, this.#expectActMs, this.#crash]
+    const vitals = { status: this.#view.status, lastActMs, expectActMs, crash }
+    return healthOf(vitals, this.#deps.clock.monotonicMs())
   }
 
   pollNow(): void {
@@ -255,7 +250,7 @@ class SourcePoller implements Poller {
   }
 
   #reading<T>(lead: Lead, signal: AbortSignal, work: (reader: PageReader) => Promise<T>): Promise<T> {
-    return withReader(this.#deps, { ...lead, signal, onCall: () => this.#act(this.#deps.clock.now()) }, work)
+    return withReader(this.#deps, { ...lead, signal, onCall: () => this.#act() }, work)
   }
 
   async #learn(lead: Lead, done: NonNullable<Lead['done']>): Promise<void> {
@@ -286,14 +281,14 @@ class SourcePoller implements Poller {
   /** Sleeps until then, or until somebody wakes the loop; never throws. */
   async #rest(ms: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps
-    this.#act(clock.now() + ms)
+    this.#act(ms)
     await clock.sleep(ms, AbortSignal.any([signal, this.#wake.signal])).catch(() => {})
     if (this.#wake.signal.aborted) this.#wake = new AbortController()
-    this.#act(clock.now())
+    this.#act()
   }
 
-  #act(expectActMs: number): void {
-    this.#lastActMs = this.#deps.clock.now()
-    this.#expectActMs = expectActMs
+  #act(restMs = 0): void {
+    this.#lastActMs = this.#deps.clock.monotonicMs()
+    this.#expectActMs = this.#lastActMs + restMs
   }
 }

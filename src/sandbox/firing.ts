@@ -19,10 +19,10 @@ export function fireOnAndOn(pace: Pace, signal: AbortSignal): void {
 
 async function loop({ clock, spacing, seed, gapMs, fire }: Pace, signal: AbortSignal): Promise<void> {
   const random = createRandom(seed + 3)
-  let dueMs = clock.now()
+  let dueMs = clock.monotonicMs()
   while (!signal.aborted) {
     dueMs += spacing === 'even' ? gapMs : random.exponential(gapMs)
-    await clock.sleep(dueMs - clock.now(), signal)
+    await clock.sleep(dueMs - clock.monotonicMs(), signal)
     if (!signal.aborted) fire()
   }
 }

@@ -48,7 +48,7 @@ export function createLimits(options: LimitOptions): Limits {
       const windowStartMs =
         minuteWindow === 'fixed' ? Math.floor(nowMs / minuteMs) * minuteMs : nowMs - minuteMs
       requestsMs = requestsMs.filter((atMs) =>
-        minuteWindow === 'fixed' ? atMs >= windowStartMs : atMs > windowStartMs,
+        minuteWindow === 'fixed' ? atMs >= windowStartMs : atMs > windowStartMs && atMs <= nowMs,
       )
       if (requestsMs.length < requestsPerMinute) {
         requestsMs.push(nowMs)

@@ -104,10 +104,10 @@ class Keeper {
     const { signal } = this.#stopping
     let delayMs = 0
     while (!signal.aborted) {
-      const startedMs = this.#kept.clock.now()
+      const startedMs = this.#kept.clock.monotonicMs()
       const how = this.#child && (await ending(this.#child))
       if (signal.aborted) return
-      if (this.#kept.clock.now() - startedMs > steadyMs) delayMs = 0
+      if (this.#kept.clock.monotonicMs() - startedMs > steadyMs) delayMs = 0
       this.#kept.log.error({ how, again: formatDuration(delayMs) }, 'embedded Redis died; starting it again')
       try {
         await this.#kept.clock.sleep(delayMs, signal)
@@ -173,9 +173,9 @@ async function endLeftover(place: EmbeddedPlace, log: Logger, clock: Clock): Pro
   } finally {
     redis.disconnect()
   }
-  const deadlineMs = clock.now() + stopTimeoutMs
+  const deadlineMs = clock.monotonicMs() + stopTimeoutMs
   while ((await ask(place.socketPath)) !== 'nothing' || runningPid(place) !== undefined) {
-    if (clock.now() > deadlineMs) {
+    if (clock.monotonicMs() > deadlineMs) {
       throw new UserError(
         `the old redis-server on ${place.dir} (pid ${runningPid(place)}) does not end; stop it`,
       )
@@ -205,12 +205,12 @@ function runningPid({ pidFile }: EmbeddedPlace): number | undefined {
 }
 
 async function untilReady(child: ChildProcess, socketPath: string, clock: Clock): Promise<void> {
-  const startMs = clock.now()
+  const startMs = clock.monotonicMs()
   const ended = ending(child)
   for (;;) {
     const answer = await ask(socketPath)
     if (answer === 'pong') return
-    const waitedMs = clock.now() - startMs
+    const waitedMs = clock.monotonicMs() - startMs
     if (waitedMs > (answer === 'loading' ? loadTimeoutMs : openTimeoutMs)) {
       throw new Error(`no answer in ${formatDuration(waitedMs)}`)
     }

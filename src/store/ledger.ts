@@ -118,12 +118,12 @@ const minuteMs = 60_050
 export function createLedger(options: LedgerOptions): Ledger {
   const { redis, clock = systemClock } = options
   const keys = sourceKeys(options.prefix, options.source)
-  /** A hold that Redis does not know of, because it was away. */
+  /** A hold that Redis does not know of, because it was away; its end is one of the monotonic clock. */
   let own: Hold | undefined
   return {
     async reserve({ cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' }) {
       const nowMs = Math.round(clock.now())
-      if (own && own.untilMs > nowMs) await tell(own)
+      if (own && own.untilMs > clock.monotonicMs()) await tell(own)
       const day = options.budgetDay(nowMs)
       const twin = twinDay(day, nowMs, options.budgetDay)
       const units = [day, ...(twin ? [twin] : [])].map(({ key }) => keys.units(key))
@@ -182,12 +182,12 @@ export function createLedger(options: LedgerOptions): Ledger {
     async hold(limit, askedMs) {
       const nowMs = clock.now()
       const forMs = holdMs(limit, askedMs, options.budgetDay(nowMs).endMs - nowMs)
-      own = { limit, untilMs: nowMs + forMs }
+      own = { limit, untilMs: clock.monotonicMs() + forMs }
       await tell(own).catch(() => {})
       return forMs
     },
     async held() {
-      if (own && own.untilMs > clock.now()) await tell(own)
+      if (own && own.untilMs > clock.monotonicMs()) await tell(own)
       const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold, waits.apiHold.maxMs)) as [
         RateLimit | '',
         number,
@@ -215,7 +215,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   async function tell(hold: Hold): Promise<void> {
-    await redis.eval(holdScript, 1, keys.hold, hold.limit, Math.max(1, Math.ceil(hold.untilMs - clock.now())))
+    const leftMs = Math.max(1, Math.ceil(hold.untilMs - clock.monotonicMs()))
+    await redis.eval(holdScript, 1, keys.hold, hold.limit, leftMs)
     own = undefined
   }
 }

@@ -60,7 +60,7 @@ export async function waitForRedis(
   options: { log: Logger; signal: AbortSignal; clock?: Clock; ask?: () => Promise<void> },
 ): Promise<void> {
   const { log, signal, clock = systemClock, ask } = options
-  const startMs = clock.now()
+  const startMs = clock.monotonicMs()
   let told = 0
   let connectionError: Error | undefined
   const onError = (error: Error) => {
@@ -77,7 +77,7 @@ export async function waitForRedis(
       if (/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password)/.test(reason)) {
         throw new UserError(`Redis refuses this user or password: ${reason}`)
       }
-      const waitedMs = clock.now() - startMs
+      const waitedMs = clock.monotonicMs() - startMs
       const due =
         told === 0 ? connectionError !== undefined || waitedMs > graceMs : waitedMs >= told * tellEveryMs
       if (due) {
@@ -86,7 +86,7 @@ export async function waitForRedis(
       }
       await clock.sleep(askEveryMs, signal)
     }
-    if (told > 0) log.info({ waited: formatDuration(clock.now() - startMs) }, 'Redis answers')
+    if (told > 0) log.info({ waited: formatDuration(clock.monotonicMs() - startMs) }, 'Redis answers')
   } finally {
     redis.off('error', onError)
   }
@@ -193,13 +193,16 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
   })
   redis.on('reconnecting', () => {
     if (!worked || sinceMs !== undefined) return
-    sinceMs = Date.now()
+    sinceMs = systemClock.monotonicMs()
     log[level]({ reason: lastError ? redisErrorText(lastError) : 'connection closed' }, 'Redis is away')
   })
   redis.on('ready', () => {
     worked = true
     if (sinceMs === undefined) return
-    log[level === 'warn' ? 'info' : level]({ away: formatDuration(Date.now() - sinceMs) }, 'Redis is back')
+    log[level === 'warn' ? 'info' : level](
+      { away: formatDuration(systemClock.monotonicMs() - sinceMs) },
+      'Redis is back',
+    )
     sinceMs = undefined
     lastError = undefined
   })

@@ -11,7 +11,8 @@ import { connect, startSandbox } from '../support/sandbox.ts'
 
 const server = useRedis()
 const hourMs = 3_600_000
-const dayStartMs = Math.floor(Date.now() / 86_400_000) * 86_400_000
+const dayMs = 86_400_000
+const dayStartMs = Math.floor(Date.now() / dayMs) * dayMs
 const day = { key: 'today', startMs: dayStartMs - hourMs, endMs: dayStartMs + 25 * hourMs }
 
 async function scene(
@@ -19,8 +20,8 @@ async function scene(
 ) {
   const sandbox = await startSandbox(options.sandbox)
   const [prefix, redis] = [freshPrefix(), server.client()]
-  const time = { nowMs: dayStartMs + 12 * hourMs }
-  const clock = clockAt(() => time.nowMs)
+  const time = { nowMs: dayStartMs + 12 * hourMs, wallAheadMs: 0 }
+  const clock = { ...clockAt(() => time.nowMs), now: () => time.nowMs + time.wallAheadMs }
   const captured = captureLog()
   const metrics = createMetrics({ version: 'test', node: 'test' })
   const ledger = createLedger({
@@ -117,6 +118,43 @@ describe('the budget', () => {
     time.nowMs += hourMs
     await book.prepare(['1000010'])
     expect(reads()).toBe(4)
+  })
+})
+
+describe('a wall clock that is set a day back or ahead', () => {
+  it.each([-dayMs, dayMs])('keeps no pause longer or shorter (%d ms)', async (byMs) => {
+    const { book, reads, time } = await scene({ unitsPerHour: 2 })
+    const ask = async (from: number) => {
+      for (let id = from; id < from + 4; id += 1) await book.prepare([String(id)])
+      return reads()
+    }
+    expect(await ask(1_000_000)).toBe(2)
+    time.wallAheadMs = byMs
+    expect(await ask(2_000_000)).toBe(2)
+    time.nowMs += hourMs
+    expect(await ask(3_000_000)).toBe(4)
+  })
+
+  it.each([-dayMs, dayMs])('keeps nobody from asking again after a failure (%d ms)', async (byMs) => {
+    const { sandbox, book, reads, time } = await scene()
+    const id = String(sandbox.rules[0]?.id)
+    sandbox.fault({ kind: 'status', status: 500, endpoint: 'alerts' })
+    await book.prepare([id])
+    time.wallAheadMs = byMs
+    await book.prepare([id])
+    expect(reads()).toBe(1)
+    time.nowMs += 61_000
+    await book.prepare([id])
+    expect(book.ruleOf(id)).toBeDefined()
+  })
+
+  it('makes rules old that were read in the future', async () => {
+    const { sandbox, book, reads, time } = await scene()
+    const id = String(sandbox.rules[0]?.id)
+    await book.prepare([id])
+    time.wallAheadMs = -dayMs
+    await book.prepare([id])
+    expect(reads()).toBe(2)
   })
 })
 

@@ -7,6 +7,7 @@ import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { nowMs } from './scene.ts'
 
 const server = useRedis()
+const dayMs = 86_400_000
 const silence = { match: {}, startsAtMs: nowMs, endsAtMs: nowMs + 60_000, comment: '' }
 
 describe('the silences that intake sees', () => {
@@ -20,6 +21,19 @@ describe('the silences that intake sees', () => {
     time.nowMs += 1_999
     expect(await read()).toEqual([])
     time.nowMs += 1
+    expect(await read()).toHaveLength(1)
+  })
+
+  it.each([-dayMs, dayMs])('are so also when the wall clock is set by %d ms', async (byMs) => {
+    const store = createSilenceStore({ redis: server.client(), prefix: freshPrefix() })
+    const time = { nowMs, wallAheadMs: 0 }
+    const clock = { ...clockAt(() => time.nowMs), now: () => time.nowMs + time.wallAheadMs }
+    const read = createSilenceReader({ store, clock, log: captureLog().log, cacheMs: 2_000 })
+    expect(await read()).toEqual([])
+    await store.add({ ...silence, startsAtMs: nowMs - 2 * dayMs, endsAtMs: nowMs + 2 * dayMs }, nowMs)
+    time.wallAheadMs = byMs
+    expect(await read()).toEqual([])
+    time.nowMs += 2_000
     expect(await read()).toHaveLength(1)
   })
 

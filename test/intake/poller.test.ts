@@ -3,6 +3,7 @@ import { sourceKeys } from '../../src/store/keys.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
 import { createSourceOverride } from '../../src/store/source-override.ts'
 import { createSourceStatus } from '../../src/store/source-status.ts'
+import { wallClock } from '../support/clock.ts'
 import {
   callsDuring,
   pollerRig,
@@ -17,6 +18,8 @@ const server = useRedis()
 const soon = { timeout: 10_000, interval: 5 }
 const rig = (options: Omit<RigOptions, 'redis'> = {}) => pollerRig({ redis: server.client(), ...options })
 
+const dayMs = 86_400_000
+
 describe('a poller', () => {
   it('polls at the pace of its schedule, and tells it what came', async () => {
     const { replica, redis, sandbox, reports } = await rig({ everyMs: 100 })
@@ -30,9 +33,9 @@ describe('a poller', () => {
   it('is ready after the first poll, and shows other replicas how it goes', async () => {
     const { replica, redis, prefix, sandbox } = await rig({ everyMs: 60_000 })
     const { poller } = replica(redis)
-    expect(poller.health(Date.now())).toMatchObject({ ok: false })
+    expect(poller.health()).toMatchObject({ ok: false })
     await untilCalls(sandbox, 1)
-    await vi.waitFor(() => expect(poller.health(Date.now())).toEqual({ ok: true }), soon)
+    await vi.waitFor(() => expect(poller.health()).toEqual({ ok: true }), soon)
     const store = createSourceStatus({ redis: server.client(), prefix, source: 'main' })
     await vi.waitFor(
       async () => expect(await store.load()).toMatchObject({ state: 'waiting', unitsUsed: 1 }),
@@ -119,7 +122,7 @@ describe('a poller', () => {
     await vi.waitFor(() => expect(again.poller.status().state).toBe('waiting'), soon)
     expect(saved).toEqual([{ polls: 1 }])
     expect(sandbox.requests).toHaveLength(1)
-    expect(again.poller.health(Date.now())).toEqual({ ok: true })
+    expect(again.poller.health()).toEqual({ ok: true })
   })
 
   it('catches up as fast as the shortest interval allows', async () => {
@@ -253,7 +256,7 @@ describe('the budget', () => {
     const { poller } = replica(redis)
     await untilCalls(sandbox, 6)
     await vi.waitFor(() => expect(poller.status().state).toBe('budget_spent'), soon)
-    expect(poller.health(Date.now())).toEqual({ ok: true })
+    expect(poller.health()).toEqual({ ok: true })
     expect(poller.status()).toMatchObject({ unitsUsed: 6, nextPollAtMs: resetMs + resetGuardMs })
     await untilCalls(sandbox, 7)
     expect(sandbox.requests[6]?.atMs).toBeGreaterThanOrEqual(resetMs + resetGuardMs)
@@ -298,7 +301,7 @@ describe('a failing feed', () => {
     await untilCalls(sandbox, 4)
     await vi.waitFor(() => expect(poller.status().nextPollAtMs).toBeGreaterThan(Date.now() + 2_000), soon)
     expect(await callsDuring(sandbox, 300)).toBe(0)
-    expect(poller.health(Date.now())).toEqual({ ok: true })
+    expect(poller.health()).toEqual({ ok: true })
   })
 
   it('with a token that is refused stops at a slow pace, says so once, and resumes when it is right', async () => {
@@ -313,7 +316,7 @@ describe('a failing feed', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(140)
     await vi.waitFor(() => expect(poller.status().state).toBe('stopped'), soon)
     expect(poller.status().reason).toMatch(/does not accept the token/)
-    expect(poller.health(Date.now())).toMatchObject({ ok: true, reason: expect.stringMatching(/token/) })
+    expect(poller.health()).toMatchObject({ ok: true, reason: expect.stringMatching(/token/) })
     expect(captured.with('poller.state')).toMatchObject([{ level: 'error', state: 'stopped' }])
     sandbox.setTokenState('valid')
     await vi.waitFor(
@@ -368,7 +371,7 @@ describe('several replicas', () => {
     await untilCalls(sandbox, 1)
     const second = replica(server.client())
     await vi.waitFor(() => expect(second.poller.status().state).toBe('standby'), soon)
-    expect(second.poller.health(Date.now())).toEqual({ ok: true })
+    expect(second.poller.health()).toEqual({ ok: true })
     await first.stop()
     const calls = sandbox.requests.length
     await untilCalls(sandbox, calls + 1)
@@ -405,7 +408,7 @@ describe('Redis', () => {
     await untilCalls(sandbox, 2)
     await own.kill9()
     await vi.waitFor(() => expect(poller.status().state).toBe('redis_down'), soon)
-    expect(poller.health(Date.now())).toMatchObject({
+    expect(poller.health()).toMatchObject({
       ok: false,
       reason: expect.stringMatching(/Redis is away/),
     })
@@ -417,7 +420,7 @@ describe('Redis', () => {
     await untilCalls(sandbox, calls + 2)
     await vi.waitFor(() => expect(captured.with('poller.resumed')).toHaveLength(1), soon)
     expect(captured.with('poller.state')).toMatchObject([{ level: 'warn', state: 'redis_down' }])
-    expect(poller.health(Date.now())).toEqual({ ok: true })
+    expect(poller.health()).toEqual({ ok: true })
   })
 
   it('that takes no more writes costs no units', async () => {
@@ -433,6 +436,19 @@ describe('Redis', () => {
     await redis.config('SET', 'maxmemory', '0')
     const calls = sandbox.requests.length
     await untilCalls(sandbox, calls + 1)
+  })
+})
+
+describe('a wall clock that is set', () => {
+  it.each([-dayMs, dayMs])('by %d ms costs no poll and no readiness', async (byMs) => {
+    const clock = wallClock()
+    const { replica, redis, sandbox } = await rig({ everyMs: 150 })
+    const { poller } = replica(redis, { clock })
+    await untilCalls(sandbox, 2)
+    clock.turn(byMs)
+    expect(poller.health()).toEqual({ ok: true })
+    await untilCalls(sandbox, sandbox.requests.length + 3)
+    expect(poller.health()).toEqual({ ok: true })
   })
 })
 
@@ -460,11 +476,11 @@ describe('a bug', () => {
       },
     })
     await vi.waitFor(() => expect(captured.with('poller.crashed').length).toBeGreaterThan(0), soon)
-    expect(poller.health(Date.now())).toMatchObject({
+    expect(poller.health()).toMatchObject({
       ok: false,
       reason: expect.stringMatching(/x is undefined/),
     })
-    await vi.waitFor(() => expect(poller.health(Date.now())).toEqual({ ok: true }), soon)
+    await vi.waitFor(() => expect(poller.health()).toEqual({ ok: true }), soon)
     expect(await metrics.registry.metrics()).toContain('poller_restarts_total{source="main"} 1')
   })
 })

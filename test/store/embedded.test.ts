@@ -5,12 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { systemClock } from '../../src/lib/clock.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/embedded.ts'
 import { embeddedPlace, findServer } from '../../src/store/embedded-place.ts'
+import { wallClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { answersPing } from '../support/redis.ts'
 
 const soon = { timeout: 10_000, interval: 20 }
+const dayMs = 86_400_000
 
 describe('the embedded Redis', () => {
   it('keeps what it was given over a restart of the bridge', async () => {
@@ -49,6 +52,22 @@ describe('the embedded Redis', () => {
     expect(told('embedded Redis died; starting it again')).toHaveLength(1)
     await vi.waitFor(() => expect(told('embedded Redis is back')).toHaveLength(1), soon)
   })
+
+  it.each([-dayMs, dayMs])(
+    'starts and starts again while the wall clock is set by %d ms again and again',
+    async (byMs) => {
+      const clock = wallClock()
+      const now = () => {
+        clock.turn(byMs)
+        return clock.now()
+      }
+      const { log, with: told } = captureLog()
+      const dataDir = tempDir()
+      const redis = client(await start(dataDir, log, { ...clock, now }))
+      process.kill(await pidOf(redis), 'SIGKILL')
+      await vi.waitFor(() => expect(told('embedded Redis is back')).toHaveLength(1), soon)
+    },
+  )
 
   it('refuses a second bridge on the same directory in one sentence', async () => {
     const dataDir = tempDir()
@@ -171,8 +190,8 @@ function tempDir(): string {
   return dir
 }
 
-async function start(dataDir: string, log = captureLog().log): Promise<EmbeddedRedis> {
-  const embedded = await startEmbeddedRedis({ dataDir, log })
+async function start(dataDir: string, log = captureLog().log, clock = systemClock): Promise<EmbeddedRedis> {
+  const embedded = await startEmbeddedRedis({ dataDir, log, clock })
   onTestFinished(() => embedded.stop())
   return embedded
 }

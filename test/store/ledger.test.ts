@@ -276,6 +276,26 @@ describe('a hold that Redis could not be told of', () => {
     const other = ledgerOf(own.client(), prefix, clock, {})
     expect(await other.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ held: true, unitsUsed: 0 })
   })
+
+  it.each([-dayMs, dayMs])(
+    'lasts as long as it was meant to where the wall clock is set by %d ms',
+    async (byMs) => {
+      const own = await startRedis()
+      onTestFinished(() => own.dispose())
+      const { prefix, clock } = given()
+      const ledger = ledgerOf(own.client(), prefix, { ...clock, now: () => clock.nowMs + aheadMs }, {})
+      let aheadMs = 0
+      await own.kill9()
+      await ledger.hold('minute', 60_000)
+      aheadMs = byMs
+      await own.start()
+      await expect.poll(() => ledger.held().catch(() => undefined), soon).toBeDefined()
+      const { untilMs = 0 } = (await ledger.held()) ?? {}
+      expect(untilMs - clock.nowMs - byMs).toBeGreaterThan(30_000)
+      // Replicas come back a little apart.
+      expect(untilMs - clock.nowMs - byMs).toBeLessThanOrEqual(61_000)
+    },
+  )
 })
 
 describe('a poller without the lease', () => {

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { Batcher, type Member, type Sent } from '../../src/delivery/batcher.ts'
+import { createPace } from '../../src/delivery/pace.ts'
+import type { BatchPlan } from '../../src/sinks/sink.ts'
+import { clockAt, wallClock } from '../support/clock.ts'
+import { delivered, deliveryJob, testSink } from './support.ts'
+
+const dayMs = 86_400_000
+const signal = new AbortController().signal
+
+describe('the pace of messages', () => {
+  it('lets so many out in a window, first come, first served', async () => {
+    const slept: number[] = []
+    let nowMs = 0
+    const clock = { ...clockAt(() => nowMs), sleep: async (ms: number) => void slept.push(ms) }
+    const pace = createPace({ max: 2, perMs: 1_000 }, clock)
+    for (let turn = 0; turn < 5; turn += 1) await pace.turn(signal)
+    expect(slept).toEqual([1_000, 1_000, 2_000])
+    nowMs = 60_000
+    await pace.turn(signal)
+    expect(slept).toHaveLength(3)
+  })
+})
+
+describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
+  it('makes no message wait longer than its window, nor come before its end', async () => {
+    const clock = wallClock()
+    const slept: number[] = []
+    const sleep = async (ms: number) => void slept.push(ms)
+    const pace = createPace({ max: 1, perMs: 60_000 }, { ...clock, now: clock.now, sleep })
+    await pace.turn(signal)
+    clock.turn(byMs)
+    await pace.turn(signal)
+    expect(slept[0]).toBeLessThanOrEqual(60_000)
+    expect(slept[0]).toBeGreaterThan(30_000)
+  })
+
+  it('neither ends the window of a burst nor keeps it open', async () => {
+    const clock = wallClock()
+    const sizes: number[] = []
+    const plan: BatchPlan = { kind: 'burst', max: 20, after: 1, windowMs: 300 }
+    const batcher = new Batcher({
+      batch: { plan, send: async () => delivered },
+      rateLimit: { max: 1, perMs: 100 },
+      clock,
+      send: async (members) => {
+        sizes.push(members.length)
+        return delivered
+      },
+      isOpen: () => false,
+    })
+    await batcher.join(member(1))
+    clock.turn(byMs)
+    const group: Promise<Sent>[] = [batcher.join(member(2))]
+    clock.turn(byMs)
+    group.push(batcher.join(member(3)))
+    expect(await Promise.all(group)).toMatchObject([{ step: 'sent' }, { step: 'sent' }])
+    expect(sizes).toEqual([1, 2])
+  })
+})
+
+function member(id: number): Member {
+  const { alert } = deliveryJob(testSink('ops').name, id)
+  return { alert, number: 1, signal, ready: async () => true }
+}
