@@ -45,6 +45,8 @@ const privateAddresses = [
   '2002:0a00:0001::1',
   '2001:0:7f00:1::',
   '2001:0:4136:e378:8000:63bf:3fff:fdd2',
+  '2607:f8b0::5efe:10.0.0.1',
+  '2607:f8b0::200:5efe:127.0.0.1',
   'fe80::1',
   'fe80::1%eth0',
   'fec0::1',
@@ -75,6 +77,27 @@ const metadataAddresses = [
   '2002:a9fe:a9fe::1',
   '2001:0:a9fe:a9fe::',
   '2001:0:808:808::5601:5601',
+  // The local NAT64 prefix (RFC 8215) carries the address at the place that its length says: /48, /56, /64, /96.
+  '64:ff9b:1:a9fe:a9:fe00::',
+  '64:ff9b:1:a9:fe:a9fe::',
+  '64:ff9b:1:5:a9:fea9:fe00:0',
+  '64:ff9b:1:ffff:ffff:ffff:a9fe:a9fe',
+  // Any network may make a prefix of its own for it: /32, /40, /48, /56, /64, /96.
+  '2001:db8:a9fe:a9fe::',
+  '2001:db8:01a9:fea9:00fe::',
+  '2607:f8b0:122:a9fe:a9:fe00::',
+  '2607:f8b0:122:3a9:fe:a9fe::',
+  '2607:f8b0:122:344:a9:fea9:fe00::',
+  '2607:f8b0:122:344::a9fe:a9fe',
+  '2607:f8b0:122:344::100.100.100.200',
+  // Translated (RFC 6145), ISATAP, a tunnel by 6to4 and a link-local one.
+  '::ffff:0:169.254.169.254',
+  '2607:f8b0::5efe:169.254.169.254',
+  'fe80::200:5efe:169.254.169.254',
+  'fe80::a9fe:a9fe%eth0',
+  '2002:6464:64c8::',
+  'fd00:a9fe:a9fe::1',
+  '2001:0:a83f:8110::',
 ]
 
 const publicAddresses = [
@@ -86,6 +109,7 @@ const publicAddresses = [
   '2606:2800:220:1:248:1893:25c8:1946',
   '::ffff:8.8.8.8',
   '64:ff9b::8.8.8.8',
+  '2607:f8b0::5efe:8.8.8.8',
 ]
 
 describe('without allowPrivateNetworks', () => {
@@ -160,8 +184,32 @@ describe('with allowPrivateNetworks', () => {
     const listed = createGuard(['10.1.0.0/16', 'fd12::/16'])
     for (const inside of ['10.1.2.3', '::ffff:10.1.2.3', 'fd12::5', '8.8.8.8'])
       expect(() => listed.check(inside)).not.toThrow()
-    for (const outside of ['10.2.0.1', '127.0.0.1', 'fd13::5', '::1'])
+    // Of an address with two inside, both must lie in it: the server of a Teredo address is connected to as well.
+    for (const outside of ['10.2.0.1', '127.0.0.1', 'fd13::5', '::1', '2001:0:7f00:1::f5fe:fdfc'])
       expect(() => listed.check(outside)).toThrow(SinkError)
+  })
+
+  test('no metadata address passes in any wrapping', () => {
+    const metadata = fc.oneof(
+      fc.tuple(fc.constant(169), fc.constant(254), fc.constantFrom(169, 170), fc.nat(255)),
+      fc.constantFrom([100, 100, 100, 200], [168, 63, 129, 16], [192, 0, 0, 192], [169, 254, 0, 23]),
+    )
+    const bits = fc.constantFrom(32, 40, 48, 56, 64, 96)
+    const prefix = fc.uint8Array({ minLength: 16, maxLength: 16 })
+    fc.assert(
+      fc.property(metadata, bits, prefix, (ipv4, length, bytes) => {
+        // RFC 6052: byte 8 stays 0, so the address goes around it.
+        const places = [0, 1, 2, 3].map((place) => length / 8 + place)
+        const at = length < 96 ? places.map((place) => (place >= 8 ? place + 1 : place)) : places
+        if (length < 96) bytes[8] = 0
+        for (const [index, place] of at.entries()) bytes[place] = ipv4[index] ?? 0
+        const words = Array.from(
+          { length: 8 },
+          (_, i) => ((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0),
+        )
+        expect(() => open.check(words.map((word) => word.toString(16)).join(':'))).toThrow(/metadata/)
+      }),
+    )
   })
 
   test('a list over everything still refuses metadata addresses', () => {
