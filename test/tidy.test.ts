@@ -39,6 +39,7 @@ const homes: Record<string, string[]> = {
   fastify: ['admin'],
   yaml: ['config'],
   liquidjs: ['sinks'],
+  re2js: ['alert'],
   pino: ['telemetry'],
   'pino-pretty': ['telemetry'],
   'prom-client': ['telemetry'],

@@ -24,7 +24,7 @@ const patternFields = {
   regex: patternField(compileRegex)
     .optional()
     .describe(
-      'A regular expression that is looked for in the text, without references back and looking around.',
+      'A regular expression in the syntax of RE2 that is looked for in the text: no references back, no looking around.',
     ),
 }
 

@@ -70,35 +70,78 @@ describe('a regular expression', () => {
     ['\\x41\\0?', 'A', true],
     ['a{2,3}b', 'aab', true],
     ['a{2,3}b', 'ab', false],
+    ['\\p{Script=Arabic}+\\P{gc=L}', 'x فولاد.', true],
   ])('%s in "%s": %s', (written, text, found) => {
     expect(finds(compileRegex(written), text)).toBe(found)
     expect(new RegExp(written, 'us').test(text)).toBe(found)
   })
 
   it.each([
-    ['(a)\\1', /refers back/],
-    ['(?<n>a)\\k<n>', /refers back/],
-    ['(?=a)', /looks around/],
-    ['(?<!a)b', /looks around/],
-    ['(?i:a)', /looks around or sets flags/],
-    ['(', /no regular expression \(Unterminated group\)/],
+    ['(?i)gold', 'GOLD', true],
+    ['(?i:G)old', 'gOLD', false],
+    ['\\pL{5}', 'فولاد', true],
+    ['[[:digit:]]', '۵', false],
+    ['\\Aa.b\\z', 'a\nb', true],
+    ['^a$', 'b\na', false],
+    ['(?m)^a$', 'b\na', true],
+    ['\\Q.*\\E', 'x', false],
+    ['[^]]', ']', false],
+    ['\\s', '\u00a0', false],
+  ])('in the syntax of RE2, %s in "%s": %s', (written, text, found) => {
+    expect(finds(compileRegex(written), text)).toBe(found)
+  })
+
+  it.each([
+    ['(a)\\1', /invalid escape sequence.*no references back/],
+    ['(?<n>a)\\k<n>', /invalid escape sequence.*no references back/],
+    ['(?=a)', /unsupported.*no looking around/],
+    ['(?<!a)b', /unsupported.*no looking around|invalid named capture/],
+    ['(', /missing closing \)/],
     ['a'.repeat(501), /longer than 500/],
+    ['(?:){150000000}', /repeats too much/],
+    ['a{1001}', /invalid repeat count.*up to 1000/],
     ['(a{500}){500}', /repeats too much/],
     ['((a{0,40}){0,40}){0,40}', /repeats too much/],
+    [`(${'a'.repeat(490)}){1000}`, /repeats too much/],
+    ['\\pL{1000}'.repeat(50), /repeats too much/],
+    ['(\\w{0,30}){33}b{20}', /repeats too much/],
   ])('%s is refused, with the reason', (written, reason) => {
     expect(problemOf(written)).toMatch(reason)
   })
 
-  it.each(['(a+)+$', '(a|a)+$', '(a*)*b', '(.*.*.*.*)*x', '(\\w+\\s?)*!'])(
-    'cannot be made to take long: %s',
-    (written) => {
-      const compiled = compileRegex(written)
-      const started = performance.now()
-      expect(finds(compiled, `${'a'.repeat(textCharsMax - 1)}-`)).toBe(false)
-      // Backtracking would take longer than the universe has stood.
-      expect(performance.now() - started).toBeLessThan(5_000)
-    },
-  )
+  it.each([
+    '(?:){150000000}',
+    `(${'a'.repeat(490)}){1000}`,
+    'a{0,1000}'.repeat(50),
+    `${'('.repeat(240)}a${')*'.repeat(240)}`,
+    '(a+)+$',
+    '(a|a)+$',
+    '(a*)*b',
+    '(.*.*.*.*)*x',
+    '(\\w+\\s?)*!',
+    '(a?){480}b',
+    '([ab]?){240}[0-9]',
+    '(\\pL?){240}\\d',
+    '[ab]*a[ab]{400}c',
+    '\\b(\\w+\\s?){150}\\bz',
+    '(?i)(سلام|[آ-ی]{0,400}|\\pL{0,400})!',
+  ])('cannot be made to take long: %s', (written) => {
+    const started = performance.now()
+    const compiled = compileRegex(written)
+    if (compiled.ok) {
+      for (const letters of ['a', 'ab', 'سا'])
+        expect(
+          isFound(compiled.program, `!bzc9!${letters.repeat(textCharsMax)}`.slice(0, textCharsMax)),
+        ).toBeDefined()
+    }
+    // Backtracking would take longer than the universe has stood, and writing it all out the better part of a minute.
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+
+  it('looks only at the start of a very long text', () => {
+    expect(finds(compileRegex('b'), `${'a'.repeat(textCharsMax)}b`)).toBe(false)
+    expect(finds(compileRegex('b$'), `${'a'.repeat(textCharsMax - 1)}bc`)).toBe(true)
+  })
 })
 
 describe('a glob', () => {
