@@ -1,3 +1,4 @@
+import { datedAt } from './fired-at.ts'
 import { cut, oneLine } from './text.ts'
 import { namesOf, wholeText } from './value.ts'
 
@@ -17,7 +18,7 @@ export interface Alert {
   readonly why: string | null
   readonly ruleIds: readonly string[]
   readonly firedAt: string
-  /** `firedAt` in milliseconds since the epoch; null when the text is no date. */
+  /** `firedAt` in milliseconds since the epoch; null when it is no date, or one that no alert can have. */
   readonly firedAtMs: number | null
   readonly row: Readonly<Record<string, unknown>>
 }
@@ -36,7 +37,6 @@ export function parseRow(source: string, row: unknown): ParsedRow {
   if (!isAlertId(id)) {
     return { ok: false, reason: `id: expected a whole number from 1 to 2^53 - 1, found ${found(id)}` }
   }
-  const firedAtMs = typeof firedAt === 'string' ? Date.parse(firedAt) : Number.NaN
   return {
     ok: true,
     alert: {
@@ -51,7 +51,7 @@ export function parseRow(source: string, row: unknown): ParsedRow {
       why: wholeText(row['why'], '\n'),
       ruleIds: namesOf(row['ruleIds']),
       firedAt: wholeText(firedAt) ?? '',
-      firedAtMs: Number.isNaN(firedAtMs) ? null : firedAtMs,
+      firedAtMs: datedAt(firedAt),
       row,
     },
   }

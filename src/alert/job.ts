@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { type Alert, alertKey, parseRow } from './alert.ts'
+import { believedAt } from './fired-at.ts'
 
 /**
  * The unit that crosses the queue: one alert on its way to one target of one sink. Intake writes it, delivery reads it,
@@ -46,13 +47,15 @@ export function fromJobData(
   const parsed = jobDataSchema.safeParse(data)
   if (!parsed.success) return { ok: false, reason: 'the job data has an unknown shape' }
   const { source, row, seenAtMs, target, requestedAtMs, heldBack } = parsed.data
-  const alert = parseRow(source, row)
-  if (!alert.ok) return alert
+  const parsedRow = parseRow(source, row)
+  if (!parsedRow.ok) return parsedRow
+  // What lay ahead when the feed first showed it is no firing time, however much later it is looked at.
+  const firedAtMs = believedAt(parsedRow.alert.firedAtMs, seenAtMs + clockSlackMs)
   return {
     ok: true,
     job: {
       sink,
-      alert: alert.alert,
+      alert: { ...parsedRow.alert, firedAtMs },
       seenAtMs,
       ...(target === undefined ? {} : { target }),
       ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
@@ -60,6 +63,9 @@ export function fromJobData(
     },
   }
 }
+
+/** A clock of ours that is behind by less should not take the date out of a message. */
+const clockSlackMs = 86_400_000
 
 const jobDataSchema = z.object({
   v: z.literal(1),

@@ -26,8 +26,10 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
       status.sources.map((source) => sourceRow(source, nowMs)),
     ),
-    ...status.sources.flatMap(({ name, reason, budget, plan }) =>
-      [reason, budget?.note, plan && planText(plan)].flatMap((text) => (text ? [`  ${name}: ${text}`] : [])),
+    ...status.sources.flatMap(({ name, reason, budget, plan, notes }) =>
+      [reason, ...notes, budget?.note, plan && planText(plan)].flatMap((text) =>
+        text ? [`  ${name}: ${text}`] : [],
+      ),
     ),
     '',
     table(

@@ -1,8 +1,7 @@
+import { jalaliDay } from '../lib/jalali.ts'
 import { nearest } from './nearest.ts'
 
 /** Dates and zones as people write them in the config. Pure. */
-
-const dayMs = 86_400_000
 
 /**
  * `2026-11-25`, or the same day of the Jalali calendar, `1405-09-04`, as a Gregorian `YYYY-MM-DD`; undefined when there
@@ -48,25 +47,9 @@ function fromGregorian(year: number, month: number, day: number): string | undef
   return same ? isoDay(date.getTime()) : undefined
 }
 
-const jalali = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
-  timeZone: 'UTC',
-  year: 'numeric',
-  month: 'numeric',
-  day: 'numeric',
-})
-
-/** Intl only converts towards Jalali, so the days around an estimate are asked for the one that reads as wanted. */
 function fromJalali(year: number, month: number, day: number): string | undefined {
-  if (month < 1 || month > 12 || day < 1 || day > 31) return undefined
-  const dayOfYear = Math.min(month - 1, 6) * 31 + Math.max(0, month - 7) * 30 + day - 1
-  const estimateMs = Date.UTC(year + 621, 2, 21) + dayOfYear * dayMs
-  for (let offset = -2; offset <= 2; offset++) {
-    const ms = estimateMs + offset * dayMs
-    const parts = new Map(jalali.formatToParts(ms).map(({ type, value }) => [type, value]))
-    const [y, m, d] = [parts.get('year'), parts.get('month'), parts.get('day')].map(Number)
-    if (y === year && m === month && d === day) return isoDay(ms)
-  }
-  return undefined
+  const ms = jalaliDay(year, month, day)
+  return ms === undefined ? undefined : isoDay(ms)
 }
 
 function isoDay(ms: number): string {

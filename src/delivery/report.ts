@@ -1,3 +1,4 @@
+import { believedAt } from '../alert/fired-at.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics, SendResult } from '../telemetry/metrics.ts'
@@ -18,7 +19,8 @@ export interface AttemptReport {
 
 export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logger): void {
   const { sink, job, number, result, reason, status, durationMs, nextInMs, nowMs } = report
-  const { source, id, firedAtMs } = job.alert
+  const { source, id } = job.alert
+  const firedAtMs = believedAt(job.alert.firedAtMs, nowMs)
   const lagMs = firedAtMs === null ? undefined : Math.max(0, nowMs - firedAtMs)
   if (result !== 'back') metrics.sends.inc({ sink, result })
   if (durationMs !== undefined) metrics.sendDuration.observe({ sink }, durationMs / 1_000)

@@ -1,3 +1,4 @@
+import { believedAt, datedAt } from '../alert/fired-at.ts'
 import type { FeedPage, FeedRow } from './page.ts'
 import type { Mark } from './walk.ts'
 
@@ -6,10 +7,15 @@ import type { Mark } from './walk.ts'
  * it. A row that is left out is counted, never just dropped.
  *
  * - `all`: everything.
- * - `since`: rows fired at or after an instant. A row without a readable date counts: better sent than lost.
+ * - `since`: rows fired at or after an instant. A row without a firing time that can be believed counts: better sent
+ *   than lost.
  * - `from`: what appears from an instant on (`startFrom: now`, and what follows a loss). A date alone cannot say
  *   that, because late rows carry old dates; so three kinds of evidence count, and one is enough: its date, or its
  *   place among the rows that the feed has gained since, or that it stands above a row which is known.
+ *
+ * Place and neighbours are evidence within a walk only, which passes every row from the head down. On a page outside of
+ * one (the look for late rows, the sweep) a row that is not known may be history that nobody ever read, or one that was
+ * handled and forgotten; there only its date can tell that it is neither.
  */
 export type Scope =
   | { readonly kind: 'all' }
@@ -25,42 +31,39 @@ export interface ScopeFacts {
   readonly scope: Scope
   /** null until the first walk was complete. */
   readonly lastCompleteMs: number | null
-  /** Rows that were last shown before this instant may have been forgotten: 0 when none was. */
+  /** `meta.total` at that time. */
+  readonly total: number | null
+  /** Rows that fired before this instant may have been handled and forgotten: 0 when none was. */
   readonly forgottenMs: number
 }
 
 export interface Verdict {
   /** Counts, if it is new. */
   readonly inScope: boolean
-  /** Lies before the scope, so that a page that ends in such rows ends the walk; null: left out, but without a date. */
+  /** Lies before the scope, so that a page that ends in such rows has nothing beneath; null: left out, but without a date. */
   readonly old: boolean | null
   /** Null where the row has no date that can be believed. */
   readonly firedAtMs: number | null
 }
 
-/**
- * A date further ahead than clocks differ says nothing of when a row was fired. It must be little: were the feed's dates
- * in another zone than they say, the history of so long would look as if it was fired since the start.
- */
-const futureMsMax = 60_000
-
 export function judgeRows(
   page: FeedPage,
   marks: readonly Mark[],
   facts: ScopeFacts,
-  reading: { readonly nowMs: number; readonly aside: boolean },
+  { nowMs, aside }: { readonly nowMs: number; readonly aside: boolean },
 ): readonly Verdict[] {
   const lastKnown = marks.findLastIndex((mark) => mark !== 'new')
+  const before = totalBefore(facts)
   return page.rows.map((row, index) => {
-    const firedAtMs = firedAtOf(row, reading.nowMs)
+    const firedAtMs = firedAtOf(row, nowMs)
     const place = (page.page - 1) * page.perPage + index
     const inScope = counts({
       firedAtMs,
-      // Pages deep in the feed hold history beside rows that were passed over: there a neighbour proves nothing.
-      aboveKnown: !reading.aside && index < lastKnown,
-      fromBottom: page.total - place,
+      isGained: before !== null && page.total - place > before,
+      aboveKnown: index < lastKnown,
+      onHead: page.page === 1,
+      aside,
       facts,
-      aside: reading.aside,
     })
     return { inScope, old: isOld(firedAtMs, marks[index] === 'new' ? inScope : null, facts), firedAtMs }
   })
@@ -68,50 +71,61 @@ export function judgeRows(
 
 /** The firing time as it can be believed, in milliseconds since the epoch. */
 export function firedAtOf(row: FeedRow, nowMs: number): number | null {
-  const firedAtMs = row.ok ? row.alert.firedAtMs : dateIn(row.raw)
-  return firedAtMs === null || firedAtMs > nowMs + futureMsMax ? null : firedAtMs
+  return believedAt(row.ok ? row.alert.firedAtMs : datedAt(firedAtText(row)), nowMs)
+}
+
+/** As the row holds it. */
+export function firedAtText(row: FeedRow): unknown {
+  if (row.ok) return row.alert.row['firedAt']
+  return typeof row.raw === 'object' && row.raw !== null && 'firedAt' in row.raw ? row.raw.firedAt : undefined
 }
 
 interface Evidence {
   readonly firedAtMs: number | null
+  /** The row and those beneath it, by count, are more than there were at the last complete walk. */
+  readonly isGained: boolean
   readonly aboveKnown: boolean
-  /** The row and those beneath it, by count. */
-  readonly fromBottom: number
-  readonly facts: ScopeFacts
+  /** Page 1 of a poll. */
+  readonly onHead: boolean
+  /** The page is not part of a walk. */
   readonly aside: boolean
+  readonly facts: ScopeFacts
 }
 
-function counts({ firedAtMs, aboveKnown, fromBottom, facts, aside }: Evidence): boolean {
-  const { scope, forgottenMs, lastCompleteMs } = facts
-  // Its id may have been seen and forgotten: it would be sent a second time, weeks later.
-  if (firedAtMs !== null && firedAtMs < forgottenMs && !aboveKnown) return false
+function counts(evidence: Evidence): boolean {
+  const { firedAtMs, isGained, onHead, aside, facts } = evidence
+  const { scope, lastCompleteMs } = facts
+  if (mayBeForgotten(evidence)) return false
   if (scope.kind === 'all') return true
-  if (scope.kind === 'since') return firedAtMs === null || !isBefore(firedAtMs, scope.sinceMs)
   if (firedAtMs !== null && !isBefore(firedAtMs, scope.sinceMs)) return true
-  if (scope.history !== null && fromBottom > scope.history) return true
-  if (lastCompleteMs === null || aside) return false
-  return aboveKnown || firedAtMs === null
+  if (aside) return false
+  if (scope.kind === 'since') return firedAtMs === null
+  if (lastCompleteMs !== null) return firedAtMs === null || isGained || evidence.aboveKnown
+  // A first walk, or the one after a loss. There the total of before is known from the start, and what stands on top
+  // without a date came since, or shortly before: it is sent a second time rather than never.
+  return isGained || (firedAtMs === null && onHead && scope.history !== null)
+}
+
+/** Its id may have been seen and forgotten: it would be sent a second time, weeks later. */
+function mayBeForgotten({ firedAtMs, isGained, aboveKnown, aside, facts }: Evidence): boolean {
+  if (facts.forgottenMs === 0) return false
+  if (firedAtMs === null) return aside
+  return firedAtMs < facts.forgottenMs && (aside || !(isGained || aboveKnown))
+}
+
+/** How many rows the feed had when all of them were handled, or were history; null where nobody knows. */
+function totalBefore({ total, scope }: ScopeFacts): number | null {
+  return total ?? (scope.kind === 'from' ? scope.history : null)
 }
 
 /** `inScope` is null for rows that were handled before: of them only the date can tell. */
-function isOld(firedAtMs: number | null, inScope: boolean | null, facts: ScopeFacts): boolean | null {
+function isOld(firedAtMs: number | null, inScope: boolean | null, { scope }: ScopeFacts): boolean | null {
   if (inScope !== null && firedAtMs !== null) return !inScope
   if (inScope === false) return null
-  return firedAtMs !== null && isBefore(firedAtMs, floorOf(facts))
-}
-
-/** What was fired before this instant is beyond the walk, wherever it stands. */
-function floorOf({ scope, forgottenMs }: ScopeFacts): number {
-  return Math.max(scope.kind === 'all' ? 0 : scope.sinceMs, forgottenMs)
+  return firedAtMs !== null && scope.kind !== 'all' && isBefore(firedAtMs, scope.sinceMs)
 }
 
 /** A time without milliseconds stands for its whole second. */
 function isBefore(firedAtMs: number, instantMs: number): boolean {
   return (firedAtMs % 1_000 === 0 ? firedAtMs + 999 : firedAtMs) < instantMs
-}
-
-function dateIn(raw: unknown): number | null {
-  const text = typeof raw === 'object' && raw !== null && 'firedAt' in raw ? raw.firedAt : undefined
-  const ms = typeof text === 'string' ? Date.parse(text) : Number.NaN
-  return Number.isNaN(ms) ? null : ms
 }

@@ -32,7 +32,10 @@ export interface PageView {
   readonly page: FeedPage
   /** One for each row of the page, like the next. */
   readonly marks: readonly Mark[]
-  /** Whether the row lies before what `startFrom` takes in; null where it is left out without a date to tell. */
+  /**
+   * Whether the row lies before what `startFrom` takes in; null where it is left out without a date to tell. Empty where
+   * no date ends the walk.
+   */
   readonly old: readonly (boolean | null)[]
 }
 

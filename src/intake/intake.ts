@@ -1,8 +1,9 @@
 import type { Alert } from '../alert/alert.ts'
 import type { Assignment } from '../alert/assignment.ts'
+import { doubtOf } from '../alert/fired-at.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import type { FeedPage } from '../feed/page.ts'
-import type { Verdict } from '../feed/walk-scope.ts'
+import { firedAtText, type Verdict } from '../feed/walk-scope.ts'
 import { type Quarantined, rawOf } from '../store/quarantine.ts'
 import type { Looked } from '../store/walk-state.ts'
 import type { DeliveryQueues } from './ports.ts'
@@ -38,6 +39,8 @@ export interface Sorted {
   /** Rows never shown before that do not count, and are marked. */
   readonly passedOver: number
   readonly fired: readonly Fired[]
+  /** Why the date of one of them cannot be believed, if there is one, for people. */
+  readonly doubt: string | null
   /** Keys of the rows never shown before, and of the others. */
   readonly mark: readonly string[]
   readonly shown: readonly string[]
@@ -78,6 +81,10 @@ export function sortRows(
     readable: rows.flatMap(({ row, isReadable }) => (isReadable ? [row.key] : [])),
     passedOver: fresh.length - counting.length,
     fired: fresh.flatMap(({ verdict }) => (verdict ? firedOf(verdict, reading, nowMs) : [])),
+    doubt:
+      fresh
+        .map(({ row }) => (row.ok ? doubtOf(firedAtText(row), nowMs) : null))
+        .find((text) => text !== null) ?? null,
     mark: fresh.map(({ row }) => row.key),
     shown: rows.filter(({ mark }) => mark !== 'new').map(({ row }) => row.key),
   }

@@ -69,6 +69,8 @@ export interface PollResult {
   readonly quarantined: number
   /** Firing times of the rows never shown before, oldest first; those passed over only teach the profile. */
   readonly fired: readonly { readonly firedAtMs: number; readonly passedOver: boolean }[]
+  /** Why the date of a row that was never shown before cannot be believed, for people: one example; null where all can. */
+  readonly doubt: string | null
   /** There is more to walk: the next poll goes on. */
   readonly behind: boolean
   /** Everything that the feed showed when this poll began is handled, as far as the feed tells. */

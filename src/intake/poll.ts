@@ -124,8 +124,13 @@ async function takePage(poll: Walk, number: number, progress: Progress | 'head')
   return { next: decision.next, progress: decision.progress, page: number, complete }
 }
 
+/**
+ * The bound of `startFrom` ends the first walk alone: whatever appears later has a row beneath it that is known, and old
+ * dates above that one say that something was published late, not that nothing follows.
+ */
 function viewOf({ page, looked, verdicts }: Reading): PageView {
-  return { page, marks: looked.marks, old: verdicts.map(({ old }) => old) }
+  const isFirst = looked.facts.lastCompleteMs === null
+  return { page, marks: looked.marks, old: isFirst ? verdicts.map(({ old }) => old) : [] }
 }
 
 /** Whether all that the feed showed when the poll began is handled now. */

@@ -1,3 +1,4 @@
+import { firedAtOf } from '../feed/walk-scope.ts'
 import type { ReadPage } from './poller-types.ts'
 
 /**
@@ -32,7 +33,7 @@ export function historyPages(situation: {
 }
 
 /** Reads on until the feed or the allowance ends, or a page is refused or fails. */
-export async function readHistory(readPage: ReadPage, allowance: Allowance): Promise<History> {
+export async function readHistory(readPage: ReadPage, allowance: Allowance, nowMs: number): Promise<History> {
   const firedAtMs: number[] = []
   let pages = 0
   while (pages < allowance.pagesMax) {
@@ -40,7 +41,10 @@ export async function readHistory(readPage: ReadPage, allowance: Allowance): Pro
     if (answer.kind !== 'page') break
     pages += 1
     const { page, lastPage, rows } = answer.page
-    for (const row of rows) if (row.ok && row.alert.firedAtMs !== null) firedAtMs.push(row.alert.firedAtMs)
+    for (const row of rows) {
+      const atMs = firedAtOf(row, nowMs)
+      if (atMs !== null) firedAtMs.push(atMs)
+    }
     if (rows.length === 0 || page >= lastPage) break
   }
   return { pages, firedAtMs }

@@ -37,6 +37,7 @@ export class PollerView {
       resetsAtMs: null,
       lesson: null,
       plan: null,
+      doubt: null,
       behind: false,
       lastCompleteWalkAtMs: null,
       lastError: null,
@@ -59,6 +60,7 @@ export class PollerView {
       lastOkAtMs: believed(known.lastOkAtMs),
       lastCompleteWalkAtMs: believed(known.lastCompleteWalkAtMs),
       lastError: lastError && isFarAhead(lastError.atMs, nowMs) ? null : lastError,
+      doubt: known.doubt && isFarAhead(known.doubt.atMs, nowMs) ? null : known.doubt,
       behind,
     })
   }
@@ -111,12 +113,24 @@ export class PollerView {
       ...(result.ok ? { lastOkAtMs: nowMs } : {}),
       ...(result.lastCompleteMs === null ? {} : { lastCompleteWalkAtMs: result.lastCompleteMs }),
       ...(error === null ? {} : { lastError: error }),
+      doubt: this.#doubted(result.doubt, nowMs),
     })
   }
 
   /** For other replicas; throws what Redis throws. */
   async save(): Promise<void> {
     await this.#store.save(this.#status)
+  }
+
+  /** Told once, and again only when there was none for a while; the status goes on showing the first example. */
+  #doubted(example: string | null, nowMs: number): PollerStatus['doubt'] {
+    const { log, source } = this.#deps
+    const { doubt } = this.#status
+    const before = doubt !== null && nowMs - doubt.atMs < doubtKeptMs ? doubt : null
+    if (example === null) return before
+    const text = before?.text ?? `${example}: ${doubtMeans}`
+    if (before === null) log.warn({ source }, text)
+    return { text, atMs: nowMs }
   }
 
   #change(fields: Partial<PollerStatus>): void {
@@ -131,6 +145,10 @@ export class PollerView {
     log[troubles[state as keyof typeof troubles]]({ source, state, reason }, 'poller.state')
   }
 }
+
+const doubtMeans =
+  'such rows count by their place in the feed, and lag, expireAfter and plan do without their dates'
+const doubtKeptMs = 24 * 60 * 60 * 1_000
 
 /** States that people are told of, and how loudly. */
 const troubles = {

@@ -223,7 +223,7 @@ class SourcePoller implements Poller {
     if (!bought) return false
     lead.historyRead = true
     return this.#reading(lead, signal, async (reader) => {
-      const { pages, firedAtMs } = await readHistory(reader.read, bought)
+      const { pages, firedAtMs } = await readHistory(reader.read, bought, this.#deps.clock.now())
       lead.schedule.learnHistory(firedAtMs)
       await this.#state.save(lead.schedule.snapshot())
       log.info({ source: this.source, pages, alerts: firedAtMs.length }, 'poll.history')

@@ -1,4 +1,5 @@
 import type { Assignment } from '../alert/assignment.ts'
+import { believedAt } from '../alert/fired-at.ts'
 import { redisErrorText } from '../store/redis.ts'
 import { type Fired, isUnrouted, type Reading, type Sorted } from './intake.ts'
 import type { PollDeps, PollReason, PollResult } from './poll-types.ts'
@@ -12,6 +13,7 @@ export interface Tally {
   duplicates: number
   quarantined: number
   fired: Fired[]
+  doubt: string | null
   behind: boolean
   finished: boolean
   lastCompleteMs: number | null
@@ -30,6 +32,7 @@ export function createTally(): Tally {
     duplicates: 0,
     quarantined: 0,
     fired: [],
+    doubt: null,
     behind: false,
     finished: false,
     lastCompleteMs: null,
@@ -54,7 +57,7 @@ export function countPage(
   },
 ): void {
   const { reading, assignments, nowMs, fellOut } = page
-  const { alerts, quarantine, readable, passedOver, shown, fired } = page.sorted
+  const { alerts, quarantine, readable, passedOver, shown, fired, doubt } = page.sorted
   const duplicates = shown.filter((key) => !readable.includes(key)).length
   const unrouted = assignments.filter(isUnrouted).length
   tally.newAlerts += alerts.length
@@ -63,13 +66,15 @@ export function countPage(
   tally.duplicates += duplicates
   tally.quarantined += quarantine.length
   tally.fired.push(...fired)
+  tally.doubt ??= doubt
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, unrouted)
   for (const reason of assignments.flatMap(({ held }) => held)) metrics.alertsHeld.inc({ source, reason })
   metrics.alertsDuplicate.inc({ source }, duplicates)
   metrics.alertsQuarantined.inc({ source }, quarantine.length)
   metrics.quarantineFellOut.inc({ source }, fellOut)
-  for (const { firedAtMs } of alerts) {
+  for (const alert of alerts) {
+    const firedAtMs = believedAt(alert.firedAtMs, nowMs)
     // What was fired before this source was set up could not have been seen earlier.
     if (firedAtMs === null || firedAtMs < reading.looked.facts.createdMs) continue
     metrics.detectionLag.observe({ source }, Math.max(0, nowMs - firedAtMs) / 1_000)

@@ -24,6 +24,7 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
       note: null,
     },
     plan: { learnedFrom: 1_240, firing: 'at any time, as far as seen', hotUntil: null },
+    notes: [],
     behind: false,
     lastCompleteWalkAt: ago(12),
     lag: { p50: 8.4, p95: 21 },

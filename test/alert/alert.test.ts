@@ -94,8 +94,21 @@ describe('the job of an alert', () => {
   const { alert } = parsed
 
   it('comes back from its stored form as it went in', () => {
-    const job = { sink: 'ops', alert, seenAtMs: 5, target: 'desk@example.com' }
+    const job = { sink: 'ops', alert, seenAtMs: alert.firedAtMs ?? 0, target: 'desk@example.com' }
     expect(fromJobData('ops', JSON.parse(JSON.stringify(toJobData(job))))).toEqual({ ok: true, job })
+  })
+
+  it('has no firing time that cannot be true, or that lay ahead when it was seen', () => {
+    const seenAtMs = Date.parse('2026-11-21T09:00:00Z')
+    const read = (firedAt: string) => {
+      const data = { v: 1, source: 'main', seenAtMs, row: { ...row, firedAt } }
+      const parsed = fromJobData('ops', data)
+      return parsed.ok ? parsed.job.alert.firedAtMs : undefined
+    }
+    for (const firedAt of ['1405-08-30T09:00:00Z', '1970-01-01T00:00:00Z', '9999-01-01T00:00:00Z'])
+      expect(read(firedAt)).toBeNull()
+    // A clock of ours that is a few minutes behind takes no date out of a message.
+    expect(read('2026-11-21T09:05:00Z')).toBe(seenAtMs + 300_000)
   })
 
   it.each([

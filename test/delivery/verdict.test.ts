@@ -111,7 +111,7 @@ describe('the age of an alert', () => {
   })
 
   it('counts from when it was seen where the firing time is no date or lies ahead', () => {
-    for (const strange of ['soon', '9999-12-31T00:00:00Z']) {
+    for (const strange of ['soon', '9999-12-31T00:00:00Z', '1405-08-30T00:00:00Z', '1970-01-01T00:00:00Z']) {
       const job = deliveryJob('hook', 1, { firedAt: strange })
       expect(expiresAtMs(job, settings)).toBe(job.seenAtMs + 24 * hourMs)
     }

@@ -62,10 +62,50 @@ describe('startFrom: now', () => {
     expect(counts(later, [undated, -1])).toEqual([true, false])
   })
 
-  it('lets nothing but dates and counting speak where a sweep looks', () => {
+  it('lets nothing but dates speak where a sweep looks', () => {
     const page = pageOf([dated(-1), dated(-2), dated(1), feedRow(undated)])
     const verdicts = judgeRows(page, ['new', 'covered', 'new', 'new'], facts(later), { nowMs, aside: true })
     expect(verdicts.map(({ inScope }) => inScope)).toEqual([false, false, true, false])
+    // Rows that were filled in at the bottom of the feed make every row above them look gained.
+    const filled = judgeRows(
+      { ...page, total: 350 },
+      page.rows.map(() => 'new'),
+      facts(later),
+      { nowMs, aside: true },
+    )
+    expect(filled.map(({ inScope }) => inScope)).toEqual([false, false, true, false])
+  })
+
+  it('counts what the feed gained from the last complete walk on, and not from the first day', () => {
+    const page = { ...pageOf([dated(-1), dated(-2)]), total: 201 }
+    expect(judge(page, { ...later, total: 200 }).map(({ inScope }) => inScope)).toEqual([true, false])
+  })
+
+  it('after a loss takes what stands on top without a date', () => {
+    const lost = { scope: { ...scope, history: 100 } }
+    expect(counts(lost, [1, -1, undated])).toEqual([true, false, true])
+    const deeper = { ...pageOf([feedRow(undated)]), page: 2 }
+    expect(judge(deeper, lost).map(({ inScope }) => inScope)).toEqual([false])
+  })
+})
+
+describe('a firing time that cannot be true', () => {
+  const impossible = [
+    '1405-08-30T09:00:00Z',
+    '0000-01-01T00:00:00Z',
+    '1970-01-01T00:00:00Z',
+    '9999-01-01T00:00:00Z',
+  ]
+  const page = pageOf(impossible.map((firedAt) => toFeedRow({ ...feed.row(0), firedAt })))
+
+  it.each<Partial<ScopeFacts>>([
+    { scope: { kind: 'all' } },
+    { scope: { kind: 'since', sinceMs: startMs } },
+    { scope: { kind: 'from', sinceMs: startMs, history: 500 }, lastCompleteMs: startMs },
+    { scope: { kind: 'all' }, lastCompleteMs: startMs, forgottenMs: startMs },
+  ])('leaves no row out of %j', (some) => {
+    const verdicts = judge(page, some)
+    expect(verdicts).toEqual(page.rows.map(() => ({ inScope: true, old: false, firedAtMs: null })))
   })
 })
 
@@ -75,6 +115,20 @@ describe('a memory that forgets', () => {
     expect(counts(forgetful, [1, -1_000, undated])).toEqual([true, false, true])
     const late = judge(pageOf([dated(-1_000), dated(1)]), forgetful, ['new', 'covered'])
     expect(late[0]?.inScope).toBe(true)
+    const gained = judge(
+      { ...pageOf([dated(-1_000), dated(-1_000)]), total: 101 },
+      { ...forgetful, total: 100 },
+    )
+    expect(gained.map(({ inScope }) => inScope)).toEqual([true, false])
+  })
+
+  it('sends nothing without a date from where no walk comes by', () => {
+    const forgetful = { scope: { kind: 'all' as const }, forgottenMs: startMs, lastCompleteMs: startMs }
+    const page = pageOf([feedRow(undated), dated(-1_000), dated(1)])
+    const aside = judgeRows(page, ['new', 'new', 'covered'], facts(forgetful), { nowMs, aside: true })
+    expect(aside.map(({ inScope }) => inScope)).toEqual([false, false, true])
+    const fresh = judgeRows(page, ['new', 'new', 'covered'], facts({}), { nowMs, aside: true })
+    expect(fresh.map(({ inScope }) => inScope)).toEqual([true, true, true])
   })
 })
 
@@ -93,7 +147,7 @@ function judge(
 }
 
 function facts(some: Partial<ScopeFacts>): ScopeFacts {
-  return { scope: { kind: 'all' }, lastCompleteMs: null, forgottenMs: 0, ...some }
+  return { scope: { kind: 'all' }, lastCompleteMs: null, total: null, forgottenMs: 0, ...some }
 }
 
 function feedRow(afterMs: number | typeof undated): FeedRow {

@@ -101,6 +101,41 @@ describe('startFrom: now', () => {
   })
 })
 
+describe('firing times of another calendar', () => {
+  const jalali = (ms: number) => Date.parse(new Date(ms).toISOString().replace(/^2026/, '1405'))
+
+  it('lose no alert of a burst, and are told with an example', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    feed.add(120, (index) => jalali(benchStartMs - (200 - index) * 1_000))
+    expect(await poll()).toMatchObject({ newAlerts: 0, passedOver: 100 })
+    bench.nowMs += minuteMs
+    feed.add(150, (index) => jalali(benchStartMs + index * 100))
+    const burst = await poll()
+    expect(burst).toMatchObject({ newAlerts: 150, passedOver: 0, finished: true })
+    expect(burst.doubt).toContain('1405-11-21T09:00')
+    expect(burst.doubt).toContain('Jalali')
+    expect(queues.ids()).toEqual(ids(121, 150))
+    expect(await poll()).toMatchObject({ newAlerts: 0, pages: 1, doubt: null })
+  })
+
+  it('end no walk: all the history that was asked for is sent', async () => {
+    const { feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
+    feed.add(300, (index) => jalali(benchStartMs - (300 - index) * 1_000))
+    expect(await poll()).toMatchObject({ newAlerts: 300, finished: true, reason: 'end_of_feed' })
+    expect(queues.ids()).toEqual(ids(1, 300))
+  })
+
+  it('teach the plan nothing', async () => {
+    const { bench, feed, poll } = setUp(server)
+    await poll()
+    bench.nowMs += minuteMs
+    feed.add(2, jalali(bench.nowMs))
+    feed.add(1, Date.UTC(9999, 0))
+    const times = (await poll()).fired.map(({ firedAtMs }) => firedAtMs)
+    expect(times).toEqual([bench.nowMs, bench.nowMs, bench.nowMs])
+  })
+})
+
 describe('startFrom: beginning', () => {
   it('takes everything', async () => {
     const { bench, poll, queues } = setUp(server, { startFrom: 'beginning' })
@@ -119,6 +154,17 @@ describe('startFrom: an instant', () => {
     expect(await poll()).toMatchObject({ pages: 2, newAlerts: 150, passedOver: 50, reason: 'start_bound' })
     expect(queues.ids()).toEqual(ids(801, 150))
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, reason: 'caught_up' })
+  })
+
+  it('is kept once: a heap of older rows on top hides nothing that came just before it', async () => {
+    const { bench, feed, poll, queues } = setUp(server, { startFrom })
+    history(bench, 950)
+    await poll()
+    bench.nowMs += minuteMs
+    feed.add(5, bench.nowMs)
+    feed.add(120, benchStartMs - 900 * minuteMs)
+    expect(await poll()).toMatchObject({ newAlerts: 5, finished: true })
+    expect(queues.ids()).toEqual([...ids(801, 150), ...ids(951, 5)])
   })
 
   it('is not misled by one older row among the newer', async () => {
@@ -145,6 +191,22 @@ describe('a Redis that lost everything', () => {
     expect(queues.ids()).toEqual(ids(900, 6))
     expect(await metric('stateLost')).toBe(1)
     expect(await poll()).toMatchObject({ lost: false, newAlerts: 0 })
+  })
+
+  it('takes again what stands on top, where no date tells what was there before', async () => {
+    const { bench, feed, poll, queues, redis } = setUp(server, { startFrom: 'beginning' })
+    const undated = (count: number) => {
+      feed.add(count, benchStartMs)
+      feed.rows = feed.rows.map((row) => ({ ...row, firedAt: '1405-08-30T09:00:00Z' }))
+    }
+    undated(250)
+    await poll()
+    undated(7)
+    await redis.flushall()
+    queues.jobs.clear()
+    bench.nowMs += minuteMs
+    expect(await poll()).toMatchObject({ lost: true, newAlerts: 100, finished: true })
+    expect(queues.ids()).toEqual(ids(158, 100))
   })
 
   it('twice in a row goes back as far as the first time', async () => {

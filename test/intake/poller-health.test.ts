@@ -19,6 +19,7 @@ const status: PollerStatus = {
   resetsAtMs: null,
   lesson: null,
   plan: null,
+  doubt: null,
   behind: false,
   lastCompleteWalkAtMs: null,
   lastError: null,

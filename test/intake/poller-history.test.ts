@@ -45,14 +45,19 @@ describe('reading the past', () => {
 
   it('goes on to its allowance and gives the firing times that can be read', async () => {
     const asked: number[] = []
-    const history = await readHistory(feed(20, asked), { afterPage: 1, pagesMax: 3 })
+    const history = await readHistory(feed(20, asked), { afterPage: 1, pagesMax: 3 }, nowMs)
     expect(asked).toEqual([2, 3, 4])
     expect(history).toEqual({ pages: 3, firedAtMs: [2_000, 3_000, 4_000] })
   })
 
+  it('leaves out times that lie ahead', async () => {
+    const ahead = await readHistory(feed(200, []), { afterPage: 119, pagesMax: 2 }, nowMs)
+    expect(ahead).toEqual({ pages: 2, firedAtMs: [120_000] })
+  })
+
   it('ends with the feed', async () => {
     const asked: number[] = []
-    expect((await readHistory(feed(3, asked), { afterPage: 1, pagesMax: 10 })).pages).toBe(2)
+    expect((await readHistory(feed(3, asked), { afterPage: 1, pagesMax: 10 }, nowMs)).pages).toBe(2)
     expect(asked).toEqual([2, 3])
   })
 
@@ -61,12 +66,15 @@ describe('reading the past', () => {
     { kind: 'failed', error: new Error('500') },
   ])('ends when a page is $kind, and keeps what it has', async (answer) => {
     const read = async (page: number) => (page < 4 ? feed(20, [])(page) : answer)
-    expect(await readHistory(read, { afterPage: 1, pagesMax: 10 })).toEqual({
+    expect(await readHistory(read, { afterPage: 1, pagesMax: 10 }, nowMs)).toEqual({
       pages: 2,
       firedAtMs: [2_000, 3_000],
     })
   })
 })
+
+/** Nothing of these pages lies ahead, but for what a test puts there. */
+const nowMs = 60_000
 
 const bad = { ok: false, key: 'raw-1', raw: {}, reason: 'id: missing' } as const
 

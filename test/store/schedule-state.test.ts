@@ -44,6 +44,7 @@ describe('what a poller tells of itself', () => {
     resetsAtMs: 6,
     lesson: null,
     plan: { learnedFrom: 7, firing: 'each minute', hotUntilMs: 8 },
+    doubt: null,
     behind: false,
     lastCompleteWalkAtMs: null,
     lastError: { atMs: 7, code: 'timeout', message: 'no answer' },

@@ -118,6 +118,7 @@ export function pollResult(fields: Partial<PollResult> = {}): PollResult {
     ...{
       quarantined: 0,
       fired: [],
+      doubt: null,
       behind: false,
       finished: ok,
       lastCompleteMs: null,

@@ -1,4 +1,5 @@
 import { alertKey } from '../../alert/alert.ts'
+import { datedAt } from '../../alert/fired-at.ts'
 import { formatDuration } from '../../lib/duration.ts'
 import { type DeliveryRow, type DeliveryState, deliveryStates } from '../delivery-view.ts'
 import { foreign, foreignLink, type Html, html, type Piece } from './html.ts'
@@ -66,7 +67,7 @@ function alertItem(group: readonly DeliveryRow[], times: Times): Piece {
   const inOrder = group.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   const story = `/api/v1/deliveries/${encodeURIComponent(alert.source)}/${alert.id}`
   return html`<li>
-<p class="when"><time datetime="${alert.firedAt}"><b>${times.clock(alert.firedAt)}</b></time>${times.isToday(alert.firedAt) ? times.distance(alert.firedAt) : html`<time>${times.date(alert.firedAt)}</time>`}</p>
+${when(alert, times)}
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
 <p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${story}">${alertKey(alert)}</a>${seen(alert)}</p></div>
 <ul class="chips">${inOrder.map(chip)}</ul>
@@ -74,9 +75,17 @@ ${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`
 }
 
+/** A time that cannot be true is shown as it came. */
+function when({ firedAt }: DeliveryRow, times: Times): Html {
+  if (datedAt(firedAt) === null) return html`<p class="when">${foreign(firedAt)}</p>`
+  const day = times.isToday(firedAt) ? times.distance(firedAt) : html`<time>${times.date(firedAt)}</time>`
+  return html`<p class="when"><time datetime="${firedAt}"><b>${times.clock(firedAt)}</b></time>${day}</p>`
+}
+
 function seen({ firedAt, seenAt }: DeliveryRow): Piece {
-  const ms = seenAt === null ? Number.NaN : Date.parse(seenAt) - Date.parse(firedAt)
-  return Number.isNaN(ms) ? null : html`<span>seen after ${formatDuration(ms)}</span>`
+  const firedMs = datedAt(firedAt)
+  const ms = seenAt === null || firedMs === null ? -1 : Date.parse(seenAt) - firedMs
+  return ms < 0 ? null : html`<span>seen after ${formatDuration(ms)}</span>`
 }
 
 function chip(row: DeliveryRow): Html {

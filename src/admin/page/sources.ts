@@ -1,6 +1,6 @@
 import type { DecisionReason } from '../../schedule/schedule.ts'
 import type { BudgetStatus, PlanStatus, SourceState, SourceView, StatusView } from '../status-view.ts'
-import { type Html, html } from './html.ts'
+import { foreign, type Html, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
@@ -58,6 +58,7 @@ function card(source: SourceView, times: Times): Html {
   return html`<article class="card" id="source-${source.name}">
 <header class="row"><h3>${source.name}</h3>${badge(...states[source.state])}</header>
 ${source.reason ? html`<p class="reason">${source.reason}</p>` : null}
+${source.notes.map((note) => html`<p class="reason">${foreign(note)}</p>`)}
 ${source.budget ? budgetBar(source.budget, times) : html`<p class="reason">The budget is not known yet.</p>`}
 <dl class="facts">
 ${fact('Last poll', instant(source.lastPollAt, times))}
