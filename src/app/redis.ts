@@ -29,18 +29,23 @@ export async function openRedis(
 
 /** Where a Redis that is not ours to start is. */
 export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>): RedisTarget {
+  const { username, password } = config
+  const login = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+  }
   switch (config.mode) {
     case 'single':
-      return { url: config.url }
+      return { url: config.url, ...login }
     case 'cluster':
-      return { cluster: config.nodes }
+      return { cluster: config.nodes, ...login }
     case 'sentinel': {
-      const { sentinels, name, username, password, sentinelPassword } = config
+      const { sentinels, name, sentinelUsername, sentinelPassword } = config
       return {
+        ...login,
         sentinels: sentinels.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`),
         name,
-        ...(username === undefined ? {} : { username }),
-        ...(password === undefined ? {} : { password }),
+        ...(sentinelUsername === undefined ? {} : { sentinelUsername }),
         ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
       }
     }

@@ -20,8 +20,8 @@ export const redisSchema = z
       .array(redisAddress(['redis:', 'rediss:'], 'redis:// or rediss://'))
       .min(1)
       .optional(),
-    username: z.string().min(1).optional(),
-    password: secretField.optional(),
+    username: z.string().min(1).optional().describe('Wins over the user that an address holds.'),
+    password: secretField.optional().describe('Wins over the password that an address holds.'),
     sentinelUsername: z.string().min(1).optional(),
     sentinelPassword: secretField.optional(),
     prefix: z
@@ -71,7 +71,8 @@ function redisAddress(protocols: readonly string[], words: string) {
     if (secret.file !== undefined) return
     const text = secret.reveal()
     if (words.includes('embedded') && text === 'embedded') return
-    const url = URL.parse(text)
+    // URL takes no login where there is no host, as with a socket.
+    const url = URL.parse(text.replace(/^unix:\/\/[^/@?]*@/, 'unix://'))
     const pathMissing = url?.protocol === 'unix:' && url.pathname.length < 2
     if (url !== null && protocols.includes(url.protocol) && !pathMissing) return
     context.addIssue({ code: 'custom', message: `expected an address that starts with ${words}` })

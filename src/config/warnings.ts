@@ -29,7 +29,17 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...idleSinks(config),
     ...idleRoutes(config),
     ...openHttp(config),
+    ...idleLogin(config, given),
   ]
+}
+
+function idleLogin({ redis }: Config, given: unknown): Complaint[] {
+  if (redis.mode !== 'embedded') return []
+  return ['username', 'password']
+    .filter((key) => property(property(given, 'redis'), key) !== undefined)
+    .map((key) => {
+      return { path: ['redis', key], message: 'the embedded server asks for no login', bare: true }
+    })
 }
 
 function idleSinks(config: Config): Complaint[] {

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { RedisOptions as DriverOptions } from 'ioredis'
 import { UserError } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
@@ -9,15 +10,22 @@ import type { Secret } from '../lib/secret.ts'
  */
 export type RedisTarget =
   /** `redis://[user:password@]host[:6379][/db]`, `rediss://…` (TLS), `unix://[user:password@]/path[?db=1]`. */
-  { readonly url: string | Secret } | SentinelTarget | { readonly cluster: readonly (string | Secret)[] }
+  | ({ readonly url: string | Secret } & Login)
+  | SentinelTarget
+  | ({ readonly cluster: readonly (string | Secret)[] } & Login)
 
-export interface SentinelTarget {
+/** Wins over the login that an address carries. */
+export interface Login {
+  readonly username?: string
+  readonly password?: Secret
+}
+
+export interface SentinelTarget extends Login {
   /** Each `host:port`. */
   readonly sentinels: readonly string[]
   /** The name of the master group. */
   readonly name: string
-  readonly username?: string
-  readonly password?: Secret
+  readonly sentinelUsername?: string
   readonly sentinelPassword?: Secret
   readonly db?: number
   readonly tls?: boolean
@@ -73,6 +81,17 @@ export function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2
   }
 }
 
+/** Said at every connection, so that NODE_TLS_REJECT_UNAUTHORIZED opens none. */
+export const verifiedTls = { rejectUnauthorized: true } as const
+
+/** The login of a target as the driver takes it. */
+export function loginOf({ username, password }: Login): { username?: string; password?: string } {
+  return {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password: password.reveal() }),
+  }
+}
+
 interface Address {
   readonly path?: string
   readonly host?: string
@@ -80,7 +99,7 @@ interface Address {
   readonly username?: string
   readonly password?: string
   readonly db?: number
-  readonly tls?: { readonly servername: string }
+  readonly tls?: typeof verifiedTls & { readonly servername?: string }
 }
 
 /** Throws a UserError that names the form, never the text. */
@@ -101,7 +120,9 @@ export function parseAddress(secret: string | Secret): Address {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!/^rediss?:$/.test(url.protocol) || !host) throw new UserError(addressHelp)
   const port = url.port ? Number(url.port) : 6379
-  return { host, port, ...login, ...(url.protocol === 'rediss:' ? { tls: { servername: host } } : {}) }
+  if (url.protocol !== 'rediss:') return { host, port, ...login }
+  // An IP address is no name that a server could choose its certificate by.
+  return { host, port, ...login, tls: { ...verifiedTls, ...(isIP(host) ? {} : { servername: host }) } }
 }
 
 /** The place without its credentials, for logs. */

@@ -7,12 +7,14 @@ import {
   describeTarget,
   driverOptions,
   enableOfflineQueue,
+  loginOf,
   parseAddress,
   parseHostPort,
   type RedisProfile,
   type RedisTarget,
   reconnectDelayMs,
   type SentinelTarget,
+  verifiedTls,
 } from './redis-options.ts'
 
 export type { RedisProfile, RedisTarget } from './redis-options.ts'
@@ -124,8 +126,9 @@ const graceMs = 1_000
 
 function open({ target, profile, connectionName = 'alert-bridge' }: ConnectOptions): RedisClient {
   const common = driverOptions(profile, connectionName)
-  if ('cluster' in target) return openCluster(target.cluster, profile, common)
-  const place = 'sentinels' in target ? sentinelPlace(target) : parseAddress(target.url)
+  if ('cluster' in target) return openCluster(target, profile, common)
+  const place =
+    'sentinels' in target ? sentinelPlace(target) : { ...parseAddress(target.url), ...loginOf(target) }
   return new Redis({
     ...common,
     ...place,
@@ -135,12 +138,12 @@ function open({ target, profile, connectionName = 'alert-bridge' }: ConnectOptio
 }
 
 function openCluster(
-  urls: Extract<RedisTarget, { cluster: unknown }>['cluster'],
+  target: Extract<RedisTarget, { cluster: unknown }>,
   profile: RedisProfile,
   common: ReturnType<typeof driverOptions>,
 ): Cluster {
-  const nodes = urls.map((url) => parseAddress(url))
-  const { username, password, tls } = nodes[0] ?? {}
+  const nodes = target.cluster.map((url) => parseAddress(url))
+  const { username, password, tls } = { ...nodes[0], ...loginOf(target) }
   return new Cluster(
     nodes.map(({ host, port }) => ({ host: host ?? '', port: port ?? 6379 })),
     {
@@ -158,7 +161,7 @@ function openCluster(
         ...common,
         ...(username === undefined ? {} : { username }),
         ...(password === undefined ? {} : { password }),
-        ...(tls === undefined ? {} : { tls: {} }),
+        ...(tls === undefined ? {} : { tls: verifiedTls }),
       },
     },
   )
@@ -170,11 +173,11 @@ function sentinelPlace(target: SentinelTarget) {
     name: target.name,
     role: 'master' as const,
     sentinelRetryStrategy: reconnectDelayMs,
-    ...(target.username === undefined ? {} : { username: target.username }),
-    ...(target.password === undefined ? {} : { password: target.password.reveal() }),
+    ...loginOf(target),
+    ...(target.sentinelUsername === undefined ? {} : { sentinelUsername: target.sentinelUsername }),
     ...(target.sentinelPassword === undefined ? {} : { sentinelPassword: target.sentinelPassword.reveal() }),
     ...(target.db === undefined ? {} : { db: target.db }),
-    ...(target.tls ? { tls: {}, enableTLSForSentinelMode: true } : {}),
+    ...(target.tls ? { tls: verifiedTls, sentinelTLS: verifiedTls, enableTLSForSentinelMode: true } : {}),
   }
 }
 

@@ -28,7 +28,11 @@ describe('addresses', () => {
       'redis://user:p%40ss@cache:6380/2',
       { host: 'cache', port: 6380, username: 'user', password: 'p@ss', db: 2 },
     ],
-    ['rediss://:pw@cache:1', { host: 'cache', port: 1, password: 'pw', tls: { servername: 'cache' } }],
+    [
+      'rediss://:pw@cache:1',
+      { host: 'cache', port: 1, password: 'pw', tls: { rejectUnauthorized: true, servername: 'cache' } },
+    ],
+    ['rediss://10.0.0.5', { host: '10.0.0.5', port: 6379, tls: { rejectUnauthorized: true } }],
     ['redis://[::1]:7000', { host: '::1', port: 7000 }],
     ['unix:///run/redis.sock', { path: '/run/redis.sock' }],
     ['unix://:pw@/run/my%20redis.sock?db=3', { path: '/run/my redis.sock', password: 'pw', db: 3 }],

@@ -1,0 +1,144 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { redisTargetOf } from '../../src/app/redis.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
+import { testAuthority, testServer } from '../support/certificates.ts'
+import { captureLog } from '../support/log.ts'
+import { freePort, tcp } from '../support/ports.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+
+/** A server that lets in nobody but this user. */
+const user = { username: 'bridge', password: 'secret of the bridge' }
+const onlyUser = [
+  '--user',
+  'default',
+  'off',
+  '--user',
+  'bridge',
+  'on',
+  `>${user.password}`,
+  '~*',
+  '&*',
+  '+@all',
+]
+
+describe('a login beside the address reaches a Redis that asks for it', () => {
+  it('as a password alone', async () => {
+    const server = await started(['--requirepass', user.password])
+    await answers({ url: server.url, password: user.password })
+    await answers({ url: server.url.replace('unix://', 'unix://:wrong@'), password: user.password })
+  })
+
+  it('as a user of an access list', async () => {
+    const server = await started(onlyUser)
+    await answers({ url: server.url, ...user })
+    await expect(connected({ url: server.url, ...user, password: 'wrong' })).rejects.toThrow('WRONGPASS')
+  })
+
+  it('in a cluster, at every node', async () => {
+    const port = await freePort()
+    const cluster = ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())]
+    const server = await started([
+      ...cluster,
+      '--cluster-announce-ip',
+      '127.0.0.1',
+      ...tcp(port),
+      ...onlyUser,
+    ])
+    const admin = new Redis({ path: server.socketPath, ...user })
+    onTestFinished(() => admin.disconnect())
+    await admin.cluster('ADDSLOTSRANGE', 0, 16_383)
+    await vi.waitFor(async () => expect(await admin.cluster('INFO')).toContain('cluster_state:ok'), soon)
+    await answers({ cluster: [`redis://127.0.0.1:${port}`], ...user })
+  })
+
+  it('behind sentinels that ask for another one', async () => {
+    const [master, sentinel] = [await freePort(), await freePort()]
+    await started([...tcp(master), ...onlyUser])
+    const watching = await started(tcp(sentinel), (dir) => {
+      const file = join(dir, 'sentinel.conf')
+      const lines = [
+        `sentinel monitor main 127.0.0.1 ${master} 1`,
+        `sentinel auth-user main ${user.username}`,
+        `sentinel auth-pass main "${user.password}"`,
+        'user default off',
+        'user watcher on ">secret of the sentinels" ~* &* +@all',
+      ]
+      writeFileSync(file, `${lines.join('\n')}\n`)
+      return [file, '--sentinel']
+    })
+    expect(watching.pid).toBeGreaterThan(0)
+    const config = { sentinels: [`127.0.0.1:${sentinel}`], name: 'main', ...user }
+    const login = { sentinelUsername: 'watcher', sentinelPassword: 'secret of the sentinels' }
+    await answers({ ...config, ...login })
+  })
+})
+
+it('over TLS, the certificate must be good; its authority may be named to Node', async () => {
+  const port = await freePort()
+  const server = await startRedis({
+    flags: ['--tls-port', String(port), '--tls-auth-clients', 'no', '--bind', '127.0.0.1', ...onlyUser],
+    first: (dir) => {
+      const file = join(dir, 'redis.conf')
+      const pem = { 'ca-cert': testAuthority, cert: testServer.cert, key: testServer.key }
+      const lines = Object.entries(pem).map(([name, text]) => {
+        writeFileSync(join(dir, `${name}.pem`), text)
+        return `tls-${name}-file ${join(dir, `${name}.pem`)}`
+      })
+      writeFileSync(file, `${lines.join('\n')}\n`)
+      return [file]
+    },
+  })
+  onTestFinished(() => server.dispose())
+  const ask = (host: string, env: Readonly<Record<string, string>>) => {
+    const url = `rediss://${host}:${port}`
+    const script = `
+      import { connectRedis } from './src/store/redis.ts'
+      import { createLogger } from './src/telemetry/log.ts'
+      import { Secret } from './src/lib/secret.ts'
+      const target = { url: '${url}', username: '${user.username}', password: new Secret('${user.password}') }
+      const redis = connectRedis({ target, profile: 'commands' }, createLogger({ level: 'silent' }))
+      redis.once('error', (error) => { console.log(error.code); redis.disconnect() })
+      redis.once('ready', async () => { console.log(await redis.ping()); redis.disconnect() })`
+    const done = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', script], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    })
+    return done.stdout.trim() || done.stderr
+  }
+  const authority = { NODE_EXTRA_CA_CERTS: join(server.dir, 'ca-cert.pem') }
+  expect(ask('localhost', authority)).toBe('PONG')
+  expect(ask('127.0.0.1', authority)).toBe('PONG')
+  expect(ask('localhost', { NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toBe('SELF_SIGNED_CERT_IN_CHAIN')
+})
+
+const soon = { timeout: 10_000, interval: 50 }
+
+async function answers(redis: Readonly<Record<string, unknown>>): Promise<void> {
+  const client = await connected(redis)
+  expect(await client.set('key', 'value')).toBe('OK')
+}
+
+/** By the whole way of an operator: from the text of a config. */
+async function connected(redis: Readonly<Record<string, unknown>>): Promise<RedisClient> {
+  const source = { baseUrl: 'https://api.example.com', token: 'tok', budget: { unitsPerDay: 2000 } }
+  const sinks = { hook: { type: 'webhook', url: 'https://hooks.example.com' } }
+  const text = JSON.stringify({ redis, sources: { main: source }, sinks, routes: [{ sinks: ['hook'] }] })
+  const loaded = parseConfig(text, { env: {}, folder: '/' })
+  if (!loaded.ok || loaded.config.redis.mode === 'embedded') throw new Error(JSON.stringify(loaded))
+  const { log } = captureLog()
+  const client = connectRedis({ target: redisTargetOf(loaded.config.redis), profile: 'commands' }, log)
+  onTestFinished(() => client.disconnect())
+  await waitForRedis(client, { log, signal: AbortSignal.timeout(10_000) })
+  return client
+}
+
+async function started(flags: string[], first?: (dir: string) => string[]): Promise<RedisServer> {
+  const server = await startRedis({ flags, ...(first ? { first } : {}) })
+  onTestFinished(() => server.dispose())
+  return server
+}
