@@ -31,6 +31,7 @@ export const sourceStates = [
   'running',
   'catching_up', // more pages wait than one poll may read
   'retrying', // the last call failed; it will be made again
+  'failing', // no poll has gone well for a quarter of an hour: a person should look
   'budget_spent', // nothing left until the reset
   'standby', // another replica polls
   'stopped', // a person is needed

@@ -1,6 +1,5 @@
 import { datedAt } from './fired-at.ts'
-import { cut, oneLine } from './text.ts'
-import { namesOf, wholeText } from './value.ts'
+import { foundText, namesOf, wholeText } from './value.ts'
 
 /**
  * One fired alert: a row of the delivery feed, named by the source it came from. The typed fields are what routes and
@@ -32,10 +31,10 @@ export type ParsedRow =
  * bridge shows it or routes by it, whatever its type, and untouched in `row`. An odd row is better sent than lost.
  */
 export function parseRow(source: string, row: unknown): ParsedRow {
-  if (!isRecord(row)) return { ok: false, reason: `row: expected an object, found ${found(row)}` }
+  if (!isRecord(row)) return { ok: false, reason: `row: expected an object, found ${foundText(row)}` }
   const { id, firedAt } = row
   if (!isAlertId(id)) {
-    return { ok: false, reason: `id: expected a whole number from 1 to 2^53 - 1, found ${found(id)}` }
+    return { ok: false, reason: `id: expected a whole number from 1 to 2^53 - 1, found ${foundText(id)}` }
   }
   return {
     ok: true,
@@ -69,14 +68,4 @@ export function alertKey(alert: Pick<Alert, 'source' | 'id'>): string {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-const foundCharsMax = 60
-
-/** For the reason: enough to see what it was. */
-function found(value: unknown): string {
-  if (value === undefined) return 'nothing'
-  if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object' && value !== null) return 'an object'
-  return cut(oneLine(JSON.stringify(value)), foundCharsMax)
 }

@@ -1,3 +1,5 @@
+import { cut, oneLine } from './text.ts'
+
 /**
  * Any JSON value as text: a field of an upstream row may hold what its documentation does not say. None of this throws,
  * and a text is taken as it is.
@@ -21,6 +23,16 @@ export function namesOf(value: unknown): readonly string[] {
 export function wholeText(value: unknown, between = ', '): string | null {
   const texts = textsOf(value)
   return texts.length === 0 ? null : texts.join(between)
+}
+
+const foundCharsMax = 60
+
+/** What was found where something else was expected: enough to see what it was. */
+export function foundText(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return cut(oneLine(JSON.stringify(value)), foundCharsMax)
 }
 
 function textOf(value: unknown): string {

@@ -45,6 +45,8 @@ export interface AppOptions {
   readonly setLogLevel?: (level: LogLevel) => void
   /** How often Redis' settings are looked at, in milliseconds. */
   readonly redisCheckEveryMs?: number
+  /** How often sinks and sources are looked at for what operators are told, in milliseconds. */
+  readonly operatorsLookEveryMs?: number
 }
 
 const stopStepTimeoutMs = 25_000
@@ -177,8 +179,9 @@ class Bridge implements App {
   }
 
   #createRuntime(config: Config, redis: RedisPair): Runtime {
-    const { log, role, clock } = this.#options
-    return createRuntime(config, { redis, log, role, clock, metrics: this.metrics, memories: this.#memories })
+    const { log, role, clock, operatorsLookEveryMs } = this.#options
+    const tools = { redis, log, role, clock, metrics: this.metrics, memories: this.#memories }
+    return createRuntime(config, { ...tools, ...(operatorsLookEveryMs ? { operatorsLookEveryMs } : {}) })
   }
 
   async #listen(): Promise<string> {

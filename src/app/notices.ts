@@ -11,10 +11,11 @@ export type Notice =
   | { readonly kind: 'sink_down' | 'sink_up'; readonly sink: string; readonly reason: string }
   | { readonly kind: 'dead_letters'; readonly sink: string; readonly count: number; readonly sinceMs: number }
   | {
-      readonly kind: 'source_stopped' | 'source_resumed'
+      readonly kind: 'source_stopped' | 'source_failing' | 'source_resumed'
       readonly sourceName: string
       readonly reason: string
     }
+  | { readonly kind: 'rows_set_aside'; readonly sourceName: string; readonly count: number }
 
 /** `id` tells notices of one moment apart. */
 export function noticeAlert(notice: Notice, id: number, nowMs: number): Alert {
@@ -57,6 +58,15 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
     }
     case 'source_stopped':
       return { headline: `Source ${notice.sourceName} is stopped`, why: notice.reason }
+    case 'source_failing':
+      return { headline: `Source ${notice.sourceName} cannot be read`, why: notice.reason }
+    case 'rows_set_aside': {
+      const rows = notice.count === 1 ? '1 row' : `${notice.count} rows`
+      return {
+        headline: `${rows} of source ${notice.sourceName} could not be read and ${notice.count === 1 ? 'is' : 'are'} set aside`,
+        why: `alert-bridge quarantine list --source ${notice.sourceName} tells which and why; retry reads them again, drop forgets them.`,
+      }
+    }
     case 'source_resumed':
       return { headline: `Source ${notice.sourceName} is polled again`, why: null }
     default:

@@ -1,49 +1,146 @@
 import type { SinkQueues } from '../delivery/queues.ts'
-import type { BreakerNews } from '../delivery/sender.ts'
+import type { BreakerNews, LaneState } from '../delivery/sender.ts'
+import { lastingFailure } from '../intake/poller-health.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
 import type { NoticeStore } from '../store/notices.ts'
+import type { QuarantineCounts } from '../store/quarantine.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type Notice, noticeAlert } from './notices.ts'
 
 /**
  * Tells the people behind `operators:` when a sink fails or recovers, when alerts were given up on (one notice a sink
- * and hour, with the count), and when a source needs a person. A sink in trouble is never told of itself. Telling is best
- * effort: when Redis is away, log and status page say the same.
+ * and hour, with the count), when rows could not be read (the same for a source), and when a source needs a person. A sink
+ * in trouble is never told of itself. Telling is best effort: when Redis is away, log and status page say the same. What
+ * people know stands in Redis, so that a restart neither repeats it nor forgets to tell its end.
  */
 export interface Operators {
   onBreaker(news: BreakerNews): void
-  /** Looks at dead letters and sources until the signal aborts. */
+  /** Looks at sinks and sources until the signal aborts. */
   run(signal: AbortSignal): Promise<void>
 }
 
 interface Told {
   /** Names of sinks. */
   readonly operators: readonly string[]
-  readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failedSince'>
+  readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failedSince' | 'completedSince'>
   readonly targetsOf: (sink: string) => readonly (string | undefined)[]
+}
+
+export interface SourceLook {
+  readonly status: PollerStatus
+  /** undefined when it cannot be had now. */
+  readonly quarantine: QuarantineCounts | undefined
 }
 
 export interface OperatorsOptions {
   /** As the config in force has it. */
   readonly inForce: () => Told
-  readonly sources: () => Promise<readonly PollerStatus[]>
+  readonly sources: () => Promise<readonly SourceLook[]>
+  /** Of this process. */
+  readonly breakers: () => readonly Pick<LaneState, 'sink' | 'breaker' | 'reason'>[]
   readonly store: NoticeStore
   readonly clock: Clock
   readonly log: Logger
-  readonly lookEveryMs?: number
+  readonly lookEveryMs?: number | undefined
 }
 
 const hourMs = 3_600_000
-/** A breaker that is open for longer is told of again. */
+/** A trouble that lasts longer is told of again. */
 const troubleMs = 24 * hourMs
 
 export function createOperators(options: OperatorsOptions): Operators {
-  const { inForce, sources, store, clock, log, lookEveryMs = 5_000 } = options
+  const { inForce, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
+  const tell = teller(options)
+  let lastWork: Promise<void> = Promise.resolve()
+  /** One after the other, so that an end is never told before its beginning; best effort. */
+  const attempt = (work: () => Promise<void>) => {
+    lastWork = lastWork
+      .then(work)
+      .catch((thrown: unknown) => log.warn({ err: toError(thrown) }, 'operators.not_told'))
+    return lastWork
+  }
 
+  const lookAtDead = async (sink: string, queues: Told['queues']) => {
+    const nowMs = clock.now()
+    if ((await queues.failedSince(sink, nowMs - hourMs)) === 0) return
+    if (!(await store.begin(`dead:${sink}`, nowMs, hourMs))) return
+    const sinceMs = (await store.move(sink, nowMs)) ?? nowMs - hourMs
+    const count = await queues.failedSince(sink, sinceMs + 1)
+    if (count > 0) await tell({ kind: 'dead_letters', sink, count, sinceMs })
+  }
+  const onOpen = async (sink: string, reason: string) => {
+    if (await store.begin(`breaker:${sink}`, clock.now(), troubleMs))
+      await tell({ kind: 'sink_down', sink, reason })
+  }
+  const onClosed = async (sink: string) => {
+    if (await store.end(`breaker:${sink}`)) await tell({ kind: 'sink_up', sink, reason: '' })
+  }
+  /** The breaker that people were told of may have ended with its process: then a delivery says that the sink is well. */
+  const recover = async (sink: string, queues: Told['queues']) => {
+    const sinceMs = await store.since(`breaker:${sink}`)
+    if (sinceMs !== undefined && (await queues.completedSince(sink, sinceMs + 1)) > 0) await onClosed(sink)
+  }
+  const lookAtSink = async (sink: string, queues: Told['queues']) => {
+    const open = breakers().find((each) => each.sink === sink && each.breaker === 'open')
+    await (open ? onOpen(sink, open.reason ?? '') : recover(sink, queues))
+    await lookAtDead(sink, queues)
+  }
+  const lookAtSource = async ({ status, quarantine }: SourceLook) => {
+    const { source: sourceName, state, reason, failingSinceMs } = status
+    const [stopped, failing] = [`source:${sourceName}`, `failing:${sourceName}`]
+    const failure = lastingFailure(status)
+    if (state === 'stopped') {
+      if (await store.begin(stopped, clock.now(), troubleMs))
+        await tell({ kind: 'source_stopped', sourceName, reason })
+    } else if (failure !== undefined) {
+      if (await store.begin(failing, clock.now(), troubleMs))
+        await tell({ kind: 'source_failing', sourceName, reason: failure })
+    } else if (state === 'waiting' && failingSinceMs === null) {
+      const ended = [await store.end(stopped), await store.end(failing)]
+      if (ended.includes(true)) await tell({ kind: 'source_resumed', sourceName, reason })
+    }
+    if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
+  }
+  const lookAtRows = async (sourceName: string, { ever, setAside }: QuarantineCounts) => {
+    const what = `rows:${sourceName}`
+    if (setAside === 0 || !(await store.begin(what, clock.now(), hourMs))) return
+    const before = (await store.move(what, ever)) ?? 0
+    // What was dropped or read since is nobody's business any more; after a loss of Redis the count begins anew.
+    const count = Math.min(setAside, ever < before ? ever : ever - before)
+    if (count > 0) await tell({ kind: 'rows_set_aside', sourceName, count })
+  }
+  const look = async () => {
+    const { operators, queues } = inForce()
+    if (operators.length === 0) return
+    for (const sink of queues.sinks) await lookAtSink(sink, queues)
+    for (const each of await sources()) await lookAtSource(each)
+  }
+
+  return {
+    onBreaker({ sink, state, reason }) {
+      const { operators, queues } = inForce()
+      if (operators.length === 0) return
+      void attempt(async () => {
+        if (state === 'closed') return onClosed(sink)
+        // Of the outage before, when nobody could tell yet that it was over.
+        await recover(sink, queues)
+        await onOpen(sink, reason)
+      })
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        await attempt(look)
+        await clock.sleep(lookEveryMs, signal).catch(() => {})
+      }
+    },
+  }
+}
+
+function teller({ inForce, clock, log }: OperatorsOptions): (notice: Notice) => Promise<void> {
   let lastId = 0
-  const tell = async (notice: Notice) => {
+  return async (notice) => {
     const { operators, queues, targetsOf } = inForce()
     // Two troubles may begin in the same millisecond.
     lastId = Math.max(lastId + 1, clock.now())
@@ -61,51 +158,5 @@ export function createOperators(options: OperatorsOptions): Operators {
       )
     log.info({ notice: notice.kind, operators: jobs.map(({ sink }) => sink) }, alert.headline)
     await queues.enqueue(jobs)
-  }
-  const attempt = async (work: Promise<void>) => {
-    await work.catch((thrown: unknown) => log.warn({ err: toError(thrown) }, 'operators.not_told'))
-  }
-
-  const lookAtDead = async (sink: string, queues: Told['queues']) => {
-    const nowMs = clock.now()
-    if ((await queues.failedSince(sink, nowMs - hourMs)) === 0) return
-    if (!(await store.begin(`dead:${sink}`, nowMs, hourMs))) return
-    const sinceMs = (await store.moveDead(sink, nowMs)) ?? nowMs - hourMs
-    const count = await queues.failedSince(sink, sinceMs + 1)
-    if (count > 0) await tell({ kind: 'dead_letters', sink, count, sinceMs })
-  }
-  const lookAtSource = async ({ source, state, reason }: PollerStatus) => {
-    const trouble = `source:${source}`
-    if (state === 'stopped') {
-      if (await store.begin(trouble, clock.now(), troubleMs))
-        await tell({ kind: 'source_stopped', sourceName: source, reason })
-    } else if (state === 'waiting' && (await store.end(trouble)))
-      await tell({ kind: 'source_resumed', sourceName: source, reason })
-  }
-  const look = async () => {
-    const { operators, queues } = inForce()
-    if (operators.length === 0) return
-    for (const sink of queues.sinks) await lookAtDead(sink, queues)
-    for (const status of await sources()) await lookAtSource(status)
-  }
-
-  return {
-    onBreaker({ sink, state, reason }) {
-      if (inForce().operators.length === 0) return
-      const trouble = `breaker:${sink}`
-      const told =
-        state === 'open'
-          ? store
-              .begin(trouble, clock.now(), troubleMs)
-              .then((first) => (first ? tell({ kind: 'sink_down', sink, reason }) : undefined))
-          : store.end(trouble).then((first) => (first ? tell({ kind: 'sink_up', sink, reason }) : undefined))
-      void attempt(told)
-    },
-    async run(signal) {
-      while (!signal.aborted) {
-        await attempt(look())
-        await clock.sleep(lookEveryMs, signal).catch(() => {})
-      }
-    },
   }
 }

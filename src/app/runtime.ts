@@ -88,7 +88,9 @@ class ConfiguredRuntime implements Runtime {
     })
     this.#operators = createOperators({
       inForce: () => ({ operators: this.#inForce.config.operators, ...this.#inForce }),
-      sources: () => this.#pollerStatuses(),
+      sources: () => this.#lookAtSources(),
+      breakers: () => this.sender.states(),
+      lookEveryMs: tools.operatorsLookEveryMs,
       store: createNoticeStore(redis.commands, prefix),
       clock,
       log,
@@ -196,9 +198,12 @@ class ConfiguredRuntime implements Runtime {
     )
   }
 
-  async #pollerStatuses() {
-    const statuses = await Promise.all(this.#sources.map((source) => source.status()))
-    return statuses.filter((status) => status !== undefined)
+  async #lookAtSources() {
+    const looks = this.#sources.map(async ({ quarantine, ...source }) => {
+      const counts = quarantine.counts().catch(() => undefined)
+      return { status: await source.status(), quarantine: await counts }
+    })
+    return (await Promise.all(looks)).flatMap(({ status, ...look }) => (status ? [{ status, ...look }] : []))
   }
 
   /** Redis may go away between two questions: then what it would have told is unknown, and the rest is still told. */

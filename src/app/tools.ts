@@ -14,4 +14,5 @@ export interface RuntimeTools {
   readonly metrics: Metrics
   /** What this process remembers of each source, over reloads: it tells a loss of Redis from a first start. */
   readonly memories: Map<string, PollMemory>
+  readonly operatorsLookEveryMs?: number
 }

@@ -19,6 +19,7 @@ import type { DeadLetter as StoredDeadLetter } from '../delivery/dead-letters.ts
 import type { SinkQueueView, StoryPart } from '../delivery/delivery-log.ts'
 import type { DeliveryState as JobState, DeliveryView as JobView } from '../delivery/delivery-view.ts'
 import type { LaneState } from '../delivery/sender.ts'
+import { lastingFailure } from '../intake/poller-health.ts'
 import type { BudgetDay, DecisionReason } from '../schedule/schedule.ts'
 import type { Quarantined } from '../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../store/source-status.ts'
@@ -95,8 +96,7 @@ export function sourceView(
   return {
     name,
     state: sourceStateOf(status),
-    // Of a source that polls by its plan there is no more to say than why it polls next.
-    reason: status.state === 'polling' || status.state === 'waiting' ? null : status.reason || null,
+    reason: reasonOf(status),
     lastPollAt: iso(status.lastPollAtMs),
     nextPollAt: iso(status.nextPollAtMs),
     nextReason: status.nextReason as DecisionReason | null,
@@ -146,7 +146,17 @@ export function sinkView(
   }
 }
 
-function sourceStateOf({ state, behind, lastError, lastOkAtMs }: PollerStatus): SourceState {
+/** Of a source that polls by its plan, and well, there is no more to say than why it polls next. */
+function reasonOf(status: PollerStatus): string | null {
+  const failure = lastingFailure(status)
+  if (failure !== undefined) return failure
+  if (status.state !== 'polling' && status.state !== 'waiting') return status.reason || null
+  return sourceStateOf(status) === 'retrying' ? (status.lastError?.message ?? null) : null
+}
+
+function sourceStateOf(status: PollerStatus): SourceState {
+  const { state, behind, lastError, lastOkAtMs } = status
+  if (lastingFailure(status) !== undefined) return 'failing'
   const words: Record<PollerState, SourceState> = {
     starting: 'starting',
     standby: 'standby',

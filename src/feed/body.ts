@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
+import { cut, oneLine } from '../alert/text.ts'
 import { errorCode } from '../lib/errors.ts'
 import { FeedError } from './errors.ts'
 
@@ -29,7 +30,7 @@ async function readText(
   bytesMax: number,
 ): Promise<string> {
   if (contentType !== undefined && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType))
-    throw new FeedError('not_json', 'the API answered with something that is not JSON')
+    throw new FeedError('not_json', `the API answered with ${cut(oneLine(contentType), 60)} instead of JSON`)
   const chunks: Buffer[] = []
   let bytes = 0
   const collect = async (source: AsyncIterable<Buffer>) => {

@@ -61,9 +61,10 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
   ): Promise<T> {
     const startedMs = clock.monotonicMs()
     let status: number | 'error' = 'error'
+    let secret = ''
     const deadline = startDeadline(timeoutMs, signal)
     try {
-      const secret = reveal(token)
+      secret = reveal(token)
       const answer = await pool.request({
         method: 'GET',
         path: `${prefix}/api/v1/${endpoint}?page=${page}`,
@@ -87,7 +88,10 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
         },
       )
     } catch (thrown) {
-      throw toFeedError(thrown, { timeoutMs, expired: deadline.expired(), gaveUp: signal?.aborted ?? false })
+      const call = { timeoutMs, expired: deadline.expired(), gaveUp: signal?.aborted ?? false }
+      const error = toFeedError(thrown, call)
+      error.message = withoutSecret(error.message, secret)
+      throw error
     } finally {
       deadline.clear()
       options.onExchange?.({ endpoint, status, durationMs: clock.monotonicMs() - startedMs })
@@ -100,6 +104,16 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     rules: (page, signal) => call('alerts', page, (body) => parseRulesPage(page, body), signal),
     close: () => pool.destroy(),
   }
+}
+
+const echoCharsMin = 8
+
+/** A message may quote the answer, and the answer may quote the token, which the quote may have cut. */
+function withoutSecret(message: string, secret: string): string {
+  let text = secret === '' ? message : message.replaceAll(secret, '[redacted]')
+  for (let length = secret.length - 1; length >= echoCharsMin; length -= 1)
+    text = text.replaceAll(`${secret.slice(0, length)}…`, '[redacted]')
+  return text
 }
 
 function createPool(origin: string, connectTimeoutMs: number): Pool {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { parseRow } from '../alert/alert.ts'
+import { foundText } from '../alert/value.ts'
 import type { FeedPage, FeedRow } from './page.ts'
 
 /**
@@ -61,7 +62,7 @@ type Envelope = Omit<FeedPage, 'rows'> & { readonly data: readonly unknown[] }
 
 function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
   const parsed = envelopeSchema.safeParse(body)
-  if (!parsed.success) return refused(firstIssue(parsed.error))
+  if (!parsed.success) return refused(firstIssue(parsed.error, body))
   const { data, meta } = parsed.data
   if (meta.page !== asked) return refused(`meta.page is ${meta.page}, but page ${asked} was asked for`)
   if (data.length > perPage)
@@ -128,9 +129,16 @@ function refused(reason: string): { ok: false; reason: string } {
   return { ok: false, reason }
 }
 
-function firstIssue(error: z.ZodError): string {
+/** The place, what was expected there, and what was found: an example for whoever has to talk to the API's people. */
+function firstIssue(error: z.ZodError, body: unknown): string {
   const issue = error.issues[0]
-  return issue ? `${issue.path.join('.') || 'body'}: ${issue.message}` : 'not a page'
+  if (!issue) return 'not a page'
+  const found = issue.path.reduce<unknown>(
+    (value, key) => (isObject(value) ? Reflect.get(value, key) : undefined),
+    body,
+  )
+  const expected = issue.message.replace(/^Invalid input: /, '').replace(/, received .*$/, '')
+  return `${issue.path.join('.') || 'body'}: ${expected}, found ${foundText(found)}`
 }
 
 const count = z.int().nonnegative()

@@ -1,5 +1,6 @@
 import { formatDuration } from '../lib/duration.ts'
 import type { PollerStatus } from '../store/source-status.ts'
+import { needsPerson } from './poller-outcome.ts'
 import type { PollerHealth } from './poller-types.ts'
 
 /** What the watchdog looks at; pure. Instants are those of the monotonic clock. */
@@ -16,9 +17,23 @@ export interface Vitals {
 /** A loop that is this late is stuck: longer than any call and any pause of the process that is not itself a fault. */
 export const lateMsMax = 60_000
 
+/** A feed that has failed at every poll for so long will not mend itself: a person should look. */
+export const failingMsMax = 15 * 60_000
+
+/** What is wrong with a feed that has failed for too long; undefined where it is well, or where that is told otherwise. */
+export function lastingFailure({ state, lastError, failingSinceMs }: PollerStatus): string | undefined {
+  if (lastError === null || failingSinceMs === null || state === 'stopped' || state === 'standby') return
+  if (needsPerson(lastError.code)) return
+  // From the first to the last poll that failed, so that a time without polls makes nothing worse.
+  const forMs = lastError.atMs - failingSinceMs
+  return forMs < failingMsMax
+    ? undefined
+    : `no poll has gone well for ${formatDuration(forMs)}: ${lastError.message}`
+}
+
 /**
- * Whether the loop does what it should: also on standby, and while a limit keeps it waiting. A source that needs a
- * person is no fault of this process: the reason is there, and restarting would not help.
+ * Whether the loop does what it should and the feed is of use: also on standby, and while a limit keeps it waiting. A
+ * source that is stopped is no fault of this process: the reason is there, and restarting would not help.
  */
 export function healthOf({ status, expectActMs, lastActMs, crash }: Vitals, nowMs: number): PollerHealth {
   const { source, state, reason } = status
@@ -29,6 +44,8 @@ export function healthOf({ status, expectActMs, lastActMs, crash }: Vitals, nowM
     return bad(`the polling loop is stuck (${state}): nothing for ${formatDuration(nowMs - lastActMs)}`)
   }
   if (state === 'starting') return bad('no poll was tried yet')
+  const failure = lastingFailure(status)
+  if (failure !== undefined) return bad(failure)
   const restsByRight =
     state === 'standby' || state === 'held' || state === 'budget_spent' || state === 'stopped'
   if (status.lastPollAtMs === null && !restsByRight) return bad('no poll was tried yet')

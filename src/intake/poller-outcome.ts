@@ -26,14 +26,12 @@ export function stopReason(result: PollResult, { feedError }: PageTally): string
   if (result.stopped === 'strangers_feed') {
     return 'the token shows another feed than the one that this source remembers'
   }
-  switch (feedError?.code) {
-    case 'unauthenticated':
-    case 'scope_required':
-    case 'plan_required':
-      return feedError.message
-    default:
-      return undefined
-  }
+  return feedError && needsPerson(feedError.code) ? feedError.message : undefined
+}
+
+/** Whether a person must mend what the API refuses with this code: nothing that is tried again helps. */
+export function needsPerson(code: string): boolean {
+  return ['unauthenticated', 'scope_required', 'plan_required'].includes(code)
 }
 
 /** A poll that made no call, or that a shutdown broke off, tells nothing about the feed. */

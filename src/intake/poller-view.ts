@@ -3,6 +3,7 @@ import type { ScheduleView } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { PollResult } from './poll-types.ts'
+import { lastingFailure } from './poller-health.ts'
 import type { Pace } from './poller-pace.ts'
 import type { PageTally } from './poller-page.ts'
 import type { Means } from './poller-truth.ts'
@@ -17,6 +18,7 @@ export class PollerView {
   #status: PollerStatus
   /** The trouble that people were told of, until a poll goes well. */
   #told: PollerState | undefined
+  #toldFailure = false
 
   constructor(deps: ViewDeps, store: SourceStatusStore) {
     this.#deps = deps
@@ -41,6 +43,7 @@ export class PollerView {
       behind: false,
       lastCompleteWalkAtMs: null,
       lastError: null,
+      failingSinceMs: null,
     }
   }
 
@@ -61,6 +64,7 @@ export class PollerView {
       lastCompleteWalkAtMs: believed(known.lastCompleteWalkAtMs),
       lastError: lastError && isFarAhead(lastError.atMs, nowMs) ? null : lastError,
       doubt: known.doubt && isFarAhead(known.doubt.atMs, nowMs) ? null : known.doubt,
+      failingSinceMs: believed(known.failingSinceMs),
       behind,
     })
   }
@@ -114,7 +118,9 @@ export class PollerView {
       ...(result.lastCompleteMs === null ? {} : { lastCompleteWalkAtMs: result.lastCompleteMs }),
       ...(error === null ? {} : { lastError: error }),
       doubt: this.#doubted(result.doubt, nowMs),
+      failingSinceMs: this.#failingSince(result, error),
     })
+    this.#tellFailure()
   }
 
   /** For other replicas; throws what Redis throws. */
@@ -135,6 +141,20 @@ export class PollerView {
 
   #change(fields: Partial<PollerStatus>): void {
     this.#status = { ...this.#status, ...fields }
+  }
+
+  /** A poll that a limit refused says neither; one whose head was good and whose second page failed says that it failed. */
+  #failingSince(result: PollResult, error: PollerStatus['lastError']): number | null {
+    const { failingSinceMs } = this.#status
+    if (error === null) return result.ok ? null : failingSinceMs
+    return Math.min(failingSinceMs ?? error.atMs, error.atMs)
+  }
+
+  #tellFailure(): void {
+    const { log, source } = this.#deps
+    const reason = lastingFailure(this.#status)
+    if (reason !== undefined && !this.#toldFailure) log.error({ source, reason }, 'poller.failing')
+    this.#toldFailure = reason !== undefined
   }
 
   /** Between two attempts nothing is known to be better: a source that is stopped is told once, not at every try. */

@@ -108,16 +108,20 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
 }
 
 /**
- * STRING, the time (ms) since which people know of one trouble (`breaker:SINK`, `dead:SINK`, `source:NAME`). A breaker's
- * and a source's go when it is over, or after a day; that of dead letters after an hour. Lost: people are told again.
+ * STRING, the times (ms) since which people know of one trouble (`breaker:SINK`, `dead:SINK`, `source:NAME`,
+ * `failing:NAME`, `rows:NAME`) and when they were last told of it. It goes when the trouble is over; expires 30 days after
+ * the last telling. Lost: people are told again, and not told that it is over.
  */
 export function noticeKey(prefix: string, trouble: string): string {
   return `${hashTag(prefix)}:notice:${trouble}`
 }
 
-/** STRING, the time (ms) up to which the dead letters of a sink were told of. No expiry. Lost: the last hour is told again. */
-export function noticedDeadKey(prefix: string, sink: string): string {
-  return `${hashTag(prefix)}:noticed-dead:${sink}`
+/**
+ * STRING, how far something was told of: of a sink's dead letters the time (ms), `SINK`; of a source's quarantine the
+ * number of rows, `rows:NAME`. No expiry. Lost: the last hour's dead letters, or the rows that are set aside, are told again.
+ */
+export function noticedKey(prefix: string, what: string): string {
+  return `${hashTag(prefix)}:noticed-dead:${what}`
 }
 
 /**

@@ -1,27 +1,48 @@
-import { noticedDeadKey, noticeKey } from './keys.ts'
+import { noticedKey, noticeKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
-/** Which troubles people know of, over all replicas: each is told by one of them, once. */
+/** Which troubles people know of, over all replicas and restarts: each is told by one of them, once. */
 export interface NoticeStore {
-  /** True for the one caller that is to tell of this trouble. */
-  begin(trouble: string, nowMs: number, forMs: number): Promise<boolean>
+  /** True for the one caller that is to tell of this trouble: it is new, or was last told of `againMs` ago. */
+  begin(trouble: string, nowMs: number, againMs: number): Promise<boolean>
+  /** Since when people know of it; undefined when they do not. */
+  since(trouble: string): Promise<number | undefined>
   /** True for the one caller that is to tell that it is over; false when nobody was told of it. */
   end(trouble: string): Promise<boolean>
-  /** Up to when the dead letters of a sink were told of; moves that to `untilMs`. */
-  moveDead(sink: string, untilMs: number): Promise<number | undefined>
+  /** How far something that only grows was told of, such as a time or a count; moves that to `to`. */
+  move(what: string, to: number): Promise<number | undefined>
 }
 
 export function createNoticeStore(redis: RedisClient, prefix: string): NoticeStore {
   return {
-    async begin(trouble, nowMs, forMs) {
-      return (await redis.set(noticeKey(prefix, trouble), String(nowMs), 'PX', forMs, 'NX')) === 'OK'
+    async begin(trouble, nowMs, againMs) {
+      const key = noticeKey(prefix, trouble)
+      return (await redis.eval(beginScript, 1, key, nowMs, againMs, keptMs)) === 1
+    },
+    async since(trouble) {
+      const known = await redis.get(noticeKey(prefix, trouble))
+      return known === null ? undefined : Number.parseInt(known, 10)
     },
     async end(trouble) {
       return (await redis.del(noticeKey(prefix, trouble))) === 1
     },
-    async moveDead(sink, untilMs) {
-      const before = await redis.set(noticedDeadKey(prefix, sink), String(untilMs), 'GET')
+    async move(what, to) {
+      const before = await redis.set(noticedKey(prefix, what), String(to), 'GET')
       return before === null ? undefined : Number(before)
     },
   }
 }
+
+/** Of a trouble that nobody looks at any more, since its sink or source left the config. */
+const keptMs = 30 * 24 * 3_600_000
+
+/** KEYS notice · ARGV now, told again after (ms), kept for (ms) · Returns 1 where it is to be told. */
+const beginScript = `
+local since, told = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) ?(%d*)$')
+if since then
+  if told == '' then told = since end
+  if ARGV[1] - told < tonumber(ARGV[2]) then return 0 end
+end
+redis.call('SET', KEYS[1], (since or ARGV[1]) .. ' ' .. ARGV[1], 'PX', ARGV[3])
+return 1
+`

@@ -51,6 +51,8 @@ export const pollerStatusSchema = z.object({
   behind: z.boolean(),
   lastCompleteWalkAtMs: instant,
   lastError: z.object({ atMs: someInstant, code: z.string(), message: z.string() }).nullable(),
+  /** When the first poll failed since one went well; null while they go well. */
+  failingSinceMs: instant.default(null),
 })
 export type PollerStatus = z.infer<typeof pollerStatusSchema>
 

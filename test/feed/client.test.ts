@@ -390,3 +390,45 @@ describe('every call', () => {
     expect(told.every(({ durationMs }) => durationMs >= 0 && durationMs < 5_000)).toBe(true)
   })
 })
+
+describe('what a failure says of the answer', () => {
+  const pageOf = (meta: object) =>
+    JSON.stringify({ data: [], meta: { page: 1, perPage: 100, total: 0, ...meta } })
+
+  it.each<[string, string, string]>([
+    ['a page of another size', pageOf({ perPage: 50, lastPage: 1 }), 'meta.perPage: expected 100, found 50'],
+    ['figures as text', pageOf({ lastPage: '1' }), 'meta.lastPage: expected number, found "1"'],
+    ['something missing', pageOf({}), 'meta.lastPage: expected number, found nothing'],
+  ])('is where it is wrong: %s', async (_, body, words) => {
+    const { url } = await serve((_request, response) => {
+      response.setHeader('content-type', 'application/json').end(body)
+    })
+    expect((await failureOf(client(url).deliveries(1))).message).toContain(words)
+  })
+
+  it('is what it is instead of JSON', async () => {
+    expect((await failWith({ kind: 'html' })).message).toContain('text/html')
+  })
+
+  it('is never the token, nor the beginning of it', async () => {
+    const token = 'canary'.repeat(40)
+    let asked = 0
+    const { url } = await serve((_request, response) => {
+      asked += 1
+      const type = asked === 1 ? `text/${token}` : 'application/json'
+      response.setHeader('content-type', type).end(pageOf({ lastPage: asked === 2 ? token : `a${token}` }))
+    })
+    const feed = client(url, token)
+    for (let call = 0; call < 3; call += 1) {
+      const { message } = await failureOf(feed.deliveries(1))
+      expect(message).toContain('[redacted]')
+      expect(message).not.toContain('canary')
+    }
+  })
+
+  function client(baseUrl: string, token = 'a-token'): FeedClient {
+    const feed = createFeedClient({ source: 'main', baseUrl, token: new Secret(token) })
+    onTestFinished(() => feed.close())
+    return feed
+  }
+})

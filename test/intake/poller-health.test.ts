@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { healthOf, lateMsMax, type Vitals } from '../../src/intake/poller-health.ts'
+import { failingMsMax, healthOf, lateMsMax, type Vitals } from '../../src/intake/poller-health.ts'
 import type { PollerStatus } from '../../src/store/source-status.ts'
 
 const nowMs = 1_000_000_000
@@ -23,7 +23,10 @@ const status: PollerStatus = {
   behind: false,
   lastCompleteWalkAtMs: null,
   lastError: null,
+  failingSinceMs: null,
 }
+
+const error = (atMs: number) => ({ atMs, code: 'bad_shape', message: 'perPage is 50' })
 
 describe('the health of a poller', () => {
   it.each<[string, Partial<PollerStatus>, Partial<Vitals>, boolean, RegExp?]>([
@@ -45,6 +48,31 @@ describe('the health of a poller', () => {
       {},
       true,
       /no token/,
+    ],
+    [
+      'is good while a feed fails for some minutes',
+      { lastError: error(failingMsMax - 1), failingSinceMs: 0 },
+      {},
+      true,
+    ],
+    [
+      'is bad once every poll has failed for a quarter of an hour, with an example',
+      { lastError: error(failingMsMax), failingSinceMs: 0 },
+      {},
+      false,
+      /no poll has gone well for 15m: perPage is 50/,
+    ],
+    [
+      'is good on standby, whatever this replica saw when it polled',
+      { state: 'standby', lastError: error(failingMsMax), failingSinceMs: 0 },
+      {},
+      true,
+    ],
+    [
+      'is good while the token is refused, which is told otherwise',
+      { state: 'polling', lastError: { ...error(failingMsMax), code: 'unauthenticated' }, failingSinceMs: 0 },
+      {},
+      true,
     ],
     [
       'is bad while Redis is away',

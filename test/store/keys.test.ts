@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   leaseKey,
-  noticedDeadKey,
+  noticedKey,
   noticeKey,
   queuePrefix,
   silencesKey,
@@ -34,7 +34,7 @@ function allKeys(prefix: string, name: string): string[] {
     ...Object.values(source),
     units('2026-11-21'),
     noticeKey(prefix, name),
-    noticedDeadKey(prefix, name),
+    noticedKey(prefix, name),
     leaseKey(prefix, name),
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),

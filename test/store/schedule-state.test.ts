@@ -48,6 +48,7 @@ describe('what a poller tells of itself', () => {
     behind: false,
     lastCompleteWalkAtMs: null,
     lastError: { atMs: 7, code: 'timeout', message: 'no answer' },
+    failingSinceMs: null,
   }
 
   it('is what other replicas read, for a week', async () => {

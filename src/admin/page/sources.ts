@@ -32,6 +32,7 @@ const states: Record<SourceState, readonly [Tone, IconName, string]> = {
   running: ['ok', 'check', 'polling'],
   catching_up: ['warning', 'arrow', 'catching up'],
   retrying: ['warning', 'alert', 'trying again'],
+  failing: ['failed', 'cross', 'failing'],
   budget_spent: ['warning', 'pause', 'budget spent'],
   standby: ['calm', 'pause', 'another replica polls'],
   stopped: ['failed', 'cross', 'stopped'],

@@ -70,6 +70,8 @@ function sourceFindings(source: SourceView, nowMs: number): Finding[] {
   switch (source.state) {
     case 'stopped':
       return finding('failed', `is stopped${why}`)
+    case 'failing':
+      return finding('failed', `fails at every poll${why}`)
     case 'budget_spent':
       return finding('warning', 'has spent the budget of the day and waits for the reset')
     case 'retrying':
