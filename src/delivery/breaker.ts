@@ -1,8 +1,8 @@
 /**
  * The circuit breaker of one sink: pure, told of every attempt, answers with the next state and with how long the
  * sink's queue is to be held. It opens when `faultsToOpen` attempts in a row met a sink that is at fault, over at least
- * two alerts: one alert that a sink cannot digest says nothing about the others. While it is open one probe at a time
- * goes out, with pauses that double; the first answer closes it.
+ * two alerts: one alert that a sink cannot digest says nothing about the others. While it is open a few probes go out
+ * one after the other, then comes a pause, each twice as long as the one before; the first answer closes it.
  *
  * Every process has its own; what they share is the held queue. An attempt is burnt only when its alert's own
  * schedule had made it due, which its job says, so the breaker can delay an alert's end but never hasten it.
@@ -15,14 +15,19 @@ export type Breaker =
       readonly alert?: string
       readonly several: boolean
     }
-  | {
-      readonly state: 'open'
-      readonly reason: string
-      readonly sinceMs: number
-      /** The pause that runs, and when it began. */
-      readonly pauseMs: number
-      readonly heldAtMs: number
-    }
+  | OpenBreaker
+
+export interface OpenBreaker {
+  readonly state: 'open'
+  readonly reason: string
+  /** By the wall clock, for people. */
+  readonly sinceMs: number
+  /** The pause that runs, and when it began. */
+  readonly pauseMs: number
+  readonly heldAtMs: number
+  /** Probes that failed since it opened. */
+  readonly probes: number
+}
 
 /** What an attempt says about its sink: it answered, it is at fault, or nothing either way. */
 export type SinkSign = 'answered' | 'fault' | 'none'
@@ -32,11 +37,14 @@ export interface BreakerEvent {
   /** Any name that tells one alert from another. */
   readonly alert: string
   readonly reason: string
+  /** By the monotonic clock. */
   readonly startedAtMs: number
 }
 
 export interface BreakerLimits {
   readonly faultsToOpen: number
+  /** Probes between two pauses. */
+  readonly probesARound: number
   readonly firstPauseMs: number
   readonly pauseMsMax: number
 }
@@ -48,13 +56,27 @@ export interface BreakerStep {
   readonly holdMs?: number
 }
 
+/** The same moment by both clocks. */
+export interface Moment {
+  readonly wallMs: number
+  readonly monotonicMs: number
+}
+
 export const closedBreaker: Breaker = { state: 'closed', faults: 0, several: false }
+
+export function openBreaker(
+  { reason, sinceMs }: Pick<OpenBreaker, 'reason' | 'sinceMs'>,
+  { firstPauseMs }: BreakerLimits,
+  heldAtMs: number,
+): OpenBreaker {
+  return { state: 'open', reason, sinceMs, pauseMs: firstPauseMs, heldAtMs, probes: 0 }
+}
 
 export function afterAttempt(
   breaker: Breaker,
   event: BreakerEvent,
   limits: BreakerLimits,
-  nowMs: number,
+  now: Moment,
 ): BreakerStep {
   switch (event.sign) {
     case 'none':
@@ -65,8 +87,8 @@ export function afterAttempt(
         : { breaker: closedBreaker }
     case 'fault':
       return breaker.state === 'open'
-        ? failedProbe(breaker, event, limits, nowMs)
-        : fault(breaker, event, limits, nowMs)
+        ? failedProbe(breaker, event, limits, now)
+        : fault(breaker, event, limits, now)
     default:
       return event.sign satisfies never
   }
@@ -76,28 +98,26 @@ function fault(
   breaker: Extract<Breaker, { state: 'closed' }>,
   { alert, reason }: BreakerEvent,
   limits: BreakerLimits,
-  nowMs: number,
+  { wallMs, monotonicMs }: Moment,
 ): BreakerStep {
   const faults = breaker.faults + 1
   const several = breaker.several || (breaker.alert !== undefined && breaker.alert !== alert)
   if (faults < limits.faultsToOpen || !several)
     return { breaker: { state: 'closed', faults, alert, several } }
-  const pauseMs = limits.firstPauseMs
-  return {
-    breaker: { state: 'open', reason, sinceMs: nowMs, pauseMs, heldAtMs: nowMs },
-    change: 'opened',
-    holdMs: pauseMs,
-  }
+  const open = openBreaker({ reason, sinceMs: wallMs }, limits, monotonicMs)
+  return { breaker: open, change: 'opened', holdMs: open.pauseMs }
 }
 
 function failedProbe(
-  breaker: Extract<Breaker, { state: 'open' }>,
+  breaker: OpenBreaker,
   { reason, startedAtMs }: BreakerEvent,
-  { pauseMsMax }: BreakerLimits,
-  nowMs: number,
+  { pauseMsMax, probesARound }: BreakerLimits,
+  { monotonicMs }: Moment,
 ): BreakerStep {
   // It was on its way already when the queue was held: it tells what is known.
   if (startedAtMs <= breaker.heldAtMs) return { breaker }
+  const probes = breaker.probes + 1
+  if (probes % probesARound !== 0) return { breaker: { ...breaker, reason, probes } }
   const pauseMs = Math.min(breaker.pauseMs * 2, Math.max(pauseMsMax, breaker.pauseMs))
-  return { breaker: { ...breaker, reason, pauseMs, heldAtMs: nowMs }, holdMs: pauseMs }
+  return { breaker: { ...breaker, reason, probes, pauseMs, heldAtMs: monotonicMs }, holdMs: pauseMs }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import type { BreakerStore } from '../store/breakers.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -9,31 +10,36 @@ import {
   type BreakerEvent,
   type BreakerLimits,
   closedBreaker,
+  type Moment,
+  openBreaker,
 } from './breaker.ts'
-import { promoteDelayed, promoteEarliest } from './queue-reading.ts'
+import { chooseProbe, seekProbe } from './probe.ts'
+import { promoteDelayed } from './queue-reading.ts'
 import type { AlertQueue } from './queues.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
 import { within } from './time-limit.ts'
 import { noLimit } from './worker.ts'
 
 /**
- * The breaker of one sink in its place: holds the sink's queue over all replicas, lets one alert at a time probe it,
- * and sends what was put off as soon as the sink answers again. A hold stands in Redis and ends by itself, so a process
- * that dies while its breaker is open leaves nothing behind.
+ * The breaker of one sink in its place: holds the sink's queue over all replicas, lets a few alerts probe it one at a
+ * time, and sends what was put off as soon as the sink answers again: one at a time first, twice as many after each
+ * answer. That a sink is down is kept in Redis, so that who starts in an outage goes on with it, and who finds that a
+ * process has died in one. A hold ends by itself.
  */
 export interface CircuitOptions {
   readonly sink: string
   readonly settings: SinkSettings
   readonly tuning: Tuning
   readonly queue: AlertQueue
+  readonly breakers: BreakerStore
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: Clock
   readonly onBreaker?: ((news: BreakerNews) => void) | undefined
   /** How many alerts this process sends to the sink at this moment. */
   sending(): number
-  /** One at a time while the breaker is open. */
-  changed(open: boolean): void
+  /** How many it may send at a time changed. */
+  widthChanged(): void
   /** The sink's circuit until now, before its config changed: what that knew of the sink's trouble goes on here. */
   readonly before?: Circuit | undefined
 }
@@ -57,46 +63,59 @@ export class Circuit {
   readonly #options: CircuitOptions
   readonly #limits: BreakerLimits
   #breaker: Breaker = closedBreaker
+  /** By the monotonic clock. */
   #heldUntilMs = 0
+  /** After a rest; doubles with every answer. */
+  #width = Number.POSITIVE_INFINITY
+  /** The sink answered again, and what was put off does not go yet, or Redis does not know yet. */
+  #recovering = false
+  #promoting = false
+  #looked = false
   #probe: NodeJS.Timeout | undefined
+  #again: NodeJS.Timeout | undefined
   #stopped = false
-  #look: ClockLook
 
   constructor(options: CircuitOptions) {
     this.#options = options
-    const { settings, tuning, clock, before } = options
-    this.#look = lookAt(clock)
+    const { settings, tuning, before } = options
     if (before) {
       this.#breaker = before.#breaker
       this.#heldUntilMs = before.#heldUntilMs
+      this.#recovering = before.#recovering
+      this.#looked = before.#looked
     }
     // As patient as the sink's own policy, so that a quick one still ends quickly.
     const { initialDelayMs } = settings.retry
     const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
     this.#limits = {
       faultsToOpen: tuning.faultsToOpen,
+      probesARound: tuning.probesARound,
       firstPauseMs: Math.min(initialDelayMs, tuning.probePauseMsMax),
       pauseMsMax: Math.min(longestMs, tuning.probePauseMsMax),
     }
   }
 
-  /** An open breaker that was taken over goes on probing. */
+  /** An open breaker that was taken over, from before or from Redis, goes on probing. */
   start(): void {
-    if (this.isOpen) this.#probeIn(Math.max(0, this.#heldUntilMs - this.#options.clock.now()))
+    if (this.isOpen) this.#probeIn(Math.max(0, this.#heldUntilMs - this.#now().monotonicMs))
+    void this.look()
   }
 
   /** From now on it watches only: of two lanes of one sink, the one that goes does not hold the queue of the other. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#probe)
+    clearTimeout(this.#again)
   }
 
   state(): CircuitState {
     const breaker = this.#breaker
+    const { wallMs, monotonicMs } = this.#now()
+    const heldMs = this.#heldUntilMs - monotonicMs
     return {
       breaker: breaker.state,
       ...(breaker.state === 'open' ? { reason: breaker.reason, openSinceMs: breaker.sinceMs } : {}),
-      ...(this.#heldUntilMs > this.#options.clock.now() ? { heldUntilMs: this.#heldUntilMs } : {}),
+      ...(heldMs > 0 ? { heldUntilMs: Math.round(wallMs + heldMs) } : {}),
     }
   }
 
@@ -104,46 +123,92 @@ export class Circuit {
     return this.#breaker.state === 'open'
   }
 
+  /** How many alerts may be on their way at a time. */
+  get width(): number {
+    return this.isOpen ? 1 : this.#width
+  }
+
   async observe(event: BreakerEvent): Promise<void> {
     if (this.#stopped) return
-    const step = afterAttempt(this.#breaker, event, this.#limits, this.#options.clock.now())
+    const step = afterAttempt(this.#breaker, event, this.#limits, this.#now())
+    const failedProbe = this.isOpen && step.breaker !== this.#breaker
     this.#breaker = step.breaker
-    if (step.change !== undefined) this.#tell(step.change === 'opened' ? 'open' : 'closed', event.reason)
-    if (step.change === 'closed') void this.#promoteAll()
-    if (step.holdMs === undefined) return
-    await this.hold(step.holdMs)
-    this.#probeIn(step.holdMs)
+    if (event.sign === 'answered') this.#width = step.change === 'closed' ? 1 : this.#width * 2
+    this.#options.widthChanged()
+    if (step.change === 'opened') void this.#keep()
+    if (step.change !== undefined) this.#recovering = step.change === 'closed'
+    if (step.change !== undefined) this.#tell(event.reason)
+    if (step.change === 'closed') void this.#recover()
+    if (step.holdMs !== undefined) await this.hold(step.holdMs)
+    if (failedProbe && step.breaker.state === 'open') await this.#failed(step.breaker.probes)
+    if (step.holdMs !== undefined) this.#probeIn(step.holdMs)
   }
 
   /** Over all replicas; never shortens a hold. It starts the window of the sink's rate limit anew. */
   async hold(forMs: number): Promise<void> {
-    const { queue, settings, clock } = this.#options
+    const { queue, settings } = this.#options
     const { max } = settings.rateLimit ?? noLimit
     await this.#try('queue not held', async () => {
       const heldMs = await within(commandTimeoutMs, 'reading the hold', queue.getRateLimitTtl(max))
       if (heldMs < forMs) await within(commandTimeoutMs, 'holding', queue.rateLimit(Math.ceil(forMs)))
-      this.#heldUntilMs = clock.now() + Math.max(heldMs, forMs)
+      this.#heldUntilMs = this.#now().monotonicMs + Math.max(heldMs, forMs)
     })
+  }
+
+  /** What other processes know of the sink; to be called every few seconds. */
+  async look(): Promise<void> {
+    const { sink, breakers, tuning } = this.#options
+    if (this.#stopped) return
+    if (this.#recovering) return this.#recover()
+    await this.#try('other processes do not know of the breaker', async () => {
+      if (this.isOpen) {
+        await within(commandTimeoutMs, 'keeping the breaker', breakers.confirm(sink))
+        this.#looked = true
+        return
+      }
+      const kept = await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))
+      const first = !this.#looked
+      this.#looked = true
+      if (!kept || this.isOpen || this.#recovering || this.#stopped) return
+      // Whose breaker it is says so again and again: one that has not for so long is gone.
+      if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#adopt(kept)
+    })
+    // Not connected yet, perhaps: what stands in Redis is to be known before much is sent.
+    clearTimeout(this.#again)
+    if (!this.#looked && !this.#stopped) this.#again = setTimeout(() => void this.look(), lookAgainMs)
   }
 
   /**
    * A clock that was set back would keep delayed alerts waiting for as much longer: they go now instead, at no cost to
-   * their attempts if they fail. To be called every few seconds.
+   * their attempts if they fail. So would the hold, where Redis goes by the same clock.
    */
-  async watchClock(): Promise<void> {
-    const { sink, clock, log } = this.#options
-    const before = this.#look
-    this.#look = lookAt(clock)
-    const backMs = setBackMs(before, this.#look)
-    if (backMs < setBackMsMin) return
-    log.warn({ sink, backMs: Math.round(backMs) }, 'the clock was set back: alerts that wait are tried now')
-    await this.#promoteAll()
+  async clockSetBack(backMs: number): Promise<void> {
+    const { sink, log, queue } = this.#options
+    log.warn({ sink, backMs }, 'the clock was set back: alerts that wait are tried now')
+    await this.#try('the hold may last longer', async () => {
+      await within(commandTimeoutMs, 'ending the hold', queue.removeRateLimitKey())
+      const leftMs = Math.ceil(this.#heldUntilMs - this.#now().monotonicMs)
+      if (leftMs > 0) await within(commandTimeoutMs, 'holding', queue.rateLimit(leftMs))
+    })
+    await this.#try('delayed alerts keep their schedule', () => promoteDelayed(queue))
   }
 
-  #tell(state: 'open' | 'closed', reason: string): void {
+  #now(): Moment {
+    const { clock } = this.#options
+    return { wallMs: clock.now(), monotonicMs: clock.monotonicMs() }
+  }
+
+  #adopt(kept: { reason: string; sinceMs: number }): void {
+    this.#breaker = openBreaker(kept, this.#limits, this.#now().monotonicMs)
+    this.#options.widthChanged()
+    this.#tell(kept.reason)
+    this.#probeIn(this.#limits.firstPauseMs)
+  }
+
+  #tell(reason: string): void {
     const { sink, metrics, log, onBreaker } = this.#options
+    const { state } = this.#breaker
     metrics.circuitOpen.set({ sink }, state === 'open' ? 1 : 0)
-    this.#options.changed(state === 'open')
     log[state === 'open' ? 'error' : 'info']({ sink, state, reason }, 'delivery.breaker')
     if (state === 'closed') clearTimeout(this.#probe)
     try {
@@ -153,22 +218,55 @@ export class Circuit {
     }
   }
 
+  /** Another alert is the next probe: this one may be the only one that the sink cannot digest. */
+  async #failed(probes: number): Promise<void> {
+    void this.#keep()
+    await this.#try('the same alert may be the next probe', () => chooseProbe(this.#options.queue, probes))
+  }
+
   #probeIn(forMs: number): void {
     clearTimeout(this.#probe)
     if (this.#stopped || !this.isOpen) return
     this.#probe = setTimeout(() => void this.#seekProbe(), forMs + probeSlackMs)
   }
 
-  /** The pause is over. If nothing waits to go out, the alert that would go next, perhaps in hours, is the probe. */
+  /** The pause is over. If nothing waits to go out, an alert that would go later, perhaps in hours, is the probe. */
   async #seekProbe(): Promise<void> {
-    const { queue, sending } = this.#options
-    if (sending() === 0) await this.#try('no probe', () => promoteEarliest(queue))
+    const { queue, sending, breakers, sink } = this.#options
+    const { probes } = this.#breaker.state === 'open' ? this.#breaker : { probes: 0 }
+    if (sending() === 0)
+      await this.#try('no probe', async () => {
+        if (await seekProbe(queue, probes)) return
+        // Nothing is left to probe with, and who sent it has found the sink well.
+        if (await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))) return
+        this.#breaker = closedBreaker
+        this.#options.widthChanged()
+        this.#tell('another process has found it well')
+      })
     if (this.#breaker.state === 'open') this.#probeIn(this.#breaker.pauseMs)
   }
 
-  /** What the sink refused meanwhile goes now, at no cost to its attempts if it fails. */
-  async #promoteAll(): Promise<void> {
-    await this.#try('delayed alerts keep their schedule', () => promoteDelayed(this.#options.queue))
+  async #keep(): Promise<void> {
+    const { breakers, sink } = this.#options
+    const breaker = this.#breaker
+    if (breaker.state === 'closed') return
+    await this.#try('the breaker is not kept', () =>
+      within(commandTimeoutMs, 'keeping the breaker', breakers.write(sink, breaker)),
+    )
+  }
+
+  /** What the sink refused meanwhile goes now, at no cost to its attempts if it fails; tried until Redis took it. */
+  async #recover(): Promise<void> {
+    const { queue, breakers, sink } = this.#options
+    if (this.#promoting) return
+    this.#promoting = true
+    await this.#try('delayed alerts keep their schedule', async () => {
+      await promoteDelayed(queue)
+      if (!this.#recovering) return
+      await within(commandTimeoutMs, 'ending the breaker', breakers.clear(sink))
+      this.#recovering = false
+    })
+    this.#promoting = false
   }
 
   /** What is done here helps; deliveries do not depend on it. */
@@ -181,21 +279,8 @@ export class Circuit {
   }
 }
 
-interface ClockLook {
-  readonly wallMs: number
-  readonly elapsedMs: number
-}
-
-function lookAt(clock: Clock): ClockLook {
-  return { wallMs: clock.now(), elapsedMs: performance.now() }
-}
-
-/** How much less time has passed by the wall clock than in truth. */
-function setBackMs(before: ClockLook, now: ClockLook): number {
-  return now.elapsedMs - before.elapsedMs - (now.wallMs - before.wallMs)
-}
-
 const commandTimeoutMs = 5_000
-/** Less is the business of whoever keeps the clock right bit by bit. */
-const setBackMsMin = 5_000
+/** A breaker that nobody has confirmed for so many looks belongs to a process that is gone. */
+const looksMissed = 12
 const probeSlackMs = 100
+const lookAgainMs = 100

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { createBreakerStore } from '../store/breakers.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -6,6 +7,7 @@ import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import { Batcher } from './batcher.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
+import { ClockWatch } from './clock-watch.ts'
 import { sendMembers, sendMsMax } from './deliver.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { type AlertJob, processJob } from './processor.ts'
@@ -45,6 +47,8 @@ export interface LaneState extends CircuitState {
 interface Running {
   readonly controller: AbortController
   readonly done: Promise<unknown>
+  /** Renews the job's lock; false when it is not ours any more. */
+  renew(): Promise<boolean>
 }
 
 export class Lane {
@@ -53,8 +57,11 @@ export class Lane {
   readonly #queue: AlertQueue
   readonly #batcher: Batcher | undefined
   readonly #circuit: Circuit
+  readonly #clockWatch: ClockWatch
   readonly #marks: JobMarks
   readonly #running = new Map<string, Running>()
+  /** Those that BullMQ keeps no lock of. */
+  #unrenewed = new Set<Running>()
   #worker: AlertWorker | undefined
   #watch: NodeJS.Timeout | undefined
   #stuckSinceMs: number | undefined
@@ -78,12 +85,14 @@ export class Lane {
       log,
       clock,
       onBreaker,
+      breakers: createBreakerStore(redis, prefix),
       before: before === undefined ? undefined : before.#circuit,
       sending: () => this.#running.size,
-      changed: (open) => {
-        if (this.#worker) this.#worker.concurrency = open ? 1 : settings.concurrency
+      widthChanged: () => {
+        if (this.#worker) this.#worker.concurrency = this.#concurrency()
       },
     })
+    this.#clockWatch = new ClockWatch(clock)
     const { batch } = sink
     this.#batcher =
       batch &&
@@ -183,8 +192,16 @@ export class Lane {
         for (const id of jobIds) this.#running.get(id)?.controller.abort(new Error('the lock was lost'))
       },
     })
-    if (this.#circuit.isOpen) worker.concurrency = 1
+    worker.concurrency = this.#concurrency()
     return worker
+  }
+
+  /** Alerts that go out as one message do not press a sink that has just come back; one at a time they would be many. */
+  #concurrency(): number {
+    const { isOpen, width } = this.#circuit
+    const { concurrency } = this.#settings
+    if (this.#options.sink.batch !== undefined) return isOpen ? 1 : concurrency
+    return Math.min(width, concurrency)
   }
 
   async #process(job: AlertJob, token: string): Promise<AttemptRecord> {
@@ -204,7 +221,8 @@ export class Lane {
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
     })
-    const running = { controller, done }
+    const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1
+    const running = { controller, done, renew }
     this.#running.set(id, running)
     try {
       return await done
@@ -213,13 +231,26 @@ export class Lane {
     }
   }
 
+  /** BullMQ takes the age of a lock from the wall clock: it renews none from before that was set back. */
+  async #renewLocks(): Promise<void> {
+    for (const running of this.#unrenewed) {
+      if (![...this.#running.values()].includes(running)) this.#unrenewed.delete(running)
+      else if (!(await running.renew().catch(() => true)))
+        running.controller.abort(new Error('the lock was lost'))
+    }
+  }
+
   async #lookAfterWorker(): Promise<void> {
-    void this.#circuit.watchClock()
+    const backMs = this.#clockWatch.setBackMs()
+    if (backMs > 0) this.#unrenewed = new Set(this.#running.values())
+    void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look())
+    void this.#renewLocks()
     const { sink, tuning, clock, log } = this.#options
     const { max } = this.#settings.rateLimit ?? noLimit
     const view = await viewOf(this.#queue, max).catch(() => undefined)
-    this.#stuckSinceMs = stuckSince(view, this.#stuckSinceMs, clock.now())
-    const stuckMs = clock.now() - (this.#stuckSinceMs ?? clock.now())
+    const nowMs = clock.monotonicMs()
+    this.#stuckSinceMs = stuckSince(view, this.#stuckSinceMs, nowMs)
+    const stuckMs = nowMs - (this.#stuckSinceMs ?? nowMs)
     if (this.#stopping || stuckMs < tuning.stuckMs) return
     this.#stuckSinceMs = undefined
     log.error(

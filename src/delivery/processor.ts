@@ -143,8 +143,9 @@ async function settle(
     log,
   )
   if (verdict.kind !== 'back' && tried.leads) {
-    const event = { sign: signOf(outcome), alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs }
-    await context.observe(event)
+    const sign = signOf(outcome)
+    const startedAtMs = clock.monotonicMs() - durationMs
+    await context.observe({ sign, alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs })
   }
   return carryOut(verdict, record, { job, token, requestedAtMs: tried.job.requestedAtMs }, context)
 }

@@ -21,14 +21,6 @@ export async function dueAt(queue: AlertQueue, jobId: string): Promise<number | 
   return score === null ? undefined : dueOfScore(score)
 }
 
-/** Lets the delayed job that is due first go now, unless others wait already. */
-export async function promoteEarliest(queue: AlertQueue): Promise<void> {
-  const counts = await within(readTimeoutMs, 'counting jobs', queue.getJobCounts('wait', 'active'))
-  if ((counts['wait'] ?? 0) > 0 || (counts['active'] ?? 0) > 0) return
-  const [job] = await within(readTimeoutMs, 'reading a job', queue.getJobs(['delayed'], 0, 0, true))
-  if (job) await within(readTimeoutMs, 'promoting a job', job.promote())
-}
-
 export async function promoteDelayed(queue: AlertQueue): Promise<void> {
   await within(promoteTimeoutMs, 'promoting delayed jobs', queue.promoteJobs({ count: 1_000 }))
 }

@@ -42,7 +42,9 @@ export interface Tuning {
   /** Jobs wait, nobody takes one: the consumer is made anew. */
   readonly stuckMs: number
   readonly faultsToOpen: number
-  /** The longest pause between two probes of a sink that is down. */
+  /** Alerts that probe a sink that is down, one after the other, before the next pause. */
+  readonly probesARound: number
+  /** The longest pause between two rounds of probes. */
   readonly probePauseMsMax: number
 }
 
@@ -52,5 +54,6 @@ export const defaultTuning: Tuning = {
   watchEveryMs: 5_000,
   stuckMs: 30_000,
   faultsToOpen: 5,
+  probesARound: 3,
   probePauseMsMax: 60_000,
 }

@@ -125,6 +125,17 @@ export function noticedKey(prefix: string, what: string): string {
 }
 
 /**
+ * STRING, JSON: since when a sink is down, and why, as the processes that send to it have found. Goes when it answers, or
+ * `breakerKeptMs` after the last process that said so. Lost: a process that starts in an outage finds out by itself.
+ */
+export function breakerKey(prefix: string, sink: string): string {
+  return `${hashTag(prefix)}:breaker:${sink}`
+}
+
+/** Longer than any alert waits; a process that is away for longer starts anew. */
+export const breakerKeptMs = 7 * 24 * 60 * 60 * 1_000
+
+/**
  * STRING, the token of the replica that polls this source. Expires when it is not renewed (by Redis' clock). Lost:
  * another replica takes it; two that poll for a moment cost a unit, never an alert.
  */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { BreakerNews } from '../../src/delivery/sender.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
 import { useRedis } from '../support/redis.ts'
 import { bench, delivered, jobs, testSink, unavailable, until } from './support.ts'
 
@@ -14,7 +15,7 @@ describe('a sink that is down', () => {
     const sink = testSink('hook', () => unavailable)
     const running = sender([sink], {
       settings: { retry: slowRetry, concurrency: 10 },
-      tuning: { faultsToOpen: 5, probePauseMsMax: 400 },
+      tuning: { faultsToOpen: 5, probesARound: 1, probePauseMsMax: 400 },
       more: { onBreaker: (each) => news.push(each) },
     })
     await queues.enqueue(jobs('hook', 1, 200))
@@ -66,5 +67,111 @@ describe('a sink that is down', () => {
     expect(running.states()[0]?.breaker).toBe('closed')
     await queues.enqueue(jobs('hook', 2, 2))
     await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+  })
+})
+
+describe('a sink that is down when a process ends', () => {
+  const hourly = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
+
+  it('is probed by the next process, which sends everything at once when it is back', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const sink = testSink('hook', () => unavailable)
+    const setup = { settings: { retry: hourly }, tuning: { faultsToOpen: 5, probePauseMsMax: 100 } }
+    const first = sender([sink], setup)
+    await queues.enqueue(jobs('hook', 1, 9))
+    await until('open', () => first.states()[0]?.breaker === 'open')
+    await until('all were tried', () => new Set(sink.sends.map(({ id }) => id)).size === 9)
+    const { openSinceMs } = first.states()[0] ?? {}
+    await first.stop(1_000)
+    sink.answer = () => delivered
+    const news: BreakerNews[] = []
+    const next = sender([sink], { ...setup, more: { onBreaker: (each) => news.push(each) } })
+    await until('it knows', () => next.states()[0]?.breaker === 'open')
+    expect(next.states()[0]).toMatchObject({ openSinceMs, reason: 'server_error' })
+    await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 9)
+    expect(news.map(({ state }) => state)).toEqual(['open', 'closed'])
+    // And whoever starts after that knows nothing of it.
+    const third = sender([sink], setup)
+    await queues.enqueue(jobs('hook', 10, 10))
+    await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 10)
+    expect(third.states()[0]?.breaker).toBe('closed')
+  })
+
+  it('is found out of by a process that runs beside it and met no fault', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const sink = testSink('hook', () => unavailable)
+    const settings = { retry: hourly }
+    const dying = sender([sink], { settings, tuning: { faultsToOpen: 5, probePauseMsMax: 100 } })
+    await queues.enqueue(jobs('hook', 1, 9))
+    await until('all were tried', () => new Set(sink.sends.map(({ id }) => id)).size === 9)
+    const patient = { faultsToOpen: 1_000, probePauseMsMax: 100, watchEveryMs: 50 }
+    const living = sender([sink], { settings, tuning: patient })
+    await until('it knows', () => living.states()[0]?.breaker === 'open')
+    sink.answer = () => delivered
+    await dying.stop(1_000)
+    await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 9)
+    expect(living.states()[0]?.breaker).toBe('closed')
+  })
+})
+
+describe('alerts that a sink cannot digest', () => {
+  const setup = {
+    settings: { retry: { attempts: 5, initialDelayMs: 50, maxDelayMs: 3_600_000 }, concurrency: 2 },
+    tuning: { faultsToOpen: 3, probePauseMsMax: 60 },
+  }
+
+  it('do not hide for long that it takes the others, wherever those wait', async () => {
+    for (const healthy of [33, 20]) {
+      const { queues, sender } = bench(server, ['hook'])
+      const sink = testSink('hook', ({ id }) => (id === healthy ? delivered : unavailable))
+      await queues.enqueue(jobs('hook', 1, 33))
+      sender([sink], setup)
+      await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+      // One by one from the front it would be the 33rd, or the 20th.
+      if (healthy === 33) expect(sink.sends.findIndex(({ id }) => id === healthy)).toBeLessThan(12)
+    }
+  })
+
+  it('are not the only probe because they are due first', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const sink = testSink('hook', () => unavailable)
+    const retry = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
+    sender([sink], { ...setup, settings: { retry, concurrency: 1 } })
+    await queues.enqueue(jobs('hook', 1, 6))
+    await until('all were tried', () => new Set(sink.sends.map(({ id }) => id)).size === 6)
+    sink.answer = ({ id }) => (id < 6 ? unavailable : delivered)
+    await until('one is delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+  })
+})
+
+describe('a sink that is back', () => {
+  it('gets one alert at a time first, and twice as many after each answer', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    let running = 0
+    let most = 0
+    const width: number[] = []
+    const sink = testSink('hook', async () => {
+      running += 1
+      most = Math.max(most, running)
+      width.push(running)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      running -= 1
+      return answer
+    })
+    let answer: Outcome = unavailable
+    const lane = sender([sink], {
+      settings: { retry: slowRetry, concurrency: 20 },
+      tuning: { faultsToOpen: 20, probePauseMsMax: 200 },
+    })
+    await queues.enqueue(jobs('hook', 1, 100))
+    await until('open', () => lane.states()[0]?.breaker === 'open')
+    expect(most).toBe(20)
+    await until('nothing is on its way', () => running === 0)
+    answer = delivered
+    width.length = 0
+    await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 100)
+    expect(width.slice(0, 2)).toEqual([1, 1])
+    expect(Math.max(...width.slice(0, 4))).toBeLessThanOrEqual(2)
+    expect(Math.max(...width)).toBeGreaterThan(10)
   })
 })

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { afterAttempt, type Breaker, type BreakerEvent, closedBreaker } from '../../src/delivery/breaker.ts'
 
-const limits = { faultsToOpen: 3, firstPauseMs: 5_000, pauseMsMax: 60_000 }
+const limits = { faultsToOpen: 3, probesARound: 1, firstPauseMs: 5_000, pauseMsMax: 60_000 }
+const at = (monotonicMs: number) => ({ wallMs: wallMs + monotonicMs, monotonicMs })
+const wallMs = 1_800_000_000_000
 
 function fault(alert: string, startedAtMs = 0): BreakerEvent {
   return { sign: 'fault', alert, reason: 'connect', startedAtMs }
@@ -13,7 +15,7 @@ function answer(startedAtMs = 0): BreakerEvent {
 }
 
 function run(events: BreakerEvent[], from: Breaker = closedBreaker, nowMs = 0) {
-  return events.reduce((step, event) => afterAttempt(step.breaker, event, limits, nowMs), {
+  return events.reduce((step, event) => afterAttempt(step.breaker, event, limits, at(nowMs)), {
     breaker: from,
   } as ReturnType<typeof afterAttempt>)
 }
@@ -25,7 +27,7 @@ describe('the breaker', () => {
     expect(run([fault('a'), fault('b')]).change).toBeUndefined()
     const step = run([fault('a'), fault('b'), fault('a')], closedBreaker, 1_000)
     expect(step).toMatchObject({ change: 'opened', holdMs: 5_000 })
-    expect(step.breaker).toMatchObject({ state: 'open', reason: 'connect', sinceMs: 1_000 })
+    expect(step.breaker).toMatchObject({ state: 'open', reason: 'connect', sinceMs: wallMs + 1_000 })
   })
 
   it('does not open for one alert that the sink cannot digest', () => {
@@ -50,11 +52,23 @@ describe('the breaker', () => {
     let step = { breaker: open } as ReturnType<typeof afterAttempt>
     const pauses: (number | undefined)[] = []
     for (let nowMs = 10_000; nowMs < 60_000; nowMs += 10_000) {
-      step = afterAttempt(step.breaker, fault('p', nowMs - 1), limits, nowMs)
+      step = afterAttempt(step.breaker, fault('p', nowMs - 1), limits, at(nowMs))
       pauses.push(step.holdMs)
     }
     expect(pauses).toEqual([10_000, 20_000, 40_000, 60_000, 60_000])
     expect(step.change).toBeUndefined()
+  })
+
+  it('lets several alerts probe before it pauses again', () => {
+    const several = { ...limits, probesARound: 3 }
+    let step = { breaker: open } as ReturnType<typeof afterAttempt>
+    const pauses: (number | undefined)[] = []
+    for (let nowMs = 10_000; nowMs < 16_000; nowMs += 1_000) {
+      step = afterAttempt(step.breaker, fault('p', nowMs - 1), several, at(nowMs))
+      pauses.push(step.holdMs)
+    }
+    expect(pauses).toEqual([undefined, undefined, 10_000, undefined, undefined, 20_000])
+    expect(step.breaker).toMatchObject({ probes: 6, heldAtMs: 15_000 })
   })
 
   it('closes at the first answer, and tells it once', () => {
@@ -75,7 +89,7 @@ describe('the breaker', () => {
         let breaker: Breaker = closedBreaker
         const changes: string[] = []
         for (const [index, each] of events.entries()) {
-          const step = afterAttempt(breaker, each, limits, index * 20)
+          const step = afterAttempt(breaker, each, limits, at(index * 20))
           breaker = step.breaker
           if (step.change) changes.push(step.change)
         }

@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
+import { wallClock } from '../support/clock.ts'
 import { useRedis } from '../support/redis.ts'
-import { bench, delivered, jobs, testSink, unavailable, until } from './support.ts'
+import { bench, delivered, hang, jobs, testSink, unavailable, until } from './support.ts'
 
 const server = useRedis()
 const hourMs = 3_600_000
@@ -62,4 +63,37 @@ it('a clock that goes ahead, or back by a moment, changes nothing', async () => 
   }
   expect(sink.sends).toHaveLength(1)
   expect(lines.some(({ msg }) => /set back/.test(String(msg)))).toBe(false)
+})
+
+it('a clock that is set back, under Redis too, ends no hold later', async () => {
+  const { queues, sender } = bench(server, ['hook'])
+  const clock = wallClock()
+  const sink = testSink('hook', () => ({ ...unavailable, reason: 'rate_limited' as const, afterMs: 300 }))
+  const running = sender([sink], { tuning: { watchEveryMs: 50 }, more: { clock } })
+  await queues.enqueue(jobs('hook', 1, 2))
+  await until('held', () => running.states()[0]?.heldUntilMs)
+  sink.answer = () => delivered
+  // As Redis counts it after its clock, too, was set back.
+  await server.client().pexpire(queues.queue('hook').toKey('limiter'), 24 * hourMs)
+  clock.turn(-24 * hourMs)
+  await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 2)
+})
+
+it('a clock that is set back or ahead takes no alert from who is sending it', async () => {
+  for (const byMs of [-24 * hourMs, 24 * hourMs]) {
+    const { queues, sender } = bench(server, ['hook'])
+    const sink = testSink('hook', ({ signal }) => hang({ signal }))
+    const tuning = { lockMs: 300, stalledIntervalMs: 80, watchEveryMs: 80 }
+    sender([sink], { tuning, settings: { concurrency: 1 } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('it is being sent', () => sink.sends.length === 1)
+    const other = testSink('hook')
+    sender([other], { tuning })
+    const real = Date.now.bind(Date)
+    vi.spyOn(Date, 'now').mockImplementation(() => real() + byMs)
+    const fromMs = performance.now()
+    await until('its lock would have run out', () => performance.now() - fromMs > 700)
+    vi.restoreAllMocks()
+    expect([sink.sends.length, other.sends.length, sink.sends[0]?.signal.aborted]).toEqual([1, 0, false])
+  }
 })

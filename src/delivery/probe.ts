@@ -1,0 +1,64 @@
+import type { AlertJob } from './processor.ts'
+import type { AlertQueue } from './queues.ts'
+import { within } from './time-limit.ts'
+
+/**
+ * Which alert probes a sink that is down: in turn the one at the front of its queue, the newest, and any other, so that
+ * some alerts which the sink cannot digest do not hide for long that it takes the rest. Works on what waits and on what
+ * is put off; moves one job to the front, and burns nothing.
+ */
+export async function chooseProbe(queue: AlertQueue, turn: number, random = Math.random): Promise<boolean> {
+  return within(timeoutMs, 'choosing a probe', choose(queue, turns[turn % turns.length] ?? 'front', random))
+}
+
+/** Lets an alert that is put off go now, if none waits to go; false when there is none at all. */
+export async function seekProbe(queue: AlertQueue, turn: number, random = Math.random): Promise<boolean> {
+  const kind = turns[turn % turns.length] ?? 'front'
+  const seek = async () => (await waitingCount(queue)) > 0 || promoteOne(queue, kind, random)
+  return within(timeoutMs, 'seeking a probe', seek())
+}
+
+const turns = ['front', 'newest', 'any'] as const
+type Turn = (typeof turns)[number]
+
+const timeoutMs = 5_000
+
+async function choose(queue: AlertQueue, turn: Turn, random: () => number): Promise<boolean> {
+  const waiting = await waitingCount(queue)
+  if (waiting === 0) return promoteOne(queue, turn, random)
+  if (turn === 'front') return true
+  const delayed = turn === 'any' ? await queue.getDelayedCount() : 0
+  const place = turn === 'newest' ? 0 : Math.floor(random() * (waiting + delayed))
+  if (place >= waiting) return promoteOne(queue, turn, random)
+  // Not from the end that is taken next: place 0 is the newest.
+  const [job] = await queue.getJobs(['wait'], place, place, false)
+  await toFront(job)
+  return true
+}
+
+async function waitingCount(queue: AlertQueue): Promise<number> {
+  return (await queue.getJobCounts('wait'))['wait'] ?? 0
+}
+
+async function promoteOne(queue: AlertQueue, turn: Turn, random: () => number): Promise<boolean> {
+  const delayed = await queue.getDelayedCount()
+  const from = turn === 'front' ? 0 : Math.floor(random() * delayed)
+  // From there on, and then from the beginning: the first that was tried before. What only waits for the mark of its
+  // digest has not failed, and would wait again.
+  const jobs = [
+    ...(await queue.getJobs(['delayed'], from, from + lookAtMax - 1, true)),
+    ...(from === 0 ? [] : await queue.getJobs(['delayed'], 0, lookAtMax - 1, true)),
+  ]
+  const job = jobs.find((each) => each?.attemptsMade > 0)
+  if (job === undefined) return false
+  await job.promote()
+  await toFront(job)
+  return true
+}
+
+const lookAtMax = 20
+
+async function toFront(job: AlertJob | undefined): Promise<void> {
+  // Gone, or taken, meanwhile: then that one is the probe.
+  await job?.changePriority({ priority: 0, lifo: true }).catch(() => {})
+}
