@@ -66,6 +66,10 @@ it('a row with an id is routed and written for every sink, whatever its other fi
     fc.property(row, (raw) => {
       // As it comes over the wire.
       const sent: unknown = JSON.parse(JSON.stringify(raw))
+      // All but the name that could change a prototype.
+      const kept: unknown = JSON.parse(JSON.stringify(raw), (key, part: unknown) =>
+        key === '__proto__' ? undefined : part,
+      )
       const parsed = parseDeliveriesPage('main', 1, {
         data: [sent],
         meta: { page: 1, perPage: 100, total: 1, lastPage: 1 },
@@ -73,7 +77,7 @@ it('a row with an id is routed and written for every sink, whatever its other fi
       const [only] = parsed.ok ? parsed.page.rows : []
       if (!only?.ok) throw new Error(JSON.stringify(only))
       const { alert } = only
-      expect(alert.row).toEqual(JSON.parse(JSON.stringify(raw)))
+      expect(alert.row).toEqual(kept)
       expect(route(alert, everywhere, context).sinks).toContain('all')
       for (const field of alertFields)
         for (const each of alertValues(alert, field)) expect(each).toBeTypeOf('string')
