@@ -100,6 +100,7 @@ class Bridge implements App {
       this.#redis = await openRedis(this.#config.redis, this.#config.dataDir, {
         log,
         teardown: this.#teardown,
+        signal,
       })
       await admitRedis(this.#redis.commands, { prefix: this.#config.redis.prefix, log, signal })
       this.#watch(this.#redis)
@@ -142,7 +143,8 @@ class Bridge implements App {
       return this.#change(config)
     } catch (thrown) {
       if (thrown instanceof UserError) return refused(thrown.message)
-      throw thrown
+      this.#options.log.error({ err: toError(thrown) }, 'reload.failed')
+      return refused(`a fault of the bridge: ${toError(thrown).name}; the log says more`)
     }
   }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { parseConfig } from '../config/load.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
+import { untilSignal } from '../lib/signal.ts'
 import { type Arrival, type Receivers, startReceivers } from '../sandbox/receivers.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { createLogger, type LogLevel } from '../telemetry/log.ts'
@@ -34,6 +35,8 @@ const sinks = ['webhook', 'slack', 'email'] as const
 /** Alerts of the last second still need a poll, a queue and Slack's pace of one message a second. */
 const settleTimeoutMs = 30_000
 const stopStepTimeoutMs = 25_000
+/** Beyond what its parts give themselves. */
+const bridgeStopTimeoutMs = 120_000
 
 /** Resolves to whether everything that fired arrived at every sink. */
 export async function runDemo(options: DemoOptions): Promise<boolean> {
@@ -41,9 +44,8 @@ export async function runDemo(options: DemoOptions): Promise<boolean> {
   const teardown = new Teardown(log)
   const fired = new Map<string, Fired>()
   const say = (line: string) => void (options.json || process.stdout.write(`${line}\n`))
-  const interrupted = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
-  })
+  // A terminal that is closed leaves nothing behind either.
+  const interrupted = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP'])
   try {
     const secret = `whsec_${randomBytes(32).toString('base64')}`
     const receivers = await startReceivers(secret, (arrival) => record(fired, arrival, say))
@@ -93,7 +95,11 @@ async function startBridge(parts: {
   if (!loaded.ok)
     throw new Error(loaded.mistakes.map(({ path, message }) => `${path}: ${message}`).join('; '))
   const app = createApp(loaded.config, { log })
-  teardown.push('bridge', () => app.stop())
+  teardown.push(
+    'bridge',
+    () => app.stop(),
+    () => bridgeStopTimeoutMs,
+  )
   return { app, address: await app.start() }
 }
 

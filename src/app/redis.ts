@@ -12,11 +12,11 @@ export interface RedisPair {
   readonly blocking: RedisClient
 }
 
-/** Starts the embedded server when the config asks for it; connects, without waiting for an answer. */
+/** Starts the embedded server when the config asks for it; connects, without waiting for an answer. The signal ends the start. */
 export async function openRedis(
   config: RedisConfig,
   dataDir: string,
-  tools: { log: Logger; teardown: Teardown },
+  tools: { log: Logger; teardown: Teardown; signal: AbortSignal },
 ): Promise<RedisPair> {
   const target = await targetOf(config, dataDir, tools)
   const connect = (profile: 'commands' | 'blocking') => {
@@ -73,10 +73,10 @@ export async function admitRedis(
 async function targetOf(
   config: RedisConfig,
   dataDir: string,
-  { log, teardown }: { log: Logger; teardown: Teardown },
+  { log, teardown, signal }: { log: Logger; teardown: Teardown; signal: AbortSignal },
 ): Promise<RedisTarget> {
   if (config.mode !== 'embedded') return redisTargetOf(config)
-  const embedded = await startEmbeddedRedis({ dataDir, log })
+  const embedded = await startEmbeddedRedis({ dataDir, log, signal })
   teardown.push('embedded redis', () => embedded.stop())
   return { url: embedded.url }
 }

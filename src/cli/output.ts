@@ -2,11 +2,11 @@ import { errorCode } from '../lib/errors.ts'
 
 /**
  * Makes an output that cannot be written (a disk that is full) one sentence and an end with exit code 1. Whoever stops reading
- * (`| head`) has what was wanted: that is no mistake.
+ * (`| head`, a terminal that is closed) has what was wanted: that is no mistake.
  */
 export function watchOutput(end: (exitCode: number) => void): void {
   process.stdout.on('error', (error) => {
-    if (errorCode(error) === 'EPIPE') return
+    if (['EPIPE', 'EIO'].includes(errorCode(error) ?? '')) return
     process.stderr.write(`The output cannot be written: ${error.message}.\n`)
     end(1)
   })

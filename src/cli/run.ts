@@ -4,7 +4,8 @@ import { type Role, roles } from '../app/roles.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { UserError } from '../lib/errors.ts'
-import { createLogger, type LogLevel } from '../telemetry/log.ts'
+import { untilSignal } from '../lib/signal.ts'
+import { createLogger, type LogLevel, setLogLevel } from '../telemetry/log.ts'
 
 /** `run`: the daemon. SIGTERM and SIGINT drain it, SIGHUP reloads the config. */
 export function runCommand(): Command {
@@ -28,22 +29,24 @@ async function runDaemon(options: { configPath: string; role: Role; logLevel?: L
   const log = createLogger({ level, terminal: process.stdout.isTTY === true })
   for (const warning of loaded.warnings) log.warn(formatMistake(configPath, warning))
 
-  const app = createApp(loaded.config, { log, role, load })
-  const stopAsked = new Promise<string>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+  const app = createApp(loaded.config, {
+    ...{ log, role, load },
+    // What stands on the command line holds for as long as the process.
+    setLogLevel: (next) => setLogLevel(log, options.logLevel ?? next),
   })
-  const reload = () => {
+  const stopAsked = untilSignal(['SIGTERM', 'SIGINT'], (signal) =>
+    log.info({ signal }, 'stopping already: it ends when the last send is over'),
+  )
+  process.on('SIGHUP', () => {
     void app.reload().then((result) => {
       if (!result.ok) log.error({ mistakes: result.mistakes }, 'reload.refused')
     })
-  }
-  process.on('SIGHUP', reload)
+  })
   try {
     const why = await Promise.race([app.start().then(() => stopAsked), stopAsked, app.failed])
     if (why instanceof Error) throw why
     log.info({ signal: why }, 'stopping')
   } finally {
-    process.off('SIGHUP', reload)
     await app.stop()
   }
 }

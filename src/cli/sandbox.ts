@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { UserError } from '../lib/errors.ts'
+import { untilSignal } from '../lib/signal.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 
 /** `sandbox`: serves the Market Data Read API with synthetic data until it is told to stop. */
@@ -52,7 +53,7 @@ async function run(flags: Flags): Promise<void> {
       ? {}
       : { controlPort: whole('--control-port', flags.controlPort, 65_535) }),
   })
-  const stopped = untilSignal()
+  const stopped = untilSignal(['SIGINT', 'SIGTERM'])
   try {
     const { url, controlUrl } = await sandbox.start()
     process.stdout.write(flags.json ? toJson(url, controlUrl, flags) : describe(url, controlUrl, flags))
@@ -85,10 +86,4 @@ function describe(url: string, controlUrl: string | undefined, { token, rate, hi
     'Ctrl-C stops it.',
   ]
   return `${lines.join('\n')}\n`
-}
-
-function untilSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-  })
 }

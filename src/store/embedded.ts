@@ -32,6 +32,8 @@ export interface EmbeddedOptions {
   /** The server program; found in PATH when left out. */
   readonly binary?: string
   readonly clock?: Clock
+  /** Ends the start: a large append-only file takes minutes to load. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Throws a UserError when there is no server program, or the directory is not ours to use. */
@@ -43,7 +45,7 @@ export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<Embe
   try {
     await endLeftover(place, log, clock)
     const keeper = new Keeper({ binary, place, log, clock, unlock })
-    await keeper.start()
+    await keeper.start(options.signal)
     return {
       socketPath: place.socketPath,
       url: `unix://${encodeURI(place.socketPath)}`,
@@ -85,8 +87,8 @@ class Keeper {
     this.#kept = kept
   }
 
-  async start(): Promise<void> {
-    await this.#launch()
+  async start(signal: AbortSignal | undefined): Promise<void> {
+    await this.#launch(signal)
     this.#kept.log.info({ dir: this.#kept.place.dir, pid: this.#child?.pid }, 'embedded Redis started')
     this.#watch = this.#keepAlive()
   }
@@ -112,7 +114,7 @@ class Keeper {
       try {
         await this.#kept.clock.sleep(delayMs, signal)
         delayMs = Math.min(Math.max(250, delayMs * 2), restartDelayMsMax)
-        await this.#launch()
+        await this.#launch(signal)
         this.#kept.log.info({ pid: this.#child?.pid }, 'embedded Redis is back')
       } catch (error) {
         if (!signal.aborted)
@@ -121,7 +123,7 @@ class Keeper {
     }
   }
 
-  async #launch(): Promise<void> {
+  async #launch(signal: AbortSignal | undefined): Promise<void> {
     const child = spawn(this.#kept.binary, flags(this.#kept.place), {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: this.#kept.place.dir,
@@ -131,7 +133,7 @@ class Keeper {
     this.#child = child
     const said = remember(child, this.#kept.log)
     try {
-      await untilReady(child, this.#kept.place.socketPath, this.#kept.clock)
+      await untilReady(child, this.#kept.place.socketPath, this.#kept.clock, signal)
     } catch (error) {
       child.kill('SIGKILL')
       await ending(child)
@@ -204,10 +206,16 @@ function runningPid({ pidFile }: EmbeddedPlace): number | undefined {
   }
 }
 
-async function untilReady(child: ChildProcess, socketPath: string, clock: Clock): Promise<void> {
+async function untilReady(
+  child: ChildProcess,
+  socketPath: string,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const startMs = clock.monotonicMs()
   const ended = ending(child)
   for (;;) {
+    signal?.throwIfAborted()
     const answer = await ask(socketPath)
     if (answer === 'pong') return
     const waitedMs = clock.monotonicMs() - startMs

@@ -8,6 +8,14 @@ export type { Logger }
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
+/** The loggers that were made of each; pino lets each of them keep the level that it began with. */
+const childrenOf = new WeakMap<Logger, Logger[]>()
+
+/** Of the logger and of those that were made of it. */
+export function setLogLevel(log: Logger, level: LogLevel): void {
+  for (const each of [log, ...(childrenOf.get(log) ?? [])]) each.level = level
+}
+
 /**
  * JSON lines, or lines for people on a terminal. Of an error only its name, code and message are written: ioredis and
  * undici hang arguments, addresses and whole payloads on theirs.
@@ -26,14 +34,18 @@ export function createLogger(options: {
         sync: true,
       })
     : (options.destination ?? lineWriter(standardOutput))
+  const children: Logger[] = []
   const settings = {
     level: options.level,
+    onChild: (child: Logger) => void children.push(child),
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   }
-  return pino(settings, stream)
+  const log = pino(settings, stream)
+  childrenOf.set(log, children)
+  return log
 }
 
 const standardOutput = 1

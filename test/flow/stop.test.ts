@@ -1,0 +1,216 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { until } from '../support/app.ts'
+import { startProgram, testFolder, writeConfig } from '../support/process.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** How the process ends: it takes nothing new, waits for what it is sending, and nothing makes it hurry. */
+
+const redis = useRedis()
+const root = join(import.meta.dirname, '../..')
+const long = process.env['LONG'] === '1'
+
+interface Parts {
+  readonly redis: string
+  readonly feed: string
+  readonly hook: string
+  readonly timeout?: string
+  readonly dataDir?: string
+  readonly level?: string
+  readonly prefix?: string
+}
+
+function configText({
+  feed,
+  hook,
+  timeout = '20s',
+  dataDir = '/x',
+  level = 'info',
+  ...parts
+}: Parts): string {
+  return `
+redis: { url: "${parts.redis}", prefix: ${parts.prefix ?? freshPrefix()} }
+dataDir: ${dataDir}
+log: { level: ${level} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, poll: { every: 2s }, budget: { unitsPerDay: 50000 } } }
+sinks: { hook: { type: webhook, url: "${hook}", allowPrivateNetworks: true, concurrency: 1, timeout: ${timeout} } }
+routes: [{ sinks: [hook] }]
+`
+}
+
+function gate() {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { passed: promise, open: resolve }
+}
+
+describe('a stop', () => {
+  it('takes no further alert, waits for the send that runs, however often it is asked for, and leaves neither a second send nor a Redis behind', async () => {
+    const folder = testFolder()
+    const sandbox = await startSandbox()
+    const held = gate()
+    const hook = await startWebhookReceiver({ answer: { status: 204, after: held.passed } })
+    sandbox.fireMany(2)
+    const text = configText({
+      ...{
+        redis: 'embedded',
+        feed: sandbox.url,
+        hook: hook.url,
+        timeout: '5m',
+        dataDir: join(folder, 'data'),
+      },
+    })
+    const config = writeConfig(text, folder)
+    const program = startProgram(['run', '--config', config])
+    await hook.received(1)
+    const { pid } = await program.logged('embedded Redis started')
+    const polls = sandbox.requests.length
+    program.kill('SIGTERM')
+    await program.logged('stopping')
+    expect(await program.logged('waiting for the sends that run')).toMatchObject({
+      ...{ sinks: ['hook'], sends: 1, atMost: '5m 14s' },
+    })
+    // A reload of a config that would stop the send, and every signal that an operator or a terminal may add.
+    writeFileSync(config, text.replace('5m', '1s'))
+    for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) program.kill(signal)
+    await until(
+      'both are told',
+      () => program.lines().filter(({ msg }) => String(msg).startsWith('stopping already')).length === 2,
+    )
+    await until('the reload is refused', () => program.lines().some(refused))
+    sandbox.fire()
+    held.open()
+    expect(await program.ended()).toBe(0)
+    expect(hook.requests).toHaveLength(1)
+    expect(existsSync(`/proc/${pid}`)).toBe(false)
+    expect(sandbox.requests.length).toBe(polls)
+    const again = startProgram(['run', '--config', config])
+    await hook.received(3)
+    again.kill('SIGTERM')
+    expect(await again.ended()).toBe(0)
+    const ids = hook.requests.map(({ headers }) => headers['webhook-id'])
+    expect(ids).toEqual(['main.1', 'main.2', 'main.3'])
+  }, 40_000)
+
+  it.runIf(long)('waits for a send of 25 seconds at the settings that a config has by itself', async () => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver({ answer: { status: 204, afterMs: 25_000 } })
+    sandbox.fire()
+    const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url, timeout: '60s' })
+    const config = writeConfig(text)
+    const program = startProgram(['run', '--config', config])
+    await hook.received(1)
+    program.kill('SIGTERM')
+    expect(await program.ended(40_000)).toBe(0)
+    expect(program.lines().filter(({ level }) => level === 'error')).toEqual([])
+    const again = startProgram(['run', '--config', config])
+    await again.logged('poll.done')
+    sandbox.fire()
+    await hook.received(2)
+    expect(new Set(hook.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(2)
+  })
+
+  it('that comes while the embedded Redis still loads its file ends both at once', async () => {
+    const folder = testFolder()
+    const dataDir = join(folder, 'data')
+    mkdirSync(join(dataDir, 'appendonlydir'), { recursive: true })
+    const commands = Array.from(
+      { length: 1_000 },
+      (_, n) => `*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\n${100 + (n % 900)}\r\n`,
+    )
+    writeFileSync(join(dataDir, 'appendonlydir', 'appendonly.aof.1.incr.aof'), commands.join(''))
+    writeFileSync(
+      join(dataDir, 'appendonlydir', 'appendonly.aof.manifest'),
+      'file appendonly.aof.1.incr.aof seq 1 type i\n',
+    )
+    // A server that needs a minute for what it has to load.
+    const server = join(folder, 'slow-redis')
+    writeFileSync(server, `#!/bin/sh\nexec redis-server "$@" --key-load-delay 60000\n`, { mode: 0o755 })
+    const text = configText({
+      redis: 'embedded',
+      feed: 'http://127.0.0.1:9',
+      hook: 'http://127.0.0.1:9',
+      dataDir,
+    })
+    const program = startProgram(['run', '--config', writeConfig(text, folder)], { REDIS_SERVER_BIN: server })
+    const socket = join(dataDir, 'redis.sock')
+    await until('it loads', () => existsSync(socket))
+    const pid = readFileSync(join(dataDir, 'redis.pid'), 'utf8').trim()
+    program.kill('SIGTERM')
+    expect(await program.ended()).toBe(0)
+    expect(existsSync(`/proc/${pid}`)).toBe(false)
+  })
+})
+
+describe('through npm', () => {
+  it.each<[string, NodeJS.Signals, 'npm' | 'group']>([
+    ['SIGTERM to npm alone', 'SIGTERM', 'npm'],
+    ['Ctrl-C at a terminal, which npm passes on once more', 'SIGINT', 'group'],
+  ])('%s ends the bridge itself, after its last send', async (_what, signal, to) => {
+    const sandbox = await startSandbox()
+    const held = gate()
+    const hook = await startWebhookReceiver({ answer: { status: 204, after: held.passed } })
+    sandbox.fire()
+    const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url })
+    const npm = spawn('npm', ['run', '-s', 'cli', '--', 'run', '--config', writeConfig(text)], {
+      cwd: root,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => {
+      try {
+        process.kill(-(npm.pid ?? 0), 'SIGKILL')
+      } catch {
+        // All of them have ended, as they should.
+      }
+    })
+    let out = ''
+    npm.stdout.on('data', (chunk: Buffer) => {
+      out += chunk
+    })
+    const closed = new Promise((resolve) => npm.stdout.once('close', resolve))
+    const exited = new Promise((resolve) => npm.once('exit', (code, by) => resolve(code ?? by)))
+    await hook.received(1, 15_000)
+    process.kill(to === 'group' ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal)
+    await until('the bridge has it', () => out.includes('"waiting for the sends that run"'))
+    held.open()
+    await Promise.all([closed, exited])
+    expect(out).toContain('"stopped"')
+    expect(hook.requests).toHaveLength(1)
+  })
+
+  it('every script gives its process to the program that it runs', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    for (const script of Object.values(scripts)) expect(script).toMatch(/^\. \.\/setup\.sh && exec /)
+  })
+})
+
+it('a reload changes the level of the log, unless the command line has said it', async () => {
+  const sandbox = await startSandbox()
+  const folder = testFolder()
+  const text = (level: string) =>
+    configText({ redis: redis.url, feed: sandbox.url, hook: 'http://127.0.0.1:9', level })
+  const config = writeConfig(text('info'), folder)
+  const [quiet, fixed] = [
+    startProgram(['run', '--config', config]),
+    startProgram(['--log-level', 'info', 'run', '--config', config]),
+  ]
+  await Promise.all([quiet, fixed].map((each) => each.logged('started')))
+  const known = readFileSync(config, 'utf8')
+  writeFileSync(config, known.replace('level: info', 'level: warn'))
+  for (const each of [quiet, fixed]) each.kill('SIGHUP')
+  await fixed.logged('reloaded')
+  const lines = quiet.lines().length
+  for (const each of [quiet, fixed]) each.kill('SIGTERM')
+  await Promise.all([quiet.ended(), fixed.ended()])
+  expect(quiet.lines()).toHaveLength(lines)
+  expect(fixed.lines().at(-1)).toMatchObject({ msg: 'stopped' })
+})
+
+function refused({ msg, mistakes }: Record<string, unknown>): boolean {
+  return msg === 'reload.refused' && String(mistakes) === 'the bridge is stopping'
+}
