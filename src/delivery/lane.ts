@@ -113,7 +113,7 @@ export class Lane {
 
   /** How long `stop` may take at most: every send that runs has the time that its sink gives it. */
   get stopMsMax(): number {
-    return sendMsMax(this.#options.settings) + recordMsMax + abortReserveMs + endMsMax
+    return stopMsMaxOf(this.#options.settings)
   }
 
   /** How many alerts this process is sending. */
@@ -261,6 +261,11 @@ export class Lane {
     this.#worker = this.#openWorker()
     if (dead) await destroyWorker(dead, endMsMax)
   }
+}
+
+/** How long a lane of these settings may take to stop, at most. */
+export function stopMsMaxOf(settings: Pick<SinkSettings, 'timeoutMs'>): number {
+  return sendMsMax(settings) + recordMsMax + abortReserveMs + endMsMax
 }
 
 const commandTimeoutMs = 5_000

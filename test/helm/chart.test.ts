@@ -4,8 +4,11 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
+import { stopMsMaxOf } from '../../src/delivery/lane.ts'
 import { chart, findHelm, type HelmRun, helm, type Manifest, manifestsOf, root } from './helm.ts'
 
+/** What an end needs beside its last sends: the connections and the HTTP server are closed. */
+const closingMs = 10_000
 const monitoringApi = 'monitoring.coreos.com/v1'
 let binary = ''
 let folder = ''
@@ -92,14 +95,35 @@ describe('the chart', () => {
     })
   })
 
-  test('probes alive and ready, and gives a drain its time', () => {
+  test.each<[string, string | undefined, number]>([
+    ['none', undefined, 10],
+    ['half a second', '500ms', 10],
+    ['seconds', '25s', 25],
+    ['minutes and a part', '1.5m', 90],
+    ['the longest that there is', '5m', 300],
+    ['a variable', `\${TIMEOUT}`, 300],
+  ])('gives a pod the time that a stop may take, with a timeout of %s', (_what, timeout, seconds) => {
+    const { spec } = podOf(rendered('minimal', { config: { sinks: { slow: { type: 'webhook', timeout } } } }))
+    expect(spec.terminationGracePeriodSeconds).toBe(seconds + 30)
+    expect(spec.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(
+      stopMsMaxOf({ timeoutMs: seconds * 1_000 }) + closingMs,
+    )
+  })
+
+  test('knows no timeout of a ConfigMap of your own, and lets you give a pod more time', () => {
+    const grace = (values: string, changes: object = {}) =>
+      podOf(rendered(values, changes)).spec.terminationGracePeriodSeconds
+    expect(grace('existing-configmap')).toBe(330)
+    expect(grace('minimal', { terminationGracePeriodSeconds: 600 })).toBe(600)
+  })
+
+  test('probes alive and ready', () => {
     const { spec } = podOf(rendered('minimal'))
     const [container] = spec.containers
     expect(container.livenessProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
     expect(container.startupProbe.httpGet).toEqual({ path: '/-/healthy', port: 'http' })
     expect(container.readinessProbe.httpGet).toEqual({ path: '/-/ready', port: 'http' })
     expect(container.ports).toEqual([{ name: 'http', containerPort: 8080 }])
-    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(20)
   })
 
   test('follows the port of config.http.listen', () => {
@@ -228,9 +252,9 @@ describe('values that cannot work are refused', () => {
     ['an unknown value', { replicaCount: 2 }, 'replicaCount'],
     ['an unknown role', { role: 'leader' }, '/role'],
     [
-      'a grace period below the drain',
-      { terminationGracePeriodSeconds: 20 },
-      '/terminationGracePeriodSeconds',
+      'a grace period below what a stop may take',
+      { terminationGracePeriodSeconds: 39 },
+      'terminationGracePeriodSeconds is 39: sends that run at a stop need up to 40 s',
     ],
     ['a port out of range', { service: { port: 70_000 } }, '/service/port'],
     ['a secret without a name', { existingSecrets: [''] }, '/existingSecrets/0'],

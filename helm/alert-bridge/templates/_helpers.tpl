@@ -76,8 +76,37 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/*
+The seconds that a pod needs to end: a stop waits for the sends that run, each to the end of its sink's timeout, and
+another 30 s record them and close what is open. What cannot be read here (a variable, a ConfigMap of your own) counts
+as 5m, the longest timeout that a sink may have; a sink without one has 10s.
+*/}}
+{{- define "alert-bridge.stopSeconds" -}}
+{{- $longest := ternary 300.0 10.0 (not (empty .Values.existingConfigMap)) }}
+{{- range .Values.config.sinks }}
+{{- if kindIs "map" . }}
+{{- $text := .timeout | default "10s" | toString }}
+{{- $seconds := 300.0 }}
+{{- if regexMatch "^[0-9]+([.][0-9]+)?(ms|s|m)$" $text }}
+{{- $unit := dict "ms" 0.001 "s" 1.0 "m" 60.0 }}
+{{- $seconds = mulf (regexFind "^[0-9.]+" $text | float64) (index $unit (regexFind "[a-z]+$" $text)) }}
+{{- end }}
+{{- $longest = maxf $longest $seconds }}
+{{- end }}
+{{- end }}
+{{- add 30 (ceil $longest | int) }}
+{{- end }}
+
+{{- define "alert-bridge.gracePeriod" -}}
+{{- .Values.terminationGracePeriodSeconds | default (include "alert-bridge.stopSeconds" .) }}
+{{- end }}
+
 {{/* What cannot work is refused here, before a pod fails with it. */}}
 {{- define "alert-bridge.check" -}}
+{{- $needed := include "alert-bridge.stopSeconds" . | int }}
+{{- if lt (include "alert-bridge.gracePeriod" . | int) $needed }}
+{{- fail (printf "terminationGracePeriodSeconds is %v: sends that run at a stop need up to %d s by the timeouts of config.sinks" .Values.terminationGracePeriodSeconds $needed) }}
+{{- end }}
 {{- if not .Values.existingConfigMap }}
 {{- range $part := list "sources" "sinks" "routes" }}
 {{- if empty (index $.Values.config $part) }}
