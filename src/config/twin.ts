@@ -7,7 +7,7 @@ import { describeReadError } from './read-error.ts'
 
 /**
  * The `…File` twins: every secret `x` may instead be named by `xFile`, a path. The file is looked at once, so that a
- * missing, empty or malformed one is a mistake in the config; its text is read again at every use.
+ * missing, empty or malformed one is a mistake in the config; its text is read again whenever it is revealed.
  */
 export interface Twin {
   /** The secret's own key. */

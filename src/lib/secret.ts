@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 
 /**
  * A value that cannot print itself: only `reveal` at the place of use gives it away. A secret that stands in a file is
- * read at every use, so that a rotated file needs no restart.
+ * read at every `reveal`, so that a rotated file needs no restart.
  */
 export class Secret {
   readonly #read: () => string

@@ -12,6 +12,8 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()
 const root = join(import.meta.dirname, '../..')
+/** A busy machine takes its time to start a process. */
+const startLimitMs = 20_000
 const long = process.env['LONG'] === '1'
 
 interface Parts {
@@ -66,7 +68,7 @@ describe('a stop', () => {
     })
     const config = writeConfig(text, folder)
     const program = startProgram(['run', '--config', config])
-    await hook.received(1)
+    await hook.received(1, startLimitMs)
     const { pid } = await program.logged('embedded Redis started')
     const polls = sandbox.requests.length
     program.kill('SIGTERM')
@@ -89,7 +91,7 @@ describe('a stop', () => {
     expect(existsSync(`/proc/${pid}`)).toBe(false)
     expect(sandbox.requests.length).toBe(polls)
     const again = startProgram(['run', '--config', config])
-    await hook.received(3)
+    await hook.received(3, startLimitMs)
     again.kill('SIGTERM')
     expect(await again.ended()).toBe(0)
     const ids = hook.requests.map(({ headers }) => headers['webhook-id'])
@@ -103,7 +105,7 @@ describe('a stop', () => {
     const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url, timeout: '60s' })
     const config = writeConfig(text)
     const program = startProgram(['run', '--config', config])
-    await hook.received(1)
+    await hook.received(1, startLimitMs)
     program.kill('SIGTERM')
     expect(await program.ended(40_000)).toBe(0)
     expect(program.lines().filter(({ level }) => level === 'error')).toEqual([])
@@ -138,50 +140,54 @@ describe('a stop', () => {
     })
     const program = startProgram(['run', '--config', writeConfig(text, folder)], { REDIS_SERVER_BIN: server })
     const socket = join(dataDir, 'redis.sock')
-    await until('it loads', () => existsSync(socket))
+    await until('it loads', () => existsSync(socket), startLimitMs)
     const pid = readFileSync(join(dataDir, 'redis.pid'), 'utf8').trim()
     program.kill('SIGTERM')
     expect(await program.ended()).toBe(0)
     expect(existsSync(`/proc/${pid}`)).toBe(false)
-  })
+  }, 40_000)
 })
 
 describe('through npm', () => {
   it.each<[string, NodeJS.Signals, 'npm' | 'group']>([
     ['SIGTERM to npm alone', 'SIGTERM', 'npm'],
     ['Ctrl-C at a terminal, which npm passes on once more', 'SIGINT', 'group'],
-  ])('%s ends the bridge itself, after its last send', async (_what, signal, to) => {
-    const sandbox = await startSandbox()
-    const held = gate()
-    const hook = await startWebhookReceiver({ answer: { status: 204, after: held.passed } })
-    sandbox.fire()
-    const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url })
-    const npm = spawn('npm', ['run', '-s', 'cli', '--', 'run', '--config', writeConfig(text)], {
-      cwd: root,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    onTestFinished(() => {
-      try {
-        process.kill(-(npm.pid ?? 0), 'SIGKILL')
-      } catch {
-        // All of them have ended, as they should.
-      }
-    })
-    let out = ''
-    npm.stdout.on('data', (chunk: Buffer) => {
-      out += chunk
-    })
-    const closed = new Promise((resolve) => npm.stdout.once('close', resolve))
-    const exited = new Promise((resolve) => npm.once('exit', (code, by) => resolve(code ?? by)))
-    await hook.received(1, 15_000)
-    process.kill(to === 'group' ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal)
-    await until('the bridge has it', () => out.includes('"waiting for the sends that run"'))
-    held.open()
-    await Promise.all([closed, exited])
-    expect(out).toContain('"stopped"')
-    expect(hook.requests).toHaveLength(1)
-  })
+  ])(
+    '%s ends the bridge itself, after its last send',
+    async (_what, signal, to) => {
+      const sandbox = await startSandbox()
+      const held = gate()
+      const hook = await startWebhookReceiver({ answer: { status: 204, after: held.passed } })
+      sandbox.fire()
+      const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url })
+      const npm = spawn('npm', ['run', '-s', 'cli', '--', 'run', '--config', writeConfig(text)], {
+        cwd: root,
+        detached: true,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      onTestFinished(() => {
+        try {
+          process.kill(-(npm.pid ?? 0), 'SIGKILL')
+        } catch {
+          // All of them have ended, as they should.
+        }
+      })
+      let out = ''
+      npm.stdout.on('data', (chunk: Buffer) => {
+        out += chunk
+      })
+      const closed = new Promise((resolve) => npm.stdout.once('close', resolve))
+      const exited = new Promise((resolve) => npm.once('exit', (code, by) => resolve(code ?? by)))
+      await hook.received(1, startLimitMs)
+      process.kill(to === 'group' ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal)
+      await until('the bridge has it', () => out.includes('"waiting for the sends that run"'))
+      held.open()
+      await Promise.all([closed, exited])
+      expect(out).toContain('"stopped"')
+      expect(hook.requests).toHaveLength(1)
+    },
+    40_000,
+  )
 
   it('every script gives its process to the program that it runs', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -199,7 +205,7 @@ it('a reload changes the level of the log, unless the command line has said it',
     startProgram(['run', '--config', config]),
     startProgram(['--log-level', 'info', 'run', '--config', config]),
   ]
-  await Promise.all([quiet, fixed].map((each) => each.logged('started')))
+  await Promise.all([quiet, fixed].map((each) => each.logged('started', startLimitMs)))
   const known = readFileSync(config, 'utf8')
   writeFileSync(config, known.replace('level: info', 'level: warn'))
   for (const each of [quiet, fixed]) each.kill('SIGHUP')
@@ -209,7 +215,7 @@ it('a reload changes the level of the log, unless the command line has said it',
   await Promise.all([quiet.ended(), fixed.ended()])
   expect(quiet.lines()).toHaveLength(lines)
   expect(fixed.lines().at(-1)).toMatchObject({ msg: 'stopped' })
-})
+}, 40_000)
 
 function refused({ msg, mistakes }: Record<string, unknown>): boolean {
   return msg === 'reload.refused' && String(mistakes) === 'the bridge is stopping'
