@@ -32,7 +32,7 @@ const homes: Record<string, string[]> = {
   zod: ['lib', 'alert', 'feed', 'sinks', 'store', 'schedule', 'config', 'intake', 'delivery', 'admin', 'cli'],
   ioredis: ['store'],
   bullmq: ['delivery'],
-  undici: ['feed', 'sinks'],
+  undici: ['feed', 'sinks', 'cli'],
   'ipaddr.js': ['sinks'],
   nodemailer: ['sinks'],
   '@slack/webhook': ['sinks'],

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { Agent, fetch } from 'undici'
 import * as z from 'zod'
 import { loadConfig } from '../config/load.ts'
 import { UserError } from '../lib/errors.ts'
@@ -36,11 +37,14 @@ export function daemonCommand(name: string, description: string): Command {
 
 export function connectDaemon(options: DaemonOptions): Daemon {
   const { base, token } = place(options)
+  // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot give the admin token to anybody. A command makes few calls.
+  const dispatcher = new Agent({ pipelining: 0, connect: { rejectUnauthorized: true } })
   const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
     const response = await fetch(`${base}${path}`, {
       method,
       signal: AbortSignal.timeout(callTimeoutMs),
       redirect: 'error',
+      dispatcher,
       headers: {
         accept: 'application/json',
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

@@ -10,7 +10,7 @@ import { readTree } from './read.ts'
 import { describeReadError } from './read-error.ts'
 import { type Config, configSchema } from './schema.ts'
 import { configBytesMax, sizeProblem, tooManyBytes } from './size.ts'
-import { warningsOf } from './warnings.ts'
+import { environmentWarnings, warningsOf } from './warnings.ts'
 import { describeYamlError, startOf } from './yaml-error.ts'
 
 /**
@@ -62,7 +62,8 @@ export function parseConfig(text: string, options: { env: Env; folder: string })
     ...explainComplaints(checkAcross(reading.value), configSchema, reading),
   ]
   if (!parsed.success || mistakes.length > 0) return failed(mistakes)
-  const warnings = explainComplaints(warningsOf(parsed.data, reading.value), configSchema, reading)
+  const complaints = explainComplaints(warningsOf(parsed.data, reading.value), configSchema, reading)
+  const warnings = [...environmentWarnings(options.env), ...complaints]
   return { ok: true, config: deepFreeze(parsed.data), warnings }
 }
 

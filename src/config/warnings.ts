@@ -1,5 +1,7 @@
 import { paceComplaints } from './check.ts'
+import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
+import type { Mistake } from './mistake.ts'
 import { property } from './outline.ts'
 import type { Config } from './schema.ts'
 
@@ -30,6 +32,19 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...idleRoutes(config),
     ...openHttp(config),
     ...idleLogin(config, given),
+  ]
+}
+
+/** What the environment holds that an operator should know of; it belongs to no line of the file. */
+export function environmentWarnings(env: Env): Mistake[] {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return []
+  return [
+    {
+      path: '',
+      message:
+        'NODE_TLS_REJECT_UNAUTHORIZED=0 stands in the environment and changes nothing: the bridge checks every certificate',
+      remedy: 'unset it; NODE_EXTRA_CA_CERTS names the file of an authority of your own',
+    },
   ]
 }
 

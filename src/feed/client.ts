@@ -121,7 +121,8 @@ function createPool(origin: string, connectTimeoutMs: number): Pool {
     connections: 2,
     pipelining: 1,
     allowH2: false,
-    connect: { timeout: connectTimeoutMs },
+    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot give the token to anybody.
+    connect: { timeout: connectTimeoutMs, rejectUnauthorized: true },
     keepAliveTimeout: 4_000,
     // The deadline of the whole call is the only one: a body that drips would reset these for ever.
     headersTimeout: 0,

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { parse } from 'yaml'
 import { checkConfigCommand } from '../../src/cli/check-config.ts'
 import { fixture } from '../config/config-text.ts'
@@ -34,6 +34,14 @@ describe('check-config', () => {
     const { err, exitCode } = await check(path('warn-idle-sink'))
     expect(exitCode).toBe(0)
     expect(err).toMatch(/^warning: .*:2: sinks\.spare: no route names this sink/)
+  })
+
+  it('warns of a variable that would switch off the checking of certificates', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { err, exitCode } = await check(path('good-shared-settings'))
+    expect(exitCode).toBe(0)
+    expect(err).toMatch(/^warning: .*\.yaml: NODE_TLS_REJECT_UNAUTHORIZED=0 .* changes nothing/)
   })
 
   it('says that a file is not there', async () => {

@@ -1,5 +1,3 @@
-import { createServer, request as forward } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { classifyFault } from '../../src/sinks/fault.ts'
 import { createGuard } from '../../src/sinks/guard.ts'
@@ -11,6 +9,7 @@ import {
 } from '../../src/sinks/http.ts'
 import { testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
+import { type ForwardProxy, startProxy } from '../support/proxy.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 let receiver: WebhookReceiver
@@ -81,7 +80,7 @@ test('a name is checked over TLS as well, before any byte is sent', async () => 
 })
 
 describe('through a proxy', () => {
-  let proxy: Awaited<ReturnType<typeof startProxy>>
+  let proxy: ForwardProxy
 
   beforeEach(async () => {
     proxy = await startProxy()
@@ -91,7 +90,7 @@ describe('through a proxy', () => {
   test('a plain address is asked for by name, with the login of the proxy', async () => {
     const port = new URL(receiver.url).port
     const transport = transportOf({
-      proxy: `http://user:pass@127.0.0.1:${proxy.port}`,
+      proxy: proxy.url.replace('//', '//user:pass@'),
       guard: createGuard(false),
     })
     expect((await transport.post(postTo(`http://localhost:${port}/hook`))).status).toBe(204)
@@ -105,7 +104,7 @@ describe('through a proxy', () => {
     try {
       await withFiles({ ca: testAuthority }, async ({ ca }) => {
         const address = `https://localhost:${secure.port}/hook`
-        const options = { proxy: `http://127.0.0.1:${proxy.port}` }
+        const options = { proxy: proxy.url }
         expect((await transportOf({ ...options, tls: { ca } }).post(postTo(address))).status).toBe(204)
         const error = await transportOf(options)
           .post(postTo(address))
@@ -119,54 +118,16 @@ describe('through a proxy', () => {
   })
 
   test('a private literal is refused before the proxy hears of it', async () => {
-    const transport = transportOf({ proxy: `http://127.0.0.1:${proxy.port}`, guard: createGuard(false) })
+    const transport = transportOf({ proxy: proxy.url, guard: createGuard(false) })
     await expect(transport.post(postTo(receiver.url))).rejects.toMatchObject({ fault: 'blocked_address' })
     expect(proxy.seen).toEqual([])
   })
 
   test('a proxy that refuses the tunnel is a fault of the connection', async () => {
     proxy.refuse()
-    const error = await transportOf({ proxy: `http://127.0.0.1:${proxy.port}` })
+    const error = await transportOf({ proxy: proxy.url })
       .post(postTo('https://hooks.test/'))
       .catch((thrown: unknown) => thrown)
     expect(classifyFault(error).fault).toBe('connect')
   })
 })
-
-/** A forward proxy that notes what it is asked: method, address, login. */
-async function startProxy() {
-  const seen: string[] = []
-  let refusing = false
-  const server = createServer((incoming, response) => {
-    seen.push(`${incoming.method} ${incoming.url} ${incoming.headers['proxy-authorization']}`)
-    const onward = forward(incoming.url ?? '', { method: 'POST' }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502)
-      answer.pipe(response)
-    })
-    incoming.pipe(onward)
-  })
-  server.on('connect', (incoming, socket) => {
-    seen.push(`CONNECT ${incoming.url} ${incoming.headers['proxy-authorization']}`)
-    socket.on('error', () => {})
-    if (refusing) return socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-    const onward = connect(Number(incoming.url?.split(':')[1]), '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
-      onward.pipe(socket).pipe(onward)
-    })
-    onward.on('error', () => socket.destroy())
-    return undefined
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    port: (server.address() as AddressInfo).port,
-    seen,
-    refuse() {
-      refusing = true
-    },
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
-}
