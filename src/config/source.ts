@@ -109,7 +109,7 @@ export const pollSchema = z.strictObject({
     ),
   seenWindow: durationWithin(dayMs, 366 * dayMs)
     .prefault('30d')
-    .describe('How long an alert is known as seen.'),
+    .describe('How long an alert is known as seen, at the least; the newest 20,000 always are.'),
   sweepShare: z
     .number()
     .min(0)

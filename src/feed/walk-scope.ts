@@ -25,6 +25,8 @@ export type Scope =
       readonly sinceMs: number
       /** How many rows of the feed were history when the instant was; null until the first page told. */
       readonly history: number | null
+      /** After a loss: how many of these were history at the first start, and never counted; left out where nobody knows. */
+      readonly beneath?: number | undefined
     }
 
 export interface ScopeFacts {
@@ -53,13 +55,12 @@ export function judgeRows(
   { nowMs, aside }: { readonly nowMs: number; readonly aside: boolean },
 ): readonly Verdict[] {
   const lastKnown = marks.findLastIndex((mark) => mark !== 'new')
-  const before = totalBefore(facts)
   return page.rows.map((row, index) => {
     const firedAtMs = firedAtOf(row, nowMs)
     const place = (page.page - 1) * page.perPage + index
     const inScope = counts({
       firedAtMs,
-      isGained: before !== null && page.total - place > before,
+      fromBottom: page.total - place,
       aboveKnown: index < lastKnown,
       onHead: page.page === 1,
       aside,
@@ -82,8 +83,8 @@ export function firedAtText(row: FeedRow): unknown {
 
 interface Evidence {
   readonly firedAtMs: number | null
-  /** The row and those beneath it, by count, are more than there were at the last complete walk. */
-  readonly isGained: boolean
+  /** The row and those beneath it, by count. */
+  readonly fromBottom: number
   readonly aboveKnown: boolean
   /** Page 1 of a poll. */
   readonly onHead: boolean
@@ -93,21 +94,23 @@ interface Evidence {
 }
 
 function counts(evidence: Evidence): boolean {
-  const { firedAtMs, isGained, onHead, aside, facts } = evidence
+  const { firedAtMs, fromBottom, onHead, aside, facts } = evidence
   const { scope, lastCompleteMs } = facts
-  if (mayBeForgotten(evidence)) return false
+  const before = totalBefore(facts)
+  const isGained = before !== null && fromBottom > before
+  if (mayBeForgotten(evidence, isGained)) return false
   if (scope.kind === 'all') return true
   if (firedAtMs !== null && !isBefore(firedAtMs, scope.sinceMs)) return true
   if (aside) return false
   if (scope.kind === 'since') return firedAtMs === null
   if (lastCompleteMs !== null) return firedAtMs === null || isGained || evidence.aboveKnown
-  // A first walk, or the one after a loss. There the total of before is known from the start, and what stands on top
-  // without a date came since, or shortly before: it is sent a second time rather than never.
-  return isGained || (firedAtMs === null && onHead && scope.history !== null)
+  // What stands on top after a loss without a date came since, or shortly before: sent a second time rather than never.
+  const { beneath } = scope
+  return isGained || (firedAtMs === null && onHead && beneath !== undefined && fromBottom > beneath)
 }
 
 /** Its id may have been seen and forgotten: it would be sent a second time, weeks later. */
-function mayBeForgotten({ firedAtMs, isGained, aboveKnown, aside, facts }: Evidence): boolean {
+function mayBeForgotten({ firedAtMs, aboveKnown, aside, facts }: Evidence, isGained: boolean): boolean {
   if (facts.forgottenMs === 0) return false
   if (firedAtMs === null) return aside
   return firedAtMs < facts.forgottenMs && (aside || !(isGained || aboveKnown))

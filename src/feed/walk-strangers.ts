@@ -5,7 +5,8 @@ import type { Mark } from './walk.ts'
  * Whether a feed can still be the one that this memory is of: a token that suddenly shows another account's feed must
  * not deliver a stranger's history. Suspicious is a page without a single known row whose rows were fired before the
  * last complete walk, since everything of that time was handled. A back-fill of the feed looks the same; then counting
- * says where the rows that are known must stand now, and those pages are asked before anything is taken.
+ * says where the rows that are known must stand now, and those pages are asked before anything is taken; then ever deeper
+ * ones, since a feed that drops its oldest rows does not grow by what is new.
  */
 export interface FeedMemory {
   readonly lastCompleteMs: number | null
@@ -17,7 +18,7 @@ export interface FeedMemory {
 const slackMs = 600_000
 /** Fewer rows than these say nothing about whose feed it is. */
 const rowsMin = 5
-const witnessesMax = 3
+const witnessesMax = 4
 
 export function looksForeign(
   marks: readonly Mark[],
@@ -31,11 +32,12 @@ export function looksForeign(
   return before.length * 2 >= marks.length
 }
 
-/** The pages on which known rows must stand if the feed is ours: where counting puts the old head, and what is near. */
+/** The pages on which known rows may stand if the feed is ours: where counting puts the old head, then deeper and deeper. */
 export function witnessPages(page: FeedPage, memory: FeedMemory): readonly number[] {
   const gained = Math.max(0, page.total - (memory.total ?? 0))
   const counted = Math.floor(gained / page.perPage) + 1
-  const candidates = [counted, counted + 1, page.page + 1, page.page + 2]
+  const deeper = [1, 2, 4, 16].map((pages) => page.page + pages)
+  const candidates = [counted, counted + 1, ...deeper]
   return [...new Set(candidates)]
     .filter((each) => each !== page.page && each <= page.lastPage)
     .slice(0, witnessesMax)

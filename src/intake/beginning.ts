@@ -33,13 +33,14 @@ export async function openMemory(
 
 /** Keeps what the next poll needs to notice a loss. */
 export function remember(memory: PollMemory, opened: Pick<Opened, 'id' | 'facts'>): void {
-  const { lastCompleteMs, total, sinceMs } = bounds(opened)
+  const { lastCompleteMs, total, sinceMs, history } = bounds(opened)
   // A second loss before the first was walked off goes back as far as the first.
   memory.known = {
     id: opened.id,
     lastCompleteMs: lastCompleteMs ?? memory.known?.lastCompleteMs ?? null,
     total: total ?? memory.known?.total ?? null,
     sinceMs,
+    history: history ?? memory.known?.history ?? null,
   }
 }
 
@@ -47,7 +48,16 @@ export function remember(memory: PollMemory, opened: Pick<Opened, 'id' | 'facts'
 type Bounds = Omit<NonNullable<PollMemory['known']>, 'id'>
 
 function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<Opened, 'facts'>): Bounds {
-  return { lastCompleteMs, total, sinceMs: scope.kind === 'all' ? null : scope.sinceMs }
+  switch (scope.kind) {
+    case 'all':
+      return { lastCompleteMs, total, sinceMs: null, history: 0 }
+    case 'since':
+      return { lastCompleteMs, total, sinceMs: scope.sinceMs, history: null }
+    case 'from':
+      return { lastCompleteMs, total, sinceMs: scope.sinceMs, history: scope.beneath ?? scope.history }
+    default:
+      return scope satisfies never
+  }
 }
 
 function firstScope({ startFrom, memory }: PollOptions): StoredScope {
@@ -62,7 +72,8 @@ function scopeAfterLoss(options: PollOptions, known: Bounds): StoredScope {
   // What was passed over at the start is passed over again, however short ago that was.
   const sinceMs = Math.max(known.lastCompleteMs - lossLookbackMs, known.sinceMs ?? 0)
   const floorMs = typeof startFrom === 'string' ? sinceMs : Math.max(sinceMs, startFrom.sinceMs)
-  return { kind: 'from', sinceMs: floorMs, history: known.total }
+  const beneath = known.history === null ? {} : { beneath: known.history }
+  return { kind: 'from', sinceMs: floorMs, history: known.total, ...beneath }
 }
 
 function announce(

@@ -92,6 +92,7 @@ export async function take(
   await orStop('queue_failed', () => enqueueAll(intake.queues, jobsOf(alerts, assignments, intake, nowMs)))
   const committed = await orStop('state_failed', () =>
     deps.state.commit(memory, {
+      nowMs,
       joins: [],
       finished: [],
       ...change,

@@ -49,6 +49,8 @@ export interface PollMemory {
     readonly total: number | null
     /** Rows that were fired before do not count; null when all do. */
     readonly sinceMs: number | null
+    /** How many rows of the feed were history at the first start; null where nobody counted. */
+    readonly history: number | null
   } | null
 }
 

@@ -43,7 +43,8 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
 
 /**
  * KEYS meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes
- * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most, set-aside rows to keep, and their bytes
+ * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most, set-aside rows to keep, and their bytes, the
+ *   time of the caller (ms), rows that are kept however old they are
  * Returns: done, raced or lost; how many rows were new; the version of the stretches after it; how many rows that were
  * set aside fell out.
  *
@@ -141,21 +142,27 @@ if not raced then
   end
 end
 
--- What was last shown a window before the last complete walk is forgotten: after a long outage the rows that end the
--- walk are as old as the outage. A walk that is never complete keeps its rows for two windows.
-local cutoff = now - 2 * ARGV[4]
-if completeAt and completeAt - ARGV[4] > cutoff then cutoff = completeAt - ARGV[4] end
-local old = redis.call('ZRANGEBYSCORE', seen, '-inf', '(' .. cutoff, 'WITHSCORES', 'LIMIT', 0, ARGV[5])
-if #old > 0 then
-  for index = 1, #old, 2 do
-    redis.call('ZREM', seen, old[index])
-    redis.call('ZREM', uncovered, old[index])
-    if tonumber(redis.call('ZSCORE', asideTimes, old[index]) or 0) < 0 then redis.call('ZREM', asideTimes, old[index]) end
+-- What was last shown a window before the last complete walk is forgotten, and a day more, since scores are exact to a day:
+-- after a long outage the rows that end the walk are as old as the outage. Nothing is forgotten while a walk is not done,
+-- nor where the two clocks tell different days (one of them was set), nor of the newest rows, whatever the clocks say.
+local spare = redis.call('ZCARD', seen) - ARGV[9]
+if completeAt and spare > 0 and math.abs(now - ARGV[8]) <= day and redis.call('EXISTS', stretch) == 0 then
+  local cutoff = math.min(now, completeAt) - ARGV[4] - day
+  local some = redis.call('ZRANGEBYSCORE', seen, '-inf', '(' .. cutoff, 'WITHSCORES', 'LIMIT', 0,
+    math.min(spare, ARGV[5]))
+  if #some > 0 then
+    -- Rows that were shown together go together: half a page of known rows would make the others look like late ones.
+    local last = some[#some]
+    local old = redis.call('ZRANGEBYSCORE', seen, '-inf', last)
+    for _, key in ipairs(old) do
+      redis.call('ZREM', seen, key)
+      redis.call('ZREM', uncovered, key)
+      if tonumber(redis.call('ZSCORE', asideTimes, key) or 0) < 0 then redis.call('ZREM', asideTimes, key) end
+    end
+    redis.call('HINCRBY', meta, 'forgotten', #old)
+    local before = tonumber(redis.call('HGET', meta, 'forgottenMs') or '0')
+    if last + day > before then redis.call('HSET', meta, 'forgottenMs', last + day) end
   end
-  redis.call('HINCRBY', meta, 'forgotten', #old / 2)
-  local before = tonumber(redis.call('HGET', meta, 'forgottenMs') or '0')
-  local last = tonumber(old[#old])
-  if last + day >= before then redis.call('HSET', meta, 'forgottenMs', last + day) end
 end
 return {raced and 'raced' or 'done', added, tonumber(redis.call('HGET', meta, 'version')), fellOut}
 `

@@ -8,7 +8,7 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
  * What is known of a source's feed, in Redis: the memory of the walk. Its keys, as `keys.ts` names them:
  *
  * - `seen` (ZSET by the time a row was last shown): rows that were enqueued or passed over. Kept for `seenWindowMs`
- *   after they were last shown. Lost: the rows are handed over again, and the job records absorb what they still hold.
+ *   after they were last shown, at the least. Lost: the rows are handed over again, and the job records absorb what they still hold.
  * - `uncovered` (ZSET, row → number of its stretch): seen rows below which something may be unknown. Trimmed together
  *   with `seen`. Lost alone: an open stretch still goes on at its place; what it would have shown is left to the sweep.
  * - `stretch` (STRING): the open stretches, at most a few. Lost: their rows are walked again.
@@ -84,6 +84,8 @@ export interface Looked extends Remembered {
 }
 
 export interface WalkChange {
+  /** By the clock of the process. */
+  readonly nowMs: number
   /** Rows that are handled now and were not before. */
   readonly mark: readonly string[]
   /** Rows of the page that were handled before. */
@@ -134,14 +136,26 @@ export interface WalkStateOptions {
   readonly prefix: string
   readonly source: string
   readonly seenWindowMs: number
+  readonly rowsKept?: number
   readonly quarantine?: QuarantineLimits
 }
 
+/**
+ * The newest rows, which are known however old they are: a month of a busy feed, years of a quiet one. A clock that was
+ * wrong for a while can make nobody forget them.
+ */
+export const seenRowsKept = 20_000
 /** Rows that one change forgets at most: many more than it marks, and few enough not to hold up Redis. */
 const forgetMax = 500
 
 export function createWalkState(options: WalkStateOptions): WalkState {
-  const { redis, source, seenWindowMs, quarantine: limits = quarantineLimits } = options
+  const {
+    redis,
+    source,
+    seenWindowMs,
+    rowsKept = seenRowsKept,
+    quarantine: limits = quarantineLimits,
+  } = options
   const keys = sourceKeys(options.prefix, source)
   const { meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes, sweep } = keys
   return {
@@ -175,6 +189,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         7,
         ...[meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes],
         ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, limits.rowsMax, limits.bytesMax],
+        ...[change.nowMs, rowsKept],
       )
       const [kind, added, version, fellOut] = commitAnswer.parse(answer)
       return { kind, added, version, fellOut }
@@ -192,7 +207,12 @@ export function createWalkState(options: WalkStateOptions): WalkState {
 const scopeSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('all') }),
   z.object({ kind: z.literal('since'), sinceMs: z.number() }),
-  z.object({ kind: z.literal('from'), sinceMs: z.number(), history: z.number().nullable() }),
+  z.object({
+    kind: z.literal('from'),
+    sinceMs: z.number(),
+    history: z.number().nullable(),
+    beneath: z.number().optional(),
+  }),
 ])
 const stretchesSchema = z.array(
   z.object({ run: z.number(), frontier: z.string(), end: z.number(), total: z.number() }),
@@ -232,7 +252,7 @@ function remembered(record: Record<string, string>, stretches: string): Remember
 
 /** The change as the script reads it: covered is -1, and texts that are only stored stay texts. */
 function toWire(change: WalkChange): string {
-  const { stretches, quarantine, scope, complete, sweep, rowsBecome, ...rest } = change
+  const { nowMs: _, stretches, quarantine, scope, complete, sweep, rowsBecome, ...rest } = change
   return JSON.stringify({
     ...rest,
     become: rowsBecome === 'covered' ? -1 : rowsBecome,

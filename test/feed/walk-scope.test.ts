@@ -82,8 +82,9 @@ describe('startFrom: now', () => {
   })
 
   it('after a loss takes what stands on top without a date', () => {
-    const lost = { scope: { ...scope, history: 100 } }
-    expect(counts(lost, [1, -1, undated])).toEqual([true, false, true])
+    const lost = { scope: { ...scope, history: 100, beneath: 1 } }
+    expect(counts(lost, [1, -1, undated, undated])).toEqual([true, false, true, false])
+    expect(counts({ scope: { ...scope, history: 100 } }, [undated, undated])).toEqual([false, false])
     const deeper = { ...pageOf([feedRow(undated)]), page: 2 }
     expect(judge(deeper, lost).map(({ inScope }) => inScope)).toEqual([false])
   })

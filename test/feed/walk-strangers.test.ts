@@ -34,8 +34,10 @@ describe('a feed looks foreign', () => {
 
 describe('the pages that can speak for a feed', () => {
   it('are those where counting puts the rows that are known, and those beneath', () => {
-    expect(witnessPages(page(1, 900), memory)).toEqual([7, 8, 2])
+    expect(witnessPages(page(1, 900), memory)).toEqual([7, 8, 2, 3])
     expect(witnessPages(page(1, 250), memory)).toEqual([2, 3])
     expect(witnessPages(page(1, 80), memory)).toEqual([])
+    // A feed that drops its oldest rows has not grown: where the known rows stand now, it does not tell.
+    expect(witnessPages(page(1, 9_000), { ...memory, total: 9_000 })).toEqual([2, 3, 5, 17])
   })
 })

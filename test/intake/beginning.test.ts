@@ -209,6 +209,23 @@ describe('a Redis that lost everything', () => {
     expect(queues.ids()).toEqual(ids(158, 100))
   })
 
+  it('but never what was history at the first start', async () => {
+    const { bench, feed, poll, queues, redis } = setUp(server)
+    const undated = (count: number) => {
+      feed.add(count, benchStartMs)
+      feed.rows = feed.rows.map((row) => ({ ...row, firedAt: 'some day' }))
+    }
+    undated(250)
+    await poll()
+    undated(7)
+    await poll()
+    await redis.flushall()
+    queues.jobs.clear()
+    bench.nowMs += minuteMs
+    expect(await poll()).toMatchObject({ lost: true, newAlerts: 7, finished: true })
+    expect(queues.ids()).toEqual(ids(251, 7))
+  })
+
   it('twice in a row goes back as far as the first time', async () => {
     const { bench, feed, poll, queues, redis } = setUp(server)
     history(bench, 950)

@@ -14,17 +14,22 @@ export function setUp(
   {
     startFrom = 'now',
     seenWindowMs = 30 * dayMs,
+    rowsKept,
     wrap = (state) => state,
     ...options
   }: {
     startFrom?: PollOptions['startFrom']
     seenWindowMs?: number
+    rowsKept?: number
     wrap?: (state: WalkState) => WalkState
   } & BenchOptions = {},
 ) {
   const redis = server.client()
   const prefix = freshPrefix()
-  const state = createWalkState({ redis, prefix, source: 'main', seenWindowMs })
+  const state = createWalkState({
+    ...{ redis, prefix, source: 'main', seenWindowMs },
+    ...(rowsKept === undefined ? {} : { rowsKept }),
+  })
   const bench = createBench(wrap(state), options)
   let memory = createPollMemory(bench.deps.clock)
   return {

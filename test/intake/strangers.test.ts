@@ -24,7 +24,7 @@ describe("another account's feed", () => {
     bench.answer = (page) => ({ kind: 'page', page: strange.page(page) })
     const result = await poll()
     expect(result).toMatchObject({ stopped: 'strangers_feed', ok: false, newAlerts: 0, passedOver: 0 })
-    expect(result.pages).toBeLessThanOrEqual(4)
+    expect(result.pages).toBeLessThanOrEqual(5)
     expect(queues.ids()).toEqual(ids(1, 250))
     bench.answer = () => undefined
     feed.add(2, bench.nowMs)
@@ -63,5 +63,16 @@ describe('what is no stranger', () => {
     feed.add(350, benchStartMs - 60 * minuteMs)
     // One unit more than an ordinary catch-up: the page that speaks for the feed.
     expect(await poll()).toMatchObject({ stopped: null, newAlerts: 350, pages: 5, finished: true })
+  })
+
+  it('is a heap of rows with old dates on a feed that drops as many of its oldest', async () => {
+    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 950)
+    await poll()
+    bench.nowMs += 60 * minuteMs
+    await poll()
+    feed.add(450, benchStartMs - 60 * minuteMs)
+    feed.rows.length = 950
+    expect(await poll()).toMatchObject({ stopped: null, newAlerts: 450, finished: true })
   })
 })

@@ -65,6 +65,17 @@ describe('a sweep', () => {
     expect(queues.ids()).toEqual(ids(951, 150))
   })
 
+  it('sends no history that was filled in beneath what startFrom passed over', async () => {
+    const { bench, feed, poll, sweep, queues } = setUp(server)
+    history(bench, 600)
+    await poll()
+    bench.nowMs += minuteMs
+    feed.rows.push(...ids(2_001, 250).map((id) => feed.row(benchStartMs - 40 * 24 * 60 * minuteMs, id)))
+    expect(await poll()).toMatchObject({ newAlerts: 0 })
+    expect(await sweep()).toMatchObject({ newAlerts: 0 })
+    expect(queues.ids()).toEqual([])
+  })
+
   it('hands over what stops it', async () => {
     const { bench, poll, sweep } = setUp(server, { startFrom: 'beginning' })
     history(bench, 950)

@@ -12,10 +12,7 @@ export const brokenBuilds: Readonly<Record<string, Broken>> = {
   },
   'marks before it enqueues': {
     beforeEnqueue: (twin, keys) => {
-      for (const key of keys) {
-        twin.seen.add(key)
-        twin.uncovered.set(key, 0)
-      }
+      for (const key of keys) twin.mark(key)
     },
   },
   'takes any page for the next one': {
@@ -25,7 +22,7 @@ export const brokenBuilds: Readonly<Record<string, Broken>> = {
   'takes the greatest id for the newest row': {
     state: (twin) =>
       withLook(twin, (look, keys) => {
-        const greatest = Math.max(0, ...[...twin.seen].map(Number).filter(Number.isFinite))
+        const greatest = Math.max(0, ...[...twin.seen.keys()].map(Number).filter(Number.isFinite))
         return { ...look, marks: keys.map((key): RowMark => (Number(key) > greatest ? 'new' : 'covered')) }
       }),
   },

@@ -85,7 +85,7 @@ export async function live(history: History, broken: Broken = {}): Promise<Verdi
 class Run {
   readonly #history: History
   readonly #broken: Broken
-  readonly #twin = new TwinState()
+  readonly #twin = new TwinState({ seenWindowMs: 30 * 86_400_000, rowsKept: 0, now: () => this.#bench.nowMs })
   readonly #feed = new BenchFeed(perPage)
   readonly #world: World
   readonly #bench

@@ -1,10 +1,12 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { sourceKeys } from '../../src/store/keys.ts'
 import { createWalkState, type WalkChange, type WalkState } from '../../src/store/walk-state.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { TwinState } from './twin.ts'
 
 const server = useRedis()
+const dayMs = 86_400_000
 const numRuns = process.env['LONG'] === '1' ? 3_000 : 150
 const keys = ['1', '2', '3', '4', '5', '6', 'raw-7', 'raw-8']
 
@@ -13,33 +15,95 @@ describe('the twin of the model', () => {
     const redis = server.client()
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 25 }), async (operations) => {
-        const options = { redis, prefix: freshPrefix(), source: 'main', seenWindowMs: 86_400_000 }
-        const real = createWalkState(options)
-        expect(await play(real, operations)).toEqual(await play(new TwinState(), operations))
+        const limits = { seenWindowMs: 2 * dayMs, rowsKept: 3 }
+        expect(await play(realMemory(redis, limits), operations)).toEqual(
+          await play(twinMemory(limits), operations),
+        )
       }),
       { numRuns },
     )
   })
 })
 
-type Operation =
-  | { readonly kind: 'open'; readonly id: string; readonly replaces: string }
-  | { readonly kind: 'commit'; readonly id: string; readonly behind: number; readonly change: WalkChange }
+interface Limits {
+  readonly seenWindowMs: number
+  readonly rowsKept: number
+}
 
-/** All answers, in turn; times of Redis' clock left out. */
-async function play(state: WalkState, operations: readonly Operation[]): Promise<unknown[]> {
+/** A memory, and the time of its clock. */
+interface Timed {
+  readonly state: WalkState
+  now(): number
+  /** Lets the clock go on. */
+  pass(ms: number): Promise<unknown>
+}
+
+function twinMemory(limits: Limits): Timed {
+  let nowMs = Date.UTC(2026, 10)
+  const state = new TwinState({ ...limits, now: () => nowMs })
+  return {
+    state,
+    now: () => nowMs,
+    async pass(ms) {
+      nowMs += ms
+    },
+  }
+}
+
+/** Redis' clock cannot be moved: everything that it has dated is made older instead. */
+function realMemory(redis: ReturnType<typeof server.client>, limits: Limits): Timed {
+  const [prefix, source] = [freshPrefix(), 'main']
+  const { seen, meta } = sourceKeys(prefix, source)
+  return {
+    state: createWalkState({ redis, prefix, source, ...limits }),
+    now: () => Date.now(),
+    pass: (ms) => redis.eval(ageScript, 2, seen, meta, ms),
+  }
+}
+
+/** KEYS seen, meta · ARGV milliseconds that pass */
+const ageScript = `
+local seen = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+for index = 1, #seen, 2 do redis.call('ZADD', KEYS[1], seen[index + 1] - ARGV[1], seen[index]) end
+for _, name in ipairs({'completeAt', 'forgottenMs'}) do
+  local at = redis.call('HGET', KEYS[2], name)
+  if at then redis.call('HSET', KEYS[2], name, at - ARGV[1]) end
+end
+`
+
+type Operation =
+  | { readonly kind: 'pass'; readonly ms: number }
+  | { readonly kind: 'open'; readonly id: string; readonly replaces: string }
+  | {
+      readonly kind: 'commit'
+      readonly id: string
+      readonly behind: number
+      /** How far the caller's clock is from that of Redis. */
+      readonly skewMs: number
+      readonly change: Omit<WalkChange, 'nowMs'>
+    }
+
+/** All answers, in turn; times of Redis' clock by how long ago they are. */
+async function play({ state, now, pass }: Timed, operations: readonly Operation[]): Promise<unknown[]> {
   const answers: unknown[] = []
   for (const each of operations) {
+    // No two changes share a millisecond.
+    await pass(1_000)
     const { facts, ...looked } = await state.look(keys)
-    const { createdMs: _now, ...rest } = facts
-    answers.push(looked, rest, await state.sweep())
+    const { createdMs: _now, forgottenMs, ...rest } = facts
+    const forgotten = forgottenMs === 0 ? 'nothing' : Math.round((now() - forgottenMs) / (dayMs / 4))
+    answers.push(looked, rest, forgotten, await state.sweep())
+    if (each.kind === 'pass') {
+      await pass(each.ms)
+      continue
+    }
     if (each.kind === 'open') {
       const scope = { kind: 'since' as const, sinceMs: 5 }
       const { facts: opened, ...memory } = await state.open({ id: each.id, scope, replaces: each.replaces })
       answers.push(memory, opened.scope)
     } else {
       const base = { id: each.id, version: Math.max(0, looked.version - each.behind) }
-      answers.push(await state.commit(base, each.change))
+      answers.push(await state.commit(base, { ...each.change, nowMs: now() + each.skewMs }))
     }
   }
   return answers
@@ -54,7 +118,7 @@ const stretch = fc.record({
   total: fc.nat(20),
 })
 
-const change: fc.Arbitrary<WalkChange> = fc
+const change: fc.Arbitrary<Omit<WalkChange, 'nowMs'>> = fc
   .record({
     mark: someKeys,
     shown: someKeys,
@@ -92,6 +156,14 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
+      kind: fc.constant('pass' as const),
+      // Between two boundaries of the rules, never on one.
+      ms: fc.constantFrom(0.45 * dayMs, 1.3 * dayMs, 3.2 * dayMs, 40 * dayMs),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
       kind: fc.constant('open' as const),
       id: fc.constantFrom('a', 'b'),
       replaces: fc.constantFrom('', 'a', 'b'),
@@ -103,6 +175,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
       kind: fc.constant('commit' as const),
       id: fc.constantFrom('a', 'a', 'a', 'b'),
       behind: fc.constantFrom(0, 0, 0, 1),
+      skewMs: fc.constantFrom(0, 0, 0, 0.9 * dayMs, -1.1 * dayMs),
       change,
     }),
   },

@@ -11,13 +11,23 @@ import type {
   WalkState,
 } from '../../src/store/walk-state.ts'
 
+export interface TwinOptions {
+  readonly seenWindowMs: number
+  readonly rowsKept: number
+  /** The clock of Redis. */
+  readonly now: () => number
+}
+
+const dayMs = 86_400_000
+
 /**
  * The memory of a walk without Redis, for the speed of the model: thousands of histories. `twin.test.ts` holds it to
- * what the real one does. It forgets nothing by age.
+ * what the real one does, with a clock of its own in the place of Redis'.
  */
 export class TwinState implements WalkState {
   readonly source = 'main'
-  readonly seen = new Set<string>()
+  /** Key → when it was last shown. */
+  readonly seen = new Map<string, number>()
   readonly uncovered = new Map<string, number>()
   version = 0
   #id = ''
@@ -25,8 +35,15 @@ export class TwinState implements WalkState {
   #runs = 0
   #facts: WalkFacts = emptyFacts({ kind: 'all' })
   #marked = 0
+  #forgotten = 0
+  #completeAt: number | undefined
+  readonly #options: TwinOptions
   #sweep: SweepPlace = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
   readonly #setAside = new Set<string>()
+
+  constructor(options: TwinOptions) {
+    this.#options = options
+  }
 
   async open({
     id,
@@ -45,8 +62,10 @@ export class TwinState implements WalkState {
       this.#runs = Math.max(0, ...this.uncovered.values())
       this.#facts = emptyFacts(scope)
       this.#marked = 0
+      this.#forgotten = 0
+      this.#completeAt = undefined
     }
-    const seenVanished = this.#marked > 0 && this.seen.size === 0
+    const seenVanished = this.#marked - this.#forgotten > 0 && this.seen.size === 0
     return { ...this.#remembered(), created, seenVanished }
   }
 
@@ -65,14 +84,27 @@ export class TwinState implements WalkState {
     const fresh = change.mark.filter((key) => !this.seen.has(key))
     for (const key of change.mark) this.#become(key, become, fresh.includes(key))
     for (const key of change.shown) this.#become(key, become, false)
-    for (const key of fresh) this.seen.add(key)
+    const now = this.#options.now()
+    for (const key of fresh) this.seen.set(key, now)
+    for (const key of change.shown) {
+      const at = this.seen.get(key)
+      if (at !== undefined && now - at > dayMs) this.seen.set(key, now)
+    }
     this.#count(change, fresh)
-    if (!raced) this.#walkOn(change)
+    const completeAt = this.#completeAt
+    if (!raced) this.#walkOn(change, now)
+    this.#forget(change.nowMs, now, completeAt)
     return { kind: raced ? 'raced' : 'done', added: fresh.length, version: this.version, fellOut: 0 }
   }
 
   async sweep(): Promise<SweepPlace> {
     return this.#sweep
+  }
+
+  /** Handled in the eyes of whoever does not commit: what a broken build does. */
+  mark(key: string): void {
+    this.seen.set(key, this.#options.now())
+    this.uncovered.set(key, 0)
   }
 
   get sinceMs(): number {
@@ -109,7 +141,7 @@ export class TwinState implements WalkState {
     if (change.sweep) this.#sweep = change.sweep
   }
 
-  #walkOn({ joins, finished, stretches, complete }: WalkChange): void {
+  #walkOn({ joins, finished, stretches, complete }: WalkChange, now: number): void {
     for (const [key, run] of this.uncovered) {
       const join = joins.find(({ from }) => from === run)
       if (join) this.uncovered.set(key, join.to)
@@ -122,7 +154,27 @@ export class TwinState implements WalkState {
     }
     if (!complete) return
     const { atMs: lastCompleteMs, total } = complete
+    this.#completeAt = now
     this.#facts = { ...this.#facts, lastCompleteMs, total, expected: total }
+  }
+
+  #forget(callerMs: number, now: number, completeAt: number | undefined): void {
+    const { seenWindowMs, rowsKept } = this.#options
+    const spare = this.seen.size - rowsKept
+    if (completeAt === undefined || spare <= 0) return
+    if (this.#stretches.length > 0 || Math.abs(now - callerMs) > dayMs) return
+    const cutoff = Math.min(now, completeAt) - seenWindowMs - dayMs
+    const scores = [...this.seen.values()].filter((at) => at < cutoff).sort((a, b) => a - b)
+    const last = scores.slice(0, Math.min(spare, 500)).at(-1)
+    if (last === undefined) return
+    for (const [key, at] of this.seen) {
+      if (at > last) continue
+      this.seen.delete(key)
+      this.uncovered.delete(key)
+      this.#forgotten += 1
+    }
+    const forgottenMs = Math.max(this.#facts.forgottenMs, last + dayMs)
+    this.#facts = { ...this.#facts, forgottenMs }
   }
 
   #remembered() {

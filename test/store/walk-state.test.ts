@@ -7,16 +7,17 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 const server = useRedis()
 const dayMs = 86_400_000
 
-function setUp(seenWindowMs = 30 * dayMs, quarantine = quarantineLimits) {
+function setUp(seenWindowMs = 30 * dayMs, quarantine = quarantineLimits, rowsKept = 0) {
   const redis = server.client()
   const prefix = freshPrefix()
-  const state = createWalkState({ redis, prefix, source: 'main', seenWindowMs, quarantine })
+  const state = createWalkState({ redis, prefix, source: 'main', seenWindowMs, quarantine, rowsKept })
   const store = createQuarantineStore({ redis, prefix, source: 'main' })
   return { redis, state, quarantine: store, keys: sourceKeys(prefix, 'main') }
 }
 
 const all = { kind: 'all' as const }
 const nothing: WalkChange = {
+  nowMs: Date.now(),
   mark: [],
   shown: [],
   rowsBecome: 0,
@@ -217,6 +218,7 @@ describe('rows that could not be read', () => {
     await redis.hdel(keys.setAside, '1')
     await redis.zadd(keys.setAsideTimes, -5, '1')
     await redis.zadd(keys.seen, now - 90 * dayMs, '1', now - 90 * dayMs, '2')
+    await redis.hset(keys.meta, 'completeAt', now)
     await state.commit(base, nothing)
     expect(await state.look(['1', '2'])).toMatchObject({ marks: ['new', 'new'], setAside: [false, true] })
     expect((await quarantine.list(10)).map(({ key }) => key)).toEqual(['2'])
@@ -225,44 +227,78 @@ describe('rows that could not be read', () => {
 
 describe('forgetting', () => {
   const complete = { atMs: 1, total: 3 }
+  const base = { id: 'a', version: 0 }
+  const windowMs = 10 * dayMs
 
-  it('goes by when a row was last shown, a window before the last complete walk', async () => {
-    const { state, redis, keys } = setUp(10 * dayMs)
+  /** Rows that were last shown so many days ago, and a walk that was complete just now. */
+  async function given(ages: Readonly<Record<string, number>>, { rowsKept = 0, completeAgo = 0 } = {}) {
+    const made = setUp(windowMs, quarantineLimits, rowsKept)
+    const { state, redis, keys } = made
     const now = await redisNow(redis)
     await state.open({ id: 'a', scope: all })
-    const base = { id: 'a', version: 0 }
-    await state.commit(base, { ...nothing, mark: ['old', 'shown', 'young'], complete })
-    await redis.zadd(keys.seen, now - 11 * dayMs, 'old', now - 11 * dayMs, 'shown', now - 9 * dayMs, 'young')
+    await state.commit(base, { ...nothing, mark: Object.keys(ages), complete })
+    await redis.zadd(keys.seen, ...Object.entries(ages).flatMap(([key, days]) => [now - days * dayMs, key]))
+    await redis.hset(keys.meta, 'completeAt', now - completeAgo * dayMs)
+    const known = async () => {
+      const { marks } = await state.look(Object.keys(ages))
+      return Object.keys(ages).filter((_key, index) => marks[index] !== 'new')
+    }
+    return { ...made, now, known }
+  }
+
+  it('goes by when a row was last shown, a window and a day before the last complete walk', async () => {
+    const { state, redis, keys, known, now } = await given({ old: 11.5, shown: 11.5, young: 10.5 })
     await state.commit(base, { ...nothing, shown: ['shown'], complete })
-    const { marks, facts } = await state.look(['old', 'shown', 'young'])
-    expect(marks).toEqual(['new', 0, 0])
+    expect(await known()).toEqual(['shown', 'young'])
     expect(await redis.zcard(keys.uncovered)).toBe(2)
     // What was fired before this may be one of the forgotten.
-    expect(facts.forgottenMs).toBe(now - 10 * dayMs)
+    expect((await state.look([])).facts.forgottenMs).toBe(now - 10.5 * dayMs)
     expect((await state.open({ id: 'b', scope: all })).seenVanished).toBe(false)
   })
 
   it('spares the rows that must end the walk after a long outage', async () => {
-    const { state, redis, keys } = setUp(10 * dayMs)
-    const now = await redisNow(redis)
-    await state.open({ id: 'a', scope: all })
-    const base = { id: 'a', version: 0 }
-    await state.commit(base, { ...nothing, mark: ['1', '2'], complete })
-    // The last complete walk was fifteen days ago, and so were these rows.
-    await redis.hset(keys.meta, 'completeAt', now - 15 * dayMs)
-    await redis.zadd(keys.seen, now - 15 * dayMs, '1', now - 16 * dayMs, '2')
-    await state.commit(base, { ...nothing, mark: ['3'], rowsBecome: 1, stretches: [stretch(1, '3')] })
-    expect((await state.look(['1', '2'])).marks).toEqual([0, 0])
+    const { state, known } = await given({ 1: 45, 2: 46 }, { completeAgo: 45 })
+    await state.commit(base, { ...nothing, mark: ['3'] })
+    expect(await known()).toEqual(['1', '2'])
   })
 
-  it('never waits longer than two windows, whether a walk is complete or not', async () => {
-    const { state, redis, keys } = setUp(10 * dayMs)
-    const now = await redisNow(redis)
-    await state.open({ id: 'a', scope: all })
-    await state.commit({ id: 'a', version: 0 }, { ...nothing, mark: ['1'] })
-    await redis.zadd(keys.seen, now - 21 * dayMs, '1')
-    await state.commit({ id: 'a', version: 0 }, { ...nothing, mark: ['2'] })
-    expect((await state.look(['1', '2'])).marks).toEqual(['new', 0])
+  it('waits while a walk is not done, however long that takes', async () => {
+    const { state, known } = await given({ 1: 200, 2: 300 })
+    await state.commit(base, { ...nothing, mark: ['3'], rowsBecome: 1, stretches: [stretch(1, '3')] })
+    expect(await known()).toEqual(['1', '2'])
+    await state.commit({ id: 'a', version: 1 }, { ...nothing, finished: [1], stretches: [], complete })
+    expect(await known()).toEqual([])
+  })
+
+  it('waits for the first walk to be complete', async () => {
+    const { state, redis, keys, known } = await given({ 1: 200 })
+    await redis.hdel(keys.meta, 'completeAt')
+    await state.commit(base, { ...nothing, mark: ['2'] })
+    expect(await known()).toEqual(['1'])
+  })
+
+  it('spares the newest rows, however old they are, and never forgets half of what was shown together', async () => {
+    const ages = { oldest: 90, old: 50, alike: 50, 1: 40, 2: 39 }
+    const some = await given(ages, { rowsKept: 3 })
+    await some.state.commit(base, nothing)
+    expect(await some.known()).toEqual(['1', '2'])
+    const none = await given(ages, { rowsKept: 5 })
+    await none.state.commit(base, nothing)
+    expect(await none.known()).toHaveLength(5)
+  })
+
+  it.each([2, -2])('waits while the clocks of Redis and of the process are %d days apart', async (days) => {
+    const { state, known } = await given({ 1: 90 })
+    await state.commit(base, { ...nothing, nowMs: Date.now() + days * dayMs })
+    expect(await known()).toEqual(['1'])
+    await state.commit(base, { ...nothing, nowMs: Date.now() + (days / 4) * dayMs })
+    expect(await known()).toEqual([])
+  })
+
+  it("takes Redis' clock, set back, for no reason to forget what it has just marked", async () => {
+    const { state, known } = await given({ 1: 0 }, { completeAgo: -60 })
+    await state.commit(base, nothing)
+    expect(await known()).toEqual(['1'])
   })
 })
 

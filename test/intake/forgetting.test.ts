@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { sourceKeys } from '../../src/store/keys.ts'
+import { useRedis } from '../support/redis.ts'
+import { ids, setUp } from './setup.ts'
+
+const server = useRedis()
+const dayMs = 86_400_000
+const minuteMs = 60_000
+
+/** A source that forgets as soon as it may, and a way to let time pass for its Redis, its process and its feed. */
+function given(startFrom: 'beginning' | 'now') {
+  const made = setUp(server, { startFrom, seenWindowMs: dayMs, rowsKept: 0 })
+  const { bench, feed, prefix, redis } = made
+  bench.nowMs = Date.now()
+  const keys = sourceKeys(prefix, 'main')
+  const pass = async (ms: number) => {
+    const seen = await redis.zrange(keys.seen, '0', '-1', 'WITHSCORES')
+    for (let index = 0; index < seen.length; index += 2)
+      await redis.zadd(keys.seen, Number(seen[index + 1]) - ms, seen[index] ?? '')
+    if (await redis.hexists(keys.meta, 'completeAt')) await redis.hincrby(keys.meta, 'completeAt', -ms)
+    if (await redis.hexists(keys.meta, 'lastCompleteMs'))
+      await redis.hincrby(keys.meta, 'lastCompleteMs', -ms)
+    if (await redis.hexists(keys.meta, 'forgottenMs')) await redis.hincrby(keys.meta, 'forgottenMs', -ms)
+    feed.rows = feed.rows.map((row) => ({
+      ...row,
+      firedAt: row.firedAt === null ? null : new Date(Date.parse(row.firedAt) - ms).toISOString(),
+    }))
+  }
+  return { ...made, pass }
+}
+
+describe('a seenWindow of a day', () => {
+  it('loses nothing of a catch-up that takes longer, and sends nothing twice', async () => {
+    const { bench, feed, poll, sweep, queues, pass } = given('beginning')
+    feed.add(1_000, (index) => bench.nowMs - (1_000 - index) * 10 * minuteMs)
+    await poll({ pagesMax: 3 })
+    for (let polls = 0; polls < 8; polls += 1) {
+      await pass(1.2 * dayMs)
+      await poll({ pagesMax: 2 })
+    }
+    expect(await poll({ pagesMax: 2 })).toMatchObject({ finished: true })
+    expect(queues.ids()).toEqual(ids(1, 1_000))
+    // The queues forget sooner than a row is shown again.
+    queues.jobs.clear()
+    await pass(3 * dayMs)
+    await poll()
+    await sweep({ fromPage: 1 })
+    expect(queues.ids()).toEqual([])
+  })
+
+  it('loses nothing that is published late, more than a page at once', async () => {
+    const { bench, feed, poll, queues, pass } = given('now')
+    feed.add(150, (index) => bench.nowMs - (200 - index) * minuteMs)
+    await poll()
+    feed.add(120, bench.nowMs)
+    await poll()
+    await pass(2.1 * dayMs)
+    await poll()
+    queues.jobs.clear()
+    feed.add(150, bench.nowMs - 3 * dayMs)
+    expect(await poll()).toMatchObject({ newAlerts: 150, passedOver: 0 })
+    expect(queues.ids()).toEqual(ids(271, 150))
+  })
+})
