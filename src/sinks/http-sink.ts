@@ -35,13 +35,11 @@ export interface Said {
 export type Render = (parcel: Parcel, work: Work, attempt: Attempt) => Request
 
 export function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools, render: Render): Sink {
-  const proxy = config.proxy?.reveal()
   const transport = createHttpTransport({
     guard: tools.guard(config.allowPrivateNetworks),
     connections: config.concurrency,
     timeoutMs: config.timeout,
     tls: config.tls,
-    proxy,
   })
 
   async function exchange(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
@@ -56,6 +54,7 @@ export function createHttpSink(name: string, config: HttpSinkConfig, tools: Sink
       headers: { 'user-agent': tools.userAgent, ...headers },
       signal: work.signal,
       nowMs: attempt.nowMs,
+      proxy: revealProxy(config.proxy, work),
       ...(needsBody ? {} : { bodyWaitMs }),
       onStatus: (early) => (needsBody && isSuccess(early)) || work.know(happenedOf(early)),
     })
@@ -79,9 +78,12 @@ export function isSuccess({ status }: Pick<HttpReply, 'status'>): boolean {
 }
 
 /** A proxy that refuses may repeat its login. */
-export function hideProxy(address: string | undefined, work: Work): void {
-  const password = address === undefined ? undefined : URL.parse(address)?.password
+export function revealProxy(proxy: Secret | undefined, work: Work): string | undefined {
+  if (proxy === undefined) return undefined
+  const address = work.reveal(proxy)
+  const password = URL.parse(address)?.password
   if (password) hideWithDecoded(password, work)
+  return address
 }
 
 /** The status line is the answer; a body that only adds to it is not waited for long. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from 'undici'
 import { errorCode, UserError } from '../lib/errors.ts'
 import { parseRetryAfter } from '../lib/retry-after.ts'
-import type { SinkError } from './fault.ts'
+import { SinkError } from './fault.ts'
 import type { AddressGuard } from './guard.ts'
 
 /**
@@ -28,6 +28,8 @@ export interface HttpPost {
   readonly onStatus?: (reply: HttpReply) => void
   /** How long a body is worth waiting for; without it, as long as the signal allows. */
   readonly bodyWaitMs?: number
+  /** The address of a proxy, as it was revealed for this request. */
+  readonly proxy?: string | undefined
 }
 
 export type HttpMethod = 'POST' | 'PUT' | 'PATCH'
@@ -44,8 +46,6 @@ export interface HttpOptions {
   readonly connections: number
   readonly timeoutMs: number
   readonly tls?: TlsFiles | undefined
-  /** The revealed address of a proxy. */
-  readonly proxy?: string | undefined
 }
 
 /** Paths of PEM files. */
@@ -72,13 +72,23 @@ const headerBytesMax = 16_384
 const idleConnectionMs = 4_000
 const addressAttemptMs = 1_000
 
+/** Throws a UserError over a file (CA, certificate, key) that cannot be read. */
 export function createHttpTransport(options: HttpOptions): HttpTransport {
-  const dispatcher = options.proxy === undefined ? directAgent(options) : proxyAgent(options, options.proxy)
+  const tls = tlsOptions(options.tls)
+  let current: { readonly proxy: string | undefined; readonly dispatcher: Dispatcher } | undefined
+  /** The proxy's address may stand in a file that changes: what runs goes on through the old one. */
+  const dispatcherFor = (proxy: string | undefined): Dispatcher => {
+    if (current !== undefined && current.proxy === proxy) return current.dispatcher
+    const dispatcher = proxy === undefined ? directAgent(options, tls) : proxyAgent(options, tls, proxy)
+    void current?.dispatcher.close().catch(() => {})
+    current = { proxy, dispatcher }
+    return dispatcher
+  }
   let closing: Promise<void> | undefined
   return {
-    post: (message) => post(dispatcher, options.guard, message),
+    post: async (message) => post(dispatcherFor(message.proxy), options.guard, message),
     close() {
-      closing ??= dispatcher.close()
+      closing ??= current?.dispatcher.close() ?? Promise.resolve()
       return closing
     },
   }
@@ -96,19 +106,25 @@ export function tlsOptions(files: TlsFiles | undefined): TlsSettings {
   }
 }
 
-function directAgent(options: HttpOptions): Agent {
-  return new Agent({ ...agentLimits(options), connect: guardedConnector(options) })
+function directAgent(options: HttpOptions, tls: TlsSettings): Agent {
+  return new Agent({ ...agentLimits(options), connect: guardedConnector(options, tls) })
 }
 
-function proxyAgent(options: HttpOptions, proxy: string): ProxyAgent {
-  const url = new URL(proxy)
+function proxyAgent(options: HttpOptions, tls: TlsSettings, proxy: string): ProxyAgent {
+  const url = URL.parse(proxy)
+  // A path is nothing to a proxy, and the library takes none.
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new SinkError('credentials', 'the address of the proxy cannot be used')
+  url.pathname = ''
+  url.search = ''
+  url.hash = ''
   // A proxy stands in the operator's own network and is named by the operator: it is not held against the guard.
   const proxyTls = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const
   return new ProxyAgent({
     ...agentLimits(options),
     uri: url.href,
     proxyTls,
-    requestTls: tlsOptions(options.tls),
+    requestTls: tls,
     connectTimeout: connectTimeoutMs(options),
   })
 }
@@ -130,10 +146,10 @@ function connectTimeoutMs(options: HttpOptions): number {
   return Math.min(connectTimeoutMsMax, options.timeoutMs)
 }
 
-function guardedConnector(options: HttpOptions): buildConnector.connector {
+function guardedConnector(options: HttpOptions, tls: TlsSettings): buildConnector.connector {
   const { guard } = options
   const connect = buildConnector({
-    ...tlsOptions(options.tls),
+    ...tls,
     allowH2: false,
     timeout: connectTimeoutMs(options),
     lookup: guard.lookup,

@@ -232,7 +232,7 @@ describe('a reload', () => {
     expect(await metric(url, 'alert_bridge_alerts_seen_total{source="main"}')).toBe(2)
   })
 
-  it('sees a secret that changed: in the text, in its file, and in a file that is read only once', async () => {
+  it('sees a secret that changed, in the text or in its file', async () => {
     const { prefix, sandbox } = await scene()
     const folder = testFolder()
     const hook = await startWebhookReceiver()

@@ -35,8 +35,9 @@ function transportOf(options: Partial<HttpOptions> = {}): HttpTransport {
   return transport
 }
 
-const postTo = (url: string) => ({
+const postTo = (url: string, proxy?: string) => ({
   url,
+  proxy,
   headers: {},
   body: '{}',
   signal: AbortSignal.timeout(5_000),
@@ -89,11 +90,9 @@ describe('through a proxy', () => {
 
   test('a plain address is asked for by name, with the login of the proxy', async () => {
     const port = new URL(receiver.url).port
-    const transport = transportOf({
-      proxy: proxy.url.replace('//', '//user:pass@'),
-      guard: createGuard(false),
-    })
-    expect((await transport.post(postTo(`http://localhost:${port}/hook`))).status).toBe(204)
+    const transport = transportOf({ guard: createGuard(false) })
+    const through = `${proxy.url.replace('//', '//user:pass@')}/ignored`
+    expect((await transport.post(postTo(`http://localhost:${port}/hook`, through))).status).toBe(204)
     expect(proxy.seen).toEqual([
       `POST http://localhost:${port}/hook Basic ${Buffer.from('user:pass').toString('base64')}`,
     ])
@@ -104,10 +103,10 @@ describe('through a proxy', () => {
     try {
       await withFiles({ ca: testAuthority }, async ({ ca }) => {
         const address = `https://localhost:${secure.port}/hook`
-        const options = { proxy: proxy.url }
-        expect((await transportOf({ ...options, tls: { ca } }).post(postTo(address))).status).toBe(204)
-        const error = await transportOf(options)
-          .post(postTo(address))
+        const through = proxy.url
+        expect((await transportOf({ tls: { ca } }).post(postTo(address, through))).status).toBe(204)
+        const error = await transportOf()
+          .post(postTo(address, through))
           .catch((thrown: unknown) => thrown)
         expect(classifyFault(error).fault).toBe('tls')
         expect(proxy.seen[0]).toBe(`CONNECT localhost:${secure.port} undefined`)
@@ -117,16 +116,35 @@ describe('through a proxy', () => {
     }
   })
 
+  test('another address of it counts from the next request on, and the one that runs is finished', async () => {
+    const answered = Promise.withResolvers<void>()
+    receiver.answerWith({ status: 204, after: answered.promise })
+    const transport = transportOf()
+    const address = `http://localhost:${new URL(receiver.url).port}/hook`
+    const through = (user: string) => proxy.url.replace('//', `//${user}:pass@`)
+    const first = transport.post(postTo(address, through('one')))
+    await receiver.received(1)
+    const second = transport.post(postTo(address, through('two')))
+    await receiver.received(2)
+    answered.resolve()
+    expect([(await first).status, (await second).status]).toEqual([204, 204])
+    const logins = proxy.seen.map((each) => Buffer.from(each.split(' ').at(-1) ?? '', 'base64').toString())
+    expect(logins).toEqual(['one:pass', 'two:pass'])
+  })
+
   test('a private literal is refused before the proxy hears of it', async () => {
-    const transport = transportOf({ proxy: proxy.url, guard: createGuard(false) })
-    await expect(transport.post(postTo(receiver.url))).rejects.toMatchObject({ fault: 'blocked_address' })
+    const transport = transportOf({ guard: createGuard(false) })
+    const through = proxy.url
+    await expect(transport.post(postTo(receiver.url, through))).rejects.toMatchObject({
+      fault: 'blocked_address',
+    })
     expect(proxy.seen).toEqual([])
   })
 
   test('a proxy that refuses the tunnel is a fault of the connection', async () => {
     proxy.refuse()
-    const error = await transportOf({ proxy: proxy.url })
-      .post(postTo('https://hooks.test/'))
+    const error = await transportOf()
+      .post(postTo('https://hooks.test/', proxy.url))
       .catch((thrown: unknown) => thrown)
     expect(classifyFault(error).fault).toBe('connect')
   })

@@ -2,7 +2,7 @@ import { IncomingWebhook, type IncomingWebhookDefaultArguments, SlackWebhookErro
 import { runAttempt, type Work } from '../attempt.ts'
 import { SinkError } from '../fault.ts'
 import { createHttpTransport, type HttpReply } from '../http.ts'
-import { hideProxy } from '../http-sink.ts'
+import { revealProxy } from '../http-sink.ts'
 import { type Happened, isSlackMessageFault, type Outcome } from '../outcome.ts'
 import { secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
@@ -19,16 +19,14 @@ export const slack = { schema: slackConfigSchema, create: createSlackSink } as c
  * cannot take goes out once more as plain text, within the same attempt.
  */
 function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): Sink {
-  const proxy = config.proxy?.reveal()
   const transport = createHttpTransport({
     guard: tools.guard(config.allowPrivateNetworks),
     connections: config.concurrency,
     timeoutMs: config.timeout,
-    proxy,
   })
 
   async function post(message: SlackMessage, attempt: BatchAttempt, work: Work): Promise<Reply> {
-    hideProxy(proxy, work)
+    const proxy = revealProxy(config.proxy, work)
     const url = secretUrl(config.url, 'the Slack address', work).href
     let reply: HttpReply | undefined
     // The package forgets Retry-After and reads answers of any size: the exchange itself is ours.
@@ -41,6 +39,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
         body,
         signal,
         nowMs: attempt.nowMs,
+        proxy,
         // A refusal is one whatever its body says; a 2xx is none yet.
         onStatus: (early) => isOk(early) || work.know(happenedOf(early)),
       })
