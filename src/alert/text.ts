@@ -51,6 +51,22 @@ export function cut(text: string, charsMax: number, write: (part: string) => str
   return `${kept.trimEnd()}…`
 }
 
+/**
+ * How much of `total` each text of these lengths gets: short ones all that they need, long ones an even share of what is
+ * left.
+ */
+export function shares(lengths: readonly number[], total: number): number[] {
+  const given = lengths.map(() => 0)
+  let left = total
+  const shortestFirst = [...lengths.entries()].sort(([, a], [, b]) => a - b)
+  for (const [place, [index, length]] of shortestFirst.entries()) {
+    const share = Math.min(length, Math.floor(left / (lengths.length - place)))
+    given[index] = share
+    left -= share
+  }
+  return given
+}
+
 /** Keeps a piece of unknown direction from moving what stands around it. */
 export function isolate(text: string): string {
   return `${firstStrongIsolate}${text}${popDirectionalIsolate}`

@@ -1,3 +1,4 @@
+import { cut } from '../alert/text.ts'
 import { soundsSecret } from './env.ts'
 import { formatPath, type Path } from './mistake.ts'
 import { childOf, isSecret, property, type Schema } from './outline.ts'
@@ -47,5 +48,5 @@ function quote(text: string): string {
   // Nobody reads it, and what must be masked in it takes a search that goes back and forth.
   if (text.length > maskedCharsMax) return `a text of ${text.length} characters`
   const shown = maskAddress(text)
-  return JSON.stringify(shown.length > charsMax ? `${shown.slice(0, charsMax)}…` : shown)
+  return JSON.stringify(cut(shown, charsMax))
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { cut } from '../alert/text.ts'
 import { type Answer, answerTextMax } from '../sinks/outcome.ts'
 
 /**
@@ -23,7 +24,7 @@ export interface Attempted {
 
 export function attemptRecord({ answer, ...attempt }: Attempted): AttemptRecord {
   const { status, text } = answer
-  return { ...attempt, ...(status === undefined ? {} : { status }), text: text.slice(0, answerTextMax) }
+  return { ...attempt, ...(status === undefined ? {} : { status }), text: cut(text, answerTextMax) }
 }
 
 /** From the job's log (text) or its return value (an object); undefined for anything else. */

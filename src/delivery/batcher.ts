@@ -5,8 +5,8 @@ import { createPace, type Pace } from './pace.ts'
 
 /**
  * Puts jobs that are in hand at the same time into one message. A job that opens a group waits here, its lock renewed
- * as ever, until the group is full or its time is over; then all of it makes one send and shares one outcome. Nothing
- * of this is kept anywhere: a crash leaves every job of the group in the queue, unacknowledged, and repeats it.
+ * as ever, until the group is full or its time is over; then all of it makes one send and shares one outcome, or as many
+ * as the sink needs to say all of it, each with an outcome of its own. Nothing of this is kept anywhere: a crash leaves every job of the group in the queue, unacknowledged, and repeats it.
  */
 export interface Member extends Parcel {
   readonly target?: string
@@ -130,7 +130,12 @@ export class Batcher {
     clearTimeout(group.timer)
     const members = [...group.waiting]
     group.waiting.clear()
-    if (members.length > 0) void this.#dispatch(members)
+    if (members.length > 0) void this.#dispatchSplit(members)
+  }
+
+  /** One message after the other, so that they come in the order of what they tell. */
+  async #dispatchSplit(members: readonly Waiting[]): Promise<void> {
+    for (const message of this.#options.batch.split(members)) await this.#dispatch(message)
   }
 
   async #dispatch(members: readonly Waiting[]): Promise<void> {

@@ -2,7 +2,8 @@ import { type DeliveryJob, fromJobData } from '../alert/job.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode, toError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
-import { type Parcel, parcelOf } from '../sinks/sink.ts'
+import { oldestFirst } from '../sinks/pack.ts'
+import { parcelOf } from '../sinks/sink.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
@@ -148,7 +149,7 @@ export async function sendMembers(
   }
   const sending = () => {
     if (members.length > 1 && sink.batch !== undefined)
-      return sink.batch.send(members.map((member) => parcelOf(member.alert, member)).sort(byTime), attempt)
+      return sink.batch.send(oldestFirst(members.map((member) => parcelOf(member.alert, member))), attempt)
     const { alert, ...rest } = parcelOf(first.alert, first)
     return sink.send(alert, { ...attempt, ...rest })
   }
@@ -163,10 +164,6 @@ export async function sendMembers(
     log.error({ sink: sink.name, kind }, 'a sink threw')
     return failure('bad_answer', `the sink failed: ${kind}`)
   }
-}
-
-function byTime(a: Parcel, b: Parcel): number {
-  return (a.alert.firedAtMs ?? 0) - (b.alert.firedAtMs ?? 0) || a.alert.id - b.alert.id
 }
 
 function failure(reason: 'timeout' | 'bad_answer', text: string): Outcome {

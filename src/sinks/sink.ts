@@ -33,7 +33,9 @@ export interface Attempt {
 /** Several alerts to one target as one message, with one outcome for all of them. */
 export interface Batch {
   readonly plan: BatchPlan
-  /** At least two alerts, at most `plan.max`, oldest first. */
+  /** Which of these alerts share a message, so that each stays within what the receiver takes and says all of its alerts. */
+  split<P extends Parcel>(parcels: readonly P[]): P[][]
+  /** At least two alerts that `split` put together, oldest first. */
   send(parcels: readonly Parcel[], attempt: BatchAttempt): Promise<Outcome>
 }
 

@@ -1,6 +1,6 @@
 import type { Alert } from '../alert/alert.ts'
 import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/display.ts'
-import { cut, type Direction, directionOf, fewLines, oneLine } from '../alert/text.ts'
+import { cut, type Direction, directionOf, fewLines, oneLine, shares } from '../alert/text.ts'
 import { heldBackText, wordsOf } from '../alert/words.ts'
 import type { Parcel } from './sink.ts'
 
@@ -76,8 +76,11 @@ function whyOf(alert: Alert, { whyCharsMax, whyLinesMax }: StoryLimits, around: 
   const lines = fewLines(alert.why ?? '', whyLinesMax)
   // One direction for all of it: a line of mostly Latin words inside a Persian reason is still part of it.
   const direction = directionOf(lines.join(' '), around)
-  const charsMax = Math.floor(whyCharsMax / lines.length)
-  return lines.map((line) => ({ text: cut(line, charsMax), direction }))
+  const room = shares(
+    lines.map(({ length }) => length),
+    whyCharsMax,
+  )
+  return lines.map((line, index) => ({ text: cut(line, room[index] ?? 0), direction }))
 }
 
 function originOf(alert: Alert, display: Display, charsMax: number): string[] {

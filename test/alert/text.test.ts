@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cut, directionMark, directionOf, fewLines, isolate, oneLine } from '../../src/alert/text.ts'
+import { cut, directionMark, directionOf, fewLines, isolate, oneLine, shares } from '../../src/alert/text.ts'
 
 describe('one line', () => {
   test.each([
@@ -91,5 +91,17 @@ describe('the direction', () => {
   test('marks are the ones of Unicode', () => {
     expect([directionMark('rtl'), directionMark('ltr')]).toEqual(['\u200f', '\u200e'])
     expect(isolate('x')).toBe('\u2068x\u2069')
+  })
+})
+
+describe('a total that is shared out', () => {
+  test.each<[number[], number, number[]]>([
+    [[], 10, []],
+    [[3, 4], 10, [3, 4]],
+    [[1, 100, 1], 10, [1, 8, 1]],
+    [[100, 2, 100], 12, [5, 2, 5]],
+    [[100, 100, 100], 10, [3, 3, 4]],
+  ])('%j of %i gives %j', (lengths, total, given) => {
+    expect(shares(lengths, total)).toEqual(given)
   })
 })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
+import { pack } from '../../src/sinks/pack.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import type { BatchPlan, Sink } from '../../src/sinks/sink.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
@@ -25,6 +26,7 @@ const server = useRedis()
 function batchSink(
   plan: BatchPlan,
   answer: (ids: number[], send: { signal: AbortSignal }) => Outcome | Promise<Outcome> = () => delivered,
+  messageMax = Number.POSITIVE_INFINITY,
 ) {
   const messages: { ids: number[]; target?: string; atMs: number }[] = []
   const take = (ids: number[], { target, signal }: { target?: string; signal: AbortSignal }) => {
@@ -35,6 +37,7 @@ function batchSink(
     ...testSink('ops', ({ id, ...send }) => take([id], send)),
     batch: {
       plan,
+      split: (parcels) => pack(parcels, () => [1], [messageMax]),
       send: async (parcels, attempt) =>
         take(
           parcels.map(({ alert }) => alert.id),
@@ -96,6 +99,28 @@ describe('a burst', () => {
     await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 17)
     expect(Math.max(...sizes())).toBe(5)
     expect(messages.flatMap((message) => message.ids).sort((a, b) => a - b)).toEqual(ids(17))
+  })
+
+  it('that is too large for the receiver goes out as several messages in order, each with an outcome of its own', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    let refusals = 1
+    const { sink, messages } = batchSink(
+      burst,
+      (sent) => (sent.includes(7) && refusals-- > 0 ? unavailable : delivered),
+      4,
+    )
+    await queues.enqueue(jobs('ops', 1, 12))
+    sender([sink])
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 12)
+    expect(messages.slice(2, 5).map((message) => message.ids)).toEqual([
+      [3, 4, 5, 6],
+      [7, 8, 9, 10],
+      [11, 12],
+    ])
+    const again = messages.slice(5).flatMap((message) => message.ids)
+    expect(again.toSorted((a, b) => a - b)).toEqual([7, 8, 9, 10])
+    expect((await queues.queue('ops').getJob('main.6'))?.returnvalue).toMatchObject({ number: 1 })
+    expect((await queues.queue('ops').getJob('main.7'))?.returnvalue).toMatchObject({ number: 2 })
   })
 
   it('counts messages, not alerts, against the rate limit', async () => {

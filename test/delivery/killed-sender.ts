@@ -24,7 +24,7 @@ const sink: Sink = {
   type: 'test',
   targets: [undefined],
   send: sendForEver,
-  ...(max > 0 ? { batch: { plan, send: sendForEver } } : {}),
+  ...(max > 0 ? { batch: { plan, split: (parcels) => [[...parcels]], send: sendForEver } } : {}),
   close: async () => {},
 }
 const settings = {

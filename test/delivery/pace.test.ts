@@ -40,7 +40,7 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
     const sizes: number[] = []
     const plan: BatchPlan = { kind: 'burst', max: 20, after: 1, windowMs: 300 }
     const batcher = new Batcher({
-      batch: { plan, send: async () => delivered },
+      batch: { plan, split: (parcels) => [[...parcels]], send: async () => delivered },
       rateLimit: { max: 1, perMs: 100 },
       clock,
       send: async (members) => {

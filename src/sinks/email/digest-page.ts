@@ -11,13 +11,14 @@ export function digestPage(title: string, stories: readonly Story[], display: Di
   const style = html`margin:0;font-size:20px;line-height:1.5;font-weight:700;${ink}`
   const rows = [
     html`<tr><td ${side} style="padding:24px 28px 8px;${font}"><h1 class="ab-ink" style="${style}">${title}</h1></td></tr>`,
-    ...stories.map(entry),
+    ...stories.map(digestEntry),
     html`<tr><td style="padding:0 0 14px;font-size:0;line-height:0">&nbsp;</td></tr>`,
   ]
   return mailFrame(title, display, rows).markup
 }
 
-function entry(story: Story): Html {
+/** One alert of a digest. */
+export function digestEntry(story: Story): Html {
   const { title, url, facts, why } = story
   const side = sideOf(title.direction)
   const heading = html`margin:0;font-size:16px;line-height:1.6;font-weight:700;overflow-wrap:anywhere;${ink}`

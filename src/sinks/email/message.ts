@@ -4,10 +4,11 @@ import { type Display, displayDirection, localDay, titleOf } from '../../alert/d
 import { cut, type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
 import { inert } from '../inert.ts'
+import { pack } from '../pack.ts'
 import type { Parcel } from '../sink.ts'
 import { type Piece, type Story, smallPrint, storyOf } from '../story.ts'
 import { domainOf, type Mailbox } from './address.ts'
-import { digestPage } from './digest-page.ts'
+import { digestEntry, digestPage } from './digest-page.ts'
 import { mailPage } from './page.ts'
 
 /** An alert, or a digest, as a mail to one recipient. Pure: a repeated attempt makes the same mail under the same Message-ID. */
@@ -27,10 +28,11 @@ export interface MailParties {
 }
 
 export const subjectCharsMax = 200
-/** Alerts in one digest; what is more goes into a second. Gmail cuts mails off at 102 KB. */
+/** How many alerts are gathered for a digest. */
 export const digestMax = 40
+/** Gmail cuts mails off at 102 KB, and its readers see nothing of what is behind. */
+const htmlBytesMax = 90_000
 const limits = { titleCharsMax: 300, factCharsMax: 300, whyCharsMax: 4_000, whyLinesMax: 40 } as const
-const digestLimits = { titleCharsMax: 200, factCharsMax: 100, whyCharsMax: 300, whyLinesMax: 2 } as const
 
 export function mailMessage(parcel: Parcel, parties: MailParties, display: Display): MailMessage {
   const { alert } = parcel
@@ -46,6 +48,13 @@ export function mailMessage(parcel: Parcel, parties: MailParties, display: Displ
   }
 }
 
+/** Which alerts of a digest share a mail: each says what it would say alone, and the mail is shown whole. */
+export function splitDigest<P extends Parcel>(parcels: readonly P[], display: Display): P[][] {
+  const frameBytes = Buffer.byteLength(digestPage(countText(digestMax, display), [], display))
+  const takes = (parcel: P) => [Buffer.byteLength(digestEntry(storyOf(parcel, display, limits)).markup)]
+  return pack(parcels, takes, [htmlBytesMax - frameBytes])
+}
+
 /** Several alerts as one mail, its Message-ID fixed by what it holds and whom it is for. */
 export function digestMessage(
   parcels: readonly Parcel[],
@@ -53,7 +62,7 @@ export function digestMessage(
   display: Display,
 ): MailMessage {
   const host = domainOf(parties.from.address)
-  const stories = parcels.map((parcel) => storyOf(parcel, display, digestLimits))
+  const stories = parcels.map((parcel) => storyOf(parcel, display, limits))
   const count = countText(parcels.length, display)
   const contents = tag(
     parcels

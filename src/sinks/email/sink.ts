@@ -7,7 +7,7 @@ import type { SinkTools } from '../tools.ts'
 import { parseMailbox } from './address.ts'
 import { type EmailConfig, emailConfigSchema } from './config.ts'
 import { createMailer, type Mailer } from './mailer.ts'
-import { digestMax, digestMessage, type MailMessage, mailMessage } from './message.ts'
+import { digestMax, digestMessage, type MailMessage, mailMessage, splitDigest } from './message.ts'
 import { smtpHappened } from './reply.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
@@ -93,6 +93,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
       : {
           batch: {
             plan: { kind: 'digest', max: digestMax, everyMs: digest, timeZone: display.timeZone },
+            split: (parcels) => splitDigest(parcels, display),
             send: (parcels, attempt) =>
               attempted(attempt, (to) => digestMessage(parcels, { from, to }, display)),
           },

@@ -1,5 +1,6 @@
 import { alertKey } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
+import { cut, oneLine } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
 import type { Parcel } from '../sink.ts'
 import { smallPrint, storyOf } from '../story.ts'
@@ -18,7 +19,8 @@ export function pagerDutyEvent(
   const ms = alert.firedAtMs
   const why = story.why.map(({ text }) => text).join('\n')
   const facts = Object.fromEntries(story.facts.map(({ word, value }) => [word, value]))
-  const { symbol, kind } = alert
+  const component = cut(oneLine(alert.symbol ?? ''), limits.factCharsMax)
+  const kind = cut(oneLine(alert.kind), limits.factCharsMax)
   return {
     routing_key: options.routingKey,
     event_action: 'trigger',
@@ -29,8 +31,8 @@ export function pagerDutyEvent(
       source: alert.source,
       severity: options.severity,
       ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
-      ...(symbol === null || symbol === '' ? {} : { component: symbol.slice(0, limits.factCharsMax) }),
-      ...(kind === '' ? {} : { class: kind.slice(0, limits.factCharsMax) }),
+      ...(component === '' ? {} : { component }),
+      ...(kind === '' ? {} : { class: kind }),
       custom_details: {
         ...facts,
         ...(why === '' ? {} : { [wordsOf(display).why]: why }),

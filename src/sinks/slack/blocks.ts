@@ -1,9 +1,10 @@
 import type { Display } from '../../alert/display.ts'
-import type { Direction } from '../../alert/text.ts'
+import { type Direction, shares } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
+import { pack } from '../pack.ts'
 import type { Parcel } from '../sink.ts'
 import { type Fact, type Piece, type Story, smallPrint, storyOf } from '../story.ts'
-import { directed, link, valueLine } from './mrkdwn.ts'
+import { directed, directedCharsMax, link, valueLine } from './mrkdwn.ts'
 
 /**
  * An alert, or a list of them, as a Slack message. Pure: the same alerts and display make the same message. Every text
@@ -34,13 +35,12 @@ export interface SlackText {
 const limits = { titleCharsMax: 600, factCharsMax: 300, whyCharsMax: 2_400, whyLinesMax: 12 } as const
 const contextCharsMax = 600
 
-/**
- * Slack allows 50 blocks; some 13,000 characters in all of them. An alert of a list has two blocks, and a list that is
- * too long even so goes out as plain text.
- */
+/** How many alerts are gathered for a list. */
 export const listMax = 20
-const listLimits = { titleCharsMax: 180, factCharsMax: 90, whyCharsMax: 160, whyLinesMax: 1 } as const
-const listAddressCharsMax = 300
+const sectionCharsMax = 3_000
+/** Slack allows 50 blocks, some 13,000 characters in all of them, and 40,000 in the text beside them. */
+const blocksMax = 50
+const messageCharsMax = 12_000
 
 export function slackMessage(parcel: Parcel, display: Display): SlackMessage {
   return { ...plainMessage(parcel, display), blocks: blocks(storyOf(parcel, display, limits), display) }
@@ -59,41 +59,60 @@ export function plainMessage(parcel: Parcel, display: Display): SlackMessage {
   ])
 }
 
-/** A burst of alerts as one message, at most `listMax`. */
+/** A burst of alerts as one message; each says what it would say alone. `splitList` keeps it within what Slack takes. */
 export function slackList(parcels: readonly Parcel[], display: Display): SlackMessage {
-  const stories = parcels.map((parcel) => storyOf(parcel, display, listLimits))
   const count = mrkdwnText(`*${countText(parcels.length, display)}*`)
-  return {
-    ...plainList(parcels, display),
-    blocks: [
-      { type: 'section', text: count },
-      ...stories.flatMap((story): SlackBlock[] => [
-        { type: 'section', text: mrkdwnText([`*${listTitle(story)}*`, ...listWhy(story)].join('\n')) },
-        { type: 'context', elements: [mrkdwnText(listFacts(story))] },
-      ]),
-    ],
-  }
+  const entries = parcels.flatMap((parcel) => listBlocks(storyOf(parcel, display, limits)))
+  return { ...plainList(parcels, display), blocks: [{ type: 'section', text: count }, ...entries] }
 }
 
 export function plainList(parcels: readonly Parcel[], display: Display): SlackMessage {
-  const stories = parcels.map((parcel) => storyOf(parcel, display, listLimits))
-  const lines = stories.flatMap((story) => [`• ${listTitle(story)}`, listFacts(story)])
+  const lines = parcels.flatMap((parcel) => listLines(storyOf(parcel, display, limits)))
   return message([countText(parcels.length, display), ...lines])
 }
 
-function listTitle({ title, url }: Story): string {
-  const label = titleLine(title, listLimits.titleCharsMax)
-  return url === undefined || url.length > listAddressCharsMax ? label : link(url, label)
+/** Which alerts of a burst share a message. */
+export function splitList<P extends Parcel>(parcels: readonly P[], display: Display): P[][] {
+  const takes = (parcel: P) => {
+    const story = storyOf(parcel, display, limits)
+    const made = listBlocks(story)
+    return [made.length, Math.max(charsIn(made), listLines(story).join('\n').length + 1)]
+  }
+  return pack(parcels, takes, [blocksMax - 1, messageCharsMax])
 }
 
-function listWhy({ why }: Story): string[] {
-  return why.map(({ text, direction }) => directed(text, listLimits.whyCharsMax, direction))
+function listBlocks(story: Story): SlackBlock[] {
+  const title = `*${listTitle(story)}*`
+  const why = whyLines(story).join('\n')
+  const together = [title, why].filter((text) => text !== '').join('\n')
+  const sections = together.length <= sectionCharsMax ? [together] : [title, why]
+  return [
+    ...sections.map((text): SlackBlock => ({ type: 'section', text: mrkdwnText(text) })),
+    { type: 'context', elements: [mrkdwnText(listFacts(story))] },
+  ]
+}
+
+function listLines(story: Story): string[] {
+  return [`• ${listTitle(story)}`, ...whyLines(story), listFacts(story)]
+}
+
+function listTitle({ title, url }: Story): string {
+  const label = titleLine(title, limits.titleCharsMax)
+  return url === undefined ? label : link(url, label)
 }
 
 function listFacts(story: Story): string {
-  const values = [...story.facts.map(({ value }) => value), ...smallPrint(story)]
-  const charsMax = listLimits.factCharsMax + 10
-  return values.map((value) => valueLine(value, charsMax, story.around)).join(' · ')
+  const facts = story.facts.map((fact) => factValue(fact, story.around))
+  const rest = smallPrint(story).map((part) => valueLine(part, contextCharsMax, story.around))
+  return [...facts, ...rest].join(' · ')
+}
+
+function charsIn(made: readonly SlackBlock[]): number {
+  const texts = made.flatMap((block): SlackText[] => {
+    if ('fields' in block) return block.fields
+    return 'elements' in block ? block.elements : [block.text]
+  })
+  return texts.reduce((sum, { text }) => sum + text.length, 0)
 }
 
 function message(lines: readonly string[]): SlackMessage {
@@ -128,8 +147,11 @@ function factValue({ value }: Fact, around: Direction): string {
 }
 
 function whyLines({ why }: Story): string[] {
-  const charsMax = Math.floor(limits.whyCharsMax / why.length)
-  return why.map(({ text, direction }) => directed(text, charsMax, direction))
+  const room = shares(
+    why.map(({ text }) => directedCharsMax(text)),
+    limits.whyCharsMax,
+  )
+  return why.map(({ text, direction }, index) => directed(text, room[index] ?? 0, direction))
 }
 
 function mrkdwnText(text: string): SlackText {

@@ -18,6 +18,11 @@ export function directed(text: string, charsMax: number, direction: Direction): 
   return directionMark(direction) + fitted(oneLine(text), charsMax - 1)
 }
 
+/** The room that `directed` needs for all of a text. */
+export function directedCharsMax(text: string): number {
+  return longest(oneLine(text)).length + 1
+}
+
 /** Upstream text inside a line of direction `around`, which it cannot disturb. */
 export function valueLine(text: string, charsMax: number, around: Direction): string {
   return directionMark(around) + isolate(fitted(oneLine(text), charsMax - 3))

@@ -7,7 +7,15 @@ import { type Happened, isSlackMessageFault, type Outcome } from '../outcome.ts'
 import { secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import { listMax, plainList, plainMessage, type SlackMessage, slackList, slackMessage } from './blocks.ts'
+import {
+  listMax,
+  plainList,
+  plainMessage,
+  type SlackMessage,
+  slackList,
+  slackMessage,
+  splitList,
+} from './blocks.ts'
 import { type SlackConfig, slackConfigSchema } from './config.ts'
 
 type Fetch = NonNullable<IncomingWebhookDefaultArguments['fetch']>
@@ -77,6 +85,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
     ...(coalesce && {
       batch: {
         plan: { kind: 'burst', max: listMax, after: coalesce.after, windowMs: coalesce.window },
+        split: (parcels) => splitList(parcels, display),
         send: (parcels, attempt) => send(slackList(parcels, display), plainList(parcels, display), attempt),
       },
     }),

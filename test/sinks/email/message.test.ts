@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
 import type { Display } from '../../../src/alert/display.ts'
-import { digestMax, digestMessage, mailMessage, subjectCharsMax } from '../../../src/sinks/email/message.ts'
+import {
+  digestMax,
+  digestMessage,
+  mailMessage,
+  splitDigest,
+  subjectCharsMax,
+} from '../../../src/sinks/email/message.ts'
+import type { Parcel } from '../../../src/sinks/sink.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
 
 const parties = { from: { name: 'Alerts', address: 'alerts@Example.com' }, to: 'desk@example.com' }
@@ -128,6 +135,10 @@ describe('the text part', () => {
 })
 
 describe('the digest', () => {
+  const mailOf = ([parcel]: readonly Parcel[], display: Display) => {
+    if (parcel === undefined) throw new TypeError('no alert')
+    return mailMessage(parcel, parties, display)
+  }
   const digestOf = (alerts: readonly Alert[], display: Display) =>
     digestMessage(
       alerts.map((alert) => ({ alert })),
@@ -155,14 +166,52 @@ describe('the digest', () => {
     expect(html).toMatch(/dir="ltr" align="left"[^>]*>\s*<h2[^>]*><a [^>]*><bdi>Gold/)
   })
 
-  test('of as many alerts as it takes is not cut off by webmail', () => {
-    const alert = alertOf({ headline: 'ب'.repeat(110), why: 'ب'.repeat(160) })
-    const { html, subject } = digestOf(
-      Array.from({ length: digestMax }, () => alert),
-      persianDisplay,
-    )
-    expect(Buffer.byteLength(html)).toBeLessThan(102_000)
-    expect(subject.length).toBeLessThanOrEqual(subjectCharsMax)
+  test.each(['ب', '"', '👩‍👩‍👧‍👦'])(
+    'of long alerts of %s is split into mails that webmail shows whole, and that say everything',
+    (piece) => {
+      const alerts = Array.from({ length: digestMax }, (_, index) =>
+        alertOf({
+          id: 100 + index,
+          headline: `${index} ${piece.repeat(20)}`,
+          why: `${piece.repeat(1_900 / piece.length)}\nthe end of ${index}`,
+          url: `https://example.com/${index}/${'a'.repeat(1_500)}`,
+          firedAt: new Date(Date.UTC(2026, 10, 21, 5, 30, (index * 7) % 40)).toISOString(),
+        }),
+      )
+      const parts = splitDigest(
+        alerts.map((alert) => ({ alert })),
+        persianDisplay,
+      )
+      expect(splitDigest(parts.flat().toReversed(), persianDisplay)).toEqual(parts)
+      const mails = parts.map((part) =>
+        part.length === 1 ? mailOf(part, persianDisplay) : digestMessage(part, parties, persianDisplay),
+      )
+      expect(mails.length).toBeGreaterThan(1)
+      for (const { html, subject } of mails) {
+        expect(Buffer.byteLength(html)).toBeLessThan(102_000)
+        expect(subject.length).toBeLessThanOrEqual(subjectCharsMax)
+      }
+      // Only the last is not full.
+      for (const { html } of mails.slice(0, -1)) expect(Buffer.byteLength(html)).toBeGreaterThan(70_000)
+      for (const part of ['html', 'text'] as const) {
+        const said = mails.map((mail) => mail[part]).join('\n')
+        for (const { id, url } of alerts) {
+          expect(said).toMatch(new RegExp(`the end of ${id - 100}\\b`))
+          expect(said).toContain(url)
+        }
+      }
+      expect(new Set(mails.map(({ messageId }) => messageId)).size).toBe(mails.length)
+    },
+  )
+
+  test('no alert is too long for a mail of its own', () => {
+    for (const piece of ['"', '.ا', '👩‍👩‍👧‍👦', "'\n"]) {
+      const long = piece.repeat(9_000)
+      const url = `https://example.com/?${'&'.repeat(1_900)}`
+      const alert = alertOf({ headline: long, why: long, symbol: long, kind: long, url, ruleIds: [long] })
+      for (const { html } of [digestOf([alert], persianDisplay), mailOf([{ alert }], persianDisplay)])
+        expect(Buffer.byteLength(html)).toBeLessThan(102_000)
+    }
   })
 
   test('makes no markup and no link of hostile text', () => {

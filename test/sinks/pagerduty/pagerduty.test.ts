@@ -33,6 +33,22 @@ test('the summary is never empty and never too long', async () => {
   }
 })
 
+test('component and class are one line, cut between characters as people see them, and left out where nothing is left', async () => {
+  const family = '👩‍👩‍👧‍👦'
+  const alert = alertOf({ symbol: `${'x'.repeat(299)}😀 evil`, kind: family.repeat(100) })
+  const { component, class: kind } = (await serve({ config, alert })).body['payload'] as Record<
+    string,
+    string
+  >
+  expect(component).toBe(`${'x'.repeat(299)}…`)
+  expect(kind?.slice(0, -1).replaceAll(family, '')).toBe('')
+  expect(kind?.length).toBeGreaterThan(250)
+  const controls = alertOf({ symbol: 'a\r\n\u202eb\ud800', kind: ' \u0000\u202e' })
+  const payload = (await serve({ config, alert: controls })).body['payload']
+  expect(payload).toMatchObject({ component: 'a b\ufffd' })
+  expect(payload).not.toHaveProperty('class')
+})
+
 test('a date that is none is left to the service', async () => {
   const { body } = await serve({ config, alert: alertOf({ firedAt: 'yesterday' }) })
   expect(body['payload']).not.toHaveProperty('timestamp')

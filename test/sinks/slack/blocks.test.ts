@@ -190,19 +190,57 @@ describe('a list', () => {
       for (const { text } of pieces(message)) expect(text).not.toMatch(/<[!@#]|<https:\/\/evil|`/)
   })
 
-  test('of as many alerts as it takes stays within what Slack takes', () => {
-    for (const piece of ['&', 'ب', '<a', '👩‍👩‍👧‍👦']) {
-      const long = piece.repeat(3_000)
+  test('of as many alerts as it takes is split into messages that Slack takes', () => {
+    for (const piece of ['&', 'ب', '<a', '👩‍👩‍👧‍👦', 'short ']) {
+      const long = piece.repeat(piece === 'short ' ? 5 : 3_000)
       const url = `https://example.com/?${'&'.repeat(250)}`
       const alert = alertOf({ headline: long, why: long, symbol: long, kind: long, url, ruleIds: [long] })
-      const message = blocks.slackList(
-        Array.from({ length: blocks.listMax }, () => ({ alert })),
-        persianDisplay,
-      )
-      expect(message.blocks?.length).toBeLessThanOrEqual(50)
-      expect(message.text.length).toBeLessThan(40_000)
-      for (const { text, charsMax } of pieces(message).slice(1))
-        expect(text.length).toBeLessThanOrEqual(charsMax)
+      const all = Array.from({ length: blocks.listMax }, () => ({ alert }))
+      const parts = blocks.splitList(all, persianDisplay)
+      expect(parts.flat()).toHaveLength(blocks.listMax)
+      for (const part of parts) {
+        const message = blocks.slackList(part, persianDisplay)
+        expect(message.blocks?.length).toBeLessThanOrEqual(50)
+        const [text, ...inBlocks] = pieces(message)
+        for (const inBlock of inBlocks) expect(inBlock.text.length).toBeLessThanOrEqual(inBlock.charsMax)
+        expect(inBlocks.reduce((sum, each) => sum + each.text.length, 0)).toBeLessThanOrEqual(13_000)
+        expect(text?.text.length).toBeLessThan(40_000)
+      }
     }
+  })
+
+  test('says of each alert all that a message of its own says, in as few messages as hold it', () => {
+    const all = Array.from({ length: 20 }, (_, index) => ({
+      alert: alertOf({
+        id: 100 + index,
+        headline: `headline ${index} ${'h'.repeat(500)}`,
+        why: `short ${index}\n${`reason ${index} `.repeat(150)}`,
+        url: `https://example.com/${index}/${'a'.repeat(1_500)}`,
+        firedAt: new Date(Date.UTC(2026, 10, 21, 5, 30, (index * 7) % 20)).toISOString(),
+      }),
+    }))
+    const parts = blocks.splitList(all, englishDisplay)
+    // Each takes some 3,800 characters of 12,000.
+    expect(parts.map(({ length }) => length)).toEqual([3, 3, 3, 3, 3, 3, 2])
+    const ids = parts.flat().map(({ alert }) => alert.id)
+    expect(ids.toSorted((a, b) => a - b)).toEqual(all.map(({ alert }) => alert.id))
+    const times = parts.flat().map(({ alert }) => alert.firedAtMs ?? 0)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    expect(blocks.splitList(all.toReversed(), englishDisplay)).toEqual(parts)
+    for (const part of parts)
+      for (const message of [
+        blocks.slackList(part, englishDisplay),
+        blocks.plainList(part, englishDisplay),
+      ]) {
+        const said = pieces(message)
+          .map(({ text }) => text)
+          .join('\n')
+        for (const { alert } of part) {
+          const own = blocks.plainMessage({ alert }, englishDisplay).text
+          const [title = '', , , , short = '', reason = ''] = own.split('\n')
+          expect(reason.length).toBeGreaterThan(1_000)
+          for (const line of [title, short, reason, `<${alert.url}|`]) expect(said).toContain(line)
+        }
+      }
   })
 })
