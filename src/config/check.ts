@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { accountComplaints } from './accounts.ts'
 import type { Complaint } from './explain.ts'
 import { mistakesMax } from './mistake.ts'
 import { nearest } from './nearest.ts'
@@ -16,6 +17,7 @@ export function checkAcross(config: unknown): Complaint[] {
   return [
     ...redisComplaints(config),
     ...paceComplaints(sources, 'mistake'),
+    ...accountComplaints(config),
     ...routeComplaints(config),
     ...operatorComplaints(config),
   ]

@@ -146,6 +146,11 @@ const startFromField = z
 export const sourceSchema = z.strictObject({
   baseUrl: z.string().transform(parseBaseUrl).describe('The address of the API, without /api/v1.'),
   token: secretField,
+  account: z
+    .string()
+    .regex(/^[a-z0-9-]{1,40}$/, 'expected a name of at most 40 of a-z, 0-9 and -')
+    .optional()
+    .describe('Sources of one account: those that say the same name here share one budget and one minute.'),
   startFrom: startFromField
     .prefault('now')
     .describe('What of the history counts on the first start: now, beginning, or an ISO time.'),

@@ -1,3 +1,5 @@
+import { refusedAddress } from '../sinks/address-config.ts'
+import { sharedTokens } from './accounts.ts'
 import { paceComplaints } from './check.ts'
 import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
@@ -28,6 +30,8 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
       ]
     }),
     ...paceComplaints(property(given, 'sources'), 'warning'),
+    ...sharedTokens(config),
+    ...refusedAddresses(config),
     ...idleSinks(config),
     ...idleRoutes(config),
     ...openHttp(config),
@@ -66,6 +70,15 @@ function idleSinks(config: Config): Complaint[] {
       message: 'no route names this sink, so nothing is sent to it',
       bare: true,
     }))
+}
+
+function refusedAddresses({ sinks }: Config): Complaint[] {
+  return Object.entries(sinks).flatMap(([name, sink]) => {
+    const refused = refusedAddress(sink)
+    return refused === undefined
+      ? []
+      : [{ path: ['sinks', name, refused.key], message: refused.message, bare: true }]
+  })
 }
 
 /** A mute that names nothing mutes everything. */

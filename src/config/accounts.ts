@@ -1,0 +1,64 @@
+import * as z from 'zod'
+import type { Complaint } from './explain.ts'
+import { property } from './outline.ts'
+import type { Config } from './schema.ts'
+import { budgetSchema } from './source.ts'
+
+/**
+ * Sources of one account. The API counts its units and requests by account, so that sources which share one must spend
+ * from one ledger: `account` says that they do.
+ */
+
+/** How many sources spend from the ledger that this one spends from. */
+export function sharersOf(sources: Config['sources'], name: string): number {
+  const account = sources[name]?.account
+  if (account === undefined) return 1
+  return Object.values(sources).filter((source) => source.account === account).length
+}
+
+/** One ledger has one size and one day: the budgets of an account must be the same in each of its sources. */
+export function accountComplaints(config: unknown): Complaint[] {
+  const sources = Object.entries(property(config, 'sources') ?? {})
+  const first = new Map<unknown, { readonly name: string; readonly budget: object }>()
+  return sources.flatMap(([name, source]): Complaint[] => {
+    const account = property(source, 'account')
+    const parsed = z.safeParse(budgetSchema, property(source, 'budget') ?? {})
+    if (typeof account !== 'string' || !parsed.success) return []
+    const budget = parsed.data
+    const other = first.get(account)
+    if (other === undefined) {
+      first.set(account, { name, budget })
+      return []
+    }
+    const differs = Object.keys(budget).filter((key) => property(budget, key) !== property(other.budget, key))
+    return differs.map((key) => ({
+      path: ['sources', name, 'budget', key],
+      message: `${other.name} is of the same account and says ${String(property(other.budget, key))}`,
+      remedy: 'sources of one account share one budget: say the same in each',
+      bare: true,
+    }))
+  })
+}
+
+/** Two sources with one token and no common `account` each spend the whole budget. */
+export function sharedTokens({ sources }: Config): Complaint[] {
+  const first = new Map<string, string>()
+  return Object.entries(sources).flatMap(([name, { baseUrl, token, account }]): Complaint[] => {
+    const mark = `${baseUrl} ${token.fingerprint()}`
+    const other = first.get(mark)
+    if (other === undefined) {
+      first.set(mark, name)
+      return []
+    }
+    const theirs = sources[other]?.account
+    if (theirs !== undefined && theirs === account) return []
+    return [
+      {
+        path: ['sources', name, 'token'],
+        message: `${other} has the same token, so both would spend the whole budget of one account`,
+        remedy: 'give both the same account: NAME, and they share it',
+        bare: true,
+      },
+    ]
+  })
+}
