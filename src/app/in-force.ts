@@ -34,6 +34,7 @@ export interface InForceTools extends RuntimeTools {
   /** Of the config in force when it is asked, for sources that outlive this one. */
   readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
+  readonly sharers: (source: string) => number
 }
 
 /** Takes over from `before` what the config says the same of. Throws a UserError over a sink that cannot be built. */

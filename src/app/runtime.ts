@@ -1,5 +1,6 @@
 import type { QuarantinePort } from '../admin/ports.ts'
 import type { Readiness, StatusView } from '../admin/status-view.ts'
+import { sharersOf } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
@@ -234,6 +235,7 @@ class ConfiguredRuntime implements Runtime {
       ...this.#tools,
       intake: () => this.#inForce.intake,
       tooManyWaiting: () => this.#tooManyWaiting(),
+      sharers: (source) => sharersOf(this.#inForce.config.sources, source),
     })
   }
 }

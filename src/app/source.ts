@@ -43,15 +43,17 @@ interface SourceTools extends RuntimeTools {
   /** Of the config in force: asked for once a page, which it then handles to its end. */
   readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
+  /** How many sources of the config in force spend from the ledger of this one. */
+  readonly sharers: (source: string) => number
 }
 
 /** What lookups leave of a day's units, so that what they find out never costs a poll of the day's end. */
 const unitsShareOfPolls = 0.1
 
 export function createSource(source: string, config: SourceConfig, tools: SourceTools): Source {
-  const { prefix, intake, clock, log, metrics, tooManyWaiting } = tools
+  const { prefix, intake, clock, log, metrics, tooManyWaiting, sharers } = tools
   const redis = tools.redis.commands
-  const { budget, poll } = config
+  const { budget, poll, account } = config
   const state = createWalkState({ redis, prefix, source, seenWindowMs: poll.seenWindow })
   const setAside = createQuarantineStore({ redis, prefix, source })
   const feed = createFeedClient({
@@ -68,6 +70,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     redis,
     prefix,
     source,
+    account,
     unitsPerDay: budget.unitsPerDay,
     requestsPerMinute: budget.requestsPerMinute,
     budgetDay: dayOf,
@@ -90,6 +93,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     prefix,
     redis,
     ledger,
+    account,
+    sharers: () => sharers(source),
     feed,
     poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
     sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),

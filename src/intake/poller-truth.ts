@@ -22,6 +22,8 @@ interface TruthDeps {
   readonly source: string
   readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'toldDay' | 'countFrom'>
   readonly budgetDay: (nowMs: number) => BudgetDay
+  /** How many sources share the ledger. */
+  readonly sharers?: () => number
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
@@ -38,6 +40,12 @@ export interface Means {
   readonly ledgerUsed: number
   /** What refusals taught that holds now, for people; null where the config is all there is to know. */
   readonly lesson: string | null
+}
+
+/** The part of an account's budget that one of its sources plans with: all plan anew at every poll with what is left. */
+export function shareOf<B extends BudgetView>(budget: B, sharers: number): B {
+  const share = (units: number) => Math.ceil(units / sharers)
+  return { ...budget, unitsPerDay: share(budget.unitsPerDay), unitsLeft: share(budget.unitsLeft) }
 }
 
 /** Units counted before and with a call. */
@@ -77,7 +85,9 @@ export class PollerTruth {
 
   /** Throws what Redis throws. */
   async means(nowMs: number): Promise<Means> {
-    const { ledger, unitsPerDay } = this.#deps
+    const { ledger, unitsPerDay, sharers } = this.#deps
+    // What another source of the account was taught counts for this one.
+    if ((sharers?.() ?? 1) > 1) await this.load()
     const day = this.#deps.budgetDay(nowMs)
     const [{ used }, told] = await Promise.all([ledger.used(day), ledger.toldDay()])
     const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }

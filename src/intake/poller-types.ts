@@ -39,6 +39,9 @@ export interface PollerDeps {
   /** A connection that fails fast. */
   readonly redis: RedisClient
   readonly ledger: Ledger
+  /** As the ledger has it; and how many sources share it now, this one with them. */
+  readonly account?: string | undefined
+  readonly sharers?: () => number
   readonly feed: Pick<FeedClient, 'deliveries'>
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
   readonly poll: (readPage: ReadPage) => Promise<PollResult>

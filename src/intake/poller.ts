@@ -14,7 +14,7 @@ import { describeFailure, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
 import { type PageReader, withReader } from './poller-page.ts'
 import { sweepGoesOn, sweepPages } from './poller-sweep.ts'
-import { PollerTruth } from './poller-truth.ts'
+import { PollerTruth, shareOf } from './poller-truth.ts'
 import type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
 import { logPoll, PollerView } from './poller-view.ts'
 
@@ -154,7 +154,7 @@ class SourcePoller implements Poller {
     const nowMs = clock.now()
     lead.decidedMs = nowMs
     const means = await truth.means(nowMs)
-    const { budget } = means
+    const budget = shareOf(means.budget, this.#deps.sharers?.() ?? 1)
     leaveToFresh(lead, means, limits.unitsPerDay, this.#view.status.behind)
     const pace = paceOf({
       ...lead,

@@ -1,4 +1,4 @@
-import { sourceKeys } from './keys.ts'
+import { spendingKeys } from './account.ts'
 import type { RedisClient } from './redis.ts'
 
 /** What the feed's own refusals taught about the budget, as JSON that its reader checks; over restarts and replicas. */
@@ -12,9 +12,10 @@ export function createBudgetTruthStore(options: {
   redis: RedisClient
   prefix: string
   source: string
+  account?: string | undefined
 }): BudgetTruthStore {
   const { redis } = options
-  const { truth } = sourceKeys(options.prefix, options.source)
+  const { truth } = spendingKeys(options)
   return {
     async load() {
       const text = await redis.get(truth)

@@ -84,6 +84,21 @@ export interface SourceKeys {
   readonly override: string
 }
 
+/** What is counted by account: see `SourceKeys`. */
+export type SpendingKeys = Pick<SourceKeys, 'units' | 'minute' | 'hold' | 'truth' | 'toldDay'>
+
+/** The same for sources that name an account, which share them: types and lifetimes are those of `SourceKeys`. */
+export function accountKeys(prefix: string, account: string): SpendingKeys {
+  const root = `${hashTag(prefix)}:account:${account}`
+  return {
+    units: (dayKey) => unitsKey(root, dayKey),
+    minute: `${root}:minute`,
+    hold: `${root}:hold`,
+    truth: `${root}:truth`,
+    toldDay: `${root}:told-day`,
+  }
+}
+
 export function sourceKeys(prefix: string, source: string): SourceKeys {
   const root = `${hashTag(prefix)}:source:${source}`
   return {

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { waits } from '../lib/waits.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
-import { leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
+import { joinAccount, spendingKeys } from './account.ts'
+import { leaseKey, unitsKeptMs } from './keys.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * What the bridge spends of a source, over all replicas. Every call to the feed is reserved here first, in one script:
+ * What the bridge spends of a source, or of an account that several sources share, over all replicas. Every call to the feed is reserved here first, in one script:
  * the day's units and the sliding minute are never exceeded, whoever asks and however many ask at once. A unit that was
  * reserved is spent, whatever becomes of the call: the feed may have counted it.
  *
@@ -100,6 +101,8 @@ export interface LedgerOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly source: string
+  /** Sources with the same one share one ledger. */
+  readonly account?: string | undefined
   readonly unitsPerDay: number
   readonly requestsPerMinute: number
   readonly budgetDay: (nowMs: number) => LedgerDay
@@ -117,11 +120,20 @@ const minuteMs = 60_050
 
 export function createLedger(options: LedgerOptions): Ledger {
   const { redis, clock = systemClock } = options
-  const keys = sourceKeys(options.prefix, options.source)
+  const keys = spendingKeys(options)
+  let joined = options.account === undefined
+  /** Before anything is counted or told. */
+  const join = async () => {
+    if (joined) return
+    const days = daysAround(clock.now(), options.budgetDay)
+    await joinAccount(redis, options, days)
+    joined = true
+  }
   /** A hold that Redis does not know of, because it was away; its end is one of the monotonic clock. */
   let own: Hold | undefined
   return {
     async reserve({ cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' }) {
+      await join()
       const nowMs = Math.round(clock.now())
       if (own && own.untilMs > clock.monotonicMs()) await tell(own)
       const day = options.budgetDay(nowMs)
@@ -156,6 +168,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       return { ok: false, limit, held: verdict === 'held', retryAtMs, unitsUsed }
     },
     async used(day) {
+      await join()
       const { used = '0', ...rest } = await redis.hgetall(keys.units(day.key))
       const purposes = Object.entries(rest).filter(([name]) => !name.startsWith(halfHourField))
       const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
@@ -187,6 +200,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       return forMs
     },
     async held() {
+      await join()
       if (own && own.untilMs > clock.monotonicMs()) await tell(own)
       const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold, waits.apiHold.maxMs)) as [
         RateLimit | '',
@@ -242,6 +256,14 @@ const halfHourMs = 1_800_000
 const instantMsMax = 8.64e15
 /** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */
 const halfHourField = 'half:'
+
+/** The days that units are still counted of or asked for. */
+function daysAround(nowMs: number, budgetDay: LedgerOptions['budgetDay']): string[] {
+  const today = budgetDay(nowMs)
+  const before = budgetDay(today.startMs - 1)
+  const days = [budgetDay(today.endMs), today, before, budgetDay(before.startMs - 1)]
+  return [...new Set(days.map(({ key }) => key))]
+}
 
 function dayStart(resetsAtMs: number, nowMs: number): number {
   return resetsAtMs + Math.floor((nowMs - resetsAtMs) / dayMs) * dayMs

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { BudgetDay } from '../../src/schedule/schedule.ts'
-import { sourceKeys } from '../../src/store/keys.ts'
+import { accountKeys, sourceKeys } from '../../src/store/keys.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger, type Ledger, type Reservation, resetGuardMs } from '../../src/store/ledger.ts'
 import { clockAt } from '../support/clock.ts'
@@ -13,6 +13,57 @@ const soon = { timeout: 10_000, interval: 20 }
 const dayMs = 86_400_000
 /** Noon: far from any reset. */
 const noonMs = Date.UTC(2026, 10, 21, 12)
+
+describe('an account of two sources', () => {
+  const day = utcDay(noonMs)
+
+  function two() {
+    const redis = server.client()
+    const prefix = freshPrefix()
+    const budget = { unitsPerDay: 7, requestsPerMinute: 5, budgetDay: utcDay, clock: clockAt(() => noonMs) }
+    const ledger = (source: string, account?: string) =>
+      createLedger({ redis, prefix, source, ...(account === undefined ? {} : { account }), ...budget })
+    return { redis, prefix, ledger }
+  }
+
+  it('spends from one day and one minute, and waits for one 429', async () => {
+    const { ledger } = two()
+    const [main, spare, other] = [ledger('main', 'desk'), ledger('spare', 'desk'), ledger('other')]
+    await main.reserve({ cost: 4, purpose: 'poll' })
+    expect(await spare.reserve({ cost: 3, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 7 })
+    expect(await main.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
+    expect(await spare.used(day)).toMatchObject({ used: 7 })
+    expect(await other.used(day)).toMatchObject({ used: 0 })
+    await spare.hold('minute', 30_000)
+    expect(await main.held()).toMatchObject({ limit: 'minute' })
+    expect(await other.held()).toBeUndefined()
+  })
+
+  it('counts five requests a minute, whoever makes them', async () => {
+    const { ledger } = two()
+    const ledgers = [ledger('main', 'desk'), ledger('spare', 'desk')]
+    const asked = await Promise.all(
+      [0, 1, 0, 1, 0, 1].map((who) => ledgers[who]?.reserve({ cost: 1, purpose: 'poll' })),
+    )
+    expect(asked.filter((each) => each?.ok)).toHaveLength(5)
+  })
+
+  it('takes over what each of them had spent alone, once', async () => {
+    const { ledger, redis, prefix } = two()
+    await ledger('main').reserve({ cost: 3, purpose: 'poll' })
+    await ledger('main').hold('budget', 60_000)
+    await ledger('spare').reserve({ cost: 2, purpose: 'context' })
+    for (let start = 0; start < 2; start += 1) {
+      const joined = [ledger('main', 'desk'), ledger('spare', 'desk')]
+      for (const each of joined) await each.held()
+      expect(await joined[0]?.used(day)).toEqual({ used: 5, byPurpose: { poll: 3, context: 2 } })
+      expect(await joined[1]?.held()).toMatchObject({ limit: 'budget' })
+    }
+    const keys = sourceKeys(prefix, 'main')
+    expect(await redis.exists(keys.units(day.key), keys.minute, keys.hold)).toBe(0)
+    expect(await redis.pttl(accountKeys(prefix, 'desk').units(day.key))).toBeGreaterThan(2 * dayMs)
+  })
+})
 
 describe('the day', () => {
   it('is counted unit by unit, by purpose, and ends at its limit', async () => {
