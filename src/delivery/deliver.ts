@@ -7,12 +7,13 @@ import { parcelOf } from '../sinks/sink.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
-import type { Batcher, Member, Sent } from './batcher.ts'
+import type { Batcher } from './batcher.ts'
 import { digestMark } from './digest-mark.ts'
 import type { Marks } from './job-marks.ts'
+import type { Member, Sent } from './messenger.ts'
 import type { SinkEntry, SinkSettings } from './settings.ts'
 import { TimeLimitError, within } from './time-limit.ts'
-import { expiresAtMs } from './verdict.ts'
+import { expiresAtMs, isLastAttempt } from './verdict.ts'
 
 /**
  * One job, one attempt at most: from what the queue holds to what the sink answered. Keeps that nothing is sent that
@@ -74,11 +75,13 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
   const untilMs = waitsUntil(delivery, context)
   if (untilMs !== undefined) return { step: 'waits', untilMs }
   if (signal.aborted) return { step: 'not_ours' }
+  const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }
   let marks: Marks | undefined
   let readAtMs = 0
   const member: Member = {
     ...delivery,
     number: job.number,
+    isLast: isLastAttempt(at, settings),
     signal,
     // A process that was frozen, or cut off from Redis, wakes up believing that the job is still its own.
     ready: async () => {

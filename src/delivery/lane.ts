@@ -6,15 +6,18 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import { Batcher } from './batcher.ts'
+import type { BreakerEvent } from './breaker.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { sendMembers, sendMsMax } from './deliver.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
+import type { Tried } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
 import { viewOf } from './queue-reading.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
 import { settlesWithin, within } from './time-limit.ts'
+import { signOf } from './verdict.ts'
 import { stuckSince } from './watchdog.ts'
 import { type AlertWorker, destroyWorker, noLimit, openWorker } from './worker.ts'
 
@@ -102,6 +105,7 @@ export class Lane {
         clock,
         send: (members, signal) => sendMembers(members, signal, options),
         isOpen: () => this.#circuit.isOpen,
+        refused: (tried) => void this.#circuit.observe(eventOf(tried, clock)),
       })
   }
 
@@ -266,6 +270,17 @@ export class Lane {
 /** How long a lane of these settings may take to stop, at most. */
 export function stopMsMaxOf(settings: Pick<SinkSettings, 'timeoutMs'>): number {
   return sendMsMax(settings) + recordMsMax + abortReserveMs + endMsMax
+}
+
+/** What a message that nobody else tells of says about its sink. */
+function eventOf({ members, outcome, durationMs }: Tried, clock: Clock): BreakerEvent {
+  const [alert] = members.map(({ alert: { source, id } }) => `${source}.${id}`)
+  return {
+    sign: signOf(outcome),
+    alert: alert ?? '',
+    reason: outcome.kind === 'delivered' ? 'delivered' : outcome.reason,
+    startedAtMs: clock.monotonicMs() - durationMs,
+  }
 }
 
 const commandTimeoutMs = 5_000

@@ -71,6 +71,14 @@ export function verdictOf(
   }
 }
 
+/** Whether an alert is given up on if this attempt fails, as far as it depends on the alert. */
+export function isLastAttempt(
+  { number, nowMs, expiresAtMs: endMs }: Pick<Circumstances, 'number' | 'nowMs' | 'expiresAtMs'>,
+  { retry }: SinkSettings,
+): boolean {
+  return number >= retry.attempts || endMs - nowMs <= lastChanceMs
+}
+
 /** What an outcome says about the sink, for its breaker. */
 export function signOf(outcome: Outcome): SinkSign {
   if (outcome.kind === 'delivered') return 'answered'

@@ -50,6 +50,8 @@ function batchSink(
 
 const burst: BatchPlan = { kind: 'burst', max: 20, after: 2, windowMs: 400 }
 const digest: BatchPlan = { kind: 'digest', max: 60, everyMs: 2_000, timeZone: 'Asia/Tehran' }
+const unreached: Outcome = { ...unavailable, reason: 'timeout', answer: { text: 'no answer' } }
+const quickRetry = { attempts: 4, initialDelayMs: 40, maxDelayMs: 3_600_000 }
 const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 /** All at one instant, so that no mark of the clock falls between them. */
 function seenNow(all: DeliveryJob[]): DeliveryJob[] {
@@ -106,7 +108,7 @@ describe('a burst', () => {
     let refusals = 1
     const { sink, messages } = batchSink(
       burst,
-      (sent) => (sent.includes(7) && refusals-- > 0 ? unavailable : delivered),
+      (sent) => (sent.includes(7) && refusals-- > 0 ? unreached : delivered),
       4,
     )
     await queues.enqueue(jobs('ops', 1, 12))
@@ -137,11 +139,11 @@ describe('a burst', () => {
       expect(atMs - startMs).toBeGreaterThanOrEqual(index * 300 - 5)
   })
 
-  it('that fails is tried again whole, and burns one attempt of each alert', async () => {
+  it('that the sink has not read is tried again whole, and burns one attempt of each alert', async () => {
     const { queues, sender } = bench(server, ['ops'])
     let refusals = 1
     const { sink, messages } = batchSink(burst, (sent) =>
-      sent.length > 1 && refusals-- > 0 ? unavailable : delivered,
+      sent.length > 1 && refusals-- > 0 ? unreached : delivered,
     )
     await queues.enqueue(jobs('ops', 1, 8))
     sender([sink])
@@ -160,6 +162,56 @@ describe('a burst', () => {
     await until('seven completed', async () => (await queues.queue('ops').getCompletedCount()) === 7)
     const failed = await until('one failed', async () => (await queues.queue('ops').getFailed())[0])
     expect(failed.id).toBe('main.5')
+  })
+
+  it.each([unavailable, rejected])(
+    'with some that the sink cannot take loses only those: %j',
+    async (outcome) => {
+      const { queues, sender } = bench(server, ['ops'])
+      const bad = [4, 9, 17]
+      const { sink, messages } = batchSink(burst, (sent) =>
+        sent.some((id) => bad.includes(id)) ? outcome : delivered,
+      )
+      await queues.enqueue(jobs('ops', 1, 22))
+      sender([sink], { settings: { retry: quickRetry }, tuning: { faultsToOpen: 1_000 } })
+      await until('the others arrive', async () => (await queues.queue('ops').getCompletedCount()) === 19)
+      // By quarters, and not one by one.
+      const good = messages.filter(({ ids: sent }) => sent.every((id) => !bad.includes(id)))
+      expect(good.length).toBeLessThan(19)
+      // At the first attempt, or at the second where two of the three came first and looked like the sink's own fault.
+      for (const { returnvalue } of await queues.queue('ops').getCompleted())
+        expect(returnvalue.number).toBeLessThanOrEqual(2)
+    },
+  )
+
+  it('is not taken apart to the last alert where the sink takes none', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { sink, messages } = batchSink(burst, (sent) =>
+      sent.length > 1 || sent.some((id) => id > 2) ? unavailable : delivered,
+    )
+    await queues.enqueue(jobs('ops', 1, 22))
+    sender([sink], {
+      settings: { retry: { ...quickRetry, initialDelayMs: 3_600_000 } },
+      tuning: { faultsToOpen: 1_000 },
+    })
+    await until('all wait', async () => (await queues.queue('ops').getDelayedCount()) === 20)
+    expect(messages.length).toBeLessThanOrEqual(2 + 5)
+  })
+
+  it('leaves no alert to the company of one that the sink never answers, at the latest at the last attempt', async () => {
+    for (const attempts of [1, 3]) {
+      const { queues, sender } = bench(server, ['ops'])
+      const { sink } = batchSink(burst, (sent) => (sent.includes(13) ? unreached : delivered))
+      await queues.enqueue(jobs('ops', 10, 19))
+      sender([sink], { settings: { retry: { ...quickRetry, attempts } }, tuning: { faultsToOpen: 1_000 } })
+      const counts = () => queues.queue('ops').getJobCounts('completed', 'failed')
+      await until('all end', async () => {
+        const { completed = 0, failed = 0 } = await counts()
+        return completed + failed === 10
+      })
+      expect(await counts()).toEqual({ completed: 9, failed: 1 })
+      expect((await queues.queue('ops').getFailed())[0]?.id).toBe('main.13')
+    }
   })
 
   it('goes out at once when the process is asked to stop', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Batcher, type Member, type Sent } from '../../src/delivery/batcher.ts'
+import { Batcher } from '../../src/delivery/batcher.ts'
+import type { Member, Sent } from '../../src/delivery/messenger.ts'
 import { createPace } from '../../src/delivery/pace.ts'
 import type { BatchPlan } from '../../src/sinks/sink.ts'
 import { clockAt, wallClock } from '../support/clock.ts'
@@ -48,6 +49,7 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
         return delivered
       },
       isOpen: () => false,
+      refused: () => {},
     })
     await batcher.join(member(1))
     clock.turn(byMs)
@@ -61,5 +63,5 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
 
 function member(id: number): Member {
   const { alert } = deliveryJob(testSink('ops').name, id)
-  return { alert, number: 1, signal, ready: async () => true }
+  return { alert, number: 1, isLast: false, signal, ready: async () => true }
 }

@@ -1,0 +1,182 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Outcome } from '../sinks/outcome.ts'
+import type { Parcel } from '../sinks/sink.ts'
+import type { Pace } from './pace.ts'
+
+/**
+ * Sends the alerts of one message, and finds out which of them it is that the sink cannot take: a message that was
+ * refused goes again in smaller ones, down to single alerts, unless it is the sink that is at fault. An alert whose last
+ * attempt this is goes alone in any case, so that none is given up on because of the company it was in.
+ */
+export interface Member extends Parcel {
+  readonly target?: string
+  readonly number: number
+  /** If this attempt fails, there is no other. */
+  readonly isLast: boolean
+  readonly signal: AbortSignal
+  /** Asked right before the send: the job is still ours and still worth sending. */
+  ready(): Promise<boolean>
+}
+
+export type Sent =
+  | {
+      readonly step: 'sent'
+      readonly outcome: Outcome
+      readonly startedAtMs: number
+      readonly durationMs: number
+      /** Of those that shared the send, one tells the circuit of it. */
+      readonly leads: boolean
+      /** The same for all that shared the send, so that what is tried again comes back together. */
+      readonly random: () => number
+    }
+  | { readonly step: 'not_ours' }
+
+export interface Waiting extends Member {
+  readonly resolve: (sent: Sent) => void
+}
+
+/** One send of one or several members; never throws. */
+export type Send = (members: readonly Member[], signal: AbortSignal) => Promise<Outcome>
+
+export interface MessengerOptions {
+  readonly pace: Pace
+  readonly clock: Clock
+  readonly send: Send
+  /** From now on nothing goes again, and what waits for its turn goes back. */
+  readonly stopping: AbortSignal
+  /** The sink is down. */
+  isOpen(): boolean
+  /** A message was not taken whose alerts all go again at once: no member tells of it. */
+  refused(tried: Tried): void
+}
+
+export class Messenger {
+  readonly #options: MessengerOptions
+
+  constructor(options: MessengerOptions) {
+    this.#options = options
+  }
+
+  /** Resolves each member as soon as it is known what becomes of it. */
+  async deliver(message: readonly Waiting[]): Promise<void> {
+    const left = [message]
+    let faultsInARow = 0
+    let refused: Tried | undefined
+    for (let part = left.shift(); part; part = left.shift()) {
+      if (refused && (faultsInARow >= faultsMax || this.#options.isOpen())) {
+        // The sink is at fault, not one of them: the rest shares what became of the others.
+        const [last, others] = divide(part, ({ isLast }) => isLast)
+        settle(others, refused, false)
+        if (last.length !== 1) {
+          left.unshift(...last.map((member) => [member]))
+          continue
+        }
+        part = last
+      }
+      const tried = await this.#try(part, part !== message)
+      if (tried === undefined) continue
+      const { members, outcome } = tried
+      if (outcome.kind === 'retry') refused = tried
+      faultsInARow = outcome.kind === 'retry' ? faultsInARow + 1 : 0
+      const again = goAgain(members, outcome)
+      left.unshift(...again)
+      const repeated = new Set(again.flat())
+      const [, settled] = divide(members, (member) => repeated.has(member))
+      settle(settled, tried, true)
+      if (settled.length === 0) this.#options.refused(tried)
+    }
+  }
+
+  /** undefined: none of them is ours to send any more. */
+  async #try(part: readonly Waiting[], again: boolean): Promise<Tried | undefined> {
+    const { pace, clock, send, stopping } = this.#options
+    const calledOff = allAborted(part.map(({ signal }) => signal))
+    try {
+      await pace.turn(AbortSignal.any([calledOff.signal, stopping]))
+      if (again) stopping.throwIfAborted()
+    } catch {
+      for (const { resolve } of part) resolve({ step: 'not_ours' })
+      return undefined
+    } finally {
+      calledOff.release()
+    }
+    const ready = await Promise.all(part.map((member) => member.ready()))
+    const [members, others] = divide(part, (_member, index) => ready[index] === true)
+    for (const { resolve } of others) resolve({ step: 'not_ours' })
+    if (members.length === 0) return undefined
+    const sending = allAborted(members.map(({ signal }) => signal))
+    const [startedAtMs, fromMs] = [clock.now(), clock.monotonicMs()]
+    const outcome = await send(members, sending.signal)
+    sending.release()
+    const durationMs = Math.round(clock.monotonicMs() - fromMs)
+    return { members, outcome, startedAtMs, durationMs, luck: Math.random() }
+  }
+}
+
+/** One send, and what came of it. */
+export interface Tried {
+  readonly members: readonly Waiting[]
+  readonly outcome: Outcome
+  readonly startedAtMs: number
+  readonly durationMs: number
+  readonly luck: number
+}
+
+/** Faults in a row, over ever smaller messages, that are the sink's own. */
+const faultsMax = 5
+/** A message of sixty is down to single alerts in three steps. */
+const parts = 4
+
+/** Which of a message that was not taken go again at once, in smaller ones. */
+function goAgain(members: readonly Waiting[], outcome: Outcome): (readonly Waiting[])[] {
+  if (members.length === 1 || outcome.kind === 'delivered') return []
+  if (mayBeOneOfThem(outcome)) return partsOf(members)
+  const burns = outcome.kind === 'retry' && outcome.reason !== 'aborted' && outcome.afterMs === undefined
+  return burns ? members.filter(({ isLast }) => isLast).map((member) => [member]) : []
+}
+
+/** An answer may be about what the message holds; a sink that does not answer, or asks for patience, has not read it. */
+function mayBeOneOfThem(outcome: Exclude<Outcome, { kind: 'delivered' }>): boolean {
+  if (outcome.kind === 'dead') return !outcome.sinkFault
+  const { reason, afterMs } = outcome
+  return afterMs === undefined && (reason === 'server_error' || reason === 'bad_answer')
+}
+
+/** At random: if several of them are to blame, they do not stand in the way of the same others each time. */
+function partsOf(members: readonly Waiting[]): (readonly Waiting[])[] {
+  const mixed = members
+    .map((member) => ({ member, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ member }) => member)
+  const size = Math.ceil(mixed.length / parts)
+  return Array.from({ length: Math.ceil(mixed.length / size) }, (_, index) =>
+    mixed.slice(index * size, (index + 1) * size),
+  )
+}
+
+function settle(members: readonly Waiting[], tried: Tried, told: boolean): void {
+  const { outcome, startedAtMs, durationMs, luck } = tried
+  const random = tried.members.length > 1 ? () => luck : Math.random
+  for (const [index, { resolve }] of members.entries())
+    resolve({ step: 'sent', outcome, startedAtMs, durationMs, leads: told && index === 0, random })
+}
+
+function divide<T>(all: readonly T[], isFirst: (each: T, index: number) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((each, index) => !isFirst(each, index))]
+}
+
+/** Aborts once every one of them has: a send goes on while anybody waits for it. */
+function allAborted(signals: readonly AbortSignal[]): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController()
+  const check = () => {
+    if (signals.every(({ aborted }) => aborted)) controller.abort(new Error('called off'))
+  }
+  for (const signal of signals) signal.addEventListener('abort', check, { once: true })
+  check()
+  return {
+    signal: controller.signal,
+    release() {
+      for (const signal of signals) signal.removeEventListener('abort', check)
+    },
+  }
+}
