@@ -6,6 +6,7 @@ import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { toError } from '../lib/errors.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
+import { probeKey } from '../store/keys.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { redisErrorText } from '../store/redis.ts'
 import { createInForce, type InForce } from './in-force.ts'
@@ -193,7 +194,9 @@ class ConfiguredRuntime implements Runtime {
     const late = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error('no answer in time')), pingTimeoutMs).unref()
     })
-    return Promise.race([redis.commands.ping(), late]).then(
+    // In a cluster any node answers a ping: a key is asked for where the keys of the bridge lie.
+    const { prefix } = this.#inForce.config.redis
+    return Promise.race([redis.commands.exists(probeKey(prefix)), late]).then(
       () => undefined,
       (thrown: unknown) => redisErrorText(toError(thrown)),
     )

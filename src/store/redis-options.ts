@@ -41,7 +41,7 @@ export const connectTimeoutMs = 10_000
 /** No command of ours takes long; an answer that does not come in this time will not come. */
 export const commandTimeoutMs = 5_000
 /** Silence while a command waits: the other end is gone without a word. Workers block for up to 10 s. */
-const silenceMsMax = { commands: 10_000, blocking: 30_000 } as const
+const silenceMsMax = { commands: 10_000, blocking: 15_000 } as const
 const reconnectDelayMsMax = 2_000
 const keepAliveMs = 10_000
 

@@ -1,8 +1,9 @@
-import { Cluster, Redis } from 'ioredis'
+import { type Cluster, Redis } from 'ioredis'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { openCluster } from './cluster.ts'
 import {
   describeTarget,
   driverOptions,
@@ -111,7 +112,7 @@ export function isRedisAway(thrown: unknown): boolean {
     /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|TRYAGAIN|NOAUTH|WRONGPASS)\b/.test(
       error.message,
     ) ||
-    /Command (timed out|aborted)|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready/.test(
+    /Command (timed out|aborted)|Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of startup nodes/.test(
       error.message,
     )
   )
@@ -135,36 +136,6 @@ function open({ target, profile, connectionName = 'alert-bridge' }: ConnectOptio
     enableOfflineQueue: enableOfflineQueue(profile),
     retryStrategy: reconnectDelayMs,
   })
-}
-
-function openCluster(
-  target: Extract<RedisTarget, { cluster: unknown }>,
-  profile: RedisProfile,
-  common: ReturnType<typeof driverOptions>,
-): Cluster {
-  const nodes = target.cluster.map((url) => parseAddress(url))
-  const { username, password, tls } = { ...nodes[0], ...loginOf(target) }
-  return new Cluster(
-    nodes.map(({ host, port }) => ({ host: host ?? '', port: port ?? 6379 })),
-    {
-      clusterRetryStrategy: reconnectDelayMs,
-      clusterNodeRetryStrategy: reconnectDelayMs,
-      enableOfflineQueue: enableOfflineQueue(profile),
-      enableReadyCheck: true,
-      scaleReads: 'master',
-      // In step with a failover, which takes its time to choose.
-      retryDelayOnFailover: 200,
-      retryDelayOnClusterDown: 200,
-      // Managed clusters hand out names that only the cluster's own certificate knows: no resolving in between.
-      ...(tls ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
-      redisOptions: {
-        ...common,
-        ...(username === undefined ? {} : { username }),
-        ...(password === undefined ? {} : { password }),
-        ...(tls === undefined ? {} : { tls: verifiedTls }),
-      },
-    },
-  )
 }
 
 function sentinelPlace(target: SentinelTarget) {

@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
@@ -8,6 +7,7 @@ import { createLedger } from '../../src/store/ledger.ts'
 import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis } from '../../src/store/redis-check.ts'
 import { captureLog } from '../support/log.ts'
+import { freePort, tcp } from '../support/ports.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
 
 const soon = { timeout: 10_000, interval: 50 }
@@ -112,20 +112,4 @@ async function connected(target: RedisTarget): Promise<RedisClient> {
   await waitForRedis(redis, { log: captured.log, signal: new AbortController().signal })
   expect(captured.lines).toEqual([])
   return redis
-}
-
-function tcp(port: number): string[] {
-  return ['--port', String(port), '--bind', '127.0.0.1']
-}
-
-/** Below the ephemeral range, where an outgoing connection could take it before the server does. */
-async function freePort(): Promise<number> {
-  const port = 20_000 + Math.floor(Math.random() * 12_000)
-  const server = createServer()
-  const free = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => resolve(true))
-  })
-  await new Promise((resolve) => server.close(resolve))
-  return free ? port : freePort()
 }

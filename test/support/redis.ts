@@ -15,6 +15,7 @@ export interface RedisServer {
   /** `unix:///…/redis.sock`, as the config takes it. */
   readonly url: string
   readonly pid: number
+  readonly running: boolean
   /** Starts it again on the same directory; with `aof` it finds its data. */
   start(): Promise<void>
   /** SIGTERM, and waits for its end. */
@@ -102,6 +103,9 @@ function createServer(options: RedisServerOptions): RedisServer {
     get pid() {
       if (child?.pid === undefined) throw new Error('redis-server is not running')
       return child.pid
+    },
+    get running() {
+      return child !== undefined
     },
     async start() {
       child = spawn(process.env['REDIS_SERVER_BIN'] ?? 'redis-server', flagsOf(dir, socketPath, options), {

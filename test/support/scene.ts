@@ -1,10 +1,10 @@
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { leaseKey, queuePrefix } from '../../src/store/keys.ts'
 import { freshPrefix, type RedisServer } from './redis.ts'
 
 /** The config of most fault tests: one source that polls fast, webhook sinks that lose no time between attempts. */
 export interface SceneConfig {
-  readonly redis: Pick<RedisServer, 'url'>
+  readonly redis: Pick<RedisServer, 'url'> | { readonly cluster: readonly string[] }
   readonly feed: string
   readonly sinks: Readonly<Record<string, string>>
   readonly prefix?: string
@@ -13,6 +13,8 @@ export interface SceneConfig {
   readonly token?: string
   /** More of the common settings of every sink, as YAML in braces would have it. */
   readonly sink?: string
+  /** As YAML in brackets; without it every sink gets every alert. */
+  readonly routes?: string
 }
 
 /** Pauses of 100 to 500 ms, so that a test does not wait for a schedule that is tested elsewhere. */
@@ -25,13 +27,17 @@ export function sceneConfig(scene: SceneConfig): string {
     ([name, url]) => `  ${name}: { type: webhook, url: "${url}", ${scene.sink ?? impatient} }`,
   )
   return `
-redis: { url: "${scene.redis.url}", prefix: ${scene.prefix ?? freshPrefix()} }
+redis: { ${place(scene.redis)}, prefix: ${scene.prefix ?? freshPrefix()} }
 http: { listen: "127.0.0.1:0", adminToken: ${adminToken} }
 sources: { main: { baseUrl: "${scene.feed}", ${token}, startFrom: ${startFrom}, poll: { every: ${every}, minInterval: 250ms, historyPages: 0 }, budget: { unitsPerDay: 1000000, requestsPerMinute: 240 } } }
 sinks:
 ${sinks.join('\n')}
-routes: [{ sinks: [${Object.keys(scene.sinks).join(', ')}] }]
+routes: ${scene.routes ?? `[{ sinks: [${Object.keys(scene.sinks).join(', ')}] }]`}
 `
+}
+
+function place(redis: SceneConfig['redis']): string {
+  return 'url' in redis ? `url: "${redis.url}"` : `cluster: ${JSON.stringify(redis.cluster)}`
 }
 
 export const adminToken = 'canary-of-the-admin-token'
@@ -64,7 +70,11 @@ export async function letLeasesRunOut(client: Redis, prefix: string): Promise<vo
 }
 
 /** Jobs that are neither delivered nor given up. */
-export async function leftToSend(client: Redis, prefix: string, sinks: readonly string[]): Promise<number> {
+export async function leftToSend(
+  client: Redis | Cluster,
+  prefix: string,
+  sinks: readonly string[],
+): Promise<number> {
   const counts = await Promise.all(
     sinks.flatMap((sink) => {
       const queue = `${queuePrefix(prefix)}:${sink}`

@@ -1,0 +1,94 @@
+import { lookup } from 'node:dns'
+import { Cluster, type ClusterNode } from 'ioredis'
+import {
+  type driverOptions,
+  enableOfflineQueue,
+  loginOf,
+  parseAddress,
+  type RedisProfile,
+  type RedisTarget,
+  reconnectDelayMs,
+  verifiedTls,
+} from './redis-options.ts'
+
+/**
+ * The connections to a Redis Cluster, with the options that decide whether they get over a failover.
+ *
+ * A connection to one node never tries to come back by itself (`clusterNodeRetryStrategy` is left out on purpose): its
+ * commands would wait for a node that may be gone for good, nothing would ask the others who has its slots now, and the
+ * driver forgets the commands of a node that it drops in the pause between two tries. Without it the commands of a node
+ * that is lost go to another one, which says where they belong. A node that comes back at its address is found there; a
+ * cluster whose nodes are all away is connected to anew.
+ */
+export function openCluster(
+  target: Extract<RedisTarget, { cluster: unknown }>,
+  profile: RedisProfile,
+  common: ReturnType<typeof driverOptions>,
+): Cluster {
+  const addresses = target.cluster.map((url) => parseAddress(url))
+  const { username, password, tls } = { ...addresses[0], ...loginOf(target) }
+  const configured = addresses.map(({ host = '', port = 6379 }) => ({ host, port }))
+  const seeds = [...configured]
+  const cluster = new Cluster(seeds, {
+    clusterRetryStrategy: reconnectDelayMs,
+    enableOfflineQueue: enableOfflineQueue(profile),
+    // A check that finds the cluster in the middle of a failover leaves the promise of `connect` open for ever, and
+    // with it the worker that awaits it. A node that cannot serve says so to each command, which is tried again.
+    enableReadyCheck: false,
+    scaleReads: 'master',
+    retryDelayOnFailover: retryDelayMs,
+    retryDelayOnClusterDown: retryDelayMs,
+    retryDelayOnTryAgain: retryDelayMs,
+    maxRedirections: redirectionsMax[profile],
+    // A node that is frozen closes no connection: only the others say that it was replaced.
+    slotsRefreshInterval: slotsRefreshEveryMs,
+    // Managed clusters hand out names that only the cluster's own certificate knows: no resolving in between.
+    dnsLookup: tls ? (address, callback) => callback(null, address) : lookupOrKeep,
+    redisOptions: {
+      ...common,
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
+      ...(tls === undefined ? {} : { tls: verifiedTls }),
+    },
+  })
+  return followed(cluster, seeds, configured)
+}
+
+const retryDelayMs = 200
+/**
+ * Of one command. Until a failover is over, every second redirection leads back to the dead node, the others pause: what
+ * waits has about 20 s, which is longer than an election takes, so that a send that was acknowledged is recorded.
+ */
+const redirectionsMax = { commands: 16, blocking: 200 } as const
+const slotsRefreshEveryMs = 5_000
+
+/**
+ * Lets it, and the copies that BullMQ makes of it and connects anew by rules of its own, connect anew by the nodes that
+ * were there last as well as by those of the config: the only one that the config names may be the one that died.
+ */
+function followed(cluster: Cluster, seeds: ClusterNode[], configured: readonly ClusterNode[]): Cluster {
+  const copy = cluster.duplicate.bind(cluster)
+  cluster.duplicate = (_nodes, options) => {
+    const own = [...seeds]
+    return remember(copy(own, options), own, configured)
+  }
+  return remember(cluster, seeds, configured)
+}
+
+/** `seeds` is the list that the driver keeps, and reads whenever it connects. */
+function remember<C extends Pick<Cluster, 'nodes' | 'on'>>(
+  cluster: C,
+  seeds: ClusterNode[],
+  configured: readonly ClusterNode[],
+): C {
+  cluster.on('refresh', () => {
+    const known = cluster.nodes().map(({ options: { host = '', port = 6379 } }) => ({ host, port }))
+    seeds.splice(0, seeds.length, ...configured, ...known)
+  })
+  return cluster
+}
+
+/** A name that DNS does not know (a node that is gone) stays a name, which fails alone; an error would fail them all. */
+function lookupOrKeep(address: string, callback: (error: null, address: string) => void): void {
+  lookup(address, (error, found) => callback(null, error ? address : found))
+}

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startApp, until } from '../support/app.ts'
+import { type RedisCluster, startCluster } from '../support/cluster.ts'
+import { clean, hasAll, judge, logOf, type Shown, type SinkLog, showing } from '../support/oracle.ts'
+import { startProgram, writeConfig } from '../support/process.ts'
+import { freshPrefix } from '../support/redis.ts'
+import { pass } from '../support/redis-scene.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { leftToSend, letLeasesRunOut, readiness, sceneConfig } from '../support/scene.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/**
+ * A Redis Cluster under a bridge, with real nodes: three masters, a replica each, called dead after two seconds. All that
+ * the bridge keeps lies in one slot, so it is the master of that slot that every test is about.
+ */
+
+const long = process.env['LONG'] === '1'
+const goesOnMsMax = 15_000
+/** What was acknowledged so shortly before its master died may not have reached the replica. */
+const unreplicatedMsMax = 500
+let cluster: RedisCluster
+
+beforeAll(async () => {
+  cluster = await startCluster({ masters: 3, replicas: 1 })
+})
+afterAll(() => cluster.dispose())
+
+describe('a node that comes back at its address', () => {
+  it('before the others call it dead is used again at once', { timeout: 60_000 }, async () => {
+    const { busy, text, prefix } = await scene(cluster)
+    await startApp(text)
+    await busy.flows()
+    const owner = await cluster.ownerOf(prefix)
+    await owner.server.kill9()
+    await owner.server.start()
+    await busy.goesOn()
+    await busy.ends()
+    expect(judge(busy.shown, busy.log)).toEqual(clean)
+    expect(await cluster.ownerOf(prefix)).toBe(owner)
+  })
+
+  it('is used again where it is the only one', { timeout: 120_000 }, async () => {
+    const single = await startCluster({ masters: 1, replicas: 0 })
+    onTestFinished(() => single.dispose())
+    const { busy, text } = await scene(single)
+    await startApp(text)
+    await busy.flows()
+    for (const { server } of single.nodes) await server.kill9()
+    await pass(long ? 40_000 : 1_000)
+    await single.mend()
+    await busy.goesOn()
+    await busy.ends()
+    expect(judge(busy.shown, busy.log)).toEqual(clean)
+  })
+})
+
+it('a slot that moves to another master under traffic: sends go on, nothing lost, nothing twice', {
+  timeout: 120_000,
+}, async () => {
+  const { busy, text, prefix } = await scene(cluster)
+  await startApp(text)
+  await busy.flows()
+  await cluster.moveSlot(prefix, { keysAtOnce: 5, pauseMs: long ? 2_000 : 100 })
+  await busy.goesOn()
+  await busy.ends()
+  expect(judge(busy.shown, busy.log)).toEqual(clean)
+})
+
+describe('a cluster whose master of the queues dies', () => {
+  it('under a bridge that sends: a busy sink and an idle one go on within 15 s, nothing lost, nothing twice', {
+    timeout: 90_000,
+  }, async () => {
+    const { busy, idle, text, prefix, left } = await scene(cluster)
+    const { url } = await startApp(text)
+    idle.shown.fire()
+    await busy.flows()
+    await until('the idle one has had one', () => hasAll(idle.shown, idle.log))
+    const owner = await cluster.ownerOf(prefix)
+    await owner.server.kill9()
+    await busy.goesOn()
+    idle.shown.fire(3)
+    await until('the idle one goes on', () => hasAll(idle.shown, idle.log), goesOnMsMax)
+    await busy.ends()
+    await until('nothing is left to send', async () => (await left()) === 0, 40_000)
+    await until('ready again', async () => (await readiness(url)) === 'ok')
+    expect(judge(busy.shown, busy.log)).toEqual(clean)
+    expect(judge(idle.shown, idle.log)).toEqual(clean)
+  })
+
+  it('and the bridge is killed with it: the next one goes on within 15 s, and repeats only what was under way', {
+    timeout: 90_000,
+  }, async () => {
+    const { busy, text, prefix, left } = await scene(cluster)
+    const config = writeConfig(text)
+    const first = startProgram(['run', '--config', config])
+    await first.logged('started', 20_000)
+    await busy.flows()
+    const owner = await cluster.ownerOf(prefix)
+    const killedAtMs = performance.now()
+    first.kill('SIGKILL')
+    await owner.server.kill9()
+    await first.ended()
+    const underWay = new Map(busy.takenSince(killedAtMs - unreplicatedMsMax).map((mark) => [mark, 1]))
+    const next = startProgram(['run', '--config', config])
+    await until('a replica takes over', async () => (await cluster.ownerOf(prefix)) !== owner, goesOnMsMax)
+    // How long a process takes to start is not what is tested here.
+    await next.logged('started', 40_000)
+    await letLeasesRunOut((await cluster.ownerOf(prefix)).redis, prefix)
+    await busy.goesOn()
+    await busy.ends()
+    await until('nothing is left to send', async () => (await left()) === 0, 40_000)
+    expect(judge(busy.shown, busy.log, { cutOff: underWay })).toEqual(clean)
+  })
+})
+
+const describeLong = long ? describe : () => {}
+describeLong('a cluster, for longer', () => {
+  it('whose master of the queues freezes: the next one is asked within 15 s', {
+    timeout: 120_000,
+  }, async () => {
+    const { busy, text, prefix } = await scene(cluster)
+    await startApp(text)
+    await busy.flows()
+    const owner = await cluster.ownerOf(prefix)
+    owner.server.freeze()
+    await busy.goesOn()
+    owner.server.thaw()
+    await pass(5_000)
+    await busy.ends()
+    expect(judge(busy.shown, busy.log)).toEqual(clean)
+  })
+
+  it('of which the config names only the node that dies: what is known of the others is enough', {
+    timeout: 120_000,
+  }, async () => {
+    const { busy, idle, textFor, prefix } = await scene(cluster)
+    const owner = await cluster.ownerOf(prefix)
+    await startApp(textFor([`redis://127.0.0.1:${owner.port}`, 'redis://no-such-node.invalid:6379']))
+    await busy.flows()
+    await owner.server.kill9()
+    await busy.goesOn()
+    await pass(15_000)
+    idle.shown.fire(3)
+    await until('the idle one goes on', () => hasAll(idle.shown, idle.log), goesOnMsMax)
+    await busy.ends()
+    expect(judge(busy.shown, busy.log)).toEqual(clean)
+  })
+
+  it('that is away as a whole for a minute: everything goes on after its return', {
+    timeout: 240_000,
+  }, async () => {
+    const { busy, idle, text } = await scene(cluster)
+    await startApp(text)
+    await busy.flows()
+    await Promise.all(cluster.nodes.map(({ server }) => server.kill9()))
+    await pass(60_000)
+    await cluster.mend()
+    await busy.goesOn()
+    idle.shown.fire(3)
+    await until('the idle one goes on', () => hasAll(idle.shown, idle.log), goesOnMsMax)
+    await busy.ends()
+    expect(judge(busy.shown, busy.log)).toEqual(clean)
+  })
+})
+
+/** A feed that shows alerts of two kinds, a sink for each: one that gets ten a second, and one that gets few. */
+async function scene(redis: RedisCluster) {
+  await redis.mend()
+  const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
+  const [hook, quiet] = [await startWebhookReceiver(), await startWebhookReceiver()]
+  const prefix = freshPrefix()
+  const of = (kind: string) => showing({ fire: (fields) => sandbox.fire({ ...fields, kind }) })
+  const textFor = (nodes: readonly string[]) =>
+    sceneConfig({
+      redis: { cluster: nodes },
+      prefix,
+      feed: sandbox.url,
+      sinks: { busy: hook.url, idle: quiet.url },
+      routes: '[{ match: { kind: price }, sinks: [busy] }, { match: { kind: screen }, sinks: [idle] }]',
+    })
+  const idle = of('screen')
+  return {
+    prefix,
+    textFor,
+    text: textFor(redis.urls),
+    busy: traffic(of('price'), logOf('busy', hook, { status: 204, afterMs: 15 })),
+    idle: { shown: idle, log: logOf('idle', quiet, { status: 204 }) },
+    left: async () => leftToSend((await redis.ownerOf(prefix)).redis, prefix, ['busy', 'idle']),
+  }
+}
+
+function traffic(shown: Shown, log: SinkLog) {
+  const takenAtMs: number[] = []
+  const look = setInterval(() => {
+    while (takenAtMs.length < log.taken.length) takenAtMs.push(performance.now())
+  }, 10)
+  const steady = setInterval(() => shown.fire(), 100)
+  const stop = () => {
+    clearInterval(steady)
+    clearInterval(look)
+  }
+  onTestFinished(stop)
+  return {
+    shown,
+    log,
+    flows: () => until('alerts are delivered', () => log.taken.length > 5),
+    /** An alert that fires from now on arrives. */
+    goesOn() {
+      const before = new Set(shown.ids.keys())
+      return until('sends go on', () => log.taken.some((mark) => !before.has(mark)), goesOnMsMax)
+    },
+    takenSince(sinceMs: number) {
+      return log.taken.filter((_, index) => (takenAtMs[index] ?? Infinity) > sinceMs)
+    },
+    async ends() {
+      stop()
+      await until('everything arrives', () => hasAll(shown, log), 40_000)
+    },
+  }
+}
