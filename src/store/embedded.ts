@@ -200,7 +200,8 @@ function runningPid({ pidFile }: EmbeddedPlace): number | undefined {
   try {
     const pid = Number(readFileSync(pidFile, 'utf8').trim())
     if (!Number.isSafeInteger(pid) || pid <= 1) return undefined
-    return /redis|valkey/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ? pid : undefined
+    // The name of the program alone: a path in its arguments may hold any word.
+    return /redis|valkey|-server$/.test(readFileSync(`/proc/${pid}/comm`, 'utf8').trim()) ? pid : undefined
   } catch {
     return undefined
   }

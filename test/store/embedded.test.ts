@@ -117,7 +117,9 @@ describe('the embedded Redis', () => {
     const dataDir = tempDir()
     const { socketPath } = embeddedPlace(dataDir)
     writeFileSync(socketPath, '')
-    writeFileSync(join(dataDir, 'redis.pid'), `${process.pid}\n`)
+    const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1_000)', '/srv/redis/main.ts'])
+    onTestFinished(() => void other.kill('SIGKILL'))
+    writeFileSync(join(dataDir, 'redis.pid'), `${other.pid}\n`)
     expect(await client(await start(dataDir)).ping()).toBe('PONG')
   })
 
