@@ -136,6 +136,14 @@ describe('every file', () => {
     expect(wrong.map(({ name }) => name)).toEqual([])
   })
 
+  it('writes to the terminal where it is kept clean of what others wrote', () => {
+    const writers = ['cli/output.ts', 'cli/progress.ts', 'app/demo.ts']
+    const wrong = sources.filter(
+      ({ name, text }) => /process\.std(out|err)\.write\(/.test(text) && !writers.includes(name),
+    )
+    expect(wrong.map(({ name }) => name)).toEqual([])
+  })
+
   it('reads the clock through lib/clock where decisions are made', () => {
     const pure = sources.filter(({ name }) => ['schedule', 'alert', 'intake'].includes(room(name)))
     expect(pure.filter(({ text }) => /Date\.now\(\)/.test(text)).map(({ name }) => name)).toEqual([])

@@ -10,6 +10,7 @@ import { untilSignal } from '../lib/signal.ts'
 import { type Arrival, type Receivers, startReceivers } from '../sandbox/receivers.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { createLogger, type LogLevel } from '../telemetry/log.ts'
+import { printable } from '../telemetry/printable.ts'
 import { type App, createApp } from './app.ts'
 import { Teardown } from './teardown.ts'
 
@@ -149,7 +150,9 @@ function record(fired: Map<string, Fired>, arrival: Arrival, say: (line: string)
   alert?.arrivedAtMs.set(arrival.sink, arrival.atMs)
   const time = new Date(arrival.atMs).toLocaleTimeString('en-GB', { timeZone: 'Asia/Tehran' })
   const lag = alert ? `${((arrival.atMs - alert.atMs) / 1_000).toFixed(1)}s`.padStart(6) : '     ?'
-  say(`${time}  ${arrival.sink.padEnd(7)} ${lag}  ${alert?.headline ?? arrival.text.split('\n')[0]}`)
+  say(
+    `${time}  ${arrival.sink.padEnd(7)} ${lag}  ${printable(alert?.headline ?? arrival.text.split('\n')[0] ?? '')}`,
+  )
 }
 
 /** Text without what sinks add to keep it harmless: marks of direction, entities, widened spaces. */

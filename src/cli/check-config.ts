@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.ts'
 import { formatMistake, type Mistake } from '../config/mistake.ts'
 import { redactConfig, showConfig } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
+import { print, printError, printJson } from './output.ts'
 
 interface Options {
   readonly show?: boolean
@@ -19,17 +20,17 @@ export function checkConfigCommand(): Command {
     .action((file: string, options: Options) => {
       const loaded = loadConfig(file, process.env)
       if (!loaded.ok) process.exitCode = 1
-      if (options.json) return printJson(file, loaded, options)
+      if (options.json) return printAnswer(file, loaded, options)
       if (!loaded.ok) {
-        for (const mistake of loaded.mistakes) writeError(formatMistake(file, mistake))
-        return writeError(`${file}: ${count(loaded.mistakes.length, 'mistake')}`)
+        for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
+        return printError(`${file}: ${count(loaded.mistakes.length, 'mistake')}`)
       }
-      for (const warning of loaded.warnings) writeError(`warning: ${formatMistake(file, warning)}`)
-      process.stdout.write(options.show ? showConfig(loaded.config) : `${file}: ${summary(loaded.config)}\n`)
+      for (const warning of loaded.warnings) printError(`warning: ${formatMistake(file, warning)}`)
+      print(options.show ? showConfig(loaded.config).trimEnd() : `${file}: ${summary(loaded.config)}`)
     })
 }
 
-function printJson(file: string, loaded: ReturnType<typeof loadConfig>, options: Options): void {
+function printAnswer(file: string, loaded: ReturnType<typeof loadConfig>, options: Options): void {
   const answer = loaded.ok
     ? {
         ok: true,
@@ -38,7 +39,7 @@ function printJson(file: string, loaded: ReturnType<typeof loadConfig>, options:
         ...(options.show ? { config: redactConfig(loaded.config) } : {}),
       }
     : { ok: false, file, mistakes: loaded.mistakes.map((mistake) => asJson(file, mistake)) }
-  process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+  printJson(answer)
 }
 
 /** The parts, and the line as people get it. */
@@ -54,8 +55,4 @@ function summary(config: Config): string {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
-}
-
-function writeError(line: string): void {
-  process.stderr.write(`${line}\n`)
 }

@@ -9,6 +9,7 @@ import { deadLettersCommand } from './dead-letters.ts'
 import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo.ts'
 import { explainCommand } from './explain.ts'
+import { printError } from './output.ts'
 import { pauseCommand, resumeCommand } from './pause.ts'
 import { planCommand } from './plan.ts'
 import { quarantineCommand } from './quarantine.ts'
@@ -28,7 +29,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   } catch (thrown) {
     // Commander has printed its own sentence already; --help and --version end here too, with code 0.
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
-    process.stderr.write(`${describe(thrown, program.opts()['logLevel'] === 'debug')}\n`)
+    printError(describe(thrown, program.opts()['logLevel'] === 'debug'))
     return 1
   }
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { configJsonSchemaText } from '../config/json-schema.ts'
+import { print } from './output.ts'
 
 /** `config-schema`: the JSON Schema of the config, for editors. */
 export function configSchemaCommand(): Command {
@@ -7,6 +8,6 @@ export function configSchemaCommand(): Command {
     .description('print the JSON Schema of the config')
     .option('--json', 'print JSON (it always does)')
     .action(() => {
-      process.stdout.write(configJsonSchemaText())
+      print(configJsonSchemaText().trimEnd())
     })
 }

@@ -3,6 +3,7 @@ import { Agent, fetch } from 'undici'
 import * as z from 'zod'
 import { loadConfig } from '../config/load.ts'
 import { UserError } from '../lib/errors.ts'
+import { printable } from '../telemetry/printable.ts'
 
 /**
  * The commands of the operator talk to a running bridge over its HTTP API. This file finds it (`--url`, or `http.listen`
@@ -71,14 +72,6 @@ export function connectDaemon(options: DaemonOptions): Daemon {
   }
 }
 
-export function print(text: string): void {
-  process.stdout.write(`${text}\n`)
-}
-
-export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2))
-}
-
 function place(options: DaemonOptions): { base: string; token: string | undefined } {
   const fromEnv = process.env['ADMIN_TOKEN']
   if (options.config === undefined) return { base: trimmed(options.url ?? defaultUrl), token: fromEnv }
@@ -107,5 +100,7 @@ function refusalOf(answer: unknown): string | undefined {
   const problem = z
     .object({ detail: z.string(), mistakes: z.array(z.string()).default([]) })
     .safeParse(answer)
-  return problem.success ? [problem.data.detail, ...problem.data.mistakes].join('\n') : undefined
+  return problem.success
+    ? [problem.data.detail, ...problem.data.mistakes].map(printable).join('\n')
+    : undefined
 }

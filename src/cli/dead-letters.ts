@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import type { DeadLetter } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/times.ts'
 import { UserError } from '../lib/errors.ts'
-import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOf } from './instant.ts'
+import { print, printJson } from './output.ts'
 import { carryOut, describeDone } from './portions.ts'
 
 interface Options extends DaemonOptions {

@@ -6,7 +6,9 @@ import {
   deliveryStates,
 } from '../admin/delivery-view.ts'
 import { UserError } from '../lib/errors.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { printable } from '../telemetry/printable.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 
 interface Options extends DaemonOptions {
@@ -58,7 +60,9 @@ export function describeStory(story: DeliveryStory): string {
     ...story.deliveries.flatMap(describeHistory),
     ...(story.held.length === 0 ? [] : ['']),
     ...story.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
-  ].join('\n')
+  ]
+    .map(printable)
+    .join('\n')
 }
 
 function describeHistory(history: DeliveryHistory): string[] {

@@ -17,6 +17,7 @@ import { instantOf as wallInstantOf, wallTime } from '../schedule/zone.ts'
 import { connectDaemon } from './daemon.ts'
 import { explainText } from './explain-text.ts'
 import { instantOf } from './instant.ts'
+import { print, printError } from './output.ts'
 
 const zones = { wallTime, instantOf: wallInstantOf }
 
@@ -55,14 +56,14 @@ export function explainCommand(): Command {
       const text = options.json
         ? asJson(alert, routing, atMs)
         : explainText({ alert, routing, routes, sinks, atMs, asked })
-      process.stdout.write(text)
+      print(text.trimEnd())
     })
 }
 
 function configOf(file: string): Config | undefined {
   const loaded = loadConfig(file, process.env)
   if (loaded.ok) return loaded.config
-  for (const mistake of loaded.mistakes) process.stderr.write(`${formatMistake(file, mistake)}\n`)
+  for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
   process.exitCode = 1
   return undefined
 }

@@ -1,4 +1,21 @@
 import { errorCode } from '../lib/errors.ts'
+import { printableLines } from '../telemetry/printable.ts'
+
+/**
+ * All that a command writes goes through here. Whoever composes a line out of what others wrote makes that `printable`
+ * first, so that it cannot begin a line of its own; what slipped through is kept from the terminal here.
+ */
+export function print(text: string): void {
+  process.stdout.write(`${printableLines(text)}\n`)
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2))
+}
+
+export function printError(text: string): void {
+  process.stderr.write(`${printableLines(text)}\n`)
+}
 
 /**
  * Makes an output that cannot be written (a disk that is full) one sentence and an end with exit code 1. Whoever stops reading

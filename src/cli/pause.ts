@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { print, printJson } from './output.ts'
 
 /** `pause SINK`: its queue waits, over all replicas and restarts, until `resume SINK`. */
 export function pauseCommand(): Command {

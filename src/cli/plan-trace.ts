@@ -6,6 +6,7 @@ import { createSchedule } from '../schedule/create.ts'
 import type { ScheduleOptions } from '../schedule/options.ts'
 import { evenLags, type LagSummary, replay, summarizeLags } from '../schedule/simulate.ts'
 import { instantOf } from '../schedule/zone.ts'
+import { print } from './output.ts'
 import { table } from './table.ts'
 
 /** `plan --trace`: a history through the very schedule that runs live, with a simulated clock. */
@@ -20,7 +21,7 @@ export async function replayFile(
   const fixed = summarizeLags(evenLags(times, options))
   const { unitsPerDayMax } = result
   const answer = { polls: result.polls.length, unitsPerDayMax, lag, fixed }
-  process.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${describe(times.length, options, answer)}\n`)
+  print(json ? JSON.stringify(answer) : describe(times.length, options, answer))
 }
 
 /** Firing times in milliseconds. A time without an offset is one on the clock of `timeZone`. */

@@ -8,6 +8,7 @@ import { UserError } from '../lib/errors.ts'
 import { type ScheduleOptions, scheduleDefaults } from '../schedule/options.ts'
 import { previewPlan } from '../schedule/preview.ts'
 import { wallTime } from '../schedule/zone.ts'
+import { print, printError, printJson } from './output.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
 import { replayFile } from './plan-trace.ts'
 
@@ -61,10 +62,9 @@ async function printPlans(
     const learned = await readLearned?.(config, name).catch(() => undefined)
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     if (options.json) plans.push(previewJson(name, schedule, preview))
-    else process.stdout.write(`${describePreview(name, schedule, preview)}\n`)
+    else print(describePreview(name, schedule, preview))
   }
-  if (options.json)
-    process.stdout.write(`${JSON.stringify(plans.length === 1 ? plans[0] : plans, null, 2)}\n`)
+  if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
 }
 
 /** What a trace is replayed with: the config's source, or the defaults of a fresh config. */
@@ -114,7 +114,7 @@ function checkZone(timeZone: string): void {
 function configOf(file: string): Config | undefined {
   const loaded = loadConfig(file, process.env)
   if (loaded.ok) return loaded.config
-  for (const mistake of loaded.mistakes) process.stderr.write(`${formatMistake(file, mistake)}\n`)
+  for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
   process.exitCode = 1
   return undefined
 }

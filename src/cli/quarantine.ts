@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import type { QuarantinedRow } from '../admin/status-view.ts'
 import { UserError } from '../lib/errors.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 
 interface Options extends DaemonOptions {

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { UserError } from '../lib/errors.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOf } from './instant.ts'
+import { print, printJson } from './output.ts'
 import { carryOut, describeDone } from './portions.ts'
 
 interface Options extends DaemonOptions {

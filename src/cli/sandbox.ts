@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { UserError } from '../lib/errors.ts'
 import { untilSignal } from '../lib/signal.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
+import { print } from './output.ts'
 
 /** `sandbox`: serves the Market Data Read API with synthetic data until it is told to stop. */
 export function sandboxCommand(): Command {
@@ -56,7 +57,7 @@ async function run(flags: Flags): Promise<void> {
   const stopped = untilSignal(['SIGINT', 'SIGTERM'])
   try {
     const { url, controlUrl } = await sandbox.start()
-    process.stdout.write(flags.json ? toJson(url, controlUrl, flags) : describe(url, controlUrl, flags))
+    print((flags.json ? toJson(url, controlUrl, flags) : describe(url, controlUrl, flags)).trimEnd())
     await stopped
   } finally {
     await sandbox.stop()

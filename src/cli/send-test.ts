@@ -6,7 +6,8 @@ import { systemClock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink } from '../sinks/registry.ts'
-import { print, printJson } from './daemon.ts'
+import { printable } from '../telemetry/printable.ts'
+import { print, printJson } from './output.ts'
 
 interface Options {
   readonly config: string
@@ -80,6 +81,6 @@ function resultOf(sink: string, target: string | undefined, outcome: Outcome, du
 
 function describe({ sink, target, result, reason, status, text, durationMs }: Result): string {
   const what = result === 'delivered' ? 'delivered' : `not delivered (${reason})`
-  const answer = [status, text].filter((part) => part !== undefined && part !== '').join(' ')
+  const answer = [status, printable(text)].filter((part) => part !== undefined && part !== '').join(' ')
   return `${sink}${target ? ` to ${target}` : ''}: ${what} in ${durationMs} ms${answer ? `: ${answer}` : ''}`
 }

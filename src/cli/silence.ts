@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import type { Silence } from '../admin/delivery-view.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
 import { UserError } from '../lib/errors.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 
 interface AddOptions extends DaemonOptions {

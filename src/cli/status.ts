@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import type { PlanStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
 import { formatDuration } from '../lib/duration.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand, print, printJson } from './daemon.ts'
+import { printable } from '../telemetry/printable.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 
 /** `status`: sources, sinks, lag and budget of a running bridge. Exit code 1 when it is not ready. */
@@ -20,7 +22,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
   const { ready, version, uptimeSeconds, role } = status
   const up = formatDuration(uptimeSeconds * 1_000)
   return [
-    `alert-bridge ${version}, ${role}, up ${up}: ${ready.ok ? 'ready' : `not ready: ${ready.reason}`}`,
+    `alert-bridge ${version}, ${role}, up ${up}: ${ready.ok ? 'ready' : `not ready: ${printable(ready.reason)}`}`,
     '',
     table(
       ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
@@ -28,7 +30,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
     ),
     ...status.sources.flatMap(({ name, reason, budget, plan, notes }) =>
       [reason, ...notes, budget?.note, plan && planText(plan)].flatMap((text) =>
-        text ? [`  ${name}: ${text}`] : [],
+        text ? [`  ${name}: ${printable(text)}`] : [],
       ),
     ),
     '',

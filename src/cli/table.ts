@@ -1,5 +1,8 @@
-/** Rows as aligned columns; a column is as wide as its widest cell. */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+import { printable } from '../telemetry/printable.ts'
+
+/** Rows as aligned columns; a column is as wide as its widest cell. A cell may hold what others wrote. */
+export function table(headings: readonly string[], cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable))
   const widths = headings.map((heading, column) =>
     Math.max(width(heading), ...rows.map((row) => width(row[column] ?? ''))),
   )

@@ -2,6 +2,7 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { PinoPretty as pretty } from 'pino-pretty'
 import { errorCode, toError } from '../lib/errors.ts'
 import { lineWriter } from './log-output.ts'
+import { printable, printableLines, printableOnceRead } from './printable.ts'
 
 export type { Logger }
 
@@ -17,7 +18,7 @@ export function setLogLevel(log: Logger, level: LogLevel): void {
 }
 
 /**
- * JSON lines, or lines for people on a terminal. Of an error only its name, code and message are written: ioredis and
+ * JSON lines, or lines for people on a terminal; neither holds a control character of somebody else's. Of an error only its name, code and message are written: ioredis and
  * undici hang arguments, addresses and whole payloads on theirs.
  */
 export function createLogger(options: {
@@ -26,14 +27,8 @@ export function createLogger(options: {
   terminal?: boolean
 }): Logger {
   const stream = options.terminal
-    ? pretty({
-        colorize: true,
-        translateTime: 'SYS:HH:MM:ss.l',
-        ignore: 'pid,hostname',
-        singleLine: true,
-        sync: true,
-      })
-    : (options.destination ?? lineWriter(standardOutput))
+    ? forPeople(options.destination)
+    : withoutControls(options.destination ?? lineWriter(standardOutput), printableLines)
   const children: Logger[] = []
   const settings = {
     level: options.level,
@@ -49,6 +44,24 @@ export function createLogger(options: {
 }
 
 const standardOutput = 1
+
+/** Lines on a terminal. What others wrote stands in messages and fields: it is read from JSON and printed as it is. */
+function forPeople(destination: DestinationStream | undefined): DestinationStream {
+  const lines = pretty({
+    colorize: true,
+    translateTime: 'SYS:HH:MM:ss.l',
+    ignore: 'pid,hostname',
+    singleLine: true,
+    sync: true,
+    messageFormat: (log, key) => printable(String(log[key] ?? '')),
+    ...(destination && { destination }),
+  })
+  return withoutControls(lines, printableOnceRead)
+}
+
+function withoutControls(stream: DestinationStream, clean: (line: string) => string): DestinationStream {
+  return { write: (line) => stream.write(clean(line)) }
+}
 
 export function describeError(thrown: unknown): { name: string; code?: string; message: string } {
   const error = toError(thrown)

@@ -71,6 +71,40 @@ it('dead letters are listed with the reason, sent again, and dropped', async () 
   expect((await run(deadLettersCommand(), 'list', ...at)).out).toContain('none')
 }, 30_000)
 
+it('nothing that upstream or a receiver wrote reaches the terminal as it came', async () => {
+  const { sandbox, hook, url, at } = await bridge()
+  const hostile = '\u001b[2J\u009b1m\u202eevil\nmain.77  forged \u0007\u2028'
+  hook.answerWith({ status: 410, body: hostile })
+  const row = sandbox.fire({ headline: hostile, kind: hostile, symbol: hostile, why: hostile })
+  sandbox.insert({ id: hostile }, 0)
+  const commands = [
+    [deadLettersCommand(), 'list'],
+    [deliveriesCommand()],
+    [deliveriesCommand(), `main.${row.id}`],
+    [quarantineCommand(), 'list'],
+    [statusCommand()],
+  ] as const
+  await until('both are told of', async () => {
+    const [dead, , , rows] = await Promise.all([
+      fetch(`${url}/api/v1/dead-letters`).then((answer) => answer.text()),
+      undefined,
+      undefined,
+      fetch(`${url}/api/v1/quarantine`).then((answer) => answer.text()),
+    ])
+    return dead.includes('evil') && rows.includes('evil')
+  })
+  for (const [command, ...args] of commands) {
+    for (const json of [[], ['--json']]) {
+      const { out } = await run(command, ...args, ...at, ...json)
+      expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u202a-\u202e]/u)
+      expect(out).not.toMatch(/^main\.77 /m)
+      if (command.name() !== 'status') expect(out).toContain('\\u001b[2J\\u009b1m\\u202eevil')
+    }
+  }
+  const told = await run(deliveriesCommand(), `main.${row.id}`, ...at, '--json')
+  expect(JSON.parse(told.out)).toMatchObject({ headline: hostile, kind: hostile })
+}, 30_000)
+
 it('rows that could not be read are listed, sent where they can be read by now, and dropped', async () => {
   const { sandbox, hook, prefix, at } = await bridge()
   sandbox.insert({ id: 'seven' }, 0)
