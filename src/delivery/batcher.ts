@@ -8,7 +8,7 @@ import {
   type Sent,
   type Waiting,
 } from './messenger.ts'
-import { createPace } from './pace.ts'
+import { createPace, type Pace } from './pace.ts'
 
 /**
  * Puts jobs that are in hand at the same time into one message. A job that opens a group waits here, its lock renewed
@@ -24,6 +24,8 @@ export interface BatcherOptions {
   /** While the sink is down, one alert at a time probes it: nothing waits for company. */
   isOpen(): boolean
   refused: MessengerOptions['refused']
+  /** The sink's batcher until its config changed. */
+  readonly before?: Batcher | undefined
 }
 
 interface Group {
@@ -39,6 +41,7 @@ const digestWaitMsMax = 8_000
 export class Batcher {
   readonly #options: BatcherOptions
   readonly #messenger: Messenger
+  readonly #pace: Pace
   /** By target. */
   readonly #groups = new Map<string, Group>()
   /** When alerts went out on their own. */
@@ -47,8 +50,9 @@ export class Batcher {
 
   constructor(options: BatcherOptions) {
     this.#options = options
-    const pace = createPace(options.rateLimit, options.clock)
-    this.#messenger = new Messenger({ ...options, pace, stopping: this.#stopping.signal })
+    const { rateLimit, clock, before } = options
+    this.#pace = createPace(rateLimit, clock, before === undefined ? undefined : before.#pace)
+    this.#messenger = new Messenger({ ...options, pace: this.#pace, stopping: this.#stopping.signal })
   }
 
   /** Resolves when the send that this member was part of is over. */
@@ -60,10 +64,13 @@ export class Batcher {
     })
   }
 
-  /** What waits for company goes out now; what waits for its turn goes back, and nothing begins a second time. */
+  /**
+   * What waits for company goes out now, if it need not wait for its turn. Everything else goes back, also what would
+   * follow a send that runs: each send has its own time, and a stop waits for no second one.
+   */
   stop(): void {
-    this.#stopping.abort(new Error('stopping'))
     for (const target of [...this.#groups.keys()]) this.#close(target)
+    this.#stopping.abort(new Error('stopping'))
   }
 
   #goesAlone({ target = '', number, isLast }: Member): boolean {

@@ -82,6 +82,7 @@ export class Circuit {
       this.#breaker = before.#breaker
       this.#heldUntilMs = before.#heldUntilMs
       this.#recovering = before.#recovering
+      this.#width = before.#width
       this.#looked = before.#looked
     }
     // As patient as the sink's own policy, so that a quick one still ends quickly.

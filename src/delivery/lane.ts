@@ -106,6 +106,7 @@ export class Lane {
         send: (members, signal) => sendMembers(members, signal, options),
         isOpen: () => this.#circuit.isOpen,
         refused: (tried) => void this.#circuit.observe(eventOf(tried, clock)),
+        before: before === undefined ? undefined : before.#batcher,
       })
   }
 

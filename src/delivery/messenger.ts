@@ -42,7 +42,7 @@ export interface MessengerOptions {
   readonly pace: Pace
   readonly clock: Clock
   readonly send: Send
-  /** From now on nothing goes again, and what waits for its turn goes back. */
+  /** From now on nothing begins, and what waits for its turn goes back. */
   readonly stopping: AbortSignal
   /** The sink is down. */
   isOpen(): boolean
@@ -73,7 +73,7 @@ export class Messenger {
         }
         part = last
       }
-      const tried = await this.#try(part, part !== message)
+      const tried = await this.#try(part)
       if (tried === undefined) continue
       const { members, outcome } = tried
       if (outcome.kind === 'retry') refused = tried
@@ -88,12 +88,12 @@ export class Messenger {
   }
 
   /** undefined: none of them is ours to send any more. */
-  async #try(part: readonly Waiting[], again: boolean): Promise<Tried | undefined> {
+  async #try(part: readonly Waiting[]): Promise<Tried | undefined> {
     const { pace, clock, send, stopping } = this.#options
     const calledOff = allAborted(part.map(({ signal }) => signal))
     try {
+      stopping.throwIfAborted()
       await pace.turn(AbortSignal.any([calledOff.signal, stopping]))
-      if (again) stopping.throwIfAborted()
     } catch {
       for (const { resolve } of part) resolve({ step: 'not_ours' })
       return undefined

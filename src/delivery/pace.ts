@@ -7,20 +7,30 @@ import type { Clock } from '../lib/clock.ts'
 export interface Pace {
   /** Resolves when the next message may go out; rejects when the signal aborts first. */
   turn(signal: AbortSignal): Promise<void>
+  /** When the latest messages went out, by the monotonic clock, oldest first, as many as a window may have. */
+  past(): readonly number[]
 }
 
-export function createPace(limit: { max: number; perMs: number } | undefined, clock: Clock): Pace {
-  if (limit === undefined) return { turn: async () => {} }
+/** `before`: that of the same sink until its config changed. */
+export function createPace(
+  limit: { max: number; perMs: number } | undefined,
+  clock: Clock,
+  before?: Pace,
+): Pace {
+  if (limit === undefined) return { turn: async () => {}, past: () => [] }
   const { max, perMs } = limit
-  /** When the latest messages went out or will, by the monotonic clock, oldest first, at most `max`. */
-  const turns: number[] = []
+  let past = (before?.past() ?? []).slice(-max)
+  /** When the latest messages went out or will, oldest first, at most `max`. */
+  const turns = [...past]
   return {
+    past: () => past,
     async turn(signal) {
       const nowMs = clock.monotonicMs()
       const oldest = turns.length < max ? undefined : turns.shift()
       const atMs = oldest === undefined ? nowMs : Math.max(nowMs, oldest + perMs)
       turns.push(atMs)
       if (atMs > nowMs) await clock.sleep(atMs - nowMs, signal)
+      past = [...past, atMs].slice(-max)
     },
   }
 }

@@ -82,7 +82,7 @@ describe('a sink that is down when a process ends', () => {
     await until('open', () => first.states()[0]?.breaker === 'open')
     await until('all were tried', () => new Set(sink.sends.map(({ id }) => id)).size === 9)
     const { openSinceMs } = first.states()[0] ?? {}
-    await first.stop(1_000)
+    await first.stop()
     sink.answer = () => delivered
     const news: BreakerNews[] = []
     const next = sender([sink], { ...setup, more: { onBreaker: (each) => news.push(each) } })
@@ -108,7 +108,7 @@ describe('a sink that is down when a process ends', () => {
     const living = sender([sink], { settings, tuning: patient })
     await until('it knows', () => living.states()[0]?.breaker === 'open')
     sink.answer = () => delivered
-    await dying.stop(1_000)
+    await dying.stop()
     await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 9)
     expect(living.states()[0]?.breaker).toBe('closed')
   })

@@ -21,6 +21,21 @@ describe('the pace of messages', () => {
     await pace.turn(signal)
     expect(slept).toHaveLength(3)
   })
+
+  it('goes on over a change of the config: messages that went out count, turns that were given up do not', async () => {
+    const slept: number[] = []
+    const sleep = (ms: number, { aborted }: AbortSignal = signal) => {
+      slept.push(ms)
+      return aborted ? Promise.reject(new Error('called off')) : Promise.resolve()
+    }
+    const clock = { ...clockAt(() => 0), sleep }
+    const before = createPace({ max: 2, perMs: 1_000 }, clock)
+    for (let turn = 0; turn < 2; turn += 1) await before.turn(signal)
+    await expect(before.turn(AbortSignal.abort())).rejects.toThrow()
+    const pace = createPace({ max: 3, perMs: 600 }, clock, before)
+    for (let turn = 0; turn < 2; turn += 1) await pace.turn(signal)
+    expect(slept).toEqual([1_000, 600])
+  })
 })
 
 describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {

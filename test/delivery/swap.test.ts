@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { BreakerNews } from '../../src/delivery/sender.ts'
+import type { Outcome } from '../../src/sinks/outcome.ts'
+import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
+import {
+  bench,
+  delivered,
+  jobs,
+  quickSettings,
+  type TestSink,
+  testSink,
+  unavailable,
+  until,
+} from './support.ts'
+
+/** A sink whose config changed: its new lane works while the one before still waits for its last sends. */
+
+const server = useRedis()
+const own: RedisServer[] = []
+afterEach(async () => {
+  for (const each of own.splice(0)) await each.dispose()
+})
+
+const only = (sink: TestSink, settings: Partial<typeof quickSettings> = {}) =>
+  new Map([[sink.name, { sink, settings: { ...quickSettings, ...settings } }]])
+
+/** A sink that answers when it is let. */
+function gated(name: string) {
+  const { promise, resolve } = Promise.withResolvers<Outcome>()
+  return { sink: testSink(name, () => promise), answer: resolve }
+}
+
+describe('a sink that is swapped', () => {
+  it('sends on by its new config at once, while the send of before is waited for and recorded', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const before = gated('hook')
+    const after = testSink('hook')
+    const running = sender([before.sink])
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('on its way', () => before.sink.sends.length === 1)
+    let settled = false
+    const swapped = running.swap(only(after)).then(() => {
+      settled = true
+    })
+    await queues.enqueue(jobs('hook', 2, 3))
+    await until('sent by the new config', () => after.sends.length === 2)
+    expect(settled).toBe(false)
+    before.answer(delivered)
+    await swapped
+    expect(await queues.queue('hook').getCompletedCount()).toBe(3)
+    expect([before.sink.sends.length, after.sends.length]).toEqual([1, 2])
+  })
+
+  it('sends nothing again that the lane of before is sending, or has sent, while Redis was away for longer than a lock', async () => {
+    const redis = await startRedis({ aof: true })
+    own.push(redis)
+    const { queues, sender } = bench(redis, ['hook'])
+    const before = gated('hook')
+    const after = testSink('hook')
+    const running = sender([before.sink], {
+      settings: { timeoutMs: 20_000 },
+      tuning: { lockMs: 500, stalledIntervalMs: 200 },
+    })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('on its way', () => before.sink.sends.length === 1)
+    await redis.kill9()
+    const swapped = running.swap(only(after))
+    const startMs = performance.now()
+    await until('the lock has run out', () => performance.now() - startMs > 1_000)
+    await redis.start()
+    // The new lane takes the job while the send of before still runs.
+    await until('the job is taken again', async () => {
+      const job = await queues
+        .queue('hook')
+        .getJob('main.1')
+        .catch(() => undefined)
+      return (job?.attemptsStarted ?? 0) > 1
+    })
+    before.answer(delivered)
+    await swapped
+    await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+    expect([before.sink.sends.length, after.sends.length]).toEqual([1, 0])
+  }, 30_000)
+
+  it('goes on with an open breaker: a probe soon finds that the new config works, and everything goes', async () => {
+    const { queues, sender, metrics } = bench(server, ['hook'])
+    const news: BreakerNews['state'][] = []
+    const retry = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
+    const broken = testSink('hook', () => unavailable)
+    const running = sender([broken], {
+      settings: { retry },
+      tuning: { faultsToOpen: 3, probePauseMsMax: 100 },
+      more: { onBreaker: ({ state }) => news.push(state) },
+    })
+    await queues.enqueue(jobs('hook', 1, 6))
+    await until('open', () => running.states()[0]?.breaker === 'open')
+    const { openSinceMs } = running.states()[0] ?? {}
+    await until('all wait for their schedule', () => running.states()[0]?.sending === 0)
+    const mended = testSink('hook')
+    void running.swap(only(mended, { retry }))
+    expect(running.states()).toMatchObject([{ breaker: 'open', openSinceMs }])
+    await until('all are sent', async () => (await queues.queue('hook').getCompletedCount()) === 6)
+    expect(new Set(mended.sends.map(({ id }) => id)).size).toBe(6)
+    expect(news).toEqual(['open', 'closed'])
+    expect((await metrics.circuitOpen.get()).values[0]?.value).toBe(0)
+  })
+
+  it('is not held, nor told of as down, for what the sends of before still meet', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const news: BreakerNews['state'][] = []
+    const before = gated('hook')
+    const running = sender([before.sink], {
+      tuning: { faultsToOpen: 2 },
+      settings: { retry: { attempts: 5, initialDelayMs: 1_000, maxDelayMs: 60_000 } },
+      more: { onBreaker: ({ state }) => news.push(state) },
+    })
+    await queues.enqueue(jobs('hook', 1, 4))
+    await until('on their way', () => before.sink.sends.length === 4)
+    const after = testSink('hook')
+    const swapped = running.swap(only(after))
+    before.answer(unavailable)
+    await swapped
+    const askedMs = performance.now()
+    await queues.enqueue(jobs('hook', 5, 5))
+    await until('sent', () => after.sends.some(({ id }) => id === 5))
+    expect(performance.now() - askedMs).toBeLessThan(1_000)
+    await until('all are sent', async () => (await queues.queue('hook').getCompletedCount()) === 5)
+    expect(news).toEqual([])
+  })
+
+  it('that comes back before its last send is over sends that once as well', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const before = gated('hook')
+    const running = sender([before.sink])
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('on its way', () => before.sink.sends.length === 1)
+    const gone = running.swap(new Map())
+    expect(running.states()).toEqual([])
+    await queues.enqueue(jobs('hook', 2, 2))
+    const again = testSink('hook')
+    const back = running.swap(only(again))
+    await until('the next is sent', () => again.sends.length === 1)
+    before.answer(delivered)
+    await Promise.all([gone, back])
+    await until('both are recorded', async () => (await queues.queue('hook').getCompletedCount()) === 2)
+    expect(again.sends.map(({ id }) => id)).toEqual([2])
+  })
+})
+
+describe('a stop', () => {
+  it('waits for no message that would have to wait for its turn, or follow another: those go back as they came', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const { promise, resolve } = Promise.withResolvers<Outcome>()
+    const messages: number[][] = []
+    const sink = {
+      ...testSink('ops', ({ id }) => {
+        messages.push([id])
+        return promise
+      }),
+      batch: {
+        plan: { kind: 'burst', max: 20, after: 1, windowMs: 60_000 } as const,
+        split: <T>(parcels: readonly T[]) => [[...parcels]],
+        send: async () => promise,
+      },
+    }
+    // One message in ten minutes: the first takes the turn, the second waits for its own.
+    const running = sender([sink], { settings: { rateLimit: { max: 1, perMs: 600_000 } } })
+    await queues.enqueue(jobs('ops', 1, 4))
+    await until('the first is on its way', () => messages.length === 1)
+    await until('all are in hand', async () => (await queues.queue('ops').getActiveCount()) === 4)
+    const stopped = running.stop()
+    resolve(delivered)
+    const askedMs = performance.now()
+    await stopped
+    expect(performance.now() - askedMs).toBeLessThan(2_000)
+    expect(messages).toEqual([[1]])
+    expect(await queues.queue('ops').getJobCounts('wait', 'completed', 'delayed', 'active')).toEqual({
+      ...{ wait: 3, completed: 1, delayed: 0, active: 0 },
+    })
+    expect((await queues.queue('ops').getJob('main.2'))?.attemptsMade).toBe(0)
+  })
+})
