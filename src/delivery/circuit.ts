@@ -69,6 +69,8 @@ export class Circuit {
   #width = Number.POSITIVE_INFINITY
   /** The sink answered again, and what was put off does not go yet, or Redis does not know yet. */
   #recovering = false
+  /** How many looks still let go what was on its way when the sink came back, and was put off after that. */
+  #looksAfter = 0
   #promoting = false
   #looked = false
   #probe: NodeJS.Timeout | undefined
@@ -138,6 +140,7 @@ export class Circuit {
     this.#options.widthChanged()
     if (step.change === 'opened') void this.#keep()
     if (step.change !== undefined) this.#recovering = step.change === 'closed'
+    if (step.change === 'opened') this.#looksAfter = 0
     if (step.change !== undefined) this.#tell(event.reason)
     if (step.change === 'closed') void this.#recover()
     if (step.holdMs !== undefined) await this.hold(step.holdMs)
@@ -160,7 +163,8 @@ export class Circuit {
   async look(): Promise<void> {
     const { sink, breakers, tuning } = this.#options
     if (this.#stopped) return
-    if (this.#recovering) return this.#recover()
+    if (this.#recovering || this.#looksAfter > 0) await this.#recover()
+    if (this.#recovering) return
     await this.#try('other processes do not know of the breaker', async () => {
       if (this.isOpen) {
         await within(commandTimeoutMs, 'keeping the breaker', breakers.confirm(sink))
@@ -263,7 +267,9 @@ export class Circuit {
     this.#promoting = true
     await this.#try('delayed alerts keep their schedule', async () => {
       await promoteDelayed(queue)
+      this.#looksAfter -= 1
       if (!this.#recovering) return
+      this.#looksAfter = looksAfterMax
       await within(commandTimeoutMs, 'ending the breaker', breakers.clear(sink))
       this.#recovering = false
     })
@@ -283,5 +289,6 @@ export class Circuit {
 const commandTimeoutMs = 5_000
 /** A breaker that nobody has confirmed for so many looks belongs to a process that is gone. */
 const looksMissed = 12
+const looksAfterMax = 3
 const probeSlackMs = 100
 const lookAgainMs = 100
