@@ -9,22 +9,31 @@ import { errorCode } from '../lib/errors.ts'
 export function lineWriter(fd: number): DestinationStream {
   let lost = 0
   let torn = false
+  let patienceMs = patienceMsMax
+  let earnedAtMs = performance.now()
+
+  /** Waits a moment for whoever reads; false when there is no patience left for it. */
+  const nap = (): boolean => {
+    const startMs = performance.now()
+    patienceMs = Math.min(patienceMsMax, patienceMs + (startMs - earnedAtMs) * patienceShare)
+    earnedAtMs = startMs
+    if (patienceMs < napMs) return false
+    Atomics.wait(sleeper, 0, 0, napMs)
+    patienceMs -= performance.now() - startMs
+    return true
+  }
 
   /** False when it was not taken whole. */
   const put = (text: string): boolean => {
     const bytes = Buffer.from(text)
-    const deadlineMs = performance.now() + (lost > 0 ? 0 : patienceMs)
     for (let from = 0; from < bytes.length; )
       try {
         from += writeSync(fd, bytes, from)
       } catch (thrown) {
         // A pipe that is full. Whoever reads it has been waited for before, where lines were lost already.
-        if (errorCode(thrown) === 'EAGAIN' && performance.now() < deadlineMs)
-          Atomics.wait(sleeper, 0, 0, napMs)
-        else {
-          torn ||= from > 0
-          return false
-        }
+        if (errorCode(thrown) === 'EAGAIN' && lost === 0 && nap()) continue
+        torn ||= from > 0
+        return false
       }
     return true
   }
@@ -45,7 +54,11 @@ export function lineWriter(fd: number): DestinationStream {
   }
 }
 
-/** How long one line may keep the bridge waiting, and how often it looks. */
-const patienceMs = 1_000
+/**
+ * For all lines together, since the whole bridge stands still meanwhile: what a reader that pauses may cost at once, and
+ * the share of the time that one who is always slow may cost.
+ */
+const patienceMsMax = 500
+const patienceShare = 0.1
 const napMs = 10
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
