@@ -1,4 +1,5 @@
 import { cut } from '../alert/text.ts'
+import { looksLikeToken } from '../lib/secret.ts'
 import { soundsSecret } from './env.ts'
 import { formatPath, type Path } from './mistake.ts'
 import { childOf, isSecret, property, type Schema } from './outline.ts'
@@ -36,9 +37,27 @@ export function describeFound(
   return `${quote(value)}${filled === undefined ? '' : ` out of ${filled.variables.join(', ')}`}`
 }
 
-/** An address without what may be a credential in it: user, password, and the values of its query. */
+/**
+ * An address without what may be a credential in it: user, password, the values of its query, and parts that look like a
+ * token. Also one that is written wrongly, which is why it is shown.
+ */
 export function maskAddress(text: string): string {
-  return text.replace(/:\/\/[^\s]*@/g, '://[redacted]@').replace(/([?&][^=&\s]+=)[^&\s#]+/g, '$1[redacted]')
+  return text
+    .replace(/:\/\/[^\s]*@/g, '://[redacted]@')
+    .replace(
+      /(\w:\/\/[^\s/?#]*|^[a-z]+:?\/{1,2}[^\s/?#]*|^[\w-]+(?:\.[\w-]+)+(?::\d+)?(?=\/))([^\s?#]*)/gi,
+      maskPath,
+    )
+    .replace(/([?&][^=&\s]+=)[^&\s#]+/g, '$1[redacted]')
+    .replace(/(?<=[?&#])[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
+}
+
+function maskPath(_whole: string, origin: string, path: string): string {
+  return origin + path.replace(/[^/]+/g, maskToken)
+}
+
+function maskToken(part: string): string {
+  return looksLikeToken(part) ? '[redacted]' : part
 }
 
 const charsMax = 80

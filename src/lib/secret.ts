@@ -64,3 +64,14 @@ class FileSecret extends Secret {
 
 /** Of this process alone, so that a fingerprint that leaks confirms no guess. */
 const fingerprintKey = randomBytes(32)
+
+/** So long a part of an address is hardly a word. */
+export const tokenCharsMin = 16
+const mixedCharsMin = 6
+
+/** Whether a part of an address may be a credential rather than a word (`services`, `v1`): long, or of letters and digits. */
+export function looksLikeToken(part: string): boolean {
+  return (
+    part.length >= tokenCharsMin || (part.length >= mixedCharsMin && /\d/.test(part) && /\p{L}/u.test(part))
+  )
+}

@@ -22,12 +22,15 @@ export interface Work {
   reveal(secret: Secret): string
   /** Further forms of a secret (a path, an encoding) that must not appear either. */
   hide(text: string): void
+  /** The same for a password of any length: a short one where it stands as a word. */
+  hideWord(text: string): void
   /** What is certain already: it stands when the attempt is cut short later. */
   know(happened: Happened): void
 }
 
 export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Happened>): Promise<Outcome> {
   const hidden = new Set<string>()
+  const words = new Set<string>()
   let known: Happened | undefined
   const deadline = new AbortController()
   const timer = setTimeout(() => deadline.abort(), frame.timeoutMs)
@@ -40,16 +43,20 @@ export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Ha
       return text
     },
     hide: (text) => hide(hidden, text),
+    hideWord(text) {
+      hide(hidden, text)
+      if (text !== '' && text.length < hiddenCharsMin) words.add(text)
+    },
     know: (happened) => {
       known = happened
     },
   }
   try {
     signal.throwIfAborted()
-    return told(outcomeOf(await untilAborted(signal, work(tools))), hidden)
+    return told(outcomeOf(await untilAborted(signal, work(tools))), hidden, words)
   } catch (error) {
     const happened = signal.aborted && known !== undefined ? known : faultOf(error, frame, deadline.signal)
-    return told(outcomeOf(happened), hidden)
+    return told(outcomeOf(happened), hidden, words)
   } finally {
     clearTimeout(timer)
   }
@@ -80,19 +87,35 @@ function readSecret(secret: Secret): string {
   }
 }
 
-/** Shorter texts would blot out ordinary words. */
+/** Shorter texts would blot out parts of ordinary words. */
 const hiddenCharsMin = 6
 
 function hide(hidden: Set<string>, text: string): void {
-  for (const form of [text, encodeURIComponent(text)]) {
+  for (const form of formsOf(text)) {
     if (form.length >= hiddenCharsMin) hidden.add(form)
   }
 }
 
+/** How an answer may repeat a text: as it is, in an address, in JSON, in a page. */
+function formsOf(text: string): string[] {
+  const inPage = text
+    .replace(/&/g, '&amp;')
+    .replace(/"/g, '&quot;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+  return [text, encodeURIComponent(text.toWellFormed()), JSON.stringify(text).slice(1, -1), inPage]
+}
+
 /** Scrubs before it cuts: half a secret is a secret still. */
-function told(outcome: Outcome, hidden: ReadonlySet<string>): Outcome {
+function told(outcome: Outcome, hidden: ReadonlySet<string>, words: ReadonlySet<string>): Outcome {
   let text = outcome.answer.text
   for (const secret of [...hidden].sort((a, b) => b.length - a.length))
     text = text.replaceAll(secret, '[redacted]')
+  for (const word of words) text = text.replace(asWord(word), '[redacted]')
   return { ...outcome, answer: { ...outcome.answer, text: cut(oneLine(text), answerTextMax) } }
+}
+
+function asWord(text: string): RegExp {
+  const literal = text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+  return new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, 'gu')
 }

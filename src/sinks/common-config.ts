@@ -78,7 +78,9 @@ export function checkedSecret(problemOf: (text: string) => string | undefined) {
 }
 
 /** The address of an HTTP proxy; it may carry a user and a password, so it is a secret. */
-export const proxyField = checkedSecret((text) => httpUrlProblem(text, { userinfo: true }))
+export const proxyField = checkedSecret((text) => httpUrlProblem(text, { userinfo: true })).describe(
+  'An http or https proxy. It resolves the names of receivers, so which networks they may lie in is for its rules: allowPrivateNetworks is held against literal addresses only.',
+)
 
 /** Where a service is reached: its own place, unless somebody runs it elsewhere. */
 export function baseUrlField(ownPlace: string) {

@@ -3,7 +3,7 @@ import type { Secret } from '../lib/secret.ts'
 import { runAttempt, type Work } from './attempt.ts'
 import { createHttpTransport, type HttpPost, type HttpReply, type TlsFiles } from './http.ts'
 import type { Happened, Meaning } from './outcome.ts'
-import { hideWithDecoded } from './secret-url.ts'
+import { revealProxy } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 
@@ -75,15 +75,6 @@ export function createHttpSink(name: string, config: HttpSinkConfig, tools: Sink
 
 export function isSuccess({ status }: Pick<HttpReply, 'status'>): boolean {
   return status >= 200 && status <= 299
-}
-
-/** A proxy that refuses may repeat its login. */
-export function revealProxy(proxy: Secret | undefined, work: Work): string | undefined {
-  if (proxy === undefined) return undefined
-  const address = work.reveal(proxy)
-  const password = URL.parse(address)?.password
-  if (password) hideWithDecoded(password, work)
-  return address
 }
 
 /** The status line is the answer; a body that only adds to it is not waited for long. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from 'undici'
-import { errorCode, UserError } from '../lib/errors.ts'
+import { errorCode, toError, UserError } from '../lib/errors.ts'
 import { parseRetryAfter } from '../lib/retry-after.ts'
 import { SinkError } from './fault.ts'
 import type { AddressGuard } from './guard.ts'
@@ -8,8 +8,8 @@ import type { AddressGuard } from './guard.ts'
 /**
  * The one way in which sinks speak HTTP/1.1 (HTTP/2 is off: one slow receiver must not stall what shares its
  * connection, and rate limits are counted by requests either way). Connections are kept and used again; it follows no redirect, decodes nothing, reads no more of an answer
- * than people are shown, and connects to no address that the guard refuses. Through a proxy only literal addresses can
- * be checked here: names are resolved by the proxy, and its rules apply to them.
+ * than people are shown, and connects to no address that the guard refuses. Through a proxy only literal addresses are
+ * checked: names are resolved by the proxy, and its rules apply to them.
  */
 export interface HttpTransport {
   post(message: HttpPost): Promise<HttpReply>
@@ -86,7 +86,13 @@ export function createHttpTransport(options: HttpOptions): HttpTransport {
   }
   let closing: Promise<void> | undefined
   return {
-    post: async (message) => post(dispatcherFor(message.proxy), options.guard, message),
+    async post(message) {
+      // URL has brought every notation of an address (0x7f.1, 2130706433) to the usual one.
+      options.guard.checkLiteral(new URL(message.url).hostname)
+      return post(dispatcherFor(message.proxy), message).catch((error: unknown) => {
+        throw message.proxy === undefined ? error : proxyFault(error)
+      })
+    },
     close() {
       closing ??= current?.dispatcher.close() ?? Promise.resolve()
       return closing
@@ -171,9 +177,20 @@ function guardedConnector(options: HttpOptions, tls: TlsSettings): buildConnecto
   }
 }
 
-async function post(dispatcher: Dispatcher, guard: AddressGuard, message: HttpPost): Promise<HttpReply> {
-  // URL has brought every notation of an address (0x7f.1, 2130706433) to the usual one.
-  guard.checkLiteral(new URL(message.url).hostname)
+/** What the library says of a proxy that would not help, as the fault of the proxy that it is, in words of ours. */
+function proxyFault(error: unknown): unknown {
+  const { message } = toError(error)
+  const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]
+  if (status === undefined) return error
+  return new SinkError(
+    'connect',
+    status === '407'
+      ? 'the proxy refuses the login that the bridge gave, or asks for one (407)'
+      : `the proxy answered ${status} and opened no tunnel`,
+  )
+}
+
+async function post(dispatcher: Dispatcher, message: HttpPost): Promise<HttpReply> {
   const response = await request(message.url, {
     dispatcher,
     method: message.method ?? 'POST',

@@ -139,7 +139,9 @@ function ofHttp(status: number, afterMs: number | undefined, answer: Answer): Ou
   if (status === 408) return retry('timeout', answer, { afterMs })
   if (status === 425 || (status >= 500 && status <= 599)) return retry('server_error', answer, { afterMs })
   if (status >= 300 && status <= 399) return dead('redirect', true, answer)
-  if (status === 401 || status === 403 || status === 407) return dead('credentials', true, answer)
+  // A proxy on the way wants another login: the alert and its receiver know nothing of it.
+  if (status === 407) return retry('connect', answer)
+  if (status === 401 || status === 403) return dead('credentials', true, answer)
   if (status === 410) return dead('gone', true, answer)
   if (status >= 400 && status <= 499) return dead('rejected', false, answer)
   // 1xx as a final answer, or a number that HTTP does not know: whoever spoke, it was not the receiver.

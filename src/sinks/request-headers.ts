@@ -44,8 +44,10 @@ export function ownHeaders(config: RequestCredentials, work: Work): Record<strin
   const { bearer, basic } = config.auth ?? {}
   if (bearer !== undefined) headers['authorization'] = `Bearer ${headerValue(bearer, work)}`
   if (basic !== undefined) {
-    const encoded = Buffer.from(`${basic.username}:${work.reveal(basic.password)}`, 'utf8').toString('base64')
+    const password = work.reveal(basic.password)
+    const encoded = Buffer.from(`${basic.username}:${password}`, 'utf8').toString('base64')
     work.hide(encoded)
+    work.hideWord(password)
     headers['authorization'] = `Basic ${encoded}`
   }
   return headers

@@ -1,4 +1,4 @@
-import type { Secret } from '../lib/secret.ts'
+import { looksLikeToken, type Secret, tokenCharsMin } from '../lib/secret.ts'
 import type { Work } from './attempt.ts'
 import { checkedSecret, httpUrlProblem } from './common-config.ts'
 import { SinkError } from './fault.ts'
@@ -18,15 +18,10 @@ export function secretUrl(secret: Secret, what: string, work: Work): URL {
   return url
 }
 
-/** A part shorter than this is a word of the service's own (`services`, `webhooks`) rather than a token. */
-const tokenCharsMin = 16
-
 export function hideUrl(url: URL, work: Work): void {
   const segments = url.pathname.split('/')
-  const tokens = segments.filter(
-    (segment, at) => segment.length >= tokenCharsMin || at === segments.length - 1,
-  )
-  const values = [...url.searchParams.values()].filter((value) => value.length >= tokenCharsMin)
+  const tokens = segments.filter((segment, at) => looksLikeToken(segment) || at === segments.length - 1)
+  const values = [...url.searchParams.values()].filter(looksLikeToken)
   const search = url.search.length >= tokenCharsMin ? [url.search, url.search.slice(1)] : []
   const path = url.pathname.length >= tokenCharsMin ? [url.pathname] : []
   for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, work)
@@ -35,7 +30,24 @@ export function hideUrl(url: URL, work: Work): void {
 /** Of an address that stands openly in the config, only the parts that look like a token. */
 export function hideTokens(url: URL, work: Work): void {
   for (const part of [...url.pathname.split('/'), ...url.searchParams.values()])
-    if (part.length >= tokenCharsMin) hideWithDecoded(part, work)
+    if (looksLikeToken(part)) hideWithDecoded(part, work)
+}
+
+/** The address of a proxy. One that refuses may repeat its login, as it stands in the address or as it was sent. */
+export function revealProxy(proxy: Secret | undefined, work: Work): string | undefined {
+  if (proxy === undefined) return undefined
+  const address = work.reveal(proxy).trim()
+  const url = URL.parse(address)
+  if (url !== null && (url.username !== '' || url.password !== '')) hideLogin(url, work)
+  return address
+}
+
+function hideLogin(url: URL, work: Work): void {
+  const login = `${decoded(url.username)}:${decoded(url.password)}`
+  const sent = Buffer.from(login, 'utf8').toString('base64')
+  for (const text of [url.href, `${url.username}:${url.password}`, login, sent, sent.replace(/=+$/, '')])
+    work.hide(text)
+  for (const password of [url.password, decoded(url.password)]) work.hideWord(password)
 }
 
 /** A part of an address may be repeated with its percent sequences or without. */

@@ -29,6 +29,16 @@ describe('--show', () => {
     })
   })
 
+  it('takes tokens out of the path of a webhook', () => {
+    const sinks =
+      '{ ops: { type: webhook, url: "https://hooks.example.com/services/B0CANARY1/CANARYcanaryCANARY" } }'
+    const config = load(configText({ sinks }))
+    expect(redactConfig(config)).toMatchObject({
+      sinks: { ops: { url: 'https://hooks.example.com/services/[redacted]/[redacted]' } },
+    })
+    expect(showConfig(config)).not.toContain('CANARY')
+  })
+
   it('hides the values of headers', () => {
     const sinks = '{ ops: { type: webhook, url: "https://h.example.com", headers: { X-Key: CANARY } } }'
     expect(showConfig(load(configText({ sinks })))).toContain('X-Key: "[redacted]"')

@@ -151,6 +151,18 @@ describe('an address that is shown', () => {
     ['https://me:p/a@s@example.com', 'https://[redacted]@example.com'],
     ['https://example.com/?a=1&b=2#c', 'https://example.com/?a=[redacted]&b=[redacted]#c'],
     ['Alerts <alerts@example.com>', 'Alerts <alerts@example.com>'],
+    [
+      'https://hooks.example.com/services/v1/B0K3N5/s3cr3t-t0k3n/abcdefghijklmnop',
+      'https://hooks.example.com/services/v1/[redacted]/[redacted]/[redacted]',
+    ],
+    ['https://hooks-1234567890.example.com:8443/a', 'https://hooks-1234567890.example.com:8443/a'],
+    [
+      'https://example.com/a?CANARY12345&b=1#CANARY12345',
+      'https://example.com/a?[redacted]&b=[redacted]#[redacted]',
+    ],
+    ['hooks.example.com/services/CANARY12345', 'hooks.example.com/services/[redacted]'],
+    ['https:/hooks.example.com/services/CANARY12345', 'https:/hooks.example.com/services/[redacted]'],
+    ['/etc/alert-bridge/certificates-2026.pem', '/etc/alert-bridge/certificates-2026.pem'],
   ])('%s reads %s', (text, shown) => {
     expect(maskAddress(text)).toBe(shown)
   })

@@ -11,12 +11,15 @@ const frame = { signal: never, timeoutMs: 5_000 }
 const answered = (text: string, status = 500): Happened => ({ via: 'http', status, text })
 const hang = () => new Promise<Happened>(() => {})
 
-test('a secret that was revealed, plain or encoded, is not told', async () => {
+test('a secret that was revealed, as it is or escaped, is not told', async () => {
   const outcome = await runAttempt(frame, async (work) => {
-    const password = work.reveal(new Secret('pass/word 1'))
-    return answered(`${password} and ${encodeURIComponent(password)} and again ${password}`)
+    const password = work.reveal(new Secret('pass/"word" <1>'))
+    const forms = [encodeURIComponent(password), 'pass/\\"word\\" <1>', 'pass/&quot;word&quot; &lt;1&gt;']
+    return answered(`${password} and ${forms.join(' and ')} and again ${password}`)
   })
-  expect(outcome.answer.text).toBe('[redacted] and [redacted] and again [redacted]')
+  expect(outcome.answer.text).toBe(
+    '[redacted] and [redacted] and [redacted] and [redacted] and again [redacted]',
+  )
 })
 
 test('a secret that the cut would halve is scrubbed before', async () => {
@@ -43,6 +46,14 @@ test('ordinary short words of a config do not blot out the answer', async () => 
     return answered('not in production')
   })
   expect(outcome.answer.text).toBe('not in production')
+})
+
+test('a short password is not told either, and leaves words alone that it is a part of', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    work.hideWord('p.d')
+    return answered('"p.d" by bob:p.d, not p.dx, pad or prod')
+  })
+  expect(outcome.answer.text).toBe('"[redacted]" by bob:[redacted], not p.dx, pad or prod')
 })
 
 test('the answer is one printable line', async () => {

@@ -134,10 +134,9 @@ describe('through a proxy', () => {
 
   test('a private literal is refused before the proxy hears of it', async () => {
     const transport = transportOf({ guard: createGuard(false) })
-    const through = proxy.url
-    await expect(transport.post(postTo(receiver.url, through))).rejects.toMatchObject({
-      fault: 'blocked_address',
-    })
+    const places = [receiver.url, 'https://10.0.0.5/', 'http://0x7f.1/', 'https://[::ffff:127.0.0.1]/']
+    for (const url of places)
+      await expect(transport.post(postTo(url, proxy.url))).rejects.toMatchObject({ fault: 'blocked_address' })
     expect(proxy.seen).toEqual([])
   })
 
@@ -146,6 +145,9 @@ describe('through a proxy', () => {
     const error = await transportOf()
       .post(postTo('https://hooks.test/', proxy.url))
       .catch((thrown: unknown) => thrown)
-    expect(classifyFault(error).fault).toBe('connect')
+    expect(classifyFault(error)).toEqual({
+      fault: 'connect',
+      text: 'the proxy refuses the login that the bridge gave, or asks for one (407)',
+    })
   })
 })

@@ -12,7 +12,7 @@ function expectedOfStatus(status: number): string {
   const special: Readonly<Record<number, string>> = {
     401: 'dead credentials sink',
     403: 'dead credentials sink',
-    407: 'dead credentials sink',
+    407: 'retry connect sink',
     408: 'retry timeout sink',
     410: 'dead gone sink',
     425: 'retry server_error sink',

@@ -2,9 +2,8 @@ import { IncomingWebhook, type IncomingWebhookDefaultArguments, SlackWebhookErro
 import { runAttempt, type Work } from '../attempt.ts'
 import { SinkError } from '../fault.ts'
 import { createHttpTransport, type HttpReply } from '../http.ts'
-import { revealProxy } from '../http-sink.ts'
 import { type Happened, isSlackMessageFault, type Outcome } from '../outcome.ts'
-import { secretUrl } from '../secret-url.ts'
+import { revealProxy, secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import {
