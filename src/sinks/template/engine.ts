@@ -16,7 +16,19 @@ const renderMsMax = 250
 /** In units of the library: characters and list entries that filters make. */
 const memoryUnitsMax = 8_000_000
 
-export function createEngine(escaping: Escaping, display: Display): Engine {
+/** They are slow to make and few: one for each escaping and zone. */
+const engines = new Map<string, Engine>()
+
+export function engineFor(escaping: Escaping, { timeZone }: Pick<Display, 'timeZone'>): Engine {
+  const key = `${escaping} ${timeZone}`
+  const known = engines.get(key)
+  if (known !== undefined) return known
+  const made = createEngine(escaping, timeZone)
+  engines.set(key, made)
+  return made
+}
+
+function createEngine(escaping: Escaping, timeZone: string): Engine {
   const engine = new Liquid({
     templates: {},
     relativeReference: false,
@@ -26,7 +38,7 @@ export function createEngine(escaping: Escaping, display: Display): Engine {
     strictVariables: false,
     // The writer takes more than texts: it is told what is a value.
     outputEscape: (value: unknown) => new Value(value) as unknown as string,
-    timezoneOffset: display.timeZone,
+    timezoneOffset: timeZone,
     locale: 'en-GB',
     parseLimit: templateCharsMax,
     renderLimit: renderMsMax,

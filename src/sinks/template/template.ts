@@ -4,7 +4,7 @@ import { type Display, firedTime, linkOf, titleOf } from '../../alert/display.ts
 import { toError } from '../../lib/errors.ts'
 import { SinkError } from '../fault.ts'
 import type { Parcel } from '../sink.ts'
-import { createEngine, type Engine, templateCharsMax } from './engine.ts'
+import { type Engine, engineFor, templateCharsMax } from './engine.ts'
 import type { Escaping } from './escaping.ts'
 import { trialProblem } from './trial.ts'
 
@@ -39,7 +39,7 @@ const names = [
 
 /** Throws when `text` is no template: configs were checked by `templateProblem`. */
 export function createTemplate(text: string, escaping: Escaping, display: Display): Template {
-  const engine = createEngine(escaping, display)
+  const engine = engineFor(escaping, display)
   const parts = engine.parse(text)
   return {
     render(parcel) {
@@ -62,7 +62,7 @@ export function templateProblem(text: string, escaping: Escaping): string | unde
 export function formProblem(text: string, escaping: Escaping): string | undefined {
   if (text.length > templateCharsMax) return `a template has at most ${templateCharsMax} characters`
   try {
-    const engine = createEngine(escaping, trialDisplay)
+    const engine = engineFor(escaping, trialDisplay)
     const unknown = engine.namesIn(engine.parse(text)).find((name) => !names.some((known) => known === name))
     return unknown === undefined ? undefined : `a template knows no ${unknown}; it knows ${names.join(', ')}`
   } catch (error) {
