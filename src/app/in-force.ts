@@ -5,6 +5,7 @@ import { createDeliveryLog, type DeliveryLog } from '../delivery/delivery-log.ts
 import { createQueues, type SinkQueues } from '../delivery/queues.ts'
 import { createReplay, type Replay } from '../delivery/resend.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
+import type { FeedPage } from '../feed/page.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { type AlertRouting, createRouting, known } from './routing.ts'
 import { buildSinks } from './sinks.ts'
@@ -35,6 +36,7 @@ export interface InForceTools extends RuntimeTools {
   readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
   readonly sharers: (source: string) => number
+  readonly sawHead: (source: string, page: FeedPage) => void
 }
 
 /** Takes over from `before` what the config says the same of. Throws a UserError over a sink that cannot be built. */

@@ -14,6 +14,7 @@ import { lagOf } from './lag.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createPollers, type Pollers } from './pollers.ts'
 import { quarantinePort } from './quarantine.ts'
+import { createSameFeed, type SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
 import { type Difference, differenceOf, madeOf } from './units.ts'
@@ -71,11 +72,13 @@ class ConfiguredRuntime implements Runtime {
   readonly #stopping = new AbortController()
   #inForce: InForce
   #telling: Promise<void> = Promise.resolve()
+  readonly #sameFeed: SameFeed
 
   constructor(config: Config, tools: RuntimeTools) {
     this.#tools = tools
     const { redis, log, clock, metrics, role } = tools
     const { prefix } = config.redis
+    this.#sameFeed = createSameFeed({ sources: () => this.#inForce.config.sources, log })
     this.#inForce = this.#make(config, undefined)
     this.#pollers = createPollers({ polls: role !== 'sender' })
     this.sender = createSender({
@@ -160,7 +163,9 @@ class ConfiguredRuntime implements Runtime {
     const { detectionLag, deliveryLag } = this.#tools.metrics
     const sources = this.#sources.map(async (source) => {
       const lag = await lagOf(detectionLag, { source: source.name })
-      return sourceView(source.name, await source.status(), source.budgetDay(), lag)
+      const view = sourceView(source.name, await source.status(), source.budgetDay(), lag)
+      const note = this.#sameFeed.noteOf(source.name)
+      return note === undefined ? view : { ...view, notes: [...view.notes, note] }
     })
     const sinks = [...madeOf(this.#inForce.sinks)].map(async ([name, { sink }]) =>
       sinkView(
@@ -239,6 +244,7 @@ class ConfiguredRuntime implements Runtime {
       intake: () => this.#inForce.intake,
       tooManyWaiting: () => this.#tooManyWaiting(),
       sharers: (source) => sharersOf(this.#inForce.config.sources, source),
+      sawHead: (source, page) => this.#sameFeed.saw(source, page),
     })
   }
 }

@@ -1,6 +1,7 @@
 import type { SourceConfig } from '../config/schema.ts'
 import { createRuleBook, type RuleBook } from '../context/rules.ts'
 import { createFeedClient } from '../feed/client.ts'
+import type { FeedPage } from '../feed/page.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createPollMemory, refreshPollMemory, runPoll } from '../intake/poll.ts'
 import type { PollDeps } from '../intake/poll-types.ts'
@@ -45,6 +46,8 @@ interface SourceTools extends RuntimeTools {
   readonly tooManyWaiting: () => Promise<boolean>
   /** How many sources of the config in force spend from the ledger of this one. */
   readonly sharers: (source: string) => number
+  /** The first page of a poll, as it was read. */
+  readonly sawHead: (source: string, page: FeedPage) => void
 }
 
 /** What lookups leave of a day's units, so that what they find out never costs a poll of the day's end. */
@@ -95,7 +98,13 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     ledger,
     account,
     sharers: () => sharers(source),
-    feed,
+    feed: {
+      async deliveries(number, signal) {
+        const page = await feed.deliveries(number, signal)
+        if (number === 1) tools.sawHead(source, page)
+        return page
+      },
+    },
     poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
     sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),
     onStandby: () => refreshPollMemory(state, memory),

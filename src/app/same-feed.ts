@@ -1,0 +1,53 @@
+import type { SourceConfig } from '../config/schema.ts'
+import type { FeedPage } from '../feed/page.ts'
+import type { Logger } from '../telemetry/log.ts'
+
+/**
+ * Notices that two sources show the same alerts, as two tokens of one account do: each of them would spend the whole
+ * budget of the account. Only what this process polls itself is compared.
+ */
+export interface SameFeed {
+  /** The first page of a source. Logs once what `noteOf` says. */
+  saw(source: string, page: FeedPage): void
+  /** For people; undefined where all is well. */
+  noteOf(source: string): string | undefined
+}
+
+export interface SameFeedOptions {
+  /** Of the config in force. */
+  readonly sources: () => Readonly<Record<string, Pick<SourceConfig, 'account'>>>
+  readonly log: Logger
+}
+
+const rowsMax = 20
+/** Accounts may number their alerts alike; that some of them fired at the same second with the same words, they cannot. */
+const commonMin = 3
+
+export function createSameFeed({ sources, log }: SameFeedOptions): SameFeed {
+  const heads = new Map<string, ReadonlySet<string>>()
+  const told = new Set<string>()
+  const twinOf = (source: string): string | undefined => {
+    const own = [...(heads.get(source) ?? [])]
+    const isTwin = (head: ReadonlySet<string>) => own.filter((each) => head.has(each)).length >= commonMin
+    return [...heads].find(([name, head]) => name !== source && name in sources() && isTwin(head))?.[0]
+  }
+  const noteOf = (source: string): string | undefined => {
+    const twin = twinOf(source)
+    if (twin === undefined) return undefined
+    const account = sources()[source]?.account
+    if (account !== undefined && account === sources()[twin]?.account) return undefined
+    return `shows the same alerts as source ${twin}: both spend the units of one account; give both the same account: NAME`
+  }
+  return {
+    saw(source, { rows }) {
+      const alerts = rows.flatMap((row) => (row.ok ? [row.alert] : [])).slice(0, rowsMax)
+      const head = alerts.map(({ id, firedAt, headline }) => JSON.stringify([id, firedAt, headline]))
+      heads.set(source, new Set(head))
+      const note = noteOf(source)
+      if (note === undefined) told.delete(source)
+      else if (!told.has(source)) log.warn({ source }, note)
+      if (note !== undefined) told.add(source)
+    },
+    noteOf,
+  }
+}
