@@ -83,7 +83,8 @@ async function storyPart(sink: string, queue: AlertQueue, jobId: string): Promis
   return { ...view, history: view.delivered ? [...failed, view.delivered] : failed }
 }
 
-async function listState(
+/** The newest of one queue in one state. */
+export async function listState(
   sink: string,
   queue: AlertQueue,
   state: DeliveryState,

@@ -11,6 +11,7 @@ import {
   progressSchema,
   type Selection,
 } from './selection.ts'
+import { stepOn } from './steps.ts'
 import { within } from './time-limit.ts'
 
 /**
@@ -24,7 +25,7 @@ export interface PortionOptions {
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   readonly clock: Clock
   /** How long one portion may take, give or take the commands that are under way. */
-  readonly portionMs?: number
+  readonly portionMs?: number | undefined
 }
 
 export interface Operation {
@@ -44,30 +45,19 @@ export interface Selected {
   readonly state: EndState
 }
 
-/** What one call looks at when it does not say how much. */
-export const portionDefault = 1_000
-
 export async function runPortion(
   operation: Operation,
   order: Order,
   options: PortionOptions,
 ): Promise<Portion> {
-  const { clock, portionMs = 4_000 } = options
-  const { limit = portionDefault } = order
   const begun =
     order.cursor === undefined
       ? await begin(operation, order, options)
       : readCursor(progressSchema, order.cursor)
   const tally = { handled: 0, gone: 0, looked: 0, missing: [] as string[] }
-  const endMs = clock.monotonicMs() + portionMs
-  let progress: Progress | undefined = begun
-  try {
-    while (progress && tally.looked < limit && clock.monotonicMs() < endMs)
-      progress = await step(operation, order, progress, limit - tally.looked, tally, options)
-  } catch (error) {
-    // What was done is told; the next call begins where this one broke off, and meets the trouble if it is still there.
-    if (tally.handled + tally.gone === 0) throw error
-  }
+  const progress = await stepOn(begun, { ...options, limit: order.limit }, tally, (at, left) =>
+    step(operation, order, at, left, tally, options),
+  )
   const { atMs, total } = begun
   return { ...tally, total, atMs, ...(progress === undefined ? {} : { cursor: writeCursor(progress) }) }
 }

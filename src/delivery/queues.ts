@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import { type DeliveryJob, type JobData, jobId, toJobData } from '../alert/job.ts'
 import { NotFoundError } from '../lib/errors.ts'
-import { queuePrefix } from '../store/keys.ts'
+import { queuePrefix, sinkNamesKey } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { type AttemptRecord, recordsMax } from './attempt-record.ts'
 import { within } from './time-limit.ts'
@@ -24,6 +24,8 @@ export interface SinkQueues {
   readonly redis: RedisClient
   /** Throws a NotFoundError for a sink that has no queue. */
   queue(sink: string): AlertQueue
+  /** Also of a sink that is in no config. */
+  anyQueue(sink: string): AlertQueue
   /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
   completedSince(sink: string, sinceMs: number): Promise<number>
   /** How many dead letters are from `sinceMs` or later. */
@@ -56,7 +58,8 @@ const batchMax = 100
  */
 const jobBytesMax = 32 * 1024 * 1024
 /** Dead letters wait for a person. */
-const deadLetterKept = { age: 90 * 24 * 3_600, count: 1_000_000, limit: 1_000 }
+export const deadLetterKeptMs = 90 * 24 * 3_600_000
+const deadLetterKept = { age: deadLetterKeptMs / 1_000, count: 1_000_000, limit: 1_000 }
 /** An alert may be handed over again until its page is marked; its record must still be there then. */
 const recordKeptMin = { ageMs: 24 * 3_600_000, count: 10_000 }
 
@@ -67,22 +70,30 @@ export function createQueues(options: QueuesOptions): SinkQueues {
 function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQueues {
   const { redis, prefix, sinks, enqueueTimeoutMs = 10_000 } = options
   const jobOptions = jobOptionsFor(options.retention)
-  for (const sink of sinks) if (!opened.has(sink)) opened.set(sink, openQueue(redis, prefix, sink))
-  const queueOf = (sink: string): AlertQueue => {
-    const queue = sinks.includes(sink) ? opened.get(sink) : undefined
-    if (!queue) throw new NotFoundError(`There is no sink ${sink}.`)
+  const anyQueue = (sink: string): AlertQueue => {
+    const queue = opened.get(sink) ?? openQueue(redis, prefix, sink)
+    opened.set(sink, queue)
     return queue
+  }
+  for (const sink of sinks) anyQueue(sink)
+  const queueOf = (sink: string): AlertQueue => {
+    if (sinks.includes(sink)) return anyQueue(sink)
+    throw new NotFoundError(`There is no sink ${sink}.`)
   }
   return {
     sinks,
     reconfigured: (next) => viewOf({ ...options, ...next }, opened),
     redis,
     queue: queueOf,
+    anyQueue,
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
         const queue = queueOf(sink)
+        // Before its first alert is there: a sink that leaves the config one day is found by its name.
+        const writing = queue.waitUntilReady().then(() => redis.sadd(sinkNamesKey(prefix), sink))
+        await within(enqueueTimeoutMs, `writing down ${sink}`, writing)
         for (let from = 0; from < own.length; from += batchMax) {
           const batch = own.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))
           await within(enqueueTimeoutMs, `storing ${batch.length} jobs for ${sink}`, queue.addBulk(batch))
@@ -132,8 +143,13 @@ function toBulkJob(job: DeliveryJob, options: JobsOptions) {
   return { name: 'alert', data: toJobData(job), opts: { ...options, jobId } }
 }
 
+/** How long the record of an acknowledged alert is kept, where the config says `ageMs`. */
+export function recordKeptMs(ageMs: number): number {
+  return Math.max(ageMs, recordKeptMin.ageMs)
+}
+
 function jobOptionsFor(retention: QueuesOptions['retention']): JobsOptions {
-  const ageMs = Math.max(retention.ageMs, recordKeptMin.ageMs)
+  const ageMs = recordKeptMs(retention.ageMs)
   const count = Math.max(retention.count, recordKeptMin.count)
   return {
     // The sender decides what follows an attempt, by the sink's settings of today and not of the day the job was

@@ -184,6 +184,47 @@ export function throttledKey(prefix: string, name: string, alert: string): strin
 /** How long a page may be taken again, and how long a count waits for the next alert that passes. */
 export const throttleKeptMs = 24 * 60 * 60 * 1_000
 
+/**
+ * SET, the names of all sinks that ever had an alert in their queue: each is here before its first one is. A name goes
+ * when it is in no config and its queue is empty. Lost: the names in the queues' keys, which are looked for once
+ * (`namesFound`); alerts of a sink that left the config before that are still in their queue.
+ */
+export function sinkNamesKey(prefix: string): string {
+  return `${hashTag(prefix)}:names:sinks`
+}
+
+/**
+ * HASH, the names of all sources that ever polled → JSON `{account}`, a hash of its address and token by which a source is
+ * known again under another name. A name goes when its memory is carried over or dropped. Lost: as with `sinkNamesKey`.
+ */
+export function sourceNamesKey(prefix: string): string {
+  return `${hashTag(prefix)}:names:sources`
+}
+
+/** STRING, when (ms) the names were looked for in the keys of an installation that did not write them down. Lost: again. */
+export function namesFoundKey(prefix: string): string {
+  return `${hashTag(prefix)}:names:found`
+}
+
+/** What `SCAN` finds the keys by that every queue and every source has, and the name in such a key. */
+export function namedKeys(prefix: string): { pattern: string; nameOf(key: string): KeyName | undefined } {
+  const tag = hashTag(prefix)
+  return {
+    pattern: `${tag}:*:meta`,
+    nameOf(key) {
+      const [kind, name, ...rest] = key.startsWith(`${tag}:`) ? key.slice(tag.length + 1).split(':') : []
+      if (name === undefined || rest.join(':') !== 'meta') return undefined
+      if (kind === 'queue') return { kind: 'sink', name }
+      return kind === 'source' ? { kind: 'source', name } : undefined
+    },
+  }
+}
+
+export interface KeyName {
+  readonly kind: 'sink' | 'source'
+  readonly name: string
+}
+
 /** Any type, gone within a second: what the check at the start tries its commands on. */
 export function probeKey(prefix: string): string {
   return `${hashTag(prefix)}:probe`

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import {
   leaseKey,
+  namesFoundKey,
   noticedKey,
   noticeKey,
   queuePrefix,
   silencesKey,
+  sinkNamesKey,
   sourceKeys,
+  sourceNamesKey,
   throttledKey,
   throttleKey,
 } from '../../src/store/keys.ts'
@@ -38,6 +41,8 @@ function allKeys(prefix: string, name: string): string[] {
     leaseKey(prefix, name),
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),
-    ...(name === 'main' ? [silencesKey(prefix)] : []),
+    ...(name === 'main'
+      ? [silencesKey, sinkNamesKey, sourceNamesKey, namesFoundKey].map((key) => key(prefix))
+      : []),
   ]
 }

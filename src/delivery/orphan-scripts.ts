@@ -1,0 +1,65 @@
+/** The scripts of `orphans.ts`. Queues of one prefix share a hash tag, so that one script may touch two of them. */
+
+/**
+ * KEYS the set or list of the state, the job, its logs, its lock · ARGV id
+ * Returns 1 when the job was removed; 0 when somebody works at it, or it is in another state by now; -1 when it has gone.
+ */
+export const removeScript = `
+if redis.call('EXISTS', KEYS[4]) == 1 then return 0 end
+local removed
+if redis.call('TYPE', KEYS[1]).ok == 'list' then
+  removed = redis.call('LREM', KEYS[1], -1, ARGV[1])
+else
+  removed = redis.call('ZREM', KEYS[1], ARGV[1])
+end
+if removed == 0 then return redis.call('EXISTS', KEYS[2]) - 1 end
+redis.call('DEL', KEYS[2], KEYS[3])
+return 1
+`
+
+/**
+ * KEYS failed jobs here, the job, its logs, failed jobs there, then a job and its logs there for each target
+ * ARGV id, then id and data there for each target
+ * Moves a dead letter with its reason and its story. Returns how many were made there: none where the alert has a
+ * delivery there already; -1 when it has gone.
+ */
+export const moveDeadScript = `
+local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not score then return -1 end
+local fields, logs = redis.call('HGETALL', KEYS[2]), redis.call('LRANGE', KEYS[3], 0, -1)
+local made = 0
+for index = 2, #ARGV, 2 do
+  local job, log = KEYS[index + 3], KEYS[index + 4]
+  if #fields > 0 and redis.call('EXISTS', job) == 0 then
+    redis.call('HSET', job, unpack(fields))
+    redis.call('HSET', job, 'data', ARGV[index + 1])
+    if #logs > 0 then redis.call('RPUSH', log, unpack(logs)) end
+    redis.call('ZADD', KEYS[4], score, ARGV[index])
+    made = made + 1
+  end
+end
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('DEL', KEYS[2], KEYS[3])
+return made
+`
+
+/**
+ * KEYS names of sinks, meta, wait, active, delayed, failed, completed, then what else a queue has
+ * ARGV the sink, the prefix of its keys, records that ended before (ms): acknowledged, given up on; how many to forget
+ * Forgets records that are too old, as a queue does whose sink is in the config, and the queue when nothing is left.
+ */
+export const tidyScript = `
+for index, set in ipairs({KEYS[7], KEYS[6]}) do
+  local old = redis.call('ZRANGEBYSCORE', set, '-inf', ARGV[index + 2], 'LIMIT', 0, ARGV[5])
+  for _, id in ipairs(old) do
+    redis.call('ZREM', set, id)
+    redis.call('DEL', ARGV[2] .. id, ARGV[2] .. id .. ':logs')
+  end
+end
+for index = 3, 7 do
+  if redis.call('EXISTS', KEYS[index]) == 1 then return 0 end
+end
+redis.call('SREM', KEYS[1], ARGV[1])
+redis.call('DEL', KEYS[2], unpack(KEYS, 8))
+return 1
+`

@@ -1,0 +1,41 @@
+import type { Clock } from '../lib/clock.ts'
+import { sinkNamesKey } from '../store/keys.ts'
+import { tidyScript } from './orphan-scripts.ts'
+import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from './queues.ts'
+import { within } from './time-limit.ts'
+
+export interface TidyOptions {
+  readonly queues: SinkQueues
+  readonly prefix: string
+  readonly retention: { readonly ageMs: number }
+  readonly clock: Clock
+}
+
+const forgetMax = 200
+const tidyTimeoutMs = 5_000
+/** What BullMQ keeps of a queue beside its jobs. */
+const rest = ['id', 'events', 'marker', 'stalled', 'stalled-check', 'limiter', 'pc', 'prioritized']
+
+/**
+ * Where a sink is in the config, its records are trimmed whenever one is added; here nobody adds any. Forgets a few of
+ * those that are too old, and the name when nothing is left.
+ */
+export async function tidyOrphan(
+  queue: AlertQueue,
+  { queues, prefix, retention, clock }: TidyOptions,
+): Promise<void> {
+  const nowMs = clock.now()
+  const states = ['meta', 'wait', 'active', 'delayed', 'failed', 'completed', ...rest]
+  const keys = [sinkNamesKey(prefix), ...states.map((state) => queue.toKey(state))]
+  const before = [nowMs - recordKeptMs(retention.ageMs), nowMs - deadLetterKeptMs]
+  const tidying = queues.redis.eval(
+    tidyScript,
+    keys.length,
+    ...keys,
+    queue.name,
+    queue.toKey(''),
+    ...before,
+    forgetMax,
+  )
+  await within(tidyTimeoutMs, 'tidying up an orphan', tidying)
+}

@@ -1,0 +1,126 @@
+import { type DeliveryJob, fromJobData, toJobData } from '../alert/job.ts'
+import { createJobMarks } from './job-marks.ts'
+import { moveDeadScript, removeScript } from './orphan-scripts.ts'
+import type { OrphanState, OrphanStep, Tally } from './orphan-steps.ts'
+import type { PortionOptions } from './portion.ts'
+import type { AlertJob } from './processor.ts'
+import { type AlertQueue, deliveryJobId } from './queues.ts'
+
+/** What is done to the alerts of a queue that nobody works at. */
+export interface Move {
+  readonly queue: AlertQueue
+  readonly to: string
+  /** Dead letters are sent again, and not only moved. */
+  readonly retry: boolean
+}
+
+/**
+ * An alert is stored in the queue of `to` first, under the id that it would have had there, and then removed here: a
+ * process that dies in between leaves two, of which the next move removes the one here.
+ */
+export function moveStep(move: Move, options: PortionOptions): OrphanStep {
+  const { queue } = move
+  return async (ids, state, atMs, tally) => {
+    const jobs = await Promise.all(ids.map((id) => queue.getJob(id)))
+    const fates = ids.map((id, index) => moveOne(id, jobs[index], { move, state, atMs }, options))
+    return count(await Promise.all(fates), tally)
+  }
+}
+
+export function dropStep(queue: AlertQueue, options: PortionOptions): OrphanStep {
+  return async (ids, state, _atMs, tally) =>
+    count(await Promise.all(ids.map((id) => remove(queue, id, state, options))), tally)
+}
+
+/** What became of one alert: a word of the tally. */
+type Fate = Exclude<keyof Tally, 'looked'>
+
+function count(fates: readonly Fate[], tally: Tally): number {
+  for (const fate of fates) tally[fate] += 1
+  return fates.filter((fate) => fate === 'busy' || fate === 'unreadable').length
+}
+
+interface Circumstances {
+  readonly move: Move
+  readonly state: OrphanState
+  readonly atMs: number
+}
+
+async function moveOne(
+  id: string,
+  job: AlertJob | undefined,
+  { move, state, atMs }: Circumstances,
+  options: PortionOptions,
+): Promise<Fate> {
+  const { queue, to, retry } = move
+  const { redis } = options.queues
+  // Only its place is left: no alert can be made of it.
+  if (job === undefined) return (await remove(queue, id, state, options)) === 'busy' ? 'busy' : 'gone'
+  const parsed = fromJobData(to, job.data)
+  if (!parsed.ok) return 'unreadable'
+  if ((await redis.exists(queue.toKey(`${id}:lock`))) === 1) return 'busy'
+  const { requestedAtMs } = parsed.job
+  const { acknowledged } = await createJobMarks(redis, queue).read({ id, requestedAtMs })
+  if (acknowledged !== undefined) return there(await remove(queue, id, state, options))
+  const copies = copiesOf(parsed.job, to, options)
+  if (state === 'failed' && !retry) return moveDead(id, copies, move, options)
+  const target = options.queues.queue(to)
+  const known = await redis.exists(...copies.map((copy) => target.toKey(idOf(copy))))
+  // Its own time may be over: an operator asks for it now.
+  await options.queues.enqueue(copies.map((copy) => ({ ...copy, requestedAtMs: atMs })))
+  const fate = await remove(queue, id, state, options)
+  return known === copies.length ? there(fate) : fate
+}
+
+async function moveDead(
+  id: string,
+  copies: readonly DeliveryJob[],
+  { queue, to }: Move,
+  { queues }: PortionOptions,
+): Promise<Fate> {
+  const target = queues.queue(to)
+  const here = [queue.toKey('failed'), queue.toKey(id), queue.toKey(`${id}:logs`)]
+  const made = copies.map((copy) => ({ id: idOf(copy), data: JSON.stringify(toJobData(copy)) }))
+  const keys = [
+    ...here,
+    target.toKey('failed'),
+    ...made.flatMap((copy) => [target.toKey(copy.id), target.toKey(`${copy.id}:logs`)]),
+  ]
+  const answer = await queues.redis.eval(
+    moveDeadScript,
+    keys.length,
+    ...keys,
+    id,
+    ...made.flatMap((copy) => [copy.id, copy.data]),
+  )
+  if (answer === -1) return 'gone'
+  return answer === 0 ? 'there' : 'handled'
+}
+
+/** One for the same target where the sink has it; else one for each that it has. */
+function copiesOf(job: DeliveryJob, sink: string, { targets }: PortionOptions): DeliveryJob[] {
+  const { target: before, ...rest } = job
+  const all = targets.get(sink) ?? [undefined]
+  const own = before !== undefined && all.includes(before) ? [before] : all
+  return own.map((target) => ({ ...rest, sink, ...(target === undefined ? {} : { target }) }))
+}
+
+function idOf({ alert, target }: DeliveryJob): string {
+  return deliveryJobId(alert, target)
+}
+
+function there(fate: Fate): Fate {
+  return fate === 'handled' ? 'there' : fate
+}
+
+async function remove(
+  queue: AlertQueue,
+  id: string,
+  state: OrphanState,
+  { queues }: PortionOptions,
+): Promise<Fate> {
+  const keys = [state, id, `${id}:logs`, `${id}:lock`].map((each) => queue.toKey(each))
+  const answer = await queues.redis.eval(removeScript, keys.length, ...keys, id)
+  if (answer === 1) return 'handled'
+  return answer === 0 ? 'busy' : 'gone'
+}

@@ -1,0 +1,35 @@
+import type { Clock } from '../lib/clock.ts'
+
+/** The bounds of one call of a long operation. */
+export interface StepLimits {
+  /** Records that are looked at, at most. */
+  readonly limit?: number | undefined
+  /** How long the call may take, give or take the commands that are under way. */
+  readonly portionMs?: number | undefined
+  readonly clock: Clock
+}
+
+/** What one call looks at when it does not say how much. */
+const limitDefault = 1_000
+const portionMsDefault = 4_000
+
+/**
+ * Steps on until all is done (undefined) or a bound is met. An error after something was done is kept back: what was
+ * done is told, and the next call begins where this one broke off and meets the trouble if it is still there.
+ */
+export async function stepOn<P>(
+  begun: P,
+  { limit = limitDefault, portionMs = portionMsDefault, clock }: StepLimits,
+  tally: { readonly looked: number; readonly handled: number; readonly gone: number },
+  step: (progress: P, left: number) => Promise<P | undefined>,
+): Promise<P | undefined> {
+  const endMs = clock.monotonicMs() + portionMs
+  let progress: P | undefined = begun
+  try {
+    while (progress !== undefined && tally.looked < limit && clock.monotonicMs() < endMs)
+      progress = await step(progress, limit - tally.looked)
+  } catch (error) {
+    if (tally.handled + tally.gone === 0) throw error
+  }
+  return progress
+}

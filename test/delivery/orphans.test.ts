@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest'
+import { createDeadLetters } from '../../src/delivery/dead-letters.ts'
+import { createDeliveryLog } from '../../src/delivery/delivery-log.ts'
+import { createJobMarks } from '../../src/delivery/job-marks.ts'
+import { createOrphans } from '../../src/delivery/orphans.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { NotFoundError } from '../../src/lib/errors.ts'
+import { createNames } from '../../src/store/names.ts'
+import { useRedis } from '../support/redis.ts'
+import { type Bench, bench, deliveryJob, endWaiting, jobs, testSink, unavailable, until } from './support.ts'
+
+/** Alerts of a sink that left the config. `gone` left it, `next` is there. */
+
+const server = useRedis()
+const day = 86_400_000
+
+function scene(targets: Readonly<Record<string, readonly (string | undefined)[]>> = {}) {
+  const own = bench(server, ['gone', 'next'])
+  const { prefix, redis } = own
+  const names = createNames(redis, prefix)
+  const orphansIn = (sinks: string[]) => {
+    const queues = own.queues.reconfigured({ sinks, retention: { ageMs: 7 * day, count: 10 } })
+    const map = new Map(sinks.map((sink) => [sink, targets[sink] ?? [undefined]]))
+    const common = { queues, targets: map, clock: systemClock, prefix, retention: { ageMs: 7 * day } }
+    return createOrphans({ ...common, names })
+  }
+  return { ...own, names, orphans: orphansIn(['next']), orphansIn, gone: own.queues.queue('gone') }
+}
+
+async function statesOf({ queues }: Bench, sink: string) {
+  return queues.queue(sink).getJobCounts('wait', 'active', 'delayed', 'failed', 'completed')
+}
+
+const nothing = { wait: 0, active: 0, delayed: 0, failed: 0 }
+
+describe('a sink that left the config with alerts', () => {
+  it('is found by its name, with what is left; not while it is in the config, and not when nothing is left', async () => {
+    const own = scene()
+    await own.queues.enqueue([...jobs('gone', 1, 3), ...jobs('next', 1, 1)])
+    expect(await own.orphans.list()).toEqual([{ sink: 'gone', waiting: 3, sending: 0, delayed: 0, dead: 0 }])
+    expect((await own.orphans.deliveries('gone', { limit: 2 })).map(({ state }) => state)).toEqual([
+      'waiting',
+      'waiting',
+    ])
+    expect(await own.orphansIn(['next', 'gone']).list()).toEqual([])
+    expect(await own.orphans.drop('gone', {})).toMatchObject({ handled: 3 })
+    expect(await own.orphans.list()).toEqual([])
+  })
+
+  it('of an installation that did not write names down is found by its keys', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 1))
+    const [key] = await own.redis.keys(`*${own.prefix}*names:sinks`)
+    await own.redis.del(key ?? '')
+    expect(await own.orphans.list()).toEqual([])
+    await own.names.findOnce()
+    expect(await own.orphans.list()).toMatchObject([{ sink: 'gone', waiting: 1 }])
+  })
+
+  it('is nothing that an operator of a sink in the config can move or drop by mistake', async () => {
+    const own = scene()
+    await own.queues.enqueue([...jobs('gone', 1, 1), ...jobs('next', 1, 1)])
+    for (const name of ['next', 'never'])
+      await expect(own.orphans.drop(name, {})).rejects.toThrow(NotFoundError)
+    await expect(own.orphans.move('gone', { to: 'gone' })).rejects.toThrow('There is no sink gone')
+    expect((await statesOf(own, 'gone'))['wait']).toBe(1)
+  })
+
+  it('just goes on when its name comes back', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 2))
+    const sink = testSink('gone')
+    own.sender([sink])
+    await until('both are sent', () => sink.sends.length === 2)
+  })
+
+  it('keeps records no longer than a sink of the config, and its name until nothing is left', async () => {
+    const own = scene()
+    const nowMs = Date.now()
+    await own.queues.enqueue(jobs('gone', 1, 2))
+    await endWaiting(own, 'gone', { state: 'completed', fromMs: nowMs - 8 * day, stepMs: 2 * day })
+    await own.orphans.tidy()
+    expect(await own.gone.getCompletedCount()).toBe(1)
+    expect(await own.names.sinks()).toEqual(['gone'])
+    await own.redis.zadd(own.gone.toKey('completed'), nowMs - 8 * day, 'main.2')
+    await own.orphans.tidy()
+    expect(await own.names.sinks()).toEqual([])
+    expect(await own.redis.keys(`${own.gone.toKey('')}*`)).toEqual([])
+  })
+})
+
+describe('moving', () => {
+  it('takes all of them, whatever their state, each once, with the time at which it was first seen', async () => {
+    const own = scene()
+    const old = Date.now() - 3 * day
+    const at = (from: number, to: number) => jobs('gone', from, to).map((job) => ({ ...job, seenAtMs: old }))
+    await own.queues.enqueue(at(1, 1))
+    await endWaiting(own, 'gone')
+    const failing = testSink('gone', () => unavailable)
+    const sender = own.sender([failing], {
+      settings: {
+        expireAfterMs: 30 * day,
+        retry: { attempts: 5, initialDelayMs: 60_000, maxDelayMs: 60_000 },
+      },
+    })
+    await own.queues.enqueue(at(2, 2))
+    await until('one waits for its next attempt', async () => (await statesOf(own, 'gone'))['delayed'] === 1)
+    await sender.stop(500)
+    await own.queues.enqueue(at(3, 6))
+    // As a process leaves it that died while it was sending.
+    await own.redis.lmove(own.gone.toKey('wait'), own.gone.toKey('active'), 'RIGHT', 'LEFT')
+    await own.gone.pause()
+
+    const first = await own.orphans.move('gone', { to: 'next', limit: 2 })
+    const rest = await own.orphans.move('gone', { to: 'next', cursor: first.cursor ?? '' })
+    expect([first.total, first.handled + rest.handled, rest.cursor]).toEqual([6, 6, undefined])
+    expect(await statesOf(own, 'gone')).toMatchObject(nothing)
+    const next = testSink('next')
+    own.sender([next])
+    await until('all but the dead letter are sent', () => next.sends.length === 5)
+    const stories = createDeliveryLog({ queues: own.queues, targets: new Map() })
+    const [dead] = await stories.story({ source: 'main', id: 1 })
+    expect(dead).toMatchObject({ sink: 'next', state: 'failed', seenAtMs: old, failure: 'rejected: 400 no' })
+    expect((await stories.story({ source: 'main', id: 4 }))[0]).toMatchObject({ sink: 'next', seenAtMs: old })
+    expect(next.sends.map(({ id }) => id).sort()).toEqual([2, 3, 4, 5, 6])
+    await createDeadLetters({
+      queues: own.queues,
+      targets: new Map([['next', [undefined]]]),
+      clock: systemClock,
+    }).retry({ sink: 'next' })
+    await until('the dead letter is sent', () => next.sends.length === 6)
+  })
+
+  it('sends dead letters with the rest when it is told to', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 2))
+    await endWaiting(own, 'gone')
+    expect(await own.orphans.move('gone', { to: 'next', retry: true })).toMatchObject({ handled: 2 })
+    expect(await statesOf(own, 'next')).toMatchObject({ ...nothing, wait: 2 })
+  })
+
+  it('that broke off between storing and removing leaves no alert twice', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 3))
+    // The first was stored there, and sent, when the process died.
+    await own.queues.enqueue(jobs('next', 1, 1))
+    await endWaiting(own, 'next', { state: 'completed' })
+    expect(await own.orphans.move('gone', { to: 'next' })).toMatchObject({ handled: 2, there: 1 })
+    expect(await statesOf(own, 'next')).toMatchObject({ wait: 2, completed: 1 })
+    expect(await statesOf(own, 'gone')).toMatchObject(nothing)
+  })
+
+  it('leaves alone what is being sent, and what cannot be read, and says how many', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 3))
+    await own.redis.lmove(own.gone.toKey('wait'), own.gone.toKey('active'), 'RIGHT', 'LEFT')
+    await own.redis.set(own.gone.toKey('main.1:lock'), 'of a living process')
+    await own.redis.hset(own.gone.toKey('main.2'), 'data', '{"v":2}')
+    expect(await own.orphans.list()).toEqual([{ sink: 'gone', waiting: 2, sending: 1, delayed: 0, dead: 0 }])
+    expect(await own.orphans.move('gone', { to: 'next' })).toMatchObject({
+      handled: 1,
+      busy: 1,
+      unreadable: 1,
+    })
+    expect(await statesOf(own, 'gone')).toMatchObject({ ...nothing, wait: 1, active: 1 })
+    expect(await own.orphans.drop('gone', {})).toMatchObject({ handled: 1, busy: 1 })
+  })
+
+  it('does not send again what its own sink had acknowledged when the process died', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 2))
+    const record = { number: 1, atMs: 1, durationMs: 1, result: 'delivered' as const, text: 'ok' }
+    await createJobMarks(own.redis, own.gone).acknowledge({ id: 'main.1' }, record)
+    expect(await own.orphans.move('gone', { to: 'next' })).toMatchObject({ handled: 1, there: 1 })
+    expect((await own.queues.queue('next').getWaiting()).map(({ id }) => id)).toEqual(['main.2'])
+  })
+
+  it.each([
+    ['the same recipient where there is one, else all of them', ['a', 'b'], ['b', 'c'], ['b', 'c'], ['b']],
+    ['all recipients, from a sink with one target', [undefined], ['b', 'c'], ['b', 'c'], ['b', 'c']],
+    ['the one target, from a sink with recipients', ['a', 'b'], [undefined], [undefined], [undefined]],
+  ])('goes to %s', async (_what, from, to, sentOnce, deadOnce) => {
+    const own = scene({ next: to })
+    const targeted = (id: number) =>
+      from.map((target) => deliveryJob('gone', id, target === undefined ? {} : { target }))
+    await own.queues.enqueue(targeted(1).slice(-1))
+    await endWaiting(own, 'gone')
+    await own.queues.enqueue(targeted(2))
+    await own.orphans.move('gone', { to: 'next' })
+    const next = own.queues.queue('next')
+    const targetsOf = (found: { data: { target?: string | undefined } }[]) =>
+      found.map(({ data }) => data.target).sort()
+    expect(targetsOf(await next.getWaiting())).toEqual(sentOnce)
+    expect(targetsOf(await next.getFailed())).toEqual(deadOnce)
+    expect(await statesOf(own, 'gone')).toMatchObject(nothing)
+  })
+})
