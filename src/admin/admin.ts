@@ -4,6 +4,7 @@ import { NotFoundError, UserError } from '../lib/errors.ts'
 import { registerActions } from './actions.ts'
 import { registerHealth } from './health.ts'
 import { refuseForeignHosts } from './host.ts'
+import { registerOrphans } from './orphans.ts'
 import { registerPage } from './page/route.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
@@ -43,6 +44,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   registerHealth(app, deps)
   registerReads(app, deps)
   registerActions(app, deps)
+  registerOrphans(app, deps)
   registerPage(app, deps)
   return app
 }

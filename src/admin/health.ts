@@ -15,8 +15,9 @@ export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void
       const ready = await ports.readiness()
       reply.code(ready.ok ? 200 : 503)
       if (wantsJson(request.headers.accept))
-        return ready.ok ? { ready: true } : { ready: false, reason: ready.reason }
-      return reply.type(plainText).send(ready.ok ? 'ready\n' : `not ready: ${ready.reason}\n`)
+        return { ready: ready.ok, ...(ready.reason === undefined ? {} : { reason: ready.reason }) }
+      const word = ready.ok ? 'ready' : 'not ready'
+      return reply.type(plainText).send(`${word}${ready.reason === undefined ? '' : `: ${ready.reason}`}\n`)
     })
 
   app.get('/metrics', async (_request, reply) => reply.type(prometheusText).send(await ports.metricsText()))

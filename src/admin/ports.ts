@@ -1,4 +1,5 @@
 import type { DeadLetterQuery } from '../delivery/dead-letters.ts'
+import type { OrphanPortion, OrphanOrder as QueueOrder } from '../delivery/orphan-steps.ts'
 import type { Order, Portion } from '../delivery/selection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -6,10 +7,12 @@ import type {
   DeadLetter,
   DeliveryQuery,
   DeliveryRow,
+  DeliveryState,
   DeliveryStory,
   NewSilence,
   Silence,
 } from './delivery-view.ts'
+import type { OrphanKind, OrphanView } from './orphan-view.ts'
 import type { QuarantinedRow, Readiness, StatusView } from './status-view.ts'
 
 /**
@@ -34,6 +37,7 @@ export interface AdminPorts {
   replay(order: Order): Promise<Portion>
   readonly sinks: SinksPort
   readonly sources: SourcesPort
+  readonly orphans: OrphansPort
   /** Without it there are no routes under /api/v1/silences. */
   readonly silences?: SilencesPort
   /** The alert rules that are known, as the API sent them, each with its source. Without it there is no /api/v1/rules. */
@@ -80,6 +84,25 @@ export interface SinksPort {
   /** False when there is no sink of that name. Pausing what is paused is fine. */
   pause(name: string): Promise<boolean>
   resume(name: string): Promise<boolean>
+}
+
+/**
+ * What is left of names that the config does not have. Without a kind the name says which; a sink and a source may share
+ * one, and then a UserError asks for the kind. A NotFoundError where nothing is left of a name.
+ */
+export interface OrphansPort {
+  list(): Promise<readonly OrphanView[]>
+  /** The alerts of a sink, what changed last first. */
+  deliveries(name: string, query: { limit: number; state?: DeliveryState }): Promise<readonly DeliveryRow[]>
+  /** To a sink or a source of the config. `retry`: dead letters are sent again. */
+  move(
+    order: OrphanOrder & { readonly name: string; readonly to: string; readonly retry: boolean },
+  ): Promise<OrphanPortion>
+  drop(order: OrphanOrder & { readonly name: string }): Promise<OrphanPortion>
+}
+
+export interface OrphanOrder extends QueueOrder {
+  readonly kind?: OrphanKind
 }
 
 export interface SourcesPort {

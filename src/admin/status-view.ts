@@ -1,4 +1,5 @@
 import type { DecisionReason } from '../schedule/schedule.ts'
+import type { OrphanView } from './orphan-view.ts'
 
 /**
  * The state of the bridge as people and programs read it: the body of GET /api/v1/status and all that the status page
@@ -20,10 +21,13 @@ export interface StatusView {
   readonly quarantined: number | null
   /** Rows whose copy is gone because the quarantine was full. */
   readonly quarantineFellOut: number | null
+  /** What is left of names that are in no config; null while Redis is away. */
+  readonly orphans: readonly OrphanView[] | null
 }
 
 export type Readiness =
-  | { readonly ok: true; readonly reason?: undefined }
+  /** With a reason: something that stops no alert, and that a person should look at. */
+  | { readonly ok: true; readonly reason?: string | undefined }
   | { readonly ok: false; readonly reason: string }
 
 export const sourceStates = [

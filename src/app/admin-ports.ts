@@ -56,6 +56,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         sinks: [],
         unrouted: null,
         quarantined: null,
+        orphans: null,
         quarantineFellOut: null,
       }
       return {
@@ -104,6 +105,9 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),
+    },
+    get orphans() {
+      return running().orphans
     },
     rules: () => inForce().routing.knownRules(),
     silences: silencesPort(() => inForce().routing.silences, clock),

@@ -2,11 +2,13 @@ import { fingerprintOf } from '../config/fingerprint.ts'
 import type { Config } from '../config/schema.ts'
 import { createDeadLetters, type DeadLetters } from '../delivery/dead-letters.ts'
 import { createDeliveryLog, type DeliveryLog } from '../delivery/delivery-log.ts'
+import { createOrphans, type Orphans } from '../delivery/orphans.ts'
 import { createQueues, type SinkQueues } from '../delivery/queues.ts'
 import { createReplay, type Replay } from '../delivery/resend.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import type { FeedPage } from '../feed/page.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
+import type { Names } from '../store/names.ts'
 import { type AlertRouting, createRouting, known } from './routing.ts'
 import { buildSinks } from './sinks.ts'
 import { createSource, type Source } from './source.ts'
@@ -27,6 +29,7 @@ export interface InForce {
   readonly deliveryLog: DeliveryLog
   readonly deadLetters: DeadLetters
   readonly replay: Replay
+  readonly orphans: Orphans
   /** The targets of a sink, each with deliveries of its own. */
   targetsOf(sink: string): readonly (string | undefined)[]
 }
@@ -37,6 +40,9 @@ export interface InForceTools extends RuntimeTools {
   readonly tooManyWaiting: () => Promise<boolean>
   readonly sharers: (source: string) => number
   readonly sawHead: (source: string, page: FeedPage) => void
+  readonly names: Names
+  /** What a source does before it polls for the first time. */
+  readonly succeed: (source: string) => Promise<string | undefined>
 }
 
 /** Takes over from `before` what the config says the same of. Throws a UserError over a sink that cannot be built. */
@@ -62,5 +68,6 @@ export function createInForce(config: Config, before: InForce | undefined, tools
     deliveryLog: createDeliveryLog({ queues, targets }),
     deadLetters: createDeadLetters({ queues, targets, clock }),
     replay: createReplay({ queues, targets, clock }),
+    orphans: createOrphans({ queues, targets, clock, prefix, names: tools.names, retention: view.retention }),
   }
 }

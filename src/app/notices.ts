@@ -16,6 +16,9 @@ export type Notice =
       readonly reason: string
     }
   | { readonly kind: 'rows_set_aside'; readonly sourceName: string; readonly count: number }
+  | { readonly kind: 'sink_orphaned'; readonly orphan: string; readonly count: number }
+  | { readonly kind: 'source_orphaned'; readonly orphan: string }
+  | { readonly kind: 'source_renamed'; readonly from: string; readonly to: string }
 
 /** `id` tells notices of one moment apart. */
 export function noticeAlert(notice: Notice, id: number, nowMs: number): Alert {
@@ -69,6 +72,26 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
     }
     case 'source_resumed':
       return { headline: `Source ${notice.sourceName} is polled again`, why: null }
+    case 'sink_orphaned': {
+      const { orphan, count } = notice
+      const what = count === 1 ? '1 alert' : `${count} alerts`
+      return {
+        headline: `Sink ${orphan} is not in the config, and ${what} of it are left`,
+        why: `They wait until the name comes back. alert-bridge orphans list ${orphan} shows them; orphans move ${orphan} --to SINK sends them elsewhere, orphans drop ${orphan} forgets them.`,
+      }
+    }
+    case 'source_orphaned': {
+      const { orphan } = notice
+      return {
+        headline: `Source ${orphan} is not in the config any more`,
+        why: `Its memory is kept. Where another source is the same account, alert-bridge orphans move ${orphan} --to SOURCE carries it over, so that nothing is sent again or passed over; orphans drop ${orphan} forgets it.`,
+      }
+    }
+    case 'source_renamed':
+      return {
+        headline: `Source ${notice.to} goes on with the memory of source ${notice.from}`,
+        why: 'It is the same account under a new name: what was spent, seen and learned counts on.',
+      }
     default:
       return notice satisfies never
   }

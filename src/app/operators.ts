@@ -1,3 +1,4 @@
+import type { OrphanView } from '../admin/orphan-view.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { BreakerNews, LaneState } from '../delivery/sender.ts'
 import { lastingFailure } from '../intake/poller-health.ts'
@@ -11,12 +12,17 @@ import { type Notice, noticeAlert } from './notices.ts'
 
 /**
  * Tells the people behind `operators:` when a sink fails or recovers, when alerts were given up on (one notice a sink
- * and hour, with the count), when rows could not be read (the same for a source), and when a source needs a person. A sink
- * in trouble is never told of itself. Telling is best effort: when Redis is away, log and status page say the same. What
- * people know stands in Redis, so that a restart neither repeats it nor forgets to tell its end.
+ * and hour, with the count), when rows could not be read (the same for a source), when a source needs a person, and when
+ * a name leaves the config with something left. A sink in trouble is never told of itself. Telling is best effort: when
+ * Redis is away, log and status page say the same. What people know stands in Redis, so that a restart neither repeats it
+ * nor forgets to tell its end.
  */
 export interface Operators {
   onBreaker(news: BreakerNews): void
+  /** Something is left of a name that is not in the config: told once, until it is gone or in the config again. */
+  onOrphan(orphan: OrphanView): void
+  onNoOrphan(orphan: Pick<OrphanView, 'kind' | 'name'>): void
+  onRenamed(from: string, to: string): void
   /** Looks at sinks and sources until the signal aborts. */
   run(signal: AbortSignal): Promise<void>
 }
@@ -49,6 +55,9 @@ export interface OperatorsOptions {
 const hourMs = 3_600_000
 /** A trouble that lasts longer is told of again. */
 const troubleMs = 24 * hourMs
+
+/** People who left an orphan where it is need not be told of it again for long. */
+const orphanMs = 30 * 24 * hourMs
 
 export function createOperators(options: OperatorsOptions): Operators {
   const { inForce, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
@@ -129,6 +138,18 @@ export function createOperators(options: OperatorsOptions): Operators {
         await onOpen(sink, reason)
       })
     },
+    onOrphan(orphan) {
+      if (inForce().operators.length === 0) return
+      void attempt(async () => {
+        if (await store.begin(orphanTrouble(orphan), clock.now(), orphanMs)) await tell(orphanNotice(orphan))
+      })
+    },
+    onNoOrphan(orphan) {
+      void attempt(async () => void (await store.end(orphanTrouble(orphan))))
+    },
+    onRenamed(from, to) {
+      if (inForce().operators.length > 0) void attempt(() => tell({ kind: 'source_renamed', from, to }))
+    },
     async run(signal) {
       while (!signal.aborted) {
         await attempt(look)
@@ -159,4 +180,15 @@ function teller({ inForce, clock, log }: OperatorsOptions): (notice: Notice) => 
     log.info({ notice: notice.kind, operators: jobs.map(({ sink }) => sink) }, alert.headline)
     await queues.enqueue(jobs)
   }
+}
+
+function orphanTrouble({ kind, name }: Pick<OrphanView, 'kind' | 'name'>): string {
+  return `orphan-${kind}:${name}`
+}
+
+function orphanNotice(orphan: OrphanView): Notice {
+  const { kind, name } = orphan
+  if (kind === 'source') return { kind: 'source_orphaned', orphan: name }
+  const count = orphan.waiting + orphan.sending + orphan.delayed + orphan.dead
+  return { kind: 'sink_orphaned', orphan: name, count }
 }

@@ -1,4 +1,4 @@
-import type { QuarantinePort } from '../admin/ports.ts'
+import type { OrphansPort, QuarantinePort } from '../admin/ports.ts'
 import type { Readiness, StatusView } from '../admin/status-view.ts'
 import { sharersOf } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
@@ -11,6 +11,7 @@ import { createNoticeStore } from '../store/notices.ts'
 import { redisErrorText } from '../store/redis.ts'
 import { createInForce, type InForce } from './in-force.ts'
 import { lagOf } from './lag.ts'
+import { createLeftBehind, type LeftBehind } from './left-behind.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createPollers, type Pollers } from './pollers.ts'
 import { quarantinePort } from './quarantine.ts'
@@ -35,13 +36,17 @@ export interface Runtime {
   stopMsMax(): number
   readiness(): Promise<Readiness>
   status(): Promise<
-    Pick<StatusView, 'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut'>
+    Pick<
+      StatusView,
+      'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut' | 'orphans'
+    >
   >
   /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
   collectMetrics(): Promise<void>
   readonly quarantine: QuarantinePort
   hot(source: string, untilMs: number): Promise<boolean>
   readonly sender: Sender
+  readonly orphans: OrphansPort
   /** To be taken once for one piece of work. */
   readonly inForce: InForce
 }
@@ -69,16 +74,23 @@ class ConfiguredRuntime implements Runtime {
   readonly #tools: RuntimeTools
   readonly #pollers: Pollers
   readonly #operators: Operators
+  readonly #leftBehind: LeftBehind
   readonly #stopping = new AbortController()
   #inForce: InForce
-  #telling: Promise<void> = Promise.resolve()
   readonly #sameFeed: SameFeed
+  #telling: Promise<unknown> = Promise.resolve()
 
   constructor(config: Config, tools: RuntimeTools) {
     this.#tools = tools
     const { redis, log, clock, metrics, role } = tools
     const { prefix } = config.redis
     this.#sameFeed = createSameFeed({ sources: () => this.#inForce.config.sources, log })
+    this.#leftBehind = createLeftBehind({
+      ...tools,
+      prefix,
+      inForce: () => this.#inForce,
+      operators: () => this.#operators,
+    })
     this.#inForce = this.#make(config, undefined)
     this.#pollers = createPollers({ polls: role !== 'sender' })
     this.sender = createSender({
@@ -102,6 +114,10 @@ class ConfiguredRuntime implements Runtime {
     })
   }
 
+  get orphans(): OrphansPort {
+    return this.#leftBehind.port
+  }
+
   get inForce(): InForce {
     return this.#inForce
   }
@@ -113,7 +129,8 @@ class ConfiguredRuntime implements Runtime {
   start(): void {
     if (this.#tools.role !== 'poller') this.sender.start()
     void this.#pollers.swap(madeOf(this.#inForce.sources))
-    this.#telling = this.#operators.run(this.#stopping.signal)
+    const { signal } = this.#stopping
+    this.#telling = Promise.all([this.#operators.run(signal), this.#leftBehind.run(signal)])
   }
 
   reload(config: Config): Change {
@@ -121,6 +138,7 @@ class ConfiguredRuntime implements Runtime {
     const next = this.#make(config, before)
     // One stroke: from here on everybody who asks works by the new config.
     this.#inForce = next
+    this.#leftBehind.onConfig()
     const ended = Promise.all([
       ...[...madeOf(before.sources).values()].map((source) => source.pollOver()),
       this.#pollers.swap(madeOf(next.sources)),
@@ -153,7 +171,9 @@ class ConfiguredRuntime implements Runtime {
       const { ok, reason = 'not healthy' } = poller.health()
       return ok ? [] : [`${name}: ${reason}`]
     })
-    return reasons.length === 0 ? { ok: true } : { ok: false, reason: reasons.join('; ') }
+    if (reasons.length > 0) return { ok: false, reason: reasons.join('; ') }
+    const left = this.#leftBehind.reason()
+    return left === undefined ? { ok: true } : { ok: true, reason: left }
   }
 
   async status() {
@@ -180,12 +200,14 @@ class ConfiguredRuntime implements Runtime {
       sinks: await Promise.all(sinks),
       unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,
       quarantined: counts?.reduce((sum, { setAside }) => sum + setAside, 0) ?? null,
+      orphans: error === undefined ? await this.#leftBehind.list() : null,
       quarantineFellOut: counts?.reduce((sum, { fellOut }) => sum + fellOut, 0) ?? null,
     }
   }
 
   async collectMetrics(): Promise<void> {
     await collectQueues({ queues: this.#inForce.queues, metrics: this.#tools.metrics })
+    await this.#leftBehind.collectMetrics(this.sender.ending())
   }
 
   async hot(name: string, untilMs: number): Promise<boolean> {
@@ -245,6 +267,8 @@ class ConfiguredRuntime implements Runtime {
       tooManyWaiting: () => this.#tooManyWaiting(),
       sharers: (source) => sharersOf(this.#inForce.config.sources, source),
       sawHead: (source, page) => this.#sameFeed.saw(source, page),
+      names: this.#leftBehind.names,
+      succeed: (source) => this.#leftBehind.succeed(source),
     })
   }
 }

@@ -48,6 +48,8 @@ interface SourceTools extends RuntimeTools {
   readonly sharers: (source: string) => number
   /** The first page of a poll, as it was read. */
   readonly sawHead: (source: string, page: FeedPage) => void
+  /** What is done before the first poll, or why that has to wait. */
+  readonly succeed: (source: string) => Promise<string | undefined>
 }
 
 /** What lookups leave of a day's units, so that what they find out never costs a poll of the day's end. */
@@ -107,6 +109,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     },
     poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
     sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),
+    prepare: () => tools.succeed(source),
     onStandby: () => refreshPollMemory(state, memory),
     createSchedule: (saved) => createSchedule(scheduleOptionsOf(config), saved),
     budgetDay: dayOf,

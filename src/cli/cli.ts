@@ -9,6 +9,7 @@ import { deadLettersCommand } from './dead-letters.ts'
 import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo.ts'
 import { explainCommand } from './explain.ts'
+import { orphansCommand } from './orphans.ts'
 import { printError } from './output.ts'
 import { pauseCommand, resumeCommand } from './pause.ts'
 import { planCommand } from './plan.ts'
@@ -55,6 +56,7 @@ function createProgram(): Command {
     deadLettersCommand(),
     quarantineCommand(),
     replayCommand(),
+    orphansCommand(),
     pauseCommand(),
     resumeCommand(),
     silenceCommand(),

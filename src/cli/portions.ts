@@ -12,15 +12,23 @@ export interface Done {
   readonly unknown: readonly string[]
   /** An answer was lost on the way, and what it counted with it: there may be more. */
   readonly uncounted: boolean
+  /** Of those that an order may leave where they are, by reason. */
+  readonly stayed: Stayed
   /** When it began. */
   readonly at: string
+}
+
+export interface Stayed {
+  readonly there: number
+  readonly busy: number
+  readonly unreadable: number
 }
 
 export interface LongOrder {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
   /** What the answer calls the number of those that were handled. */
-  readonly count: 'queued' | 'retried' | 'dropped'
+  readonly count: 'queued' | 'retried' | 'dropped' | 'moved'
 }
 
 /**
@@ -30,6 +38,7 @@ export interface LongOrder {
 export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30_000): Promise<Done> {
   const { path, body, count } = order
   const total = { handled: 0, gone: 0, looked: 0, unknown: [] as string[] }
+  const stayed = { there: 0, busy: 0, unreadable: 0 }
   let uncounted = false
   // The first call only counts: from then on the order has a name, even if the answer of a later call is lost.
   let answer = (await daemon.post(path, { ...body, limit: 0 })) as Answer
@@ -49,6 +58,7 @@ export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30
       total.handled += answer[count] ?? 0
       total.gone += answer.gone
       total.looked += answer.looked
+      for (const why of ['there', 'busy', 'unreadable'] as const) stayed[why] += answer[why] ?? 0
       total.unknown.push(...(answer.unknown ?? []))
     }
   } catch (thrown) {
@@ -61,7 +71,7 @@ export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30
     bar.end()
   }
   const { handled, gone, unknown } = total
-  return { handled, gone, unknown, uncounted, at }
+  return { handled, gone, unknown, uncounted, stayed, at }
 }
 
 /** `12,345 queued, 3 had gone meanwhile`. */
@@ -79,7 +89,8 @@ function goOn({ since, until }: LongOrder['body'], at: string): string {
   ].join(' ')
 }
 
-interface Answer {
+interface Answer extends Partial<Stayed> {
+  readonly moved?: number
   readonly queued?: number
   readonly retried?: number
   readonly dropped?: number

@@ -37,7 +37,7 @@ export function replayCommand(): Command {
         body,
         count: 'queued',
       })
-      const { handled: queued, ...rest } = done
+      const { handled: queued, stayed: _, ...rest } = done
       if (options.json) return printJson({ queued, ...rest })
       const unknown = done.unknown.length === 0 ? '' : `; not known (any more): ${done.unknown.join(', ')}`
       return print(`${describeDone(done, 'queued')}${unknown}`)

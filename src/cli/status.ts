@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { describeOrphan } from '../admin/orphan-view.ts'
 import type { PlanStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -38,6 +39,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       ['SINK', 'TYPE', 'STATE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'LAST RESULT'],
       status.sinks.map((sink) => sinkRow(sink, nowMs)),
     ),
+    ...(status.orphans ?? []).map((orphan) => `  ${describeOrphan(orphan)}`),
     '',
     `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}${status.quarantined ? ' (quarantine list shows them)' : ''}${status.quarantineFellOut ? `, of ${status.quarantineFellOut} the copy is gone` : ''}`,
   ].join('\n')

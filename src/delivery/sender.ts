@@ -29,6 +29,8 @@ export interface Sender {
   resume(sink: string): Promise<boolean>
   /** As this process sees its lanes. */
   states(): LaneState[]
+  /** Names of lanes that only wait for their last sends. */
+  ending(): string[]
 }
 
 export interface SenderOptions {
@@ -108,6 +110,10 @@ class Lanes implements Sender {
     const lane = this.#lanes.get(sink)?.lane
     await lane?.resume()
     return lane !== undefined
+  }
+
+  ending(): string[] {
+    return [...this.#ending.keys()].map((lane) => lane.state().sink)
   }
 
   states(): LaneState[] {

@@ -1,11 +1,12 @@
 import type { Schedule } from '../schedule/schedule.ts'
-import type { Lease } from '../store/lease.ts'
+import { type Lease, type LeaseOptions, tryLease } from '../store/lease.ts'
 import { freshEveryMs } from '../store/ledger.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { PollReason, PollResult } from './poll-types.ts'
 import { failureOf, stopReason } from './poller-outcome.ts'
 import type { PageTally } from './poller-page.ts'
 import type { Means } from './poller-truth.ts'
+import type { PollerDeps } from './poller-types.ts'
 
 /** What a replica knows while it is the one that polls. */
 export interface Lead {
@@ -29,6 +30,24 @@ export interface Lead {
   historyRead: boolean
   /** The poll whose line is written once the next instant is known. */
   done: { result: PollResult; tally: PageTally; startMs: number; endMs: number } | undefined
+}
+
+/** The lease, with all done that comes before the first poll; or why this replica does not poll for now. */
+export async function leaseOrReason(
+  deps: Omit<LeaseOptions, 'ttlMs'> & Pick<PollerDeps, 'prepare'>,
+  ttlMs: number,
+): Promise<Lease | string> {
+  const lease = await tryLease({ ...deps, ttlMs })
+  if (!lease) return 'another replica polls'
+  try {
+    const reason = await deps.prepare?.()
+    if (reason === undefined) return lease
+    await lease.release()
+    return reason
+  } catch (thrown) {
+    await lease.release()
+    throw thrown
+  }
 }
 
 /** A new leader knows what the last one told; what that one only thought is asked anew. */

@@ -47,6 +47,8 @@ export interface PollerDeps {
   readonly poll: (readPage: ReadPage) => Promise<PollResult>
   /** `runSweep` of sweep.ts in the same way; without it, units that would expire do. */
   readonly sweep?: (readPage: ReadPage, pagesMax: number) => Promise<SweepResult>
+  /** Called when this replica is to be the one that polls: what is to be done before, or why it has to wait. */
+  readonly prepare?: () => Promise<string | undefined>
   /** Called now and then while another replica polls: what must be known to notice a loss of Redis later. */
   readonly onStandby?: () => Promise<void>
   /** Called once each time this replica becomes the one that polls. */

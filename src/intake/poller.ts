@@ -1,14 +1,14 @@
 import { toError } from '../lib/errors.ts'
 import type { BudgetView } from '../schedule/schedule.ts'
 import { createBudgetTruthStore } from '../store/budget-truth.ts'
-import { type Lease, LeaseLost, leaseRetryMs, tryLease } from '../store/lease.ts'
+import { type Lease, LeaseLost, leaseRetryMs } from '../store/lease.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { healthOf } from './poller-health.ts'
 import { historyPages, readHistory } from './poller-history.ts'
-import { conclude, type Lead, leaveToFresh, newLead } from './poller-lead.ts'
+import { conclude, type Lead, leaseOrReason, leaveToFresh, newLead } from './poller-lead.ts'
 import { type PollerLimits, pauses, withDefaults } from './poller-limits.ts'
 import { describeFailure, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
@@ -103,9 +103,9 @@ class SourcePoller implements Poller {
     const { leaseTtlMs: ttlMs } = this.#deps.limits
     while (!signal.aborted) {
       try {
-        const lease = await tryLease({ ...this.#deps, ttlMs })
-        if (lease) return lease
-        this.#view.enter('standby', 'another replica polls')
+        const lease = await leaseOrReason(this.#deps, ttlMs)
+        if (typeof lease !== 'string') return lease
+        this.#view.enter('standby', lease)
         await this.#deps.onStandby?.()
         await this.#rest(leaseRetryMs(ttlMs), signal)
       } catch (thrown) {

@@ -126,8 +126,8 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
 
 /**
  * STRING, the times (ms) since which people know of one trouble (`breaker:SINK`, `dead:SINK`, `source:NAME`,
- * `failing:NAME`, `rows:NAME`) and when they were last told of it. It goes when the trouble is over; expires 30 days after
- * the last telling. Lost: people are told again, and not told that it is over.
+ * `failing:NAME`, `rows:NAME`, `orphan-sink:NAME`, `orphan-source:NAME`) and when they were last told of it. It goes when
+ * the trouble is over; expires 30 days after the last telling. Lost: people are told again, and not told that it is over.
  */
 export function noticeKey(prefix: string, trouble: string): string {
   return `${hashTag(prefix)}:notice:${trouble}`
@@ -194,7 +194,7 @@ export function sinkNamesKey(prefix: string): string {
 }
 
 /**
- * HASH, the names of all sources that ever polled → JSON `{account}`, a hash of its address and token by which a source is
+ * HASH, the names of all sources that ever polled → JSON `{mark}`, a hash of its address and token by which its account is
  * known again under another name. A name goes when its memory is carried over or dropped. Lost: as with `sinkNamesKey`.
  */
 export function sourceNamesKey(prefix: string): string {

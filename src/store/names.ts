@@ -11,7 +11,7 @@ export interface Names {
   sinks(): Promise<readonly string[]>
   forgetSink(name: string): Promise<void>
   sources(): Promise<ReadonlyMap<string, KnownSource>>
-  /** `account`: a hash of what makes the account. */
+  /** `mark`: of the account, see `accountMark`. */
   addSource(name: string, known: KnownSource): Promise<void>
   forgetSource(name: string): Promise<void>
   /**
@@ -57,7 +57,7 @@ export function createNames(redis: RedisClient, prefix: string): Names {
   }
 }
 
-const knownSchema = z.object({ account: z.string().optional() })
+const knownSchema = z.object({ mark: z.string().optional() })
 
 /** What another version wrote says nothing of the account to this one. */
 function knownOf(text: string): KnownSource {

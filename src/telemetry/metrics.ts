@@ -161,6 +161,11 @@ export function createMetrics(build: { version: string; node: string }) {
       'Jobs that were given up on; the same from every replica: aggregate with max.',
       ['sink'],
     ),
+    orphanedJobs: gauge(
+      'orphaned_jobs',
+      'Alerts and dead letters left of a sink that is not in the config; the same from every replica: aggregate with max.',
+      ['sink'],
+    ),
     circuitOpen: gauge('circuit_open', '1 while the sink is given a rest.', ['sink']),
   }
 }
@@ -211,5 +216,24 @@ export function initialiseMetrics(
     metrics.sendDuration.zero({ sink })
     metrics.deadLetters.set({ sink }, 0)
     metrics.circuitOpen.set({ sink }, 0)
+  }
+}
+
+/** Takes away every series of a source or a sink that is not among these. */
+export async function forgetOthers(
+  { registry, orphanedJobs }: Metrics,
+  { sources, sinks }: Names,
+): Promise<void> {
+  for (const metric of registry.getMetricsAsArray()) {
+    if (!(metric instanceof Counter || metric instanceof Gauge || metric instanceof Histogram)) continue
+    // Its labels are the names of sinks that are gone.
+    if (metric === orphanedJobs) continue
+    for (const { labels } of (await metric.get()).values) {
+      const { le: _, ...own } = labels as Partial<Record<string, string>>
+      const { source, sink } = own
+      const isOther =
+        (source !== undefined && !sources.includes(source)) || (sink !== undefined && !sinks.includes(sink))
+      if (isOther) metric.remove(own as never)
+    }
   }
 }

@@ -8,6 +8,8 @@ const hourMs = 3_600_000
 
 const portion = { gone: 1, looked: 4, total: 9, at: iso(nowMs), cursor: null }
 
+const moved = { there: 1, busy: 0, unreadable: 0, gone: 0, looked: 5, total: 9, at: iso(nowMs), cursor: null }
+
 /** Every route that changes something, with a body that it takes, the order that reaches the port and the answer. */
 const actions: [path: string, body: object | undefined, order: [string, ...unknown[]], answer: object][] = [
   ['/-/reload', undefined, ['reload'], { ok: true }],
@@ -49,6 +51,18 @@ const actions: [path: string, body: object | undefined, order: [string, ...unkno
     { since: iso(nowMs - hourMs), until: iso(nowMs), sink: 'ops-slack', limit: 0 },
     ['replay', { sinceMs: nowMs - hourMs, untilMs: nowMs, sink: 'ops-slack', limit: 0 }],
     { queued: 2, unknown: ['main.9'], ...portion },
+  ],
+  [
+    '/api/v1/orphans/old-slack/move',
+    { to: 'ops-slack', retry: true, limit: 7 },
+    ['move', { name: 'old-slack', to: 'ops-slack', retry: true, limit: 7 }],
+    { moved: 4, ...moved, cursor: 'further' },
+  ],
+  [
+    '/api/v1/orphans/old-slack/drop',
+    { kind: 'sink', cursor: 'further', at: iso(nowMs) },
+    ['drop orphan', { name: 'old-slack', kind: 'sink', cursor: 'further', atMs: nowMs }],
+    { dropped: 5, ...moved },
   ],
   [
     '/api/v1/sinks/ops-slack/pause',
@@ -113,6 +127,8 @@ describe('with the token', () => {
     ['/api/v1/replay', {}, 'expected ids'],
     ['/api/v1/replay', { until: iso(nowMs) }, 'expected ids'],
     ['/api/v1/replay', { ids: ['main.1'], since: iso(nowMs) }, 'expected ids'],
+    ['/api/v1/orphans/old-slack/move', {}, 'say where'],
+    ['/api/v1/orphans/old-slack/drop', { kind: 'queue' }, 'kind'],
     ['/api/v1/sources/main/hot', {}, 'expected until'],
     ['/api/v1/sources/main/hot', { for: '25h' }, 'at most 1d'],
     ['/api/v1/sources/main/hot', { until: iso(nowMs - 1) }, 'within the next 24 hours'],

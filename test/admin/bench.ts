@@ -4,7 +4,7 @@ import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { nowMs, quarantined, row, status } from './scene.ts'
+import { nowMs, orphan, quarantined, row, status } from './scene.ts'
 
 export const token = 'correct horse battery staple'.replaceAll(' ', '-')
 export const authorised = { authorization: `Bearer ${token}` }
@@ -18,6 +18,7 @@ export interface Bench {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<LightMyRequestResponse>
 }
 
+const moved = { there: 1, busy: 0, unreadable: 0, gone: 0, looked: 5, total: 9, atMs: nowMs }
 const portion = { gone: 1, looked: 4, total: 9, atMs: nowMs, missing: [] }
 
 /** The admin server over a bridge that holds one alert, knows sink `ops-slack` and source `main`, and notes its orders. */
@@ -61,6 +62,12 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
     sinks: {
       pause: note('pause', (name: string) => name === 'ops-slack'),
       resume: note('resume', (name: string) => name === 'ops-slack'),
+    },
+    orphans: {
+      list: note('orphans', () => [orphan]),
+      deliveries: note('orphan', () => [row({ state: 'waiting' })]),
+      move: note('move', () => ({ ...moved, handled: 4, cursor: 'further' })),
+      drop: note('drop orphan', () => ({ ...moved, handled: 5 })),
     },
     sources: { hot: note('hot', (name: string) => name === 'main') },
     silences: {

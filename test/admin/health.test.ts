@@ -13,6 +13,14 @@ test.each(['/readyz', '/-/ready'])('%s answers 200 when ready', async (url) => {
   expect(await app.inject({ method: 'HEAD', url })).toMatchObject({ statusCode: 200, body: '' })
 })
 
+test('/readyz stays green and says what a person should look at', async () => {
+  const { app } = bench({ readiness: async () => ({ ok: true, reason: '3 alerts of sink old are left' }) })
+  expect(await app.inject('/readyz')).toMatchObject({
+    statusCode: 200,
+    body: 'ready: 3 alerts of sink old are left\n',
+  })
+})
+
 test.each(['/readyz', '/-/ready'])('%s answers 503 with the reason, as text and as JSON', async (url) => {
   const { app } = bench({ readiness: async () => ({ ok: false, reason: 'Redis does not answer' }) })
   const text = await app.inject(url)

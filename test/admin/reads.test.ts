@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bench, problemOf } from './bench.ts'
-import { nowMs, quarantined, status } from './scene.ts'
+import { nowMs, orphan, quarantined, status } from './scene.ts'
 
 test('the status is what the port says', async () => {
   const response = await bench().app.inject('/api/v1/status')
@@ -44,7 +44,9 @@ test.each(['main/1', 'other/48213', 'main/48213x', 'main/-1', 'main/999999999999
 test('dead letters are listed by sink and time', async () => {
   const { app, calls } = bench()
   const url = `/api/v1/dead-letters?sink=ops-slack&since=${new Date(nowMs).toISOString()}`
-  expect((await app.inject(url)).json().data[0]).toMatchObject({ state: 'dead', reason: 'gone' })
+  const page = (await app.inject(url)).json()
+  expect(page.data[0]).toMatchObject({ state: 'dead', reason: 'gone' })
+  expect(page).toMatchObject({ total: 1_200, cursor: 'next' })
   expect(calls).toEqual([['dead', { limit: 50, sink: 'ops-slack', sinceMs: nowMs }]])
 })
 
@@ -97,4 +99,12 @@ test('the rules that are known are listed, where anybody knows any', async () =>
   const response = await app.inject({ url: '/api/v1/rules' })
   expect(response.json()).toEqual({ data: [{ source: 'main', id: 3, name: 'Steel' }] })
   expect((await bench().app.inject({ url: '/api/v1/rules' })).statusCode).toBe(404)
+})
+
+test('what is left of names that left the config is listed, and the alerts of one', async () => {
+  const { app, calls } = bench()
+  expect((await app.inject('/api/v1/orphans')).json()).toEqual({ data: [orphan] })
+  const one = await app.inject('/api/v1/orphans/old-slack?state=waiting&limit=3')
+  expect(one.json().data[0]).toMatchObject({ state: 'waiting' })
+  expect(calls).toEqual([['orphans'], ['orphan', 'old-slack', { limit: 3, state: 'waiting' }]])
 })

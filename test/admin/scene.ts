@@ -1,4 +1,5 @@
 import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
+import type { OrphanView } from '../../src/admin/orphan-view.ts'
 import type { QuarantinedRow, SinkView, SourceView, StatusView } from '../../src/admin/status-view.ts'
 
 /** A bridge in the middle of a trading day, as the ports of the admin server would tell it. */
@@ -63,10 +64,20 @@ export function status(changes: Partial<StatusView> = {}): StatusView {
       sink({ name: 'ops-slack', type: 'slack', active: 0, deliveredToday: 97, lag: { p50: 9.6, p95: 24.1 } }),
     ],
     unrouted: 0,
+    orphans: [],
     quarantined: 0,
     quarantineFellOut: 0,
     ...changes,
   }
+}
+
+export const orphan: OrphanView = {
+  kind: 'sink',
+  name: 'old-slack',
+  waiting: 250,
+  sending: 0,
+  delayed: 10,
+  dead: 3,
 }
 
 export const quarantined: QuarantinedRow = {

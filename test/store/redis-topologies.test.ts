@@ -2,8 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
+import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger } from '../../src/store/ledger.ts'
+import { createNames } from '../../src/store/names.ts'
 import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis } from '../../src/store/redis-check.ts'
 import { captureLog } from '../support/log.ts'
@@ -34,6 +36,13 @@ describe('a cluster', () => {
     const findings = await checkRedis(redis, { prefix })
     expect(findings.map(({ code }) => code)).toEqual(['persistence'])
     await spendsUnderLease(redis, prefix)
+
+    // Names that an earlier version did not write down are found on whichever node has them.
+    await redis.hset(`${queuePrefix(prefix)}:old:meta`, 'version', 'bullmq')
+    await redis.hset(sourceKeys(prefix, 'main').meta, 'id', 'x')
+    const names = createNames(redis, prefix)
+    await names.findOnce()
+    expect([await names.sinks(), [...(await names.sources()).keys()]]).toEqual([['old'], ['main']])
   })
 })
 

@@ -1,4 +1,5 @@
 import { formatDuration } from '../../lib/duration.ts'
+import { describeOrphan, type OrphanView } from '../orphan-view.ts'
 import type { SinkView, SourceView, StatusView } from '../status-view.ts'
 import { formatCount } from './times.ts'
 
@@ -27,6 +28,7 @@ export function verdictOf(status: StatusView, nowMs: number): Verdict {
     ...redisFindings(status),
     ...status.sources.flatMap((source) => sourceFindings(source, nowMs)),
     ...status.sinks.flatMap(sinkFindings),
+    ...(status.orphans ?? []).map(orphanFinding),
     ...readyFindings(status),
   ]
   const failed = findings.filter(({ level }) => level === 'failed')
@@ -60,6 +62,12 @@ function readyFindings({ ready, redis }: StatusView): Finding[] {
   return ready.ok || !redis.ok
     ? []
     : [{ level: 'warning', text: `Not ready: ${ready.reason}`, anchor: 'top' }]
+}
+
+/** Nothing fails because of it, and nothing becomes of it without a person. */
+function orphanFinding(orphan: OrphanView): Finding {
+  const text = describeOrphan(orphan)
+  return { level: 'warning', text: `${text.charAt(0).toUpperCase()}${text.slice(1)}`, anchor: 'sinks' }
 }
 
 function sourceFindings(source: SourceView, nowMs: number): Finding[] {

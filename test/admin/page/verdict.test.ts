@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { verdictOf } from '../../../src/admin/page/verdict.ts'
 import type { StatusView } from '../../../src/admin/status-view.ts'
-import { ago, nowMs, sink, source, status } from '../scene.ts'
+import { ago, nowMs, orphan, sink, source, status } from '../scene.ts'
 
 const verdict = (changes: Partial<StatusView>) => verdictOf(status(changes), nowMs)
 
@@ -15,6 +15,12 @@ test.each<[string, Partial<StatusView>, 'ok' | 'warning' | 'failed', string | un
     { redis: { ok: false, error: 'ECONNREFUSED' } },
     'failed',
     'Redis does not answer (ECONNREFUSED)',
+  ],
+  [
+    'alerts left of a sink that is gone',
+    { orphans: [orphan] },
+    'warning',
+    'Sink old-slack is not in the config, and 260 alerts and 3 dead letters of it are left',
   ],
   ['not ready', { ready: { ok: false, reason: 'draining' } }, 'warning', 'Not ready: draining'],
   [

@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify'
+import * as z from 'zod'
+import type { OrphanPortion } from '../delivery/orphan-steps.ts'
+import { registerAction } from './action.ts'
+import { limitField, nameField, portionFields, stateField } from './fields.ts'
+import { orphanKinds } from './orphan-view.ts'
+import type { AdminDeps, OrphanOrder } from './ports.ts'
+
+/** What is left of sinks and sources that the config does not name (any more): to be looked at, moved or dropped. */
+export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
+  // Not taken apart: the bridge may still be starting.
+  const { ports } = deps
+
+  app.get('/api/v1/orphans', async () => ({ data: await ports.orphans.list() }))
+
+  app.get('/api/v1/orphans/:name', async (request) => {
+    const { name } = named.parse(request.params)
+    const { limit, state } = deliveriesQuery.parse(request.query)
+    return { data: await ports.orphans.deliveries(name, { limit, ...(state ? { state } : {}) }) }
+  })
+
+  registerAction(app, deps, {
+    method: 'POST',
+    path: '/api/v1/orphans/:name/move',
+    async act(request) {
+      const { to, retry = false, ...rest } = move.parse(request.body ?? {})
+      const { handled, ...portion } = await ports.orphans.move({
+        ...named.parse(request.params),
+        ...{ to, retry },
+        ...orderOf(rest),
+      })
+      return { moved: handled, ...portionView(portion) }
+    },
+  })
+
+  registerAction(app, deps, {
+    method: 'POST',
+    path: '/api/v1/orphans/:name/drop',
+    async act(request) {
+      const order = orderOf(drop.parse(request.body ?? {}))
+      const { handled, ...portion } = await ports.orphans.drop({ ...named.parse(request.params), ...order })
+      return { dropped: handled, ...portionView(portion) }
+    },
+  })
+}
+
+const named = z.object({ name: nameField })
+const deliveriesQuery = z.strictObject({ limit: limitField, state: stateField.optional() })
+
+const kindField = z.enum(orphanKinds).optional()
+const drop = z.strictObject({ kind: kindField, ...portionFields })
+const move = z.strictObject({
+  to: z.string({ error: 'say where: "to", the name of a sink or a source of the config' }).min(1).max(200),
+  retry: z.boolean().optional(),
+  kind: kindField,
+  ...portionFields,
+})
+
+function orderOf({ kind, cursor, at, limit }: z.output<typeof drop>): OrphanOrder {
+  return {
+    ...(kind === undefined ? {} : { kind }),
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(at === undefined ? {} : { atMs: at }),
+    ...(limit === undefined ? {} : { limit }),
+  }
+}
+
+function portionView({ atMs, cursor, ...counts }: Omit<OrphanPortion, 'handled'>) {
+  return { ...counts, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
+}

@@ -1,0 +1,133 @@
+import { describeOrphan, type OrphanView } from '../admin/orphan-view.ts'
+import type { OrphansPort } from '../admin/ports.ts'
+import { within } from '../delivery/time-limit.ts'
+import { createNames, type Names } from '../store/names.ts'
+import { isRedisAway, redisErrorText } from '../store/redis.ts'
+import { accountMark, createSourceMemory } from '../store/source-memory.ts'
+import { forgetOthers } from '../telemetry/metrics.ts'
+import type { InForce } from './in-force.ts'
+import { noticeSource } from './notices.ts'
+import type { Operators } from './operators.ts'
+import { createOrphanWatch } from './orphan-watch.ts'
+import { listOrphans, orphansPort } from './orphans.ts'
+import { succeed } from './succession.ts'
+import type { RuntimeTools } from './tools.ts'
+
+/** All that has to do with names that left the config, or came to it in the place of another. */
+export interface LeftBehind {
+  readonly names: Names
+  readonly port: OrphansPort
+  /** Of the watch, without asking Redis; for people. */
+  reason(): string | undefined
+  /** null while Redis does not answer. */
+  list(): Promise<OrphanView[] | null>
+  /** What a source does before it polls for the first time; resolves to why it has to wait. */
+  succeed(source: string): Promise<string | undefined>
+  /** Counts into the gauges, and takes every series away whose sink or source nobody works for any more. */
+  collectMetrics(ending: readonly string[]): Promise<void>
+  /** Another config is in force. */
+  onConfig(): void
+  run(signal: AbortSignal): Promise<void>
+}
+
+export interface LeftBehindOptions extends RuntimeTools {
+  readonly prefix: string
+  readonly inForce: () => InForce
+  readonly operators: () => Pick<Operators, 'onOrphan' | 'onNoOrphan' | 'onRenamed'>
+}
+
+const collectTimeoutMs = 1_000
+
+export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
+  const { prefix, inForce, operators, redis, memories, metrics, clock, log } = options
+  const names = createNames(redis.commands, prefix)
+  const memory = createSourceMemory(redis.commands, prefix)
+  const marks = () => marksOf(inForce(), prefix)
+  const list = () => listOrphans(inForce(), { names, memory, marks })
+  let mayFind = true
+  const findNames = async () => {
+    try {
+      if (mayFind) await names.findOnce()
+    } catch (thrown) {
+      if (isRedisAway(thrown)) throw thrown
+      mayFind = false
+      const reason = redisErrorText(thrown)
+      log.warn({ reason }, 'names that left the config before this version cannot be looked for')
+    }
+  }
+  const watch = createOrphanWatch({
+    async look() {
+      await findNames()
+      await keepMarks(names, marks())
+      await inForce().orphans.tidy()
+      return list()
+    },
+    named: () => [
+      ...Object.keys(inForce().config.sinks).map((name) => ({ kind: 'sink' as const, name })),
+      ...Object.keys(inForce().config.sources).map((name) => ({ kind: 'source' as const, name })),
+    ],
+    onFound: (orphan) => operators().onOrphan(orphan),
+    onNone: (name) => operators().onNoOrphan(name),
+    clock,
+    log,
+  })
+  // The next poll begins with what is stored then, and takes it for no loss.
+  const forget = (source: string) => {
+    const known = memories.get(source)
+    if (known) known.known = null
+  }
+  return {
+    names,
+    port: orphansPort(inForce, { names, memory, marks, forget }),
+    reason: () => watch.found().map(describeOrphan).join('; ') || undefined,
+    list: () => list().catch(() => null),
+    succeed: (source) =>
+      succeed({
+        source,
+        marks,
+        account: inForce().config.sources[source]?.account,
+        names,
+        memory,
+        log,
+        onRenamed: (from, to) => operators().onRenamed(from, to),
+      }),
+    async collectMetrics(ending) {
+      const { sinks, sources } = inForce().config
+      await forgetOthers(metrics, {
+        sinks: [...Object.keys(sinks), ...ending],
+        sources: [...Object.keys(sources), noticeSource],
+      })
+      const left = await within(collectTimeoutMs, 'counting orphans', inForce().orphans.list()).catch(
+        () => undefined,
+      )
+      if (left === undefined) return
+      metrics.orphanedJobs.reset()
+      for (const { sink, waiting, sending, delayed, dead } of left)
+        metrics.orphanedJobs.set({ sink }, waiting + sending + delayed + dead)
+    },
+    onConfig: () => watch.lookAgain(),
+    run: (signal) => watch.run(signal),
+  }
+}
+
+/** A token that was replaced is still the account of its source: by it the next name would be known. */
+async function keepMarks(names: Names, marks: ReadonlyMap<string, string | undefined>): Promise<void> {
+  for (const [name, { mark: known }] of await names.sources()) {
+    const mark = marks.get(name)
+    if (mark !== undefined && mark !== known) await names.addSource(name, { mark })
+  }
+}
+
+function marksOf({ config }: InForce, prefix: string): Map<string, string | undefined> {
+  const known = Object.entries(config.sources).map(
+    ([name, { baseUrl, token }]): [string, string | undefined] => {
+      try {
+        return [name, accountMark(prefix, baseUrl, token.reveal())]
+      } catch {
+        // Whoever polls says what is wrong with the file.
+        return [name, undefined]
+      }
+    },
+  )
+  return new Map(known)
+}

@@ -1,0 +1,64 @@
+import type { Names } from '../store/names.ts'
+import type { SourceMemory } from '../store/source-memory.ts'
+import type { Logger } from '../telemetry/log.ts'
+
+/**
+ * What a source does before its first poll: it writes down its name and its account, and when it is the new name of one
+ * that left the config, it takes over the memory of that one. Then the units of the day count on, nothing is sent again,
+ * and nothing that fired meanwhile is passed over.
+ */
+export interface SuccessionOptions {
+  readonly source: string
+  /** Every source of the config in force, with what its account is known by; undefined where its token cannot be read. */
+  readonly marks: () => ReadonlyMap<string, string | undefined>
+  readonly names: Names
+  readonly memory: SourceMemory
+  readonly log: Logger
+  /** What the config calls the account, where it is shared. */
+  readonly account: string | undefined
+  readonly onRenamed: (from: string, to: string) => void
+}
+
+/** Resolves to why the source has to wait, or undefined once it may poll. */
+export async function succeed(options: SuccessionOptions): Promise<string | undefined> {
+  const { source, account, marks, names, memory, log, onRenamed } = options
+  const mark = marks().get(source)
+  if (mark !== undefined && !(await memory.exists(source))) {
+    const { before, ambiguous } = await predecessors(options, mark)
+    const [from] = before
+    if (from !== undefined && !ambiguous) {
+      const carried = await memory.carryOver(from, source, { mark, account })
+      if (carried === 'polled') return `another replica still polls the same account as source ${from}`
+      if (carried === 'done') {
+        log.warn({ source, from }, 'this source has a new name: it goes on with the memory of the old one')
+        onRenamed(from, source)
+      }
+    } else if (ambiguous) {
+      for (const each of before) await memory.copyUnits(each, source)
+      log.warn(
+        { source, before },
+        'sources of the same account left the config, and it is not clear which one this is: alert-bridge orphans move carries the memory of one over',
+      )
+    }
+  }
+  await names.addSource(source, mark === undefined ? {} : { mark })
+  return undefined
+}
+
+/** Sources of this account that are in no config, and whether it is open which one goes on as which. */
+async function predecessors(
+  { source, marks, names, memory }: SuccessionOptions,
+  mark: string,
+): Promise<{ before: string[]; ambiguous: boolean }> {
+  const configured = marks()
+  const known = [...(await names.sources())]
+  const before = known.filter(([name, it]) => !configured.has(name) && it.mark === mark).map(([name]) => name)
+  if (before.length === 0) return { before, ambiguous: false }
+  const others = [...configured]
+    .filter(([name, own]) => name !== source && own === mark)
+    .map(([name]) => name)
+  // Others of this account that came after it had gone are new names too.
+  const [gone = ''] = before
+  const settled = await Promise.all(others.map((name) => memory.overlapped(name, gone)))
+  return { before, ambiguous: before.length > 1 || settled.includes(false) }
+}

@@ -1,0 +1,99 @@
+import type { Command } from 'commander'
+import type { DeliveryRow } from '../admin/delivery-view.ts'
+import type { OrphanView } from '../admin/orphan-view.ts'
+import { UserError } from '../lib/errors.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { describeRows } from './deliveries.ts'
+import { print, printJson } from './output.ts'
+import { carryOut, describeDone } from './portions.ts'
+import { table } from './table.ts'
+
+interface Options extends DaemonOptions {
+  readonly to?: string
+  readonly retry?: boolean
+  readonly kind?: string
+  readonly limit?: string
+}
+
+/** `orphans list|move|drop`: what is left of sinks and sources that the config does not name (any more). */
+export function orphansCommand(): Command {
+  return daemonCommand(
+    'orphans',
+    'what is left of sinks and sources that left the config: list, move or drop',
+  )
+    .argument('<action>', 'list, move or drop')
+    .argument('[name]', 'of the sink or source; list without it shows all of them')
+    .option(
+      '--to <name>',
+      'with move: the sink that gets the alerts, or the source that goes on with the memory',
+    )
+    .option('--retry', 'with move: dead letters are sent again, and not only moved')
+    .option('--kind <kind>', 'sink or source, where both have this name')
+    .option('--limit <count>', 'how many alerts of a sink to list (default 50, at most 500)')
+    .action(
+      async (action: string, name: string | undefined, { to, retry, kind, limit, ...options }: Options) => {
+        const daemon = connectDaemon(options)
+        if (action === 'list') return list(daemon, name, { limit, json: options.json ?? false })
+        if (action !== 'move' && action !== 'drop')
+          throw new UserError(`"${action}" is no action: expected list, move or drop.`)
+        if (name === undefined) throw new UserError(`Say which: ${action} NAME, as list shows it.`)
+        if (action === 'move' && to === undefined) throw new UserError('Say where: --to NAME.')
+        const body = {
+          ...(kind === undefined ? {} : { kind }),
+          ...(action === 'move' ? { to, ...(retry ? { retry } : {}) } : {}),
+        }
+        const path = `/api/v1/orphans/${encodeURIComponent(name)}/${action}`
+        const count = action === 'move' ? 'moved' : 'dropped'
+        const done = await carryOut(daemon, { path, body, count })
+        if (options.json) printJson({ [count]: done.handled, ...done.stayed, gone: done.gone, at: done.at })
+        else print(describeDone(done, count) + describeStayed(done.stayed))
+      },
+    )
+}
+
+async function list(
+  daemon: Daemon,
+  name: string | undefined,
+  { limit, json }: { limit: string | undefined; json: boolean },
+): Promise<void> {
+  const path = name === undefined ? '' : `/${encodeURIComponent(name)}`
+  const { data } = (await daemon.get(`/api/v1/orphans${path}`, name === undefined ? {} : { limit })) as {
+    data: unknown
+  }
+  if (json) return printJson(data)
+  return print(name === undefined ? describe(data as OrphanView[]) : describeRows(data as DeliveryRow[]))
+}
+
+function describe(orphans: readonly OrphanView[]): string {
+  if (orphans.length === 0) return 'none'
+  return table(
+    ['KIND', 'NAME', 'LEFT'],
+    orphans.map((orphan) => [orphan.kind, orphan.name, leftText(orphan)]),
+  )
+}
+
+function leftText(orphan: OrphanView): string {
+  if (orphan.kind === 'sink') {
+    const { waiting, sending, delayed, dead } = orphan
+    return `${waiting} waiting, ${sending} being sent, ${delayed} to be tried again, ${dead} dead`
+  }
+  const { rows, held, quarantined, lastPollAt } = orphan
+  return `${rows} rows remembered, ${held} held back, ${quarantined} set aside; last poll ${lastPollAt ?? 'not known'}`
+}
+
+/** What was not moved or dropped, and why. */
+function describeStayed({
+  there,
+  busy,
+  unreadable,
+}: {
+  there: number
+  busy: number
+  unreadable: number
+}): string {
+  return [
+    ...(there > 0 ? [`; ${there} had arrived already`] : []),
+    ...(busy > 0 ? [`; ${busy} are being sent at this moment and stayed`] : []),
+    ...(unreadable > 0 ? [`; ${unreadable} cannot be read and stayed`] : []),
+  ].join('')
+}

@@ -1,0 +1,56 @@
+/** The scripts of `source-memory.ts`. All keys of one prefix share a hash tag. */
+
+/**
+ * KEYS names of sources, the lease of the old name, that of the new one, then pairs of keys: of the old name, of the new
+ * one; those of meta first
+ * ARGV old name, new name, what is known of the new one as JSON, how young (ms) a memory of the new one may be replaced
+ * (0: none), then for each pair what becomes of two
+ * Returns done, nothing, polled, taken or old. A poller that works under the new name loses its lease, and finds what
+ * it has not stored yet refused, because the memory has another id: it begins again with what is there now.
+ */
+export const carryOverScript = `
+if redis.call('EXISTS', KEYS[2]) == 1 then return 'polled' end
+local there = 0
+for index = 4, #KEYS, 2 do there = there + redis.call('EXISTS', KEYS[index]) end
+if there == 0 then return 'nothing' end
+if redis.call('EXISTS', KEYS[5]) == 1 then
+  if ARGV[4] == '0' then return 'taken' end
+  local time = redis.call('TIME')
+  local created = tonumber(redis.call('HGET', KEYS[5], 'createdMs') or 0)
+  if time[1] * 1000 - created > tonumber(ARGV[4]) then return 'old' end
+  redis.call('DEL', KEYS[3])
+end
+for index = 4, #KEYS, 2 do
+  local from, to, how = KEYS[index], KEYS[index + 1], ARGV[4 + (index - 2) / 2]
+  if redis.call('EXISTS', from) == 1 then
+    if how ~= 'over' and redis.call('EXISTS', to) == 1 then
+      local lives = math.max(redis.call('PTTL', from), redis.call('PTTL', to))
+      if how == 'union' then
+        redis.call('ZUNIONSTORE', from, 2, from, to, 'AGGREGATE', 'MAX')
+      else
+        local fields = redis.call('HGETALL', to)
+        for field = 1, #fields, 2 do
+          if how == 'sum' then
+            redis.call('HINCRBY', from, fields[field], fields[field + 1])
+          else
+            redis.call('HSETNX', from, fields[field], fields[field + 1])
+          end
+        end
+      end
+      if lives > 0 then redis.call('PEXPIRE', from, lives) end
+    end
+    redis.call('RENAME', from, to)
+  end
+end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+return 'done'
+`
+
+/** KEYS names of sources, the lease, then all keys of the source · ARGV its name · Returns 0 when somebody polls it. */
+export const dropMemoryScript = `
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+for index = 3, #KEYS do redis.call('UNLINK', KEYS[index]) end
+redis.call('HDEL', KEYS[1], ARGV[1])
+return 1
+`

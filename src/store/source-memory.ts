@@ -1,0 +1,143 @@
+import { createHmac } from 'node:crypto'
+import { joinAccount } from './account.ts'
+import { leaseKey, sourceKeys, sourceNamesKey } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+import { carryOverScript, dropMemoryScript } from './source-memory-scripts.ts'
+import { createSourceStatus } from './source-status.ts'
+
+/**
+ * All that is kept under the name of one source, as a whole: what it has seen and spent, learned, held back and set
+ * aside. Under another name of the same account it goes on where it was.
+ */
+export interface SourceMemory {
+  /** undefined where nothing is kept, or another process polls the source. */
+  left(source: string): Promise<MemoryLeft | undefined>
+  /** Whether the source has ever polled. */
+  exists(source: string): Promise<boolean>
+  /** Whether `source` had begun to poll before `other` last did; not where that is not known. */
+  overlapped(source: string, other: string): Promise<boolean>
+  /**
+   * Gives all of `from` to `to`; a memory that `to` has is replaced when `replace` says so: units and what was held back
+   * are added up, the rest is that of `from`.
+   */
+  carryOver(from: string, to: string, options: CarryOver): Promise<CarriedOver>
+  /** The units that `from` spent in these days count for `to` too, unless it has counted some itself. */
+  copyUnits(from: string, to: string): Promise<void>
+  drop(source: string): Promise<'done' | 'polled'>
+}
+
+export interface CarryOver {
+  /** Of the account of `to`; see `accountMark`. */
+  readonly mark?: string | undefined
+  /** What the config calls the account, where `to` shares its units with others. */
+  readonly account?: string | undefined
+  readonly replace?: boolean
+}
+
+/** `polled`: another process polls `from`; `taken`: `to` has a memory; `old`: one that is too old to be replaced. */
+export type CarriedOver = 'done' | 'nothing' | 'polled' | 'taken' | 'old'
+
+export interface MemoryLeft {
+  readonly rows: number
+  readonly held: number
+  readonly quarantined: number
+  readonly lastPollAtMs: number | null
+}
+
+/** What is sent under its own name meanwhile is known again by its jobs, whose records are kept for a day at least. */
+const replaceableMs = 24 * 3_600_000
+
+export function createSourceMemory(redis: RedisClient, prefix: string): SourceMemory {
+  return {
+    async left(source) {
+      const keys = sourceKeys(prefix, source)
+      const [polled, known, rows, held, quarantined, status] = await Promise.all([
+        redis.exists(leaseKey(prefix, source)),
+        redis.exists(keys.meta, keys.held, keys.setAside),
+        redis.zcard(keys.seen),
+        redis.hlen(keys.held),
+        redis.hlen(keys.setAside),
+        createSourceStatus({ redis, prefix, source }).load(),
+      ])
+      if (polled === 1 || known === 0) return undefined
+      return { rows, held, quarantined, lastPollAtMs: status?.lastPollAtMs ?? null }
+    },
+    async exists(source) {
+      return (await redis.exists(sourceKeys(prefix, source).meta)) === 1
+    },
+    async overlapped(source, other) {
+      const [createdMs, status] = await Promise.all([
+        redis.hget(sourceKeys(prefix, source).meta, 'createdMs'),
+        createSourceStatus({ redis, prefix, source: other }).load(),
+      ])
+      return createdMs !== null && Number(createdMs) < (status?.lastPollAtMs ?? 0)
+    },
+    async carryOver(from, to, { mark, account, replace = false }) {
+      const pairs = pairsOf(prefix, from, to)
+      const keys = [sourceNamesKey(prefix), leaseKey(prefix, from), leaseKey(prefix, to)]
+      const answer = await redis.eval(
+        carryOverScript,
+        keys.length + 2 * pairs.length,
+        ...keys,
+        ...pairs.flatMap((pair) => [pair.from, pair.to]),
+        ...[from, to, JSON.stringify(mark === undefined ? {} : { mark }), replace ? replaceableMs : 0],
+        ...pairs.map(({ how }) => how),
+      )
+      // Otherwise what was spent would count for one source alone.
+      await joinAccount(redis, { prefix, source: to, account }, daysAround(Date.now()))
+      return answer as CarriedOver
+    },
+    async copyUnits(from, to) {
+      const [here, there] = [sourceKeys(prefix, from), sourceKeys(prefix, to)]
+      for (const day of daysAround(Date.now())) await redis.copy(here.units(day), there.units(day))
+    },
+    async drop(source) {
+      const { units, ...keys } = sourceKeys(prefix, source)
+      const all = [...Object.values(keys), ...daysAround(Date.now()).map(units)]
+      const first = [sourceNamesKey(prefix), leaseKey(prefix, source)]
+      const answer = await redis.eval(dropMemoryScript, first.length + all.length, ...first, ...all, source)
+      return answer === 1 ? 'done' : 'polled'
+    },
+  }
+}
+
+/** Knows an account again under another name, and gives away nothing of its token. */
+export function accountMark(prefix: string, baseUrl: string, token: string): string {
+  const address = baseUrl.replace(/\/+$/, '').toLowerCase()
+  return createHmac('sha256', `alert-bridge account ${prefix}`).update(`${address}\n${token}`).digest('hex')
+}
+
+/** What becomes of a key of which both names have one: `over`: that of the old name; the others, both together. */
+type How = 'over' | 'sum' | 'fields' | 'union'
+
+interface Pair {
+  readonly from: string
+  readonly to: string
+  readonly how: How
+}
+
+/** That of `meta` comes first: by it the script knows whether there is a memory. */
+function pairsOf(prefix: string, from: string, to: string): Pair[] {
+  const { units: unitsFrom, meta: metaFrom, ...here } = sourceKeys(prefix, from)
+  const { units: unitsTo, meta: metaTo, ...there } = sourceKeys(prefix, to)
+  const names = Object.keys(here) as (keyof typeof here)[]
+  return [
+    { from: metaFrom, to: metaTo, how: 'over' },
+    ...names.map((name) => ({ from: here[name], to: there[name], how: joined[name] ?? 'over' })),
+    ...daysAround(Date.now()).map((day): Pair => ({ from: unitsFrom(day), to: unitsTo(day), how: 'sum' })),
+  ]
+}
+
+const joined: Readonly<Record<string, How>> = {
+  minute: 'union',
+  held: 'fields',
+  heldTimes: 'union',
+  setAside: 'fields',
+  setAsideTimes: 'union',
+}
+
+/** Every day whose units may still count, whatever the time zone. */
+function daysAround(nowMs: number): string[] {
+  const dayMs = 24 * 3_600_000
+  return [-4, -3, -2, -1, 0, 1, 2].map((days) => new Date(nowMs + days * dayMs).toISOString().slice(0, 10))
+}

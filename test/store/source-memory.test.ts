@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest'
+import { succeed } from '../../src/app/succession.ts'
+import { leaseKey, sourceKeys } from '../../src/store/keys.ts'
+import { createNames } from '../../src/store/names.ts'
+import { accountMark, createSourceMemory } from '../../src/store/source-memory.ts'
+import { createSourceStatus, type PollerStatus } from '../../src/store/source-status.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+
+/** What is kept of a source, when its name changes. */
+
+const server = useRedis()
+const today = new Date().toISOString().slice(0, 10)
+
+function scene() {
+  const [prefix, redis] = [freshPrefix(), server.client()]
+  const memory = createSourceMemory(redis, prefix)
+  const names = createNames(redis, prefix)
+  const captured = captureLog()
+  const renamed: string[] = []
+  /** What `source` does before it polls, in a config of these sources and accounts. */
+  const start = (source: string, config: Readonly<Record<string, string>>) =>
+    succeed({
+      source,
+      account: undefined,
+      marks: () => new Map(Object.entries(config)),
+      names,
+      memory,
+      log: captured.log,
+      onRenamed: (from, to) => renamed.push(`${from} → ${to}`),
+    })
+  /** A source that has polled, and stopped. */
+  const polled = async (source: string, account: string, units: number, createdMs = Date.now() - 60_000) => {
+    const keys = sourceKeys(prefix, source)
+    await names.addSource(source, { mark: account })
+    await redis.hset(keys.meta, { id: `of ${source}`, createdMs })
+    await redis.zadd(keys.seen, 1, `${source}'s row`)
+    await redis.hset(keys.units(today), { used: units, poll: units })
+    await redis.pexpire(keys.units(today), 60_000)
+    await redis.hset(keys.held, { [source]: '{}' })
+    await redis.zadd(keys.minute, 5, `a request of ${source}`)
+    await redis.pexpire(keys.minute, 30_000)
+    await createSourceStatus({ redis, prefix, source }).save(statusOf(source, createdMs + 10))
+  }
+  const unitsOf = async (source: string) =>
+    Number(await redis.hget(sourceKeys(prefix, source).units(today), 'used'))
+  return { prefix, redis, memory, names, captured, renamed, start, polled, unitsOf }
+}
+
+function statusOf(source: string, lastPollAtMs: number): PollerStatus {
+  const none = {
+    lastOkAtMs: null,
+    nextPollAtMs: null,
+    nextReason: null,
+    resetsAtMs: null,
+    lastError: null,
+    failingSinceMs: null,
+  }
+  const more = { dayStartMs: null, lesson: null, plan: null, doubt: null, lastCompleteWalkAtMs: null }
+  const counts = { sinceMs: 1, unitsUsed: 1, unitsPerDay: 9, behind: false }
+  return { v: 1, source, state: 'waiting', reason: '', lastPollAtMs, ...none, ...more, ...counts }
+}
+
+describe('a new name of an account', () => {
+  it('takes over all that is kept, and leaves nothing under the old one', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    expect(await own.start('desk', { desk: 'a' })).toBeUndefined()
+    expect([await own.unitsOf('desk'), own.renamed]).toEqual([40, ['main → desk']])
+    expect(await own.redis.keys(`*${own.prefix}}:source:main*`)).toEqual([])
+    expect(await own.redis.pttl(sourceKeys(own.prefix, 'desk').units(today))).toBeGreaterThan(0)
+    expect([...(await own.names.sources())]).toEqual([['desk', { mark: 'a' }]])
+    expect(await own.redis.hget(sourceKeys(own.prefix, 'desk').meta, 'id')).toBe('of main')
+  })
+
+  it('waits while another replica polls under the old one', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    await own.redis.set(leaseKey(own.prefix, 'main'), 'another replica')
+    expect(await own.start('desk', { desk: 'a' })).toMatch(/still polls the same account as source main/)
+    await own.redis.del(leaseKey(own.prefix, 'main'))
+    expect(await own.start('desk', { desk: 'a' })).toBeUndefined()
+    expect(await own.unitsOf('desk')).toBe(40)
+  })
+
+  it('takes over nothing of another account, of a source that is in the config, or when it has polled before', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    await own.polled('second', 'b', 5)
+    await own.start('desk', { desk: 'c', main: 'a' })
+    await own.start('twin', { twin: 'a', main: 'a' })
+    await own.start('second', { second: 'a' })
+    expect(own.renamed).toEqual([])
+    expect([await own.unitsOf('main'), await own.unitsOf('second'), await own.unitsOf('twin')]).toEqual([
+      40, 5, 0,
+    ])
+  })
+
+  it('that is not the only one is told of, and starts with the units that the account has spent', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    const config = { one: 'a', two: 'a' }
+    await own.start('one', config)
+    // It polls at once, and so has a memory of its own when the other one starts.
+    await own.redis.hset(sourceKeys(own.prefix, 'one').meta, { id: 'of one', createdMs: Date.now() })
+    await own.start('two', config)
+    expect(own.renamed).toEqual([])
+    expect([await own.unitsOf('one'), await own.unitsOf('two'), await own.unitsOf('main')]).toEqual([
+      40, 40, 40,
+    ])
+    expect(
+      own.captured.lines.filter(({ msg }) => String(msg).includes('alert-bridge orphans move')),
+    ).toHaveLength(2)
+  })
+})
+
+describe('carrying a memory over by hand', () => {
+  it('replaces a young memory, and adds up what was spent and held back', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    await own.polled('desk', 'b', 2)
+    await own.redis.set(leaseKey(own.prefix, 'desk'), 'its poller')
+    expect(await own.memory.carryOver('main', 'desk', {})).toBe('taken')
+    expect(await own.memory.carryOver('main', 'desk', { replace: true })).toBe('done')
+    const desk = sourceKeys(own.prefix, 'desk')
+    expect(await own.unitsOf('desk')).toBe(42)
+    expect(await own.redis.zrange(desk.seen, '0', '-1')).toEqual(["main's row"])
+    expect((await own.redis.hkeys(desk.held)).sort()).toEqual(['desk', 'main'])
+    expect(await own.redis.zcard(desk.minute)).toBe(2)
+    expect(await own.redis.pttl(desk.minute)).toBeGreaterThan(0)
+    // Whoever polls begins again with what is there now.
+    expect(await own.redis.exists(leaseKey(own.prefix, 'desk'))).toBe(0)
+    expect(await own.memory.carryOver('main', 'desk', { replace: true })).toBe('nothing')
+  })
+
+  it('replaces none of more than a day, and takes none that is polled', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    await own.polled('desk', 'b', 2, Date.now() - 25 * 3_600_000)
+    expect(await own.memory.carryOver('main', 'desk', { replace: true })).toBe('old')
+    await own.redis.set(leaseKey(own.prefix, 'main'), 'another replica')
+    expect(await own.memory.carryOver('main', 'fresh', {})).toBe('polled')
+    expect([await own.memory.drop('main'), await own.memory.left('main')]).toEqual(['polled', undefined])
+    await own.redis.del(leaseKey(own.prefix, 'main'))
+    expect(await own.memory.left('main')).toMatchObject({ rows: 1, held: 1 })
+    expect(await own.memory.drop('main')).toBe('done')
+    expect(await own.redis.keys(`*${own.prefix}}:source:main*`)).toEqual([])
+  })
+})
+
+it('an account is known by address and token, and neither can be read from what is kept', () => {
+  const known = accountMark('p', 'https://api.example.com/', 'secret-token')
+  expect(known).toBe(accountMark('p', 'https://API.example.com', 'secret-token'))
+  expect(known).not.toContain('secret')
+  const others = [
+    accountMark('q', 'https://api.example.com', 'secret-token'),
+    accountMark('p', 'https://api.example.org', 'secret-token'),
+    accountMark('p', 'https://api.example.com', 'other-token'),
+  ]
+  expect(new Set([known, ...others]).size).toBe(4)
+})
