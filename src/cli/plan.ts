@@ -94,7 +94,7 @@ function withOverrides(schedule: ScheduleOptions, { unitsPerDay, timeZone }: Opt
 }
 
 function sourceOf(config: Config, name: string): SourceConfig {
-  const source = config.sources[name]
+  const source = new Map(Object.entries(config.sources)).get(name)
   if (source) return source
   throw new UserError(
     `--source: there is no ${name}; the config has ${Object.keys(config.sources).join(', ')}.`,

@@ -43,7 +43,7 @@ async function sendTest(name: string, configPath: string): Promise<Result[]> {
   const loaded = loadConfig(configPath, process.env)
   if (!loaded.ok)
     throw new UserError(loaded.mistakes.map((each) => formatMistake(configPath, each)).join('\n'))
-  const config = loaded.config.sinks[name]
+  const config = new Map(Object.entries(loaded.config.sinks)).get(name)
   if (!config) {
     const known = Object.keys(loaded.config.sinks).join(', ')
     throw new UserError(`There is no sink "${name}" in ${configPath}; there are ${known}.`)

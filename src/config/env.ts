@@ -47,7 +47,8 @@ function valueFor(inner: string, env: Env): string | FillProblem {
   if (name === undefined) return malformed(`\${${inner}}`)
   const fallback = match?.[2]
   if (fallback?.includes('${')) return malformed(`\${${name}:-…}`)
-  const value = env[name]
+  // Of its own: every object has a `constructor`.
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
   // As in a shell, `:-` also steps in for a variable that is set to nothing.
   if (fallback !== undefined) return value === undefined || value === '' ? fallback : value
   if (value !== undefined) return value

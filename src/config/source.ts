@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { durationWithin, secretField } from '../lib/fields.ts'
+import { parseInstant } from '../lib/instant.ts'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 
 /**
@@ -130,9 +131,8 @@ const startFromField = z
   .string()
   .transform((text, context): StartFrom => {
     if (text === 'now' || text === 'beginning') return text
-    const isInstant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text)
-    const sinceMs = Date.parse(text)
-    if (isInstant && !Number.isNaN(sinceMs)) return { sinceMs }
+    const sinceMs = parseInstant(text)
+    if (sinceMs !== undefined) return { sinceMs }
     context.addIssue({
       code: 'custom',
       message: 'expected now, beginning, or a time with its offset, such as 2026-11-21T09:00:00+03:30',

@@ -2,8 +2,10 @@ import { expect, it } from 'vitest'
 import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
 import { deliveriesCommand } from '../../src/cli/deliveries.ts'
 import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
+import { planCommand } from '../../src/cli/plan.ts'
 import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { replayCommand } from '../../src/cli/replay.ts'
+import { sendTestCommand } from '../../src/cli/send-test.ts'
 import { statusCommand } from '../../src/cli/status.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
@@ -200,6 +202,21 @@ it('send-test tries the real sink and tells what came back', async () => {
   const bad = startProgram(['send-test', 'hook', '--config', config, '--json'])
   expect(await bad.ended()).toBe(1)
   expect(JSON.parse(bad.stdout())).toMatchObject([{ result: 'retry', reason: 'server_error', status: 500 }])
+  // Every object has one of its own.
+  for (const command of [sendTestCommand(), planCommand()])
+    expect(
+      String(
+        (
+          await run(
+            command,
+            ...(command.name() === 'plan' ? ['--source'] : []),
+            'constructor',
+            '--config',
+            config,
+          )
+        ).thrown,
+      ),
+    ).toMatch(/there is no (sink )?"?constructor/i)
   const unknown = startProgram(['send-test', 'none', '--config', config])
   expect(await unknown.ended()).toBe(1)
   expect(unknown.stderr()).toContain('there are hook')

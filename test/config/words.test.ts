@@ -32,6 +32,17 @@ describe('variables in a text', () => {
     },
   )
 
+  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])(
+    'are none that every object has: %s is not set',
+    (name) => {
+      expect(fillVariables(`\${${name}}`, {}).problems).toMatchObject([
+        { message: `the environment variable ${name} is not set` },
+      ])
+      expect(fillVariables(`\${${name}}`, process.env).problems).toHaveLength(1)
+      expect(fillVariables(`\${${name}:-default}`, {}).text).toBe('default')
+    },
+  )
+
   it('are filled once: what a variable holds is not read again', () => {
     expect(fillVariables(`\${A}`, { A: `\${B}`, B: 'no' }).text).toBe(`\${B}`)
   })
