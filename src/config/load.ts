@@ -1,6 +1,8 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Document, isMap, isSeq, LineCounter, parseDocument, type YAMLError } from 'yaml'
+import { errorCode } from '../lib/errors.ts'
+import { readSmallFile } from '../lib/small-file.ts'
 import { checkAcross } from './check.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
@@ -78,9 +80,9 @@ function readText(path: string): { ok: true; text: string } | { ok: false; mista
   try {
     const stat = statSync(path)
     if (stat.isDirectory()) return refuse('this is a folder, not a config file')
-    if (stat.size > configBytesMax) return { ok: false, mistake: tooManyBytes }
-    return { ok: true, text: readFileSync(path, 'utf8') }
+    return { ok: true, text: readSmallFile(path, configBytesMax) }
   } catch (thrown) {
+    if (errorCode(thrown) === 'EFBIG') return { ok: false, mistake: tooManyBytes }
     return refuse(`the file cannot be read: ${describeReadError(thrown)}`)
   }
 }

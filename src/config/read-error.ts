@@ -11,4 +11,5 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   ENOTDIR: 'a part of its path is not a folder',
   ELOOP: 'too many symbolic links',
+  EFBIG: 'it is too large',
 }

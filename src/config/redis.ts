@@ -73,6 +73,10 @@ function redisAddress(protocols: readonly string[], words: string) {
     if (words.includes('embedded') && text === 'embedded') return
     // URL takes no login where there is no host, as with a socket.
     const url = URL.parse(text.replace(/^unix:\/\/[^/@?]*@/, 'unix://'))
+    if (url !== null && url.hash !== '') {
+      context.addIssue({ code: 'custom', message: 'a # ends an address: write it as %23' })
+      return
+    }
     const pathMissing = url?.protocol === 'unix:' && url.pathname.length < 2
     if (url !== null && protocols.includes(url.protocol) && !pathMissing) return
     context.addIssue({ code: 'custom', message: `expected an address that starts with ${words}` })

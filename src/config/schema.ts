@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
-import { durationWithin, secretField } from '../lib/fields.ts'
+import { durationWithin, tokenField } from '../lib/fields.ts'
 import { sinkConfigSchema } from '../sinks/sink-config.ts'
 import { logLevels } from '../telemetry/log.ts'
 import { withIntervals } from './pace.ts'
@@ -58,7 +58,7 @@ export const configSchema = z.strictObject({
         .describe(
           'Further names that the server answers to, beside loopback, IP addresses and that of listen.',
         ),
-      adminToken: secretField.optional().describe('Without one, everything that changes something is off.'),
+      adminToken: tokenField.optional().describe('Without one, everything that changes something is off.'),
     })
     .prefault({}),
   display: z

@@ -13,6 +13,8 @@ const wordsMax = 60_000
 export function sizeProblem(text: string): Mistake | undefined {
   // In UTF-8 no character takes less than a byte.
   if (text.length > configBytesMax) return tooManyBytes
+  // No word takes less than a character, and the mark that the lexer sets before some takes none.
+  if (text.length * 2 <= wordsMax) return undefined
   let words = 0
   for (const _ of new Lexer().lex(text)) {
     words += 1

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { durationWithin, secretField } from '../lib/fields.ts'
+import { durationWithin, tokenField } from '../lib/fields.ts'
 import { parseInstant } from '../lib/instant.ts'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 
@@ -145,7 +145,7 @@ const startFromField = z
 
 export const sourceSchema = z.strictObject({
   baseUrl: z.string().transform(parseBaseUrl).describe('The address of the API, without /api/v1.'),
-  token: secretField,
+  token: tokenField,
   account: z
     .string()
     .regex(/^[a-z0-9-]{1,40}$/, 'expected a name of at most 40 of a-z, 0-9 and -')

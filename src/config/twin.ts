@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as z from 'zod'
-import { Secret } from '../lib/secret.ts'
+import { Secret, secretBytesMax } from '../lib/secret.ts'
 import { hasTwin, type Schema } from './outline.ts'
 import { describeReadError } from './read-error.ts'
 
@@ -36,8 +36,6 @@ export type FileSecret =
   | { readonly ok: true; readonly secret: Secret }
   | { readonly ok: false; readonly message: string }
 
-const secretBytesMax = 65_536
-
 /** The secret in the file at `path`, which starts from `folder` when it is relative. */
 export function secretFromFile(path: unknown, schema: Schema, folder: string): FileSecret {
   if (typeof path !== 'string' || path === '') return { ok: false, message: 'expected the path of a file' }
@@ -46,6 +44,8 @@ export function secretFromFile(path: unknown, schema: Schema, folder: string): F
   try {
     const stat = statSync(file)
     if (stat.isDirectory()) return { ok: false, message: 'this is a folder, not a file' }
+    // It is read again and again: nothing that flows.
+    if (!stat.isFile()) return { ok: false, message: 'this is no plain file' }
     if (stat.size > secretBytesMax)
       return { ok: false, message: `the file is larger than ${secretBytesMax} bytes` }
     text = Secret.fromFile(file).reveal()
@@ -57,5 +57,5 @@ export function secretFromFile(path: unknown, schema: Schema, folder: string): F
   if (checked.success) return { ok: true, secret: Secret.fromFile(file) }
   // Only our own words: zod's may quote what they judge.
   const own = checked.error.issues.find((issue) => issue.code === 'custom')
-  return { ok: false, message: `what stands in the file is no good: ${own?.message ?? 'unexpected text'}` }
+  return { ok: false, message: `what stands in ${path} is no good: ${own?.message ?? 'unexpected text'}` }
 }

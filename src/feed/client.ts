@@ -1,7 +1,7 @@
 import { type Dispatcher, Pool } from 'undici'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
-import type { Secret } from '../lib/secret.ts'
+import { type Secret, tokenProblem } from '../lib/secret.ts'
 import { version } from '../telemetry/version.ts'
 import { readJson } from './body.ts'
 import { FeedError, oneLine, refusalOf } from './errors.ts'
@@ -166,8 +166,9 @@ function reveal(token: Secret): string {
     const code = errorCode(thrown) ?? 'unreadable'
     throw new FeedError('unauthenticated', `the token's file cannot be read (${code})`)
   }
-  if (/^[\x21-\x7e]+$/.test(value)) return value
-  throw new FeedError('unauthenticated', 'the token is empty or holds characters that no token has')
+  if (tokenProblem(value) === undefined) return value
+  const what = token.file === undefined ? 'the token' : `what stands in ${token.file}`
+  throw new FeedError('unauthenticated', `${what} is empty or holds characters that no token has`)
 }
 
 function splitBaseUrl(baseUrl: string): { origin: string; prefix: string } {

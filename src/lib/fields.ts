@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { durationText, parseDuration } from './duration.ts'
-import { Secret } from './secret.ts'
+import { Secret, tokenProblem } from './secret.ts'
 
 /** Pieces that every config schema is made of. The `meta` marks are read by the JSON Schema generator. */
 
@@ -36,6 +36,14 @@ export function durationWithin(
 export const secretField = z
   .union([z.string().min(1), z.instanceof(Secret)])
   .transform((value) => (typeof value === 'string' ? new Secret(value) : value))
+  .meta({ fieldKind: 'secret' })
+
+/** A secret that travels in a header as it is. One in a file is checked by the loader, and again at use. */
+export const tokenField = secretField
+  .superRefine((secret, context) => {
+    const message = secret.file === undefined ? tokenProblem(secret.reveal()) : undefined
+    if (message !== undefined) context.addIssue({ code: 'custom', message, input: secret })
+  })
   .meta({ fieldKind: 'secret' })
 
 /** The path of a file; the loader lets a relative one start from the folder of the config. */

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
+import { readSmallFile } from './small-file.ts'
 
 /**
  * A value that cannot print itself: only `reveal` at the place of use gives it away. A secret that stands in a file is
@@ -20,7 +20,7 @@ export class Secret {
     return new FileSecret(path)
   }
 
-  /** Throws what `readFileSync` throws when the value stands in a file that cannot be read. */
+  /** Throws what `readSmallFile` throws when the value stands in a file that cannot be read. */
   reveal(): string {
     return this.#read()
   }
@@ -57,9 +57,20 @@ class FileSecret extends Secret {
   }
 
   override reveal(): string {
-    // Editors and `echo` end files with a newline that is no part of the secret.
-    return readFileSync(this.file, 'utf8').replace(/\r?\n$/, '')
+    // Editors and `echo` end files with newlines, and some begin them with a byte order mark: no part of the secret.
+    return readSmallFile(this.file, secretBytesMax)
+      .replace(/^\ufeff/, '')
+      .replace(/[\r\n]+$/, '')
   }
+}
+
+export const secretBytesMax = 65_536
+
+/** What keeps `text` from being a token, which travels in a header; never quotes it. */
+export function tokenProblem(text: string): string | undefined {
+  return /^[\x21-\x7e]+$/.test(text)
+    ? undefined
+    : 'expected a token: letters, digits and signs of ASCII, without blanks, line breaks and control characters'
 }
 
 /** Of this process alone, so that a fingerprint that leaks confirms no guess. */

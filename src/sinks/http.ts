@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from 'undici'
 import { errorCode, toError, UserError } from '../lib/errors.ts'
 import { parseRetryAfter } from '../lib/retry-after.ts'
+import { readSmallFile } from '../lib/small-file.ts'
 import { SinkError } from './fault.ts'
 import type { AddressGuard } from './guard.ts'
 
@@ -235,9 +235,11 @@ function firstOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header
 }
 
+const pemBytesMax = 1_048_576
+
 function readPem(path: string): Buffer {
   try {
-    return readFileSync(path)
+    return Buffer.from(readSmallFile(path, pemBytesMax))
   } catch (error) {
     throw new UserError(`cannot read ${path} (${errorCode(error) ?? 'unknown error'})`)
   }

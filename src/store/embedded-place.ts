@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { accessSync, constants, lstatSync, mkdirSync } from 'node:fs'
+import { accessSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { toError, UserError } from '../lib/errors.ts'
 
 /** Where the embedded Redis lives: its directory, its socket, its program, and the lock that makes it ours. */
@@ -31,6 +31,11 @@ export function embeddedPlace(dataDir: string, tempDir: string = tmpdir()): Embe
   makeDir(join(tempDir, name))
   refuseStrangers(join(tempDir, name))
   return { dir, socketPath: far, pidFile }
+}
+
+/** The address of the server as `connectRedis` takes it: a path may hold what means something in an address. */
+export function socketUrl({ socketPath }: EmbeddedPlace): string {
+  return `unix://${socketPath.split('/').map(encodeURIComponent).join('/')}`
 }
 
 /** `REDIS_SERVER_BIN`, else redis-server or valkey-server from PATH; a UserError says what to do without one. */
@@ -76,10 +81,22 @@ export async function lockDir(dir: string): Promise<() => void> {
 
 function makeDir(dir: string): void {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    makeWithParents(dir)
     accessSync(dir, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new UserError(`dataDir ${dir} cannot be written to`, { cause: error })
+  }
+}
+
+/** Step by step: under /proc the recursive mkdir of Node never ends, and nothing can stop the process then. */
+function makeWithParents(dir: string): void {
+  if (statSync(dir, { throwIfNoEntry: false })?.isDirectory()) return
+  if (dirname(dir) !== dir) makeWithParents(dirname(dir))
+  try {
+    mkdirSync(dir, { mode: 0o700 })
+  } catch (error) {
+    // Another bridge that starts at the same time may have been faster.
+    if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
@@ -8,7 +8,8 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type EmbeddedPlace, embeddedPlace, findServer, lockDir } from './embedded-place.ts'
+import { type EmbeddedPlace, embeddedPlace, findServer, lockDir, socketUrl } from './embedded-place.ts'
+import { runningPid } from './running-server.ts'
 
 /**
  * A redis-server of our own in `dataDir`: unix socket only, append-only file, no eviction.
@@ -48,7 +49,7 @@ export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<Embe
     await keeper.start(options.signal)
     return {
       socketPath: place.socketPath,
-      url: `unix://${encodeURI(place.socketPath)}`,
+      url: socketUrl(place),
       stop: () => keeper.stop(),
     }
   } catch (error) {
@@ -191,20 +192,8 @@ function refuseSilentServer(place: EmbeddedPlace): void {
   const pid = runningPid(place)
   if (pid === undefined) return
   throw new UserError(
-    `a redis-server (pid ${pid}) on ${place.dir} is running but does not answer; stop it first`,
+    `a redis-server (pid ${pid}) on ${place.dir} is running but does not answer; stop it first, or remove ${place.pidFile} if that is another program`,
   )
-}
-
-/** The pid in the server's own file, while that is a server: after a crash the number may be anybody's. */
-function runningPid({ pidFile }: EmbeddedPlace): number | undefined {
-  try {
-    const pid = Number(readFileSync(pidFile, 'utf8').trim())
-    if (!Number.isSafeInteger(pid) || pid <= 1) return undefined
-    // The name of the program alone: a path in its arguments may hold any word.
-    return /redis|valkey|-server$/.test(readFileSync(`/proc/${pid}/comm`, 'utf8').trim()) ? pid : undefined
-  } catch {
-    return undefined
-  }
 }
 
 async function untilReady(

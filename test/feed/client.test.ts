@@ -116,6 +116,17 @@ describe('a call', () => {
     expect(sandbox.requests).toHaveLength(2)
   })
 
+  it('names the file of a token that cannot be sent', async () => {
+    const sandbox = await startSandbox()
+    const folder = mkdtempSync(join(tmpdir(), 'feed-'))
+    const file = join(folder, 'token')
+    writeFileSync(file, 'two canaries\n')
+    const failure = await failureOf(connect(sandbox, { token: Secret.fromFile(file) }).deliveries(1))
+    rmSync(folder, { recursive: true })
+    expect(failure).toMatchObject({ code: 'unauthenticated', message: expect.stringContaining(file) })
+    expect(failure.message).not.toContain('canar')
+  })
+
   it.each(['', 'two words', 'line\nbreak', 'tokén'])('is not sent with the token %j', async (value) => {
     const sandbox = await startSandbox()
     const failure = await failureOf(connect(sandbox, { token: new Secret(value) }).deliveries(1))

@@ -214,7 +214,7 @@ describe('the rendered config', () => {
     const { redis, http } = loaded.config
     expect(redis).toMatchObject({ mode: 'single' })
     expect('url' in redis ? redis.url.reveal() : '').toBe('redis://redis.example.com:6379')
-    expect(http.adminToken?.reveal()).toBe('let me in')
+    expect(http.adminToken?.reveal()).toBe('let-me-in')
     expect(http.listen).toEqual({ host: '0.0.0.0', port: 8080 })
   })
 
@@ -271,7 +271,7 @@ function load(config: string) {
     'alert-bridge/token': 'upstream-token',
     'alert-bridge/webhook-secret': `whsec_${Buffer.alloc(24, 7).toString('base64')}`,
     'alert-bridge/slack-url': 'https://hooks.slack.example.com/services/T0/B0/x',
-    'alert-bridge/admin-token': 'let me in',
+    'alert-bridge/admin-token': 'let-me-in',
     'mail/smtp': 'smtps://user:password@mail.example.com:465',
     'redis/url': 'redis://redis.example.com:6379',
     'redis/address': 'redis://redis.example.com:6379',

@@ -30,6 +30,24 @@ describe('a secret', () => {
     expect(secret.reveal()).toBe('second')
   })
 
+  it.each(['\ufefftoken', 'token\n\n', 'token\r\n\r\n', '\ufefftoken\n\n\n'])(
+    'in a file is read without what editors leave there: %j',
+    (text) => {
+      const path = join(folder, 'token')
+      writeFileSync(path, text)
+      expect(Secret.fromFile(path).reveal()).toBe('token')
+    },
+  )
+
+  it.each(['to\nken', ' token ', 'to\u0000ken', 'to\ufeffken'])(
+    'in a file is else what stands there: %j',
+    (text) => {
+      const path = join(folder, 'token')
+      writeFileSync(path, text)
+      expect(Secret.fromFile(path).reveal()).toBe(text)
+    },
+  )
+
   it('in a file that is gone throws with the code of the system', () => {
     expect(() => Secret.fromFile(join(folder, 'none')).reveal()).toThrow(/ENOENT/)
   })

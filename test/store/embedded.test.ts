@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/embedded.ts'
 import { embeddedPlace, findServer } from '../../src/store/embedded-place.ts'
+import { parseAddress } from '../../src/store/redis-options.ts'
 import { wallClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { answersPing } from '../support/redis.ts'
@@ -123,6 +124,36 @@ describe('the embedded Redis', () => {
     expect(await client(await start(dataDir)).ping()).toBe('PONG')
   })
 
+  it('starts beside a program that only got the number of the old server, whatever its command line holds', async () => {
+    const dataDir = tempDir()
+    for (const cwd of [tempDir(), dataDir]) {
+      const other = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)', 'redis-server'], { cwd })
+      onTestFinished(() => void other.kill('SIGKILL'))
+      writeFileSync(join(dataDir, 'redis.pid'), `${other.pid}\n`)
+      const embedded = await start(dataDir)
+      await embedded.stop()
+    }
+    const elsewhere = tempDir()
+    const server = spawn(findServer(), [
+      '--port',
+      '0',
+      '--unixsocket',
+      join(elsewhere, 'other.sock'),
+      '--dir',
+      elsewhere,
+    ])
+    onTestFinished(() => void server.kill('SIGKILL'))
+    await vi.waitFor(async () => expect(await answersPing(join(elsewhere, 'other.sock'))).toBe(true), soon)
+    writeFileSync(join(dataDir, 'redis.pid'), `${server.pid}\n`)
+    expect(await client(await start(dataDir)).ping()).toBe('PONG')
+  })
+
+  it('is reached whatever its path holds', async () => {
+    const embedded = await start(join(tempDir(), 'a#b?c=%41 d'))
+    expect(parseAddress(embedded.url)).toEqual({ path: embedded.socketPath })
+    expect(await client(embedded).ping()).toBe('PONG')
+  })
+
   it('says what the server said when it cannot start', async () => {
     const dataDir = tempDir()
     mkdirSync(join(dataDir, 'appendonlydir'))
@@ -160,7 +191,25 @@ describe('its place', () => {
   it('must be a directory', () => {
     const file = join(tempDir(), 'file')
     writeFileSync(file, '')
-    expect(() => embeddedPlace(file)).toThrow(`dataDir ${file} cannot be written to`)
+    for (const dir of [file, join(file, 'below')])
+      expect(() => embeddedPlace(dir)).toThrow(`dataDir ${dir} cannot be written to`)
+  })
+
+  it('is made with all that is above it, and refused at once where nothing can be made', () => {
+    const deep = join(tempDir(), 'a', 'b', 'c')
+    expect(embeddedPlace(deep).dir).toBe(deep)
+    expect(statSync(join(deep, '..')).mode & 0o777).toBe(0o700)
+    // In a process of its own, which can be ended: mkdir may go round in circles there.
+    const module = new URL('../../src/store/embedded-place.ts', import.meta.url).href
+    const code = `import { embeddedPlace } from ${JSON.stringify(module)}; embeddedPlace('/proc/alert-bridge/data')`
+    const tried = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+      timeout: 10_000,
+      encoding: 'utf8',
+    })
+    expect(tried).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('dataDir /proc/alert-bridge/data cannot be written to'),
+    })
   })
 })
 

@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import type { EmbeddedPlace } from './embedded-place.ts'
+
+/**
+ * The pid in the server's own file, while that is a server on this directory. After a crash the number may be anybody's:
+ * in a container, where numbers are small and soon used again, it often is. Where it cannot be told, it counts as ours:
+ * two servers on one append-only file would spoil it.
+ */
+export function runningPid(place: EmbeddedPlace): number | undefined {
+  const pid = pidIn(place.pidFile)
+  if (pid === undefined || pid === process.pid) return undefined
+  const isOurs = existsSync('/proc/self') ? isServerByProc(pid, place.dir) : isServerByPs(pid)
+  return isOurs ? pid : undefined
+}
+
+function pidIn(file: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(file, 'utf8').trim())
+    return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** By its name and by where it works: a server goes to its directory when it starts. */
+function isServerByProc(pid: number, dir: string): boolean {
+  try {
+    if (!program.test(readFileSync(`/proc/${pid}/comm`, 'utf8').trim())) return false
+  } catch {
+    return false
+  }
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(dir)
+  } catch {
+    // It belongs to another user, or has just ended: then it is asked for again.
+    return existsSync(`/proc/${pid}`)
+  }
+}
+
+const program = /^(redis|valkey|keydb)|-server$/
+
+/** Where there is no /proc (macOS), by its name alone. */
+function isServerByPs(pid: number): boolean {
+  try {
+    const path = execFileSync('ps', ['-o', 'comm=', '-p', String(pid)], {
+      encoding: 'utf8',
+      timeout: psTimeoutMs,
+    })
+    return program.test(path.trim().split('/').at(-1) ?? '')
+  } catch {
+    return false
+  }
+}
+
+const psTimeoutMs = 5_000
