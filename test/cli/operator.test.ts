@@ -199,25 +199,14 @@ it('send-test tries the real sink and tells what came back', async () => {
   expect(await good.ended()).toBe(0)
   expect(good.stdout()).toMatch(/hook: delivered in \d+ ms: 204/)
   hook.answerWith({ status: 500, body: 'out of order' })
-  const bad = startProgram(['send-test', 'hook', '--config', config, '--json'])
-  expect(await bad.ended()).toBe(1)
-  expect(JSON.parse(bad.stdout())).toMatchObject([{ result: 'retry', reason: 'server_error', status: 500 }])
-  // Every object has one of its own.
-  for (const command of [sendTestCommand(), planCommand()])
-    expect(
-      String(
-        (
-          await run(
-            command,
-            ...(command.name() === 'plan' ? ['--source'] : []),
-            'constructor',
-            '--config',
-            config,
-          )
-        ).thrown,
-      ),
-    ).toMatch(/there is no (sink )?"?constructor/i)
-  const unknown = startProgram(['send-test', 'none', '--config', config])
-  expect(await unknown.ended()).toBe(1)
-  expect(unknown.stderr()).toContain('there are hook')
+  const bad = await run(sendTestCommand(), 'hook', '--config', config, '--json')
+  expect(bad.exitCode).toBe(1)
+  expect(JSON.parse(bad.out)).toMatchObject([{ result: 'retry', reason: 'server_error', status: 500 }])
+  // Every object has a constructor of its own.
+  for (const name of ['none', 'constructor']) {
+    const { thrown } = await run(sendTestCommand(), name, '--config', config)
+    expect(String(thrown)).toContain(`There is no sink "${name}" in ${config}; there are hook.`)
+  }
+  const { thrown } = await run(planCommand(), '--source', 'constructor', '--config', config)
+  expect(String(thrown)).toContain('there is no constructor')
 })
