@@ -1,6 +1,5 @@
 import { buildAdmin } from '../admin/admin.ts'
 import type { ReloadResult } from '../admin/ports.ts'
-import { changedKeys } from '../config/fingerprint.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
@@ -10,6 +9,7 @@ import type { Logger, LogLevel } from '../telemetry/log.ts'
 import { createMetrics, initialiseMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { version } from '../telemetry/version.ts'
 import { adminPorts } from './admin-ports.ts'
+import { differing, fixedParts } from './fixed-parts.ts'
 import { admitRedis, openRedis, type RedisPair } from './redis.ts'
 import { createRedisWatch, type RedisWatch } from './redis-watch.ts'
 import type { Role } from './roles.ts'
@@ -66,6 +66,8 @@ class Bridge implements App {
   readonly #startedAtMs: number
   readonly #memories: RuntimeTools['memories'] = new Map()
   readonly #fail: (error: Error) => void
+  /** As they were when they were used: a secret in a file may have changed since. */
+  #fixed: ReadonlyMap<string, string>
   #config: Config
   #redis: RedisPair | undefined
   #redisWatch: RedisWatch | undefined
@@ -81,6 +83,9 @@ class Bridge implements App {
     this.#startedAtMs = clock.now()
     this.metrics = createMetrics({ version, node: process.version })
     initialiseMetrics(this.metrics, namesOf(config))
+    this.metrics.configReloadSuccessful.set(1)
+    this.metrics.configReloaded.set(clock.now() / 1_000)
+    this.#fixed = fixedParts(config)
     const failure = Promise.withResolvers<Error>()
     this.failed = failure.promise
     this.#fail = failure.resolve
@@ -97,6 +102,7 @@ class Bridge implements App {
     try {
       const address = await this.#listen()
       log.info({ version, role, address }, 'listening')
+      this.#fixed = fixedParts(this.#config)
       this.#redis = await openRedis(this.#config.redis, this.#config.dataDir, {
         log,
         teardown: this.#teardown,
@@ -129,33 +135,40 @@ class Bridge implements App {
   }
 
   async reload(): Promise<ReloadResult> {
-    const { load } = this.#options
+    const result = this.#reload()
+    this.metrics.configReloadSuccessful.set(result.ok ? 1 : 0)
+    return result
+  }
+
+  #reload(): ReloadResult {
+    const { load, log } = this.#options
     if (!load) return refused('this bridge was started without a config file')
     if (this.#stopping.signal.aborted) return refused('the bridge is stopping')
     const loaded = load()
     if (!loaded.ok)
       return { ok: false, mistakes: loaded.mistakes.map((each) => formatMistake('config', each)) }
-    const { config } = loaded
-    const fixed = whatNeedsRestart(this.#config, config)
+    const fixed = differing(this.#fixed, fixedParts(loaded.config))
     if (fixed.length > 0)
       return refused(`a change of ${fixed.join(', ')} needs a restart; nothing of the new config is in force`)
+    for (const warning of loaded.warnings) log.warn(formatMistake('config', warning))
     try {
-      return this.#change(config)
+      return this.#change(loaded.config)
     } catch (thrown) {
       if (thrown instanceof UserError) return refused(thrown.message)
-      this.#options.log.error({ err: toError(thrown) }, 'reload.failed')
+      log.error({ err: toError(thrown) }, 'reload.failed')
       return refused(`a fault of the bridge: ${toError(thrown).name}; the log says more`)
     }
   }
 
   /** At one stroke: nobody waits in here, so two reloads never meet, and the last one wins. */
   #change(config: Config): ReloadResult {
-    const { log, setLogLevel } = this.#options
+    const { log, clock, setLogLevel } = this.#options
     const runtime = this.#runtime
     // Before the start is done the config is only kept, once it is known that its sinks can be built.
     const change = runtime ? runtime.reload(config) : void buildSinks(config)
     initialiseMetrics(this.metrics, namesOf(config), namesOf(this.#config))
     this.#config = config
+    this.metrics.configReloaded.set(clock.now() / 1_000)
     setLogLevel?.(config.log.level)
     const { settled, ...changes } = change ?? {}
     log.info({ ...namesOf(config), changes }, 'reloaded')
@@ -222,14 +235,4 @@ function refused(reason: string): ReloadResult {
 
 function namesOf({ sources, sinks }: Config): { sources: string[]; sinks: string[] } {
   return { sources: Object.keys(sources), sinks: Object.keys(sinks) }
-}
-
-/** What a reload cannot change under a running process: a secret counts by its value, a file by what it holds. */
-function whatNeedsRestart(from: Config, to: Config): string[] {
-  const listens = changedKeys(from, to, 'http').filter((key) => key === 'listen')
-  return [
-    ...listens.map((key) => `http.${key}`),
-    ...changedKeys(from, to, 'redis').map((key) => `redis.${key}`),
-    ...(from.dataDir === to.dataDir ? [] : ['dataDir']),
-  ]
 }

@@ -19,12 +19,6 @@ export function fingerprintOf(config: Config, ...keys: readonly string[]): strin
   return hashOf(JSON.stringify(plain(value, schema)) ?? '')
 }
 
-/** The keys of a section that the two configs do not say the same of. */
-export function changedKeys(from: Config, to: Config, section: keyof Config): string[] {
-  const keys = new Set([...Object.keys(from[section]), ...Object.keys(to[section])])
-  return [...keys].filter((key) => fingerprintOf(from, section, key) !== fingerprintOf(to, section, key))
-}
-
 function plain(value: unknown, schema: Schema | undefined): unknown {
   if (value instanceof Secret) return value.fingerprint()
   if (Array.isArray(value)) return value.map((inner, index) => plain(inner, inside(schema, index, value)))

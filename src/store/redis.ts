@@ -43,8 +43,8 @@ export function connectRedis(options: ConnectOptions, log: Logger): RedisClient 
 /** Lets what is in flight finish, within a limit. */
 export async function closeRedis(redis: RedisClient): Promise<void> {
   if (redis.status === 'end') return
-  // A connection that is away rejects QUIT; disconnecting stops its attempts to come back.
-  await within(closeTimeoutMs, redis.quit()).catch(() => {})
+  // A connection that is away rejects QUIT or puts it off; disconnecting stops its attempts to come back.
+  if (redis.status === 'ready') await within(closeTimeoutMs, redis.quit()).catch(() => {})
   // Between two attempts there is no connection whose end could be waited for.
   const connected = redis.status !== 'reconnecting'
   const ended = new Promise((resolve) => redis.once('end', resolve))

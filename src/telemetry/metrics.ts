@@ -57,6 +57,16 @@ export function createMetrics(build: { version: string; node: string }) {
 
   return {
     registry,
+    configReloaded: gauge(
+      'config_reload_success_timestamp_seconds',
+      'When the config in force was taken: at the start, or by the last reload that was not refused.',
+      [],
+    ),
+    configReloadSuccessful: gauge(
+      'config_last_reload_successful',
+      '0 when the last reload was refused, and the config before it goes on; else 1.',
+      [],
+    ),
     upstreamRequests: counter(
       'upstream_requests_total',
       'Calls to the Market Data Read API by HTTP status, or error when none came.',

@@ -288,6 +288,30 @@ describe('a reload', () => {
     })
   })
 
+  it('with another address of Redis in its file is refused, and counted as refused until one is not', async () => {
+    const { prefix, sandbox } = await scene()
+    const folder = testFolder()
+    const hook = await startWebhookReceiver()
+    const file = join(folder, 'redis')
+    writeFileSync(file, redis.url)
+    const text = configText({ prefix, feed: sandbox.url, sinks: { hook: `url: "${hook.url}"` } })
+    const disk = onDisk(text.replace(`url: "${redis.url}"`, `urlFile: ${file}`))
+    const { app, url } = await startApp(disk.text, disk)
+    const successful = () => metric(url, 'alert_bridge_config_last_reload_successful')
+    const atSeconds = () => metric(url, 'alert_bridge_config_reload_success_timestamp_seconds')
+    const startedAt = await atSeconds()
+    expect(await successful()).toBe(1)
+    writeFileSync(file, 'redis://another.example.com')
+    const refusal = 'a change of redis.url needs a restart; nothing of the new config is in force'
+    expect(await app.reload()).toEqual({ ok: false, mistakes: [refusal] })
+    expect(await successful()).toBe(0)
+    expect(await atSeconds()).toBe(startedAt)
+    writeFileSync(file, redis.url)
+    expect(await app.reload()).toEqual({ ok: true })
+    expect(await successful()).toBe(1)
+    expect(await atSeconds()).toBeGreaterThan(startedAt)
+  })
+
   it('is refused when a sink of the new config cannot be built, and changes nothing', async () => {
     const { prefix, sandbox } = await scene()
     const hook = await startWebhookReceiver()

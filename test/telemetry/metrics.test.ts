@@ -10,7 +10,8 @@ alert_bridge_budget_units_total alert_bridge_budget_reset_timestamp_seconds aler
 alert_bridge_next_poll_timestamp_seconds alert_bridge_detection_lag_seconds alert_bridge_delivery_lag_seconds
 alert_bridge_alerts_seen_total alert_bridge_alerts_duplicate_total alert_bridge_alerts_quarantined_total
 alert_bridge_alerts_unrouted_total alert_bridge_sends_total alert_bridge_send_duration_seconds alert_bridge_queue_jobs
-alert_bridge_dead_letters alert_bridge_circuit_open`.split(/\s+/)
+alert_bridge_dead_letters alert_bridge_circuit_open alert_bridge_config_reload_success_timestamp_seconds
+alert_bridge_config_last_reload_successful`.split(/\s+/)
 
 function exposed() {
   const metrics = createMetrics({ version: '1.2.3', node: 'v24' })
