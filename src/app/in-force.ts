@@ -61,13 +61,21 @@ export function createInForce(config: Config, before: InForce | undefined, tools
   }
   const queues = before?.queues.reconfigured(view) ?? createQueues({ redis: redis.commands, prefix, ...view })
   const routing = createRouting(config, tools, (source) => known(sources.get(source)?.made.rules, source))
+  const orphans = createOrphans({
+    queues,
+    targets,
+    clock,
+    prefix,
+    names: tools.names,
+    retention: view.retention,
+  })
   const targetsOf = (sink: string) => targets.get(sink) ?? [undefined]
   return {
     ...{ config, sinks, sources, queues, routing, targetsOf },
     intake: { queues, assign: routing.assign, targetsOf },
-    deliveryLog: createDeliveryLog({ queues, targets }),
+    deliveryLog: createDeliveryLog({ queues, targets, gone: () => orphans.names() }),
     deadLetters: createDeadLetters({ queues, targets, clock }),
     replay: createReplay({ queues, targets, clock }),
-    orphans: createOrphans({ queues, targets, clock, prefix, names: tools.names, retention: view.retention }),
+    orphans,
   }
 }

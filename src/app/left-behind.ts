@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describeOrphan, type OrphanView } from '../admin/orphan-view.ts'
 import type { OrphansPort } from '../admin/ports.ts'
 import { within } from '../delivery/time-limit.ts'
@@ -44,6 +45,7 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
   const memory = createSourceMemory(redis.commands, prefix)
   const marks = () => marksOf(inForce(), prefix)
   const list = () => listOrphans(inForce(), { names, memory, marks })
+  const process = randomUUID()
   let mayFind = true
   const findNames = async () => {
     try {
@@ -57,6 +59,7 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
   }
   const watch = createOrphanWatch({
     async look() {
+      await names.serve(process, Object.keys(inForce().config.sinks))
       await findNames()
       await keepMarks(names, marks())
       await inForce().orphans.tidy()
@@ -106,7 +109,11 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
         metrics.orphanedJobs.set({ sink }, waiting + sending + delayed + dead)
     },
     onConfig: () => watch.lookAgain(),
-    run: (signal) => watch.run(signal),
+    async run(signal) {
+      await watch.run(signal)
+      // Who starts next need not wait until this is no longer believed.
+      await within(collectTimeoutMs, 'leaving', names.serve(process, [])).catch(() => {})
+    },
   }
 }
 

@@ -35,16 +35,19 @@ export interface DeliveryLogOptions {
   readonly queues: SinkQueues
   /** The targets of each sink, as the sink itself names them. */
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
+  /** Sinks that left the config, of which something is kept: they are part of a story too. */
+  readonly gone?: () => Promise<readonly string[]>
 }
 
 export const listLimitMax = 500
 
-export function createDeliveryLog({ queues, targets }: DeliveryLogOptions): DeliveryLog {
+export function createDeliveryLog({ queues, targets, gone }: DeliveryLogOptions): DeliveryLog {
   return {
     async story(alert) {
-      const found = queues.sinks.flatMap((sink) =>
+      const sinks = [...queues.sinks, ...((await gone?.()) ?? [])]
+      const found = sinks.flatMap((sink) =>
         (targets.get(sink) ?? [undefined]).map((target) =>
-          storyPart(sink, queues.queue(sink), deliveryJobId(alert, target)),
+          storyPart(sink, queues.anyQueue(sink), deliveryJobId(alert, target)),
         ),
       )
       const parts = await within(readTimeoutMs, 'reading an alert', Promise.all(found))

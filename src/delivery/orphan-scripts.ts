@@ -59,6 +59,8 @@ end
 for index = 3, 7 do
   if redis.call('EXISTS', KEYS[index]) == 1 then return 0 end
 end
+-- A sink that an operator paused is paused when its name comes back.
+if redis.call('HEXISTS', KEYS[2], 'paused') == 1 then return 0 end
 redis.call('SREM', KEYS[1], ARGV[1])
 redis.call('DEL', KEYS[2], unpack(KEYS, 8))
 return 1

@@ -1,4 +1,4 @@
-import { NotFoundError } from '../lib/errors.ts'
+import { NotFoundError, UserError } from '../lib/errors.ts'
 import type { Names } from '../store/names.ts'
 import { listLimitMax, listState } from './delivery-log.ts'
 import { type DeliveryState, type DeliveryView, deliveryStates } from './delivery-view.ts'
@@ -15,6 +15,8 @@ import { within } from './time-limit.ts'
 export interface Orphans {
   /** Sinks of no config that have alerts left, by name. */
   list(): Promise<readonly OrphanedSink[]>
+  /** Sinks of no config of which anything is kept, be it only what they acknowledged. */
+  names(): Promise<readonly string[]>
   /** What changed last comes first. Throws a NotFoundError for a name that is no orphan. */
   deliveries(sink: string, query: { limit: number; state?: DeliveryState }): Promise<readonly DeliveryView[]>
   /**
@@ -53,11 +55,17 @@ export interface OrphansOptions extends PortionOptions {
 
 export function createOrphans(options: OrphansOptions): Orphans {
   const { queues, names } = options
-  const unnamed = async () => (await names.sinks()).filter((sink) => !queues.sinks.includes(sink))
+  const unnamed = async () => {
+    const [known, served] = await Promise.all([names.sinks(), names.served()])
+    return known.filter((sink) => !queues.sinks.includes(sink) && !served.has(sink))
+  }
   const orphan = async (sink: string) => {
-    if (!(await within(readTimeoutMs, 'reading the names', unnamed())).includes(sink))
-      throw new NotFoundError(`There is no orphan ${sink}.`)
-    return queues.anyQueue(sink)
+    const reading = Promise.all([unnamed(), names.served()])
+    const [found, served] = await within(readTimeoutMs, 'reading the names', reading)
+    if (found.includes(sink)) return queues.anyQueue(sink)
+    if (served.has(sink) && !queues.sinks.includes(sink))
+      throw new UserError(`Another process has the sink ${sink} in its config and works at its alerts.`)
+    throw new NotFoundError(`There is no orphan ${sink}.`)
   }
   return {
     async list() {
@@ -66,6 +74,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
       // What is being sent now may well be acknowledged in a moment: of that alone nothing is left behind.
       return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
     },
+    names: () => within(readTimeoutMs, 'reading the names', unnamed()),
     async deliveries(sink, { limit, state }) {
       const queue = await orphan(sink)
       const count = Math.min(Math.max(1, limit), listLimitMax)

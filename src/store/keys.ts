@@ -201,6 +201,14 @@ export function sourceNamesKey(prefix: string): string {
   return `${hashTag(prefix)}:names:sources`
 }
 
+/**
+ * ZSET, `SINK PROCESS` → when (ms, by Redis' clock) this process last said that it has the sink in its config. Trimmed by
+ * score, 20 seconds. Lost: alerts of a sink that only another replica knows are taken for left behind, for 5 seconds.
+ */
+export function servedSinksKey(prefix: string): string {
+  return `${hashTag(prefix)}:names:served`
+}
+
 /** STRING, when (ms) the names were looked for in the keys of an installation that did not write them down. Lost: again. */
 export function namesFoundKey(prefix: string): string {
   return `${hashTag(prefix)}:names:found`

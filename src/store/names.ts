@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis'
 import * as z from 'zod'
-import { namedKeys, namesFoundKey, sinkNamesKey, sourceNamesKey } from './keys.ts'
+import { namedKeys, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -9,11 +9,16 @@ import type { RedisClient } from './redis.ts'
  */
 export interface Names {
   sinks(): Promise<readonly string[]>
-  forgetSink(name: string): Promise<void>
+  /**
+   * Says for `servedMs` that this process has these sinks in its config, and no others any more. While a config is
+   * rolled out, one replica knows sinks that another does not.
+   */
+  serve(process: string, sinks: readonly string[]): Promise<void>
+  /** Sinks that a living process has in its config. */
+  served(): Promise<ReadonlySet<string>>
   sources(): Promise<ReadonlyMap<string, KnownSource>>
   /** `mark`: of the account, see `accountMark`. */
   addSource(name: string, known: KnownSource): Promise<void>
-  forgetSource(name: string): Promise<void>
   /**
    * Looks once for the names of an installation that did not write them down yet, in the keys themselves. Throws what
    * Redis throws, and then looks again the next time.
@@ -28,8 +33,17 @@ export function createNames(redis: RedisClient, prefix: string): Names {
   const sourcesKey = sourceNamesKey(prefix)
   return {
     sinks: async () => (await redis.smembers(sinksKey)).sort(),
-    async forgetSink(name) {
-      await redis.srem(sinksKey, name)
+    async serve(process, sinks) {
+      await redis.eval(serveScript, 1, servedSinksKey(prefix), process, servedMs, ...sinks)
+    },
+    async served() {
+      const answer = await redis.eval(servedScript, 1, servedSinksKey(prefix), servedMs)
+      return new Set(
+        z
+          .array(z.string())
+          .parse(answer)
+          .map((member) => member.split(' ')[0] ?? ''),
+      )
     },
     async sources() {
       const stored = Object.entries(await redis.hgetall(sourcesKey))
@@ -37,9 +51,6 @@ export function createNames(redis: RedisClient, prefix: string): Names {
     },
     async addSource(name, known) {
       await redis.hset(sourcesKey, name, JSON.stringify(known))
-    },
-    async forgetSource(name) {
-      await redis.hdel(sourcesKey, name)
     },
     async findOnce() {
       if ((await redis.exists(namesFoundKey(prefix))) === 1) return
@@ -56,6 +67,27 @@ export function createNames(redis: RedisClient, prefix: string): Names {
     },
   }
 }
+
+/** Said again every few seconds. */
+const servedMs = 20_000
+
+const nowLine = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)`
+
+/** KEYS served · ARGV process, how long that is believed (ms), sinks · What others said too long ago goes. */
+const serveScript = `${nowLine}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  if string.sub(member, -#ARGV[1] - 1) == ' ' .. ARGV[1] then redis.call('ZREM', KEYS[1], member) end
+end
+for index = 3, #ARGV do redis.call('ZADD', KEYS[1], now, ARGV[index] .. ' ' .. ARGV[1]) end
+`
+
+/** KEYS served · ARGV how long it is believed (ms) · Returns the members. Of a clock that was set back nothing is believed. */
+const servedScript = `${nowLine}
+return redis.call('ZRANGEBYSCORE', KEYS[1], now - ARGV[1], now + ARGV[1])
+`
 
 const knownSchema = z.object({ mark: z.string().optional() })
 

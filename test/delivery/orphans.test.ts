@@ -57,6 +57,14 @@ describe('a sink that left the config with alerts', () => {
     expect(await own.orphans.list()).toMatchObject([{ sink: 'gone', waiting: 1 }])
   })
 
+  it('is part of the story of its alerts', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 1))
+    const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: day, count: 10 } })
+    const log = createDeliveryLog({ queues, targets: new Map(), gone: () => own.orphans.names() })
+    expect(await log.story({ source: 'main', id: 1 })).toMatchObject([{ sink: 'gone', state: 'waiting' }])
+  })
+
   it('is nothing that an operator of a sink in the config can move or drop by mistake', async () => {
     const own = scene()
     await own.queues.enqueue([...jobs('gone', 1, 1), ...jobs('next', 1, 1)])
@@ -64,6 +72,24 @@ describe('a sink that left the config with alerts', () => {
       await expect(own.orphans.drop(name, {})).rejects.toThrow(NotFoundError)
     await expect(own.orphans.move('gone', { to: 'gone' })).rejects.toThrow('There is no sink gone')
     expect((await statesOf(own, 'gone'))['wait']).toBe(1)
+  })
+
+  it('is none while another process has it in its config: a config that is rolled out', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 1))
+    await own.names.serve('old replica', ['gone', 'next'])
+    await own.names.serve('new replica', ['next'])
+    expect(await own.orphans.list()).toEqual([])
+    await expect(own.orphans.move('gone', { to: 'next' })).rejects.toThrow(
+      'Another process has the sink gone',
+    )
+    await own.names.serve('old replica', [])
+    expect(await own.orphans.list()).toMatchObject([{ sink: 'gone' }])
+    // What a process said that died is believed for some seconds.
+    await own.names.serve('a third', ['gone'])
+    const [key] = await own.redis.keys(`*${own.prefix}*names:served`)
+    await own.redis.zadd(key ?? '', Date.now() - 21_000, 'gone a third')
+    expect(await own.orphans.list()).toMatchObject([{ sink: 'gone' }])
   })
 
   it('just goes on when its name comes back', async () => {

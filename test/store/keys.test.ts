@@ -5,6 +5,7 @@ import {
   noticedKey,
   noticeKey,
   queuePrefix,
+  servedSinksKey,
   silencesKey,
   sinkNamesKey,
   sourceKeys,
@@ -42,7 +43,7 @@ function allKeys(prefix: string, name: string): string[] {
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),
     ...(name === 'main'
-      ? [silencesKey, sinkNamesKey, sourceNamesKey, namesFoundKey].map((key) => key(prefix))
+      ? [silencesKey, sinkNamesKey, sourceNamesKey, namesFoundKey, servedSinksKey].map((key) => key(prefix))
       : []),
   ]
 }
