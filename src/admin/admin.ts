@@ -1,6 +1,7 @@
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import * as z from 'zod'
 import { NotFoundError, UserError } from '../lib/errors.ts'
+import { version, versionHeader } from '../telemetry/version.ts'
 import { registerActions } from './actions.ts'
 import { registerHealth } from './health.ts'
 import { refuseForeignHosts } from './host.ts'
@@ -59,6 +60,7 @@ const paramCharsMax = 200
 
 /** What every answer carries; the page replaces the content security policy with one that lets its own parts in. */
 const safeHeaders = {
+  [versionHeader]: version,
   'cache-control': 'no-store',
   'content-security-policy':
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",

@@ -1,9 +1,12 @@
 import { Command } from 'commander'
 import { Agent, fetch } from 'undici'
 import * as z from 'zod'
-import { loadConfig } from '../config/load.ts'
+import { type LoadedHttp, loadHttp } from '../config/load-http.ts'
+import { formatMistake } from '../config/mistake.ts'
 import { UserError } from '../lib/errors.ts'
+import { tokenProblem } from '../lib/secret.ts'
 import { printable } from '../telemetry/printable.ts'
+import { versionHeader } from '../telemetry/version.ts'
 
 /**
  * The commands of the operator talk to a running bridge over its HTTP API. This file finds it (`--url`, or `http.listen`
@@ -38,6 +41,10 @@ export function daemonCommand(name: string, description: string): Command {
 
 export function connectDaemon(options: DaemonOptions): Daemon {
   const { base, token } = place(options)
+  const authorization = (method: string) => {
+    const shown = token(method !== 'GET')
+    return shown === undefined ? {} : { authorization: `Bearer ${shown}` }
+  }
   // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot give the admin token to anybody. A command makes few calls.
   const dispatcher = new Agent({ pipelining: 0, connect: { rejectUnauthorized: true } })
   const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
@@ -48,7 +55,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       dispatcher,
       headers: {
         accept: 'application/json',
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...authorization(method),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -59,6 +66,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       )
     })
     const answer: unknown = await response.json().catch(() => undefined)
+    if (!response.headers.has(versionHeader)) throw strangerError(base, response.status)
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
       throw response.status === 503 ? new NoAnswerError(refusal) : new UserError(refusal)
@@ -72,16 +80,51 @@ export function connectDaemon(options: DaemonOptions): Daemon {
   }
 }
 
-function place(options: DaemonOptions): { base: string; token: string | undefined } {
-  const fromEnv = process.env['ADMIN_TOKEN']
-  if (options.config === undefined) return { base: trimmed(options.url ?? defaultUrl), token: fromEnv }
-  const loaded = loadConfig(options.config, process.env)
-  if (!loaded.ok) throw new UserError(`${options.config} has mistakes; check-config tells which.`)
-  const { listen, adminToken } = loaded.config.http
+/** Any server may answer 200 to anything. A proxy before a bridge that starts anew is worth asking again. */
+function strangerError(base: string, status: number): UserError {
+  const sentence = `What answers at ${base} is no alert-bridge (HTTP ${status}); is --url (or --config) right?`
+  return status >= 502 && status <= 504 ? new NoAnswerError(sentence) : new UserError(sentence)
+}
+
+interface Place {
+  readonly base: string
+  /** The admin token; throws where it is `needed` and the config names one that cannot be had. */
+  token(needed: boolean): string | undefined
+}
+
+function place({ url, config }: DaemonOptions): Place {
+  if (config === undefined) return { base: trimmed(url ?? defaultUrl), token: tokenFromEnv }
+  const loaded = loadHttp(config, process.env)
+  if (loaded.ok) {
+    const { adminToken } = loaded.http
+    return { base: baseOf(url, loaded.http), token: () => adminToken?.reveal() ?? tokenFromEnv() }
+  }
+  // Whoever only reads needs no token.
+  const withoutToken = loadHttp(config, process.env, ['adminToken', 'adminTokenFile'])
+  const sentence = loaded.mistakes.map((each) => formatMistake(config, each)).join('\n')
+  if (!withoutToken.ok) throw new UserError(sentence)
+  return {
+    base: baseOf(url, withoutToken.http),
+    token(needed) {
+      const token = tokenFromEnv()
+      if (needed && token === undefined) throw new UserError(sentence)
+      return token
+    },
+  }
+}
+
+function tokenFromEnv(): string | undefined {
+  const token = process.env['ADMIN_TOKEN'] || undefined
+  const problem = token === undefined ? undefined : tokenProblem(token)
+  if (problem !== undefined) throw new UserError(`ADMIN_TOKEN: ${problem}.`)
+  return token
+}
+
+function baseOf(url: string | undefined, { listen }: Extract<LoadedHttp, { ok: true }>['http']): string {
+  if (url !== undefined) return trimmed(url)
   // A bridge that listens on every address is reached on the loopback one.
   const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host
-  const listening = `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`
-  return { base: trimmed(options.url ?? listening), token: adminToken?.reveal() ?? fromEnv }
+  return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`
 }
 
 function trimmed(url: string): string {

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { UserError } from '../lib/errors.ts'
+import { tokenProblem } from '../lib/secret.ts'
 import { untilSignal } from '../lib/signal.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { print } from './output.ts'
@@ -39,8 +40,8 @@ interface Flags {
 }
 
 async function run(flags: Flags): Promise<void> {
-  if (!/^[\x21-\x7e]+$/.test(flags.token))
-    throw new UserError('--token: a token has no spaces and only ASCII characters')
+  const problem = tokenProblem(flags.token)
+  if (problem !== undefined) throw new UserError(`--token: ${problem}.`)
   const sandbox = createSandbox({
     port: whole('--port', flags.port, 65_535),
     ratePerMinute: parseRate(flags.rate),
@@ -70,11 +71,17 @@ function whole(option: string, text: string, max: number): number {
   throw new UserError(`${option}: "${text}" is no whole number from 0 to ${max}`)
 }
 
+/** As a shell takes it: a token may hold what means something there. */
+function quoted(text: string): string {
+  return /^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
 function toJson(url: string, controlUrl: string | undefined, { token }: Flags): string {
   return `${JSON.stringify({ baseUrl: url, token, ...(controlUrl ? { controlUrl } : {}) })}\n`
 }
 
 function describe(url: string, controlUrl: string | undefined, { token, rate, history }: Flags): string {
+  const header = `'Authorization: Bearer ${token.replaceAll("'", "'\\''")}'`
   const lines = [
     `The sandbox serves the Market Data Read API: ${history} alerts so far, ${rate} more to come.`,
     '',
@@ -82,7 +89,8 @@ function describe(url: string, controlUrl: string | undefined, { token, rate, hi
     `  token:   ${token}`,
     ...(controlUrl ? [`  control: ${controlUrl} (GET / tells how to fire alerts and declare faults)`] : []),
     '',
-    `  curl -H 'Authorization: Bearer ${token}' ${url}/api/v1/alerts/deliveries`,
+    `  export MARKET_DATA_URL=${url} MARKET_DATA_TOKEN=${quoted(token)}`,
+    `  curl -H ${header} ${url}/api/v1/alerts/deliveries`,
     '',
     'Ctrl-C stops it.',
   ]

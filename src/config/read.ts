@@ -40,6 +40,8 @@ export interface ReadContext {
   readonly env: Env
   /** The folder that relative paths of files start from. */
   readonly folder: string
+  /** Keys that are passed over, with everything below them. */
+  readonly leftOut?: (path: Path) => boolean
 }
 
 export function readTree(schema: Schema, context: ReadContext): Reading {
@@ -108,6 +110,7 @@ function readMap(walk: Walk, map: YAMLMap, schema: Schema | undefined, path: Pat
   for (const [key, pair] of entries) {
     if (walk.tooLarge) break
     const at = [...path, key]
+    if (walk.leftOut?.(at)) continue
     walk.places.keys.set(formatPath(at), placeOfNode(walk, pair.key))
     const twin = shape === undefined ? undefined : twinOf(key, shape)
     if (twin !== undefined) {

@@ -170,7 +170,7 @@ async function carryOut(
       return putBack(job, token, context)
     case 'dead':
       await keep(job, record, context)
-      throw new UnrecoverableError(`${verdict.reason}: ${describe(record.reason, verdict.answer)}`)
+      throw new UnrecoverableError(`${verdict.reason}: ${describe(whyDead(verdict, record), verdict.answer)}`)
     case 'again':
       if (verdict.holdMs !== undefined) await context.hold(verdict.holdMs)
       await keep(job, record, context)
@@ -251,6 +251,11 @@ async function moved(move: Promise<unknown>, context: ProcessorContext): Promise
 function resultOf(verdict: Verdict) {
   if (verdict.kind === 'dead') return verdict.reason === 'expired' ? 'expired' : 'dead'
   return verdict.kind === 'again' ? 'retry' : verdict.kind
+}
+
+/** The reason of the last attempt, where that is not the verdict itself. */
+function whyDead(verdict: { readonly reason: string }, record: AttemptRecord): string | undefined {
+  return record.reason === verdict.reason ? undefined : record.reason
 }
 
 function describe(reason: string | undefined, { status, text }: Answer): string {

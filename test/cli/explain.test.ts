@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { explainCommand } from '../../src/cli/explain.ts'
 import { UserError } from '../../src/lib/errors.ts'
+import { versionHeader } from '../../src/telemetry/version.ts'
 import { fixture } from '../config/config-text.ts'
 import { run } from './in-process.ts'
 
@@ -148,7 +149,7 @@ describe('explain', () => {
       '/api/v1/rules': [{ source: 'main', id: 3, name: 'Steel over 5,000' }],
     }
     const server = createServer((request, response) => {
-      response.setHeader('content-type', 'application/json')
+      response.setHeader('content-type', 'application/json').setHeader(versionHeader, '0.1.0')
       response.end(JSON.stringify({ data: answers[request.url ?? ''] }))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

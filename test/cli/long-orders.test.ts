@@ -38,6 +38,14 @@ async function bridge(count: number) {
   return { url, config, queue: queues.queue('hook') }
 }
 
+/** What a proxy passes on: all but what concerns the connection. */
+function ownHeaders(answer: Response): Record<string, string> {
+  const all = Object.entries(Object.fromEntries(answer.headers))
+  return Object.fromEntries(
+    all.filter(([name]) => !['connection', 'keep-alive', 'content-length'].includes(name)),
+  )
+}
+
 /** Passes requests on to the bridge; `spoil` says whose answers are lost or become another. */
 async function badLine(url: string, spoil: (call: number) => 'lost' | 500 | undefined): Promise<string> {
   let calls = 0
@@ -49,7 +57,10 @@ async function badLine(url: string, spoil: (call: number) => 'lost' | 500 | unde
     calls += 1
     const spoilt = spoil(calls)
     if (spoilt === 'lost') response.destroy()
-    else response.writeHead(spoilt ?? answer.status).end(Buffer.from(await answer.arrayBuffer()))
+    else
+      response
+        .writeHead(spoilt ?? answer.status, ownHeaders(answer))
+        .end(Buffer.from(await answer.arrayBuffer()))
   }
   const line = createServer((request, response) => void pass(request, response))
   await once(line.listen(0, '127.0.0.1'), 'listening')

@@ -37,7 +37,7 @@ describe('the story of an alert', () => {
       ],
     })
     expect(sent).not.toHaveProperty('failure')
-    expect(dead).toMatchObject({ target: 'a@example.com', failure: 'rejected: rejected 400 no' })
+    expect(dead).toMatchObject({ target: 'a@example.com', failure: 'rejected: 400 no' })
     expect(dead?.history).toMatchObject([{ result: 'dead', reason: 'rejected', status: 400 }])
     expect(later).toMatchObject({ target: 'b@example.com', attempts: 1 })
     const inMs = (later?.nextAttemptAtMs ?? 0) - Date.now()

@@ -31,6 +31,7 @@ describe('the sandbox command', () => {
       '0/m',
     )
     const [, url] = /baseUrl: (\S+)/.exec(output) ?? []
+    expect(output).toContain(`\n  export MARKET_DATA_URL=${url} MARKET_DATA_TOKEN=my-token\n`)
     expect(output).toContain(`curl -H 'Authorization: Bearer my-token' ${url}/api/v1/alerts/deliveries`)
     const response = await fetch(`${url}/api/v1/alerts/deliveries`, {
       headers: { authorization: 'Bearer my-token' },
@@ -64,7 +65,7 @@ describe('the sandbox command', () => {
     [['--rate', 'often'], '--rate: "often" is no rate; 30/m, 2/s and 5/h are'],
     [['--history', '-1'], '--history: "-1" is no whole number'],
     [['--units-per-day', '1.5'], '--units-per-day: "1.5" is no whole number'],
-    [['--token', 'two words'], '--token: a token has no spaces'],
+    [['--token', 'two words'], '--token: expected a token'],
   ])('says in one sentence what is wrong with %j', async (args, sentence) => {
     await expect(sandboxCommand().parseAsync(args, { from: 'user' })).rejects.toThrow(sentence)
   })

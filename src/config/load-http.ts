@@ -1,0 +1,33 @@
+import { dirname, resolve } from 'node:path'
+import * as z from 'zod'
+import type { Env } from './env.ts'
+import { explainIssues } from './explain.ts'
+import type { Mistake } from './mistake.ts'
+import { inOrder, parseYaml, readConfigText } from './parse.ts'
+import { readTree } from './read.ts'
+import { configSchema } from './schema.ts'
+
+/**
+ * The section `http` of a config and nothing else: who talks to a running bridge needs to know where it is, not the
+ * secrets of its receivers, and may not even be able to read them.
+ */
+export type LoadedHttp =
+  | { readonly ok: true; readonly http: z.output<typeof httpSchema>['http'] }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] }
+
+const httpSchema = z.object({ http: configSchema.shape.http })
+
+/** `without`: keys of the section that are not read. */
+export function loadHttp(path: string, env: Env, without: readonly string[] = []): LoadedHttp {
+  const file = readConfigText(path)
+  if (!file.ok) return { ok: false, mistakes: [file.mistake] }
+  const tree = parseYaml(file.text)
+  if (!tree.ok) return { ok: false, mistakes: inOrder(tree.mistakes) }
+  const leftOut = (at: readonly PropertyKey[]) =>
+    at.length === 1 ? at[0] !== 'http' : at.length === 2 && without.includes(String(at[1]))
+  const reading = readTree(httpSchema, { ...tree, env, folder: dirname(resolve(path)), leftOut })
+  const parsed = httpSchema.safeParse(reading.value)
+  const mistakes = [...reading.mistakes, ...explainIssues(parsed.error?.issues ?? [], httpSchema, reading)]
+  if (!parsed.success || mistakes.length > 0) return { ok: false, mistakes: inOrder(mistakes) }
+  return { ok: true, http: parsed.data.http }
+}

@@ -1,0 +1,69 @@
+import { statSync } from 'node:fs'
+import { type Document, isMap, isSeq, LineCounter, parseDocument, type YAMLError } from 'yaml'
+import { errorCode } from '../lib/errors.ts'
+import { readSmallFile } from '../lib/small-file.ts'
+import { byPlace, type Mistake, mistakesMax } from './mistake.ts'
+import { describeReadError } from './read-error.ts'
+import { configBytesMax, sizeProblem, tooManyBytes } from './size.ts'
+import { describeYamlError, startOf } from './yaml-error.ts'
+
+/** From a file to its YAML tree: what every reader of a config, or of a part of it, begins with. */
+export type YamlTree =
+  | { readonly ok: true; readonly document: Document; readonly lines: LineCounter }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] }
+
+export function parseYaml(text: string): YamlTree {
+  const oversize = sizeProblem(text)
+  if (oversize !== undefined) return failed([oversize])
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    version: '1.2',
+    schema: 'core',
+    strict: true,
+    // The reader looks for keys that stand twice: the parser compares each with each.
+    uniqueKeys: false,
+    lineCounter: lines,
+    // Pretty errors quote the line, and the line may hold a secret.
+    prettyErrors: false,
+    // Below this level the parser keeps a second document to itself.
+    logLevel: 'error',
+  })
+  // After an error the parser guesses, and what it complains of next is its own doing.
+  const [breaking] = document.errors
+  if (breaking !== undefined) return failed([syntaxMistake(breaking, document, lines)])
+  if (!isMap(document.contents)) {
+    const found = isSeq(document.contents) ? 'a list' : document.contents === null ? 'nothing' : 'a text'
+    return failed([
+      { path: '', line: 1, found, message: 'expected a mapping with sources, sinks and routes' },
+    ])
+  }
+  return { ok: true, document, lines }
+}
+
+/** Mistakes as they are told: in the order of the file, and no more than a person can use. */
+export function inOrder(mistakes: readonly Mistake[]): readonly Mistake[] {
+  const told = [...mistakes].sort(byPlace).slice(0, mistakesMax)
+  const more = { path: '', message: `there are more mistakes than these ${mistakesMax}` }
+  return mistakes.length > mistakesMax ? [...told, more] : told
+}
+
+export function readConfigText(path: string): { ok: true; text: string } | { ok: false; mistake: Mistake } {
+  const refuse = (message: string) => ({ ok: false, mistake: { path: '', message } }) as const
+  try {
+    const stat = statSync(path)
+    if (stat.isDirectory()) return refuse('this is a folder, not a config file')
+    return { ok: true, text: readSmallFile(path, configBytesMax) }
+  } catch (thrown) {
+    if (errorCode(thrown) === 'EFBIG') return { ok: false, mistake: tooManyBytes }
+    return refuse(`the file cannot be read: ${describeReadError(thrown)}`)
+  }
+}
+
+function syntaxMistake(error: YAMLError, document: Document.Parsed, lines: LineCounter): Mistake {
+  const { line, col } = lines.linePos(startOf(error, document))
+  return { path: '', line: Math.max(1, line), column: Math.max(1, col), ...describeYamlError(error) }
+}
+
+function failed(mistakes: readonly Mistake[]): YamlTree {
+  return { ok: false, mistakes }
+}

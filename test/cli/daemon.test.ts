@@ -1,0 +1,113 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
+import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
+import { replayCommand } from '../../src/cli/replay.ts'
+import { statusCommand } from '../../src/cli/status.ts'
+import { bench, token } from '../admin/bench.ts'
+import { writeConfig } from '../support/process.ts'
+import { run } from './in-process.ts'
+
+/** How the commands of the operator find the bridge, and what they need of its config. */
+
+afterEach(() => vi.unstubAllEnvs())
+
+async function listening(): Promise<{ port: number; calls: [string, ...unknown[]][] }> {
+  const { app, calls } = bench()
+  onTestFinished(() => app.close())
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return { port: (app.server.address() as AddressInfo).port, calls }
+}
+
+async function serving(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const secrets = `
+sources: { main: { baseUrl: "\${NOWHERE_URL}", token: "\${NOWHERE_TOKEN}" } }
+sinks: { mail: { type: email, smtpFile: /nowhere/smtp, from: nobody } }
+routes: [{ sinks: [gone] }]
+`
+
+describe('of the config', () => {
+  it('only http is needed: no variable, file or mistake beside it is in the way', async () => {
+    const { port, calls } = await listening()
+    const config = writeConfig(`${secrets}http: { listen: "127.0.0.1:${port}", adminToken: ${token} }\n`)
+    expect((await run(pauseCommand(), 'ops-slack', '--config', config)).out).toBe('ops-slack is paused\n')
+    expect((await run(statusCommand(), '--config', config)).out).toContain('ready')
+    expect(calls).toEqual([['pause', 'ops-slack']])
+  })
+
+  it('the admin token is needed only by what changes something, and the sentence says what is missing', async () => {
+    const { port, calls } = await listening()
+    const config = writeConfig(
+      `${secrets}http: { listen: "127.0.0.1:${port}", adminToken: "\${NOWHERE_ADMIN}" }\n`,
+    )
+    expect((await run(statusCommand(), '--config', config)).out).toContain('ready')
+    const { thrown } = await run(pauseCommand(), 'ops-slack', '--config', config)
+    expect(String(thrown)).toContain(
+      `${config}:5: http.adminToken: the environment variable NOWHERE_ADMIN is not set`,
+    )
+    expect(calls).toEqual([])
+    vi.stubEnv('ADMIN_TOKEN', token)
+    expect((await run(pauseCommand(), 'ops-slack', '--config', config)).out).toBe('ops-slack is paused\n')
+  })
+
+  it('a mistake in http is told with its place', async () => {
+    const config = writeConfig(`${secrets}http: { listen: 8080, adminTokn: x }\n`)
+    const { thrown } = await run(statusCommand(), '--config', config)
+    expect(String(thrown)).toMatch(
+      /:5: http\.listen: found 8080: expected host:port.*\n.*:5: http\.adminTokn: unknown key/,
+    )
+    expect(String(thrown)).not.toContain('sinks')
+  })
+
+  it('an alias of another section means what it means there', async () => {
+    const { port } = await listening()
+    const config = writeConfig(`routes: &place "127.0.0.1:${port}"\nhttp: { listen: *place }\n`)
+    expect((await run(statusCommand(), '--config', config)).out).toContain('ready')
+  })
+})
+
+it('a token that no header carries is refused before anything is sent', async () => {
+  const { port, calls } = await listening()
+  vi.stubEnv('ADMIN_TOKEN', 'رمز canary')
+  const { thrown } = await run(pauseCommand(), 'ops-slack', '--url', `http://127.0.0.1:${port}`)
+  expect(String(thrown)).toMatch(/ADMIN_TOKEN: expected a token: letters, digits and signs of ASCII/)
+  expect(String(thrown)).not.toContain('canary')
+  expect(calls).toEqual([])
+})
+
+describe('what answers and is no bridge', () => {
+  const others: [string, RequestListener][] = [
+    ['takes everything', (_, response) => void response.end('{}')],
+    ['has a page for everything', (_, response) => void response.end('<!doctype html>welcome')],
+    ['knows nothing', (_, response) => void response.writeHead(404).end('{"detail":"canary"}')],
+    [
+      'is a proxy without a bridge behind it',
+      (_, response) => void response.writeHead(502).end('Bad Gateway'),
+    ],
+  ]
+
+  it.each(others)('a server that %s is told from one', async (_what, listener) => {
+    vi.stubEnv('ADMIN_TOKEN', token)
+    const url = await serving(listener)
+    for (const [command, ...args] of [
+      [pauseCommand(), 'nosuch'],
+      [resumeCommand(), 'nosuch'],
+      [replayCommand(), 'main.1'],
+      [deadLettersCommand(), 'list'],
+      [statusCommand()],
+    ] as const) {
+      const { out, thrown } = await run(command, ...args, '--url', url)
+      expect(String(thrown)).toMatch(
+        /^\w*Error: What answers at http:\/\/127\.0\.0\.1:\d+ is no alert-bridge \(HTTP \d+\)/,
+      )
+      expect(out).toBe('')
+    }
+  })
+})
