@@ -101,6 +101,7 @@ export const sinkStates = [
   'active',
   'paused', // by an operator
   'open', // the breaker gives it a rest
+  'stuck', // its alerts wait and are not taken, though nothing holds them back
 ] as const
 export type SinkState = (typeof sinkStates)[number]
 

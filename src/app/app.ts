@@ -3,6 +3,7 @@ import type { ReloadResult } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
+import type { Tuning } from '../delivery/settings.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import type { Logger, LogLevel } from '../telemetry/log.ts'
@@ -47,6 +48,7 @@ export interface AppOptions {
   readonly redisCheckEveryMs?: number
   /** How often sinks and sources are looked at for what operators are told, in milliseconds. */
   readonly operatorsLookEveryMs?: number
+  readonly senderTuning?: Partial<Tuning>
 }
 
 const stopStepTimeoutMs = 25_000
@@ -194,9 +196,13 @@ class Bridge implements App {
   }
 
   #createRuntime(config: Config, redis: RedisPair): Runtime {
-    const { log, role, clock, operatorsLookEveryMs } = this.#options
+    const { log, role, clock, operatorsLookEveryMs, senderTuning } = this.#options
     const tools = { redis, log, role, clock, metrics: this.metrics, memories: this.#memories }
-    return createRuntime(config, { ...tools, ...(operatorsLookEveryMs ? { operatorsLookEveryMs } : {}) })
+    return createRuntime(config, {
+      ...tools,
+      ...(operatorsLookEveryMs ? { operatorsLookEveryMs } : {}),
+      ...(senderTuning ? { senderTuning } : {}),
+    })
   }
 
   async #listen(): Promise<string> {

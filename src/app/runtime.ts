@@ -102,6 +102,7 @@ class ConfiguredRuntime implements Runtime {
       log,
       clock,
       onBreaker: (news) => this.#operators.onBreaker(news),
+      ...(tools.senderTuning ? { tuning: tools.senderTuning } : {}),
     })
     this.#operators = createOperators({
       inForce: () => ({ operators: this.#inForce.config.operators, ...this.#inForce }),
@@ -127,7 +128,7 @@ class ConfiguredRuntime implements Runtime {
   }
 
   start(): void {
-    if (this.#tools.role !== 'poller') this.sender.start()
+    this.sender.start({ sends: this.#tools.role !== 'poller' })
     void this.#pollers.swap(madeOf(this.#inForce.sources))
     const { signal } = this.#stopping
     this.#telling = Promise.all([this.#operators.run(signal), this.#leftBehind.run(signal)])
@@ -166,13 +167,16 @@ class ConfiguredRuntime implements Runtime {
   async readiness(): Promise<Readiness> {
     const redisError = await this.#redisError()
     if (redisError !== undefined) return { ok: false, reason: `Redis does not answer: ${redisError}` }
-    if (this.#tools.role === 'sender') return { ok: true }
-    const reasons = this.#sources.flatMap(({ name, poller }) => {
+    const reasons = this.sender
+      .states()
+      .flatMap(({ sink, stuck }) => (stuck ? [`sink ${sink}: ${stuck.reason}`] : []))
+    const sends = this.#tools.role === 'sender'
+    for (const { name, poller } of sends ? [] : this.#sources) {
       const { ok, reason = 'not healthy' } = poller.health()
-      return ok ? [] : [`${name}: ${reason}`]
-    })
+      if (!ok) reasons.push(`${name}: ${reason}`)
+    }
     if (reasons.length > 0) return { ok: false, reason: reasons.join('; ') }
-    const left = this.#leftBehind.reason()
+    const left = sends ? undefined : this.#leftBehind.reason()
     return left === undefined ? { ok: true } : { ok: true, reason: left }
   }
 
@@ -206,6 +210,8 @@ class ConfiguredRuntime implements Runtime {
   }
 
   async collectMetrics(): Promise<void> {
+    for (const { sink, stuck } of this.sender.states())
+      this.#tools.metrics.sinkStuck.set({ sink }, stuck ? 1 : 0)
     await collectQueues({ queues: this.#inForce.queues, metrics: this.#tools.metrics })
     await this.#leftBehind.collectMetrics(this.sender.ending())
   }

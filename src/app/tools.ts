@@ -1,3 +1,4 @@
+import type { Tuning } from '../delivery/settings.ts'
 import type { PollMemory } from '../intake/poll.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -15,4 +16,5 @@ export interface RuntimeTools {
   /** What this process remembers of each source, over reloads: it tells a loss of Redis from a first start. */
   readonly memories: Map<string, PollMemory>
   readonly operatorsLookEveryMs?: number
+  readonly senderTuning?: Partial<Tuning>
 }

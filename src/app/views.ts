@@ -134,8 +134,8 @@ export function sinkView(
   return {
     name: about.name,
     type: about.type,
-    state: queue?.paused ? 'paused' : lane?.breaker === 'open' ? 'open' : 'active',
-    reason: lane?.reason ?? null,
+    state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : lane?.breaker === 'open' ? 'open' : 'active',
+    reason: lane?.stuck?.reason ?? lane?.reason ?? null,
     waiting: counts?.waiting ?? null,
     active: counts?.active ?? null,
     delayed: counts?.delayed ?? null,

@@ -10,6 +10,7 @@ import type { BreakerEvent } from './breaker.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { sendMembers, sendMsMax } from './deliver.ts'
+import { InHand } from './in-hand.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import type { Tried } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
@@ -18,8 +19,9 @@ import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
 import { settlesWithin, within } from './time-limit.ts'
 import { signOf } from './verdict.ts'
-import { stuckSince } from './watchdog.ts'
-import { type AlertWorker, destroyWorker, noLimit, openWorker } from './worker.ts'
+import { type Stuck, Watchdog } from './watchdog.ts'
+import { noLimit } from './worker.ts'
+import { Workers } from './workers.ts'
 
 /**
  * The life of one sink's delivery: its worker, and the circuit that holds its queue. Keeps that a lane depends on no
@@ -45,13 +47,8 @@ export interface LaneState extends CircuitState {
   readonly type: string
   /** How many alerts this process is sending. */
   readonly sending: number
-}
-
-interface Running {
-  readonly controller: AbortController
-  readonly done: Promise<unknown>
-  /** Renews the job's lock; false when it is not ours any more. */
-  renew(): Promise<boolean>
+  /** Alerts wait, nothing holds them back, and they are not taken. */
+  readonly stuck?: Stuck
 }
 
 export class Lane {
@@ -62,12 +59,10 @@ export class Lane {
   readonly #circuit: Circuit
   readonly #clockWatch: ClockWatch
   readonly #marks: JobMarks
-  readonly #running = new Map<string, Running>()
-  /** Those that BullMQ keeps no lock of. */
-  #unrenewed = new Set<Running>()
-  #worker: AlertWorker | undefined
+  readonly #inHand = new InHand()
+  readonly #workers: Workers
+  readonly #watchdog: Watchdog
   #watch: NodeJS.Timeout | undefined
-  #stuckSinceMs: number | undefined
   #before: Lane | undefined
   #stopping = false
 
@@ -90,12 +85,33 @@ export class Lane {
       onBreaker,
       breakers: createBreakerStore(redis, prefix),
       before: before === undefined ? undefined : before.#circuit,
-      sending: () => this.#running.size,
+      sending: () => this.#inHand.sends,
       widthChanged: () => {
-        if (this.#worker) this.#worker.concurrency = this.#concurrency()
+        this.#workers.concurrency = this.#concurrency()
       },
     })
     this.#clockWatch = new ClockWatch(clock)
+    this.#workers = new Workers({
+      redis: options.redisBlocking,
+      prefix,
+      sink: sink.name,
+      settings,
+      tuning,
+      log,
+      process: (job, token) => this.#inHand.hold(() => this.#process(job, token)),
+      lostLocks: (jobIds) => this.#inHand.abort('the lock was lost', jobIds),
+    })
+    this.#workers.concurrency = this.#concurrency()
+    this.#watchdog = new Watchdog({
+      tuning,
+      clock,
+      view: () => viewOf(redis, this.#queue, (settings.rateLimit ?? noLimit).max),
+      own: () =>
+        this.#workers.isOpen
+          ? { room: this.#inHand.jobs < this.#workers.concurrency, taken: this.#inHand.taken }
+          : undefined,
+      onStuck: (stuck) => this.#found(stuck),
+    })
     const { batch } = sink
     this.#batcher =
       batch &&
@@ -110,10 +126,13 @@ export class Lane {
       })
   }
 
-  start(): void {
-    this.#worker = this.#openWorker()
-    this.#circuit.start()
-    this.#watch = setInterval(() => void this.#lookAfterWorker(), this.#options.tuning.watchEveryMs)
+  /** `sends: false`: other processes do, and this one only looks whether they do. */
+  start({ sends }: { sends: boolean } = { sends: true }): void {
+    if (sends) {
+      this.#workers.open()
+      this.#circuit.start()
+    }
+    this.#watch = setInterval(() => this.#look(), this.#options.tuning.watchEveryMs)
   }
 
   /** How long `stop` may take at most: every send that runs has the time that its sink gives it. */
@@ -123,7 +142,7 @@ export class Lane {
 
   /** How many alerts this process is sending. */
   get sending(): number {
-    return this.#running.size
+    return this.#inHand.sends
   }
 
   /**
@@ -138,16 +157,15 @@ export class Lane {
     this.#batcher?.stop()
     const endMs = Math.min(endMsMax, deadlineMs / 5)
     const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
-    const worker = this.#worker
-    if (worker) {
-      const closed = worker.close()
+    if (this.#workers.isOpen) {
+      const closed = this.#workers.close()
       const ended = Promise.race([closed, this.#onlyRedisIsLeft(closed)])
       if (!(await settlesWithin(deadlineMs - reserveMs - endMs, ended))) {
-        for (const { controller } of this.#running.values()) controller.abort(new Error('shutting down'))
+        this.#inHand.abort('shutting down')
         await settlesWithin(reserveMs, closed)
       }
     }
-    await Promise.all([worker && destroyWorker(worker, endMs), closeQueue(this.#queue, endMs)])
+    await Promise.all([this.#workers.destroy(endMs), closeQueue(this.#queue, endMs)])
     await settlesWithin(endMs, this.#options.sink.close())
   }
 
@@ -158,7 +176,7 @@ export class Lane {
 
   /** Resolves once no send of this job runs, here or in the lane before. */
   async #sendOver(jobId: string): Promise<void> {
-    await this.#running.get(jobId)?.done.catch(() => {})
+    await this.#inHand.sendOver(jobId)
     if (this.#before) await this.#before.#sendOver(jobId)
   }
 
@@ -166,7 +184,7 @@ export class Lane {
   async #onlyRedisIsLeft(closed: Promise<unknown>): Promise<void> {
     let quietMs = 0
     while (quietMs < recordMsMax && !(await settlesWithin(lookEveryMs, closed)))
-      quietMs = this.#running.size === 0 ? quietMs + lookEveryMs : 0
+      quietMs = this.#inHand.sends === 0 ? quietMs + lookEveryMs : 0
   }
 
   /** Over all replicas, until resumed. */
@@ -180,25 +198,8 @@ export class Lane {
 
   state(): LaneState {
     const { name, type } = this.#options.sink
-    return { sink: name, type, sending: this.sending, ...this.#circuit.state() }
-  }
-
-  #openWorker(): AlertWorker {
-    const { redisBlocking, prefix, sink, tuning, log } = this.#options
-    const worker = openWorker({
-      redis: redisBlocking,
-      prefix,
-      sink: sink.name,
-      settings: this.#settings,
-      tuning,
-      log,
-      process: (job, token) => this.#process(job, token),
-      lostLocks: (jobIds) => {
-        for (const id of jobIds) this.#running.get(id)?.controller.abort(new Error('the lock was lost'))
-      },
-    })
-    worker.concurrency = this.#concurrency()
-    return worker
+    const { stuck } = this.#watchdog
+    return { sink: name, type, sending: this.sending, ...this.#circuit.state(), ...(stuck ? { stuck } : {}) }
   }
 
   /** Alerts that go out as one message do not press a sink that has just come back; one at a time they would be many. */
@@ -227,44 +228,27 @@ export class Lane {
       hold: (forMs) => circuit.hold(forMs),
     })
     const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1
-    const running = { controller, done, renew }
-    this.#running.set(id, running)
-    try {
-      return await done
-    } finally {
-      if (this.#running.get(id) === running) this.#running.delete(id)
-    }
+    return this.#inHand.run(id, { controller, done, renew })
   }
 
-  /** BullMQ takes the age of a lock from the wall clock: it renews none from before that was set back. */
-  async #renewLocks(): Promise<void> {
-    for (const running of this.#unrenewed) {
-      if (![...this.#running.values()].includes(running)) this.#unrenewed.delete(running)
-      else if (!(await running.renew().catch(() => true)))
-        running.controller.abort(new Error('the lock was lost'))
-    }
-  }
-
-  async #lookAfterWorker(): Promise<void> {
+  #look(): void {
+    void this.#watchdog.look()
+    if (!this.#workers.isOpen) return
     const backMs = this.#clockWatch.setBackMs()
-    if (backMs > 0) this.#unrenewed = new Set(this.#running.values())
+    if (backMs > 0) this.#inHand.clockSetBack()
     void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look())
-    void this.#renewLocks()
-    const { sink, tuning, clock, log } = this.#options
-    const { max } = this.#settings.rateLimit ?? noLimit
-    const view = await viewOf(this.#queue, max).catch(() => undefined)
-    const nowMs = clock.monotonicMs()
-    this.#stuckSinceMs = stuckSince(view, this.#stuckSinceMs, nowMs)
-    const stuckMs = nowMs - (this.#stuckSinceMs ?? nowMs)
-    if (this.#stopping || stuckMs < tuning.stuckMs) return
-    this.#stuckSinceMs = undefined
-    log.error(
-      { sink: sink.name, waiting: view?.waiting, stuckMs },
-      'nobody takes the waiting jobs: new worker',
-    )
-    const dead = this.#worker
-    this.#worker = this.#openWorker()
-    if (dead) await destroyWorker(dead, endMsMax)
+    void this.#inHand.renewLocks()
+  }
+
+  #found({ waiting, forMs }: Stuck): void {
+    const { sink, log } = this.#options
+    if (this.#stopping) return
+    if (!this.#workers.isOpen) {
+      log.error({ sink: sink.name, waiting, stuckMs: forMs }, 'no sender takes the waiting jobs')
+      return
+    }
+    log.error({ sink: sink.name, waiting, stuckMs: forMs }, 'nobody takes the waiting jobs: new worker')
+    this.#workers.replace(this.#inHand.running())
   }
 }
 

@@ -1,17 +1,32 @@
+import type { RedisClient } from '../store/redis.ts'
 import type { AlertQueue } from './queues.ts'
 import { within } from './time-limit.ts'
 import type { QueueView } from './watchdog.ts'
 
 /** Small questions to a sink's queue that BullMQ has no single call for. Each answers within a limit or throws. */
 
-export async function viewOf(queue: AlertQueue, maxJobs: number): Promise<QueueView> {
-  const answers = Promise.all([
-    queue.getJobCounts('wait', 'active'),
-    queue.isPaused(),
-    queue.getRateLimitTtl(maxJobs),
-  ])
-  const [counts, paused, limitedMs] = await within(readTimeoutMs, 'looking at the queue', answers)
-  return { waiting: counts['wait'] ?? 0, active: counts['active'] ?? 0, paused, limited: limitedMs > 0 }
+/** `maxJobs`: of the sink's rate limit. `redis`: a connection that fails fast. */
+export async function viewOf(redis: RedisClient, queue: AlertQueue, maxJobs: number): Promise<QueueView> {
+  const key = (name: string) => queue.toKey(name)
+  const read = async (): Promise<QueueView> => {
+    const [paused, limitedMs, waiting, next, overdue, active] = await Promise.all([
+      queue.isPaused(),
+      queue.getRateLimitTtl(maxJobs),
+      redis.llen(key('wait')),
+      redis.lindex(key('wait'), -1),
+      redis.zcount(key('delayed'), 0, (Date.now() - overdueMs) * 0x1000),
+      redis.lrange(key('active'), 0, activeLookedAt - 1),
+    ])
+    const held = active.length === 0 ? 0 : await redis.exists(...active.map((id) => `${key(id)}:lock`))
+    return {
+      waiting: waiting + overdue + active.length - held,
+      held,
+      next: next ?? undefined,
+      paused,
+      limited: limitedMs > 0,
+    }
+  }
+  return within(readTimeoutMs, 'looking at the queue', read())
 }
 
 /** When a delayed job is due; undefined for any other. */
@@ -26,6 +41,9 @@ export async function promoteDelayed(queue: AlertQueue): Promise<void> {
 }
 
 const readTimeoutMs = 5_000
+/** Due for so long by the clock that BullMQ goes by; clocks of replicas differ a little. */
+const overdueMs = 30_000
+const activeLookedAt = 100
 const promoteTimeoutMs = 30_000
 
 /** BullMQ keeps the time in the upper bits of the score and an order within the millisecond in the lower twelve. */

@@ -13,8 +13,8 @@ export type { LaneState } from './lane.ts'
 
 /** The sink side of the queues: one lane a sink, each on its own. */
 export interface Sender {
-  /** Returns at once; the lanes wait for Redis themselves. */
-  start(): void
+  /** Returns at once; the lanes wait for Redis themselves. `sends: false`: only looks whether others send. */
+  start(role?: { readonly sends: boolean }): void
   /**
    * From now on these sinks. A sink whose entry is the same object goes on and does not notice; the others take no more
    * jobs. Resolves when those have sent what they were sending, each within its own time, and are closed.
@@ -58,16 +58,16 @@ class Lanes implements Sender {
   readonly #lanes = new Map<string, { readonly entry: SinkEntry; readonly lane: Lane }>()
   /** Lanes that only wait for their last sends, each until it has stopped. */
   readonly #ending = new Map<Lane, Promise<void>>()
-  #started = false
+  #started: { readonly sends: boolean } | undefined
 
   constructor(options: SenderOptions) {
     this.#options = options
     void this.swap(options.sinks)
   }
 
-  start(): void {
-    this.#started = true
-    for (const { lane } of this.#lanes.values()) lane.start()
+  start(role: { readonly sends: boolean } = { sends: true }): void {
+    this.#started = role
+    for (const { lane } of this.#lanes.values()) lane.start(role)
   }
 
   async swap(sinks: ReadonlyMap<string, SinkEntry>): Promise<void> {
@@ -82,7 +82,7 @@ class Lanes implements Sender {
       if (this.#lanes.has(name)) continue
       const lane = this.#createLane(entry, before.get(name) ?? this.#endingOf(name))
       this.#lanes.set(name, { entry, lane })
-      if (this.#started) lane.start()
+      if (this.#started) lane.start(this.#started)
     }
     await Promise.all([...before.values()].map((lane) => this.#ending.get(lane)))
   }

@@ -1,22 +1,110 @@
+import type { Clock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/duration.ts'
+import type { Tuning } from './settings.ts'
+
 /**
- * Tells when a consumer is dead without saying so: jobs wait, nothing holds them back, and nobody takes one. (Consumers
- * have been seen to stop after an outage of Redis while claiming to run.) Pure.
+ * Notices that jobs wait and are not taken, for whatever reason: consumers have been seen to stop while claiming to run.
+ * What counts is what this process does itself; that other replicas are busy says nothing of its own worker.
  */
 export interface QueueView {
+  /** Jobs that somebody should be working on: they wait, are overdue, or were left by a process that is gone. */
   readonly waiting: number
-  readonly active: number
+  /** Jobs that some process holds. */
+  readonly held: number
+  /** The job that is to be taken next. */
+  readonly next: string | undefined
   readonly paused: boolean
-  /** Held or at its rate limit. */
+  /** By an open breaker, a Retry-After or a rate limit. */
   readonly limited: boolean
 }
 
-/** Since when the queue looks stuck; undefined while it does not. */
-export function stuckSince(
+/** What this process' own worker does. */
+export interface OwnWork {
+  /** It could take one more. */
+  readonly room: boolean
+  /** How many it has taken in its life. */
+  readonly taken: number
+}
+
+/** Looks in a row that found the same standstill. */
+export interface Standstill {
+  readonly sinceMs: number
+  readonly looks: number
+  readonly waiting: number
+  /** What would have changed if a job had been taken. */
+  readonly mark: string
+}
+
+/** What one more look makes of it; undefined while nothing stands still. `own`: undefined where others send. Pure. */
+export function standstill(
+  before: Standstill | undefined,
   view: QueueView | undefined,
-  sinceMs: number | undefined,
+  own: OwnWork | undefined,
   nowMs: number,
-): number | undefined {
+): Standstill | undefined {
   // A queue that cannot be looked at says nothing: an outage is no dead consumer.
-  if (!view || view.waiting === 0 || view.active > 0 || view.paused || view.limited) return undefined
-  return sinceMs ?? nowMs
+  if (!view || view.waiting === 0 || view.paused || view.limited) return undefined
+  if (own ? !own.room : view.held > 0) return undefined
+  const { waiting } = view
+  const mark = own ? `${own.taken} taken` : `next is ${view.next}`
+  if (before?.mark !== mark) return { sinceMs: nowMs, looks: 1, waiting, mark }
+  return { ...before, looks: before.looks + 1, waiting }
+}
+
+/** Alerts that wait and are not taken, for so long that it is no coincidence. */
+export interface Stuck {
+  readonly waiting: number
+  readonly forMs: number
+  /** For people. */
+  readonly reason: string
+}
+
+export interface WatchOptions {
+  readonly tuning: Pick<Tuning, 'watchEveryMs' | 'stuckMs'>
+  readonly clock: Clock
+  view(): Promise<QueueView>
+  own(): OwnWork | undefined
+  /** When it is found stuck, and again after as long each time that it still is. */
+  onStuck(stuck: Stuck): void
+}
+
+export class Watchdog {
+  readonly #options: WatchOptions
+  /**
+   * Looks are counted, not time: a process that was frozen, or a clock that was set, makes no look. A live worker looks
+   * for itself every ten seconds at the latest.
+   */
+  readonly #looksToBeStuck: number
+  #standstill: Standstill | undefined
+  #looking = false
+
+  constructor(options: WatchOptions) {
+    this.#options = options
+    const { watchEveryMs, stuckMs } = options.tuning
+    this.#looksToBeStuck = 1 + Math.ceil(stuckMs / watchEveryMs)
+  }
+
+  /** To be called every `watchEveryMs`. */
+  async look(): Promise<void> {
+    if (this.#looking) return
+    this.#looking = true
+    const { view, own, clock, onStuck } = this.#options
+    const found = await view().catch(() => undefined)
+    this.#looking = false
+    this.#standstill = standstill(this.#standstill, found, own(), clock.monotonicMs())
+    const stuck = this.stuck
+    const looks = this.#standstill?.looks ?? 0
+    if (stuck && (looks - this.#looksToBeStuck) % (this.#looksToBeStuck - 1) === 0) onStuck(stuck)
+  }
+
+  get stuck(): Stuck | undefined {
+    const { own, clock } = this.#options
+    const found = this.#standstill
+    if (found === undefined || found.looks < this.#looksToBeStuck) return undefined
+    const { waiting, sinceMs } = found
+    const forMs = clock.monotonicMs() - sinceMs
+    const alerts = waiting === 1 ? '1 alert waits' : `${waiting} alerts wait`
+    const nobody = own() ? 'this process takes none' : 'no sender takes one'
+    return { waiting, forMs, reason: `${alerts} and ${nobody}, for ${formatDuration(forMs)}` }
+  }
 }

@@ -1,4 +1,4 @@
-import { type Cluster, Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError, UserError } from '../lib/errors.ts'
@@ -38,6 +38,12 @@ export function connectRedis(options: ConnectOptions, log: Logger): RedisClient 
   const redis = open(options)
   reportOutages(redis, log.child({ redis: describeTarget(options.target) }), options.profile)
   return redis
+}
+
+/** One more to the same Redis, to be disconnected by the caller. The outage that it may notice is told by the first. */
+export function duplicateRedis(redis: RedisClient): RedisClient {
+  const copy: RedisClient = redis instanceof Cluster ? redis.duplicate() : redis.duplicate()
+  return copy.on('error', () => {})
 }
 
 /** Lets what is in flight finish, within a limit. */

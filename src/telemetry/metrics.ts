@@ -177,6 +177,11 @@ export function createMetrics(build: { version: string; node: string }) {
       ['sink'],
     ),
     circuitOpen: gauge('circuit_open', '1 while the sink is given a rest.', ['sink']),
+    sinkStuck: gauge(
+      'sink_stuck',
+      '1 while alerts of the sink wait and this process takes none, though nothing holds them back.',
+      ['sink'],
+    ),
   }
 }
 
@@ -226,6 +231,7 @@ export function initialiseMetrics(
     metrics.sendDuration.zero({ sink })
     metrics.deadLetters.set({ sink }, 0)
     metrics.circuitOpen.set({ sink }, 0)
+    metrics.sinkStuck.set({ sink }, 0)
   }
 }
 

@@ -26,6 +26,7 @@ const states: Record<SinkState, readonly [Tone, IconName, string]> = {
   active: ['ok', 'check', 'taking'],
   paused: ['warning', 'pause', 'paused'],
   open: ['failed', 'cross', 'resting'],
+  stuck: ['failed', 'cross', 'stuck'],
 }
 
 const results: Record<LastResult['kind'], readonly [Tone, string]> = {

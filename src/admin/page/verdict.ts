@@ -110,6 +110,8 @@ function sinkFindings(sink: SinkView): Finding[] {
       text: `Sink ${sink.name} is failing and given a rest${why}${wait}`,
       anchor,
     })
+  if (sink.state === 'stuck')
+    findings.push({ level: 'failed', text: `Sink ${sink.name} is stuck${why}`, anchor })
   if (sink.state === 'paused')
     findings.push({ level: 'warning', text: `Sink ${sink.name} is paused${why}${wait}`, anchor })
   if (sink.dead)

@@ -1,0 +1,86 @@
+import { duplicateRedis, type RedisClient } from '../store/redis.ts'
+import { settlesWithin } from './time-limit.ts'
+import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from './worker.ts'
+
+/**
+ * The worker of one lane, and those that it replaced. One that takes no jobs any more may still be sending, and renews
+ * the locks of what it sends: nothing of that is cut off.
+ */
+export class Workers {
+  readonly #options: WorkerOptions
+  readonly #replaced = new Set<Opened>()
+  #current: Opened | undefined
+  #concurrency: number
+
+  constructor(options: WorkerOptions) {
+    this.#options = options
+    this.#concurrency = options.settings.concurrency
+  }
+
+  get isOpen(): boolean {
+    return this.#current !== undefined
+  }
+
+  get concurrency(): number {
+    return this.#concurrency
+  }
+
+  set concurrency(jobs: number) {
+    this.#concurrency = jobs
+    if (this.#current) this.#current.worker.concurrency = jobs
+  }
+
+  open(): void {
+    this.#current = this.#open(this.#options.redis)
+  }
+
+  /** A new worker on a connection of its own: what holds up the one that all lanes share may be what is wrong. */
+  replace(inHand: readonly Promise<unknown>[]): void {
+    const before = this.#current
+    const own = duplicateRedis(this.#options.redis)
+    this.#current = { ...this.#open(own), own }
+    if (before) void this.#retire(before, inHand)
+  }
+
+  /** Takes no more jobs; resolves when all that were taken have been recorded. */
+  async close(): Promise<void> {
+    await Promise.all(this.#all().map(({ worker }) => worker.close()))
+  }
+
+  /** Within the limit, whatever state Redis is in. */
+  async destroy(limitMs: number): Promise<void> {
+    await Promise.all(this.#all().map((each) => this.#end(each, limitMs)))
+  }
+
+  #all(): Opened[] {
+    return [...(this.#current ? [this.#current] : []), ...this.#replaced]
+  }
+
+  #open(redis: RedisClient): Opened {
+    const worker = openWorker({ ...this.#options, redis })
+    worker.concurrency = this.#concurrency
+    return { worker }
+  }
+
+  async #retire(before: Opened, inHand: readonly Promise<unknown>[]): Promise<void> {
+    this.#replaced.add(before)
+    const closed = before.worker.close()
+    await Promise.allSettled(inHand)
+    await settlesWithin(recordMsMax, closed)
+    await this.#end(before, endMsMax)
+  }
+
+  async #end(opened: Opened, limitMs: number): Promise<void> {
+    await destroyWorker(opened.worker, limitMs)
+    opened.own?.disconnect()
+    this.#replaced.delete(opened)
+  }
+}
+
+interface Opened {
+  readonly worker: AlertWorker
+  readonly own?: RedisClient
+}
+
+const recordMsMax = 3_000
+const endMsMax = 500
