@@ -75,6 +75,22 @@ export function firedAtOf(row: FeedRow, nowMs: number): number | null {
   return believedAt(row.ok ? row.alert.firedAtMs : datedAt(firedAtText(row)), nowMs)
 }
 
+/**
+ * From when a date says that a row is no history, given the first page ever read, of which all rows are. Where its last rows
+ * are dated ahead, as by a feed whose dates are in another zone than they say, the rows beneath would else look, hours
+ * later, as if they had fired since the start.
+ */
+export function sinceBeneath({ rows, perPage, total }: FeedPage, sinceMs: number, nowMs: number): number {
+  if (total <= rows.length) return sinceMs
+  const last = rows.slice(-Math.ceil(perPage / 5)).map((row) => datedAt(firedAtText(row)))
+  const ahead = last.filter((ms) => ms !== null && believedAt(ms, nowMs) === null && ms < nowMs + zonesMsMax)
+  // A single one is an odd row.
+  return ahead.length < last.length ? sinceMs : Math.max(sinceMs, ...ahead.map((ms) => (ms ?? 0) + 1_000))
+}
+
+/** Between the first and the last zone of the earth lie 26 hours. */
+const zonesMsMax = 26 * 3_600_000
+
 /** As the row holds it. */
 export function firedAtText(row: FeedRow): unknown {
   if (row.ok) return row.alert.row['firedAt']

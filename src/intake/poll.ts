@@ -1,4 +1,5 @@
 import { type Decision, decideHead, decideNext, type PageView, type Progress } from '../feed/walk.ts'
+import { sinceBeneath } from '../feed/walk-scope.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { WalkState } from '../store/walk-state.ts'
 import { openMemory, remember } from './beginning.ts'
@@ -111,7 +112,7 @@ async function takePage(poll: Walk, number: number, progress: Progress | 'head')
     finished: decision.finished,
     stretches: sameStretches(reading, decision) ? undefined : decision.stretches,
     explains: true,
-    scope: isHead ? scopeWithHistory(reading) : undefined,
+    scope: isHead ? scopeWithHistory(reading, startMs) : undefined,
     complete: complete ? { atMs: startMs, total } : undefined,
   })
   tally.headTaken = true
@@ -150,8 +151,9 @@ function sameStretches({ looked }: Reading, { stretches, joins, finished }: Deci
  * `startFrom: now` takes the rows that the first page shows for history, but for those that were fired since: counting
  * tells later which rows the feed has gained. An empty page says nothing; it may be a slip of the feed.
  */
-function scopeWithHistory({ page, looked, verdicts }: Reading) {
+function scopeWithHistory({ page, looked, verdicts }: Reading, nowMs: number) {
   const { scope } = looked.facts
   if (scope.kind !== 'from' || scope.history !== null || page.rows.length === 0) return undefined
-  return { ...scope, history: page.total - verdicts.filter(({ inScope }) => inScope).length }
+  const sinceMs = sinceBeneath(page, scope.sinceMs, nowMs)
+  return { ...scope, sinceMs, history: page.total - verdicts.filter(({ inScope }) => inScope).length }
 }

@@ -101,6 +101,37 @@ describe('startFrom: now', () => {
   })
 })
 
+describe('firing times in another zone than they say', () => {
+  const zoneMs = 210 * minuteMs
+
+  it('send no history once they lie behind: not by a sweep, nor when it moves up', async () => {
+    const { bench, feed, poll, sweep, queues } = setUp(server)
+    feed.add(300, (index) => benchStartMs - (300 - index) * minuteMs + zoneMs)
+    await poll()
+    bench.nowMs += 2 * zoneMs
+    feed.rows.splice(0, 10)
+    feed.add(2, bench.nowMs - 1_000 + zoneMs)
+    await poll()
+    feed.rows.splice(20, 0, feed.row(bench.nowMs - minuteMs + zoneMs))
+    bench.nowMs += 2 * zoneMs
+    await poll()
+    expect(await sweep()).toMatchObject({ reason: 'round_done', newAlerts: 0 })
+    expect(queues.ids()).toEqual([301, 302, 303])
+  })
+
+  it('move nothing where only one row shows them', async () => {
+    const { bench, feed, poll, sweep, queues } = setUp(server)
+    feed.add(300, (index) => benchStartMs - (300 - index) * minuteMs + (index === 210 ? zoneMs : 0))
+    await poll()
+    bench.nowMs += minuteMs
+    feed.add(150, bench.nowMs - 30_000)
+    await poll()
+    feed.rows.splice(130, 0, feed.row(bench.nowMs - 20_000))
+    expect(await sweep()).toMatchObject({ newAlerts: 1 })
+    expect(queues.ids()).toEqual(ids(301, 151))
+  })
+})
+
 describe('firing times of another calendar', () => {
   const jalali = (ms: number) => Date.parse(new Date(ms).toISOString().replace(/^2026/, '1405'))
 
