@@ -1,6 +1,7 @@
 import { type DeliveryJob, fromJobData, toJobData } from '../alert/job.ts'
+import { sinkNamesKey } from '../store/keys.ts'
 import { createJobMarks } from './job-marks.ts'
-import { moveDeadScript, removeScript } from './orphan-scripts.ts'
+import { moveDeadScript, moveWaitingScript, removeScript } from './orphan-scripts.ts'
 import type { OrphanState, OrphanStep, Tally } from './orphan-steps.ts'
 import type { PortionOptions } from './portion.ts'
 import type { AlertJob } from './processor.ts'
@@ -10,13 +11,15 @@ import { type AlertQueue, deliveryJobId } from './queues.ts'
 export interface Move {
   readonly queue: AlertQueue
   readonly to: string
+  /** Of all keys. */
+  readonly prefix: string
   /** Dead letters are sent again, and not only moved. */
   readonly retry: boolean
 }
 
 /**
- * An alert is stored in the queue of `to` first, under the id that it would have had there, and then removed here: a
- * process that dies in between leaves two, of which the next move removes the one here.
+ * Each alert goes at one stroke to the queue of `to`, under the id that it would have had there: a process of another
+ * config may work at the queue here all the while.
  */
 export function moveStep(move: Move, options: PortionOptions): OrphanStep {
   const { queue } = move
@@ -58,18 +61,32 @@ async function moveOne(
   if (job === undefined) return (await remove(queue, id, state, options)) === 'busy' ? 'busy' : 'gone'
   const parsed = fromJobData(to, job.data)
   if (!parsed.ok) return 'unreadable'
-  if ((await redis.exists(queue.toKey(`${id}:lock`))) === 1) return 'busy'
   const { requestedAtMs } = parsed.job
   const { acknowledged } = await createJobMarks(redis, queue).read({ id, requestedAtMs })
   if (acknowledged !== undefined) return there(await remove(queue, id, state, options))
   const copies = copiesOf(parsed.job, to, options)
   if (state === 'failed' && !retry) return moveDead(id, copies, move, options)
-  const target = options.queues.queue(to)
-  const known = await redis.exists(...copies.map((copy) => target.toKey(idOf(copy))))
   // Its own time may be over: an operator asks for it now.
-  await options.queues.enqueue(copies.map((copy) => ({ ...copy, requestedAtMs: atMs })))
-  const fate = await remove(queue, id, state, options)
-  return known === copies.length ? there(fate) : fate
+  const asked = copies.map((copy) => ({ ...copy, requestedAtMs: atMs }))
+  return moveWaiting(id, asked, { move, state, atMs }, options)
+}
+
+async function moveWaiting(
+  id: string,
+  copies: readonly DeliveryJob[],
+  { move: { queue, to, prefix }, state, atMs }: Circumstances,
+  { queues }: PortionOptions,
+): Promise<Fate> {
+  const target = queues.queue(to)
+  const keys = [
+    ...[state, id, `${id}:logs`, `${id}:lock`].map((each) => queue.toKey(each)),
+    sinkNamesKey(prefix),
+    ...['wait', 'meta', 'marker'].map((each) => target.toKey(each)),
+    ...copies.map((copy) => target.toKey(idOf(copy))),
+  ]
+  const made = copies.flatMap((copy) => [idOf(copy), JSON.stringify(toJobData(copy))])
+  const answer = await queues.redis.eval(moveWaitingScript, keys.length, ...keys, id, to, atMs, ...made)
+  return answer === -2 ? 'busy' : fateOf(answer)
 }
 
 async function moveDead(
@@ -93,8 +110,13 @@ async function moveDead(
     id,
     ...made.flatMap((copy) => [copy.id, copy.data]),
   )
-  if (answer === -1) return 'gone'
-  return answer === 0 ? 'there' : 'handled'
+  return fateOf(answer)
+}
+
+/** Of a script that moves: how many were made there, or -1. */
+function fateOf(made: unknown): Fate {
+  if (made === -1) return 'gone'
+  return made === 0 ? 'there' : 'handled'
 }
 
 /** One for the same target where the sink has it; else one for each that it has. */

@@ -86,7 +86,12 @@ export function createOrphans(options: OrphansOptions): Orphans {
     async move(sink, { to, retry = false, ...order }) {
       const queue = await orphan(sink)
       queues.queue(to)
-      return runOrphanPortion(queue, order, options, moveStep({ queue, to, retry }, options))
+      return runOrphanPortion(
+        queue,
+        order,
+        options,
+        moveStep({ queue, to, retry, prefix: options.prefix }, options),
+      )
     },
     async drop(sink, order) {
       const queue = await orphan(sink)

@@ -157,6 +157,25 @@ describe('moving', () => {
     await until('the dead letter is sent', () => next.sends.length === 6)
   })
 
+  it('sends no alert twice, and loses none, while a process of an older config still works at them', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 400))
+    const [gone, next] = [testSink('gone'), testSink('next')]
+    own.sender([gone, next], { settings: { concurrency: 10 } })
+    await until('it works', () => gone.sends.length > 20)
+    let left: string | undefined
+    do left = (await own.orphans.move('gone', { to: 'next', ...(left ? { cursor: left } : {}) })).cursor
+    while (left !== undefined)
+    await until('all are sent', () => gone.sends.length + next.sends.length >= 400)
+    await until('all are recorded', async () => {
+      const { completed: there = 0 } = await statesOf(own, 'next')
+      return there + (await own.gone.getCompletedCount()) >= 400
+    })
+    expect(new Set([...gone.sends, ...next.sends].map(({ id }) => id)).size).toBe(400)
+    expect(gone.sends.length + next.sends.length).toBe(400)
+    expect(next.sends.length).toBeGreaterThan(0)
+  })
+
   it('sends dead letters with the rest when it is told to', async () => {
     const own = scene()
     await own.queues.enqueue(jobs('gone', 1, 2))
