@@ -148,6 +148,19 @@ describe('a sink that is swapped', () => {
 })
 
 describe('a stop', () => {
+  it('waits for the last send of a sink that was swapped before, or has left the config, too', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const before = gated('hook')
+    const running = sender([before.sink])
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('on its way', () => before.sink.sends.length === 1)
+    const swapped = running.swap(new Map())
+    const stopped = running.stop()
+    before.answer(delivered)
+    await Promise.all([swapped, stopped])
+    expect(await queues.queue('hook').getCompletedCount()).toBe(1)
+  })
+
   it('waits for no message that would have to wait for its turn, or follow another: those go back as they came', async () => {
     const { queues, sender } = bench(server, ['ops'])
     const { promise, resolve } = Promise.withResolvers<Outcome>()

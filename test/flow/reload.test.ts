@@ -146,6 +146,34 @@ describe('a reload', () => {
     expect((await api<{ sinks: unknown[] }>(url, '/api/v1/status')).sinks).toHaveLength(1)
   })
 
+  it.runIf(process.env['LONG'] === '1')(
+    'waits for a send of 25 seconds of a sink that it changes, by the settings that a config has by itself',
+    async () => {
+      const { prefix, sandbox } = await scene()
+      const hook = await startWebhookReceiver({ answer: { status: 204, afterMs: 25_000 } })
+      const text = (more: string) =>
+        configText({
+          prefix,
+          feed: sandbox.url,
+          sinks: { hook: `url: "${hook.url}"${more}` },
+          poll: 'every: 2s',
+        })
+          .replace('timeout: 20s', 'timeout: 60s')
+          .replace(', minInterval: 250ms', '')
+      const disk = onDisk(text(''))
+      const { app } = await startApp(disk.text, disk)
+      sandbox.fire()
+      await hook.received(1)
+      disk.text = text(', headers: { x-new: "yes" }')
+      expect(await app.reload()).toEqual({ ok: true })
+      sandbox.fire()
+      await hook.received(2)
+      const recorded = async () => (await leftToSend(redis.client(), prefix, ['hook'])) === 0
+      await until('both sends are recorded', recorded, 60_000)
+      expect(hook.requests.map(({ headers }) => headers['webhook-id'])).toEqual(['main.1', 'main.2'])
+    },
+  )
+
   it('takes effect also when the one before still waits for sends: what was on disk last runs', async () => {
     const { prefix, sandbox } = await scene()
     const [slow, one, two, three] = await Promise.all([1, 2, 3, 4].map(() => startWebhookReceiver()))

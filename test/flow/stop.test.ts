@@ -148,6 +148,16 @@ describe('a stop', () => {
   }, 40_000)
 })
 
+it('the demo leaves nothing behind, however often it is interrupted', async () => {
+  const program = startProgram(['--log-level', 'info', 'demo', '--rate', '1'])
+  const { pid, dir } = await program.logged('embedded Redis started', startLimitMs)
+  await until('it runs', () => program.stdout().includes('Status page'), startLimitMs)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) program.kill(signal)
+  await program.ended(startLimitMs)
+  expect(program.stdout()).toContain('fired')
+  expect([existsSync(`/proc/${pid}`), existsSync(String(dir))]).toEqual([false, false])
+}, 60_000)
+
 describe('through npm', () => {
   it.each<[string, NodeJS.Signals, 'npm' | 'group']>([
     ['SIGTERM to npm alone', 'SIGTERM', 'npm'],
