@@ -107,14 +107,15 @@ describe('the daemon', () => {
     const [first, second] = [await startWebhookReceiver(), await startWebhookReceiver()]
     const text = configText({ redis: redis.url, feed: sandbox.url, hook: first.url })
     const path = writeConfig(text, folder)
-    const program = startProgram(['run', '--config', path])
+    // The level of the command line holds, whatever the config says.
+    const program = startProgram(['--log-level', 'info', 'run', '--config', path])
     await program.logged('started')
     writeFileSync(path, 'sinks: [')
     program.kill('SIGHUP')
     await program.logged('reload.refused')
     sandbox.fire()
     await first.received(1)
-    writeFileSync(path, text.replace(first.url, second.url))
+    writeFileSync(path, `${text.replace(first.url, second.url)}log: { level: error }`)
     program.kill('SIGHUP')
     await program.logged('reloaded')
     sandbox.fire()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
+import { createLogger, type LogLevel, setLogLevel } from '../../src/telemetry/log.ts'
 import { buildApp, startApp, until } from '../support/app.ts'
 import { clean, hasAll, judge, logOf, repeats, showing } from '../support/oracle.ts'
 import { testFolder } from '../support/process.ts'
@@ -351,6 +352,33 @@ describe('a reload', () => {
     expect(await app.reload()).toEqual({ ok: false, mistakes: [expect.stringContaining('/nowhere/ca.pem')] })
     sandbox.fire()
     await hook.received(1)
+  })
+
+  it('changes the level of the log, also of what was made before', async () => {
+    const { prefix, sandbox } = await scene()
+    const levels = new Map<unknown, string>()
+    const destination = {
+      write: (line: string) => {
+        const { msg, level } = JSON.parse(line) as Record<string, string>
+        levels.set(msg, level ?? '')
+      },
+    }
+    const log = createLogger({ level: 'warn', destination })
+    const part = log.child({ redis: 'somewhere' })
+    const text = (level: string) =>
+      configText({
+        ...{ prefix, feed: sandbox.url, sinks: { hook: 'url: "http://127.0.0.1:9/"' } },
+        more: `log: { level: ${level} }`,
+      })
+    const disk = onDisk(text('warn'))
+    const setLevel = (level: LogLevel) => setLogLevel(log, level)
+    const { app } = await startApp(disk.text, { ...disk, log, setLogLevel: setLevel })
+    disk.text = text('debug')
+    expect(await app.reload()).toEqual({ ok: true })
+    part.debug('said by a part')
+    expect([levels.get('started'), levels.get('reloaded'), levels.get('said by a part')]).toEqual([
+      ...[undefined, 'info', 'debug'],
+    ])
   })
 
   it('while Redis is waited for is what the start then runs', async () => {

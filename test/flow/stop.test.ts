@@ -22,22 +22,13 @@ interface Parts {
   readonly hook: string
   readonly timeout?: string
   readonly dataDir?: string
-  readonly level?: string
   readonly prefix?: string
 }
 
-function configText({
-  feed,
-  hook,
-  timeout = '20s',
-  dataDir = '/x',
-  level = 'info',
-  ...parts
-}: Parts): string {
+function configText({ feed, hook, timeout = '20s', dataDir = '/x', ...parts }: Parts): string {
   return `
 redis: { url: "${parts.redis}", prefix: ${parts.prefix ?? freshPrefix()} }
 dataDir: ${dataDir}
-log: { level: ${level} }
 http: { listen: "127.0.0.1:0" }
 sources: { main: { baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, poll: { every: 2s }, budget: { unitsPerDay: 50000 } } }
 sinks: { hook: { type: webhook, url: "${hook}", allowPrivateNetworks: true, concurrency: 1, timeout: ${timeout} } }
@@ -204,28 +195,6 @@ describe('through npm', () => {
     for (const script of Object.values(scripts)) expect(script).toMatch(/^\. \.\/setup\.sh && exec /)
   })
 })
-
-it('a reload changes the level of the log, unless the command line has said it', async () => {
-  const sandbox = await startSandbox()
-  const folder = testFolder()
-  const text = (level: string) =>
-    configText({ redis: redis.url, feed: sandbox.url, hook: 'http://127.0.0.1:9', level })
-  const config = writeConfig(text('info'), folder)
-  const [quiet, fixed] = [
-    startProgram(['run', '--config', config]),
-    startProgram(['--log-level', 'info', 'run', '--config', config]),
-  ]
-  await Promise.all([quiet, fixed].map((each) => each.logged('started', startLimitMs)))
-  const known = readFileSync(config, 'utf8')
-  writeFileSync(config, known.replace('level: info', 'level: warn'))
-  for (const each of [quiet, fixed]) each.kill('SIGHUP')
-  await fixed.logged('reloaded')
-  const lines = quiet.lines().length
-  for (const each of [quiet, fixed]) each.kill('SIGTERM')
-  await Promise.all([quiet.ended(), fixed.ended()])
-  expect(quiet.lines()).toHaveLength(lines)
-  expect(fixed.lines().at(-1)).toMatchObject({ msg: 'stopped' })
-}, 40_000)
 
 function refused({ msg, mistakes }: Record<string, unknown>): boolean {
   return msg === 'reload.refused' && String(mistakes) === 'the bridge is stopping'
