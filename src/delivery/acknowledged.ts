@@ -3,7 +3,7 @@ import type { AttemptRecord } from './attempt-record.ts'
 /**
  * What this process knows to be acknowledged, for as long as it remembers. When Redis is away for longer than a job's
  * lock, the acknowledgement cannot be recorded, and the job comes back to be sent again: this memory answers instead.
- * Bounded; the oldest entry goes first.
+ * (Other processes learn of it by the job's mark: `unrecorded.ts`.) Bounded; the oldest entry goes first.
  */
 export interface Acknowledged {
   get(name: string): AttemptRecord | undefined

@@ -47,6 +47,8 @@ export interface LockedJob {
   readonly data: unknown
   /** The attempt that this would be, from 1. */
   readonly number: number
+  /** Another process had it, which is gone, or was cut off from Redis. */
+  readonly takenOver: boolean
   /** Renews the lock and reads the marks; undefined when the job is not ours any more. */
   claim(requestedAtMs: number | undefined): Promise<Marks | undefined>
 }
@@ -58,6 +60,10 @@ export interface SendContext extends SinkEntry {
 
 export interface DeliverContext extends SendContext {
   readonly acknowledged: Acknowledged
+  /** How long a job that was taken over waits for what its process before has to say. */
+  readonly takeOverMs: number
+  /** Nobody takes anything over any more. */
+  readonly stopping: AbortSignal
   /** For a sink that takes several alerts as one message. */
   readonly batcher?: Pick<Batcher, 'join'> | undefined
 }
@@ -71,6 +77,11 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
   const name = `${sink.name}/${job.id}/${delivery.requestedAtMs ?? ''}`
   const record = acknowledged.get(name)
   if (record) return { step: 'acknowledged_before', record }
+  if (job.takenOver) {
+    const known = await heard(job, delivery, signal, context)
+    if (known === undefined) return { step: 'not_ours' }
+    if (known.acknowledged) return { step: 'acknowledged_before', record: known.acknowledged }
+  }
   if (clock.now() >= expiresAtMs(delivery, settings)) return { step: 'expired', job: delivery }
   const untilMs = waitsUntil(delivery, context)
   if (untilMs !== undefined) return { step: 'waits', untilMs }
@@ -97,6 +108,24 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
   if (sent.step !== 'sent') return sent
   const earlyMs = Math.max(0, (marks?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
   return { ...sent, job: delivery, name, earlyMs }
+}
+
+/**
+ * What is known of a job that was taken over, after the time that whoever had it needs to say that it was sent: both may
+ * have been cut off from Redis at the same time.
+ */
+async function heard(
+  job: LockedJob,
+  delivery: DeliveryJob,
+  signal: AbortSignal,
+  { clock, takeOverMs, stopping }: DeliverContext,
+): Promise<Marks | undefined> {
+  try {
+    await clock.sleep(takeOverMs, AbortSignal.any([signal, stopping]))
+  } catch {
+    return undefined
+  }
+  return claim(job, delivery)
 }
 
 /** The way of a sink that gets each alert on its own: no waiting, no pace but the queue's. */

@@ -6,19 +6,18 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import { Batcher } from './batcher.ts'
-import type { BreakerEvent } from './breaker.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { sendMembers, sendMsMax } from './deliver.ts'
 import { InHand } from './in-hand.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
-import type { Tried } from './messenger.ts'
+import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
 import { viewOf } from './queue-reading.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
 import { settlesWithin, within } from './time-limit.ts'
-import { signOf } from './verdict.ts'
+import type { Unrecorded } from './unrecorded.ts'
 import { type Stuck, Watchdog } from './watchdog.ts'
 import { noLimit } from './worker.ts'
 import { Workers } from './workers.ts'
@@ -33,6 +32,7 @@ export interface LaneOptions extends SinkEntry {
   readonly redisBlocking: RedisClient
   readonly prefix: string
   readonly acknowledged: Acknowledged
+  readonly unrecorded: Unrecorded
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: Clock
@@ -64,7 +64,7 @@ export class Lane {
   readonly #watchdog: Watchdog
   #watch: NodeJS.Timeout | undefined
   #before: Lane | undefined
-  #stopping = false
+  readonly #ending = new AbortController()
 
   constructor(options: LaneOptions) {
     this.#options = options
@@ -100,6 +100,7 @@ export class Lane {
       log,
       process: (job, token) => this.#inHand.hold(() => this.#process(job, token)),
       lostLocks: (jobIds) => this.#inHand.abort('the lock was lost', jobIds),
+      recorded: (jobId) => options.unrecorded.recorded(this.#nameOf(jobId)),
     })
     this.#workers.concurrency = this.#concurrency()
     this.#watchdog = new Watchdog({
@@ -121,7 +122,7 @@ export class Lane {
         clock,
         send: (members, signal) => sendMembers(members, signal, options),
         isOpen: () => this.#circuit.isOpen,
-        refused: (tried) => void this.#circuit.observe(eventOf(tried, clock)),
+        refused: (tried) => void this.#circuit.observe(breakerEventOf(tried, clock)),
         before: before === undefined ? undefined : before.#batcher,
       })
   }
@@ -151,7 +152,7 @@ export class Lane {
    * does not wait for a Redis that is away once nothing is being sent.
    */
   async stop(deadlineMs: number = this.stopMsMax): Promise<void> {
-    this.#stopping = true
+    this.#ending.abort(new Error('stopping'))
     clearInterval(this.#watch)
     this.#circuit.stop()
     this.#batcher?.stop()
@@ -202,6 +203,10 @@ export class Lane {
     return { sink: name, type, sending: this.sending, ...this.#circuit.state(), ...(stuck ? { stuck } : {}) }
   }
 
+  #nameOf(jobId: string): string {
+    return `${this.#options.sink.name}/${jobId}`
+  }
+
   /** Alerts that go out as one message do not press a sink that has just come back; one at a time they would be many. */
   #concurrency(): number {
     const { isOpen, width } = this.#circuit
@@ -218,12 +223,16 @@ export class Lane {
     const circuit = this.#circuit
     const controller = new AbortController()
     // Fetched while the lane was already stopping: it goes back as it came.
-    if (this.#stopping) controller.abort(new Error('stopping'))
+    if (this.#ending.signal.aborted) controller.abort(new Error('stopping'))
     const done = processJob(job, token, controller.signal, {
       ...this.#options,
       lockMs: this.#options.tuning.lockMs,
       batcher: this.#batcher,
       marks: this.#marks,
+      takeOverMs: this.#options.tuning.takeOverMs,
+      stopping: this.#ending.signal,
+      onAcknowledged: (marked, record) =>
+        this.#options.unrecorded.add(this.#nameOf(marked.id), () => this.#marks.acknowledge(marked, record)),
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
     })
@@ -242,7 +251,7 @@ export class Lane {
 
   #found({ waiting, forMs }: Stuck): void {
     const { sink, log } = this.#options
-    if (this.#stopping) return
+    if (this.#ending.signal.aborted) return
     if (!this.#workers.isOpen) {
       log.error({ sink: sink.name, waiting, stuckMs: forMs }, 'no sender takes the waiting jobs')
       return
@@ -255,17 +264,6 @@ export class Lane {
 /** How long a lane of these settings may take to stop, at most. */
 export function stopMsMaxOf(settings: Pick<SinkSettings, 'timeoutMs'>): number {
   return sendMsMax(settings) + recordMsMax + abortReserveMs + endMsMax
-}
-
-/** What a message that nobody else tells of says about its sink. */
-function eventOf({ members, outcome, durationMs }: Tried, clock: Clock): BreakerEvent {
-  const [alert] = members.map(({ alert: { source, id } }) => `${source}.${id}`)
-  return {
-    sign: signOf(outcome),
-    alert: alert ?? '',
-    reason: outcome.kind === 'delivered' ? 'delivered' : outcome.reason,
-    startedAtMs: clock.monotonicMs() - durationMs,
-  }
 }
 
 const commandTimeoutMs = 5_000

@@ -1,7 +1,9 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import type { Parcel } from '../sinks/sink.ts'
+import type { BreakerEvent } from './breaker.ts'
 import type { Pace } from './pace.ts'
+import { signOf } from './verdict.ts'
 
 /**
  * Sends the alerts of one message, and finds out which of them it is that the sink cannot take: a message that was
@@ -120,6 +122,17 @@ export interface Tried {
   readonly startedAtMs: number
   readonly durationMs: number
   readonly luck: number
+}
+
+/** What a message that no member tells of says about its sink. */
+export function breakerEventOf({ members, outcome, durationMs }: Tried, clock: Clock): BreakerEvent {
+  const [alert] = members.map(({ alert: { source, id } }) => `${source}.${id}`)
+  return {
+    sign: signOf(outcome),
+    alert: alert ?? '',
+    reason: outcome.kind === 'delivered' ? 'delivered' : outcome.reason,
+    startedAtMs: clock.monotonicMs() - durationMs,
+  }
 }
 
 /** Faults in a row, over ever smaller messages, that are the sink's own. */

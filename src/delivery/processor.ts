@@ -7,7 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { type AttemptRecord, attemptRecord } from './attempt-record.ts'
 import type { BreakerEvent } from './breaker.ts'
 import { type DeliverContext, deliver, type LockedJob, type Tried } from './deliver.ts'
-import type { JobMarks } from './job-marks.ts'
+import type { JobMarks, MarkedJob } from './job-marks.ts'
 import { reportAttempt } from './report.ts'
 import { within } from './time-limit.ts'
 import { expiresAtMs, signOf, type Verdict, verdictOf } from './verdict.ts'
@@ -23,6 +23,8 @@ export interface ProcessorContext extends DeliverContext {
   readonly metrics: Metrics
   readonly lockMs: number
   readonly marks: JobMarks
+  /** Its sink has taken it; what is still to come is that Redis records it. */
+  onAcknowledged(job: MarkedJob, record: AttemptRecord): void
   /** Before the job is let go, so that no other is fetched from a queue that is to be held. */
   observe(event: BreakerEvent): Promise<void>
   hold(forMs: number): Promise<void>
@@ -75,7 +77,8 @@ async function step(
     const [extended, marks] = await Promise.all([lock, context.marks.read({ id, requestedAtMs })])
     return extended === 1 ? marks : undefined
   }
-  const tried = await deliver({ id, data: job.data, number, claim }, signal, context)
+  const takenOver = job.stalledCounter > 0
+  const tried = await deliver({ id, data: job.data, number, takenOver, claim }, signal, context)
   switch (tried.step) {
     case 'acknowledged_before':
       context.log.info({ sink: context.sink.name, job: job.id }, 'acknowledged before, not sent again')
@@ -126,7 +129,10 @@ async function settle(
     ...(verdict.kind === 'again' ? { nextAtMs: nowMs + verdict.delayMs } : {}),
   })
   // First of all: whatever breaks from here on, this process does not send it again.
-  if (verdict.kind === 'delivered') acknowledged.add(tried.name, record)
+  if (verdict.kind === 'delivered') {
+    acknowledged.add(tried.name, record)
+    context.onAcknowledged({ id: job.id ?? '', requestedAtMs: tried.job.requestedAtMs }, record)
+  }
   reportAttempt(
     {
       sink: sink.name,

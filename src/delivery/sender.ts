@@ -7,6 +7,7 @@ import { createAcknowledged } from './acknowledged.ts'
 import type { BreakerNews } from './circuit.ts'
 import { Lane, type LaneState } from './lane.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
+import { Unrecorded } from './unrecorded.ts'
 
 export type { BreakerNews } from './circuit.ts'
 export type { LaneState } from './lane.ts'
@@ -55,6 +56,7 @@ export function createSender(options: SenderOptions): Sender {
 class Lanes implements Sender {
   readonly #options: SenderOptions
   readonly #acknowledged = createAcknowledged()
+  readonly #unrecorded: Unrecorded
   readonly #lanes = new Map<string, { readonly entry: SinkEntry; readonly lane: Lane }>()
   /** Lanes that only wait for their last sends, each until it has stopped. */
   readonly #ending = new Map<Lane, Promise<void>>()
@@ -62,6 +64,7 @@ class Lanes implements Sender {
 
   constructor(options: SenderOptions) {
     this.#options = options
+    this.#unrecorded = new Unrecorded(options.clock)
     void this.swap(options.sinks)
   }
 
@@ -93,6 +96,7 @@ class Lanes implements Sender {
     this.#lanes.clear()
     this.#tellOfWaiting([...this.#ending.keys()].map((lane) => [lane.state().sink, lane]))
     await Promise.all(this.#ending.values())
+    this.#unrecorded.stop()
   }
 
   stopMsMax(): number {
@@ -122,8 +126,15 @@ class Lanes implements Sender {
 
   #createLane(entry: SinkEntry, before: Lane | undefined): Lane {
     const { sinks: _, tuning, ...common } = this.#options
-    const acknowledged = this.#acknowledged
-    return new Lane({ ...common, ...entry, acknowledged, before, tuning: { ...defaultTuning, ...tuning } })
+    const [acknowledged, unrecorded] = [this.#acknowledged, this.#unrecorded]
+    return new Lane({
+      ...common,
+      ...entry,
+      acknowledged,
+      unrecorded,
+      before,
+      tuning: { ...defaultTuning, ...tuning },
+    })
   }
 
   #end(name: string, lane: Lane, deadlineMs?: number): void {

@@ -35,9 +35,14 @@ export const expireDefaultMs = 24 * 3_600_000
 
 /** The knobs of the machinery, which no config names; tests turn them. */
 export interface Tuning {
-  /** A job whose process is gone or frozen is taken over after this, plus up to two `stalledIntervalMs`. */
+  /** A job whose process is gone or frozen is taken over after this, plus up to one `stalledIntervalMs` and `takeOverMs`. */
   readonly lockMs: number
   readonly stalledIntervalMs: number
+  /**
+   * So long waits who takes over a job from a process that may have sent it: the time in which that one, when it is there
+   * and Redis is back, says so. More than it takes to connect again.
+   */
+  readonly takeOverMs: number
   readonly watchEveryMs: number
   /** Jobs wait, nobody takes one: the consumer is made anew. */
   readonly stuckMs: number
@@ -51,6 +56,7 @@ export interface Tuning {
 export const defaultTuning: Tuning = {
   lockMs: 15_000,
   stalledIntervalMs: 5_000,
+  takeOverMs: 4_000,
   watchEveryMs: 5_000,
   stuckMs: 30_000,
   faultsToOpen: 5,

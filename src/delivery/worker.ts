@@ -22,6 +22,8 @@ export interface WorkerOptions {
   process(job: AlertJob, token: string): Promise<AttemptRecord>
   /** Redis says that these jobs are not ours any more. */
   lostLocks(jobIds: readonly string[]): void
+  /** Redis has the acknowledgement of this job. */
+  recorded(jobId: string): void
 }
 
 /**
@@ -54,6 +56,7 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
   })
   worker.on('lockRenewalFailed', options.lostLocks)
+  worker.on('completed', (job) => options.recorded(job.id ?? ''))
   worker.on('error', (error) => {
     // Outages are told by the connection, once; a lock that went missing follows from one.
     const level =

@@ -38,7 +38,10 @@ describe('a process that is killed while it sends', () => {
     await queues.enqueue(jobs('hook', 1, 1))
     for (let kill = 1; kill <= 3; kill++) await takeAndDie(prefix, 'hook')
     const sink = testSink('hook')
-    sender([sink], { tuning: { lockMs: 400, stalledIntervalMs: 200 }, settings: { retry: singleAttempt } })
+    sender([sink], {
+      tuning: { lockMs: 400, stalledIntervalMs: 200, takeOverMs: 100 },
+      settings: { retry: singleAttempt },
+    })
     await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
     expect(sink.sends.map(({ number }) => number)).toEqual([1])
   }, 40_000)
@@ -48,7 +51,10 @@ describe('a process that is killed while it sends', () => {
     await queues.enqueue(jobs('hook', 1, 6))
     for (let kill = 1; kill <= 2; kill++) await takeAndDie(prefix, 'hook', 6)
     const sink = testSink('hook')
-    sender([sink], { tuning: { lockMs: 400, stalledIntervalMs: 200 }, settings: { retry: singleAttempt } })
+    sender([sink], {
+      tuning: { lockMs: 400, stalledIntervalMs: 200, takeOverMs: 100 },
+      settings: { retry: singleAttempt },
+    })
     await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 6)
     expect(sink.sends.map(({ id, number }) => `${id} ${number}`).sort()).toEqual(
       [1, 2, 3, 4, 5, 6].map((id) => `${id} 1`),
@@ -80,6 +86,9 @@ describe('a process that wakes up when its job belongs to another', () => {
       lockMs: 1_000,
       marks: createJobMarks(redis, queues.queue('hook')),
       observe: async () => {},
+      onAcknowledged: () => {},
+      takeOverMs: 0,
+      stopping: new AbortController().signal,
       hold: async () => {},
     }
     await expect(processJob(job, 'mine', new AbortController().signal, context)).rejects.toThrow(WaitingError)

@@ -15,12 +15,20 @@ function setting() {
   const sink = testSink('hook')
   const acknowledged = createAcknowledged()
   const log = createLogger({ level: 'silent' })
-  return { sink, settings: quickSettings, acknowledged, clock: systemClock, log }
+  return {
+    sink,
+    settings: quickSettings,
+    acknowledged,
+    clock: systemClock,
+    log,
+    takeOverMs: 50,
+    stopping: never,
+  }
 }
 
 function locked(more: Partial<LockedJob> = {}): LockedJob {
   const data = toJobData(deliveryJob('hook', 1))
-  return { id: 'main.1', data, number: 1, claim: async () => due, ...more }
+  return { id: 'main.1', data, number: 1, takenOver: false, claim: async () => due, ...more }
 }
 
 const due = { earlyMs: 0 }

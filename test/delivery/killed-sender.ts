@@ -42,5 +42,5 @@ createSender({
   metrics: createMetrics({ version: 'test', node: 'test' }),
   log,
   clock: systemClock,
-  tuning: { lockMs: 400, stalledIntervalMs: 200 },
+  tuning: { lockMs: 400, stalledIntervalMs: 200, takeOverMs: 100 },
 }).start()

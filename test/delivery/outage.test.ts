@@ -71,6 +71,32 @@ describe('an outage of Redis', () => {
     expect(lines.some(({ msg }) => msg === 'acknowledged before, not sent again')).toBe(true)
   }, 60_000)
 
+  it('that outlasts the lock sends nothing twice from another process either', async () => {
+    const server = await ownServer()
+    const { queues, sender, lines } = bench(server, ['hook'])
+    const answers: (() => void)[] = []
+    const sink = testSink('hook', () => new Promise((resolve) => answers.push(() => resolve(delivered))))
+    const tuning = { lockMs: 1_000, stalledIntervalMs: 200, takeOverMs: 2_500 }
+    sender([sink], { settings: { concurrency: 8 }, tuning })
+    await queues.enqueue(jobs('hook', 1, 8))
+    await until('all are on their way', () => sink.sends.length === 8)
+    const other = testSink('hook')
+    sender([other], { settings: { concurrency: 8 }, tuning })
+    await server.kill9()
+    for (const answer of answers) answer()
+    const startMs = performance.now()
+    await until('the locks have run out', () => performance.now() - startMs > 1_200)
+    await server.start()
+    const completed = () =>
+      queues
+        .queue('hook')
+        .getCompletedCount()
+        .catch(() => 0)
+    await until('recorded', async () => (await completed()) === 8, 30_000)
+    expect([sink.sends.length, other.sends.length]).toEqual([8, 0])
+    expect(lines.some(({ msg }) => msg === 'acknowledged before, not sent again')).toBe(true)
+  }, 60_000)
+
   it('does not keep the sender from stopping, in the middle of a send or idle', async () => {
     const server = await ownServer()
     const { queues, sender } = bench(server, ['hook', 'idle'])
