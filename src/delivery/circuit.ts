@@ -16,6 +16,7 @@ import {
 import { chooseProbe, seekProbe } from './probe.ts'
 import { promoteDelayed } from './queue-reading.ts'
 import type { AlertQueue } from './queues.ts'
+import { Recovery } from './recovery.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
 import { within } from './time-limit.ts'
 import { noLimit } from './worker.ts'
@@ -67,11 +68,7 @@ export class Circuit {
   #heldUntilMs = 0
   /** After a rest; doubles with every answer. */
   #width = Number.POSITIVE_INFINITY
-  /** The sink answered again, and what was put off does not go yet, or Redis does not know yet. */
-  #recovering = false
-  /** How many looks still let go what was on its way when the sink came back, and was put off after that. */
-  #looksAfter = 0
-  #promoting = false
+  #recovery: Recovery | undefined
   #looked = false
   #probe: NodeJS.Timeout | undefined
   #again: NodeJS.Timeout | undefined
@@ -83,8 +80,8 @@ export class Circuit {
     if (before) {
       this.#breaker = before.#breaker
       this.#heldUntilMs = before.#heldUntilMs
-      this.#recovering = before.#recovering
       this.#width = before.#width
+      this.#recovery = before.#recovery
       this.#looked = before.#looked
     }
     // As patient as the sink's own policy, so that a quick one still ends quickly.
@@ -138,11 +135,10 @@ export class Circuit {
     this.#breaker = step.breaker
     if (event.sign === 'answered') this.#width = step.change === 'closed' ? 1 : this.#width * 2
     this.#options.widthChanged()
+    if (step.change === 'opened') this.#endRecovery()
     if (step.change === 'opened') void this.#keep()
-    if (step.change !== undefined) this.#recovering = step.change === 'closed'
-    if (step.change === 'opened') this.#looksAfter = 0
     if (step.change !== undefined) this.#tell(event.reason)
-    if (step.change === 'closed') void this.#recover()
+    if (step.change === 'closed') this.#beginRecovery()
     if (step.holdMs !== undefined) await this.hold(step.holdMs)
     if (failedProbe && step.breaker.state === 'open') await this.#failed(step.breaker.probes)
     if (step.holdMs !== undefined) this.#probeIn(step.holdMs)
@@ -163,8 +159,7 @@ export class Circuit {
   async look(): Promise<void> {
     const { sink, breakers, tuning } = this.#options
     if (this.#stopped) return
-    if (this.#recovering || this.#looksAfter > 0) await this.#recover()
-    if (this.#recovering) return
+    if (this.#recovery) return this.#recover(this.#recovery)
     await this.#try('other processes do not know of the breaker', async () => {
       if (this.isOpen) {
         await within(commandTimeoutMs, 'keeping the breaker', breakers.confirm(sink))
@@ -174,7 +169,7 @@ export class Circuit {
       const kept = await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))
       const first = !this.#looked
       this.#looked = true
-      if (!kept || this.isOpen || this.#recovering || this.#stopped) return
+      if (!kept || this.isOpen || this.#recovery || this.#stopped) return
       // Whose breaker it is says so again and again: one that has not for so long is gone.
       if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#adopt(kept)
     })
@@ -260,20 +255,20 @@ export class Circuit {
     )
   }
 
-  /** What the sink refused meanwhile goes now, at no cost to its attempts if it fails; tried until Redis took it. */
-  async #recover(): Promise<void> {
-    const { queue, breakers, sink } = this.#options
-    if (this.#promoting) return
-    this.#promoting = true
+  #beginRecovery(): void {
+    this.#recovery = new Recovery({ ...this.#options, timeoutMs: this.#options.settings.timeoutMs })
+    void this.#recover(this.#recovery)
+  }
+
+  #endRecovery(): void {
+    this.#recovery?.callOff()
+    this.#recovery = undefined
+  }
+
+  async #recover(recovery: Recovery): Promise<void> {
     await this.#try('delayed alerts keep their schedule', async () => {
-      await promoteDelayed(queue)
-      this.#looksAfter -= 1
-      if (!this.#recovering) return
-      this.#looksAfter = looksAfterMax
-      await within(commandTimeoutMs, 'ending the breaker', breakers.clear(sink))
-      this.#recovering = false
+      if ((await recovery.step()) && this.#recovery === recovery) this.#recovery = undefined
     })
-    this.#promoting = false
   }
 
   /** What is done here helps; deliveries do not depend on it. */
@@ -289,6 +284,5 @@ export class Circuit {
 const commandTimeoutMs = 5_000
 /** A breaker that nobody has confirmed for so many looks belongs to a process that is gone. */
 const looksMissed = 12
-const looksAfterMax = 3
 const probeSlackMs = 100
 const lookAgainMs = 100
