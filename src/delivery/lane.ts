@@ -13,7 +13,7 @@ import { InHand } from './in-hand.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
-import { viewOf } from './queue-reading.ts'
+import { fitWindow, viewOf } from './queue-reading.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
 import { settlesWithin, within } from './time-limit.ts'
@@ -130,6 +130,7 @@ export class Lane {
   /** `sends: false`: other processes do, and this one only looks whether they do. */
   start({ sends }: { sends: boolean } = { sends: true }): void {
     if (sends) {
+      void this.#fitWindow()
       this.#workers.open()
       this.#circuit.start()
     }
@@ -247,6 +248,14 @@ export class Lane {
     if (backMs > 0) this.#inHand.clockSetBack()
     void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look())
     void this.#inHand.renewLocks()
+    void this.#fitWindow()
+  }
+
+  /** Again and again: a process of the config before may still begin windows of its own. */
+  async #fitWindow(): Promise<void> {
+    const { rateLimit } = this.#settings
+    if (rateLimit !== undefined)
+      await fitWindow(this.#options.redis, this.#queue, rateLimit.perMs).catch(() => {})
   }
 
   #found({ waiting, forMs }: Stuck): void {

@@ -128,6 +128,26 @@ describe('a sink that is swapped', () => {
     expect(news).toEqual([])
   })
 
+  it('keeps its new rate limit, however long the window of before would have lasted; a hold lasts', async () => {
+    const { queues, sender, redis } = bench(server, ['hook'])
+    const queue = queues.queue('hook')
+    const before = testSink('hook')
+    const running = sender([before], { settings: { rateLimit: { max: 2, perMs: 3_600_000 } } })
+    await queues.enqueue(jobs('hook', 1, 10))
+    await until('as many as it may', () => before.sends.length === 2)
+    const after = testSink('hook')
+    await running.swap(only(after, { rateLimit: { max: 4, perMs: 100 } }))
+    await until('all are sent', () => after.sends.length === 8)
+    await running.swap(only(testSink('hook'), { rateLimit: { max: 1_000, perMs: 60_000 } }))
+    await queue.rateLimit(3_600_000)
+    const held = testSink('hook')
+    await running.swap(only(held, { rateLimit: { max: 4, perMs: 100 } }))
+    await queues.enqueue(jobs('hook', 11, 11))
+    await running.swap(new Map())
+    expect(await redis.pttl(queue.toKey('limiter'))).toBeGreaterThan(3_000_000)
+    expect(held.sends).toEqual([])
+  })
+
   it('that comes back before its last send is over sends that once as well', async () => {
     const { queues, sender } = bench(server, ['hook'])
     const before = gated('hook')
