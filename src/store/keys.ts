@@ -80,6 +80,11 @@ export interface SourceKeys {
   readonly heldTimes: string
   /** STRING, JSON of the account's alert rules as far as routes ask of them. Expires after a day. Lost: they are read again, for units. */
   readonly rules: string
+  /**
+   * STRING, the account in whose ledger this source last counted; absent: in its own. No expiry. Lost: where the config then
+   * names another account, the day's units are granted once more.
+   */
+  readonly spendsIn: string
   /** STRING, until when (ms) an operator asked for more polls. Expires at that instant. Lost: the operator asks again. */
   readonly override: string
 }
@@ -120,6 +125,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     held: `${root}:held`,
     heldTimes: `${root}:held-times`,
     rules: `${root}:rules`,
+    spendsIn: `${root}:spends-in`,
     override: `${root}:override`,
   }
 }
@@ -251,7 +257,8 @@ export function queuePrefix(prefix: string): string {
 export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000
 
 /**
- * HASH `{used, <purpose>: units …, half:<half hour>: units …}`. Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
+ * HASH `{used, <purpose>: units …, half:<half hour>: units …}`, and as `from:<account>:<field>` how much of a field was
+ * taken over from the ledger of another account. Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
  * units again; what the account really has left, the feed tells with a 429 that sets `hold`.
  */
 function unitsKey(root: string, dayKey: string): string {

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { waits } from '../lib/waits.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { joinAccount, spendingKeys } from './account.ts'
-import { leaseKey, unitsKeptMs } from './keys.ts'
+import { leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -121,7 +121,8 @@ const minuteMs = 60_050
 export function createLedger(options: LedgerOptions): Ledger {
   const { redis, clock = systemClock } = options
   const keys = spendingKeys(options)
-  let joined = options.account === undefined
+  const { spendsIn } = sourceKeys(options.prefix, options.source)
+  let joined = false
   /** Before anything is counted or told. */
   const join = async () => {
     if (joined) return
@@ -129,18 +130,27 @@ export function createLedger(options: LedgerOptions): Ledger {
     await joinAccount(redis, options, days)
     joined = true
   }
+  /** Joins anew where a replica with another config has counted elsewhere meanwhile. */
+  const evalReserve = async (names: readonly string[], args: readonly (string | number)[]) => {
+    for (let tries = 1; tries <= joinsMax; tries += 1) {
+      await join()
+      const reply = (await redis.eval(reserveScript, names.length, ...names, ...args)) as ReserveReply
+      if (reply[0] !== 'moved') return reply
+      joined = false
+    }
+    throw new Error(`replicas count the units of source ${options.source} for different accounts`)
+  }
   /** A hold that Redis does not know of, because it was away; its end is one of the monotonic clock. */
   let own: Hold | undefined
   return {
     async reserve({ cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' }) {
-      await join()
       const nowMs = Math.round(clock.now())
       if (own && own.untilMs > clock.monotonicMs()) await tell(own)
       const day = options.budgetDay(nowMs)
       const twin = twinDay(day, nowMs, options.budgetDay)
       const units = [day, ...(twin ? [twin] : [])].map(({ key }) => keys.units(key))
       const lease = leaseKey(options.prefix, options.source)
-      const names = [keys.hold, keys.minute, lease, keys.toldDay, ...units]
+      const names = [keys.hold, keys.minute, lease, keys.toldDay, spendsIn, ...units]
       const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
       const limits = [
         unitsMax,
@@ -156,8 +166,9 @@ export function createLedger(options: LedgerOptions): Ledger {
         nowMs,
         `${halfHourField}${Math.floor(nowMs / halfHourMs)}`,
         waits.apiHold.maxMs,
+        options.account ?? '',
       ]
-      const reply = (await redis.eval(reserveScript, names.length, ...names, ...limits)) as ReserveReply
+      const reply = await evalReserve(names, limits)
       const [verdict, limit, waitMs, unitsUsed, toldDayUsed = -1] = reply
       if (verdict === 'ok') {
         const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
@@ -170,7 +181,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     async used(day) {
       await join()
       const { used = '0', ...rest } = await redis.hgetall(keys.units(day.key))
-      const purposes = Object.entries(rest).filter(([name]) => !name.startsWith(halfHourField))
+      const purposes = Object.entries(rest).filter(([name]) => !/^(half|from):/.test(name))
       const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
       return { used: Number(used), byPurpose }
     },
@@ -250,6 +261,7 @@ const untoldBudgetMs = 3_600_000
 const holdMsMin = 1_000
 const holdJitterMs = 500
 
+const joinsMax = 5
 const dayMs = 86_400_000
 const halfHourMs = 1_800_000
 /** What a date can show. */

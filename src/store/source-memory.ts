@@ -90,6 +90,7 @@ export function createSourceMemory(redis: RedisClient, prefix: string): SourceMe
     async copyUnits(from, to) {
       const [here, there] = [sourceKeys(prefix, from), sourceKeys(prefix, to)]
       for (const day of daysAround(Date.now())) await redis.copy(here.units(day), there.units(day))
+      await redis.copy(here.spendsIn, there.spendsIn)
     },
     async drop(source) {
       const { units, ...keys } = sourceKeys(prefix, source)

@@ -17,10 +17,10 @@ const noonMs = Date.UTC(2026, 10, 21, 12)
 describe('an account of two sources', () => {
   const day = utcDay(noonMs)
 
-  function two() {
+  function two(requestsPerMinute = 5) {
     const redis = server.client()
     const prefix = freshPrefix()
-    const budget = { unitsPerDay: 7, requestsPerMinute: 5, budgetDay: utcDay, clock: clockAt(() => noonMs) }
+    const budget = { unitsPerDay: 7, requestsPerMinute, budgetDay: utcDay, clock: clockAt(() => noonMs) }
     const ledger = (source: string, account?: string) =>
       createLedger({ redis, prefix, source, ...(account === undefined ? {} : { account }), ...budget })
     return { redis, prefix, ledger }
@@ -62,6 +62,32 @@ describe('an account of two sources', () => {
     const keys = sourceKeys(prefix, 'main')
     expect(await redis.exists(keys.units(day.key), keys.minute, keys.hold)).toBe(0)
     expect(await redis.pttl(accountKeys(prefix, 'desk').units(day.key))).toBeGreaterThan(2 * dayMs)
+  })
+
+  it('grants no unit twice to a source that leaves it, goes to another one or comes back', async () => {
+    const { ledger } = two(100)
+    const spend = async (source: string, account: string | undefined, cost: number) => {
+      const reserved = await ledger(source, account).reserve({ cost, purpose: 'poll' })
+      return [reserved.ok, reserved.unitsUsed]
+    }
+    expect(await spend('main', 'desk', 1)).toEqual([true, 1])
+    expect(await spend('spare', 'desk', 1)).toEqual([true, 2])
+    expect(await spend('main', undefined, 1)).toEqual([true, 3])
+    expect(await spend('main', 'desk', 1)).toEqual([true, 4])
+    expect(await spend('main', 'office', 1)).toEqual([true, 5])
+    expect(await spend('spare', 'office', 1)).toEqual([true, 6])
+    expect(await spend('main', 'desk', 1)).toEqual([true, 7])
+    expect(await spend('main', undefined, 1)).toEqual([false, 7])
+  })
+
+  it('grants none twice where replicas with the config of before and after poll in turn', async () => {
+    const { ledger } = two()
+    const [before, after] = [ledger('main'), ledger('main', 'desk')]
+    await after.held()
+    for (const each of [before, after, before, after])
+      expect(await each.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
+    expect(await before.reserve({ cost: 3, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 7 })
+    expect(await after.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { succeed } from '../../src/app/succession.ts'
-import { leaseKey, sourceKeys } from '../../src/store/keys.ts'
+import { accountKeys, leaseKey, sourceKeys } from '../../src/store/keys.ts'
 import { createNames } from '../../src/store/names.ts'
 import { accountMark, createSourceMemory } from '../../src/store/source-memory.ts'
 import { createSourceStatus, type PollerStatus } from '../../src/store/source-status.ts'
@@ -131,6 +131,15 @@ describe('carrying a memory over by hand', () => {
     // Whoever polls begins again with what is there now.
     expect(await own.redis.exists(leaseKey(own.prefix, 'desk'))).toBe(0)
     expect(await own.memory.carryOver('main', 'desk', { replace: true })).toBe('nothing')
+  })
+
+  it('counts on what was spent in an account that it leaves with its name', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 2)
+    await own.redis.set(sourceKeys(own.prefix, 'main').spendsIn, 'office')
+    await own.redis.hset(accountKeys(own.prefix, 'office').units(today), { used: 5, poll: 5 })
+    expect(await own.memory.carryOver('main', 'desk', {})).toBe('done')
+    expect(await own.unitsOf('desk')).toBe(7)
   })
 
   it('replaces none of more than a day, and takes none that is polled', async () => {
