@@ -52,7 +52,7 @@ export interface SourceView {
   readonly nextReason: DecisionReason | null
   readonly budget: BudgetStatus | null
   readonly plan: PlanStatus | null
-  /** What is odd about this source and does not stop it, a sentence each. Text from outside. */
+  /** What is odd about this source and does not stop it, or who else polls it; a sentence each. Text from outside. */
   readonly notes: readonly string[]
   readonly behind: boolean
   /** When everything that the feed showed was last known to be handled. */

@@ -3,9 +3,12 @@ import type { ReloadResult } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
+import { dropLocks } from '../delivery/queues.ts'
 import type { Tuning } from '../delivery/settings.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
+import { dropLeases } from '../store/lease.ts'
+import { redisErrorText } from '../store/redis.ts'
 import type { Logger, LogLevel } from '../telemetry/log.ts'
 import { createMetrics, initialiseMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { version } from '../telemetry/version.ts'
@@ -111,6 +114,7 @@ class Bridge implements App {
         signal,
       })
       await admitRedis(this.#redis.commands, { prefix: this.#config.redis.prefix, log, signal })
+      if (this.#config.redis.mode === 'embedded') await this.#inherit(this.#redis)
       this.#watch(this.#redis)
       const runtime = this.#createRuntime(this.#config, this.#redis)
       this.#runtime = runtime
@@ -184,6 +188,24 @@ class Bridge implements App {
     await Promise.allSettled([this.#starting])
     await this.#teardown.run(stopStepTimeoutMs)
     this.#options.log.info('stopped')
+  }
+
+  /**
+   * The embedded Redis has one process at a time, since the data directory is locked: what the last one left when it was
+   * killed need not run out first.
+   */
+  async #inherit({ commands }: RedisPair): Promise<void> {
+    const { prefix } = this.#config.redis
+    const { sources, sinks } = namesOf(this.#config)
+    try {
+      await dropLeases(commands, prefix, sources)
+      await dropLocks(commands, prefix, sinks)
+    } catch (thrown) {
+      this.#options.log.debug(
+        { reason: redisErrorText(thrown) },
+        'what the last process left runs out by itself',
+      )
+    }
   }
 
   #watch({ commands }: RedisPair): void {

@@ -188,8 +188,9 @@ class ConfiguredRuntime implements Runtime {
     const sources = this.#sources.map(async (source) => {
       const lag = await lagOf(detectionLag, { source: source.name })
       const view = sourceView(source.name, await source.status(), source.budgetDay(), lag)
-      const note = this.#sameFeed.noteOf(source.name)
-      return note === undefined ? view : { ...view, notes: [...view.notes, note] }
+      const more = [source.standby(), this.#sameFeed.noteOf(source.name)]
+      const notes = more.flatMap((note) => (note === undefined || note === view.reason ? [] : [note]))
+      return { ...view, notes: [...view.notes, ...notes] }
     })
     const sinks = [...madeOf(this.#inForce.sinks)].map(async ([name, { sink }]) =>
       sinkView(

@@ -31,6 +31,8 @@ export interface Source {
   budgetDay(): BudgetDay
   /** As the replica that polls last told it; this process's own view while Redis is away. */
   status(): Promise<PollerStatus | undefined>
+  /** Who polls while this process waits for its turn, and until when. */
+  standby(): string | undefined
   counts(): Promise<QuarantineCounts & { unrouted: number }>
   readonly quarantine: Quarantine
   hot(untilMs: number): Promise<void>
@@ -146,6 +148,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       const own = poller.status()
       if (own.state !== 'standby' && own.state !== 'starting') return own
       return (await shared.load().catch(() => undefined)) ?? own
+    },
+    standby() {
+      const { state, reason } = poller.status()
+      return state === 'standby' ? reason : undefined
     },
     async counts() {
       const [{ facts }, counts] = await Promise.all([state.look([]), setAside.counts()])

@@ -126,6 +126,15 @@ export async function closeQueue(queue: AlertQueue, limitMs: number): Promise<vo
   await within(limitMs, 'closing a queue', queue.close()).catch(() => {})
 }
 
+/** For a process that knows itself to be the only one at this Redis: jobs that are being sent there are of the dead. */
+export async function dropLocks(redis: RedisClient, prefix: string, sinks: readonly string[]): Promise<void> {
+  for (const sink of sinks) {
+    const key = (name: string) => `${queuePrefix(prefix)}:${sink}:${name}`
+    const jobs = await redis.lrange(key('active'), 0, -1)
+    await redis.del(key('stalled-check'), ...jobs.map((id) => `${key(id)}:lock`))
+  }
+}
+
 /** The id of an alert's job in a sink's queue; `target` as in `DeliveryJob`. */
 export function deliveryJobId(alert: { source: string; id: number }, target: string | undefined): string {
   return jobId(alert, target === undefined ? undefined : targetTag(target))

@@ -1,5 +1,5 @@
 import type { Schedule } from '../schedule/schedule.ts'
-import { type Lease, type LeaseOptions, tryLease } from '../store/lease.ts'
+import { type Lease, type LeaseHolder, type LeaseOptions, leaseHolder, tryLease } from '../store/lease.ts'
 import { freshEveryMs } from '../store/ledger.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { PollReason, PollResult } from './poll-types.ts'
@@ -38,7 +38,7 @@ export async function leaseOrReason(
   ttlMs: number,
 ): Promise<Lease | string> {
   const lease = await tryLease({ ...deps, ttlMs })
-  if (!lease) return 'another replica polls'
+  if (!lease) return standbyReason(await leaseHolder(deps))
   try {
     const reason = await deps.prepare?.()
     if (reason === undefined) return lease
@@ -48,6 +48,12 @@ export async function leaseOrReason(
     await lease.release()
     throw thrown
   }
+}
+
+function standbyReason(holder: LeaseHolder | undefined): string {
+  if (!holder) return 'another replica polled until now'
+  const ends = new Date(holder.endsAtMs).toISOString()
+  return `another replica polls${holder.who ? ` (${holder.who})` : ''}; its lease ends at ${ends} unless it is renewed`
 }
 
 /** A new leader knows what the last one told; what that one only thought is asked anew. */

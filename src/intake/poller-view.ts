@@ -73,6 +73,8 @@ export class PollerView {
     const { state: before, sinceMs } = this.#status
     this.#change({ state, reason, sinceMs: state === before ? sinceMs : this.#deps.clock.now() })
     this.#tell(state, reason)
+    const { log, source } = this.#deps
+    if (state === 'standby' && before !== 'standby') log.info({ source, reason }, 'poller.standby')
   }
 
   plan(pace: Pace, { budget, used, lesson }: Means, schedule: ScheduleView): void {

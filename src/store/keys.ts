@@ -159,7 +159,7 @@ export function breakerKey(prefix: string, sink: string): string {
 export const breakerKeptMs = 7 * 24 * 60 * 60 * 1_000
 
 /**
- * STRING, the token of the replica that polls this source. Expires when it is not renewed (by Redis' clock). Lost:
+ * STRING, the token of the replica that polls this source, which begins with who that is. Expires when it is not renewed (by Redis' clock). Lost:
  * another replica takes it; two that poll for a moment cost a unit, never an alert.
  */
 export function leaseKey(prefix: string, source: string): string {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { waits } from '../lib/waits.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -40,9 +41,12 @@ export interface LeaseOptions {
 
 export const leaseTtlMs = 15_000
 
+/** As the start of a token, so that whoever waits can say for whom. */
+const thisProcess = `${hostname()}, process ${process.pid}, running since ${new Date(performance.timeOrigin).toISOString()}`
+
 /** The lease, or undefined when another holds it. Throws what Redis throws. */
 export async function tryLease(options: LeaseOptions): Promise<Lease | undefined> {
-  const token = randomUUID()
+  const token = `${thisProcess} ${randomUUID()}`
   const ttlMs = options.ttlMs ?? leaseTtlMs
   const elapsed = options.elapsed ?? stopwatch()
   const askedMs = elapsed()
@@ -51,6 +55,33 @@ export async function tryLease(options: LeaseOptions): Promise<Lease | undefined
   if (answer === 'OK') return new HeldLease({ ...options, key, token, ttlMs, elapsed, askedMs })
   await options.redis.eval(shortenScript, 1, key, waits.lease.maxMs)
   return undefined
+}
+
+export interface LeaseHolder {
+  /** Machine, process and start; undefined of a version that did not say. */
+  readonly who: string | undefined
+  /** When the lease ends unless it is renewed, which who lives does every few seconds. */
+  readonly endsAtMs: number
+}
+
+/** Who has the lease now; undefined when it is free. Throws what Redis throws. */
+export async function leaseHolder(
+  options: Pick<LeaseOptions, 'redis' | 'prefix' | 'source' | 'clock'>,
+): Promise<LeaseHolder | undefined> {
+  const { redis, prefix, source, clock = systemClock } = options
+  const key = leaseKey(prefix, source)
+  const [token, leftMs] = await Promise.all([redis.get(key), redis.pttl(key)])
+  if (token === null || leftMs < 0) return undefined
+  return { who: /^(.{1,200}) [\da-f-]{36}$/.exec(token)?.[1], endsAtMs: clock.now() + leftMs }
+}
+
+/** For a process that knows itself to be the only one at this Redis: what is held there is held by the dead. */
+export async function dropLeases(
+  redis: RedisClient,
+  prefix: string,
+  sources: readonly string[],
+): Promise<void> {
+  if (sources.length > 0) await redis.del(...sources.map((source) => leaseKey(prefix, source)))
 }
 
 /** How long one that waits sleeps between two tries; spread, so that replicas do not ask in step. */

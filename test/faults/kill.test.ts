@@ -1,13 +1,15 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createRandom, type Random } from '../../src/sandbox/random.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { until } from '../support/app.ts'
 import { clean, hasAll, judge, logOf, mailLog, repeats, type SinkLog, showing } from '../support/oracle.ts'
-import { type Program, startProgram, writeConfig } from '../support/process.ts'
+import { type Program, startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { type StartedSandbox, startSandbox } from '../support/sandbox.ts'
-import { leftToSend, letLeasesRunOut } from '../support/scene.ts'
+import { leftToSend, letLeasesRunOut, sceneConfig } from '../support/scene.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { type ReceiverAnswer, startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -92,6 +94,52 @@ it('a bridge that is killed at any moment, again and again, loses no alert and r
     `${kills} kills (seed ${seed}), ${shown.ids.size} alerts to each of 3 sinks: none lost, ${again} repeats of ${inFlight} sends that were cut off\n`,
   )
 })
+
+it('a bridge with its own Redis that is killed polls and sends again at once after its restart', {
+  timeout: 120_000,
+}, async () => {
+  const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
+  const hook = await startWebhookReceiver()
+  const folder = testFolder()
+  const config = writeConfig(
+    `dataDir: ./data\n${sceneConfig({ redis: { url: 'embedded' }, feed: sandbox.url, sinks: { hook: hook.url } })}`,
+    folder,
+  )
+  onTestFinished(() => endRedisOf(join(folder, 'data')))
+  const shown = showing(sandbox)
+  let hanging = true
+  const log = logOf('hook', hook, { status: 204 }, () => (hanging ? { kind: 'hang' } : undefined))
+  const first = startProgram(['run', '--config', config])
+  await first.logged('started', 40_000)
+  shown.fire(2)
+  await until('they are being sent', () => log.attempts() >= 2, 20_000)
+  first.kill('SIGKILL')
+  await first.ended()
+  hanging = false
+  const next = startProgram(['run', '--config', config])
+  const started = await next.logged('started', 40_000)
+  const polled = await next.logged('poll.done', 20_000)
+  await until('what was being sent arrives', () => hasAll(shown, log), 20_000)
+  const sent = await next.logged('delivery.attempt')
+  expect(afterMs(started, polled)).toBeLessThan(10_000)
+  expect(afterMs(started, sent)).toBeLessThan(13_000)
+  next.kill('SIGTERM')
+  expect(await next.ended(30_000)).toBe(0)
+})
+
+/** By what the log says, so that how busy the machine of the test is counts for less. */
+function afterMs(from: Record<string, unknown>, to: Record<string, unknown>): number {
+  return Date.parse(String(to['time'])) - Date.parse(String(from['time']))
+}
+
+/** The redis-server of a bridge that was killed, where the test did not get as far as its next start. */
+function endRedisOf(dataDir: string): void {
+  try {
+    process.kill(Number(readFileSync(join(dataDir, 'redis.pid'), 'utf8')), 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
+}
 
 /** Nine sends in ten go well. */
 function moody(random: Random): ReceiverAnswer | undefined {

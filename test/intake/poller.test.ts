@@ -372,6 +372,9 @@ describe('several replicas', () => {
     const second = replica(server.client())
     await vi.waitFor(() => expect(second.poller.status().state).toBe('standby'), soon)
     expect(second.poller.health()).toEqual({ ok: true })
+    expect(second.poller.status().reason).toMatch(
+      /^another replica polls \(.+, process \d+, running since .+\); its lease ends at .+ unless it is renewed$/,
+    )
     await first.stop()
     const calls = sandbox.requests.length
     await untilCalls(sandbox, calls + 1)

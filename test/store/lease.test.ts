@@ -1,6 +1,16 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { leaseKey } from '../../src/store/keys.ts'
-import { type Lease, LeaseLost, type LeaseOptions, leaseRetryMs, tryLease } from '../../src/store/lease.ts'
+import {
+  dropLeases,
+  type Lease,
+  LeaseLost,
+  type LeaseOptions,
+  leaseHolder,
+  leaseRetryMs,
+  tryLease,
+} from '../../src/store/lease.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 
@@ -16,6 +26,28 @@ describe('a lease', () => {
     const second = await take(options)
     expect(second.token).not.toBe(first.token)
     expect(first.lost.aborted).toBe(false)
+  })
+
+  it('says who holds it and until when, and an older version nothing of the first', async () => {
+    const options = given({ ttlMs: 60_000 })
+    expect(await leaseHolder(options)).toBeUndefined()
+    const lease = await take(options)
+    const holder = await leaseHolder(options)
+    expect(holder?.who).toMatch(
+      new RegExp(`^${hostname()}, process ${process.pid}, running since \\d{4}-\\d\\d-\\d\\dT`),
+    )
+    expect((holder?.endsAtMs ?? 0) - Date.now()).toBeGreaterThan(30_000)
+    expect((holder?.endsAtMs ?? 0) - Date.now()).toBeLessThanOrEqual(60_000)
+    await lease.release()
+    await options.redis.set(leaseKey(options.prefix, 'main'), randomUUID(), 'PX', 60_000)
+    expect(await leaseHolder(options)).toMatchObject({ who: undefined })
+  })
+
+  it('of the dead is dropped by who is alone, for its sources', async () => {
+    const options = given({ ttlMs: 60_000 })
+    await options.redis.set(leaseKey(options.prefix, 'main'), 'dead', 'PX', 60_000)
+    await dropLeases(options.redis, options.prefix, ['main', 'second'])
+    await take(options)
   })
 
   it('is taken by exactly one of many that ask at once', async () => {

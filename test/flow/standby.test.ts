@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest'
+import type { StatusView } from '../../src/admin/status-view.ts'
+import { startApp, until } from '../support/app.ts'
+import { useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { api, sceneConfig } from '../support/scene.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const redis = useRedis()
+
+it('a replica that waits for its turn says in status, page and log who polls and until when', async () => {
+  const sandbox = await startSandbox({ history: 0 })
+  const hook = await startWebhookReceiver()
+  const text = sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
+  await startApp(text)
+  await until('it polls', () => sandbox.requests.length > 0)
+  const { url, lines } = await startApp(text)
+  const said = /another replica polls \(.*process \d+, running since .*\); its lease ends at /
+  const logged = () => lines.find(({ msg }) => msg === 'poller.standby')
+  await until('the other one waits', () => logged() !== undefined)
+  expect(logged()).toMatchObject({ source: 'main', reason: expect.stringMatching(said) })
+  const { sources } = await api<StatusView>(url, '/api/v1/status')
+  expect(sources[0]?.notes.join()).toMatch(said)
+  expect(await (await fetch(url)).text()).toMatch(said)
+})
