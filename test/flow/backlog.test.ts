@@ -40,11 +40,14 @@ it('a backlog that takes more than the budget leaves half of it to what fires', 
     routes: [{ sinks: [hook] }]
   `)
   await until('the walk has spent what it may of the day', () => sandbox.requests.length >= 20)
+  const [walked, startMs] = [sandbox.requests.length, performance.now()]
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   const { id } = sandbox.fire()
   await until('what fires now arrives', () => hook.requests.some(({ body }) => body.includes(`"id":${id},`)))
   const pages = sandbox.requests.map(({ page }) => page ?? 1)
   expect(pages.filter((page) => page > 1).length).toBeLessThanOrEqual(20)
-  // At the pace that was set, and not as fast as a catch-up: the other half is to last.
-  expect(sandbox.requests.length).toBeLessThan(30)
+  // At the pace that was set, however long a busy machine takes to send the backlog before it: the other half is to last.
+  const polls = (performance.now() - startMs) / 500
+  expect(sandbox.requests.length - walked).toBeLessThanOrEqual(polls + 2)
+  expect(sandbox.requests.length).toBeLessThanOrEqual(40)
 }, 40_000)
