@@ -144,7 +144,8 @@ function missesIn<F extends AlertField | RuleField, N extends Miss['field']>(
   })
 }
 
-function satisfies(field: string, values: readonly string[], matcher: Matcher): boolean {
+/** Whether these values of a field are what a matcher wants. */
+export function satisfies(field: string, values: readonly string[], matcher: Matcher): boolean {
   switch (matcher.op) {
     case 'equals': {
       const wanted = comparable(field, matcher.value)

@@ -1,10 +1,12 @@
 import type { Config } from '../config/schema.ts'
 import { type AssignDeps, assign } from '../context/assign.ts'
+import { createKindWatch, type KindWatch } from '../context/kinds.ts'
 import type { RuleBook } from '../context/rules.ts'
 import { createSilenceReader } from '../context/silences.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { instantOf, wallTime } from '../schedule/zone.ts'
 import { createHeldStore, type HeldStore } from '../store/held.ts'
+import { createKindStore } from '../store/kinds.ts'
 import { createRuleStore } from '../store/rules.ts'
 import { createSilenceStore, type SilenceStore } from '../store/silences.ts'
 import { createThrottles } from '../store/throttle.ts'
@@ -16,6 +18,8 @@ export interface AlertRouting {
   readonly silences: SilenceStore
   /** undefined: the config names no such source. */
   heldOf(source: string): HeldStore | undefined
+  /** What routes ask for and no alert has had, by source; rejects when Redis is away. */
+  kindNotes: KindWatch['notes']
   /** As they were last read for a route that asks of them, each with its source. */
   knownRules(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
@@ -43,14 +47,28 @@ export function createRouting(
     wall: { wallTime, instantOf },
     clock,
   }
+  const rulesIn = async (source: string) =>
+    (await createRuleStore({ redis, prefix, source }).load())?.rows ?? []
+  const kinds = createKindWatch({
+    routes: config.routes,
+    sources: Object.keys(config.sources),
+    storeOf: (source) => createKindStore({ redis, prefix, source }),
+    ruleKindsOf: async (source) => (await rulesIn(source)).map(({ kind }) => String(kind ?? '')),
+    log,
+  })
   return {
-    assign: (alerts, seenAtMs) => assign(deps, alerts, seenAtMs),
+    async assign(alerts, seenAtMs) {
+      const assigned = await assign(deps, alerts, seenAtMs)
+      // Nobody waits for it, and it never rejects.
+      void kinds.saw(alerts)
+      return assigned
+    },
+    kindNotes: () => kinds.notes(),
     silences,
     heldOf: (source) => held.get(source),
     async knownRules() {
       const lists = Object.keys(config.sources).map(async (source) => {
-        const stored = await createRuleStore({ redis, prefix, source }).load()
-        return (stored?.rows ?? []).map((row) => ({ source, ...row }))
+        return (await rulesIn(source)).map((row) => ({ source, ...row }))
       })
       return (await Promise.all(lists)).flat()
     },

@@ -185,10 +185,13 @@ class ConfiguredRuntime implements Runtime {
     const [queues, counts] = error === undefined ? await this.#readQueuesAndCounts() : [[], undefined]
     const lanes = this.sender.states()
     const { detectionLag, deliveryLag } = this.#tools.metrics
+    const kindNotes =
+      error === undefined ? await this.#inForce.routing.kindNotes().catch(() => undefined) : undefined
     const sources = this.#sources.map(async (source) => {
       const lag = await lagOf(detectionLag, { source: source.name })
       const view = sourceView(source.name, await source.status(), source.budgetDay(), lag)
-      const more = [source.standby(), this.#sameFeed.noteOf(source.name)]
+      const ofKinds = kindNotes?.get(source.name) ?? []
+      const more = [source.standby(), this.#sameFeed.noteOf(source.name), ...ofKinds]
       const notes = more.flatMap((note) => (note === undefined || note === view.reason ? [] : [note]))
       return { ...view, notes: [...view.notes, ...notes] }
     })

@@ -85,6 +85,8 @@ export interface SourceKeys {
    * names another account, the day's units are granted once more.
    */
   readonly spendsIn: string
+  /** HASH, kind → how many alerts had it, at most 200 kinds. No expiry. Lost: they are counted again; until then no route is said to ask for a kind that does not exist. */
+  readonly kinds: string
   /** STRING, until when (ms) an operator asked for more polls. Expires at that instant. Lost: the operator asks again. */
   readonly override: string
 }
@@ -126,6 +128,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     heldTimes: `${root}:held-times`,
     rules: `${root}:rules`,
     spendsIn: `${root}:spends-in`,
+    kinds: `${root}:kinds`,
     override: `${root}:override`,
   }
 }

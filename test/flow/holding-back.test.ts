@@ -236,3 +236,18 @@ describe('a route that asks for the rule', () => {
     expect(known.data.map(({ id }) => id)).toContain(rule.id)
   })
 })
+
+it('a route for a kind that no alert ever has is told in the status and logged once', async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const routes = '  - { match: { kind: prise }, sinks: [hook] }\n  - { sinks: [hook] }'
+  const { url, lines } = await startApp(configText({ feed: sandbox.url, hooks: { hook }, routes }))
+  sandbox.fireMany(12, { kind: 'price' })
+  const sentence = 'routes[0] asks for kind prise, which no alert has had so far (did you mean price?)'
+  await until('the status says so', async () => {
+    const answer = await fetch(`${url}/api/v1/status`)
+    const { sources } = (await answer.json()) as { sources: { notes: string[] }[] }
+    return sources[0]?.notes.includes(sentence) ?? false
+  })
+  expect(lines.filter(({ msg }) => msg === sentence)).toHaveLength(1)
+})

@@ -1,0 +1,104 @@
+import type { Alert } from '../alert/alert.ts'
+import { describeMatcher, satisfies } from '../alert/match.ts'
+import { type Route, routeLabel } from '../alert/route.ts'
+import { cut, oneLine } from '../alert/text.ts'
+import { nearest } from '../config/nearest.ts'
+import { toError } from '../lib/errors.ts'
+import type { KindStore } from '../store/kinds.ts'
+import type { Logger } from '../telemetry/log.ts'
+
+/**
+ * Tells of a route that asks for a kind which no alert ever had. The API does not say which kinds there are, so
+ * check-config cannot know; what has come so far says it. Nothing here stops or delays an alert.
+ */
+export interface KindWatch {
+  /** Counts the kinds of new alerts, and logs once of each route that asks for another. */
+  saw(alerts: readonly Alert[]): Promise<void>
+  /** A sentence for each such route, by the source that it is shown at. Rejects when Redis is away. */
+  notes(): Promise<ReadonlyMap<string, readonly string[]>>
+}
+
+export interface KindWatchOptions {
+  readonly routes: readonly Route[]
+  readonly sources: readonly string[]
+  readonly storeOf: (source: string) => KindStore
+  /** Kinds of the account's rules, as far as they are known: an alert of them may still come. */
+  readonly ruleKindsOf: (source: string) => Promise<readonly string[]>
+  readonly log: Logger
+}
+
+/** Alerts by source, and by kind. */
+export type SeenKinds = ReadonlyMap<string, ReadonlyMap<string, number>>
+
+export interface UnseenKind {
+  readonly source: string
+  readonly text: string
+}
+
+/** A kind that looks like one that comes is a slip; any other may just be rare. */
+const alertsMin = { near: 10, far: 200 } as const
+const listedMax = 10
+const kindCharsMax = 100
+
+export function createKindWatch(options: KindWatchOptions): KindWatch {
+  const { routes, sources, storeOf, ruleKindsOf, log } = options
+  const isAsked = routes.some(({ match }) => match.kind !== undefined)
+  const told = new Set<string>()
+  const look = async () => {
+    const seen = await Promise.all(
+      sources.map(async (source): Promise<[string, Map<string, number>]> => {
+        const ofRules = (await ruleKindsOf(source)).map((kind): [string, number] => [kind, 0])
+        return [source, new Map([...ofRules, ...(await storeOf(source).load())])]
+      }),
+    )
+    return unseenKinds(routes, new Map(seen))
+  }
+  return {
+    async saw(alerts) {
+      try {
+        for (const [source, own] of Map.groupBy(alerts, (alert) => alert.source))
+          await storeOf(source).add(countsOf(own))
+        if (!isAsked || alerts.length === 0) return
+        for (const { source, text } of await look()) {
+          if (!told.has(text)) log.warn({ source }, text)
+          told.add(text)
+        }
+      } catch (thrown) {
+        log.debug({ reason: toError(thrown).name }, 'the kinds of alerts were not counted')
+      }
+    },
+    async notes() {
+      const unseen = isAsked ? await look() : []
+      const bySource = Map.groupBy(unseen, ({ source }) => source)
+      return new Map([...bySource].map(([source, own]) => [source, own.map(({ text }) => text)]))
+    },
+  }
+}
+
+/** What routes ask for and no alert of their sources has had, once enough came to say so. */
+export function unseenKinds(routes: readonly Route[], seen: SeenKinds): UnseenKind[] {
+  return routes.flatMap((route, index) => {
+    const { kind: wanted = [], source: from } = route.match
+    const own = [...seen].filter(
+      ([source]) => from?.some((matcher) => satisfies('source', [source], matcher)) ?? true,
+    )
+    const kinds = [...new Set(own.flatMap(([, counts]) => [...counts.keys()].filter((kind) => kind !== '')))]
+    const alerts = own.reduce((sum, [, counts]) => sum + [...counts.values()].reduce((a, b) => a + b, 0), 0)
+    const [first] = own
+    return wanted.flatMap((matcher): UnseenKind[] => {
+      if (first === undefined || matcher.op === 'not' || satisfies('kind', kinds, matcher)) return []
+      const near = matcher.op === 'equals' ? nearest(matcher.value, kinds) : undefined
+      if (alerts < (near === undefined ? alertsMin.far : alertsMin.near)) return []
+      const label = routeLabel({ index, ...(route.name === undefined ? {} : { name: route.name }) })
+      const guess =
+        near === undefined ? `they had ${kinds.slice(0, listedMax).join(', ')}` : `did you mean ${near}?`
+      const text = `${label} asks for kind ${describeMatcher(matcher)}, which no alert has had so far (${guess})`
+      return [{ source: first[0], text }]
+    })
+  })
+}
+
+function countsOf(alerts: readonly Alert[]): Map<string, number> {
+  const kinds = alerts.map(({ kind }) => cut(oneLine(kind), kindCharsMax)).filter((kind) => kind !== '')
+  return new Map([...Map.groupBy(kinds, (kind) => kind)].map(([kind, all]) => [kind, all.length]))
+}
