@@ -38,5 +38,5 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(process.env.HEALTH_URL ?? 'http://127.0.0.1:8080/healthz', { signal: AbortSignal.timeout(4000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Exec form, so that Node.js gets SIGTERM itself and drains. Give it the longest timeout of a sink and 30 s: docker stop
 # --time 40 where none is set.
-ENTRYPOINT ["node", "/app/dist/main.js"]
+ENTRYPOINT ["node", "--disable-sigusr1", "/app/dist/main.js"]
 CMD ["run", "--config", "/etc/alert-bridge/config.yaml"]

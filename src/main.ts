@@ -1,6 +1,11 @@
 #!/usr/bin/env node
-import { runCli } from './cli/cli.ts'
-import { outputTold, watchOutput } from './cli/output.ts'
+
+// By this signal Node.js opens its debugger, and with it everything to whoever is on this host. First of all: the rest
+// takes its time to load.
+process.on('SIGUSR1', () => {})
+
+const { runCli } = await import('./cli/cli.ts')
+const { outputTold, watchOutput } = await import('./cli/output.ts')
 
 watchOutput((exitCode) => process.exit(exitCode))
 const exitCode = await runCli(process.argv)
