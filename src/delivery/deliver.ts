@@ -9,6 +9,7 @@ import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import type { Batcher } from './batcher.ts'
 import { digestMark } from './digest-mark.ts'
+import { replacedBy } from './hand-on.ts'
 import type { Marks } from './job-marks.ts'
 import type { Member, Sent } from './messenger.ts'
 import type { SinkEntry, SinkSettings } from './settings.ts'
@@ -37,6 +38,8 @@ export type Tried =
   /** Its digest is not due yet. */
   | { readonly step: 'waits'; readonly untilMs: number }
   | { readonly step: 'acknowledged_before'; readonly record: AttemptRecord }
+  /** It was stored for targets of another kind than those of its sink are now. */
+  | { readonly step: 'replaced'; readonly by: readonly DeliveryJob[] }
   | { readonly step: 'expired'; readonly job: DeliveryJob }
   | { readonly step: 'unreadable'; readonly reason: string }
   /** Another worker has it, or Redis does not say; and whoever shuts down sends nothing new. */
@@ -82,6 +85,8 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
     if (known === undefined) return { step: 'not_ours' }
     if (known.acknowledged) return { step: 'acknowledged_before', record: known.acknowledged }
   }
+  const by = replacedBy(delivery, sink.targets)
+  if (by !== undefined) return { step: 'replaced', by }
   if (clock.now() >= expiresAtMs(delivery, settings)) return { step: 'expired', job: delivery }
   const untilMs = waitsUntil(delivery, context)
   if (untilMs !== undefined) return { step: 'waits', untilMs }

@@ -9,6 +9,7 @@ import { Batcher } from './batcher.ts'
 import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { sendMembers, sendMsMax } from './deliver.ts'
+import { type HandOn, handOn } from './hand-on.ts'
 import { InHand } from './in-hand.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { breakerEventOf } from './messenger.ts'
@@ -236,9 +237,15 @@ export class Lane {
         this.#options.unrecorded.add(this.#nameOf(marked.id), () => this.#marks.acknowledge(marked, record)),
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
+      replace: (id, token, copies) => this.#replace({ id, state: 'active', token }, copies),
     })
     const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1
     return this.#inHand.run(id, { controller, done, renew })
+  }
+
+  #replace(job: HandOn['job'], copies: HandOn['copies']): Promise<unknown> {
+    const { redis, prefix, clock } = this.#options
+    return handOn({ redis, prefix, from: this.#queue, to: this.#queue, job, copies, nowMs: clock.now() })
   }
 
   #look(): void {

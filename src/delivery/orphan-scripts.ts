@@ -19,12 +19,14 @@ return 1
 
 /**
  * KEYS the set or list of the state, the job, its logs, its lock, names of sinks, what waits there, meta there, marker
- * there, then a job there for each target · ARGV id, sink there, now (ms), then id and data there for each target
+ * there, then a job there for each target · ARGV id, sink there, now (ms), token of our lock or '', then id and data
+ * there for each target
  * Moves an alert that is to be sent at one stroke: whoever still sends for the sink here has it, or whoever sends there,
  * never both. Returns as `moveDeadScript`; -2 when somebody works at it, or it is in another state by now.
  */
 export const moveWaitingScript = `
-if redis.call('EXISTS', KEYS[4]) == 1 then return -2 end
+local lock = redis.call('GET', KEYS[4])
+if lock and lock ~= ARGV[4] then return -2 end
 local removed
 if redis.call('TYPE', KEYS[1]).ok == 'list' then
   removed = redis.call('LREM', KEYS[1], -1, ARGV[1])
@@ -35,8 +37,8 @@ if removed == 0 then return redis.call('EXISTS', KEYS[2]) == 1 and -2 or -1 end
 local name, opts = unpack(redis.call('HMGET', KEYS[2], 'name', 'opts'))
 local made = 0
 redis.call('SADD', KEYS[5], ARGV[2])
-for index = 4, #ARGV, 2 do
-  local job = KEYS[9 + (index - 4) / 2]
+for index = 5, #ARGV, 2 do
+  local job = KEYS[9 + (index - 5) / 2]
   if name and redis.call('EXISTS', job) == 0 then
     redis.call('HSET', job, 'name', name, 'opts', opts, 'data', ARGV[index + 1], 'timestamp', ARGV[3], 'delay', 0, 'priority', 0)
     redis.call('LPUSH', KEYS[6], ARGV[index])
@@ -44,7 +46,7 @@ for index = 4, #ARGV, 2 do
   end
 end
 if made > 0 and redis.call('HEXISTS', KEYS[7], 'paused') == 0 then redis.call('ZADD', KEYS[8], 0, '0') end
-redis.call('DEL', KEYS[2], KEYS[3])
+redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
 return made
 `
 

@@ -1,7 +1,7 @@
 import { type DeliveryJob, fromJobData, toJobData } from '../alert/job.ts'
-import { sinkNamesKey } from '../store/keys.ts'
+import { handOn } from './hand-on.ts'
 import { createJobMarks } from './job-marks.ts'
-import { moveDeadScript, moveWaitingScript, removeScript } from './orphan-scripts.ts'
+import { moveDeadScript, removeScript } from './orphan-scripts.ts'
 import type { OrphanState, OrphanStep, Tally } from './orphan-steps.ts'
 import type { PortionOptions } from './portion.ts'
 import type { AlertJob } from './processor.ts'
@@ -77,15 +77,10 @@ async function moveWaiting(
   { move: { queue, to, prefix }, state, atMs }: Circumstances,
   { queues }: PortionOptions,
 ): Promise<Fate> {
-  const target = queues.queue(to)
-  const keys = [
-    ...[state, id, `${id}:logs`, `${id}:lock`].map((each) => queue.toKey(each)),
-    sinkNamesKey(prefix),
-    ...['wait', 'meta', 'marker'].map((each) => target.toKey(each)),
-    ...copies.map((copy) => target.toKey(idOf(copy))),
-  ]
-  const made = copies.flatMap((copy) => [idOf(copy), JSON.stringify(toJobData(copy))])
-  const answer = await queues.redis.eval(moveWaitingScript, keys.length, ...keys, id, to, atMs, ...made)
+  const answer = await handOn({
+    ...{ redis: queues.redis, prefix, from: queue, to: queues.queue(to), copies, nowMs: atMs },
+    job: { id, state, token: '' },
+  })
   return answer === -2 ? 'busy' : fateOf(answer)
 }
 

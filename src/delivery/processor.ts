@@ -1,5 +1,5 @@
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
-import type { JobData } from '../alert/job.ts'
+import type { DeliveryJob, JobData } from '../alert/job.ts'
 import { errorCode, toError } from '../lib/errors.ts'
 import type { Answer } from '../sinks/outcome.ts'
 import { redisErrorText } from '../store/redis.ts'
@@ -28,6 +28,8 @@ export interface ProcessorContext extends DeliverContext {
   /** Before the job is let go, so that no other is fetched from a queue that is to be held. */
   observe(event: BreakerEvent): Promise<void>
   hold(forMs: number): Promise<void>
+  /** Puts these into the place of a job that is locked by this token. */
+  replace(id: string, token: string, by: readonly DeliveryJob[]): Promise<unknown>
 }
 
 /** To be tried again, after `delayMs`; read by the worker's backoff strategy. */
@@ -87,6 +89,9 @@ async function step(
       return putBack(job, token, context)
     case 'waits':
       return delay(job, token, tried.untilMs - context.clock.now(), context)
+    case 'replaced':
+      await moved(context.replace(id, token, tried.by), context)
+      throw new WaitingError()
     case 'unreadable':
       context.log.error({ sink: context.sink.name, job: job.id, reason: tried.reason }, 'unreadable job')
       context.metrics.sends.inc({ sink: context.sink.name, result: 'dead' })

@@ -258,8 +258,8 @@ describe('a digest', () => {
   it('is one mail a recipient, each with an outcome of its own', async () => {
     const { queues, sender } = bench(server, ['ops'])
     const { sink, messages } = batchSink(digest)
-    sender([sink])
     const both = ['a@example.com', 'b@example.com']
+    sender([{ ...sink, targets: both }])
     const each = ids(4).flatMap((id) => both.map((target) => deliveryJob('ops', id, { target })))
     await queues.enqueue(seenNow(each))
     await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 8)

@@ -94,7 +94,7 @@ describe('dead letters', () => {
 
   it('of an alert are found in each of its targets', async () => {
     const own = bench(server, ['desk'])
-    const sink = testSink('desk', () => rejected)
+    const sink = testSink('desk', () => rejected, targets.get('desk'))
     own.sender([sink])
     await own.queues.enqueue(
       ['a@example.com', 'b@example.com'].map((target) => deliveryJob('desk', 1, { target })),

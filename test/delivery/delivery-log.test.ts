@@ -2,7 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { collectQueues } from '../../src/delivery/collect.ts'
 import { createDeliveryLog } from '../../src/delivery/delivery-log.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
-import { bench, delivered, deliveryJob, jobs, rejected, testSink, unavailable, until } from './support.ts'
+import {
+  bench,
+  delivered,
+  deliveryJob,
+  jobs,
+  rejected,
+  type Send,
+  testSink,
+  unavailable,
+  until,
+} from './support.ts'
 
 const server = useRedis()
 
@@ -16,7 +26,8 @@ describe('the story of an alert', () => {
     const { queues, sender } = bench(server, ['hook', 'desk'])
     const log = createDeliveryLog({ queues, targets })
     const hook = testSink('hook', ({ number }) => (number === 1 ? unavailable : delivered))
-    const desk = testSink('desk', ({ target }) => (target === 'a@example.com' ? rejected : unavailable))
+    const answer = ({ target }: Send) => (target === 'a@example.com' ? rejected : unavailable)
+    const desk = testSink('desk', answer, targets.get('desk'))
     sender([hook])
     sender([desk], { settings: { retry: { attempts: 3, initialDelayMs: 600_000, maxDelayMs: 600_000 } } })
     const emails = ['a@example.com', 'b@example.com'].map((target) => deliveryJob('desk', 7, { target }))

@@ -48,12 +48,16 @@ export interface TestSink extends Sink {
   answer: (send: Send) => Outcome | Promise<Outcome>
 }
 
-export function testSink(name: string, answer: TestSink['answer'] = () => delivered): TestSink {
+export function testSink(
+  name: string,
+  answer: TestSink['answer'] = () => delivered,
+  targets: TestSink['targets'] = [undefined],
+): TestSink {
   const sends: Send[] = []
   const sink: TestSink = {
     name,
     type: 'test',
-    targets: [undefined],
+    targets,
     sends,
     answer,
     async send(alert: Alert, { number, signal, target }: Attempt) {

@@ -5,6 +5,7 @@ import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import {
   bench,
   delivered,
+  deliveryJob,
   jobs,
   quickSettings,
   type TestSink,
@@ -146,6 +147,21 @@ describe('a sink that is swapped', () => {
     await running.swap(new Map())
     expect(await redis.pttl(queue.toKey('limiter'))).toBeGreaterThan(3_000_000)
     expect(held.sends).toEqual([])
+  })
+
+  it.each([
+    ['a single target instead of recipients', ['a', 'b'], [undefined], [undefined]],
+    ['recipients instead of a single target', [undefined], ['a', 'b'], ['a', 'b']],
+    ['another recipient', ['a', 'b'], ['b', 'c'], ['a', 'b']],
+  ])('gets what waits for it once for each target when it has %s', async (_what, from, to, expected) => {
+    const { queues, sender } = bench(server, ['desk'])
+    const queue = queues.queue('desk')
+    await queues.enqueue(from.map((target) => deliveryJob('desk', 1, target === undefined ? {} : { target })))
+    const sink = testSink('desk', () => delivered, to)
+    sender([sink])
+    await until('all are sent', async () => (await queue.getCompletedCount()) === expected.length)
+    expect(await queue.getJobCounts('wait', 'active', 'delayed')).toEqual({ wait: 0, active: 0, delayed: 0 })
+    expect(sink.sends.map(({ target }) => target).sort()).toEqual(expected)
   })
 
   it('that comes back before its last send is over sends that once as well', async () => {

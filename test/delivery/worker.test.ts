@@ -49,11 +49,10 @@ describe('a sink that takes everything', () => {
 
   it('gets one job a target', async () => {
     const { queues, sender } = bench(server, ['desk'])
-    const sink = testSink('desk')
+    const targets = ['a@example.com', 'b@example.com']
+    const sink = testSink('desk', () => delivered, targets)
     sender([sink])
-    await queues.enqueue(
-      ['a@example.com', 'b@example.com'].map((target) => deliveryJob('desk', 5, { target })),
-    )
+    await queues.enqueue(targets.map((target) => deliveryJob('desk', 5, { target })))
     await until('both sent', () => sink.sends.length === 2)
     expect(sink.sends.map(({ target }) => target).sort()).toEqual(['a@example.com', 'b@example.com'])
   })

@@ -1,0 +1,47 @@
+import { type DeliveryJob, toJobData } from '../alert/job.ts'
+import { sinkNamesKey } from '../store/keys.ts'
+import type { RedisClient } from '../store/redis.ts'
+import { moveWaitingScript } from './orphan-scripts.ts'
+import { type AlertQueue, deliveryJobId } from './queues.ts'
+
+/**
+ * A sink that changed its type has targets of another kind: recipients instead of a single one, or the other way round.
+ * Returns what takes the place of a job that was stored before, or undefined where the job fits. A recipient that left
+ * the list of its sink is none of these: its alerts go nowhere else.
+ */
+export function replacedBy(
+  { target, ...rest }: DeliveryJob,
+  targets: readonly (string | undefined)[],
+): DeliveryJob[] | undefined {
+  const single = targets.includes(undefined)
+  if (single === (target === undefined)) return undefined
+  return targets.map((each) => (each === undefined ? rest : { ...rest, target: each }))
+}
+
+export interface HandOn {
+  readonly redis: RedisClient
+  readonly prefix: string
+  readonly from: AlertQueue
+  readonly to: AlertQueue
+  /** `state`: where its id stands; `token`: of our lock of it, '' where nobody may have one. */
+  readonly job: { readonly id: string; readonly state: string; readonly token: string }
+  readonly copies: readonly DeliveryJob[]
+  readonly nowMs: number
+}
+
+/** Puts the copies into the place of the job, at one stroke. Returns as `moveWaitingScript`. */
+export function handOn({ redis, prefix, from, to, job, copies, nowMs }: HandOn): Promise<unknown> {
+  const { id, state, token } = job
+  const made = copies.map((copy) => ({
+    id: deliveryJobId(copy.alert, copy.target),
+    data: JSON.stringify(toJobData(copy)),
+  }))
+  const keys = [
+    ...[state, id, `${id}:logs`, `${id}:lock`].map((each) => from.toKey(each)),
+    sinkNamesKey(prefix),
+    ...['wait', 'meta', 'marker'].map((each) => to.toKey(each)),
+    ...made.map((copy) => to.toKey(copy.id)),
+  ]
+  const given = [id, to.name, nowMs, token, ...made.flatMap((copy) => [copy.id, copy.data])]
+  return redis.eval(moveWaitingScript, keys.length, ...keys, ...given)
+}
