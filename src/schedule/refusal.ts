@@ -14,8 +14,8 @@ export const budgetTruthSchema = z.object({
   /** Units after which the upstream refused, or null. */
   unitsPerDay: z.int().nonnegative().nullable(),
   /** An instant at which the upstream's budget starts anew, every 24 hours, or null where the config's time holds. */
-  resetsAtMs: z.number().nullable(),
-  learnedAtMs: z.number(),
+  resetsAtMs: z.number().nonnegative().nullable(),
+  learnedAtMs: z.number().nonnegative(),
 })
 
 export interface Refusal {

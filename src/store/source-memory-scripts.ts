@@ -47,7 +47,7 @@ redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 return 'done'
 `
 
-/** KEYS names of sources, the lease, then all keys of the source · ARGV its name · Returns 0 when somebody polls it. */
+/** KEYS names of sources, the lease, then the keys of the source that go · ARGV its name · Returns 0 when somebody polls it. */
 export const dropMemoryScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 for index = 3, #KEYS do redis.call('UNLINK', KEYS[index]) end

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { joinAccount } from './account.ts'
-import { leaseKey, sourceKeys, sourceNamesKey } from './keys.ts'
+import { leaseKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 import { carryOverScript, dropMemoryScript } from './source-memory-scripts.ts'
 import { createSourceStatus } from './source-status.ts'
@@ -23,6 +23,7 @@ export interface SourceMemory {
   carryOver(from: string, to: string, options: CarryOver): Promise<CarriedOver>
   /** The units that `from` spent in these days count for `to` too, unless it has counted some itself. */
   copyUnits(from: string, to: string): Promise<void>
+  /** Forgets all but the units of these days. */
   drop(source: string): Promise<'done' | 'polled'>
 }
 
@@ -93,11 +94,14 @@ export function createSourceMemory(redis: RedisClient, prefix: string): SourceMe
       await redis.copy(here.spendsIn, there.spendsIn)
     },
     async drop(source) {
-      const { units, ...keys } = sourceKeys(prefix, source)
-      const all = [...Object.values(keys), ...daysAround(Date.now()).map(units)]
+      // What was spent is spent, should the name come back today: these counts end by themselves.
+      const { units: _, spendsIn, ...keys } = sourceKeys(prefix, source)
+      const all = Object.values(keys)
       const first = [sourceNamesKey(prefix), leaseKey(prefix, source)]
       const answer = await redis.eval(dropMemoryScript, first.length + all.length, ...first, ...all, source)
-      return answer === 1 ? 'done' : 'polled'
+      if (answer !== 1) return 'polled'
+      await redis.pexpire(spendsIn, unitsKeptMs)
+      return 'done'
     },
   }
 }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { budgetInForce, confirmSpending, learnRefusal } from '../../src/schedule/refusal.ts'
+import {
+  budgetInForce,
+  budgetTruthSchema,
+  confirmSpending,
+  learnRefusal,
+} from '../../src/schedule/refusal.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-21', startMs: 0, endMs: 24 * hourMs }
@@ -101,4 +106,11 @@ describe('a call that is granted', () => {
     expect(confirmSpending(truth, { atMs: 11 * hourMs, unitsUsed: 21 })?.truth.resetsAtMs).toBeNull()
     expect(confirmSpending(truth, { atMs: 12.95 * hourMs, unitsUsed: 21 })).toBeUndefined()
   })
+})
+
+it('an instant before all times, which no budget day holds, is none that was learned', () => {
+  const truth = { v: 1, unitsPerDay: 40, resetsAtMs: 0, learnedAtMs: 0 }
+  expect(budgetTruthSchema.safeParse(truth).success).toBe(true)
+  for (const ms of [-1, -8.64e15, -1e300])
+    expect(budgetTruthSchema.safeParse({ ...truth, resetsAtMs: ms }).success).toBe(false)
 })
