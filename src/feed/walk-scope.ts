@@ -13,9 +13,10 @@ import type { Mark } from './walk.ts'
  *   that, because late rows carry old dates; so three kinds of evidence count, and one is enough: its date, or its
  *   place among the rows that the feed has gained since, or that it stands above a row which is known.
  *
- * Place and neighbours are evidence within a walk only, which passes every row from the head down. On a page outside of
- * one (the look for late rows, the sweep) a row that is not known may be history that nobody ever read, or one that was
- * handled and forgotten; there only its date can tell that it is neither.
+ * Place and neighbours are evidence within a walk only, which passes every row from the head down to a covered one. On a
+ * page outside of one (the look for late rows, the sweep), and beneath the known rows of a page where a walk ends, a row
+ * that is not known may be history that nobody ever read, or one that was handled and forgotten, and has moved up; there
+ * only its date can tell that it is neither.
  */
 export type Scope =
   | { readonly kind: 'all' }
@@ -55,6 +56,9 @@ export function judgeRows(
   { nowMs, aside }: { readonly nowMs: number; readonly aside: boolean },
 ): readonly Verdict[] {
   const lastKnown = marks.findLastIndex((mark) => mark !== 'new')
+  const firstCovered = marks.indexOf('covered')
+  // Between known rows stands what came late; or what was forgotten, once something was, since it goes by last showing.
+  const evidenceEnds = facts.forgottenMs > 0 ? firstCovered : lastKnown
   return page.rows.map((row, index) => {
     const firedAtMs = firedAtOf(row, nowMs)
     const place = (page.page - 1) * page.perPage + index
@@ -63,7 +67,7 @@ export function judgeRows(
       fromBottom: page.total - place,
       aboveKnown: index < lastKnown,
       onHead: page.page === 1,
-      aside,
+      outside: aside || (firstCovered >= 0 && index > evidenceEnds),
       facts,
     })
     return { inScope, old: isOld(firedAtMs, marks[index] === 'new' ? inScope : null, facts), firedAtMs }
@@ -104,20 +108,20 @@ interface Evidence {
   readonly aboveKnown: boolean
   /** Page 1 of a poll. */
   readonly onHead: boolean
-  /** The page is not part of a walk. */
-  readonly aside: boolean
+  /** No walk passes here. */
+  readonly outside: boolean
   readonly facts: ScopeFacts
 }
 
 function counts(evidence: Evidence): boolean {
-  const { firedAtMs, fromBottom, onHead, aside, facts } = evidence
+  const { firedAtMs, fromBottom, onHead, outside, facts } = evidence
   const { scope, lastCompleteMs } = facts
   const before = totalBefore(facts)
   const isGained = before !== null && fromBottom > before
   if (mayBeForgotten(evidence, isGained)) return false
   if (scope.kind === 'all') return true
   if (firedAtMs !== null && !isBefore(firedAtMs, scope.sinceMs)) return true
-  if (aside) return false
+  if (outside) return false
   if (scope.kind === 'since') return firedAtMs === null
   if (lastCompleteMs !== null) return firedAtMs === null || isGained || evidence.aboveKnown
   // What stands on top after a loss without a date came since, or shortly before: sent a second time rather than never.
@@ -126,10 +130,10 @@ function counts(evidence: Evidence): boolean {
 }
 
 /** Its id may have been seen and forgotten: it would be sent a second time, weeks later. */
-function mayBeForgotten({ firedAtMs, aboveKnown, aside, facts }: Evidence, isGained: boolean): boolean {
+function mayBeForgotten({ firedAtMs, aboveKnown, outside, facts }: Evidence, isGained: boolean): boolean {
   if (facts.forgottenMs === 0) return false
-  if (firedAtMs === null) return aside
-  return firedAtMs < facts.forgottenMs && (aside || !(isGained || aboveKnown))
+  if (firedAtMs === null) return outside
+  return firedAtMs < facts.forgottenMs && (outside || !(isGained || aboveKnown))
 }
 
 /** How many rows the feed had when all of them were handled, or were history; null where nobody knows. */

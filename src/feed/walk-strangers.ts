@@ -19,21 +19,34 @@ const slackMs = 600_000
 /** Fewer rows than these say nothing about whose feed it is. */
 const rowsMin = 5
 const witnessesMax = 4
+/** Down to this page the first search has asked all, as far as the feed goes. */
+export const firstSearchTo = 2
 
 export function looksForeign(
   marks: readonly Mark[],
   firedAtMs: readonly (number | null)[],
   memory: FeedMemory,
+  nowMs: number,
 ): boolean {
   if (memory.lastCompleteMs === null || !memory.total) return false
+  // A clock that was ahead then tells nothing of what was handled.
+  if (memory.lastCompleteMs > nowMs) return false
   if (marks.length < rowsMin || marks.some((mark) => mark !== 'new')) return false
   const handledMs = memory.lastCompleteMs - slackMs
   const before = firedAtMs.filter((ms) => ms !== null && ms < handledMs)
   return before.length * 2 >= marks.length
 }
 
-/** The pages on which known rows may stand if the feed is ours: where counting puts the old head, then deeper and deeper. */
-export function witnessPages(page: FeedPage, memory: FeedMemory): readonly number[] {
+/**
+ * The pages on which known rows may stand if the feed is ours: where counting puts the old head, then deeper and deeper.
+ * Where a poll found none down to `searchedTo`, the next one asks the pages beneath, so that a feed which is ours after
+ * all is not stopped for good.
+ */
+export function witnessPages(page: FeedPage, memory: FeedMemory, searchedTo: number): readonly number[] {
+  if (searchedTo > 0) {
+    const next = Array.from({ length: witnessesMax }, (_, index) => searchedTo + 1 + index)
+    return next.filter((each) => each <= page.lastPage)
+  }
   const gained = Math.max(0, page.total - (memory.total ?? 0))
   const counted = Math.floor(gained / page.perPage) + 1
   const deeper = [1, 2, 4, 16].map((pages) => page.page + pages)

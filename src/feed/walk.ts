@@ -105,6 +105,12 @@ export function decideNext(view: PageView, known: Known, progress: Progress): De
   })
 }
 
+/** Whether a later page of a walk stands where the topmost open stretch goes on, so that its rows' places are known. */
+export function isOnWay(view: Pick<PageView, 'page' | 'marks'>, known: Known): boolean {
+  const [current] = known.stretches
+  return current !== undefined && isNextTo(view, current)
+}
+
 /** Any page outside a walk: the look for late rows, the sweep. It finishes nothing. */
 export function decideAside(view: PageView): 'covered' | 0 {
   return view.marks.includes('covered') ? 'covered' : 0
@@ -120,7 +126,12 @@ export function pageAfter(stretch: Stretch, page: Pick<FeedPage, 'total' | 'perP
   return clamp(Math.floor(place / page.perPage) + 1, 2, Math.max(2, page.lastPage))
 }
 
-function isNextTo({ page, marks }: PageView, stretch: Stretch): boolean {
+/**
+ * Counting is fooled where as many rows went above the frontier as were filled in beneath it since it was counted. What a
+ * walk then passes by is left to the sweep; to ask for the frontier's page each time would cost every second page of a
+ * catch-up that has two units a poll.
+ */
+function isNextTo({ page, marks }: Pick<PageView, 'page' | 'marks'>, stretch: Stretch): boolean {
   if (marks.includes(stretch.run)) return true
   return page.total === stretch.total && (page.page - 1) * page.perPage === stretch.end
 }

@@ -44,7 +44,7 @@ async function takeAside(
 ): Promise<{ fresh: number; lastPage: number } | undefined> {
   try {
     const page = await readPage(deps, tally, number, 'walk')
-    const reading = await examine(deps, page, memory, { aside: true })
+    const reading = await examine(deps, page, memory, () => true)
     const { marks } = reading.looked
     const view = { page, marks, old: [] }
     await take(deps, tally, reading, memory, {

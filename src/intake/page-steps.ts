@@ -1,6 +1,6 @@
 import type { FeedPage } from '../feed/page.ts'
 import { judgeRows } from '../feed/walk-scope.ts'
-import type { Opened, WalkChange, WalkFacts } from '../store/walk-state.ts'
+import type { Looked, Opened, WalkChange, WalkFacts } from '../store/walk-state.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
 import { enqueueAll, isUnrouted, jobsOf, type Reading, sortRows } from './intake.ts'
 import type { PollDeps, PollReason } from './poll-types.ts'
@@ -49,19 +49,22 @@ export function memoryOf({ id, facts, version, marked }: Opened): Memory {
   return { id, facts, version, marked }
 }
 
-/** What is known of the page's rows. `aside`: the page is not part of a walk. */
+/** What is known of the page's rows. `isAside`: the page is not part of a walk, or not where the walk goes on. */
 export async function examine(
   deps: PollDeps,
   page: FeedPage,
   memory: Memory,
-  { aside }: { aside: boolean },
+  isAside: (marks: Looked['marks'], known: Looked) => boolean,
 ): Promise<Reading> {
   const keys = page.rows.map(({ key }) => key)
   const looked = await orStop('state_failed', () => deps.state.look(keys))
   if (looked.id !== memory.id) throw new PollStop('state_lost')
   const nowMs = deps.clock.now()
-  const judge = (alone: boolean) => judgeRows(page, looked.marks, memory.facts, { nowMs, aside: alone })
-  const verdicts = judge(aside)
+  // Rows are forgotten at any change, also between two pages of one poll: what is forgotten must be as old as the marks.
+  const { forgottenMs } = looked.facts
+  const facts = { ...memory.facts, forgottenMs }
+  const judge = (alone: boolean) => judgeRows(page, looked.marks, facts, { nowMs, aside: alone })
+  const verdicts = judge(isAside(looked.marks, looked))
   if (looked.marked === memory.marked) return { page, looked, verdicts }
   // What another poller marked since the page was read says nothing of the rows above it. Where that matters, the page
   // is left to the next poll: to pass over what counts would lose it.
@@ -82,12 +85,15 @@ export async function take(
   tally: Tally,
   reading: Reading,
   memory: Memory,
-  { proven, ...change }: PageChange,
+  { proven, ...given }: PageChange,
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const { intake } = deps
   const sorted = sortRows(reading, { nowMs, proven })
   const { alerts, mark, shown, quarantine, readable, passedOver } = sorted
+  const fresh = reading.looked.marks.filter((each) => each === 'new').length
+  // A row that is left as unknown as it was may stand beneath one that is taken, which then covers nothing.
+  const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
   const assignments = await orStop('queue_failed', () => intake.assign(alerts, nowMs))
   await orStop('queue_failed', () => enqueueAll(intake.queues, jobsOf(alerts, assignments, intake, nowMs)))
   const committed = await orStop('state_failed', () =>

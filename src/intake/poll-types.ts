@@ -42,6 +42,8 @@ export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
  */
 export interface PollMemory {
   readonly startedAtMs: number
+  /** How many pages of a feed that looks foreign were searched for rows that are known; 0: none, or it is ours. */
+  searchedTo: number
   /** The state that the last poll worked on. */
   known: {
     readonly id: string

@@ -1,4 +1,4 @@
-import { type Decision, decideHead, decideNext, type PageView, type Progress } from '../feed/walk.ts'
+import { type Decision, decideHead, decideNext, isOnWay, type PageView, type Progress } from '../feed/walk.ts'
 import { sinceBeneath } from '../feed/walk-scope.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { WalkState } from '../store/walk-state.ts'
@@ -22,7 +22,7 @@ export type {
 
 /** One for each source, when the process starts: `startFrom: now` means this moment, not that of the first poll. */
 export function createPollMemory(clock: Clock): PollMemory {
-  return { startedAtMs: clock.now(), known: null }
+  return { startedAtMs: clock.now(), searchedTo: 0, known: null }
 }
 
 /**
@@ -57,6 +57,7 @@ interface Walk {
   readonly deps: PollDeps
   readonly tally: Tally
   readonly memory: Memory
+  readonly process: PollMemory
   readonly startMs: number
   /** The feed has shown rows that this memory knows. */
   ours: boolean
@@ -68,7 +69,11 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
   tally.lost = lost
   tally.behind = opened.stretches.length > 0
   tally.lastCompleteMs = opened.facts.lastCompleteMs
-  const poll: Walk = { deps, tally, memory: memoryOf(opened), startMs: deps.clock.now(), ours: false }
+  const poll: Walk = {
+    ...{ deps, tally, memory: memoryOf(opened), process: options.memory },
+    startMs: deps.clock.now(),
+    ours: false,
+  }
   let step = await takePage(poll, 1, 'head')
   while (step.next.kind === 'read') {
     if (tally.pages >= (options.pagesMax ?? pagesMaxDefault)) return 'page_limit'
@@ -94,12 +99,17 @@ async function takePage(poll: Walk, number: number, progress: Progress | 'head')
   const { deps, tally, memory, startMs } = poll
   const isHead = progress === 'head'
   const page = await readPage(deps, tally, number, isHead ? 'poll' : 'walk')
-  const reading = await examine(deps, page, memory, { aside: false })
-  poll.ours ||= await isOurs(deps, tally, reading, isHead)
+  const reading = await examine(
+    deps,
+    page,
+    memory,
+    (marks, known) => !isHead && !isOnWay({ page, marks }, known),
+  )
+  poll.ours ||= await isOurs(deps, tally, reading, { isHead, memory: poll.process })
   const { looked } = reading
   const decision = isHead
-    ? decideHead(viewOf(reading), looked)
-    : decideNext(viewOf(reading), looked, progress)
+    ? decideHead(viewOf(reading, memory), looked)
+    : decideNext(viewOf(reading, memory), looked, progress)
   if (isHead) tally.total = page.total
   const total = tally.total ?? page.total
   const complete = isComplete(decision)
@@ -129,8 +139,9 @@ async function takePage(poll: Walk, number: number, progress: Progress | 'head')
  * The bound of `startFrom` ends the first walk alone: whatever appears later has a row beneath it that is known, and old
  * dates above that one say that something was published late, not that nothing follows.
  */
-function viewOf({ page, looked, verdicts }: Reading): PageView {
-  const isFirst = looked.facts.lastCompleteMs === null
+function viewOf({ page, looked, verdicts }: Reading, { facts }: Memory): PageView {
+  // As the poll began, like the verdicts: another poller may have completed a walk since.
+  const isFirst = facts.lastCompleteMs === null
   return { page, marks: looked.marks, old: isFirst ? verdicts.map(({ old }) => old) : [] }
 }
 

@@ -65,7 +65,7 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
   let number = options.fromPage ?? pageNow(place, facts.total ?? place.total)
   while (tally.pages < options.pagesMax) {
     const page = await readPage(deps, tally, number, 'sweep')
-    const reading = await examine(deps, page, memory, { aside: true })
+    const reading = await examine(deps, page, memory, () => true)
     const { marks } = reading.looked
     const atEnd = page.page >= page.lastPage || reading.verdicts.every(({ old }) => old !== false)
     const depth = Math.min(page.page * page.perPage, page.total)

@@ -10,10 +10,9 @@
 /** What the walk, the ledger and the poller keep about one source. */
 export interface SourceKeys {
   /**
-   * ZSET, key of the row → when it was last shown, by Redis' clock, exact to a day (ms). Trimmed by score, 30 days
+   * ZSET, key of the row → when it was last shown, by the later of the clocks of Redis and of the bridge, exact to a day (ms). Trimmed by score, 30 days
    * (`seenWindow`) and a day before the last complete walk, but for the newest 20,000 rows: of what the first page shows,
-   * nothing is forgotten, however old, nor anything while a walk is not done or the clocks of Redis and of the bridge tell
-   * different days.
+   * nothing is forgotten, however old, nor anything while a walk is not done.
    * Lost: `startFrom` decides as on a first start; rows that are handed over again meet the job records of their
    * first time, and beyond those they are sent again.
    */

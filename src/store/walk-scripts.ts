@@ -48,7 +48,7 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  * Returns: done, raced or lost; how many rows were new; the version of the stretches after it; how many rows that were
  * set aside fell out.
  *
- * Raced: the stretches are not those that the change was decided on. Its rows are handled all the same, and a page that
+ * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are handled all the same, and a page that
  * is covered is covered whatever the stretches are; but no run is touched.
  */
 export const commitScript = `
@@ -57,13 +57,15 @@ if redis.call('HGET', meta, 'id') ~= ARGV[1] then return {'lost', 0, 0, 0} end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- The later of the two clocks dates a row, the earlier one forgets it: one that is wrong, or was, forgets nothing too soon.
+local early, late = math.min(now, ARGV[8]), math.max(now, ARGV[8])
 local raced = redis.call('HGET', meta, 'version') ~= ARGV[2]
 local become = change.become
 if raced and become > 0 then become = 0 end
 
 local added, bad = 0, 0
 for _, key in ipairs(change.mark) do
-  local new = redis.call('ZADD', seen, 'NX', now, key)
+  local new = redis.call('ZADD', seen, 'NX', late, key)
   added = added + new
   if new == 1 and change.bad[key] then
     redis.call('HSET', aside, key, change.bad[key])
@@ -102,7 +104,7 @@ end
 local day = 86400000
 for _, key in ipairs(change.shown) do
   local at = redis.call('ZSCORE', seen, key)
-  if at and now - at > day then redis.call('ZADD', seen, 'XX', now, key) end
+  if at and late - at > day then redis.call('ZADD', seen, 'XX', late, key) end
   if become < 0 then
     redis.call('ZREM', uncovered, key)
   elseif become > 0 then
@@ -131,23 +133,24 @@ if not raced then
   for _, run in ipairs(change.finished) do redis.call('ZREMRANGEBYSCORE', uncovered, run, run) end
   if change.stretches then
     if change.stretches == '' then redis.call('DEL', stretch) else redis.call('SET', stretch, change.stretches) end
-    redis.call('HINCRBY', meta, 'version', 1)
     local runs = tonumber(redis.call('HGET', meta, 'runs') or '0')
     if change.runs > runs then redis.call('HSET', meta, 'runs', change.runs) end
   end
+  -- What was decided before a walk was complete does not hold after it: counts and neighbours tell more then.
+  if change.stretches or change.complete then redis.call('HINCRBY', meta, 'version', 1) end
   if change.complete then
     local total = change.complete.total
     redis.call('HSET', meta, 'lastCompleteMs', change.complete.atMs, 'total', total, 'expected', total,
-      'completeAt', now)
+      'completeAt', early)
   end
 end
 
 -- What was last shown a window before the last complete walk is forgotten, and a day more, since scores are exact to a day:
 -- after a long outage the rows that end the walk are as old as the outage. Nothing is forgotten while a walk is not done,
--- nor where the two clocks tell different days (one of them was set), nor of the newest rows, whatever the clocks say.
+-- nor of the newest rows, whatever the clocks say.
 local spare = redis.call('ZCARD', seen) - ARGV[9]
-if completeAt and spare > 0 and math.abs(now - ARGV[8]) <= day and redis.call('EXISTS', stretch) == 0 then
-  local cutoff = math.min(now, completeAt) - ARGV[4] - day
+if completeAt and spare > 0 and redis.call('EXISTS', stretch) == 0 then
+  local cutoff = math.min(early, completeAt) - ARGV[4] - day
   local some = redis.call('ZRANGEBYSCORE', seen, '-inf', '(' .. cutoff, 'WITHSCORES', 'LIMIT', 0,
     math.min(spare, ARGV[5]))
   if #some > 0 then

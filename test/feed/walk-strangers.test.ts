@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { looksForeign, witnessPages } from '../../src/feed/walk-strangers.ts'
 
 const lastCompleteMs = Date.parse('2026-11-21T09:00:00Z')
+const nowMs = lastCompleteMs + 120_000
 const memory = { lastCompleteMs, total: 250 }
 const old = Array<number>(100).fill(lastCompleteMs - 3_600_000)
 const recent = Array<number>(100).fill(lastCompleteMs + 60_000)
@@ -16,7 +17,7 @@ const page = (number: number, total: number) => ({
 
 describe('a feed looks foreign', () => {
   it('when rows of a time that was handled are all unknown', () => {
-    expect(looksForeign(unknown, old, memory)).toBe(true)
+    expect(looksForeign(unknown, old, memory, nowMs)).toBe(true)
   })
 
   it.each([
@@ -26,18 +27,25 @@ describe('a feed looks foreign', () => {
     ['nothing was complete yet', unknown, old, { ...memory, lastCompleteMs: null }],
     ['the feed was empty then', unknown, old, { ...memory, total: 0 }],
     ['they are too few to tell', unknown.slice(0, 4), old.slice(0, 4), memory],
+    ['the clock was ahead then', unknown, old, { ...memory, lastCompleteMs: nowMs + 1 }],
     ['none has a date', unknown, Array<null>(100).fill(null), memory],
   ])('but not when %s', (_why, marks, dates, remembered) => {
-    expect(looksForeign(marks, dates, remembered)).toBe(false)
+    expect(looksForeign(marks, dates, remembered, nowMs)).toBe(false)
   })
 })
 
 describe('the pages that can speak for a feed', () => {
   it('are those where counting puts the rows that are known, and those beneath', () => {
-    expect(witnessPages(page(1, 900), memory)).toEqual([7, 8, 2, 3])
-    expect(witnessPages(page(1, 250), memory)).toEqual([2, 3])
-    expect(witnessPages(page(1, 80), memory)).toEqual([])
+    expect(witnessPages(page(1, 900), memory, 0)).toEqual([7, 8, 2, 3])
+    expect(witnessPages(page(1, 250), memory, 0)).toEqual([2, 3])
+    expect(witnessPages(page(1, 80), memory, 0)).toEqual([])
     // A feed that drops its oldest rows has not grown: where the known rows stand now, it does not tell.
-    expect(witnessPages(page(1, 9_000), { ...memory, total: 9_000 })).toEqual([2, 3, 5, 17])
+    expect(witnessPages(page(1, 9_000), { ...memory, total: 9_000 }, 0)).toEqual([2, 3, 5, 17])
+  })
+
+  it('go on beneath those that another poll asked, to the end of the feed', () => {
+    expect(witnessPages(page(1, 900), memory, 2)).toEqual([3, 4, 5, 6])
+    expect(witnessPages(page(1, 900), memory, 6)).toEqual([7, 8, 9])
+    expect(witnessPages(page(1, 900), memory, 9)).toEqual([])
   })
 })

@@ -75,4 +75,19 @@ describe('what is no stranger', () => {
     feed.rows.length = 950
     expect(await poll()).toMatchObject({ stopped: null, newAlerts: 450, finished: true })
   })
+
+  it('is not stopped for good where its known rows stand deeper than one poll looks', async () => {
+    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 1_950)
+    await poll()
+    bench.nowMs += 60 * minuteMs
+    await poll()
+    feed.add(1_050, benchStartMs - 60 * minuteMs)
+    feed.rows.length = 1_600
+    const results = []
+    for (let polls = 0; polls < 4; polls += 1) results.push(await poll())
+    expect(results.filter(({ stopped }) => stopped !== null).length).toBeLessThanOrEqual(3)
+    expect(results.at(-1)).toMatchObject({ stopped: null, finished: true })
+    expect(results.reduce((sum, { newAlerts }) => sum + newAlerts, 0)).toBe(1_050)
+  })
 })

@@ -1,5 +1,5 @@
 import type { RowMark, WalkState } from '../../src/store/walk-state.ts'
-import type { Broken, World } from './history.ts'
+import type { Broken, World } from './run.ts'
 import type { TwinState } from './twin.ts'
 
 /**

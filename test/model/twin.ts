@@ -85,15 +85,17 @@ export class TwinState implements WalkState {
     for (const key of change.mark) this.#become(key, become, fresh.includes(key))
     for (const key of change.shown) this.#become(key, become, false)
     const now = this.#options.now()
-    for (const key of fresh) this.seen.set(key, now)
+    const late = Math.max(now, change.nowMs)
+    for (const key of fresh) this.seen.set(key, late)
     for (const key of change.shown) {
       const at = this.seen.get(key)
-      if (at !== undefined && now - at > dayMs) this.seen.set(key, now)
+      if (at !== undefined && late - at > dayMs) this.seen.set(key, late)
     }
     this.#count(change, fresh)
     const completeAt = this.#completeAt
-    if (!raced) this.#walkOn(change, now)
-    this.#forget(change.nowMs, now, completeAt)
+    const early = Math.min(now, change.nowMs)
+    if (!raced) this.#walkOn(change, early)
+    this.#forget(early, completeAt)
     return { kind: raced ? 'raced' : 'done', added: fresh.length, version: this.version, fellOut: 0 }
   }
 
@@ -110,6 +112,23 @@ export class TwinState implements WalkState {
   get sinceMs(): number {
     const { scope } = this.#facts
     return scope.kind === 'all' ? 0 : scope.sinceMs
+  }
+
+  get forgottenMs(): number {
+    return this.#facts.forgottenMs
+  }
+
+  get wasComplete(): boolean {
+    return this.#facts.lastCompleteMs !== null
+  }
+
+  /** A stretch is. */
+  get isOpen(): boolean {
+    return this.#stretches.length > 0
+  }
+
+  isCovered(key: string): boolean {
+    return this.seen.has(key) && !this.uncovered.has(key)
   }
 
   /** What FLUSHALL does. */
@@ -141,7 +160,7 @@ export class TwinState implements WalkState {
     if (change.sweep) this.#sweep = change.sweep
   }
 
-  #walkOn({ joins, finished, stretches, complete }: WalkChange, now: number): void {
+  #walkOn({ joins, finished, stretches, complete }: WalkChange, early: number): void {
     for (const [key, run] of this.uncovered) {
       const join = joins.find(({ from }) => from === run)
       if (join) this.uncovered.set(key, join.to)
@@ -149,21 +168,21 @@ export class TwinState implements WalkState {
     for (const [key, run] of this.uncovered) if (finished.includes(run)) this.uncovered.delete(key)
     if (stretches) {
       this.#stretches = stretches
-      this.version += 1
       this.#runs = Math.max(this.#runs, ...stretches.map(({ run }) => run))
     }
+    if (stretches || complete) this.version += 1
     if (!complete) return
     const { atMs: lastCompleteMs, total } = complete
-    this.#completeAt = now
+    this.#completeAt = early
     this.#facts = { ...this.#facts, lastCompleteMs, total, expected: total }
   }
 
-  #forget(callerMs: number, now: number, completeAt: number | undefined): void {
+  #forget(early: number, completeAt: number | undefined): void {
     const { seenWindowMs, rowsKept } = this.#options
     const spare = this.seen.size - rowsKept
     if (completeAt === undefined || spare <= 0) return
-    if (this.#stretches.length > 0 || Math.abs(now - callerMs) > dayMs) return
-    const cutoff = Math.min(now, completeAt) - seenWindowMs - dayMs
+    if (this.#stretches.length > 0) return
+    const cutoff = Math.min(early, completeAt) - seenWindowMs - dayMs
     const scores = [...this.seen.values()].filter((at) => at < cutoff).sort((a, b) => a - b)
     const last = scores.slice(0, Math.min(spare, 500)).at(-1)
     if (last === undefined) return

@@ -97,6 +97,21 @@ describe('the memory of a source', () => {
     expect(looked).toMatchObject({ stretches: [stretch(1, '1')], facts: { lastCompleteMs: null } })
   })
 
+  it('takes no stretch that was decided on before another walk was complete', async () => {
+    const { state } = setUp()
+    await state.open({ id: 'a', scope: all })
+    const base = { id: 'a', version: 0 }
+    await state.commit(base, {
+      ...nothing,
+      mark: ['1'],
+      rowsBecome: 'covered',
+      complete: { atMs: 5, total: 1 },
+    })
+    const late = { ...nothing, mark: ['2'], rowsBecome: 1, stretches: [stretch(1, '2')] }
+    expect(await state.commit(base, late)).toMatchObject({ kind: 'raced', added: 1 })
+    expect(await state.look(['2'])).toMatchObject({ marks: [0], stretches: [] })
+  })
+
   it('covers a page of a late change all the same', async () => {
     const { state } = setUp()
     await state.open({ id: 'a', scope: all })
@@ -264,9 +279,10 @@ describe('forgetting', () => {
 
   it('waits while a walk is not done, however long that takes', async () => {
     const { state, known } = await given({ 1: 200, 2: 300 })
-    await state.commit(base, { ...nothing, mark: ['3'], rowsBecome: 1, stretches: [stretch(1, '3')] })
+    const open = { mark: ['3'], rowsBecome: 1, stretches: [stretch(1, '3')] }
+    await state.commit({ id: 'a', version: 1 }, { ...nothing, ...open })
     expect(await known()).toEqual(['1', '2'])
-    await state.commit({ id: 'a', version: 1 }, { ...nothing, finished: [1], stretches: [], complete })
+    await state.commit({ id: 'a', version: 2 }, { ...nothing, finished: [1], stretches: [], complete })
     expect(await known()).toEqual([])
   })
 
@@ -287,12 +303,22 @@ describe('forgetting', () => {
     expect(await none.known()).toHaveLength(5)
   })
 
-  it.each([2, -2])('waits while the clocks of Redis and of the process are %d days apart', async (days) => {
+  it('goes by the earlier of the clocks of Redis and of the process', async () => {
     const { state, known } = await given({ 1: 90 })
-    await state.commit(base, { ...nothing, nowMs: Date.now() + days * dayMs })
+    await state.commit(base, { ...nothing, nowMs: Date.now() - 85 * dayMs })
     expect(await known()).toEqual(['1'])
-    await state.commit(base, { ...nothing, nowMs: Date.now() + (days / 4) * dayMs })
+    await state.commit(base, { ...nothing, nowMs: Date.now() + 85 * dayMs })
     expect(await known()).toEqual([])
+  })
+
+  it('counts the age of a row from the later of them', async () => {
+    const { state, redis, keys } = await given({ 1: 20 })
+    const aheadMs = Date.now() + 60 * dayMs
+    await state.commit(base, { ...nothing, nowMs: aheadMs, mark: ['2'], shown: ['1'] })
+    await state.commit(base, { ...nothing, nowMs: Date.now() - 60 * dayMs, mark: ['3'] })
+    const scores = await redis.zmscore(keys.seen, '1', '2', '3')
+    expect(scores.slice(0, 2).map(Number)).toEqual([aheadMs, aheadMs])
+    expect(Number(scores[2])).toBeGreaterThan(Date.now() - dayMs)
   })
 
   it("takes Redis' clock, set back, for no reason to forget what it has just marked", async () => {

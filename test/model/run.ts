@@ -1,0 +1,365 @@
+import type { FeedPage, FeedRow } from '../../src/feed/page.ts'
+import {
+  createPollMemory,
+  type PollDeps,
+  type PollMemory,
+  type PollResult,
+  runPoll,
+} from '../../src/intake/poll.ts'
+import { runSweep } from '../../src/intake/sweep.ts'
+import type { WalkState } from '../../src/store/walk-state.ts'
+import { createMetrics, type Purpose } from '../../src/telemetry/metrics.ts'
+import { BenchFeed, type BenchRow, benchStartMs, createBench } from '../intake/bench.ts'
+import { dayMs, type FeedOp, type History, hourMs, oddDates, seenWindowMs, type Turn } from './history.ts'
+import { Interleaver } from './interleaver.ts'
+import { type Promised, promisedOf, type RowFacts } from './promise.ts'
+import { type TwinOptions, TwinState } from './twin.ts'
+
+/** A build that is wrong on purpose; see `broken.ts`. */
+export interface Broken {
+  readonly state?: (twin: TwinState, world: World) => WalkState
+  /** Called with the keys of rows before their jobs are stored. */
+  readonly beforeEnqueue?: (twin: TwinState, keys: readonly string[]) => void
+  /** How it reads the rows of a page. */
+  readonly row?: (row: FeedRow, page: FeedPage, index: number, about: { purpose: Purpose } & World) => FeedRow
+  readonly memory?: Partial<TwinOptions>
+}
+
+export interface World {
+  readonly feed: BenchFeed
+  readonly twin: TwinState
+  /** The true time. */
+  readonly nowMs: number
+  /** The page that was read last. */
+  lastRead: { page: number; total: number }
+}
+
+export interface Verdict {
+  /** In scope, on the feed at the end, and never handed to the queues. */
+  readonly lost: readonly string[]
+  /** Handed to the queues though out of scope. */
+  readonly strange: readonly string[]
+  /** Handed to the queues a second time, when their first time was marked and nobody else polled. */
+  readonly doubled: readonly string[]
+  /** Enqueued twice where nothing failed and nobody raced. */
+  readonly repeats: number
+  /** Calm polls that did not end the walk. */
+  readonly unfinished: boolean
+  readonly calmPages: number
+}
+
+const metrics = createMetrics({ version: 'test', node: 'test' })
+const perPage = 5
+const calmPollsMax = 10
+const secondMs = 1_000
+/** Rows of the history that `startFrom: since` takes in. */
+const sinceRows = 12
+const startMs = benchStartMs - sinceRows * secondMs
+
+export async function live(history: History, broken: Broken = {}): Promise<Verdict> {
+  const run = new Run(history, broken)
+  for (const turn of history.turns) await run.turn(turn)
+  return run.settle()
+}
+
+class Run {
+  readonly #history: History
+  readonly #broken: Broken
+  readonly #feed = new BenchFeed(perPage)
+  readonly #twin: TwinState
+  readonly #world: World
+  readonly #bench
+  readonly #rows = new Map<string, RowFacts>()
+  #clocks = { redisMs: 0, processMs: 0 }
+  #trueMs = benchStartMs
+  #enqueued = new Set<string>()
+  /** Rows whose jobs are stored and which are marked. */
+  #settled = new Set<string>()
+  /** Those that were so before the turn. */
+  #before = new Set<string>()
+  readonly #doubled: string[] = []
+  #memory: PollMemory
+  readonly #rival: PollMemory
+  #disturbed = false
+  #wasBehind = false
+  /** A page of the poll was read. */
+  #walking = false
+  #undatedFirst = false
+  /** The first walk was complete before the polls of this turn began. */
+  #afterFirst = false
+
+  constructor(history: History, broken: Broken) {
+    this.#history = history
+    this.#broken = broken
+    const { before, startFrom, wide } = history
+    const forgets = wide?.rowsKept ?? null
+    const now = () => this.#trueMs + this.#clocks.redisMs
+    this.#twin = new TwinState({
+      seenWindowMs: forgets === null ? 10_000 * dayMs : seenWindowMs,
+      rowsKept: forgets ?? 0,
+      ...broken.memory,
+      now,
+    })
+    const run = this
+    this.#world = {
+      feed: this.#feed,
+      twin: this.#twin,
+      get nowMs() {
+        return run.#trueMs
+      },
+      lastRead: { page: 0, total: 0 },
+    }
+    this.#bench = createBench(this.#twin, { feed: this.#feed, metrics })
+    this.#memory = createPollMemory(this.#bench.deps.clock)
+    this.#rival = createPollMemory(this.#bench.deps.clock)
+    const rows = this.#feed.add(before, (index) => benchStartMs - (before - index) * secondMs)
+    const odd = startFrom === 'since' ? 0 : (wide?.datesBefore ?? 0)
+    for (const row of rows) this.#note(row, 'before', odd)
+  }
+
+  async turn(turn: Turn): Promise<void> {
+    this.#passTime(turn)
+    this.#afterFirst = this.#twin.wasComplete
+    if (turn.flush) {
+      this.#disturbed = true
+      this.#twin.flush()
+      this.#enqueued = new Set()
+      this.#settled = new Set()
+    }
+    this.#before = new Set(turn.rival === null ? this.#settled : [])
+    const reads = [...turn.reads]
+    const fails = { at: turn.failAt, after: turn.failAfter }
+    if (turn.rival === null) {
+      await this.#poll(turn.pagesMax, this.#deps(reads, fails))
+      await this.#sweep(turn.wide?.sweep ?? 0)
+    } else {
+      this.#disturbed = true
+      const steps = new Interleaver(turn.rival)
+      const one = this.#deps(reads, fails, () => steps.wait(0))
+      const other = this.#deps(reads, { at: -1, after: false }, () => steps.wait(1))
+      await Promise.all([
+        this.#poll(turn.pagesMax, one).finally(() => steps.leave(0)),
+        this.#poll(turn.pagesMax, other, this.#rival).finally(() => steps.leave(1)),
+      ])
+    }
+    this.#walking = false
+    for (const ops of reads) this.#disturb(ops)
+    if (turn.failAt >= 0) this.#disturbed = true
+    if (turn.crash) this.#memory = createPollMemory(this.#bench.deps.clock)
+  }
+
+  /** The feed stands still and nothing fails: what was promised must be there. */
+  async settle(): Promise<Verdict> {
+    let calmPages = 0
+    let finished = false
+    for (let polls = 0; polls < calmPollsMax && !finished; polls += 1) {
+      this.#before = new Set(this.#settled)
+      const result = await this.#poll(1_000, this.#deps([], { at: -1, after: false }))
+      calmPages += result.pages
+      finished = result.finished
+    }
+    this.#before = new Set(this.#settled)
+    if (this.#history.late || this.#history.wide) await this.#sweep(1_000, 1)
+    const shown = this.#feed.rows.map(({ key }) => key).filter((key) => this.#rows.has(key))
+    return {
+      lost: shown.filter((key) => this.#promised(key) === 'must be sent' && !this.#enqueued.has(key)),
+      strange: [...this.#enqueued].filter((key) => this.#promised(key) === 'must not be sent'),
+      doubled: this.#doubled,
+      repeats: this.#disturbed ? 0 : this.#bench.queues.repeats,
+      unfinished: !finished,
+      calmPages,
+    }
+  }
+
+  #promised(key: string): Promised {
+    const { sinceMs, forgottenMs, seen } = this.#twin
+    const row = this.#rows.get(key)
+    if (row === undefined) return 'may be sent'
+    const { rows } = this.#feed
+    const forgotten = forgottenMs === 0 ? -1 : rows.findIndex((each) => !seen.has(each.key))
+    const beneathForgotten = forgotten >= 0 && forgotten < rows.findIndex((each) => each.key === key)
+    const end = {
+      sinceMs,
+      forgottenMs,
+      beneathForgotten,
+      undatedFirst: this.#undatedFirst,
+      wasBehind: this.#wasBehind,
+    }
+    return promisedOf(row, this.#history, end)
+  }
+
+  #passTime({ wide }: Turn): void {
+    this.#trueMs += secondMs + (wide?.hours ?? 0) * hourMs
+    this.#clocks = wide?.clocks ?? this.#clocks
+    if (this.#clocks.processMs < -60_000) this.#wasBehind = true
+    this.#bench.nowMs = this.#trueMs + this.#clocks.processMs
+    if (wide?.queuesForget) this.#bench.queues.jobs.clear()
+  }
+
+  #poll(pagesMax: number, deps: PollDeps, memory = this.#memory): Promise<PollResult> {
+    return runPoll(deps, { ...this.#options(memory), pagesMax })
+  }
+
+  async #sweep(pagesMax: number, fromPage?: number): Promise<void> {
+    if (pagesMax === 0) return
+    const deps = this.#deps([], { at: -1, after: false })
+    const from = fromPage === undefined ? {} : { fromPage }
+    await runSweep(deps, { ...this.#options(this.#memory), pagesMax, ...from })
+  }
+
+  #options(memory: PollMemory) {
+    const { startFrom } = this.#history
+    return { source: 'main', startFrom: startFrom === 'since' ? { sinceMs: startMs } : startFrom, memory }
+  }
+
+  #deps(
+    reads: (readonly FeedOp[])[],
+    fails: { at: number; after: boolean },
+    wait: () => Promise<void> = async () => {},
+  ): PollDeps {
+    let steps = 0
+    const step = async <T>(effect: () => Promise<T>): Promise<T> => {
+      await wait()
+      const fail = steps++ === fails.at
+      if (fail && !fails.after) throw new Error('failed before')
+      const answer = await effect()
+      if (fail) throw new Error('failed after')
+      return answer
+    }
+    const state = this.#broken.state?.(this.#twin, this.#world) ?? this.#twin
+    const { queues } = this.#bench
+    return {
+      ...this.#bench.deps,
+      readPage: async (page, purpose) => {
+        this.#disturb(reads.shift() ?? [])
+        const answer = this.#read(page, purpose)
+        this.#walking = true
+        this.#world.lastRead = { page, total: answer.total }
+        try {
+          return await step(async () => ({ kind: 'page', page: answer }))
+        } catch (error) {
+          return { kind: 'failed', error }
+        }
+      },
+      state: {
+        source: 'main',
+        open: (beginning) => step(() => state.open(beginning)),
+        look: (keys) => step(() => state.look(keys)),
+        commit: (base, change) =>
+          step(async () => {
+            const committed = await state.commit(base, change)
+            if (committed.kind !== 'lost') for (const key of change.mark) this.#settled.add(key)
+            return committed
+          }),
+        sweep: () => state.sweep(),
+      },
+      intake: {
+        ...this.#bench.deps.intake,
+        queues: {
+          enqueue: async (jobs) => {
+            const keys = jobs.map(({ alert }) => String(alert.id))
+            this.#broken.beforeEnqueue?.(this.#twin, keys)
+            await step(async () => {
+              for (const key of keys) {
+                if (this.#before.has(key)) this.#doubled.push(key)
+                this.#enqueued.add(key)
+              }
+              await queues.enqueue(jobs)
+            })
+          },
+        },
+      },
+    }
+  }
+
+  #read(page: number, purpose: Purpose): FeedPage {
+    const answer = this.#feed.page(page)
+    const { row } = this.#broken
+    if (row === undefined) return answer
+    const about = { ...this.#world, nowMs: this.#trueMs, purpose }
+    return { ...answer, rows: answer.rows.map((each, index) => row(each, answer, index, about)) }
+  }
+
+  #disturb(ops: readonly FeedOp[]): void {
+    for (const op of ops) this.#apply(op)
+  }
+
+  #apply(op: FeedOp): void {
+    const feed = this.#feed
+    const { startFrom, late, wide } = this.#history
+    if ((op.kind === 'late' || op.kind === 'backfill') && this.#foolsCounting()) return
+    const nowMs = this.#trueMs
+    if (op.kind === 'top') {
+      // Equal dates, and dates in any order.
+      const rows = feed.add(op.count, (index) => nowMs - ((index * op.jitter) % 7) * 100)
+      for (const row of rows) this.#note(row, 'top', op.odd ?? 0)
+    }
+    if (op.kind === 'bad') {
+      feed.rows.unshift(feed.bad())
+      if (!this.#afterFirst) this.#undatedFirst = true
+    }
+    if (op.kind === 'delete') this.#remove(op.at % (feed.rows.length + 1), op.count)
+    if (op.kind === 'trim') this.#remove(Math.max(0, feed.rows.length - op.count), op.count)
+    if (op.kind === 'late' && late) {
+      // Old dates only where dates do not decide what counts.
+      const row = feed.row(startFrom === 'beginning' ? nowMs - op.age : nowMs)
+      feed.rows.splice(op.at % (this.#bound() + 1), 0, row)
+      this.#note(row, 'late', op.odd ?? 0)
+    }
+    if (op.kind === 'backfill' && wide?.backfill && this.#anchor() !== undefined) {
+      const rows = Array.from({ length: op.count }, () => feed.row(benchStartMs - 400 * dayMs))
+      feed.rows.push(...rows)
+      for (const row of rows) this.#note(row, 'backfill', 0)
+    }
+  }
+
+  /** Where what `startFrom` leaves out begins: beneath its first row neither a walk nor a sweep looks. */
+  #bound(): number {
+    const bound = this.#feed.rows.findIndex(({ key }) => {
+      const row = this.#rows.get(key)
+      return row !== undefined && this.#isOut(row)
+    })
+    return bound < 0 ? this.#feed.rows.length : bound
+  }
+
+  #isOut({ kind, firedMs }: RowFacts): boolean {
+    const { startFrom } = this.#history
+    if (startFrom === 'beginning') return false
+    if (kind === 'backfill' || (kind === 'before' && startFrom === 'now')) return true
+    return firedMs !== null && firedMs < (startFrom === 'since' ? startMs : this.#twin.sinceMs)
+  }
+
+  /**
+   * In a wide history the topmost row that ends a walk stays: where all of them go at once, and dates or counts cannot
+   * be relied on either, nothing tells what is new.
+   */
+  #remove(at: number, count: number): void {
+    const { rows } = this.#feed
+    const anchor = this.#history.wide ? this.#anchor() : undefined
+    const gone = new Set(rows.slice(at, at + count).filter((row) => row !== anchor))
+    this.#feed.rows = rows.filter((row) => !gone.has(row))
+  }
+
+  /**
+   * As many rows that are filled in beneath the frontier of an open stretch as go above it make a walk pass rows by. A
+   * sweep finds them, where it can tell them from rows that were forgotten or never counted.
+   */
+  #foolsCounting(): boolean {
+    const { startFrom, wide } = this.#history
+    if (wide === undefined || (startFrom === 'beginning' && wide.rowsKept === null)) return false
+    return this.#walking || this.#twin.isOpen
+  }
+
+  /** The topmost row that ends a walk. */
+  #anchor(): BenchRow | undefined {
+    return this.#feed.rows.find(({ key }) => this.#twin.isCovered(key))
+  }
+
+  #note(row: BenchRow, kind: RowFacts['kind'], odd: number): void {
+    const date = oddDates[odd]
+    if (date) Object.assign(row, { firedAt: date })
+    const firedMs = date || row.firedAt === null ? null : Date.parse(row.firedAt)
+    if (firedMs === null && kind !== 'before' && !this.#afterFirst) this.#undatedFirst = true
+    this.#rows.set(row.key, { kind, firedMs, afterFirst: this.#afterFirst })
+  }
+}
