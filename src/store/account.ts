@@ -34,20 +34,23 @@ export async function joinAccount(
     const here = ledgerOf(name)
     const keys = [spendsIn, here.minute, there.minute, here.hold, there.hold]
     for (const day of days) keys.push(here.units(day), there.units(day))
-    await redis.eval(joinScript, keys.length, ...keys, before, name, account, unitsKeptMs)
+    await redis.eval(
+      joinScript,
+      keys.length,
+      ...keys,
+      before,
+      name,
+      account,
+      unitsKeptMs,
+      String(name === left.at(-1)),
+    )
   }
-  await redis.eval(movedScript, 1, spendsIn, before, account)
 }
-
-/** KEYS spendsIn · ARGV what it was, what it becomes · Returns nothing. */
-const movedScript = `
-if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return end
-if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
-`
 
 /**
  * KEYS spendsIn, then of the ledger that is left and of the other: minute, hold, and units of each day
- * ARGV the account where the source counted, names of the two accounts ('' is its own ledger), life of the counts (ms)
+ * ARGV the account where the source counted, names of the two accounts ('' is its own ledger), life of the counts (ms),
+ *   whether from now on the source counts in the other one: in the same breath, so that nothing is spent in between
  * Returns nothing; somebody else was faster where the source counts elsewhere by now.
  */
 const joinScript = `
@@ -77,4 +80,6 @@ for day = 6, #KEYS, 2 do
   if #fields > 0 then redis.call('PEXPIRE', KEYS[day + 1], ARGV[4]) end
   if isOwn then redis.call('DEL', KEYS[day]) end
 end
+if ARGV[5] ~= 'true' then return end
+if other == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], other) end
 `

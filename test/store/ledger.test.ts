@@ -89,6 +89,18 @@ describe('an account of two sources', () => {
     expect(await before.reserve({ cost: 3, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 7 })
     expect(await after.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
   })
+
+  it('is not overspent where both ask at once', async () => {
+    const { ledger } = two(100)
+    const asked = [ledger('main'), ledger('main', 'desk')].map(async (each) => {
+      let granted = 0
+      for (let times = 0; times < 20; times += 1)
+        if ((await each.reserve({ cost: 1, purpose: 'poll' })).ok) granted += 1
+      return granted
+    })
+    const [before = 0, after = 0] = await Promise.all(asked)
+    expect(before + after).toBe(7)
+  })
 })
 
 describe('the day', () => {
