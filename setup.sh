@@ -5,6 +5,7 @@
 ab_node_version=24.21.0
 ab_node_dir=.node
 ab_stamp=node_modules/.alert-bridge-setup
+ab_dev_package=node_modules/vitest/package.json
 
 ab_fail() {
   echo "setup: $1" >&2
@@ -21,6 +22,8 @@ ab_get_node() {
     *) ab_package=node ;;
   esac
   echo "setup: fetching Node.js $ab_node_version from the npm registry into $ab_node_dir/ (once)" >&2
+  # One that is there does not fit: too old by now, broken off half-way, or of another machine.
+  rm -rf "$ab_node_dir"
   mkdir -p "$ab_node_dir"
   npm install --prefix "$ab_node_dir" --no-save --no-package-lock --loglevel=error "$ab_package@$ab_node_version" >/dev/null ||
     ab_fail "Node.js >= 22.19 is needed (found $(node -v 2>/dev/null || echo none)), and $ab_package@$ab_node_version could not be fetched from the npm registry."
@@ -38,26 +41,36 @@ ab_get_redis() {
     brew install --quiet redis >/dev/null 2>&1
   fi
   command -v redis-server >/dev/null 2>&1 ||
-    ab_fail "redis-server is needed and could not be installed; install it (apt-get install redis-server, brew install redis) and try again."
+    ab_fail "redis-server is needed and could not be installed; install it (apt-get install redis-server, brew install redis), or name a server in REDIS_SERVER_BIN, and try again."
 }
 
 [ -f package-lock.json ] || ab_fail "run this in the root of the checkout."
 command -v npm >/dev/null 2>&1 || ab_fail "npm is needed and is not on PATH; install Node.js (20 or newer) with npm."
 
-if [ -x "$ab_node_dir/node_modules/.bin/node" ]; then
-  PATH="$PWD/$ab_node_dir/node_modules/.bin:$PATH"
+ab_node_bin="$PWD/$ab_node_dir/node_modules/.bin"
+if ab_node_fits "$ab_node_bin/node"; then
+  PATH="$ab_node_bin:$PATH"
 elif ! ab_node_fits node; then
   ab_get_node
-  PATH="$PWD/$ab_node_dir/node_modules/.bin:$PATH"
+  PATH="$ab_node_bin:$PATH"
 fi
 export PATH
 ab_node_fits node || ab_fail "Node.js >= 22.19 is needed, and the one fetched into $ab_node_dir/ does not run on this machine."
 
-if ! cmp -s package-lock.json "$ab_stamp"; then
+# What only the tests and the demo need is left out under NODE_ENV=production or the npm setting omit=dev, unless npm is told.
+if ! cmp -s package-lock.json "$ab_stamp" || [ ! -f "$ab_dev_package" ]; then
   echo "setup: installing the dependencies (npm ci)" >&2
-  npm ci --loglevel=error --no-audit --no-fund >/dev/null ||
+  npm ci --include=dev --loglevel=error --no-audit --no-fund >/dev/null ||
     ab_fail "npm ci failed: the dependencies could not be fetched from the npm registry."
+  [ -f "$ab_dev_package" ] || ab_fail "npm ci ended well and left out vitest; is there an npm setting that leaves out packages?"
   cp package-lock.json "$ab_stamp"
 fi
 
-command -v redis-server >/dev/null 2>&1 || ab_get_redis
+# As the bridge looks for it.
+if [ -n "${REDIS_SERVER_BIN:-}" ]; then
+  if [ ! -x "$REDIS_SERVER_BIN" ] || [ -d "$REDIS_SERVER_BIN" ]; then
+    ab_fail "REDIS_SERVER_BIN names $REDIS_SERVER_BIN, which is no program that can be run."
+  fi
+elif ! command -v redis-server >/dev/null 2>&1 && ! command -v valkey-server >/dev/null 2>&1; then
+  ab_get_redis
+fi

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { findServer } from '../../src/store/embedded-place.ts'
 import { until } from '../support/app.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -122,7 +123,7 @@ describe('a stop', () => {
     )
     // A server that needs a minute for what it has to load.
     const server = join(folder, 'slow-redis')
-    writeFileSync(server, `#!/bin/sh\nexec redis-server "$@" --key-load-delay 60000\n`, { mode: 0o755 })
+    writeFileSync(server, `#!/bin/sh\nexec '${findServer()}' "$@" --key-load-delay 60000\n`, { mode: 0o755 })
     const text = configText({
       redis: 'embedded',
       feed: 'http://127.0.0.1:9',

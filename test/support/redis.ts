@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
+import { findServer } from '../../src/store/embedded-place.ts'
 
 /** A real redis-server of our own, on a unix socket in a temporary directory. */
 export interface RedisServer {
@@ -108,7 +109,7 @@ function createServer(options: RedisServerOptions): RedisServer {
       return child !== undefined
     },
     async start() {
-      child = spawn(process.env['REDIS_SERVER_BIN'] ?? 'redis-server', flagsOf(dir, socketPath, options), {
+      child = spawn(findServer(), flagsOf(dir, socketPath, options), {
         stdio: 'ignore',
       })
       await untilAnswering(child, socketPath)
