@@ -130,10 +130,11 @@ function counts(evidence: Evidence): boolean {
 }
 
 /** Its id may have been seen and forgotten: it would be sent a second time, weeks later. */
-function mayBeForgotten({ firedAtMs, aboveKnown, outside, facts }: Evidence, isGained: boolean): boolean {
+function mayBeForgotten({ firedAtMs, outside, facts }: Evidence, isGained: boolean): boolean {
   if (facts.forgottenMs === 0) return false
   if (firedAtMs === null) return outside
-  return firedAtMs < facts.forgottenMs && (outside || !(isGained || aboveKnown))
+  // Standing above a known row tells nothing here: rows are forgotten by when they were shown, not by their place.
+  return firedAtMs < facts.forgottenMs && (outside || !isGained)
 }
 
 /** How many rows the feed had when all of them were handled, or were history; null where nobody knows. */

@@ -115,7 +115,7 @@ describe('a memory that forgets', () => {
     const forgetful = { scope: { kind: 'all' as const }, forgottenMs: startMs, lastCompleteMs: startMs }
     expect(counts(forgetful, [1, -1_000, undated])).toEqual([true, false, true])
     const late = judge(pageOf([dated(-1_000), dated(1)]), forgetful, ['new', 'covered'])
-    expect(late[0]?.inScope).toBe(true)
+    expect(late[0]?.inScope).toBe(false)
     const gained = judge(
       { ...pageOf([dated(-1_000), dated(-1_000)]), total: 101 },
       { ...forgetful, total: 100 },

@@ -170,7 +170,7 @@ const startFrom = fc.constantFrom(
   'since' as const,
 )
 
-const plain: fc.Arbitrary<History> = fc
+export const plainHistories: fc.Arbitrary<History> = fc
   .record({
     startFrom,
     late: fc.boolean(),
@@ -196,4 +196,4 @@ export const wideHistories: fc.Arbitrary<History> = fc.record({
   }),
 })
 
-export const histories: fc.Arbitrary<History> = fc.oneof(plain, wideHistories)
+export const histories: fc.Arbitrary<History> = fc.oneof(plainHistories, wideHistories)

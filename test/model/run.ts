@@ -23,6 +23,8 @@ export interface Broken {
   /** How it reads the rows of a page. */
   readonly row?: (row: FeedRow, page: FeedPage, index: number, about: { purpose: Purpose } & World) => FeedRow
   readonly memory?: Partial<TwinOptions>
+  /** Of the histories that catch it soon. */
+  readonly seed?: number
 }
 
 export interface World {
@@ -82,6 +84,7 @@ class Run {
   readonly #rival: PollMemory
   #disturbed = false
   #wasBehind = false
+  #wasAhead = false
   /** A page of the poll was read. */
   #walking = false
   #undatedFirst = false
@@ -158,15 +161,20 @@ class Run {
       calmPages += result.pages
       finished = result.finished
     }
+    // A feed of which no row is known, and whose rows all look older than what was handled, is taken for a stranger's.
+    const { seen } = this.#twin
+    const looksForeign = !finished && this.#wasAhead && !this.#feed.rows.some(({ key }) => seen.has(key))
     this.#before = new Set(this.#settled)
     if (this.#history.late || this.#history.wide) await this.#sweep(1_000, 1)
     const shown = this.#feed.rows.map(({ key }) => key).filter((key) => this.#rows.has(key))
     return {
-      lost: shown.filter((key) => this.#promised(key) === 'must be sent' && !this.#enqueued.has(key)),
+      lost: looksForeign
+        ? []
+        : shown.filter((key) => this.#promised(key) === 'must be sent' && !this.#enqueued.has(key)),
       strange: [...this.#enqueued].filter((key) => this.#promised(key) === 'must not be sent'),
       doubled: this.#doubled,
       repeats: this.#disturbed ? 0 : this.#bench.queues.repeats,
-      unfinished: !finished,
+      unfinished: !finished && !looksForeign,
       calmPages,
     }
   }
@@ -192,6 +200,7 @@ class Run {
     this.#trueMs += secondMs + (wide?.hours ?? 0) * hourMs
     this.#clocks = wide?.clocks ?? this.#clocks
     if (this.#clocks.processMs < -60_000) this.#wasBehind = true
+    if (this.#clocks.processMs > 600_000) this.#wasAhead = true
     this.#bench.nowMs = this.#trueMs + this.#clocks.processMs
     if (wide?.queuesForget) this.#bench.queues.jobs.clear()
   }
@@ -350,9 +359,12 @@ class Run {
     return this.#walking || this.#twin.isOpen
   }
 
-  /** The topmost row that ends a walk. */
+  /** The topmost row that ends a walk, or will. */
   #anchor(): BenchRow | undefined {
-    return this.#feed.rows.find(({ key }) => this.#twin.isCovered(key))
+    const { rows } = this.#feed
+    return (
+      rows.find(({ key }) => this.#twin.isCovered(key)) ?? rows.find(({ key }) => this.#twin.seen.has(key))
+    )
   }
 
   #note(row: BenchRow, kind: RowFacts['kind'], odd: number): void {

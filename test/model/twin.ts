@@ -14,6 +14,8 @@ import type {
 export interface TwinOptions {
   readonly seenWindowMs: number
   readonly rowsKept: number
+  /** Rules that were tried and are wrong; see `broken.ts`. */
+  readonly wrong?: 'forgets under an open walk' | 'goes by one clock'
   /** The clock of Redis. */
   readonly now: () => number
 }
@@ -85,7 +87,8 @@ export class TwinState implements WalkState {
     for (const key of change.mark) this.#become(key, become, fresh.includes(key))
     for (const key of change.shown) this.#become(key, become, false)
     const now = this.#options.now()
-    const late = Math.max(now, change.nowMs)
+    const isOne = this.#options.wrong === 'goes by one clock'
+    const late = isOne ? now : Math.max(now, change.nowMs)
     for (const key of fresh) this.seen.set(key, late)
     for (const key of change.shown) {
       const at = this.seen.get(key)
@@ -93,7 +96,7 @@ export class TwinState implements WalkState {
     }
     this.#count(change, fresh)
     const completeAt = this.#completeAt
-    const early = Math.min(now, change.nowMs)
+    const early = isOne ? now : Math.min(now, change.nowMs)
     if (!raced) this.#walkOn(change, early)
     this.#forget(early, completeAt)
     return { kind: raced ? 'raced' : 'done', added: fresh.length, version: this.version, fellOut: 0 }
@@ -116,6 +119,12 @@ export class TwinState implements WalkState {
 
   get forgottenMs(): number {
     return this.#facts.forgottenMs
+  }
+
+  /** How many rows were history when the source began; null where nobody counted. */
+  get historyRows(): number | null {
+    const { scope } = this.#facts
+    return scope.kind === 'from' ? scope.history : null
   }
 
   get wasComplete(): boolean {
@@ -178,11 +187,12 @@ export class TwinState implements WalkState {
   }
 
   #forget(early: number, completeAt: number | undefined): void {
-    const { seenWindowMs, rowsKept } = this.#options
+    const { seenWindowMs, rowsKept, wrong } = this.#options
     const spare = this.seen.size - rowsKept
-    if (completeAt === undefined || spare <= 0) return
-    if (this.#stretches.length > 0) return
-    const cutoff = Math.min(early, completeAt) - seenWindowMs - dayMs
+    const isDone = wrong === 'forgets under an open walk' || this.#stretches.length === 0
+    if (completeAt === undefined || spare <= 0 || !isDone) return
+    const since = wrong === 'forgets under an open walk' ? early : Math.min(early, completeAt)
+    const cutoff = since - seenWindowMs - dayMs
     const scores = [...this.seen.values()].filter((at) => at < cutoff).sort((a, b) => a - b)
     const last = scores.slice(0, Math.min(spare, 500)).at(-1)
     if (last === undefined) return

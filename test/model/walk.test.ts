@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { brokenBuilds } from './broken.ts'
+import { brokenBuilds, brokenWideBuilds } from './broken.ts'
 import { found } from './found.ts'
-import { type History, histories } from './history.ts'
+import { type History, histories, plainHistories, wideHistories } from './history.ts'
 import { type Broken, live } from './run.ts'
 
 const long = process.env['LONG'] === '1'
@@ -30,13 +30,20 @@ describe('a history that once did harm', () => {
 })
 
 describe('the model catches a build that', () => {
-  it.each(Object.entries(brokenBuilds))('%s', async (_name, broken) => {
-    const property = fc.asyncProperty(histories, async (history) => {
-      const { lost } = await outcome(history, broken)
-      return lost.length === 0
+  it.each([
+    ...Object.entries(brokenBuilds).map((each) => [...each, plainHistories] as const),
+    ...Object.entries(brokenWideBuilds).map((each) => [...each, wideHistories] as const),
+  ])('%s', async (_name, broken, some) => {
+    const property = fc.asyncProperty(some, async (history) => {
+      const { lost, strange, doubled } = await outcome(history, broken)
+      return lost.length + strange.length + doubled.length === 0
     })
     // Always the same histories: whether they catch it is no matter of luck.
-    const { failed } = await fc.check(property, { seed: 1, numRuns: 20_000, endOnFailure: true })
+    const { failed } = await fc.check(property, {
+      seed: broken.seed ?? 1,
+      numRuns: 20_000,
+      endOnFailure: true,
+    })
     expect(failed).toBe(true)
   })
 })
