@@ -54,7 +54,10 @@ function sinceInstant(row: RowFacts, datedMs: number | null, { sinceMs }: End): 
 }
 
 function fromNow(row: RowFacts, datedMs: number | null, { sinceMs, undatedFirst }: End): Promised {
-  if (row.kind === 'before' || row.kind === 'backfill') return 'must not be sent'
+  if (row.kind === 'before' || row.kind === 'backfill') {
+    // `now` is what the clock of the process says: one that is an hour behind takes in the last hour.
+    return row.firedMs !== null && row.firedMs >= sinceMs ? 'may be sent' : 'must not be sent'
+  }
   // `now` begins when its memory is first stored; an older date may count, but is not promised to.
   if (row.firedMs !== null && row.firedMs < sinceMs + jitterMsMax) return 'may be sent'
   // What is shown without a date while the first walk runs cannot be told from history, nor a late row from it later on.

@@ -84,7 +84,6 @@ class Run {
   readonly #rival: PollMemory
   #disturbed = false
   #wasBehind = false
-  #wasAhead = false
   /** A page of the poll was read. */
   #walking = false
   #undatedFirst = false
@@ -161,9 +160,9 @@ class Run {
       calmPages += result.pages
       finished = result.finished
     }
-    // A feed of which no row is known, and whose rows all look older than what was handled, is taken for a stranger's.
+    // A feed of which no row is known, and whose rows look older than what was handled, is taken for a stranger's.
     const { seen } = this.#twin
-    const looksForeign = !finished && this.#wasAhead && !this.#feed.rows.some(({ key }) => seen.has(key))
+    const looksForeign = !finished && !this.#feed.rows.some(({ key }) => seen.has(key))
     this.#before = new Set(this.#settled)
     if (this.#history.late || this.#history.wide) await this.#sweep(1_000, 1)
     const shown = this.#feed.rows.map(({ key }) => key).filter((key) => this.#rows.has(key))
@@ -200,7 +199,6 @@ class Run {
     this.#trueMs += secondMs + (wide?.hours ?? 0) * hourMs
     this.#clocks = wide?.clocks ?? this.#clocks
     if (this.#clocks.processMs < -60_000) this.#wasBehind = true
-    if (this.#clocks.processMs > 600_000) this.#wasAhead = true
     this.#bench.nowMs = this.#trueMs + this.#clocks.processMs
     if (wide?.queuesForget) this.#bench.queues.jobs.clear()
   }
@@ -315,7 +313,9 @@ class Run {
       feed.rows.splice(op.at % (this.#bound() + 1), 0, row)
       this.#note(row, 'late', op.odd ?? 0)
     }
-    if (op.kind === 'backfill' && wide?.backfill && this.#anchor() !== undefined) {
+    // Beneath a row that ends a walk: on a feed of which nothing is handled yet, they are news like any other.
+    const isBeneath = feed.rows.some(({ key }) => this.#twin.isCovered(key))
+    if (op.kind === 'backfill' && wide?.backfill && isBeneath) {
       const rows = Array.from({ length: op.count }, () => feed.row(benchStartMs - 400 * dayMs))
       feed.rows.push(...rows)
       for (const row of rows) this.#note(row, 'backfill', 0)
