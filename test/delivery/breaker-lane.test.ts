@@ -85,9 +85,18 @@ describe('a sink that is down when a process ends', () => {
     await first.stop()
     sink.answer = () => delivered
     const news: BreakerNews[] = []
-    const next = sender([sink], { ...setup, more: { onBreaker: (each) => news.push(each) } })
-    await until('it knows', () => next.states()[0]?.breaker === 'open')
-    expect(next.states()[0]).toMatchObject({ openSinceMs, reason: 'server_error' })
+    const states: unknown[] = []
+    const next = sender([sink], {
+      ...setup,
+      more: {
+        onBreaker: (each) => {
+          news.push(each)
+          states.push(next.states()[0])
+        },
+      },
+    })
+    await until('it knows', () => news.length > 0)
+    expect(states[0]).toMatchObject({ breaker: 'open', openSinceMs, reason: 'server_error' })
     await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 9)
     expect(news.map(({ state }) => state)).toEqual(['open', 'closed'])
     // And whoever starts after that knows nothing of it.
@@ -150,15 +159,17 @@ describe('a sink that is back', () => {
     let running = 0
     let most = 0
     const width: number[] = []
+    let answer: Outcome = unavailable
     const sink = testSink('hook', async () => {
+      // A probe that began before the sink was well is refused, also when it ends later.
+      const given = answer
       running += 1
       most = Math.max(most, running)
-      width.push(running)
+      if (given === delivered) width.push(running)
       await new Promise((resolve) => setTimeout(resolve, 20))
       running -= 1
-      return answer
+      return given
     })
-    let answer: Outcome = unavailable
     const lane = sender([sink], {
       settings: { retry: slowRetry, concurrency: 20 },
       tuning: { faultsToOpen: 20, probePauseMsMax: 200 },
@@ -168,7 +179,6 @@ describe('a sink that is back', () => {
     expect(most).toBe(20)
     await until('nothing is on its way', () => running === 0)
     answer = delivered
-    width.length = 0
     await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 100)
     expect(width.slice(0, 2)).toEqual([1, 1])
     expect(Math.max(...width.slice(0, 4))).toBeLessThanOrEqual(2)
