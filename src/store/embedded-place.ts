@@ -16,7 +16,10 @@ const socketPathBytesMax = process.platform === 'linux' ? 107 : 103
 
 const sqliteBusy = 5
 
-/** Makes the directory. The same `dataDir` always yields the same socket, so that a leftover can be found. */
+/**
+ * Makes the directory. The same `dataDir` yields the same socket, so that a leftover can be found; where its path is too
+ * long for one, the socket stands in `tempDir`, which has to be the same too.
+ */
 export function embeddedPlace(dataDir: string, tempDir: string = tmpdir()): EmbeddedPlace {
   const dir = resolve(dataDir)
   makeDir(dir)
@@ -28,7 +31,7 @@ export function embeddedPlace(dataDir: string, tempDir: string = tmpdir()): Embe
   if (Buffer.byteLength(far) > socketPathBytesMax) {
     throw new UserError(`dataDir ${dir} is too long a path for a socket; use a shorter one`)
   }
-  makeDir(join(tempDir, name))
+  makeDir(join(tempDir, name), `${join(tempDir, name)}, for the socket of dataDir ${dir},`)
   refuseStrangers(join(tempDir, name))
   return { dir, socketPath: far, pidFile }
 }
@@ -56,8 +59,9 @@ export function findServer(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 /**
- * Makes `dir` ours until the process ends, however it ends: a lock of the kernel on a file, held by way of SQLite,
- * which is the one thing in Node that takes such locks. A pid in a file would lie after a crash, and in containers.
+ * Makes `dir` ours until what it returns is called or the process ends, however it ends: a lock of the kernel on a file,
+ * held by way of SQLite, which is the one thing in Node that takes such locks. A pid in a file would lie after a crash, and
+ * in containers. Throws a UserError where another process has it.
  */
 export async function lockDir(dir: string): Promise<() => void> {
   const { DatabaseSync } = await import('node:sqlite')
@@ -79,12 +83,12 @@ export async function lockDir(dir: string): Promise<() => void> {
   }
 }
 
-function makeDir(dir: string): void {
+function makeDir(dir: string, name = `dataDir ${dir}`): void {
   try {
     makeWithParents(dir)
     accessSync(dir, constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw new UserError(`dataDir ${dir} cannot be written to`, { cause: error })
+    throw new UserError(`${name} cannot be written to`, { cause: error })
   }
 }
 

@@ -55,7 +55,7 @@ export interface SourceKeys {
    */
   readonly minute: string
   /**
-   * HASH `{limit, untilMs}`: the feed said 429, nobody asks before. Expires at that instant. Lost: one more 429, which
+   * HASH `{limit, untilMs, forMs}`: the feed said 429, nobody asks before. Expires at that instant. Lost: one more 429, which
    * sets it again.
    */
   readonly hold: string
@@ -84,7 +84,7 @@ export interface SourceKeys {
    * names another account, the day's units are granted once more.
    */
   readonly spendsIn: string
-  /** HASH, kind → how many alerts had it, at most 200 kinds. No expiry. Lost: they are counted again; until then no route is said to ask for a kind that does not exist. */
+  /** HASH, kind → how many alerts had it, at most 200 kinds; with that many, nothing more is counted. No expiry. Lost: they are counted again; until then no route is said to ask for a kind that does not exist. */
   readonly kinds: string
   /** STRING, until when (ms) an operator asked for more polls. Expires at that instant. Lost: the operator asks again. */
   readonly override: string
@@ -135,7 +135,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
 /**
  * STRING, the times (ms) since which people know of one trouble (`breaker:SINK`, `dead:SINK`, `source:NAME`,
  * `failing:NAME`, `rows:NAME`, `orphan-sink:NAME`, `orphan-source:NAME`) and when they were last told of it. It goes when
- * the trouble is over; expires 30 days after the last telling. Lost: people are told again, and not told that it is over.
+ * the trouble is over (`dead` and `rows`, which have no end, stay); expires 30 days after the last telling. Lost: people are told again, and not told that it is over.
  */
 export function noticeKey(prefix: string, trouble: string): string {
   return `${hashTag(prefix)}:notice:${trouble}`
@@ -157,7 +157,7 @@ export function breakerKey(prefix: string, sink: string): string {
   return `${hashTag(prefix)}:breaker:${sink}`
 }
 
-/** Longer than any alert waits; a process that is away for longer starts anew. */
+/** Who starts after nobody has sent to the sink for longer finds out by itself. */
 export const breakerKeptMs = 7 * 24 * 60 * 60 * 1_000
 
 /**
@@ -175,7 +175,7 @@ export function silencesKey(prefix: string): string {
 
 /**
  * HASH `{untilMs, pending}`: until when one throttle of one route lets nothing more pass, by Redis' clock, and how many it
- * has held back since it last did. Expires `throttleKeptMs` after that end. Lost: the next alert passes and tells no count.
+ * has held back since it last did. Expires `throttleKeptMs` after that end at the earliest. Lost: the next alert passes and tells no count.
  */
 export function throttleKey(prefix: string, name: string): string {
   return `${hashTag(prefix)}:throttle:${name}`

@@ -206,8 +206,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     async hold(limit, askedMs) {
       const nowMs = clock.now()
       const forMs = holdMs(limit, askedMs, options.budgetDay(nowMs).endMs - nowMs)
-      own = { limit, untilMs: clock.monotonicMs() + forMs }
-      await tell(own).catch(() => {})
+      const hold = { limit, untilMs: clock.monotonicMs() + forMs }
+      if (own === undefined || own.untilMs < hold.untilMs) own = hold
+      await tell(hold).catch(() => {})
       return forMs
     },
     async held() {
@@ -242,7 +243,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   async function tell(hold: Hold): Promise<void> {
     const leftMs = Math.max(1, Math.ceil(hold.untilMs - clock.monotonicMs()))
     await redis.eval(holdScript, 1, keys.hold, hold.limit, leftMs)
-    own = undefined
+    if (own === hold) own = undefined
   }
 }
 

@@ -72,8 +72,8 @@ export function findingsOf(info: string, skewMs: number): RedisFinding[] {
 }
 
 /**
- * Does to one short-lived key what the bridge and BullMQ do to theirs, so that a missing permission is named now and
- * not by the first alert.
+ * Writes one short-lived key in each of the types that the bridge and BullMQ keep, so that a missing permission is named
+ * now and not by the first alert.
  * KEYS[1] the probe · Returns: one line for each command that was refused.
  */
 const probeScript = `

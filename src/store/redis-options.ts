@@ -65,7 +65,7 @@ export function enableOfflineQueue(profile: RedisProfile): boolean {
   return profile === 'blocking'
 }
 
-/** Doubles from 50 ms to 2 s and never gives up: Redis coming back is the only way on. */
+/** Doubles from 50 ms to 2 s, give or take a fifth, and never gives up: Redis coming back is the only way on. */
 export function reconnectDelayMs(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), reconnectDelayMsMax) * (0.8 + 0.4 * Math.random())
 }

@@ -5,7 +5,7 @@ import type { RedisClient } from './redis.ts'
 
 /**
  * What a schedule has learned, across restarts. Losing it costs punctuality, never an alert: so what cannot be read is
- * told and forgotten, and the schedule starts from the config again.
+ * logged, and the schedule starts from the config again.
  */
 export interface ScheduleState {
   /** The last saved snapshot, or undefined when there is none that can be read. */

@@ -7,11 +7,11 @@ import { waits } from '../lib/waits.ts'
 import { silencesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The silences that operators have set, over all replicas. Those that have ended are forgotten at the next look. */
+/** The silences that operators have set, over all replicas. Those that have ended are removed by the next `list`. */
 export interface SilenceStore {
   /** Those that have not ended, the one that ends first first. */
   list(nowMs: number): Promise<readonly StoredSilence[]>
-  /** Throws a UserError where there are too many. */
+  /** Throws a UserError where there are too many, or where the match is none. */
   add(silence: NewSilence, nowMs: number): Promise<StoredSilence>
   /** Ends it now; false when there is none with this id. */
   expire(id: string): Promise<boolean>

@@ -17,8 +17,8 @@ export interface SourceMemory {
   /** Whether `source` had begun to poll before `other` last did; not where that is not known. */
   overlapped(source: string, other: string): Promise<boolean>
   /**
-   * Gives all of `from` to `to`; a memory that `to` has is replaced when `replace` says so: units and what was held back
-   * are added up, the rest is that of `from`.
+   * Gives all of `from` to `to`; a memory that `to` has is replaced when `replace` says so: units, what was held back and
+   * what was set aside are added up, the rest is that of `from`.
    */
   carryOver(from: string, to: string, options: CarryOver): Promise<CarriedOver>
   /** The units that `from` spent in these days count for `to` too, unless it has counted some itself. */
@@ -45,7 +45,7 @@ export interface MemoryLeft {
   readonly lastPollAtMs: number | null
 }
 
-/** What is sent under its own name meanwhile is known again by its jobs, whose records are kept for a day at least. */
+/** What is sent under its own name meanwhile is known again by its jobs, whose records are kept for a day (the newest 10,000 at least). */
 const replaceableMs = 24 * 3_600_000
 
 export function createSourceMemory(redis: RedisClient, prefix: string): SourceMemory {

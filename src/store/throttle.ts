@@ -4,8 +4,8 @@ import { throttledKey, throttleKeptMs, throttleKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * Who may pass where only one in a span of time may, over all replicas. An alert passes or is held once and for all: the
- * decision is kept with its name, so that taking its page again after a crash changes nothing and counts nothing twice.
+ * Who may pass where only one in a span of time may, over all replicas. The decision on an alert is kept with its name for
+ * `throttleKeptMs`, so that taking its page again after a crash changes nothing and counts nothing twice.
  */
 export interface Throttles {
   /** The answers in the order of the claims, which are decided in that order. */
@@ -47,7 +47,7 @@ export function createThrottles({ redis, prefix }: { redis: RedisClient; prefix:
 const answerSchema = z.tuple([z.enum(['pass', 'hold']), z.number()])
 
 /**
- * KEYS window, decision · ARGV length of the window (ms), how long both are kept beyond it (ms)
+ * KEYS window, decision · ARGV length of the window (ms), how long the window is kept beyond it, and the decision from now (ms)
  * Returns {pass, how many were held} or {hold, until when (ms)}
  */
 const claimScript = `

@@ -43,8 +43,8 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
 
 /**
  * KEYS meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes
- * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most, set-aside rows to keep, and their bytes, the
- *   time of the caller (ms), rows that are kept however old they are
+ * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
+ *   set-aside rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are
  * Returns: done, raced or lost; how many rows were new; the version of the stretches after it; how many rows that were
  * set aside fell out.
  *

@@ -7,8 +7,8 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
 /**
  * What is known of a source's feed, in Redis: the memory of the walk. Its keys, as `keys.ts` names them:
  *
- * - `seen` (ZSET by the time a row was last shown): rows that were enqueued or passed over. Kept for `seenWindowMs`
- *   after they were last shown, at the least. Lost: the rows are handed over again, and the job records absorb what they still hold.
+ * - `seen` (ZSET by the time a row was last shown): rows that were handled: enqueued, held back, set aside or passed over.
+ *   Kept for `seenWindowMs` after they were last shown, at the least. Lost: the rows are handed over again, and the job records absorb what they still hold.
  * - `uncovered` (ZSET, row → number of its stretch): seen rows below which something may be unknown. Trimmed together
  *   with `seen`. Lost alone: an open stretch still goes on at its place; what it would have shown is left to the sweep.
  * - `stretch` (STRING): the open stretches, at most a few. Lost: their rows are walked again.
@@ -18,9 +18,10 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
  *   takes for a loss of everything.
  * - `sweep` (HASH): where the sweep stands. Lost: it begins at the top.
  *
- * Invariants: every change is one script, so that a crash leaves all of it or none; times are those of Redis; a change
- * that was decided on stretches which another poller has changed since marks its rows as handled and changes nothing
- * else; a change for a memory that is gone changes nothing. Everything shares one hash tag with the queues: a Redis that
+ * Invariants: every change is one script, so that a crash leaves all of it or none; a row is dated by the later of the
+ * clocks of Redis and of the process, and forgotten by the earlier one; a change that was decided on stretches which another
+ * poller has changed since marks its rows as handled and touches no stretch; a change for a memory that is gone changes
+ * nothing. Everything shares one hash tag with the queues: a Redis that
  * rewinds takes marks and jobs back together.
  */
 export interface WalkState {
@@ -52,7 +53,7 @@ export interface WalkFacts {
   readonly lastCompleteMs: number | null
   /** `meta.total` at that time. */
   readonly total: number | null
-  /** That, and the rows that were found new since. */
+  /** That, and the rows that polls found new since at their place in the feed; not late rows. */
   readonly expected: number | null
   /** Rows last shown before this may be forgotten; 0: none is. */
   readonly forgottenMs: number
@@ -73,7 +74,7 @@ export interface Remembered {
 
 export interface Opened extends Remembered {
   readonly created: boolean
-  /** Rows were marked, and none is there any more, although none can have been trimmed. */
+  /** Rows were marked, and none is there any more, although not all of them were trimmed. */
   readonly seenVanished: boolean
 }
 
@@ -145,7 +146,10 @@ export interface WalkStateOptions {
  * wrong for a while can make nobody forget them.
  */
 export const seenRowsKept = 20_000
-/** Rows that one change forgets at most: many more than it marks, and few enough not to hold up Redis. */
+/**
+ * Rows that one change forgets at most, and what was shown with the last of them: many more than it marks, and few enough
+ * not to hold up Redis.
+ */
 const forgetMax = 500
 
 export function createWalkState(options: WalkStateOptions): WalkState {

@@ -195,6 +195,15 @@ describe('its place', () => {
       expect(() => embeddedPlace(dir)).toThrow(`dataDir ${dir} cannot be written to`)
   })
 
+  it('is named with the one for its socket where that cannot be made', () => {
+    const file = join(tempDir(), 'file')
+    writeFileSync(file, '')
+    const deep = join(tempDir(), 'd'.repeat(120))
+    expect(() => embeddedPlace(deep, file)).toThrow(
+      new RegExp(`^${file}/alert-bridge-[0-9a-f]+, for the socket of dataDir ${deep}, cannot be written to$`),
+    )
+  })
+
   it('is made with all that is above it, and refused at once where nothing can be made', () => {
     const deep = join(tempDir(), 'a', 'b', 'c')
     expect(embeddedPlace(deep).dir).toBe(deep)

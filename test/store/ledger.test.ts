@@ -366,6 +366,18 @@ describe('a hold that Redis could not be told of', () => {
     expect(await other.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ held: true, unitsUsed: 0 })
   })
 
+  it('outlasts a shorter one that Redis could not be told of either', async () => {
+    const own = await startRedis()
+    onTestFinished(() => own.dispose())
+    const { prefix, clock } = given()
+    const ledger = ledgerOf(own.client(), prefix, clock, {})
+    await own.kill9()
+    await ledger.hold('budget', 3_600_000)
+    await ledger.hold('minute', 1_000)
+    await own.start()
+    await expect.poll(() => ledger.held().catch(() => undefined), soon).toMatchObject({ limit: 'budget' })
+  })
+
   it.each([-dayMs, dayMs])(
     'lasts as long as it was meant to where the wall clock is set by %d ms',
     async (byMs) => {
