@@ -21,8 +21,8 @@ export function runCommand(): Command {
 
 async function runDaemon(options: { configPath: string; role: Role; logLevel?: LogLevel }): Promise<void> {
   const { configPath, role } = options
-  const load = () => loadConfig(configPath, process.env)
-  const loaded = load()
+  const load = () => loadConfig(configPath, process.env, { again: true })
+  const loaded = loadConfig(configPath, process.env)
   if (!loaded.ok)
     throw new UserError(loaded.mistakes.map((each) => formatMistake(configPath, each)).join('\n'))
   const level = options.logLevel ?? loaded.config.log.level

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { Secret } from '../lib/secret.ts'
+import { readSmallFile } from '../lib/small-file.ts'
 import { childOf, metaOf, property, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
 
@@ -35,15 +35,18 @@ function inside(schema: Schema | undefined, key: PropertyKey, value: object): Sc
   return schema && childOf(schema, key, Array.isArray(value) ? property(value, key) : value)
 }
 
+/** A file that is larger is no certificate or key. */
+const fileBytesMax = 1_048_576
+
 /** Whoever uses the file says what is wrong with it. */
 function fileMark(path: string): string {
   try {
-    return hashOf(readFileSync(path))
+    return hashOf(readSmallFile(path, fileBytesMax))
   } catch {
     return ''
   }
 }
 
-function hashOf(data: string | Buffer): string {
+function hashOf(data: string): string {
   return createHash('sha256').update(data).digest('hex')
 }

@@ -18,8 +18,8 @@ export type LoadedConfig =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly Mistake[] }
   | { readonly ok: false; readonly mistakes: readonly Mistake[] }
 
-export function loadConfig(path: string, env: Env): LoadedConfig {
-  const file = readConfigText(path)
+export function loadConfig(path: string, env: Env, options: { again?: boolean } = {}): LoadedConfig {
+  const file = readConfigText(path, options)
   return file.ok ? parseConfig(file.text, { env, folder: dirname(resolve(path)) }) : failed([file.mistake])
 }
 

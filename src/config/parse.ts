@@ -47,12 +47,16 @@ export function inOrder(mistakes: readonly Mistake[]): readonly Mistake[] {
   return mistakes.length > mistakesMax ? [...told, more] : told
 }
 
-export function readConfigText(path: string): { ok: true; text: string } | { ok: false; mistake: Mistake } {
+/** `again`: a pipe that was read once has nothing more to say, and to wait for it would stop the bridge. */
+export function readConfigText(
+  path: string,
+  { again = false } = {},
+): { ok: true; text: string } | { ok: false; mistake: Mistake } {
   const refuse = (message: string) => ({ ok: false, mistake: { path: '', message } }) as const
   try {
     const stat = statSync(path)
     if (stat.isDirectory()) return refuse('this is a folder, not a config file')
-    return { ok: true, text: readSmallFile(path, configBytesMax) }
+    return { ok: true, text: readSmallFile(path, configBytesMax, { flowing: !again }) }
   } catch (thrown) {
     if (errorCode(thrown) === 'EFBIG') return { ok: false, mistake: tooManyBytes }
     return refuse(`the file cannot be read: ${describeReadError(thrown)}`)

@@ -12,4 +12,5 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of its path is not a folder',
   ELOOP: 'too many symbolic links',
   EFBIG: 'it is too large',
+  ENOTFILE: 'it is no plain file',
 }

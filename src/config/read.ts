@@ -16,7 +16,7 @@ import { type Env, fillVariables } from './env.ts'
 import { formatPath, type Mistake, type Path, shownPath } from './mistake.ts'
 import { admits, childOf, mayStandEmpty, metaOf, type Schema, shapeOf } from './outline.ts'
 import { createPlaces, type Place, type Places } from './places.ts'
-import { secretFromFile, type Twin, twinOf } from './twin.ts'
+import { secretFromFile, type Twin, twinOf, unfitFile } from './twin.ts'
 import { shownKey } from './yaml-error.ts'
 
 /**
@@ -180,8 +180,10 @@ function readText(walk: Walk, text: string, node: unknown, schema: Schema | unde
   for (const problem of filled.problems) addMistake(walk, path, node, problem.message, problem.remedy)
   const { variables } = filled
   const meta = schema === undefined ? {} : metaOf(schema)
-  const value =
-    meta.fieldKind === 'path' && filled.text !== '' ? resolve(walk.folder, filled.text) : filled.text
+  const isPath = meta.fieldKind === 'path' && filled.text !== '' && filled.problems.length === 0
+  const value = isPath ? resolve(walk.folder, filled.text) : filled.text
+  const unfit = isPath ? unfitFile(value) : undefined
+  if (unfit !== undefined) addMistake(walk, path, node, unfit)
   if (filled.problems.length > 0 || variables.length === 0) return value
   walk.places.filled.set(formatPath(path), { written: text, variables })
   if (filled.whole && value === '' && !meta.neverEmpty) return absent

@@ -42,11 +42,9 @@ export function secretFromFile(path: unknown, schema: Schema, folder: string): F
   const file = resolve(folder, path)
   let text: string
   try {
-    const stat = statSync(file)
-    if (stat.isDirectory()) return { ok: false, message: 'this is a folder, not a file' }
-    // It is read again and again: nothing that flows.
-    if (!stat.isFile()) return { ok: false, message: 'this is no plain file' }
-    if (stat.size > secretBytesMax)
+    const unfit = unfitFile(file)
+    if (unfit !== undefined) return { ok: false, message: unfit }
+    if (statSync(file).size > secretBytesMax)
       return { ok: false, message: `the file is larger than ${secretBytesMax} bytes` }
     text = Secret.fromFile(file).reveal()
   } catch (thrown) {
@@ -58,4 +56,15 @@ export function secretFromFile(path: unknown, schema: Schema, folder: string): F
   // Only our own words: zod's may quote what they judge.
   const own = checked.error.issues.find((issue) => issue.code === 'custom')
   return { ok: false, message: `what stands in ${path} is no good: ${own?.message ?? 'unexpected text'}` }
+}
+
+/** Why what stands at `path` cannot be read again and again. A file that is not there yet may still come. */
+export function unfitFile(path: string): string | undefined {
+  try {
+    const stat = statSync(path)
+    if (stat.isFile()) return undefined
+    return stat.isDirectory() ? 'this is a folder, not a file' : 'this is no plain file'
+  } catch {
+    return undefined
+  }
 }

@@ -1,20 +1,26 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
 /**
- * A file as UTF-8, and no more than `bytesMax` of it: a path in a config may name a device without an end. Throws what
- * `openSync` and `readSync` throw, and an error with the code `EFBIG`.
+ * A plain file as UTF-8, and no more than `bytesMax` of it. A path in a config may name a device without an end, or a pipe
+ * that nobody writes to, whose reader would wait for ever; only one that is read once, at a start, may be `flowing`.
+ * Throws what `openSync` and `readSync` throw, and errors with the codes `EFBIG` and `ENOTFILE`.
  */
-export function readSmallFile(path: string, bytesMax: number): string {
-  const file = openSync(path, 'r')
+export function readSmallFile(path: string, bytesMax: number, { flowing = false } = {}): string {
+  // Else to open a pipe waits for its writer.
+  const file = openSync(path, constants.O_RDONLY | (flowing ? 0 : constants.O_NONBLOCK))
   try {
+    if (!flowing && !fstatSync(file).isFile()) throw failure('ENOTFILE', `${path} is no plain file`)
     const bytes = Buffer.allocUnsafe(bytesMax + 1)
     let length = 0
     for (let read = -1; read !== 0 && length <= bytesMax; length += read)
       read = readSync(file, bytes, length, bytes.length - length, null)
-    if (length > bytesMax)
-      throw Object.assign(new Error(`${path} is larger than ${bytesMax} bytes`), { code: 'EFBIG' })
+    if (length > bytesMax) throw failure('EFBIG', `${path} is larger than ${bytesMax} bytes`)
     return bytes.toString('utf8', 0, length)
   } finally {
     closeSync(file)
   }
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code })
 }

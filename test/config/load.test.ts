@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -240,6 +240,14 @@ describe('a file of a certificate', () => {
       key: '/etc/key.pem',
     })
   })
+
+  it('is nothing that flows: a device has no end, and a pipe nobody may write to', () => {
+    const ca = (path: string) =>
+      `{ ops: { type: webhook, url: "https://hooks.example.com/a", tls: { ca: "${path}" } } }`
+    const told = (path: string) => refused(configText({ sinks: ca(path) }))
+    expect(told('/dev/null')).toEqual([expect.stringMatching(/tls\.ca: this is no plain file$/)])
+    expect(told('/')).toEqual([expect.stringMatching(/tls\.ca: this is a folder, not a file$/)])
+  })
 })
 
 describe('the file itself', () => {
@@ -253,6 +261,15 @@ describe('the file itself', () => {
     expect(told(join(folder, 'missing'))).toEqual(['f: the file cannot be read: it does not exist'])
     expect(told(join(folder, 'dir'))).toEqual(['f: this is a folder, not a config file'])
     expect(told(join(folder, 'huge'))).toEqual(['f: the file is larger than 1048576 bytes'])
+  })
+
+  it('may be a pipe at the start, which a reload cannot read again', () => {
+    const path = join(folder, 'pipe')
+    symlinkSync('/dev/null', path)
+    expect(loadConfig(path, {})).toMatchObject({ mistakes: [{ found: 'nothing' }] })
+    expect(loadConfig(path, {}, { again: true })).toMatchObject({
+      mistakes: [{ message: 'the file cannot be read: it is no plain file' }],
+    })
   })
 
   it('says so when it may not be read', () => {
