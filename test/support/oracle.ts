@@ -132,6 +132,16 @@ export function repeats(log: SinkLog): number {
   return log.taken.length - new Set(log.taken).size
 }
 
+/** Every `webhook-id` that came in more than one request, whatever was answered. */
+export function sentAgain({ requests }: Pick<WebhookReceiver, 'requests'>): string[] {
+  const times = new Map<string, number>()
+  for (const { headers } of requests) {
+    const id = String(headers['webhook-id'])
+    times.set(id, (times.get(id) ?? 0) + 1)
+  }
+  return [...times].flatMap(([id, count]) => (count > 1 ? [id] : []))
+}
+
 /** Whether every alert has arrived; for waiting. */
 export function hasAll(shown: Shown, log: SinkLog): boolean {
   return new Set(log.taken).size >= shown.ids.size
