@@ -26,8 +26,6 @@ const unquotedFiles = new Set([
   'flow/life-cycle',
   'flow/operators',
   'flow/orphans',
-  'flow/reload',
-  'flow/stop',
   'flow/stuck',
   'intake/beginning',
   'intake/poller-truth',

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
 import { createLogger, type LogLevel, setLogLevel } from '../../src/telemetry/log.ts'
 import { buildApp, startApp, until } from '../support/app.ts'
-import { clean, hasAll, judge, logOf, repeats, showing } from '../support/oracle.ts'
+import { failureRow } from '../support/failure-row.ts'
+import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { testFolder } from '../support/process.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -108,17 +109,18 @@ describe('a reload', () => {
   })
 
   it('lets a sink that it changes or removes finish its sends, and sends nothing of it twice', async () => {
+    const row = failureRow('Its config is reloaded, also while sends run')
     const { prefix, sandbox } = await scene()
     const shown = showing(sandbox)
     const [changed, removed] = [await startWebhookReceiver(), await startWebhookReceiver()]
     const held = gate()
-    const logs = [changed, removed].map((receiver) =>
-      logOf('hook', receiver, { status: 204, after: held.passed }),
-    )
+    const ok = { status: 204, after: held.passed }
+    const [changedLog, removedLog] = [logOf('changed', changed, ok), logOf('removed', removed, ok)]
     const text = (sinks: Record<string, string>) => configText({ prefix, feed: sandbox.url, sinks })
     const disk = onDisk(text({ changed: `url: "${changed.url}"`, removed: `url: "${removed.url}"` }))
     const { app, url, lines } = await startApp(disk.text, disk)
     shown.fire(3)
+    const before = [...shown.ids.keys()]
     await Promise.all([changed.received(3), removed.received(3)])
     disk.text = text({ changed: `url: "${changed.url}", headers: { x-new: "yes" }` })
     expect(await app.reload()).toEqual({ ok: true })
@@ -129,21 +131,24 @@ describe('a reload', () => {
     })
     shown.fire(1)
     await changed.received(4)
+    // Those of before still run.
+    const arrived = changed.requests.map(({ headers }) => headers['x-new'])
     held.open()
     const client = redis.client()
     await until(
       'every send is recorded',
       async () => (await leftToSend(client, prefix, ['changed', 'removed'])) === 0,
     )
-    expect(await client.zcard(`{${prefix}}:queue:removed:completed`)).toBe(3)
-    expect(logs.map(repeats)).toEqual([0, 0])
-    expect(changed.requests.map(({ headers }) => headers['x-new'])).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      'yes',
-    ])
-    expect(removed.requests).toHaveLength(3)
+    const recorded = (sink: string) => client.zcard(`{${prefix}}:queue:${sink}:completed`)
+    await row.kept('everything', () => {
+      expect(judge(shown, changedLog)).toEqual(clean)
+      expect([...removedLog.taken].sort()).toEqual(before)
+    })
+    await row.twice('nothing', () => expect([changed, removed].map(sentAgain)).toEqual([[], []]))
+    await row.heals('at once', () => expect(arrived).toEqual([undefined, undefined, undefined, 'yes']))
+    await row.heals('a sink that is changed or removed finishes its sends', async () => {
+      expect([await recorded('changed'), await recorded('removed')]).toEqual([4, 3])
+    })
     expect((await api<{ sinks: unknown[] }>(url, '/api/v1/status')).sinks).toHaveLength(1)
   })
 

@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { parseConfig } from '../../src/config/load.ts'
 import { findServer } from '../../src/store/embedded-place.ts'
 import { until } from '../support/app.ts'
-import { startProgram, testFolder, writeConfig } from '../support/process.ts'
+import { failureRow } from '../support/failure-row.ts'
+import { sentAgain } from '../support/oracle.ts'
+import { type Program, startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -21,18 +24,19 @@ interface Parts {
   readonly redis: string
   readonly feed: string
   readonly hook: string
-  readonly timeout?: string
+  /** Without it, as long as a sink has by itself. */
+  readonly timeout: string | undefined
   readonly dataDir?: string
   readonly prefix?: string
 }
 
-function configText({ feed, hook, timeout = '20s', dataDir = '/x', ...parts }: Parts): string {
+function configText({ feed, hook, timeout, dataDir = '/x', ...parts }: Parts): string {
   return `
 redis: { url: "${parts.redis}", prefix: ${parts.prefix ?? freshPrefix()} }
 dataDir: ${dataDir}
 http: { listen: "127.0.0.1:0" }
 sources: { main: { baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, poll: { every: 2s }, budget: { unitsPerDay: 50000 } } }
-sinks: { hook: { type: webhook, url: "${hook}", allowPrivateNetworks: true, concurrency: 1, timeout: ${timeout} } }
+sinks: { hook: { type: webhook, url: "${hook}", allowPrivateNetworks: true, concurrency: 1${timeout === undefined ? '' : `, timeout: ${timeout}`} } }
 routes: [{ sinks: [hook] }]
 `
 }
@@ -44,20 +48,15 @@ function gate() {
 
 describe('a stop', () => {
   it('takes no further alert, waits for the send that runs, however often it is asked for, and leaves neither a second send nor a Redis behind', async () => {
+    const row = failureRow('It is told to stop (`SIGTERM`, `SIGINT`)')
     const folder = testFolder()
     const sandbox = await startSandbox()
-    const held = gate()
-    const hook = await startWebhookReceiver({ answer: { status: 204, after: held.passed } })
+    const held = [gate(), gate()] as const
+    const hook = await startWebhookReceiver({ answer: { status: 204, after: held[0].passed } })
     sandbox.fireMany(2)
-    const text = configText({
-      ...{
-        redis: 'embedded',
-        feed: sandbox.url,
-        hook: hook.url,
-        timeout: '5m',
-        dataDir: join(folder, 'data'),
-      },
-    })
+    const dataDir = join(folder, 'data')
+    const parts = { redis: 'embedded', feed: sandbox.url, hook: hook.url, dataDir, prefix: freshPrefix() }
+    const text = configText({ ...parts, timeout: '5m' })
     const config = writeConfig(text, folder)
     const program = startProgram(['run', '--config', config])
     await hook.received(1, startLimitMs)
@@ -65,9 +64,8 @@ describe('a stop', () => {
     const polls = sandbox.requests.length
     program.kill('SIGTERM')
     await program.logged('stopping')
-    expect(await program.logged('waiting for the sends that run')).toMatchObject({
-      ...{ sinks: ['hook'], sends: 1, atMost: '5m 14s' },
-    })
+    const told = await program.logged('waiting for the sends that run')
+    expect(told).toMatchObject({ sinks: ['hook'], sends: 1 })
     // A reload of a config that would stop the send, and every signal that an operator or a terminal may add.
     writeFileSync(config, text.replace('5m', '1s'))
     for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) program.kill(signal)
@@ -77,18 +75,59 @@ describe('a stop', () => {
     )
     await until('the reload is refused', () => program.lines().some(refused))
     sandbox.fire()
-    held.open()
-    expect(await program.ended()).toBe(0)
-    expect(hook.requests).toHaveLength(1)
+    held[0].open()
+    const tookMs = [await endsIn(program)]
     expect(existsSync(`/proc/${pid}`)).toBe(false)
-    expect(sandbox.requests.length).toBe(polls)
+    await row.kept('it takes no new alert and no new page', () => {
+      expect(hook.requests).toHaveLength(1)
+      expect(sandbox.requests.length).toBe(polls)
+    })
+
+    // The third alert is held, by a sink with the timeout that it has by itself; the signal is that of a terminal.
+    const first = hook.requests.length
+    hook.answerWith(() =>
+      hook.requests.length === first + 1 ? { status: 204 } : { status: 204, after: held[1].passed },
+    )
+    writeFileSync(config, configText({ ...parts, timeout: undefined }))
     const again = startProgram(['run', '--config', config])
     await hook.received(3, startLimitMs)
-    again.kill('SIGTERM')
-    expect(await again.ended()).toBe(0)
+    again.kill('SIGINT')
+    const toldAgain = await again.logged('waiting for the sends that run')
+    held[1].open()
+    tookMs.push(await endsIn(again))
+
     const ids = hook.requests.map(({ headers }) => headers['webhook-id'])
-    expect(ids).toEqual(['main.1', 'main.2', 'main.3'])
+    await row.kept('everything', () => expect(new Set(ids)).toEqual(new Set(['main.1', 'main.2', 'main.3'])))
+    await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
+    // The least of all limits that it could wait for is 13.5 s.
+    await row.heals('it ends with its last send', () => expect(Math.max(...tookMs)).toBeLessThan(6_000))
+    await row.heals(
+      "the log says how long that may take at most: the sink's `timeout` (10 s, up to 5 m), and 14 s",
+      () => {
+        expect([toldAgain['atMost'], told['atMost']]).toEqual(['23.5s', '5m 14s'])
+        const longer = parseConfig(text.replace('5m', '301s'), { env: {}, folder })
+        expect(longer).toMatchObject({ ok: false, mistakes: [{ path: 'sinks.hook.timeout' }] })
+      },
+    )
   }, 40_000)
+
+  if (long)
+    it.each([
+      ['10 s, which it has by itself', undefined, 24_000],
+      ['5 m, the longest', '5m', 314_000],
+    ])(
+      'ends also when a receiver never answers, within the timeout of its sink (%s), and 14 s',
+      async (_what, timeout, limitMs) => {
+        const sandbox = await startSandbox()
+        const hook = await startWebhookReceiver({ answer: { kind: 'hang' } })
+        sandbox.fire()
+        const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url, timeout })
+        const program = startProgram(['run', '--config', writeConfig(text)])
+        await hook.received(1, startLimitMs)
+        program.kill('SIGTERM')
+        expect(await program.ended(limitMs)).toBe(0)
+      },
+    )
 
   if (long)
     it('waits for a send of 25 seconds at the settings that a config has by itself', async () => {
@@ -125,12 +164,8 @@ describe('a stop', () => {
     // A server that needs a minute for what it has to load.
     const server = join(folder, 'slow-redis')
     writeFileSync(server, `#!/bin/sh\nexec '${findServer()}' "$@" --key-load-delay 60000\n`, { mode: 0o755 })
-    const text = configText({
-      redis: 'embedded',
-      feed: 'http://127.0.0.1:9',
-      hook: 'http://127.0.0.1:9',
-      dataDir,
-    })
+    const nowhere = 'http://127.0.0.1:9'
+    const text = configText({ redis: 'embedded', feed: nowhere, hook: nowhere, timeout: undefined, dataDir })
     const program = startProgram(['run', '--config', writeConfig(text, folder)], { REDIS_SERVER_BIN: server })
     const socket = join(dataDir, 'redis.sock')
     await until('it loads', () => existsSync(socket), startLimitMs)
@@ -162,7 +197,7 @@ describe('through npm', () => {
       const held = gate()
       const hook = await startWebhookReceiver({ answer: { status: 204, after: held.passed } })
       sandbox.fire()
-      const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url })
+      const text = configText({ redis: redis.url, feed: sandbox.url, hook: hook.url, timeout: '20s' })
       const npm = spawn('npm', ['run', '-s', 'cli', '--', 'run', '--config', writeConfig(text)], {
         cwd: root,
         detached: true,
@@ -197,6 +232,13 @@ describe('through npm', () => {
     for (const script of Object.values(scripts)) expect(script).toMatch(/^\. \.\/setup\.sh && exec /)
   })
 })
+
+/** How long it takes to end from now on, in milliseconds; with the exit code of a stop that went well. */
+async function endsIn(program: Program): Promise<number> {
+  const startMs = performance.now()
+  expect(await program.ended()).toBe(0)
+  return performance.now() - startMs
+}
 
 function refused({ msg, mistakes }: Record<string, unknown>): boolean {
   return msg === 'reload.refused' && String(mistakes) === 'the bridge is stopping'
