@@ -1,8 +1,8 @@
-import { onTestFinished } from 'vitest'
 import { type App, type AppOptions, createApp } from '../../src/app/app.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { onTestFinished } from './finished.ts'
 
 /** The whole bridge from the text of a config, stopped when the test ends. */
 export interface StartedApp {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
+import { onTestFinished } from './finished.ts'
 
 /**
  * The table of failures (test/faults/README.md), and what a test asserts of one of its rows. A test quotes the words of

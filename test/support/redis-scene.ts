@@ -1,5 +1,5 @@
-import { onTestFinished } from 'vitest'
 import { until } from './app.ts'
+import { onTestFinished } from './finished.ts'
 import { showing } from './oracle.ts'
 import { freshPrefix, type RedisServer, startRedis } from './redis.ts'
 import { startSandbox } from './sandbox.ts'

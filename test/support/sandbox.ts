@@ -1,7 +1,7 @@
-import { onTestFinished } from 'vitest'
 import { createFeedClient, type FeedClient, type FeedClientOptions } from '../../src/feed/client.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createSandbox, type Sandbox, type SandboxOptions, sandboxToken } from '../../src/sandbox/sandbox.ts'
+import { onTestFinished } from './finished.ts'
 
 export type StartedSandbox = Sandbox & { readonly url: string; readonly controlUrl: string | undefined }
 
