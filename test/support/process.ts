@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { until } from './app.ts'
+import { onTestFinished } from './finished.ts'
 
 /** The real program as its own process: what signals, kills and exit codes are tested on. */
 export interface Program {
@@ -21,6 +21,8 @@ export interface Program {
 }
 
 const main = join(import.meta.dirname, '../../src/main.ts')
+/** What Node.js made of the sources: the first program that ends by itself leaves it, every later one starts in half the time. */
+const compiled = join(import.meta.dirname, '../../node_modules/.cache/alert-bridge-test')
 
 /** Started in a folder of its own; killed, and the folder removed, when the test ends. */
 export function startProgram(
@@ -30,7 +32,12 @@ export function startProgram(
   outFd?: number,
 ): Program {
   const child = spawn(process.execPath, [main, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: process.env['HOME'] ?? '',
+      NODE_COMPILE_CACHE: compiled,
+      ...env,
+    },
     stdio: ['ignore', outFd ?? 'pipe', 'pipe'],
   })
   const out: Buffer[] = []
