@@ -23,7 +23,6 @@ const unquotedFiles = new Set([
   'faults/upstream',
   'flow/backlog',
   'flow/budget-truth',
-  'flow/life-cycle',
   'flow/operators',
   'flow/orphans',
   'flow/stuck',

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { until } from '../support/app.ts'
+import { failureRow } from '../support/failure-row.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -163,11 +164,26 @@ describe('a mistake', () => {
   })
 
   it('of Redis: one that may evict is refused, with the setting to change', async () => {
+    const row = failureRow('It may evict keys (`maxmemory-policy`)')
     const evicting = await startRedis({ flags: ['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru'] })
-    const text = configText({ redis: evicting.url, feed: 'http://127.0.0.1:9', hook: 'http://127.0.0.1:9' })
-    const program = startProgram(['run', '--config', writeConfig(text)])
+    const [sandbox, hook] = [await startSandbox(), await startWebhookReceiver()]
+    sandbox.fire()
+    const config = writeConfig(configText({ redis: evicting.url, feed: sandbox.url, hook: hook.url }))
+    const program = startProgram(['run', '--config', config])
     expect(await program.ended()).toBe(1)
-    expect(program.stderr()).toMatch(/maxmemory-policy.*noeviction/)
+    await row.kept(
+      'everything stays in the feed: the bridge refuses to start, with the setting to change',
+      () => {
+        expect(program.stderr()).toMatch(/maxmemory-policy.*noeviction/)
+        expect([sandbox.requests, hook.requests]).toEqual([[], []])
+      },
+    )
+    await evicting.client().config('SET', 'maxmemory-policy', 'noeviction')
+    const next = startProgram(['run', '--config', config])
+    await row.heals('the first start after the setting is right', () => hook.received(1, 15_000))
+    next.kill('SIGTERM')
+    expect(await next.ended()).toBe(0)
+    await row.twice('nothing', () => expect(hook.requests).toHaveLength(1))
     await evicting.dispose()
   })
 
