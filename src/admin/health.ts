@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { lifePaths } from './host.ts'
 import type { AdminDeps } from './ports.ts'
+import { wordsOf } from './verdict.ts'
 
 /**
  * What machines ask: metrics, alive, ready. Each address stands twice, by the habit of Kubernetes and by that of
@@ -12,12 +13,13 @@ export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void
 
   for (const path of ['/readyz', '/-/ready'])
     app.get(path, async (request, reply) => {
-      const ready = await ports.readiness()
+      const { ready, verdict } = await ports.status()
+      const { level, headline } = verdict
       reply.code(ready.ok ? 200 : 503)
-      if (wantsJson(request.headers.accept))
-        return { ready: ready.ok, ...(ready.reason === undefined ? {} : { reason: ready.reason }) }
-      const word = ready.ok ? 'ready' : 'not ready'
-      return reply.type(plainText).send(`${word}${ready.reason === undefined ? '' : `: ${ready.reason}`}\n`)
+      const because = ready.reason === undefined ? {} : { reason: ready.reason }
+      if (wantsJson(request.headers.accept)) return { ready: ready.ok, ...because, level, headline }
+      const after = ready.reason === undefined ? '' : `: ${ready.reason}`
+      return reply.type(plainText).send(`${wordsOf(verdict)}${after}\n`)
     })
 
   app.get('/metrics', async (_request, reply) => reply.type(prometheusText).send(await ports.metricsText()))

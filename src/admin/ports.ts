@@ -13,7 +13,7 @@ import type {
   Silence,
 } from './delivery-view.ts'
 import type { OrphanKind, OrphanView } from './orphan-view.ts'
-import type { QuarantinedRow, Readiness, StatusView } from './status-view.ts'
+import type { QuarantinedRow, StatusView } from './status-view.ts'
 
 /**
  * What the admin server asks of the rest of the bridge. Each port is as narrow as its one user, so that the server can
@@ -22,9 +22,7 @@ import type { QuarantinedRow, Readiness, StatusView } from './status-view.ts'
 export interface AdminPorts {
   /** Prometheus text, version 0.0.4. Must answer without Redis: series that need it keep their last value or go. */
   metricsText(): Promise<string>
-  /** Must answer without Redis: "no" with the reason. */
-  readiness(): Promise<Readiness>
-  /** Must answer without Redis too: what only Redis knows is null. */
+  /** Must answer without Redis, and within seconds: what only Redis knows is null. */
   status(): Promise<StatusView>
   reload(): Promise<ReloadResult>
   readonly quarantine: QuarantinePort

@@ -1,3 +1,4 @@
+import type { PollerFault } from '../intake/poller-types.ts'
 import type { DecisionReason } from '../schedule/schedule.ts'
 import type { OrphanView } from './orphan-view.ts'
 
@@ -5,14 +6,26 @@ import type { OrphanView } from './orphan-view.ts'
  * The state of the bridge as people and programs read it: the body of GET /api/v1/status and all that the status page
  * shows. Instants are ISO 8601 in UTC, spans are seconds; null means "not known (yet)".
  */
-export interface StatusView {
+export interface StatusView extends StatusFacts {
+  readonly ready: Readiness
+  readonly verdict: Verdict
+}
+
+/** All that the verdict is made of. */
+export interface StatusFacts {
   readonly version: string
   readonly startedAt: string
   readonly uptimeSeconds: number
   /** What this process does: `all`, `poller` or `sender`. */
   readonly role: string
-  readonly ready: Readiness
-  readonly redis: { readonly ok: boolean; readonly error?: string }
+  /** It was told to stop, and ends with its last send. */
+  readonly draining: boolean
+  readonly redis: {
+    readonly ok: boolean
+    readonly error?: string
+    /** What is wrong with a Redis that answers. */
+    readonly trouble?: string
+  }
   readonly sources: readonly SourceView[]
   readonly sinks: readonly SinkView[]
   /** Alerts that no route named a sink for. */
@@ -25,10 +38,32 @@ export interface StatusView {
   readonly orphans: readonly OrphanView[] | null
 }
 
-export type Readiness =
-  /** With a reason: something that stops no alert, and that a person should look at. */
-  | { readonly ok: true; readonly reason?: string | undefined }
-  | { readonly ok: false; readonly reason: string }
+/** How the bridge is, and what is wrong with it. */
+export interface Verdict {
+  /** What /readyz answers by. */
+  readonly ready: boolean
+  readonly level: Level
+  readonly headline: string
+  /** What keeps it from being ready comes first, then the worst. */
+  readonly findings: readonly Finding[]
+}
+
+export type Level = 'ok' | 'warning' | 'failed'
+
+export interface Finding {
+  readonly level: Exclude<Level, 'ok'>
+  readonly text: string
+  /** The part of the page that says more. */
+  readonly anchor: string
+  /** Whether it keeps this process from being ready. */
+  readonly blocks: boolean
+}
+
+/** The verdict in short: what /readyz answers by, and all that it found in one sentence. */
+export interface Readiness {
+  readonly ok: boolean
+  readonly reason?: string | undefined
+}
 
 export const sourceStates = [
   'starting', // nothing was polled yet
@@ -37,6 +72,7 @@ export const sourceStates = [
   'retrying', // the last call failed; it will be made again
   'failing', // no poll has gone well for a quarter of an hour: a person should look
   'budget_spent', // nothing left until the reset
+  'queues_full', // polling waits until fewer jobs do
   'standby', // another replica polls
   'stopped', // a person is needed
 ] as const
@@ -47,6 +83,10 @@ export interface SourceView {
   readonly state: SourceState
   /** One sentence on the state, when there is more to say than its name. */
   readonly reason: string | null
+  /** Whether it is this process that polls it. */
+  readonly here: boolean
+  /** What keeps the polling loop of this process from its work; null where nothing does. */
+  readonly fault: { readonly why: PollerFault; readonly reason: string } | null
   readonly lastPollAt: string | null
   readonly nextPollAt: string | null
   readonly nextReason: DecisionReason | null

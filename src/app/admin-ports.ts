@@ -1,5 +1,6 @@
 import type { AdminPorts, ReloadResult } from '../admin/ports.ts'
-import type { Readiness, StatusView } from '../admin/status-view.ts'
+import type { StatusFacts, StatusView } from '../admin/status-view.ts'
+import { reasonOf, verdictOf } from '../admin/verdict.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { heldRecord, releaseHeld, splitName } from './held.ts'
@@ -7,6 +8,7 @@ import type { InForce } from './in-force.ts'
 import type { Role } from './roles.ts'
 import type { Runtime } from './runtime.ts'
 import { silencesPort } from './silences.ts'
+import type { RuntimeStatus } from './status.ts'
 import { storyOf } from './story.ts'
 import { deadLetterRow, deliveryRow, jobStateOf } from './views.ts'
 
@@ -32,42 +34,27 @@ export function adminPorts(options: PortsOptions): AdminPorts {
   }
   /** To be taken once a request: a reload may put another one in force while it is answered. */
   const inForce = (): InForce => running().inForce
-  const readiness = async (): Promise<Readiness> => {
-    if (draining()) return { ok: false, reason: 'draining: the bridge is stopping' }
-    const runtime = options.runtime()
-    if (!runtime) return { ok: false, reason: 'waiting for Redis' }
-    const ready = await runtime.readiness()
-    const trouble = options.redisTrouble()
-    return ready.ok && trouble !== undefined ? { ok: false, reason: trouble } : ready
-  }
   return {
     async metricsText() {
       await options.runtime()?.collectMetrics()
       return metrics.registry.metrics()
     },
-    readiness,
     async status(): Promise<StatusView> {
-      const runtime = options.runtime()
-      const ready = await readiness()
       const { version, startedAtMs, role } = about
-      const empty = {
-        redis: { ok: false, error: 'waiting for Redis' },
-        sources: [],
-        sinks: [],
-        unrouted: null,
-        quarantined: null,
-        orphans: null,
-        quarantineFellOut: null,
-      }
-      return {
+      const { redis, ...rest } = (await options.runtime()?.status()) ?? unknownYet
+      const trouble = options.redisTrouble()
+      const facts: StatusFacts = {
         version,
         role,
         startedAt: new Date(startedAtMs).toISOString(),
         // A clock that was set back has not undone what it saw.
         uptimeSeconds: Math.max(0, Math.round((clock.now() - startedAtMs) / 1_000)),
-        ready,
-        ...(runtime ? await runtime.status() : empty),
+        draining: draining(),
+        redis: { ...redis, ...(redis.ok && trouble !== undefined ? { trouble } : {}) },
+        ...rest,
       }
+      const verdict = verdictOf(facts, clock.now())
+      return { ...facts, ready: { ok: verdict.ready, reason: reasonOf(verdict) }, verdict }
     },
     reload,
     quarantine: {
@@ -112,6 +99,17 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     rules: () => inForce().routing.knownRules(),
     silences: silencesPort(() => inForce().routing.silences, clock),
   }
+}
+
+/** Before Redis has answered for the first time. */
+const unknownYet: RuntimeStatus = {
+  redis: { ok: false, error: 'waiting for Redis' },
+  sources: [],
+  sinks: [],
+  unrouted: null,
+  quarantined: null,
+  quarantineFellOut: null,
+  orphans: null,
 }
 
 /** The ids that the bridge holds no story of (any more). */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { describeOrphan, type OrphanView } from '../admin/orphan-view.ts'
+import type { OrphanView } from '../admin/orphan-view.ts'
 import type { OrphansPort } from '../admin/ports.ts'
 import { within } from '../delivery/time-limit.ts'
 import { createNames, type Names } from '../store/names.ts'
@@ -18,8 +18,6 @@ import type { RuntimeTools } from './tools.ts'
 export interface LeftBehind {
   readonly names: Names
   readonly port: OrphansPort
-  /** Of the watch, without asking Redis; for people. */
-  reason(): string | undefined
   /** null while Redis does not answer. */
   list(): Promise<OrphanView[] | null>
   /** What a source does before it polls for the first time; resolves to why it has to wait. */
@@ -82,7 +80,6 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
   return {
     names,
     port: orphansPort(inForce, { names, memory, marks, forget }),
-    reason: () => watch.found().map(describeOrphan).join('; ') || undefined,
     list: () => list().catch(() => null),
     succeed: (source) =>
       succeed({

@@ -1,25 +1,19 @@
 import type { OrphansPort, QuarantinePort } from '../admin/ports.ts'
-import type { Readiness, StatusView } from '../admin/status-view.ts'
 import { sharersOf } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
-import { toError } from '../lib/errors.ts'
-import { budgetDay } from '../schedule/budget-day.ts'
-import { probeKey } from '../store/keys.ts'
 import { createNoticeStore } from '../store/notices.ts'
-import { redisErrorText } from '../store/redis.ts'
 import { createInForce, type InForce } from './in-force.ts'
-import { lagOf } from './lag.ts'
 import { createLeftBehind, type LeftBehind } from './left-behind.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createPollers, type Pollers } from './pollers.ts'
 import { quarantinePort } from './quarantine.ts'
 import { createSameFeed, type SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
+import { type RuntimeStatus, readStatus } from './status.ts'
 import type { RuntimeTools } from './tools.ts'
 import { type Difference, differenceOf, madeOf } from './units.ts'
-import { sinkView, sourceView } from './views.ts'
 
 /**
  * Everything that a config makes beside the HTTP server and the connections: the sources that poll, the queues, the
@@ -34,13 +28,9 @@ export interface Runtime {
   stop(): Promise<void>
   /** How long `stop` may take at most. */
   stopMsMax(): number
-  readiness(): Promise<Readiness>
-  status(): Promise<
-    Pick<
-      StatusView,
-      'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut' | 'orphans'
-    >
-  >
+  /** Ends within seconds: what Redis does not tell in time is null. */
+  /** Ends within seconds, and never rejects: what Redis does not say in time is null. */
+  status(): Promise<RuntimeStatus>
   /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
   collectMetrics(): Promise<void>
   readonly quarantine: QuarantinePort
@@ -60,7 +50,6 @@ export interface Change {
 
 /** So many jobs may wait in all before polling pauses: about 1.2 KB each in Redis. */
 const waitingJobsMax = 500_000
-const pingTimeoutMs = 2_000
 /** A page that is being read has 10 s, and what it shows is stored within some more. */
 const pollersStopMsMax = 20_000
 
@@ -164,53 +153,14 @@ class ConfiguredRuntime implements Runtime {
     await this.#inForce.queues.close().catch(() => {})
   }
 
-  async readiness(): Promise<Readiness> {
-    const redisError = await this.#redisError()
-    if (redisError !== undefined) return { ok: false, reason: `Redis does not answer: ${redisError}` }
-    const reasons = this.sender
-      .states()
-      .flatMap(({ sink, stuck }) => (stuck ? [`sink ${sink}: ${stuck.reason}`] : []))
-    const sends = this.#tools.role === 'sender'
-    for (const { name, poller } of sends ? [] : this.#sources) {
-      const { ok, reason = 'not healthy' } = poller.health()
-      if (!ok) reasons.push(`${name}: ${reason}`)
-    }
-    if (reasons.length > 0) return { ok: false, reason: reasons.join('; ') }
-    const left = sends ? undefined : this.#leftBehind.reason()
-    return left === undefined ? { ok: true } : { ok: true, reason: left }
-  }
-
-  async status() {
-    const error = await this.#redisError()
-    const [queues, counts] = error === undefined ? await this.#readQueuesAndCounts() : [[], undefined]
-    const lanes = this.sender.states()
-    const { detectionLag, deliveryLag } = this.#tools.metrics
-    const kindNotes =
-      error === undefined ? await this.#inForce.routing.kindNotes().catch(() => undefined) : undefined
-    const sources = this.#sources.map(async (source) => {
-      const lag = await lagOf(detectionLag, { source: source.name })
-      const view = sourceView(source.name, await source.status(), source.budgetDay(), lag)
-      const ofKinds = kindNotes?.get(source.name) ?? []
-      const more = [source.standby(), this.#sameFeed.noteOf(source.name), ...ofKinds]
-      const notes = more.flatMap((note) => (note === undefined || note === view.reason ? [] : [note]))
-      return { ...view, notes: [...view.notes, ...notes] }
+  status(): Promise<RuntimeStatus> {
+    return readStatus({
+      tools: this.#tools,
+      inForce: this.#inForce,
+      lanes: this.sender.states(),
+      leftBehind: this.#leftBehind,
+      sameFeed: this.#sameFeed,
     })
-    const sinks = [...madeOf(this.#inForce.sinks)].map(async ([name, { sink }]) =>
-      sinkView(
-        { name, type: sink.type, lag: await lagOf(deliveryLag, { sink: name }) },
-        lanes.find((lane) => lane.sink === name),
-        queues.find((queue) => queue.sink === name),
-      ),
-    )
-    return {
-      redis: error === undefined ? { ok: true } : { ok: false, error },
-      sources: await Promise.all(sources),
-      sinks: await Promise.all(sinks),
-      unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,
-      quarantined: counts?.reduce((sum, { setAside }) => sum + setAside, 0) ?? null,
-      orphans: error === undefined ? await this.#leftBehind.list() : null,
-      quarantineFellOut: counts?.reduce((sum, { fellOut }) => sum + fellOut, 0) ?? null,
-    }
   }
 
   async collectMetrics(): Promise<void> {
@@ -226,38 +176,12 @@ class ConfiguredRuntime implements Runtime {
     return source !== undefined
   }
 
-  async #redisError(): Promise<string | undefined> {
-    const { redis } = this.#tools
-    const late = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error('no answer in time')), pingTimeoutMs).unref()
-    })
-    // In a cluster any node answers a ping: a key is asked for where the keys of the bridge lie.
-    const { prefix } = this.#inForce.config.redis
-    return Promise.race([redis.commands.exists(probeKey(prefix)), late]).then(
-      () => undefined,
-      (thrown: unknown) => redisErrorText(toError(thrown)),
-    )
-  }
-
   async #lookAtSources() {
     const looks = this.#sources.map(async ({ quarantine, ...source }) => {
       const counts = quarantine.counts().catch(() => undefined)
       return { status: await source.status(), quarantine: await counts }
     })
     return (await Promise.all(looks)).flatMap(({ status, ...look }) => (status ? [{ status, ...look }] : []))
-  }
-
-  /** Redis may go away between two questions: then what it would have told is unknown, and the rest is still told. */
-  async #readQueuesAndCounts() {
-    const queues = await this.#inForce.deliveryLog.sinks(this.#todayStartMs()).catch(() => [])
-    const counts = await Promise.all(this.#sources.map((source) => source.counts())).catch(() => undefined)
-    return [queues, counts] as const
-  }
-
-  /** Midnight where the readers are. */
-  #todayStartMs(): number {
-    const { timeZone } = this.#inForce.config.display
-    return budgetDay(this.#tools.clock.now(), { resetsAt: '00:00', timeZone }).startMs
   }
 
   async #tooManyWaiting(): Promise<boolean> {

@@ -73,14 +73,14 @@ export function historyOf(part: StoryPart): DeliveryHistory {
 }
 
 export function sourceView(
-  name: string,
+  { name, ...about }: Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'>,
   status: PollerStatus | undefined,
   day: BudgetDay,
-  lag: LagView | null,
 ): SourceView {
   if (!status)
     return {
       name,
+      ...about,
       state: 'starting',
       reason: null,
       lastPollAt: null,
@@ -91,10 +91,10 @@ export function sourceView(
       notes: [],
       behind: false,
       lastCompleteWalkAt: null,
-      lag,
     }
   return {
     name,
+    ...about,
     state: sourceStateOf(status),
     reason: reasonOf(status),
     lastPollAt: iso(status.lastPollAtMs),
@@ -109,7 +109,6 @@ export function sourceView(
     notes: status.doubt === null ? [] : [status.doubt.text],
     behind: status.behind,
     lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
-    lag,
   }
 }
 
@@ -165,7 +164,7 @@ function sourceStateOf(status: PollerStatus): SourceState {
     held: 'retrying',
     budget_spent: 'budget_spent',
     stopped: 'stopped',
-    backpressure: 'running',
+    backpressure: 'queues_full',
     redis_down: 'retrying',
   }
   const failing = lastError !== null && lastError.atMs > (lastOkAtMs ?? 0)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { describeOrphan } from '../admin/orphan-view.ts'
 import type { PlanStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
+import { wordsOf } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { printable } from '../telemetry/printable.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
@@ -20,10 +20,11 @@ export function statusCommand(): Command {
 }
 
 export function describeStatus(status: StatusView, nowMs: number): string {
-  const { ready, version, uptimeSeconds, role } = status
+  const { verdict, version, uptimeSeconds, role } = status
   const up = formatDuration(uptimeSeconds * 1_000)
   return [
-    `alert-bridge ${version}, ${role}, up ${up}: ${ready.ok ? 'ready' : `not ready: ${printable(ready.reason)}`}`,
+    `alert-bridge ${version}, ${role}, up ${up}: ${wordsOf(verdict)}`,
+    ...verdict.findings.map(({ text }) => `  ${printable(text)}`),
     '',
     table(
       ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
@@ -39,7 +40,6 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       ['SINK', 'TYPE', 'STATE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'LAST RESULT'],
       status.sinks.map((sink) => sinkRow(sink, nowMs)),
     ),
-    ...(status.orphans ?? []).map((orphan) => `  ${describeOrphan(orphan)}`),
     '',
     `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}${status.quarantined ? ' (quarantine list shows them)' : ''}${status.quarantineFellOut ? `, of ${status.quarantineFellOut} the copy is gone` : ''}`,
   ].join('\n')

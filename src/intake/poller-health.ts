@@ -1,7 +1,7 @@
 import { formatDuration } from '../lib/duration.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import { needsPerson } from './poller-outcome.ts'
-import type { PollerHealth } from './poller-types.ts'
+import type { PollerFault, PollerHealth } from './poller-types.ts'
 
 /** What the watchdog looks at; pure. Instants are those of the monotonic clock. */
 export interface Vitals {
@@ -33,21 +33,22 @@ export function lastingFailure({ state, lastError, failingSinceMs }: PollerStatu
 
 /**
  * Whether the loop does what it should and the feed is of use: also on standby, and while a limit keeps it waiting. A
- * source that is stopped is no fault of this process: the reason is there, and restarting would not help.
+ * source that is stopped is no fault of this process: its state says so, and another process would be refused as well.
  */
 export function healthOf({ status, expectActMs, lastActMs, crash }: Vitals, nowMs: number): PollerHealth {
-  const { source, state, reason } = status
-  const bad = (why: string): PollerHealth => ({ ok: false, reason: `source ${source}: ${why}` })
-  if (crash !== undefined) return bad(`the polling loop failed and was started again: ${crash}`)
-  if (state === 'redis_down') return bad(`polling pauses while Redis is away: ${reason}`)
+  const { state, reason } = status
+  const bad = (why: PollerFault, text: string): PollerHealth => ({ ok: false, why, reason: text })
+  if (crash !== undefined) return bad('crashed', `the polling loop failed and was started again: ${crash}`)
+  if (state === 'redis_down') return bad('redis_down', `polling pauses while Redis is away: ${reason}`)
   if (nowMs > expectActMs + lateMsMax) {
-    return bad(`the polling loop is stuck (${state}): nothing for ${formatDuration(nowMs - lastActMs)}`)
+    const forMs = nowMs - lastActMs
+    return bad('stuck', `the polling loop is stuck (${state}): nothing for ${formatDuration(forMs)}`)
   }
-  if (state === 'starting') return bad('no poll was tried yet')
+  if (state === 'starting') return bad('starting', 'no poll was tried yet')
   const failure = lastingFailure(status)
-  if (failure !== undefined) return bad(failure)
+  if (failure !== undefined) return bad('failing', failure)
   const restsByRight =
     state === 'standby' || state === 'held' || state === 'budget_spent' || state === 'stopped'
-  if (status.lastPollAtMs === null && !restsByRight) return bad('no poll was tried yet')
-  return state === 'stopped' ? { ok: true, reason: `source ${source} is stopped: ${reason}` } : { ok: true }
+  if (status.lastPollAtMs === null && !restsByRight) return bad('starting', 'no poll was tried yet')
+  return { ok: true }
 }

@@ -25,11 +25,14 @@ export interface Poller {
   pollNow(): void
 }
 
-export interface PollerHealth {
-  readonly ok: boolean
-  /** One sentence; also where all is well but a person should look (`stopped`). */
-  readonly reason?: string
-}
+export type PollerHealth =
+  | { readonly ok: true }
+  /** `reason` is one sentence for people, `why` is what programs go by. */
+  | { readonly ok: false; readonly why: PollerFault; readonly reason: string }
+
+/** What keeps a polling loop from its work. */
+export const pollerFaults = ['starting', 'crashed', 'redis_down', 'stuck', 'failing'] as const
+export type PollerFault = (typeof pollerFaults)[number]
 
 export type ReadPage = PollDeps['readPage']
 

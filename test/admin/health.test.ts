@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { bench } from './bench.ts'
+import { sink, status } from './scene.ts'
 
 test.each(['/healthz', '/-/healthy'])('%s says that the process lives, whatever Redis does', async (url) => {
-  const { app } = bench({ readiness: () => Promise.reject(new Error('Redis is away')) })
+  const { app } = bench({ status: () => Promise.reject(new Error('Redis is away')) })
   expect(await app.inject(url)).toMatchObject({ statusCode: 200, body: 'healthy\n' })
   expect(await app.inject({ method: 'HEAD', url })).toMatchObject({ statusCode: 200, body: '' })
 })
@@ -14,21 +15,30 @@ test.each(['/readyz', '/-/ready'])('%s answers 200 when ready', async (url) => {
 })
 
 test('/readyz stays green and says what a person should look at', async () => {
-  const { app } = bench({ readiness: async () => ({ ok: true, reason: '3 alerts of sink old are left' }) })
+  const { app } = bench({ status: async () => status({ sinks: [sink({ name: 'hook', dead: 3 })] }) })
   expect(await app.inject('/readyz')).toMatchObject({
     statusCode: 200,
-    body: 'ready: 3 alerts of sink old are left\n',
+    body: 'ready, with one thing to look at: Sink hook has 3 dead letters\n',
   })
 })
 
 test.each(['/readyz', '/-/ready'])('%s answers 503 with the reason, as text and as JSON', async (url) => {
-  const { app } = bench({ readiness: async () => ({ ok: false, reason: 'Redis does not answer' }) })
+  const reason = 'Redis does not answer: polling and sending wait for it'
+  const { app } = bench({ status: async () => status({ redis: { ok: false } }) })
   const text = await app.inject(url)
-  expect(text).toMatchObject({ statusCode: 503, body: 'not ready: Redis does not answer\n' })
+  expect(text).toMatchObject({
+    statusCode: 503,
+    body: `not ready: something is broken: ${reason}\n`,
+  })
   expect(text.headers['content-type']).toBe('text/plain; charset=utf-8')
   const json = await app.inject({ url, headers: { accept: 'application/json' } })
   expect(json.statusCode).toBe(503)
-  expect(json.json()).toEqual({ ready: false, reason: 'Redis does not answer' })
+  expect(json.json()).toEqual({
+    ready: false,
+    reason,
+    level: 'failed',
+    headline: 'Not ready: something is broken',
+  })
   expect((await app.inject({ method: 'HEAD', url })).statusCode).toBe(503)
 })
 
@@ -42,6 +52,6 @@ test('/metrics is Prometheus text', async () => {
 
 test('/metrics asks only for the metrics: a Redis outage does not reach it', async () => {
   const away = () => Promise.reject(new Error('Redis is away'))
-  const { app } = bench({ readiness: away, status: away })
+  const { app } = bench({ status: away })
   expect((await app.inject('/metrics')).statusCode).toBe(200)
 })

@@ -1,6 +1,13 @@
 import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
 import type { OrphanView } from '../../src/admin/orphan-view.ts'
-import type { QuarantinedRow, SinkView, SourceView, StatusView } from '../../src/admin/status-view.ts'
+import type {
+  QuarantinedRow,
+  SinkView,
+  SourceView,
+  StatusFacts,
+  StatusView,
+} from '../../src/admin/status-view.ts'
+import { reasonOf, verdictOf } from '../../src/admin/verdict.ts'
 
 /** A bridge in the middle of a trading day, as the ports of the admin server would tell it. */
 export const nowMs = Date.parse('2026-11-21T08:33:10Z')
@@ -14,6 +21,8 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
     name: 'main',
     state: 'running',
     reason: null,
+    here: true,
+    fault: null,
     lastPollAt: ago(12),
     nextPollAt: ago(-9),
     nextReason: 'expected',
@@ -50,13 +59,19 @@ export function sink(changes: Partial<SinkView> = {}): SinkView {
   }
 }
 
-export function status(changes: Partial<StatusView> = {}): StatusView {
+export function status(changes: Partial<StatusFacts> = {}): StatusView {
+  const all = { ...facts(), ...changes }
+  const verdict = verdictOf(all, nowMs)
+  return { ...all, ready: { ok: verdict.ready, reason: reasonOf(verdict) }, verdict }
+}
+
+function facts(): StatusFacts {
   return {
     version: '0.1.0',
     startedAt: ago(274_000),
     uptimeSeconds: 274_000,
     role: 'all',
-    ready: { ok: true },
+    draining: false,
     redis: { ok: true },
     sources: [source()],
     sinks: [
@@ -67,7 +82,6 @@ export function status(changes: Partial<StatusView> = {}): StatusView {
     orphans: [],
     quarantined: 0,
     quarantineFellOut: 0,
-    ...changes,
   }
 }
 

@@ -90,7 +90,7 @@ describe('a sink that is renamed by a reload', () => {
     const ready = await fetch(`${url}/readyz`)
     expect([ready.status, await ready.text()]).toEqual([
       200,
-      expect.stringContaining('sink old is not in the config'),
+      expect.stringContaining('Sink old is not in the config'),
     ])
     expect(await (await fetch(url)).text()).toContain('Sink old is not in the config, and 5 alerts')
     const metrics = (await metricsOf(url)).split('\n').filter((line) => line.includes('sink="old"'))

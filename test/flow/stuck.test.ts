@@ -18,7 +18,7 @@ it('a sink whose worker is dead, and no new one helps, turns /readyz red, which 
   const { hook, url } = await bridge('all')
   await until('readiness is red', async () => (await readiness(url)).includes('2 alerts'))
   expect(await readiness(url)).toMatch(
-    /^not ready: sink hook: 2 alerts wait and this process takes none, for /,
+    /^not ready: something is broken: Sink hook is stuck: 2 alerts wait and this process takes none, for /,
   )
   const { ready, sinks } = await api<StatusView>(url, '/api/v1/status')
   expect(ready.ok).toBe(false)
@@ -37,7 +37,9 @@ it('a sink whose worker is dead, and no new one helps, turns /readyz red, which 
 it('a poller without senders turns red too, and says that no sender takes them', async () => {
   const { url, hook, text } = await bridge('poller')
   await until('readiness is red', async () => (await readiness(url)).includes('2 alerts'))
-  expect(await readiness(url)).toMatch(/^not ready: sink hook: 2 alerts wait and no sender takes one, for /)
+  expect(await readiness(url)).toMatch(
+    /^not ready: something is broken: Sink hook is stuck: 2 alerts wait and no sender takes one, for /,
+  )
   await startApp(text, { role: 'sender' })
   await until('the alerts go out', () => hook.requests.length === 2)
   await until('readiness is green', async () => (await readiness(url)) === 'ok')

@@ -316,7 +316,7 @@ describe('a failing feed', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(140)
     await vi.waitFor(() => expect(poller.status().state).toBe('stopped'), soon)
     expect(poller.status().reason).toMatch(/does not accept the token/)
-    expect(poller.health()).toMatchObject({ ok: true, reason: expect.stringMatching(/token/) })
+    expect(poller.health()).toEqual({ ok: true })
     expect(captured.with('poller.state')).toMatchObject([{ level: 'error', state: 'stopped' }])
     sandbox.setTokenState('valid')
     await vi.waitFor(

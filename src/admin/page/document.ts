@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { Level } from '../status-view.ts'
 import { type Html, html, type Piece } from './html.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'
-import type { Level } from './verdict.ts'
 
 /** The page around its content: nothing from elsewhere, and only the style and script whose digests the policy names. */
 export function documentOf(level: Level, title: string, body: Piece): string {

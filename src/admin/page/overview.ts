@@ -1,9 +1,8 @@
 import { formatDuration } from '../../lib/duration.ts'
-import type { LagView, StatusView } from '../status-view.ts'
+import type { LagView, Level, StatusView, Verdict } from '../status-view.ts'
 import { type Html, html, type Piece } from './html.ts'
 import { fact, type IconName, icon } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
-import type { Level, Verdict } from './verdict.ts'
 
 /** The top of the page: the verdict, what it rests on, and the handful of numbers that tell the pace. */
 export function overview(status: StatusView, verdict: Verdict, times: Times): Html {
@@ -12,7 +11,7 @@ export function overview(status: StatusView, verdict: Verdict, times: Times): Ht
 
 /** Without a status: all that can be said. */
 export function unknownOverview(reason: string): Html {
-  const verdict: Verdict = {
+  const verdict: Shown = {
     level: 'failed',
     headline: 'The status cannot be read now',
     findings: [{ level: 'failed', text: reason, anchor: 'top' }],
@@ -31,7 +30,12 @@ function masthead(status: StatusView, times: Times): Html {
 </header>`
 }
 
-function verdictPanel({ level, headline, findings }: Verdict, status: StatusView | undefined): Html {
+/** Whether it is ready is in the headline. */
+type Shown = Pick<Verdict, 'level' | 'headline'> & {
+  readonly findings: readonly Omit<Verdict['findings'][number], 'blocks'>[]
+}
+
+function verdictPanel({ level, headline, findings }: Shown, status: StatusView | undefined): Html {
   const list = findings.map(
     (finding) =>
       html`<li class="${finding.level}"><a href="#${encodeURIComponent(finding.anchor)}">${finding.text}</a></li>`,

@@ -1,5 +1,5 @@
+import type { Level } from '../status-view.ts'
 import { type Html, html, type Piece } from './html.ts'
-import type { Level } from './verdict.ts'
 
 /** The small parts that every section of the page is made of. State is never told by colour alone. */
 

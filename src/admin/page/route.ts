@@ -10,7 +10,6 @@ import { overview, unknownOverview } from './overview.ts'
 import { sinksSection } from './sinks.ts'
 import { sourcesSection } from './sources.ts'
 import { createTimes } from './times.ts'
-import { verdictOf } from './verdict.ts'
 
 /** GET / : the status page. It is most needed when something is broken, so it shows what it has within a time limit. */
 export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
@@ -28,7 +27,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const nowMs = deps.clock.now()
     const times = createTimes(deps.display(), nowMs)
     const view = status.value
-    const verdict = verdictOf(view, nowMs)
+    const { verdict } = view
     const body = html`${overview(view, verdict, times)}
 ${sourcesSection(view, times)}
 ${sinksSection(view.sinks, times)}

@@ -34,6 +34,7 @@ const states: Record<SourceState, readonly [Tone, IconName, string]> = {
   retrying: ['warning', 'alert', 'trying again'],
   failing: ['failed', 'cross', 'failing'],
   budget_spent: ['warning', 'pause', 'budget spent'],
+  queues_full: ['warning', 'pause', 'queues full'],
   standby: ['calm', 'pause', 'another replica polls'],
   stopped: ['failed', 'cross', 'stopped'],
 }

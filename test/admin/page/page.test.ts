@@ -55,7 +55,7 @@ describe('the status page', () => {
       status: async () =>
         status({ sinks: [sink({ state: 'open', reason: 'next probe in 42s', waiting: 38 })] }),
     })
-    expect(text).toContain('<title>✗ alert-bridge: Something is broken</title>')
+    expect(text).toContain('<title>✗ alert-bridge: Ready, but something is broken</title>')
     expect(text).toContain(
       '<a href="#sink-trading-system">Sink trading-system is failing and given a rest (next probe in 42s); 38 wait</a>',
     )
@@ -196,7 +196,6 @@ describe('text from outside', () => {
             }),
           ],
           redis: { ok: false, error: canary },
-          ready: { ok: false, reason: canary },
         }),
     })
     expect(text.split(escaped).length).toBeGreaterThan(12)

@@ -1,0 +1,136 @@
+import { formatDuration } from '../lib/duration.ts'
+import { describeOrphan, type OrphanView } from './orphan-view.ts'
+import type { Finding, SinkView, SourceView, StatusFacts, Verdict } from './status-view.ts'
+
+/**
+ * How the bridge is, and what is wrong with it, worst first. This is the one place that judges: /readyz, the JSON API,
+ * the `status` command and the page all show what it returns. Pure: facts and the time in, a level and sentences out.
+ *
+ * Ready means that this process can do its work. What only a person can mend (a refused token, a receiver that is down)
+ * leaves it ready, since another process in its place would do no better, and is named all the same.
+ */
+export function verdictOf(facts: StatusFacts, nowMs: number): Verdict {
+  const found = [
+    ...processFindings(facts),
+    ...facts.sources.flatMap((source) => sourceFindings(source, facts.redis, nowMs)),
+    ...facts.sinks.flatMap(sinkFindings),
+    ...(facts.orphans ?? []).map(orphanFinding),
+  ]
+  const findings = found.sort((a, b) => rankOf(a) - rankOf(b))
+  const ready = !findings.some(({ blocks }) => blocks)
+  const broken = findings.filter(({ level }) => level === 'failed').length
+  return {
+    ready,
+    level: broken > 0 ? 'failed' : findings.length > 0 ? 'warning' : 'ok',
+    headline: headlineOf(ready, broken, findings.length),
+    findings,
+  }
+}
+
+/** The verdict as the first line of an answer in plain text: `ready`, or the headline as a part of a sentence. */
+export function wordsOf({ level, headline }: Pick<Verdict, 'level' | 'headline'>): string {
+  return level === 'ok' ? 'ready' : `${headline.charAt(0).toLowerCase()}${headline.slice(1)}`
+}
+
+/** All findings in one sentence; undefined where all is well. */
+export function reasonOf({ findings }: Verdict): string | undefined {
+  return findings.map(({ text }) => text).join('; ') || undefined
+}
+
+/** A planned poll may start late under load; a poller this late is not coming. */
+const overdueMs = 60_000
+
+function rankOf({ blocks, level }: Finding): number {
+  return (blocks ? 0 : 2) + (level === 'failed' ? 0 : 1)
+}
+
+function headlineOf(ready: boolean, broken: number, all: number): string {
+  if (all === 0) return 'Alerts are being delivered'
+  if (broken === 0) return ready ? `Ready, with ${things(all)} to look at` : 'Not ready yet, or not any more'
+  const what = broken === 1 ? 'something is broken' : `${things(broken)} are broken`
+  return ready ? `Ready, but ${what}` : `Not ready: ${what}`
+}
+
+function things(count: number): string {
+  return count === 1 ? 'one thing' : `${count} things`
+}
+
+function processFindings({ draining, redis }: StatusFacts): Finding[] {
+  const finding = (level: Finding['level'], text: string): Finding => ({
+    ...{ level, text, anchor: 'top', blocks: true },
+  })
+  const why = redis.error ? ` (${redis.error})` : ''
+  return [
+    ...(draining ? [finding('warning', 'The bridge is draining: it stops')] : []),
+    ...(redis.ok ? [] : [finding('failed', `Redis does not answer${why}: polling and sending wait for it`)]),
+    ...(redis.trouble ? [finding('failed', redis.trouble)] : []),
+  ]
+}
+
+/** Nothing fails because of it, and nothing becomes of it without a person. */
+function orphanFinding(orphan: OrphanView): Finding {
+  const text = describeOrphan(orphan)
+  return {
+    level: 'warning',
+    text: `${text.charAt(0).toUpperCase()}${text.slice(1)}`,
+    anchor: 'sinks',
+    blocks: false,
+  }
+}
+
+function sourceFindings(source: SourceView, redis: StatusFacts['redis'], nowMs: number): Finding[] {
+  const { name, fault, state } = source
+  const finding = (level: Finding['level'], text: string, blocks = false): Finding[] => [
+    { level, text: `Source ${name}${text}`, anchor: `source-${name}`, blocks },
+  ]
+  // That Redis is away is said once.
+  if (fault?.why === 'redis_down' && !redis.ok) return []
+  if (fault) {
+    const text = `${fault.why === 'failing' ? ' fails at every poll' : ''}: ${fault.reason}`
+    return finding(fault.why === 'starting' ? 'warning' : 'failed', text, true)
+  }
+  const why = source.reason ? `: ${source.reason}` : ''
+  switch (state) {
+    case 'stopped':
+      return finding('failed', ` is stopped${why}`)
+    case 'failing':
+      return finding('failed', ` fails at every poll${why}`)
+    case 'budget_spent':
+      return finding('warning', ' has spent the budget of the day and waits for the reset')
+    case 'retrying':
+      return finding('warning', ` failed its last call and tries again${why}`)
+    case 'catching_up':
+      return finding('warning', ' is behind and catching up')
+    case 'queues_full':
+      return finding('warning', ` waits${why}`)
+    case 'starting':
+    case 'standby':
+      return []
+    case 'running': {
+      // Of its own loop this process knows better whether it is late.
+      const known = source.nextPollAt === null || source.here
+      const lateMs = known ? 0 : nowMs - Date.parse(source.nextPollAt)
+      return lateMs > overdueMs ? finding('failed', ` should have polled ${formatDuration(lateMs)} ago`) : []
+    }
+    default:
+      return state satisfies never
+  }
+}
+
+function sinkFindings(sink: SinkView): Finding[] {
+  const finding = (level: Finding['level'], text: string, blocks = false): Finding => ({
+    ...{ level, text: `Sink ${sink.name} ${text}`, anchor: `sink-${sink.name}`, blocks },
+  })
+  const queued = (sink.waiting ?? 0) + (sink.delayed ?? 0)
+  const wait = queued > 0 ? `; ${queued.toLocaleString('en-US')} wait` : ''
+  const why = sink.reason ? ` (${sink.reason})` : ''
+  const { state, dead } = sink
+  return [
+    ...(state === 'open' ? [finding('failed', `is failing and given a rest${why}${wait}`)] : []),
+    ...(state === 'stuck' ? [finding('failed', `is stuck: ${sink.reason}`, true)] : []),
+    ...(state === 'paused' ? [finding('warning', `is paused${why}${wait}`)] : []),
+    ...(dead
+      ? [finding('warning', `has ${dead.toLocaleString('en-US')} dead ${dead === 1 ? 'letter' : 'letters'}`)]
+      : []),
+  ]
+}

@@ -1,0 +1,99 @@
+import type { SourceView, StatusFacts } from '../admin/status-view.ts'
+import type { LaneState } from '../delivery/sender.ts'
+import { within } from '../delivery/time-limit.ts'
+import { toError } from '../lib/errors.ts'
+import { budgetDay } from '../schedule/budget-day.ts'
+import { probeKey } from '../store/keys.ts'
+import { redisErrorText } from '../store/redis.ts'
+import type { InForce } from './in-force.ts'
+import { lagOf } from './lag.ts'
+import type { LeftBehind } from './left-behind.ts'
+import type { SameFeed } from './same-feed.ts'
+import type { Source } from './source.ts'
+import type { RuntimeTools } from './tools.ts'
+import { madeOf } from './units.ts'
+import { sinkView, sourceView } from './views.ts'
+
+/** The part of the status that a config makes. */
+export type RuntimeStatus = Pick<
+  StatusFacts,
+  'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut' | 'orphans'
+>
+
+export interface StatusDeps {
+  readonly tools: RuntimeTools
+  /** To be taken once: a reload may put another one in force meanwhile. */
+  readonly inForce: InForce
+  readonly lanes: readonly LaneState[]
+  readonly leftBehind: Pick<LeftBehind, 'list'>
+  readonly sameFeed: Pick<SameFeed, 'noteOf'>
+}
+
+const pingTimeoutMs = 2_000
+/** With the ping it is less than a probe of readiness waits (5 s in the chart). */
+const readTimeoutMs = 2_500
+
+/** Ends within seconds, and never rejects: what Redis does not say in time is null. */
+export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
+  const { inForce, leftBehind, tools } = deps
+  const error = await redisError(deps)
+  const ask = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> =>
+    error === undefined ? within(readTimeoutMs, what, work()).catch(() => undefined) : undefined
+  const configured = [...madeOf(inForce.sources).values()]
+  const [queues = [], counts, kindNotes, orphans = null, sources] = await Promise.all([
+    ask('the queues', () => inForce.deliveryLog.sinks(todayStartMs(deps))),
+    ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
+    ask('the kinds', () => inForce.routing.kindNotes()),
+    ask('what was left behind', () => leftBehind.list()),
+    Promise.all(configured.map((source) => viewOf(source, deps))),
+  ])
+  const sinks = [...madeOf(inForce.sinks)].map(async ([name, { sink }]) =>
+    sinkView(
+      { name, type: sink.type, lag: await lagOf(tools.metrics.deliveryLag, { sink: name }) },
+      deps.lanes.find((lane) => lane.sink === name),
+      queues.find((queue) => queue.sink === name),
+    ),
+  )
+  return {
+    redis: error === undefined ? { ok: true } : { ok: false, error },
+    sources: sources.map((view) => ({
+      ...view,
+      notes: [...view.notes, ...(kindNotes?.get(view.name) ?? [])],
+    })),
+    sinks: await Promise.all(sinks),
+    unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,
+    quarantined: counts?.reduce((sum, { setAside }) => sum + setAside, 0) ?? null,
+    quarantineFellOut: counts?.reduce((sum, { fellOut }) => sum + fellOut, 0) ?? null,
+    orphans,
+  }
+}
+
+async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<SourceView> {
+  const { name, poller } = source
+  // A process that only sends polls nothing, and so cannot fail at it.
+  const polls = tools.role !== 'sender'
+  const health = poller.health()
+  const status = await within(readTimeoutMs, 'the source', source.status()).catch(() => poller.status())
+  const here = polls && !['starting', 'standby'].includes(poller.status().state)
+  const fault = polls && !health.ok ? { why: health.why, reason: health.reason } : null
+  const lag = await lagOf(tools.metrics.detectionLag, { source: name })
+  const view = sourceView({ name, here, fault, lag }, status, source.budgetDay())
+  const more = [source.standby(), sameFeed.noteOf(name)]
+  const notes = more.flatMap((note) => (note === undefined || note === view.reason ? [] : [note]))
+  return { ...view, notes: [...view.notes, ...notes] }
+}
+
+async function redisError({ tools, inForce }: StatusDeps): Promise<string | undefined> {
+  // In a cluster any node answers a ping: a key is asked for where the keys of the bridge lie.
+  const probe = tools.redis.commands.exists(probeKey(inForce.config.redis.prefix))
+  return within(pingTimeoutMs, 'an answer of Redis', probe).then(
+    () => undefined,
+    (thrown: unknown) => redisErrorText(toError(thrown)),
+  )
+}
+
+/** Midnight where the readers are. */
+function todayStartMs({ tools, inForce }: StatusDeps): number {
+  const { timeZone } = inForce.config.display
+  return budgetDay(tools.clock.now(), { resetsAt: '00:00', timeZone }).startMs
+}

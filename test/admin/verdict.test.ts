@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest'
+import type { StatusFacts } from '../../src/admin/status-view.ts'
+import { verdictOf } from '../../src/admin/verdict.ts'
+import type { PollerFault } from '../../src/intake/poller-types.ts'
+import { ago, nowMs, orphan, sink, source, status } from './scene.ts'
+
+const faultOf = (why: PollerFault) => ({ why, reason: why })
+const verdict = (changes: Partial<StatusFacts>) => verdictOf(status(changes), nowMs)
+
+test('all well is one sentence and nothing to look at', () => {
+  expect(verdict({})).toEqual({
+    ready: true,
+    level: 'ok',
+    headline: 'Alerts are being delivered',
+    findings: [],
+  })
+})
+
+test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | undefined]>([
+  [
+    'Redis away',
+    { redis: { ok: false, error: 'ECONNREFUSED' } },
+    'failed',
+    'Redis does not answer (ECONNREFUSED)',
+  ],
+  [
+    'alerts left of a sink that is gone',
+    { orphans: [orphan] },
+    'warning',
+    'Sink old-slack is not in the config, and 260 alerts and 3 dead letters of it are left',
+  ],
+  ['draining', { draining: true }, 'warning', 'The bridge is draining'],
+  [
+    'a Redis that may lose alerts',
+    { redis: { ok: true, trouble: 'maxmemory-policy is allkeys-lru' } },
+    'failed',
+    'maxmemory-policy',
+  ],
+  ['no poll yet', { sources: [source({ fault: faultOf('starting') })] }, 'warning', 'Source main: starting'],
+  [
+    'a loop that is stuck',
+    { sources: [source({ fault: faultOf('stuck') })] },
+    'failed',
+    'Source main: stuck',
+  ],
+  [
+    'a feed that fails for good',
+    { sources: [source({ state: 'failing', fault: faultOf('failing') })] },
+    'failed',
+    'Source main fails at every poll: failing',
+  ],
+  [
+    'the same where another process polls',
+    { sources: [source({ state: 'failing', reason: 'login page' })] },
+    'failed',
+    'fails at every poll: login page',
+  ],
+  ['full queues', { sources: [source({ state: 'queues_full', reason: 'full' })] }, 'warning', 'waits: full'],
+  [
+    'a sink that is stuck',
+    { sinks: [sink({ state: 'stuck', reason: '2 wait' })] },
+    'failed',
+    'stuck: 2 wait',
+  ],
+  [
+    'source stopped',
+    { sources: [source({ state: 'stopped', reason: 'bad token' })] },
+    'failed',
+    'main is stopped: bad token',
+  ],
+  ['budget spent', { sources: [source({ state: 'budget_spent' })] }, 'warning', 'has spent the budget'],
+  ['call failed', { sources: [source({ state: 'retrying', reason: '502' })] }, 'warning', 'tries again: 502'],
+  ['catching up', { sources: [source({ state: 'catching_up' })] }, 'warning', 'catching up'],
+  ['starting', { sources: [source({ state: 'starting', nextPollAt: null })] }, 'ok', undefined],
+  ['standby', { sources: [source({ state: 'standby', nextPollAt: ago(900) })] }, 'ok', undefined],
+  [
+    'a poll that is a little late',
+    { sources: [source({ here: false, nextPollAt: ago(59) })] },
+    'ok',
+    undefined,
+  ],
+  [
+    'a poll that never came',
+    { sources: [source({ here: false, nextPollAt: ago(180) })] },
+    'failed',
+    'should have polled 3m ago',
+  ],
+  [
+    'breaker open',
+    { sinks: [sink({ state: 'open', waiting: 8, delayed: 2 })] },
+    'failed',
+    'given a rest; 10 wait',
+  ],
+  ['paused', { sinks: [sink({ state: 'paused', waiting: 1 })] }, 'warning', 'is paused; 1 wait'],
+  ['dead letters', { sinks: [sink({ dead: 1 })] }, 'warning', 'has 1 dead letter'],
+  ['jobs on their way', { sinks: [sink({ waiting: 500, delayed: 3 })] }, 'ok', undefined],
+])('%s', (_what, changes, level, sentence) => {
+  const { level: found, findings } = verdict(changes)
+  expect(found).toBe(level)
+  expect(findings.map(({ text }) => text).join('\n')).toContain(sentence ?? '')
+  expect(findings).toHaveLength(sentence === undefined ? 0 : 1)
+})
+
+test('the worst comes first, and the headline counts it', () => {
+  const { headline, findings } = verdict({
+    sources: [source({ state: 'retrying' }), source({ name: 'second', state: 'stopped' })],
+    sinks: [sink({ state: 'open', dead: 4 })],
+  })
+  expect(headline).toBe('Ready, but 2 things are broken')
+  expect(findings.map(({ level, anchor }) => [level, anchor])).toEqual([
+    ['failed', 'source-second'],
+    ['failed', 'sink-trading-system'],
+    ['warning', 'source-main'],
+    ['warning', 'sink-trading-system'],
+  ])
+})
+
+test('without Redis, that alone is told: that polls wait follows from it', () => {
+  const { headline, findings } = verdict({
+    redis: { ok: false },
+    sources: [source({ state: 'retrying', fault: faultOf('redis_down') })],
+  })
+  expect(headline).toBe('Not ready: something is broken')
+  expect(findings).toHaveLength(1)
+})
+
+test('of its own loop a process says that it is stuck, and not that a poll is late', () => {
+  expect(verdict({ sources: [source({ here: true, nextPollAt: ago(900) })] }).findings).toEqual([])
+})
+
+test.each<[string, boolean, Partial<StatusFacts>]>([
+  ['that starts', false, { sources: [source({ fault: faultOf('starting') })] }],
+  ['that drains', false, { draining: true }],
+  ['without Redis', false, { redis: { ok: false } }],
+  ['whose loop is stuck', false, { sources: [source({ fault: faultOf('stuck') })] }],
+  [
+    'whose feed fails for good',
+    false,
+    { sources: [source({ state: 'failing', fault: faultOf('failing') })] },
+  ],
+  ['with a stuck sink', false, { sinks: [sink({ state: 'stuck' })] }],
+  ['whose token is refused', true, { sources: [source({ state: 'stopped' }), source({ name: 'b' })] }],
+  ['whose budget is spent', true, { sources: [source({ state: 'budget_spent' })] }],
+  ['whose receiver is down', true, { sinks: [sink({ state: 'open', dead: 9 })] }],
+  ['beside one whose feed fails', true, { sources: [source({ state: 'failing', here: false })] }],
+])('a bridge %s: ready is %s', (_what, ready, changes) => {
+  const { ready: found, headline } = verdict(changes)
+  expect(found).toBe(ready)
+  expect(headline).toMatch(ready ? /^Ready, / : /^Not ready/)
+})

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import type { StatusView } from '../../src/admin/status-view.ts'
+import { statusCommand } from '../../src/cli/status.ts'
+import { run } from '../cli/in-process.ts'
+import { startApp, until } from '../support/app.ts'
+import { useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { api, sceneConfig } from '../support/scene.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** Probes, command line, JSON and page: whoever asks how the bridge is gets one verdict, in the same words. */
+
+const redis = useRedis()
+
+describe('a source whose token is refused', () => {
+  it('leaves the bridge ready, and readiness, status and page name it as what is broken', async () => {
+    const url = await bridge({ token: 'token: revoked-token' })
+    await until('the source is stopped', async () => (await status(url)).sources[0]?.state === 'stopped')
+    const said = /^Source main is stopped: .*token/
+    const { ready, verdict } = await status(url)
+    expect(ready).toEqual({ ok: true, reason: expect.stringMatching(said) })
+    expect(verdict).toMatchObject({
+      ready: true,
+      level: 'failed',
+      headline: 'Ready, but something is broken',
+      findings: [{ level: 'failed', text: expect.stringMatching(said) }],
+    })
+    expect(await readyz(url)).toEqual([200, `ready, but something is broken: ${ready.reason}\n`])
+    const json = await fetch(`${url}/readyz`, { headers: { accept: 'application/json' } })
+    expect(await json.json()).toEqual({
+      ready: true,
+      reason: ready.reason,
+      level: 'failed',
+      headline: verdict.headline,
+    })
+    const page = await (await fetch(url)).text()
+    expect(page).toContain(`<p class="headline">${verdict.headline}</p>`)
+    const told = await run(statusCommand(), '--url', url)
+    expect(told.out).toMatch(
+      /^alert-bridge [^\n]*: ready, but something is broken\n {2}Source main is stopped/,
+    )
+    expect(told.exitCode ?? 0).toBe(0)
+  })
+
+  it('is not the fault of a process that only sends', async () => {
+    const url = await bridge({ token: 'token: revoked-token', role: 'sender' })
+    await until('it is ready', async () => (await readyz(url))[0] === 200)
+  })
+})
+
+it('what keeps a bridge from being ready is broken on the page, too', async () => {
+  const url = await bridge({ redisCheckEveryMs: 50 })
+  await until('it is ready', async () => (await readyz(url))[1] === 'ready\n')
+  const client = redis.client()
+  await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+  try {
+    await until('it is not ready', async () => (await readyz(url))[0] === 503)
+    const { ready, verdict } = await status(url)
+    expect(verdict).toMatchObject({
+      ready: false,
+      level: 'failed',
+      headline: 'Not ready: something is broken',
+    })
+    expect(await readyz(url)).toEqual([503, `not ready: something is broken: ${ready.reason}\n`])
+    expect(await (await fetch(url)).text()).toContain('<div class="verdict failed"')
+    const told = await run(statusCommand(), '--url', url)
+    expect(told.out).toMatch(/: not ready: something is broken\n {2}.*maxmemory-policy is allkeys-lru/)
+    expect(told.exitCode).toBe(1)
+  } finally {
+    const client = redis.client()
+    await client.config('SET', 'maxmemory-policy', 'noeviction')
+  }
+})
+
+type Options = NonNullable<Parameters<typeof startApp>[1]>
+
+async function bridge({ token, ...options }: { token?: string } & Options): Promise<string> {
+  const sandbox = await startSandbox({ history: 0 })
+  const hook = await startWebhookReceiver()
+  const sinks = { hook: hook.url }
+  const text = sceneConfig({ redis, feed: sandbox.url, sinks, ...(token === undefined ? {} : { token }) })
+  return (await startApp(text, options)).url
+}
+
+async function status(url: string): Promise<StatusView> {
+  return api<StatusView>(url, '/api/v1/status')
+}
+
+async function readyz(url: string): Promise<[number, string]> {
+  const response = await fetch(`${url}/readyz`)
+  return [response.status, await response.text()]
+}
