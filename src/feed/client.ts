@@ -2,6 +2,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
 import { type Secret, tokenProblem } from '../lib/secret.ts'
+import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
 import { readJson } from './body.ts'
 import { FeedError, oneLine, refusalOf } from './errors.ts'
@@ -110,7 +111,7 @@ const echoCharsMin = 8
 
 /** A message may quote the answer, and the answer may quote the token, which the quote may have cut. */
 function withoutSecret(message: string, secret: string): string {
-  let text = secret === '' ? message : message.replaceAll(secret, '[redacted]')
+  let text = scrub(message, [secret])
   for (let length = secret.length - 1; length >= echoCharsMin; length -= 1)
     text = text.replaceAll(`${secret.slice(0, length)}…`, '[redacted]')
   return text

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { parseRetryAfter } from '../lib/retry-after.ts'
+import { scrub } from '../telemetry/scrub.ts'
 
 /**
  * What can go wrong with one call, as a closed set of codes: the API's own, on which clients branch, and ours for
@@ -79,9 +80,7 @@ export function refusalOf(answer: {
   const waits = [readWait(budgetWait, nowMs), readWait(answer.retryAfter, nowMs)]
   const limit = code !== 'rate_limited' ? undefined : budgetWait === undefined ? 'minute' : 'budget'
   const fields = code === 'invalid_request' ? fieldNames(detail['fields']) : undefined
-  const said = envelope?.message
-    ? `: ${oneLine(envelope.message.replaceAll(answer.secret, '[redacted]'))}`
-    : ''
+  const said = envelope?.message ? `: ${oneLine(scrub(envelope.message, [answer.secret]))}` : ''
   return new FeedError(code, `${sentence(code, limit, fields)} (HTTP ${status})${said}`, {
     status,
     retryAfterMs: waits.find((each) => each !== undefined),

@@ -1,6 +1,8 @@
 import { cut, oneLine } from '../alert/text.ts'
 import type { Secret } from '../lib/secret.ts'
+import { scrub, secretCharsMin } from '../telemetry/scrub.ts'
 import { classifyFault, SinkError } from './fault.ts'
+import { bodyBytesMax } from './http.ts'
 import { answerTextMax, type Happened, type Outcome, outcomeOf } from './outcome.ts'
 
 /**
@@ -39,13 +41,14 @@ export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Ha
     signal,
     reveal: (secret) => {
       const text = readSecret(secret)
-      hide(hidden, text)
+      hidden.add(text)
       return text
     },
-    hide: (text) => hide(hidden, text),
+    hide: (text) => void hidden.add(text),
     hideWord(text) {
-      hide(hidden, text)
-      if (text !== '' && text.length < hiddenCharsMin) words.add(text)
+      hidden.add(text)
+      if (text === '' || text.length >= secretCharsMin) return
+      for (const form of [text, encodeURIComponent(text.toWellFormed())]) words.add(form)
     },
     know: (happened) => {
       known = happened
@@ -87,33 +90,21 @@ function readSecret(secret: Secret): string {
   }
 }
 
-/** Shorter texts would blot out parts of ordinary words. */
-const hiddenCharsMin = 6
-
-function hide(hidden: Set<string>, text: string): void {
-  for (const form of formsOf(text)) {
-    if (form.length >= hiddenCharsMin) hidden.add(form)
-  }
-}
-
-/** How an answer may repeat a text: as it is, in an address, in JSON, in a page. */
-function formsOf(text: string): string[] {
-  const inPage = text
-    .replace(/&/g, '&amp;')
-    .replace(/"/g, '&quot;')
-    .replace(/</g, '&lt;')
-    .replace(/>/g, '&gt;')
-  return [text, encodeURIComponent(text.toWellFormed()), JSON.stringify(text).slice(1, -1), inPage]
-}
+/** So much of an answer is looked at: people are shown less. */
+const lookedAtCharsMax = 2_000
 
 /** Scrubs before it cuts: half a secret is a secret still. */
 function told(outcome: Outcome, hidden: ReadonlySet<string>, words: ReadonlySet<string>): Outcome {
-  let text = outcome.answer.text
-  for (const secret of [...hidden].sort((a, b) => b.length - a.length))
-    text = text.replaceAll(secret, '[redacted]')
+  const given = outcome.answer.text
+  const line = oneLine(given)
+  const cutOff = line.length > lookedAtCharsMax || Buffer.byteLength(given) > bodyBytesMax - utf8BytesMax
+  let text = scrub(line.slice(0, lookedAtCharsMax), hidden, { cutOff })
   for (const word of words) text = text.replace(asWord(word), '[redacted]')
-  return { ...outcome, answer: { ...outcome.answer, text: cut(oneLine(text), answerTextMax) } }
+  return { ...outcome, answer: { ...outcome.answer, text: cut(text, answerTextMax) } }
 }
+
+/** A body is read up to its limit, but for a character that does not fit. */
+const utf8BytesMax = 4
 
 function asWord(text: string): RegExp {
   const literal = text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
 import { runAttempt } from '../../src/sinks/attempt.ts'
+import { bodyBytesMax } from '../../src/sinks/http.ts'
 import { answerTextMax, type Happened } from '../../src/sinks/outcome.ts'
 
 const never = new AbortController().signal
@@ -29,6 +30,22 @@ test('a secret that the cut would halve is scrubbed before', async () => {
   })
   expect(outcome.answer.text).not.toContain('canary')
   expect(outcome.answer.text.length).toBeLessThanOrEqual(answerTextMax)
+})
+
+test('a secret that the reading of the answer has halved is not told by its first half', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    work.hide('canaryCanaryCanary')
+    return answered(`${' '.repeat(bodyBytesMax - 12)}canaryCanaryCanary`.slice(0, bodyBytesMax))
+  })
+  expect(outcome.answer.text).toBe('[redacted]')
+})
+
+test('a secret in pieces that become one line is not told', async () => {
+  const outcome = await runAttempt(frame, async (work) => {
+    work.hide('canaryCanaryCanary')
+    return answered('canary\u202aCanaryCan\r\nary and c\0a\0n\0a\0r\0y\0C\0a\0n\0a\0r\0y\0C\0a\0n\0a\0r\0y')
+  })
+  expect(outcome.answer.text).toBe('[redacted] and [redacted]')
 })
 
 test('of a secret within another, nothing is left', async () => {

@@ -29,7 +29,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     const parsed = parseSmtpUrl(smtp)
     if (!parsed.ok) throw new SinkError('credentials', `the SMTP address cannot be used: ${parsed.problem}`)
     const { password, user } = parsed.server
-    if (password !== undefined) work.hide(password)
+    if (password !== undefined) work.hideWord(password)
     if (user !== undefined && password !== undefined) {
       work.hide(Buffer.from(`\0${user}\0${password}`).toString('base64'))
       work.hide(Buffer.from(password).toString('base64'))
