@@ -42,6 +42,12 @@ export function pausesMs(policy: RetryPolicy): number[] {
   return Array.from({ length: Math.max(0, policy.attempts - 1) }, (_, index) => pauseMs(index + 1, policy))
 }
 
+/** How long the pauses of a whole schedule take together: before the spread, and with the most of it. */
+export function spanOf(policy: RetryPolicy): { readonly ms: number; readonly msMax: number } {
+  const ms = pausesMs(policy).reduce((sum, each) => sum + each, 0)
+  return { ms, msMax: Math.ceil(ms * (1 + spread)) }
+}
+
 function pauseMs(attempt: number, { initialDelayMs, maxDelayMs }: RetryPolicy): number {
   // Far out the power overflows to Infinity, which the maximum takes back.
   return Math.min(Math.max(maxDelayMs, initialDelayMs), initialDelayMs * growth ** (attempt - 1))

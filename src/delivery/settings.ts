@@ -1,5 +1,5 @@
 import type { Sink } from '../sinks/sink.ts'
-import type { RetryPolicy } from './backoff.ts'
+import { type RetryPolicy, spanOf } from './backoff.ts'
 
 /** How a sink is treated; from its config, in milliseconds. */
 export interface SinkSettings {
@@ -30,8 +30,16 @@ export function queueSettings({ sink, settings }: SinkEntry): SinkSettings {
   return { ...rest, concurrency: Math.max(settings.concurrency, together) }
 }
 
-/** The way of an alert ends at some time, also where no config says when. Counted from when it was seen, so that history that was asked for is sent. */
-export const expireDefaultMs = 24 * 3_600_000
+/**
+ * The way of an alert ends at some time, also where no config says when: after a day, or as long as a schedule takes that
+ * spans more than one. Counted from when it was seen, so that history that was asked for is sent.
+ */
+export function expireDefaultMs({ retry }: Pick<SinkSettings, 'retry'>): number {
+  const { ms, msMax } = spanOf(retry)
+  return ms > dayMs ? msMax : dayMs
+}
+
+const dayMs = 24 * 3_600_000
 
 /** The knobs of the machinery, which no config names; tests turn them. */
 export interface Tuning {

@@ -42,7 +42,7 @@ export interface Circumstances {
 export function expiresAtMs(job: DeliveryJob, settings: SinkSettings): number {
   const { expireAfterMs } = settings
   const { seenAtMs } = job
-  if (expireAfterMs === undefined) return (job.requestedAtMs ?? seenAtMs) + expireDefaultMs
+  if (expireAfterMs === undefined) return (job.requestedAtMs ?? seenAtMs) + expireDefaultMs(settings)
   return (job.requestedAtMs ?? Math.min(job.alert.firedAtMs ?? seenAtMs, seenAtMs)) + expireAfterMs
 }
 

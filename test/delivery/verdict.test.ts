@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { expireDefaultMs } from '../../src/delivery/settings.ts'
 import { expiresAtMs, signOf, verdictOf } from '../../src/delivery/verdict.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './support.ts'
@@ -120,8 +119,32 @@ describe('the age of an alert', () => {
   it('counts from when it was seen where no config says how old it may be: history that was asked for is sent', () => {
     const { expireAfterMs: _, ...open } = settings
     const job = deliveryJob('hook', 1, { firedAt: '2020-01-01T00:00:00Z' })
-    expect(expiresAtMs(job, open)).toBe(job.seenAtMs + expireDefaultMs)
-    expect(expiresAtMs({ ...job, requestedAtMs: 7 }, open)).toBe(7 + expireDefaultMs)
+    expect(expiresAtMs(job, open)).toBe(job.seenAtMs + 24 * hourMs)
+    expect(expiresAtMs({ ...job, requestedAtMs: 7 }, open)).toBe(7 + 24 * hourMs)
+  })
+
+  it('is no end to a schedule that takes longer than a day, where no config says how old an alert may be', () => {
+    const { expireAfterMs: _, ...open } = settings
+    const job = deliveryJob('hook', 1)
+    for (const retry of [
+      { attempts: 20, initialDelayMs: 5_000, maxDelayMs: 8 * hourMs },
+      { attempts: 11, initialDelayMs: 30_000, maxDelayMs: 8 * hourMs },
+    ])
+      for (const luck of [0, 0.5, 1]) {
+        const own = { ...open, retry }
+        let nowMs = job.seenAtMs
+        let number = 1
+        let verdict = verdictOf(unavailable, lived(), own, () => luck)
+        for (; verdict.kind === 'again'; verdict = verdictOf(unavailable, lived(), own, () => luck)) {
+          nowMs += verdict.delayMs
+          number += 1
+        }
+        expect({ number, ...verdict }).toMatchObject({ number: retry.attempts, reason: 'attempts_exhausted' })
+        expect(nowMs - job.seenAtMs).toBeGreaterThan(24 * hourMs)
+        function lived() {
+          return { number, nowMs, expiresAtMs: expiresAtMs(job, own), brokenOff: false }
+        }
+      }
   })
 
   it('counts from when an operator asked for it', () => {
