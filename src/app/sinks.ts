@@ -1,4 +1,4 @@
-import { fingerprintOf } from '../config/fingerprint.ts'
+import { fingerprintOf, shortMarkOf } from '../config/fingerprint.ts'
 import type { Config, DisplayConfig, SinkConfig } from '../config/schema.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import { toError, UserError } from '../lib/errors.ts'
@@ -16,7 +16,11 @@ export function buildSinks(config: Config, before: Units<SinkEntry> = new Map())
   return unitsOf(Object.entries(config.sinks), before, {
     // What a message looks like is fixed when its sink is built.
     fingerprint: (name) => fingerprintOf(config, 'sinks', name) + displayed,
-    build: (name, sink) => ({ sink: build(name, sink, display), settings: settingsOf(sink) }),
+    build: (name, sink) => ({
+      sink: build(name, sink, display),
+      settings: settingsOf(sink),
+      receiver: receiverMark(sink),
+    }),
   })
 }
 
@@ -28,6 +32,18 @@ function build(name: string, config: SinkConfig, display: DisplayConfig): Sink {
     const why = thrown instanceof UserError ? thrown.message : `it cannot be built (${toError(thrown).name})`
     throw new UserError(`sinks.${name}: ${why}`)
   }
+}
+
+/** What says where alerts go and as whom; all else is how. */
+const receiverKeys = [
+  ...['type', 'url', 'baseUrl', 'smtp', 'proxy'],
+  ...['auth', 'token', 'routingKey', 'chatId', 'threadId', 'topic'],
+]
+
+/** The same in every process as long as the config names the same place and user. */
+export function receiverMark(sink: object): string {
+  const values = new Map<string, unknown>(Object.entries(sink))
+  return shortMarkOf(receiverKeys.map((key) => values.get(key) ?? null))
 }
 
 function settingsOf(sink: SinkConfig): SinkEntry['settings'] {

@@ -37,12 +37,16 @@ export interface CircuitOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly onBreaker?: ((news: BreakerNews) => void) | undefined
+  /** The queue is held, because this sink asks for it. */
+  held(): Promise<void>
   /** How many alerts this process sends to the sink at this moment. */
   sending(): number
   /** How many it may send at a time changed. */
   widthChanged(): void
   /** The sink's circuit until now, before its config changed: what that knew of the sink's trouble goes on here. */
   readonly before?: Circuit | undefined
+  /** That one sent to the same place: what it was asked for counts. */
+  readonly sameReceiver: boolean
 }
 
 export interface BreakerNews {
@@ -76,10 +80,10 @@ export class Circuit {
 
   constructor(options: CircuitOptions) {
     this.#options = options
-    const { settings, tuning, before } = options
+    const { settings, tuning, before, sameReceiver } = options
     if (before) {
       this.#breaker = before.#breaker
-      this.#heldUntilMs = before.#heldUntilMs
+      if (sameReceiver) this.#heldUntilMs = before.#heldUntilMs
       this.#width = before.#width
       this.#recovery = before.#recovery
       this.#looked = before.#looked
@@ -146,11 +150,14 @@ export class Circuit {
 
   /** Over all replicas; never shortens a hold. It starts the window of the sink's rate limit anew. */
   async hold(forMs: number): Promise<void> {
-    const { queue, settings } = this.#options
+    const { queue, settings, held } = this.#options
     const { max } = settings.rateLimit ?? noLimit
     await this.#try('queue not held', async () => {
       const heldMs = await within(commandTimeoutMs, 'reading the hold', queue.getRateLimitTtl(max))
-      if (heldMs < forMs) await within(commandTimeoutMs, 'holding', queue.rateLimit(Math.ceil(forMs)))
+      if (heldMs < forMs) {
+        await within(commandTimeoutMs, 'holding', queue.rateLimit(Math.ceil(forMs)))
+        await held()
+      }
       this.#heldUntilMs = this.#now().monotonicMs + Math.max(heldMs, forMs)
     })
   }

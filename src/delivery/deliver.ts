@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { AttemptRecord } from './attempt-record.ts'
 import type { Batcher } from './batcher.ts'
-import { digestMark } from './digest-mark.ts'
+import { waitsUntil } from './digest-wait.ts'
 import { replacedBy } from './hand-on.ts'
 import type { Marks } from './job-marks.ts'
 import type { Member, Sent } from './messenger.ts'
@@ -88,7 +88,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
   const by = replacedBy(delivery, sink.targets)
   if (by !== undefined) return { step: 'replaced', by }
   if (clock.now() >= expiresAtMs(delivery, settings)) return { step: 'expired', job: delivery }
-  const untilMs = waitsUntil(delivery, context)
+  const untilMs = waitsUntil(delivery, context, clock.now())
   if (untilMs !== undefined) return { step: 'waits', untilMs }
   if (signal.aborted) return { step: 'not_ours' }
   const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }
@@ -141,14 +141,6 @@ async function sendAlone(member: Member, context: SendContext): Promise<Sent> {
   const outcome = await sendMembers([member], member.signal, context)
   const durationMs = Math.round(clock.monotonicMs() - fromMs)
   return { step: 'sent', outcome, startedAtMs, durationMs, leads: true, random: Math.random }
-}
-
-/** When the digest that this alert belongs to goes out, unless it is due or would come too late for the alert. */
-function waitsUntil(job: DeliveryJob, { sink, settings, clock }: DeliverContext): number | undefined {
-  const plan = sink.batch?.plan
-  if (plan?.kind !== 'digest') return undefined
-  const markMs = digestMark(job.requestedAtMs ?? job.seenAtMs, plan.everyMs, plan.timeZone)
-  return clock.now() < markMs && markMs < expiresAtMs(job, settings) ? markMs : undefined
 }
 
 const fenceTimeoutMs = 5_000

@@ -14,7 +14,8 @@ import { InHand } from './in-hand.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
-import { fitWindow, viewOf } from './queue-reading.ts'
+import { PutOff } from './put-off.ts'
+import { viewOf } from './queue-reading.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
 import { settlesWithin, within } from './time-limit.ts'
@@ -60,6 +61,7 @@ export class Lane {
   readonly #circuit: Circuit
   readonly #clockWatch: ClockWatch
   readonly #marks: JobMarks
+  readonly #putOff: PutOff
   readonly #inHand = new InHand()
   readonly #workers: Workers
   readonly #watchdog: Watchdog
@@ -74,6 +76,7 @@ export class Lane {
     this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
     this.#marks = createJobMarks(redis, this.#queue)
+    this.#putOff = new PutOff({ ...options, queue: this.#queue, signal: this.#ending.signal })
     this.#before = before
     this.#circuit = new Circuit({
       sink: sink.name,
@@ -86,6 +89,8 @@ export class Lane {
       onBreaker,
       breakers: createBreakerStore(redis, prefix),
       before: before === undefined ? undefined : before.#circuit,
+      sameReceiver: before !== undefined && before.#options.receiver === options.receiver,
+      held: () => this.#putOff.held(),
       sending: () => this.#inHand.sends,
       widthChanged: () => {
         this.#workers.concurrency = this.#concurrency()
@@ -131,7 +136,7 @@ export class Lane {
   /** `sends: false`: other processes do, and this one only looks whether they do. */
   start({ sends }: { sends: boolean } = { sends: true }): void {
     if (sends) {
-      void this.#fitWindow()
+      void this.#putOff.look()
       this.#workers.open()
       this.#circuit.start()
     }
@@ -157,6 +162,7 @@ export class Lane {
     this.#ending.abort(new Error('stopping'))
     clearInterval(this.#watch)
     this.#circuit.stop()
+    this.#putOff.stop()
     this.#batcher?.stop()
     const endMs = Math.min(endMsMax, deadlineMs / 5)
     const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
@@ -237,6 +243,7 @@ export class Lane {
         this.#options.unrecorded.add(this.#nameOf(marked.id), () => this.#marks.acknowledge(marked, record)),
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
+      waiting: () => this.#putOff.waiting(),
       replace: (id, token, copies) => this.#replace({ id, state: 'active', token }, copies),
     })
     const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1
@@ -255,14 +262,7 @@ export class Lane {
     if (backMs > 0) this.#inHand.clockSetBack()
     void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look())
     void this.#inHand.renewLocks()
-    void this.#fitWindow()
-  }
-
-  /** Again and again: a process of the config before may still begin windows of its own. */
-  async #fitWindow(): Promise<void> {
-    const { rateLimit } = this.#settings
-    if (rateLimit !== undefined)
-      await fitWindow(this.#options.redis, this.#queue, rateLimit.perMs).catch(() => {})
+    void this.#putOff.look()
   }
 
   #found({ waiting, forMs }: Stuck): void {

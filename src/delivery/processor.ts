@@ -28,6 +28,8 @@ export interface ProcessorContext extends DeliverContext {
   /** Before the job is let go, so that no other is fetched from a queue that is to be held. */
   observe(event: BreakerEvent): Promise<void>
   hold(forMs: number): Promise<void>
+  /** An alert is about to wait for the mark of its digest; never rejects. */
+  waiting(): Promise<void>
   /** Puts these into the place of a job that is locked by this token. */
   replace(id: string, token: string, by: readonly DeliveryJob[]): Promise<unknown>
 }
@@ -88,6 +90,7 @@ async function step(
     case 'not_ours':
       return putBack(job, token, context)
     case 'waits':
+      await context.waiting()
       return delay(job, token, tried.untilMs - context.clock.now(), context)
     case 'replaced':
       await moved(context.replace(id, token, tried.by), context)

@@ -40,24 +40,6 @@ export async function promoteDelayed(queue: AlertQueue): Promise<void> {
   await within(promoteTimeoutMs, 'promoting delayed jobs', queue.promoteJobs({ count: 1_000 }))
 }
 
-/**
- * A window of the rate limit that began by another config may last up to a day: it ends as it would by this one. A hold,
- * which BullMQ keeps in the same key as a count that no limit reaches, is left alone.
- */
-export async function fitWindow(redis: RedisClient, queue: AlertQueue, perMs: number): Promise<void> {
-  const fitting = redis.eval(fitScript, 1, queue.toKey('limiter'), Math.ceil(perMs), heldFrom)
-  await within(readTimeoutMs, 'fitting the window of the rate limit', fitting)
-}
-
-const heldFrom = Number.MAX_SAFE_INTEGER
-/** KEYS limiter · ARGV the window (ms), the count from which on it is a hold */
-const fitScript = `
-local count = tonumber(redis.call('GET', KEYS[1]) or 0)
-if count < tonumber(ARGV[2]) and redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) then
-  redis.call('PEXPIRE', KEYS[1], ARGV[1])
-end
-`
-
 const readTimeoutMs = 5_000
 /** Due for so long by the clock that BullMQ goes by; clocks of replicas differ a little. */
 const overdueMs = 30_000

@@ -16,6 +16,8 @@ export interface SinkSettings {
 export interface SinkEntry {
   readonly sink: Sink
   readonly settings: SinkSettings
+  /** The same in every process for as long as alerts go to the same place, as the same user. */
+  readonly receiver?: string
 }
 
 /**
@@ -52,6 +54,8 @@ export interface Tuning {
    */
   readonly takeOverMs: number
   readonly watchEveryMs: number
+  /** So often a lane looks for what is put off by a config that is not its own, which other processes may still have. */
+  readonly othersEveryMs: number
   /** Jobs wait, nobody takes one: the consumer is made anew. */
   readonly stuckMs: number
   readonly faultsToOpen: number
@@ -66,6 +70,7 @@ export const defaultTuning: Tuning = {
   stalledIntervalMs: 5_000,
   takeOverMs: 4_000,
   watchEveryMs: 5_000,
+  othersEveryMs: 60_000,
   stuckMs: 30_000,
   faultsToOpen: 5,
   probesARound: 3,

@@ -157,6 +157,19 @@ export function breakerKey(prefix: string, sink: string): string {
   return `${hashTag(prefix)}:breaker:${sink}`
 }
 
+/**
+ * HASH `{receiver, held, plan:<plan>: n …}`: by whose config alerts of a sink are put off. `receiver` is the mark of the
+ * one that the lane which began last sends to, `held` that of the one that asked for the hold which runs, and a `plan`
+ * is that of a digest for whose marks alerts wait, with how many ever did. Expires `putOffKeptMs` after its last change.
+ * Lost: the next lane looks through all that is put off.
+ */
+export function putOffKey(prefix: string, sink: string): string {
+  return `${hashTag(prefix)}:put-off:${sink}`
+}
+
+/** Longer than anything is put off. */
+export const putOffKeptMs = 31 * 24 * 60 * 60 * 1_000
+
 /** Who starts after nobody has sent to the sink for longer finds out by itself. */
 export const breakerKeptMs = 7 * 24 * 60 * 60 * 1_000
 

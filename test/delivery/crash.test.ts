@@ -90,6 +90,7 @@ describe('a process that wakes up when its job belongs to another', () => {
       takeOverMs: 0,
       stopping: new AbortController().signal,
       hold: async () => {},
+      waiting: async () => {},
       replace: async () => {},
     }
     await expect(processJob(job, 'mine', new AbortController().signal, context)).rejects.toThrow(WaitingError)

@@ -1,0 +1,77 @@
+import { putOffKeptMs, putOffKey } from './keys.ts'
+import type { RedisClient } from './redis.ts'
+
+/**
+ * By whose config the alerts of a sink are put off, over all processes: what one writes down here, one with another
+ * config finds, which may have no reason to let them wait.
+ */
+export interface PutOffStore {
+  read(sink: string): Promise<PutOffBy>
+  /** Alerts go to this receiver from now on. */
+  serve(sink: string, receiver: string): Promise<void>
+  /** This receiver asked for the hold that runs. */
+  hold(sink: string, receiver: string): Promise<void>
+  /** One more alert waits for a mark of this plan. */
+  wait(sink: string, plan: string): Promise<void>
+  /** No alert waits by this plan any more, unless one did after that count was read. */
+  forgetPlan(sink: string, plan: string, count: number): Promise<void>
+  /** Ends the hold of the key `limiter`, unless another receiver than this one has asked for it meanwhile. */
+  endHold(sink: string, receiver: string, limiter: string): Promise<void>
+}
+
+export interface PutOffBy {
+  /** Absent where no process of this version has worked at the sink yet. */
+  readonly receiver?: string
+  readonly held?: string
+  /** How many alerts ever waited by each plan. */
+  readonly plans: ReadonlyMap<string, number>
+}
+
+/** BullMQ's limiter counts this far where it is a hold, and no limit of a config reaches it. */
+export const heldFrom = Number.MAX_SAFE_INTEGER
+
+export function createPutOffStore(redis: RedisClient, prefix: string): PutOffStore {
+  const set = async (sink: string, field: string, value: string) => {
+    const key = putOffKey(prefix, sink)
+    await redis.multi().hset(key, field, value).pexpire(key, putOffKeptMs).exec()
+  }
+  return {
+    async read(sink) {
+      const { receiver, held, ...rest } = await redis.hgetall(putOffKey(prefix, sink))
+      const plans = Object.entries(rest)
+        .filter(([field]) => field.startsWith(planField))
+        .map(([field, count]) => [field.slice(planField.length), Number(count)] as const)
+      return {
+        ...(receiver === undefined ? {} : { receiver }),
+        ...(held === undefined ? {} : { held }),
+        plans: new Map(plans),
+      }
+    },
+    serve: (sink, receiver) => set(sink, 'receiver', receiver),
+    hold: (sink, receiver) => set(sink, 'held', receiver),
+    async wait(sink, plan) {
+      const key = putOffKey(prefix, sink)
+      await redis.multi().hincrby(key, `${planField}${plan}`, 1).pexpire(key, putOffKeptMs).exec()
+    },
+    async forgetPlan(sink, plan, count) {
+      await redis.eval(forgetScript, 1, putOffKey(prefix, sink), `${planField}${plan}`, count)
+    },
+    async endHold(sink, receiver, limiter) {
+      await redis.eval(endHoldScript, 2, putOffKey(prefix, sink), limiter, receiver, heldFrom)
+    },
+  }
+}
+
+const planField = 'plan:'
+
+/** KEYS put off · ARGV field, how many */
+const forgetScript = `
+if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
+`
+
+/** KEYS put off, limiter · ARGV receiver, the count from which on it is a hold */
+const endHoldScript = `
+if redis.call('HGET', KEYS[1], 'held') ~= ARGV[1] then return end
+redis.call('HDEL', KEYS[1], 'held')
+if tonumber(redis.call('GET', KEYS[2]) or 0) >= tonumber(ARGV[2]) then redis.call('DEL', KEYS[2]) end
+`
