@@ -5,11 +5,16 @@ import { wordsOf } from './verdict.ts'
 
 /**
  * What machines ask: metrics, alive, ready. Each address stands twice, by the habit of Kubernetes and by that of
- * Prometheus. Alive asks nothing of anybody, so that a Redis outage does not get the process restarted.
+ * Prometheus. Alive asks nothing of anybody, so that a Redis outage does not get the process restarted; it says no only where a
+ * polling loop hangs for good, since then a restart is what helps.
  */
 export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void {
   for (const path of lifePaths)
-    app.get(path, async (_request, reply) => reply.type(plainText).send('healthy\n'))
+    app.get(path, async (_request, reply) => {
+      const hung = ports.hung()
+      reply.code(hung === undefined ? 200 : 503).type(plainText)
+      return hung === undefined ? 'healthy\n' : `not alive: ${hung}\n`
+    })
 
   for (const path of ['/readyz', '/-/ready'])
     app.get(path, async (request, reply) => {

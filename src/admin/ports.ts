@@ -22,6 +22,8 @@ import type { QuarantinedRow, StatusView } from './status-view.ts'
 export interface AdminPorts {
   /** Prometheus text, version 0.0.4. Must answer without Redis: series that need it keep their last value or go. */
   metricsText(): Promise<string>
+  /** Why this process lives and will do its work no more, so that only a new one helps; asks nobody. */
+  hung(): string | undefined
   /** Must answer without Redis, and within seconds: what only Redis knows is null. */
   status(): Promise<StatusView>
   reload(): Promise<ReloadResult>

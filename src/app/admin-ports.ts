@@ -39,6 +39,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       await options.runtime()?.collectMetrics()
       return metrics.registry.metrics()
     },
+    // What drains polls no more.
+    hung: () => (draining() ? undefined : options.runtime()?.hung()),
     async status(): Promise<StatusView> {
       const { version, startedAtMs, role } = about
       const { redis, ...rest } = (await options.runtime()?.status()) ?? unknownYet

@@ -31,6 +31,8 @@ export interface Runtime {
   /** Ends within seconds: what Redis does not tell in time is null. */
   /** Ends within seconds, and never rejects: what Redis does not say in time is null. */
   status(): Promise<RuntimeStatus>
+  /** Why only a new process helps; asks nobody. */
+  hung(): string | undefined
   /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
   collectMetrics(): Promise<void>
   readonly quarantine: QuarantinePort
@@ -161,6 +163,11 @@ class ConfiguredRuntime implements Runtime {
       leftBehind: this.#leftBehind,
       sameFeed: this.#sameFeed,
     })
+  }
+
+  hung(): string | undefined {
+    if (this.#tools.role === 'sender') return undefined
+    return this.#sources.map(({ poller }) => poller.hung()).find((why) => why !== undefined)
   }
 
   async collectMetrics(): Promise<void> {

@@ -1,5 +1,5 @@
 import { formatDuration } from '../lib/duration.ts'
-import type { PollerStatus } from '../store/source-status.ts'
+import type { PollerState, PollerStatus } from '../store/source-status.ts'
 import { needsPerson } from './poller-outcome.ts'
 import type { PollerFault, PollerHealth } from './poller-types.ts'
 
@@ -16,6 +16,12 @@ export interface Vitals {
 
 /** A loop that is this late is stuck: longer than any call and any pause of the process that is not itself a fault. */
 export const lateMsMax = 60_000
+
+/**
+ * A loop that is this late will not go on: every call and every command of it has a limit of seconds, without Redis it
+ * tries once a second, and a wait for a budget or a 429 is made of naps. Only a new process helps.
+ */
+export const hungMsMin = 5 * 60_000
 
 /** A feed that has failed at every poll for so long will not mend itself: a person should look. */
 export const failingMsMax = 15 * 60_000
@@ -40,10 +46,7 @@ export function healthOf({ status, expectActMs, lastActMs, crash }: Vitals, nowM
   const bad = (why: PollerFault, text: string): PollerHealth => ({ ok: false, why, reason: text })
   if (crash !== undefined) return bad('crashed', `the polling loop failed and was started again: ${crash}`)
   if (state === 'redis_down') return bad('redis_down', `polling pauses while Redis is away: ${reason}`)
-  if (nowMs > expectActMs + lateMsMax) {
-    const forMs = nowMs - lastActMs
-    return bad('stuck', `the polling loop is stuck (${state}): nothing for ${formatDuration(forMs)}`)
-  }
+  if (nowMs > expectActMs + lateMsMax) return bad('stuck', stuckText(state, nowMs - lastActMs))
   if (state === 'starting') return bad('starting', 'no poll was tried yet')
   const failure = lastingFailure(status)
   if (failure !== undefined) return bad('failing', failure)
@@ -51,4 +54,14 @@ export function healthOf({ status, expectActMs, lastActMs, crash }: Vitals, nowM
     state === 'standby' || state === 'held' || state === 'budget_spent' || state === 'stopped'
   if (status.lastPollAtMs === null && !restsByRight) return bad('starting', 'no poll was tried yet')
   return { ok: true }
+}
+
+/** Why only a new process helps; undefined where the loop may go on by itself. */
+export function hungOf({ status, expectActMs, lastActMs }: Vitals, nowMs: number): string | undefined {
+  if (nowMs <= expectActMs + hungMsMin) return undefined
+  return `source ${status.source}: ${stuckText(status.state, nowMs - lastActMs)}`
+}
+
+function stuckText(state: PollerState, forMs: number): string {
+  return `the polling loop is stuck (${state}): nothing for ${formatDuration(forMs)}`
 }

@@ -21,6 +21,8 @@ export interface Poller {
   /** What this process knows; where another replica polls, the shared status in Redis knows more. */
   status(): PollerStatus
   health(): PollerHealth
+  /** Why the loop will never go on in this process; undefined where it may. */
+  hung(): string | undefined
   /** Polls as soon as limits and the shortest interval allow, also where a person had to mend something first. */
   pollNow(): void
 }

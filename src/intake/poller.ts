@@ -6,7 +6,7 @@ import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
-import { healthOf } from './poller-health.ts'
+import { healthOf, hungOf, type Vitals } from './poller-health.ts'
 import { historyPages, readHistory } from './poller-history.ts'
 import { conclude, type Lead, leaseOrReason, leaveToFresh, newLead } from './poller-lead.ts'
 import { type PollerLimits, pauses, withDefaults } from './poller-limits.ts'
@@ -36,8 +36,7 @@ class SourcePoller implements Poller {
   #wanted = false
   #crash: string | undefined
   /** By the monotonic clock. */
-  #lastActMs: number
-  #expectActMs: number
+  #pulse: Pick<Vitals, 'lastActMs' | 'expectActMs'>
 
   constructor(deps: PollerDeps) {
     this.source = deps.source
@@ -46,7 +45,8 @@ class SourcePoller implements Poller {
     this.#view = new PollerView(deps, createSourceStatus(deps))
     this.#state = createScheduleState(deps)
     this.#override = createSourceOverride(deps)
-    this.#lastActMs = this.#expectActMs = deps.clock.monotonicMs()
+    const nowMs = deps.clock.monotonicMs()
+    this.#pulse = { lastActMs: nowMs, expectActMs: nowMs }
   }
 
   status(): PollerStatus {
@@ -54,9 +54,15 @@ class SourcePoller implements Poller {
   }
 
   health(): PollerHealth {
-    const [lastActMs, expectActMs, crash] = [this.#lastActMs, this.#expectActMs, this.#crash]
-    const vitals = { status: this.#view.status, lastActMs, expectActMs, crash }
-    return healthOf(vitals, this.#deps.clock.monotonicMs())
+    return healthOf(this.#vitals(), this.#deps.clock.monotonicMs())
+  }
+
+  hung(): string | undefined {
+    return hungOf(this.#vitals(), this.#deps.clock.monotonicMs())
+  }
+
+  #vitals(): Vitals {
+    return { ...this.#pulse, status: this.#view.status, crash: this.#crash }
   }
 
   pollNow(): void {
@@ -288,7 +294,7 @@ class SourcePoller implements Poller {
   }
 
   #act(restMs = 0): void {
-    this.#lastActMs = this.#deps.clock.monotonicMs()
-    this.#expectActMs = this.#lastActMs + restMs
+    const lastActMs = this.#deps.clock.monotonicMs()
+    this.#pulse = { lastActMs, expectActMs: lastActMs + restMs }
   }
 }

@@ -33,6 +33,7 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
     }
   const ports: AdminPorts = {
     metricsText: async () => '# HELP alert_bridge_build_info The running build; always 1.\n',
+    hung: () => undefined,
     status: async () => status(),
     reload: note('reload', () => ({ ok: true })),
     quarantine: {

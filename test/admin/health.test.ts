@@ -8,6 +8,14 @@ test.each(['/healthz', '/-/healthy'])('%s says that the process lives, whatever 
   expect(await app.inject({ method: 'HEAD', url })).toMatchObject({ statusCode: 200, body: '' })
 })
 
+test.each(['/healthz', '/-/healthy'])('%s asks for a restart where only that helps', async (url) => {
+  const { app } = bench({ hung: () => 'source main: the polling loop is stuck' })
+  expect(await app.inject(url)).toMatchObject({
+    statusCode: 503,
+    body: 'not alive: source main: the polling loop is stuck\n',
+  })
+})
+
 test.each(['/readyz', '/-/ready'])('%s answers 200 when ready', async (url) => {
   const { app } = bench()
   expect(await app.inject(url)).toMatchObject({ statusCode: 200, body: 'ready\n' })

@@ -50,6 +50,12 @@ it('a poller that died in silence turns readiness red within a minute, with the 
   expect(sandbox.requests.length).toBe(calls)
   await until('the page says so', async () => /polling loop is stuck/.test(await (await fetch(url)).text()))
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  aheadMs = 5 * 60_000 + 2_000
+  const life = await fetch(`${url}/-/healthy`)
+  expect([life.status, await life.text()]).toEqual([
+    503,
+    expect.stringMatching(/^not alive: source main: the polling loop is stuck \(\w+\): nothing for 5m/),
+  ])
 })
 
 it('rows that cannot be read are counted and shown as they came, and the rest of their page is sent', async () => {

@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { statusCommand } from '../../src/cli/status.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { run } from '../cli/in-process.ts'
 import { startApp, until } from '../support/app.ts'
-import { useRedis } from '../support/redis.ts'
+import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { api, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -14,7 +15,7 @@ const redis = useRedis()
 
 describe('a source whose token is refused', () => {
   it('leaves the bridge ready, and readiness, status and page name it as what is broken', async () => {
-    const url = await bridge({ token: 'token: revoked-token' })
+    const { url } = await bridge({ token: 'token: revoked-token' })
     await until('the source is stopped', async () => (await status(url)).sources[0]?.state === 'stopped')
     const said = /^Source main is stopped: .*token/
     const { ready, verdict } = await status(url)
@@ -43,13 +44,13 @@ describe('a source whose token is refused', () => {
   })
 
   it('is not the fault of a process that only sends', async () => {
-    const url = await bridge({ token: 'token: revoked-token', role: 'sender' })
+    const { url } = await bridge({ token: 'token: revoked-token', role: 'sender' })
     await until('it is ready', async () => (await readyz(url))[0] === 200)
   })
 })
 
 it('what keeps a bridge from being ready is broken on the page, too', async () => {
-  const url = await bridge({ redisCheckEveryMs: 50 })
+  const { url } = await bridge({ redisCheckEveryMs: 50 })
   await until('it is ready', async () => (await readyz(url))[1] === 'ready\n')
   const client = redis.client()
   await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
@@ -72,14 +73,43 @@ it('what keeps a bridge from being ready is broken on the page, too', async () =
   }
 })
 
+it('a bridge lives on without Redis, however long, and while it stops', async () => {
+  const own = await startRedis()
+  onTestFinished(() => own.dispose())
+  let aheadMs = 0
+  const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs }
+  const { app, url } = await bridge({ clock, redis: own })
+  await until('it is ready', async () => (await readyz(url))[0] === 200)
+  await own.kill9()
+  await until('it is not ready', async () => (await readyz(url))[0] === 503)
+  for (const hours of [1, 2, 3]) {
+    aheadMs = hours * 3_600_000
+    await until('its loop has gone on', async () => (await fetch(`${url}/healthz`)).status === 200)
+  }
+  const stopped = app.stop()
+  aheadMs += 3_600_000
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  await stopped
+})
+
 type Options = NonNullable<Parameters<typeof startApp>[1]>
 
-async function bridge({ token, ...options }: { token?: string } & Options): Promise<string> {
+interface Scene {
+  readonly token?: string
+  readonly redis?: RedisServer
+}
+
+async function bridge({ token, redis: own = redis, ...options }: Scene & Options) {
   const sandbox = await startSandbox({ history: 0 })
   const hook = await startWebhookReceiver()
   const sinks = { hook: hook.url }
-  const text = sceneConfig({ redis, feed: sandbox.url, sinks, ...(token === undefined ? {} : { token }) })
-  return (await startApp(text, options)).url
+  const text = sceneConfig({
+    redis: own,
+    feed: sandbox.url,
+    sinks,
+    ...(token === undefined ? {} : { token }),
+  })
+  return startApp(text, options)
 }
 
 async function status(url: string): Promise<StatusView> {

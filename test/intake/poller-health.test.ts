@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { failingMsMax, healthOf, lateMsMax, type Vitals } from '../../src/intake/poller-health.ts'
+import {
+  failingMsMax,
+  healthOf,
+  hungMsMin,
+  hungOf,
+  lateMsMax,
+  type Vitals,
+} from '../../src/intake/poller-health.ts'
 import type { PollerStatus } from '../../src/store/source-status.ts'
 
 const nowMs = 1_000_000_000
@@ -111,5 +118,19 @@ describe('the health of a poller', () => {
     )
     expect(health.ok).toBe(ok)
     if (!health.ok) expect(health.reason).toMatch(reason ?? /none/)
+  })
+})
+
+describe('a poller that only a new process helps', () => {
+  const vitals = { lastActMs: 0, crash: undefined }
+
+  it.each<[PollerStatus['state'], number, boolean]>([
+    ['waiting', hungMsMin, false],
+    ['waiting', hungMsMin + 1, true],
+    ['redis_down', hungMsMin + 1, true],
+    ['budget_spent', -hungMsMin, false],
+  ])('%s, and late by %d ms: %s', (state, lateMs, hung) => {
+    const found = hungOf({ ...vitals, status: { ...status, state }, expectActMs: nowMs - lateMs }, nowMs)
+    expect(found !== undefined).toBe(hung)
   })
 })
