@@ -20,7 +20,6 @@ const unquotedFiles = new Set([
   'faults/replicas',
   'faults/sinks',
   'faults/truth',
-  'faults/upstream',
   'flow/backlog',
   'flow/budget-truth',
   'flow/operators',
@@ -28,7 +27,6 @@ const unquotedFiles = new Set([
   'flow/stuck',
   'intake/beginning',
   'intake/poller-truth',
-  'intake/strangers',
   'store/redis-topologies',
 ])
 

@@ -1,25 +1,26 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type App, createApp } from '../../src/app/app.ts'
-import { parseConfig } from '../../src/config/load.ts'
 import { createSandbox, type Fault, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { buildApp, configOf, until } from '../support/app.ts'
-import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
-import { startProgram, testFolder, writeConfig } from '../support/process.ts'
+import { configOf, startApp, until } from '../support/app.ts'
+import { failureRow } from '../support/failure-row.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, impatient, metric, readiness, sceneConfig } from '../support/scene.ts'
+import { api } from '../support/scene.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
-/** What the Market Data API may answer, under a whole bridge: 130 alerts over two pages, all of them sent once. */
+/** What the Market Data API may answer, under a whole bridge: alerts over several pages, all of them sent once. */
 
 const redis = useRedis()
-const rows = 130
+const long = process.env['LONG'] === '1'
+const inTime = { timeout: long ? 300_000 : 60_000 }
 const mebibyte = 1_048_576
+/** How late anything may be on a busy machine. */
+const slackMs = 4_000
 
-const faults: Readonly<Record<string, readonly Fault[]>> = {
+type Faults = Readonly<Record<string, readonly Fault[]>>
+
+const spoilt: Faults = {
   'three times 500': [{ kind: 'status', status: 500, times: 3 }],
   'HTML with 503': [{ kind: 'status', status: 503, body: '<html>busy</html>', times: 2 }],
   'no answer at all': [{ kind: 'hang' }],
@@ -36,54 +37,69 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
   'numbers as text': [{ kind: 'shape', shape: 'stringMeta', times: 2 }],
   'a lastPage of 0': [{ kind: 'shape', shape: 'lastPage0', times: 2 }],
   'another page than was asked for': [{ kind: 'shape', shape: 'wrongPage', times: 2 }],
+  'more rows than a page has': [{ kind: 'shape', shape: 'extraRows', times: 2 }],
   'an empty page that claims more': [{ kind: 'shape', shape: 'emptyData', times: 3 }],
-  'an empty second page that claims more': [{ kind: 'shape', shape: 'emptyData', page: 2, times: 3 }],
-  'a second page that fails after the first was good': [{ kind: 'status', status: 500, page: 2, times: 3 }],
-  'a second page that is cut': [{ kind: 'cut', page: 2, times: 2 }],
-  'a lastPage that shrinks between two pages': [
-    { kind: 'between', page: 2, changes: Array.from({ length: 60 }, () => ({ removeAt: 0 })) },
-  ],
-  'news between two pages': [{ kind: 'between', page: 2, changes: [{ fire: 40 }] }],
   'a 403 that no documentation knows': [{ kind: 'status', status: 403, code: 'blocked', times: 3 }],
   'a redirect to another host': [{ kind: 'status', status: 302, location: 'http://127.0.0.1:1/', times: 2 }],
-  'bad rows among the good': [{ kind: 'badRows' }],
-  '429 five times, a second each': [
-    { kind: 'status', status: 429, code: 'rate_limited', retryAfter: '1', times: 5 },
-  ],
-  '429 until a date': [
-    {
-      kind: 'status',
-      status: 429,
-      code: 'rate_limited',
-      retryAfter: new Date(Date.now() + 6_000).toUTCString(),
-      times: 1,
-    },
-  ],
 }
 
+/** Of four pages, from the top down. */
+const midWalk: Faults = {
+  'an empty third page that claims more': [{ kind: 'shape', shape: 'emptyData', page: 3, times: 3 }],
+  'a third page that fails after two were good': [{ kind: 'status', status: 500, page: 3, times: 3 }],
+  'a third page that is cut': [{ kind: 'cut', page: 3, times: 2 }],
+}
+const moving: Faults = {
+  'a lastPage that shrinks between two pages': [
+    { kind: 'between', page: 3, changes: Array.from({ length: 60 }, () => ({ removeAt: 0 })) },
+  ],
+  'news between two pages': [{ kind: 'between', page: 3, changes: [{ fire: 40 }] }],
+}
+
+/** Each is tried again after 2 s, three times; after the fourth, each pause is twice the one before, up to a minute. */
+const pausesMs = [2_000, 2_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000].slice(0, long ? 9 : 5)
+const forLong = '500 again and again'
+const badRows = 'bad rows among the good'
+
 describe('the API answers', () => {
-  const names = Object.keys(faults)
   const sources = new Map<string, Source>()
+  /** By source, in order. */
+  const arrivals = new Map<string, readonly { readonly id: number; readonly atMs: number }[]>()
   const lines: Record<string, unknown>[] = []
   let hook: WebhookReceiver
   let app: App
   let url: string
 
-  // All of them at once, each a source of one bridge: the waits for timeouts add up to one.
+  const seen = new Map<string, ReturnType<typeof overcome>>()
+  const seenOf = async (name: string) => (await seen.get(name)) ?? (await overcome(name))
+
+  // All of them at once, each a source of one bridge: the waits add up to one.
   beforeAll(async () => {
     hook = await startWebhookReceiver()
-    for (const [index, name] of names.entries()) {
-      const sandbox = createSandbox({ history: rows })
+    hook.answerWith(({ headers, atMs }) => {
+      const [from = '', id] = String(headers['webhook-id']).split('.')
+      arrivals.set(from, [...(arrivals.get(from) ?? []), { id: Number(id), atMs }])
+      return { status: 204 }
+    })
+    const many: Faults = {
+      [badRows]: [{ kind: 'badRows' }],
+      [forLong]: [{ kind: 'status', status: 500, times: pausesMs.length }],
+    }
+    for (const [name, faults] of Object.entries({ ...spoilt, ...midWalk, ...moving, ...many })) {
+      const sandbox = createSandbox({ history: name in spoilt ? 130 : 330 })
       const shown = new Set(sandbox.rows.map(({ id }) => id))
       sandbox.on('fired', ({ id }) => shown.add(id))
-      for (const fault of faults[name] ?? []) sandbox.fault(fault)
+      for (const fault of faults) sandbox.fault(fault)
       const { url } = await sandbox.start()
-      sources.set(name, { name: `s${index}`, url, sandbox, shown })
+      sources.set(name, { name: `s${sources.size}`, url, sandbox, shown })
     }
     const text = configText([...sources.values()], hook.url)
     const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>)
     app = createApp(configOf(text), { log: createLogger({ level: 'info', destination: { write } }) })
     url = await app.start()
+    for (const name of sources.keys()) seen.set(name, overcome(name))
+    // The test of each tells what is wrong with it.
+    void Promise.allSettled(seen.values())
   }, 60_000)
 
   afterAll(async () => {
@@ -92,36 +108,159 @@ describe('the API answers', () => {
     await hook.stop()
   }, 60_000)
 
-  it.each(names)(
+  it.each(Object.keys(spoilt))(
     '%s: everything arrives once, and so does what fires next',
-    { timeout: 60_000 },
+    inTime,
     async (name) => {
-      const source = sources.get(name)
-      if (!source) throw new Error(name)
-      const { sandbox, shown } = source
-      const came = () =>
-        hook.requests.flatMap(({ headers }) => {
-          const [from, id] = String(headers['webhook-id']).split('.')
-          return from === source.name ? [Number(id)] : []
-        })
-      await until(`everything arrives (${source.name})`, () => new Set(came()).size >= shown.size, 45_000)
-      sandbox.fire()
-      await until('what fires next arrives', () => new Set(came()).size >= shown.size, 20_000)
-      expect(came().sort((a, b) => a - b)).toEqual([...shown].sort((a, b) => a - b))
-      const state = () => api<{ sources: { name: string; state: string }[] }>(url, '/api/v1/status')
-      await until('the status is well again', async () =>
-        (await state()).sources.some((each) => each.name === source.name && each.state === 'running'),
+      const row = failureRow('It fails (5xx), hangs')
+      const seen = await seenOf(name)
+      await row.kept('everything', () => expect(seen.missing).toEqual([]))
+      await row.kept('such a page is refused whole', () =>
+        expect(seen.firstArrivedMs).toBeGreaterThanOrEqual(seen.firstGoodMs),
       )
-      expect(lines.filter(({ msg, source: of }) => msg === 'poller.crashed' && of === source.name)).toEqual(
-        [],
-      )
-      const waits = sandbox.requests.flatMap(({ status, atMs }, index) => {
-        const next = sandbox.requests[index + 1]
-        return status === 429 && next ? [next.atMs - atMs] : []
-      })
-      expect(Math.min(1_000, ...waits)).toBeGreaterThanOrEqual(990)
+      await row.twice('nothing', () => expect(seen.repeated).toEqual([]))
+      await row.heals('the next calls: 2 s at first', () => expectPauses(seen.pauses))
     },
   )
+
+  it('500 again and again is asked less and less often, once a minute in the end', inTime, async () => {
+    const row = failureRow('It fails (5xx), hangs')
+    const seen = await seenOf(forLong)
+    await row.kept('everything', () => expect(seen.missing).toEqual([]))
+    await row.twice('nothing', () => expect(seen.repeated).toEqual([]))
+    expect(seen.pauses).toHaveLength(pausesMs.length)
+    expectPauses(seen.pauses)
+    await row.inLong.heals('then up to once a minute', () =>
+      expect(seen.pauses.at(-1)?.ms).toBeGreaterThan(59_000),
+    )
+  })
+
+  it.each(Object.keys(midWalk))('%s: the walk goes on where it was', inTime, async (name) => {
+    const row = failureRow('A page in the middle of a catch-up fails')
+    const seen = await seenOf(name)
+    await row.kept('everything', () => expect(seen.missing).toEqual([]))
+    await row.kept('the walk goes on where it was', () =>
+      expect(seen.pages.filter((page) => page === 2)).toEqual([2]),
+    )
+    await row.twice('nothing', () => expect(seen.repeated).toEqual([]))
+    await row.heals('the next poll', () => expect(seen.pagesAfter.slice(0, 4)).toEqual([1, 3, 4, 1]))
+  })
+
+  it.each(Object.keys(moving))('%s: the walk counts anew, and passes no row by', inTime, async (name) => {
+    const row = failureRow('A page in the middle of a catch-up fails')
+    const seen = await seenOf(name)
+    await row.kept('everything', () => expect(seen.missing).toEqual([]))
+    await row.twice('nothing', () => expect(seen.repeated).toEqual([]))
+    // One page is read again at most: the one that holds what had moved.
+    await row.heals('the next poll', () => {
+      expect(seen.pages.filter((page) => page > 1).length).toBeLessThanOrEqual(4)
+      expect(seen.pagesAfter.lastIndexOf(4)).toBeLessThan(4)
+    })
+  })
+
+  it('bad rows among the good: the good arrive once', inTime, async () => {
+    const seen = await seenOf(badRows)
+    expect(seen).toMatchObject({ missing: [], repeated: [] })
+  })
+
+  /** Waits until everything has arrived, what fires then too, and says how it went. */
+  async function overcome(name: string) {
+    const source = sources.get(name)
+    if (!source) throw new Error(name)
+    const { sandbox, shown } = source
+    const came = () => arrivals.get(source.name) ?? []
+    const hasAll = () => came().length >= shown.size && new Set(came().map(({ id }) => id)).size >= shown.size
+    await until(`everything arrives (${source.name})`, hasAll, long ? 250_000 : 45_000)
+    sandbox.fire()
+    await until('what fires next arrives', hasAll, 20_000)
+    const state = () => api<{ sources: { name: string; state: string }[] }>(url, '/api/v1/status')
+    await until('the status is well again', async () =>
+      (await state()).sources.some((each) => each.name === source.name && each.state === 'running'),
+    )
+    const logged = lines.filter((line) => line['source'] === source.name)
+    expect(logged.filter(({ msg }) => msg === 'poller.crashed')).toEqual([])
+    const { requests } = sandbox
+    const tookMs = logged.flatMap(({ msg, durationMs }) => (msg === 'poll.done' ? [Number(durationMs)] : []))
+    const ids = came().map(({ id }) => id)
+    const arrived = new Set(ids)
+    const lastSpoilt = requests.findLastIndex(({ faults }) => faults.length > 0)
+    return {
+      missing: [...shown].filter((id) => !arrived.has(id)),
+      repeated: ids.filter((id, index) => ids.indexOf(id) !== index || !shown.has(id)),
+      firstArrivedMs: came()[0]?.atMs ?? 0,
+      firstGoodMs: requests.find(({ faults }) => faults.length === 0)?.atMs ?? Number.POSITIVE_INFINITY,
+      pages: requests.map(({ page }) => page ?? 1),
+      pagesAfter: requests.slice(lastSpoilt + 1).map(({ page }) => page ?? 1),
+      /** After each call of the first page that was spoilt: the time to the next call, and what the poll took of it. */
+      pauses: requests.slice(0, lastSpoilt + 1).map(({ atMs }, index) => ({
+        ms: (requests[index + 1]?.atMs ?? Number.NaN) - atMs,
+        pollMs: tookMs[index] ?? Number.NaN,
+      })),
+    }
+  }
+})
+
+function expectPauses(found: readonly { readonly ms: number; readonly pollMs: number }[]): void {
+  expect(found.length).toBeGreaterThan(0)
+  for (const [index, { ms, pollMs }] of found.entries()) {
+    const expectedMs = pausesMs[index] ?? Number.NaN
+    // The longer ones are measured from the beginning of the poll before.
+    expect(ms).toBeGreaterThanOrEqual(expectedMs - (index < 3 ? 0 : slackMs / 4))
+    expect(ms).toBeLessThan(pollMs + expectedMs + slackMs)
+  }
+}
+
+describe('429 with the time to wait', () => {
+  it('nobody asks before it is over, also after a restart', { timeout: 40_000 }, async () => {
+    const row = failureRow('It answers 429')
+    const hook = await startWebhookReceiver()
+    const untilMs = Math.ceil(Date.now() / 1_000 + 6) * 1_000
+    const waits = { s0: '3', s1: new Date(untilMs).toUTCString(), s2: String(10 * 86_400) }
+    const sources = await Promise.all(
+      Object.entries(waits).map(async ([name, retryAfter]) => {
+        const sandbox = await startSandbox({ history: 130 })
+        const times = name === 's0' ? 2 : 1
+        sandbox.fault({ kind: 'status', status: 429, code: 'rate_limited', retryAfter, after: 1, times })
+        return { name, url: sandbox.url, sandbox, shown: new Set(sandbox.rows.map(({ id }) => id)) }
+      }),
+    )
+    const text = configText(sources, hook.url)
+    const first = await startApp(text)
+    await until('all are refused once', () => sources.every(({ sandbox }) => sandbox.requests.length >= 2))
+    await first.app.stop()
+    const { url } = await startApp(text)
+    const soon = sources.filter(({ name }) => name !== 's2')
+    const ids = () => hook.requests.map(({ headers }) => String(headers['webhook-id']))
+    const expected = soon.flatMap(({ name, shown }) => [...shown].map((id) => `${name}.${id}`))
+    await until('all arrive that may be read', () => expected.every((id) => ids().includes(id)), 25_000)
+    const pausesOf = ({ requests }: Sandbox) =>
+      requests.flatMap(({ status, atMs }, index) =>
+        status === 429 ? [{ atMs, nextMs: requests[index + 1]?.atMs ?? Number.POSITIVE_INFINITY }] : [],
+      )
+    const [told, dated, far] = sources.map(({ sandbox }) => pausesOf(sandbox))
+    await row.kept('everything', () => expect(expected.filter((id) => !ids().includes(id))).toEqual([]))
+    await row.kept('nobody asks before `Retry-After` is over, also after a restart', () => {
+      expect(told).toHaveLength(2)
+      for (const { atMs, nextMs } of told ?? []) expect(nextMs - atMs).toBeGreaterThanOrEqual(3_000)
+      expect(dated?.[0]?.nextMs).toBeGreaterThanOrEqual(untilMs)
+      expect(far).toMatchObject([{ nextMs: Number.POSITIVE_INFINITY }])
+    })
+    await row.twice('nothing', () => expect(new Set(ids()).size).toBe(ids().length))
+    await row.heals('when it says', () => {
+      for (const { atMs, nextMs } of told ?? []) expect(nextMs - atMs).toBeLessThan(3_000 + slackMs)
+      expect(dated?.[0]?.nextMs).toBeLessThan(untilMs + slackMs)
+    })
+    const status = await api<{ sources: { name: string; reason: string; nextPollAt: string }[] }>(
+      url,
+      '/api/v1/status',
+    )
+    const held = status.sources.find(({ name }) => name === 's2')
+    expect(held?.reason).toContain('asked to wait')
+    await row.heals(
+      'after 25 h at most',
+      Date.parse(held?.nextPollAt ?? '') - (far?.[0]?.atMs ?? 0) - slackMs,
+    )
+  })
 })
 
 interface Source {
@@ -143,100 +282,3 @@ sinks: { hook: { type: webhook, url: "${hook}", allowPrivateNetworks: true } }
 routes: [{ sinks: [hook] }]
 `
 }
-
-describe('the API refuses the token', () => {
-  it.each([
-    ['401', 'revoked', /does not accept the token/],
-    ['403', 'scope', /lacks the scope/],
-  ] as const)(
-    '%s in the middle: the source stops where people see it, sends go on, and it resumes with the right token',
-    {
-      timeout: 30_000,
-    },
-    async (_status, how, reason) => {
-      const sandbox = await startSandbox({
-        tokens: [{ value: 'first-token-canary' }, { value: 'second-token-canary' }],
-      })
-      const hook = await startWebhookReceiver()
-      const shown = showing(sandbox)
-      let down = true
-      const log = logOf('hook', hook, { status: 204 }, () => (down ? { status: 503 } : undefined))
-      const tokenFile = join(testFolder(), 'token')
-      writeFileSync(tokenFile, 'first-token-canary')
-      const text = sceneConfig({
-        ...{ redis, feed: sandbox.url, sinks: { hook: hook.url } },
-        token: `tokenFile: ${tokenFile}`,
-      })
-      const { app, lines } = buildApp(text, { load: () => parseConfig(text, { env: {}, folder: '/' }) })
-      const url = await app.start()
-      shown.fire(3)
-      await until('sends are tried', () => log.attempts() >= 3)
-      if (how === 'revoked') sandbox.setTokenState('revoked', 'first-token-canary')
-      else sandbox.fault({ kind: 'status', status: 403, code: 'scope_required', times: 0 })
-      const source = async () => {
-        const { sources } = await api<{ sources: { state: string; reason: string | null }[] }>(
-          url,
-          '/api/v1/status',
-        )
-        return sources[0]
-      }
-      await until('the status says so', async () => (await source())?.state === 'stopped')
-      expect((await source())?.reason).toMatch(reason)
-      expect(await (await fetch(url)).text()).toMatch(reason)
-      expect(await readiness(url)).toBe('ok')
-      const calls = sandbox.requests.length
-      shown.fire(3)
-      down = false
-      await until('what was seen before is sent', () => log.taken.length === 3)
-      expect(sandbox.requests.length).toBe(calls)
-      expect(lines.filter(({ msg, level }) => msg === 'poller.state' && level === 'error')).toHaveLength(1)
-
-      writeFileSync(tokenFile, 'second-token-canary')
-      sandbox.clearFaults()
-      expect(await app.reload()).toEqual({ ok: true })
-      await until('everything arrives', () => hasAll(shown, log))
-      expect(judge(shown, log)).toEqual(clean)
-      await until('the status is well again', async () => (await source())?.state === 'running')
-      const told =
-        JSON.stringify(lines) +
-        (await (await fetch(`${url}/metrics`)).text()) +
-        (await (await fetch(url)).text())
-      expect(told).not.toMatch(/token-canary/)
-    },
-  )
-})
-
-describe('the clock of the machine', () => {
-  it('jumps a day ahead and two days back: every alert arrives once, and waiting ones wait no longer for it', {
-    timeout: 60_000,
-  }, async () => {
-    const sandbox = await startSandbox({ requestsPerMinute: 1_000_000 })
-    const hook = await startWebhookReceiver()
-    const shown = showing(sandbox)
-    let down = false
-    const log = logOf('hook', hook, { status: 204 }, () => (down ? { status: 503 } : undefined))
-    // A waiting alert that a jump makes older than its sink wants it would be a dead letter.
-    const sink = `${impatient}, expireAfter: 7d`
-    const config = writeConfig(sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink }))
-    const program = startProgram(['run', '--config', config], {
-      NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/clock-shift.ts')}`,
-      CLOCK_JUMPS: '25,-49,24',
-    })
-    const { address } = await program.logged('listening')
-    shown.fire(3)
-    await until('the first arrive', () => hasAll(shown, log))
-    for (const direction of ['ahead', 'back', 'right again']) {
-      down = true
-      shown.fire(3)
-      const attempts = log.attempts()
-      await until('some wait for their next attempt', () => log.attempts() > attempts + 2)
-      program.kill('SIGUSR2')
-      shown.fire(3)
-      down = false
-      await until(`all arrive (${direction})`, () => hasAll(shown, log), 20_000)
-    }
-    expect(judge(shown, log)).toEqual(clean)
-    expect(await readiness(String(address))).toBe('ok')
-    expect(await metric(String(address), 'alert_bridge_poller_restarts_total{source="main"}')).toBe(0)
-  })
-})

@@ -16,3 +16,36 @@ export function wallClock(): Clock & { turn(byMs: number): void } {
     },
   }
 }
+
+/**
+ * The clock of this machine, and a test that lets more time pass than there was: whatever sleeps by it wakes when its
+ * time is over. What goes by the timers of the machine or by the clock of Redis is not touched by it.
+ */
+export function passingClock(): Clock & { pass(ms: number): void } {
+  let passedMs = 0
+  let passing = new AbortController()
+  const monotonicMs = () => performance.now() + passedMs
+  return {
+    now: () => Date.now() + passedMs,
+    monotonicMs,
+    async sleep(ms, signal) {
+      const endMs = monotonicMs() + ms
+      do {
+        const signals = [passing.signal, ...(signal === undefined ? [] : [signal])]
+        await systemClock.sleep(endMs - monotonicMs(), AbortSignal.any(signals)).catch(() => {})
+        signal?.throwIfAborted()
+      } while (monotonicMs() < endMs)
+    },
+    pass(ms) {
+      passedMs += ms
+      passing.abort()
+      passing = new AbortController()
+    },
+  }
+}
+
+/** Lets time pass by this clock; in the long form of the tests, the time as it is. */
+export async function letPass(clock: { pass(ms: number): void }, ms: number): Promise<void> {
+  if (process.env['LONG'] === '1') await systemClock.sleep(ms)
+  else clock.pass(ms)
+}
