@@ -70,7 +70,7 @@ export class Circuit {
   #breaker: Breaker = closedBreaker
   /** By the monotonic clock. */
   #heldUntilMs = 0
-  /** After a rest; doubles with every answer. */
+  /** How many may go at a time: no limit but after an outage, then 1, which doubles with every answer. */
   #width = Number.POSITIVE_INFINITY
   #recovery: Recovery | undefined
   #looked = false

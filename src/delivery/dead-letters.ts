@@ -10,7 +10,7 @@ import { within } from './time-limit.ts'
 
 /**
  * What could not be delivered: the failed jobs of the queues, nothing beside them, so that nothing can be lost on the
- * way here. They are kept for 90 days.
+ * way here. They are kept for 90 days, the newest million of a sink.
  */
 export interface DeadLetters {
   list(query: DeadLetterQuery): Promise<DeadLetterPage>
@@ -39,7 +39,7 @@ export interface DeadLetterPage {
 }
 
 export interface DeadLetter extends DeliveryView {
-  /** The word of the closed union, or `stalled` for an alert that took its process down again and again. */
+  /** The word of the closed union; `stalled` for an alert that took its process down again and again; else `unknown`. */
   readonly reason: string
 }
 

@@ -9,7 +9,10 @@ import { within } from './time-limit.ts'
  * limit and throws when Redis is away.
  */
 export interface DeliveryLog {
-  /** One alert over all sinks, with every attempt and its answer; empty when no sink was given it, or its time is over. */
+  /**
+   * One alert over all sinks, with every attempt and its answer; empty when no sink was given it, or its time is over. A
+   * recipient that left the list of its sink is not part of it.
+   */
   story(alert: { source: string; id: number }): Promise<StoryPart[]>
   /** What changed last comes first. */
   list(query: { limit: number; state?: DeliveryState; sink?: string }): Promise<DeliveryView[]>
@@ -35,7 +38,10 @@ export interface DeliveryLogOptions {
   readonly queues: SinkQueues
   /** The targets of each sink, as the sink itself names them. */
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
-  /** Sinks that left the config, of which something is kept: they are part of a story too. */
+  /**
+   * Sinks that left the config, of which something is kept: they are part of a story too, but for those with recipients,
+   * whom nobody knows any more.
+   */
   readonly gone?: () => Promise<readonly string[]>
 }
 

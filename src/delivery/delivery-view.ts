@@ -14,7 +14,7 @@ export interface DeliveryView {
   readonly seenAtMs?: number
   /** When an operator last asked to send it again. */
   readonly requestedAtMs?: number
-  /** Attempts of the current schedule; those that burnt nothing are not counted. */
+  /** Attempts of the current schedule; those that burnt nothing are not counted, giving up without a send counts as one. */
   readonly attempts: number
   /** The acknowledgement, once there is one. */
   readonly delivered?: AttemptRecord

@@ -174,8 +174,11 @@ export class Lane {
         await settlesWithin(reserveMs, closed)
       }
     }
-    await Promise.all([this.#workers.destroy(endMs), closeQueue(this.#queue, endMs)])
-    await settlesWithin(endMs, this.#options.sink.close())
+    await Promise.all([
+      this.#workers.destroy(endMs),
+      closeQueue(this.#queue, endMs),
+      settlesWithin(endMs, this.#options.sink.close()),
+    ])
   }
 
   /** That lane has stopped: nothing of it is to be waited for any more. */
@@ -272,7 +275,10 @@ export class Lane {
       log.error({ sink: sink.name, waiting, stuckMs: forMs }, 'no sender takes the waiting jobs')
       return
     }
-    log.error({ sink: sink.name, waiting, stuckMs: forMs }, 'nobody takes the waiting jobs: new worker')
+    log.error(
+      { sink: sink.name, waiting, stuckMs: forMs },
+      'this process takes none of the waiting jobs: new worker',
+    )
     this.#workers.replace(this.#inHand.running())
   }
 }

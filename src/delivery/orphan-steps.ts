@@ -6,7 +6,7 @@ import { stepOn } from './steps.ts'
 import { within } from './time-limit.ts'
 
 /**
- * One bounded portion of work on all that a queue holds, whatever its state, the oldest first. What is done leaves the
+ * One bounded portion of work on all that a queue has to send or has given up on, the oldest of each state first. What is done leaves the
  * queue, so the place is only how many of a state had to be left in it. Asking for a portion twice does nothing twice.
  */
 export interface OrphanOrder {

@@ -17,7 +17,10 @@ export interface Orphans {
   list(): Promise<readonly OrphanedSink[]>
   /** Sinks of no config of which anything is kept, be it only what they acknowledged. */
   names(): Promise<readonly string[]>
-  /** What changed last comes first. Throws a NotFoundError for a name that is no orphan. */
+  /**
+   * What changed last comes first. Throws, as `move` and `drop` do, a NotFoundError for a name that is no orphan, and a
+   * UserError for a sink that another process has in its config.
+   */
   deliveries(sink: string, query: { limit: number; state?: DeliveryState }): Promise<readonly DeliveryView[]>
   /**
    * Gives its alerts to the sink `to`, with the time at which they were first seen and no regard to their age; dead

@@ -11,7 +11,7 @@ export async function chooseProbe(queue: AlertQueue, turn: number, random = Math
   return within(timeoutMs, 'choosing a probe', choose(queue, turns[turn % turns.length] ?? 'front', random))
 }
 
-/** Lets an alert that is put off go now, if none waits to go; false when there is none at all. */
+/** Lets an alert that was tried before and is put off go now, if none waits to go; false where it finds none. */
 export async function seekProbe(queue: AlertQueue, turn: number, random = Math.random): Promise<boolean> {
   const kind = turns[turn % turns.length] ?? 'front'
   const seek = async () => (await waitingCount(queue)) > 0 || promoteOne(queue, kind, random)

@@ -211,7 +211,7 @@ async function bury(
   throw new UnrecoverableError(`expired: ${text}`)
 }
 
-/** Where Redis does not take the mark, it is not told of an attempt either, and the job is left to its lock. */
+/** Where Redis does not take the mark, it is not told of an attempt either: the job is put off, or left to its lock. */
 async function markedDue(
   dueInMs: number | undefined,
   { job, requestedAtMs }: Taken,

@@ -9,14 +9,15 @@ import { within } from './time-limit.ts'
 
 /**
  * One queue a sink. Owns how a job is stored: its fixed id, which makes adding it again harmless for as long as its
- * record is kept, and how long that is. Refuses nothing; whoever adds decides what to do when Redis is away.
+ * record is kept, and how long that is. Whoever adds decides what to do when Redis is away.
  */
 export type AlertQueue = Queue<JobData, AttemptRecord>
 
 export interface SinkQueues {
   /**
    * Resolves once every job is stored in its sink's queue. Ids are fixed, so adding one that is there already, waiting
-   * or ended, changes nothing. After any throw some may be stored and some not: add all of them again.
+   * or ended, changes nothing. After any throw some may be stored and some not: add all of them again. Throws a
+   * NotFoundError for a sink that has no queue.
    */
   enqueue(jobs: readonly DeliveryJob[]): Promise<void>
   readonly sinks: readonly string[]

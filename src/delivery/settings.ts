@@ -6,7 +6,10 @@ export interface SinkSettings {
   /** The limit of one attempt, which the sink keeps itself; delivery gives up a little later. */
   readonly timeoutMs: number
   readonly concurrency: number
-  /** At most `max` attempts in a window of `perMs`, over all replicas. A window begins with its first attempt. */
+  /**
+   * At most `max` attempts in a window of `perMs`, over all replicas. A window begins with its first attempt. Where several
+   * alerts go out as one message: messages, in any stretch of `perMs`, of one process (`pace.ts`).
+   */
   readonly rateLimit?: { readonly max: number; readonly perMs: number }
   readonly retry: RetryPolicy
   /** An alert that fired longer ago is not sent any more; left out, `expireDefaultMs` after it was first seen. */
@@ -56,7 +59,7 @@ export interface Tuning {
   readonly watchEveryMs: number
   /** So often a lane looks for what is put off by a config that is not its own, which other processes may still have. */
   readonly othersEveryMs: number
-  /** Jobs wait, nobody takes one: the consumer is made anew. */
+  /** Jobs wait and this process takes none, for so long: its worker is made anew. */
   readonly stuckMs: number
   readonly faultsToOpen: number
   /** Alerts that probe a sink that is down, one after the other, before the next pause. */

@@ -89,7 +89,7 @@ export function signOf(outcome: Outcome): SinkSign {
 
 /** A sink that says "too fast" without saying how long gets its own backoff, up to this. */
 const untoldHoldMsMax = 60_000
-/** The last attempt is made at the latest so long before the alert expires. */
+/** The last attempt is made so long before the alert expires, or a tenth of the time left where that is shorter. */
 const lastChanceMs = 60_000
 
 function retryVerdict(

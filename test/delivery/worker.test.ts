@@ -236,6 +236,19 @@ describe('stopping', () => {
   })
 })
 
+describe('a sink that neither ends its send nor closes', () => {
+  it('keeps the stop no longer than its deadline', async () => {
+    const { queues, sender } = bench(server, ['hook'])
+    const never = new Promise<never>(() => {})
+    const sink = testSink('hook', () => never)
+    const running = sender([{ ...sink, close: () => never }], { settings: { timeoutMs: 60_000 } })
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('on its way', () => sink.sends.length === 1)
+    const late = new Promise((resolve) => setTimeout(resolve, 2_750, 'late'))
+    expect(await Promise.race([running.stop(2_500).then(() => 'in time'), late])).toBe('in time')
+  })
+})
+
 describe('isolation', () => {
   it('keeps one sink as fast beside a dead one as beside a healthy one', async () => {
     const took = async (neighbour: ReturnType<typeof testSink>) => {
