@@ -79,7 +79,7 @@ export type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
     readonly proven: boolean
   }
 
-/** Enqueues what is new, then marks the page. */
+/** Enqueues what is new, and what was set aside until now, then marks the page. */
 export async function take(
   deps: PollDeps,
   tally: Tally,

@@ -18,7 +18,10 @@ export interface PollDeps {
 
 export type PageAnswer =
   | { readonly kind: 'page'; readonly page: FeedPage }
-  /** No unit was spent: the day's budget, the minute's limit, the feed's own 429 or the lost lease forbids the call. */
+  /**
+   * No call was made: the day's budget, the minute's limit, the feed's own 429 or the lost lease forbids it. No unit was
+   * spent, but where the lease was lost between the reservation and the call.
+   */
   | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' | 'lease' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
@@ -27,9 +30,9 @@ export interface PollOptions {
   readonly startFrom: StartFrom
   /** What this process remembers between its polls of this source: one for each source, made at the start. */
   readonly memory: PollMemory
-  /** Pages that one poll may read in all, so that the head of the feed is looked at again during a long catch-up. */
+  /** Pages after which the walk of one poll ends, so that the head of the feed is looked at again during a long catch-up. */
   readonly pagesMax?: number
-  /** Pages of these that may go into looking for a late row when the feed grew by more than the new rows. */
+  /** Pages beyond these that may go into looking for a late row when the feed grew by more than the new rows. */
   readonly deeperPagesMax?: number
 }
 
@@ -62,7 +65,10 @@ export interface PollResult {
   readonly ok: boolean
   /** Pages read, each a unit. */
   readonly pages: number
-  /** Rows that were never shown before, handed to the queues or named by no route; without quarantined ones. */
+  /**
+   * Alerts that were taken for the first time, also those that were held back or that no route wanted, and rows that were
+   * set aside until now; without those that were set aside by this poll.
+   */
   readonly newAlerts: number
   /** Of these, alerts that no route names a sink for. */
   readonly unrouted: number
@@ -81,7 +87,7 @@ export interface PollResult {
   readonly finished: boolean
   /** When that was last so, in milliseconds since the epoch; null before the first time. */
   readonly lastCompleteMs: number | null
-  /** Rows that appeared below the head, by count: late rows that were looked for once, and that a sweep may find. */
+  /** Rows that appeared below the head, by count, and were looked for once and not found: a sweep may find them. */
   readonly feedGap: number
   /** `meta.total` of the first page; null when it was not read. */
   readonly total: number | null
@@ -106,7 +112,7 @@ export type PollReason =
   | 'refused_hold' // the feed asked to wait
   | 'refused_lease' // another replica polls now
   | 'failed' // the feed's answer was an error
-  | 'queue_failed' // not every job could be stored: nothing of this page is marked
+  | 'queue_failed' // not all could be routed and stored: nothing of this page is marked
   | 'state_failed' // Redis did not answer
   | 'state_lost' // Redis lost its data during this poll
   | 'raced' // another poller changed the walk meanwhile
