@@ -4,7 +4,7 @@
  */
 
 const dayMs = 86_400_000
-/** Every zone's transitions of the last century fall on full quarter hours of UTC. */
+/** Since 2012 transitions fall on full quarter hours of UTC; a minute after one in Casey, where clocks follow at the next. */
 const blockMs = 900_000
 
 interface Zone {

@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 /**
- * The catalogue of metrics: every name, label and bucket in one place, each label a closed set, so that every series
- * stands at 0 from the start. Never an alert's id, symbol or headline as a label.
+ * The catalogue of metrics: every name, label and bucket in one place, each label a closed set, so that every counter
+ * stands at 0 from the start (of HTTP statuses, 200). Never an alert's id, symbol or headline as a label.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -139,9 +139,11 @@ export function createMetrics(build: { version: string; node: string }) {
       ['source', 'sink'],
       lagBuckets,
     ),
-    alertsSeen: counter('alerts_seen_total', 'Alerts seen for the first time and handed to the queues.', [
-      'source',
-    ]),
+    alertsSeen: counter(
+      'alerts_seen_total',
+      'Alerts taken for the first time: handed to the queues, held back, or wanted by no route.',
+      ['source'],
+    ),
     alertsDuplicate: counter('alerts_duplicate_total', 'Rows that polls showed again.', ['source']),
     alertsQuarantined: counter(
       'alerts_quarantined_total',
@@ -159,7 +161,11 @@ export function createMetrics(build: { version: string; node: string }) {
       'Alerts that a route wanted and held back from at least one sink, by reason.',
       ['source', 'reason'],
     ),
-    sends: counter('sends_total', 'Attempts by what became of them.', ['sink', 'result']),
+    sends: counter(
+      'sends_total',
+      'Attempts by what became of them, and alerts that were given up on without one (expired, dead).',
+      ['sink', 'result'],
+    ),
     sendDuration: histogram('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
     queueJobs: gauge(
       'queue_jobs',
@@ -176,10 +182,12 @@ export function createMetrics(build: { version: string; node: string }) {
       'Alerts and dead letters left of a sink that is not in the config; the same from every replica: aggregate with max.',
       ['sink'],
     ),
-    circuitOpen: gauge('circuit_open', '1 while the sink is given a rest.', ['sink']),
+    circuitOpen: gauge('circuit_open', '1 while the sink is at fault: its alerts wait, and a few probe it.', [
+      'sink',
+    ]),
     sinkStuck: gauge(
       'sink_stuck',
-      '1 while alerts of the sink wait and this process takes none, though nothing holds them back.',
+      '1 while alerts of the sink wait and this process (or, where it does not send, any) takes none, though nothing holds them back.',
       ['sink'],
     ),
   }
@@ -191,8 +199,8 @@ interface Names {
 }
 
 /**
- * Puts every series of these sources and sinks at 0, so that rates and alerts work from the first scrape; those that
- * were there `before` go on counting.
+ * Puts the counters, histograms and counts of jobs of these sources and sinks at 0, so that rates and alerts work from the
+ * first scrape; those that were there `before` go on counting.
  */
 export function initialiseMetrics(
   metrics: Metrics,
