@@ -121,6 +121,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       maxIntervalMs: poll.maxInterval,
       // A fixed pace has no use for what they teach.
       historyPages: poll.every === undefined ? poll.historyPages : 0,
+      sweepShare: poll.sweepShare,
     },
     tooManyWaiting,
     clock,

@@ -117,7 +117,7 @@ export const pollSchema = z.strictObject({
     .max(1)
     .default(0.05)
     .describe(
-      'The largest share of the units of a day that may go into looking for late rows deep in the feed.',
+      'The largest share of the units of a day that sweeps may spend on looking for late rows deep in the feed.',
     ),
   activeHours: activeHoursSchema.prefault({}).describe('The trading hours that a young profile leans on.'),
   holidays: holidaysField.describe(

@@ -7,6 +7,8 @@ export interface PollerLimits {
   readonly maxIntervalMs: number
   /** Pages of the past that a cold start may buy, once, so that the plan knows when alerts fire. */
   readonly historyPages?: number
+  /** The largest share of a day's units that sweeps may spend; left out, all that would expire. */
+  readonly sweepShare?: number
   readonly leaseTtlMs?: number
   /** How long the page under way may still take after the signal aborted. */
   readonly drainTimeoutMs?: number
@@ -29,6 +31,7 @@ export const pauses = {
 export function withDefaults(limits: PollerLimits): Required<PollerLimits> {
   return {
     historyPages: 0,
+    sweepShare: 1,
     leaseTtlMs,
     drainTimeoutMs: 10_000,
     stoppedIntervalMs: 5 * 60_000,

@@ -4,20 +4,22 @@ import type { SweepReason } from './sweep.ts'
 
 /**
  * How many pages a sweep may read now; pure. A sweep lives on what would expire: units of the last half hour before the
- * reset that the polls until then do not need. It never delays a poll that is due, and never runs while anything is
- * wrong or behind.
+ * reset that the polls until then do not need, up to a share of the day's. It never delays a poll that is due, and never
+ * runs while anything is wrong or behind.
  */
 export function sweepPages(situation: {
   readonly nowMs: number
   readonly day: BudgetDay
   readonly unitsLeft: number
+  /** Units that the share of sweeps has left. */
+  readonly shareLeft: number
   readonly pace: Pace
   /** When the last poll began; null before the first. */
   readonly lastStartMs: number | null
   /** Nothing failed, nothing is behind. */
   readonly well: boolean
 }): number {
-  const { nowMs, day, unitsLeft, pace, lastStartMs, well } = situation
+  const { nowMs, day, unitsLeft, shareLeft, pace, lastStartMs, well } = situation
   const leftMs = day.endMs - nowMs
   if (!well || lastStartMs === null || pace.state !== 'waiting') return 0
   if (leftMs > windowMs || leftMs < endGuardMs || pace.atMs - nowMs < pauseMsMin) return 0
@@ -25,7 +27,17 @@ export function sweepPages(situation: {
   // Where nothing is expected, a poll a minute is enough for the few minutes that are left of the day.
   const intervalMs = quiet.has(pace.nextReason) ? Math.max(planMs, quietIntervalMs) : planMs
   const spare = unitsLeft - Math.ceil(leftMs / intervalMs) - keptUnits
-  return Math.max(0, Math.min(spare, pagesMax))
+  return Math.max(0, Math.min(spare, shareLeft, pagesMax))
+}
+
+/** What sweeps may still spend of the day; of the smallest budget a page. */
+export function sweepShareLeft({ budget, swept }: SweepMeans, share: number): number {
+  return Math.max(0, Math.ceil(budget.unitsPerDay * share) - swept)
+}
+
+interface SweepMeans {
+  readonly budget: { readonly unitsPerDay: number }
+  readonly swept: number
 }
 
 /** Whether the sweep of this day goes on after it ended so. */

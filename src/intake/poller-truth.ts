@@ -36,8 +36,9 @@ export interface Means {
   readonly budget: BudgetView & { readonly trialAtMs?: number }
   /** Units used of that day. */
   readonly used: number
-  /** Units used of the configured day, which the ledger counts. */
+  /** Units used of the configured day, which the ledger counts; of these, by sweeps. */
   readonly ledgerUsed: number
+  readonly swept: number
   /** What refusals taught that holds now, for people; null where the config is all there is to know. */
   readonly lesson: string | null
 }
@@ -89,7 +90,7 @@ export class PollerTruth {
     // What another source of the account was taught counts for this one.
     if ((sharers?.() ?? 1) > 1) await this.load()
     const day = this.#deps.budgetDay(nowMs)
-    const [{ used }, told] = await Promise.all([ledger.used(day), ledger.toldDay()])
+    const [{ used, byPurpose }, told] = await Promise.all([ledger.used(day), ledger.toldDay()])
     const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }
     // Where the ledger has nothing left, the feed's own day is of no use.
     const own = told === undefined || configured.unitsLeft === 0
@@ -98,7 +99,8 @@ export class PollerTruth {
       : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - told.used), day: told.day }
     const budget = budgetInForce(view, this.#truth, nowMs)
     const lesson = this.#lesson(budget, told !== undefined)
-    return { budget, used: own ? used : told.used, ledgerUsed: used, lesson }
+    const swept = byPurpose.sweep ?? 0
+    return { budget, used: own ? used : told.used, ledgerUsed: used, swept, lesson }
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

@@ -13,7 +13,7 @@ import { type PollerLimits, pauses, withDefaults } from './poller-limits.ts'
 import { describeFailure, teach } from './poller-outcome.ts'
 import { type Pace, paceOf } from './poller-pace.ts'
 import { type PageReader, withReader } from './poller-page.ts'
-import { sweepGoesOn, sweepPages } from './poller-sweep.ts'
+import { sweepGoesOn, sweepPages, sweepShareLeft } from './poller-sweep.ts'
 import { PollerTruth, shareOf } from './poller-truth.ts'
 import type { Poller, PollerDeps, PollerHealth } from './poller-types.ts'
 import { logPoll, PollerView } from './poller-view.ts'
@@ -138,10 +138,10 @@ class SourcePoller implements Poller {
   async #turn(lead: Lead, signal: AbortSignal): Promise<void> {
     try {
       lead.lease.check()
-      const { pace, budget } = await this.#decide(lead)
+      const { pace, budget, shareLeft } = await this.#decide(lead)
       await this.#view.save()
       if (await this.#study(lead, budget, signal)) return
-      if (await this.#sweep(lead, pace, budget, signal)) return
+      if (await this.#sweep(lead, pace, { ...budget, shareLeft }, signal)) return
       if (!(await this.#waitFor(pace, lead, signal))) return
       if (await this.#waitForRoom(lead, signal)) return
       await this.#poll(lead, signal)
@@ -152,7 +152,7 @@ class SourcePoller implements Poller {
     }
   }
 
-  async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView }> {
+  async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView; shareLeft: number }> {
     const { clock, ledger, limits, truth } = this.#deps
     const hotUntilMs = await this.#override.hotUntilMs(clock.now())
     if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
@@ -174,7 +174,7 @@ class SourcePoller implements Poller {
     })
     this.#view.plan(pace, means, lead.schedule.describe(nowMs))
     this.#logDone(lead)
-    return { pace, budget }
+    return { pace, budget, shareLeft: sweepShareLeft(means, limits.sweepShare) }
   }
 
   /** True when the instant has come; false when everything has to be decided anew, or the loop ends. */
@@ -241,12 +241,13 @@ class SourcePoller implements Poller {
   async #sweep(
     lead: Lead,
     pace: Pace,
-    { day, unitsLeft }: BudgetView,
+    budget: BudgetView & { readonly shareLeft: number },
     signal: AbortSignal,
   ): Promise<boolean> {
     const { clock, sweep } = this.#deps
+    const { day } = budget
     const well = lead.done === undefined && lead.failures === 0 && !this.#view.status.behind
-    const pagesMax = sweepPages({ ...lead, nowMs: clock.now(), day, unitsLeft, pace, well })
+    const pagesMax = sweepPages({ ...lead, ...budget, nowMs: clock.now(), pace, well })
     if (!sweep || pagesMax === 0 || lead.sweptDay === day.key) return false
     return this.#reading(lead, signal, async (reader) => {
       const { reason, pages } = await sweep(reader.read, pagesMax)

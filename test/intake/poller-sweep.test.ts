@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sweepGoesOn, sweepPages } from '../../src/intake/poller-sweep.ts'
+import { sweepGoesOn, sweepPages, sweepShareLeft } from '../../src/intake/poller-sweep.ts'
 
 const endMs = Date.UTC(2026, 10, 22)
 const day = { key: '2026-11-21', startMs: endMs - 86_400_000, endMs }
@@ -9,6 +9,7 @@ describe('a sweep', () => {
   it.each<[string, Partial<Situation>, number]>([
     ['takes what the polls until the reset do not need', { unitsLeft: 25 }, 2],
     ['takes a few pages at a time', { unitsLeft: 500 }, 5],
+    ['takes no more than its share of the day has left', { unitsLeft: 500, shareLeft: 3 }, 3],
     ['takes nothing that a poll may need', { unitsLeft: 23 }, 0],
     ['waits for the last half hour', { unitsLeft: 500, minutesLeft: 31 }, 0],
     ['ends before the reset', { unitsLeft: 500, minutesLeft: 0.4 }, 0],
@@ -32,8 +33,26 @@ describe('a sweep', () => {
     const nowMs = endMs - minutesLeft * minuteMs
     const pace = { atMs: nowMs + nextInMs, state, nextReason, reason: '' } as const
     expect(
-      sweepPages({ nowMs, day, pace, lastStartMs: nowMs - 1_000, well: true, unitsLeft: 0, ...rest }),
+      sweepPages({
+        ...usual,
+        nowMs,
+        day,
+        pace,
+        lastStartMs: nowMs - 1_000,
+        well: true,
+        unitsLeft: 0,
+        ...rest,
+      }),
     ).toBe(pages)
+  })
+
+  it.each([
+    [2_000, 0.05, 98, 2],
+    [2_000, 0.05, 120, 0],
+    [10, 0.05, 0, 1],
+    [2_000, 0, 0, 0],
+  ])('of %d units leaves a share of %d, less the %d that are spent', (unitsPerDay, share, swept, left) => {
+    expect(sweepShareLeft({ budget: { unitsPerDay }, swept }, share)).toBe(left)
   })
 
   it('goes on only while its units were what ended it', () => {
@@ -42,6 +61,8 @@ describe('a sweep', () => {
     expect(sweepGoesOn('failed')).toBe(false)
   })
 })
+
+const usual = { shareLeft: 1_000 }
 
 type Input = Parameters<typeof sweepPages>[0]
 interface Situation extends Omit<Input, 'nowMs' | 'day' | 'pace'> {

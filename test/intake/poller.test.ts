@@ -364,6 +364,29 @@ describe('units that would expire', () => {
   })
 })
 
+describe('the share of a day that sweeps may spend', () => {
+  it('is all that they spend', async () => {
+    const { replica, redis, sandbox, ledger } = await rig({
+      everyMs: 60_000,
+      budgetDay: (nowMs) => ({ key: 'today', startMs: nowMs - 86_000_000, endMs: nowMs + 15 * 60_000 }),
+      limits: { sweepShare: 0.006 },
+    })
+    const sweeps: number[] = []
+    replica(redis, {
+      async sweep(readPage, pagesMax) {
+        sweeps.push(pagesMax)
+        for (let page = 2; page < 2 + pagesMax; page += 1) await readPage(page, 'sweep')
+        return { reason: 'units_spent', pages: pagesMax, newAlerts: 0, quarantined: 0, depth: 100 }
+      },
+    })
+    await untilCalls(sandbox, 7)
+    expect(await callsDuring(sandbox, 200)).toBe(0)
+    expect(sweeps).toEqual([5, 1])
+    const { byPurpose } = await ledger.used({ key: 'today', startMs: 0, endMs: 0 })
+    expect(byPurpose).toEqual({ poll: 1, sweep: 6 })
+  })
+})
+
 describe('several replicas', () => {
   it('poll as one, and another takes over when that one ends', async () => {
     const { replica, redis, sandbox } = await rig({ limits: { leaseTtlMs: 600 } })
