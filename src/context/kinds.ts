@@ -4,7 +4,7 @@ import { type Route, routeLabel } from '../alert/route.ts'
 import { cut, oneLine } from '../alert/text.ts'
 import { nearest } from '../config/nearest.ts'
 import { toError } from '../lib/errors.ts'
-import type { KindStore } from '../store/kinds.ts'
+import { type KindStore, kindsMax } from '../store/kinds.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
@@ -75,7 +75,7 @@ export function createKindWatch(options: KindWatchOptions): KindWatch {
   }
 }
 
-/** What routes ask for and no alert of their sources has had, once enough came to say so. */
+/** What routes ask for and no alert of their sources has had, once enough came to say so, and not too many kinds. */
 export function unseenKinds(routes: readonly Route[], seen: SeenKinds): UnseenKind[] {
   return routes.flatMap((route, index) => {
     const { kind: wanted = [], source: from } = route.match
@@ -85,6 +85,7 @@ export function unseenKinds(routes: readonly Route[], seen: SeenKinds): UnseenKi
     const kinds = [...new Set(own.flatMap(([, counts]) => [...counts.keys()].filter((kind) => kind !== '')))]
     const alerts = own.reduce((sum, [, counts]) => sum + [...counts.values()].reduce((a, b) => a + b, 0), 0)
     const [first] = own
+    if (own.some(([, counts]) => counts.size >= kindsMax)) return []
     return wanted.flatMap((matcher): UnseenKind[] => {
       if (first === undefined || matcher.op === 'not' || satisfies('kind', kinds, matcher)) return []
       const near = matcher.op === 'equals' ? nearest(matcher.value, kinds) : undefined

@@ -7,8 +7,11 @@ export interface KindStore {
   add(counts: ReadonlyMap<string, number>): Promise<void>
 }
 
-/** An API that makes a kind of its own for every alert has none that could be mistyped. */
-const kindsMax = 200
+/**
+ * An API that makes a kind of its own for every alert has none that could be mistyped: with so many nothing more is
+ * counted, and what is missing among them may have come all the same.
+ */
+export const kindsMax = 200
 
 export function createKindStore(options: { redis: RedisClient; prefix: string; source: string }): KindStore {
   const { redis } = options

@@ -49,6 +49,11 @@ describe('a route that asks for a kind', () => {
     expect(unseenKinds([asking({ op: 'glob', value: 'prx*' })], seen({ price: 500 }))).toHaveLength(1)
   })
 
+  it('is left alone where there are so many kinds that not all are counted', () => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`alert ${index}`, 1]))
+    expect(unseenKinds([asking(equals('price'))], seen(many))).toEqual([])
+  })
+
   it('is held against the sources that it takes, and a rule of this kind is enough', () => {
     const both = new Map([...seen({ price: 500 }), ...seen({ prise: 500 }, 'other')])
     expect(unseenKinds([asking(equals('prise'))], both)).toEqual([])
