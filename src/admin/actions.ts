@@ -17,7 +17,7 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   post('/-/reload', async (_request, reply) => {
     const result = await ports.reload()
     if (result.ok) return { ok: true }
-    const detail = 'The new config has mistakes; the bridge goes on with the old one.'
+    const detail = 'The new config is not taken; the bridge goes on with the old one.'
     return sendProblem(reply, { status: 422, detail, mistakes: result.mistakes })
   })
 

@@ -30,7 +30,7 @@ export interface DeliveryRow extends AlertView {
   readonly target?: string
   readonly state: DeliveryState
   readonly attempts: number
-  /** The last thing that happened to it. */
+  /** When the last thing happened to it. */
   readonly updatedAt: string | null
   /** Why it waits or was given up; null when there is nothing to explain. */
   readonly reason: string | null
@@ -54,7 +54,7 @@ export interface DeliveryStory extends AlertView {
 export interface HeldView {
   /** null where no route wanted the alert. */
   readonly route: string | null
-  /** The sinks that did not get it, or not by any other route. */
+  /** The sinks that did not get it by this route, nor by any other. */
   readonly sinks: readonly string[]
   readonly reason: 'silenced' | 'muted' | 'throttled' | 'unrouted'
   readonly until: string | null

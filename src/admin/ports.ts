@@ -40,12 +40,12 @@ export interface AdminPorts {
   readonly orphans: OrphansPort
   /** Without it there are no routes under /api/v1/silences. */
   readonly silences?: SilencesPort
-  /** The alert rules that are known, as the API sent them, each with its source. Without it there is no /api/v1/rules. */
+  /** The alert rules that are known, with the fields that routes can ask of, each with its source. Without it there is no /api/v1/rules. */
   rules?(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
 export interface DeliveriesPort {
-  /** One row a sink and target, the alert seen last first; rows of one alert stand together. */
+  /** One row a sink and target, what changed last first. */
   list(query: DeliveryQuery): Promise<readonly DeliveryRow[]>
   story(source: string, id: number): Promise<DeliveryStory | undefined>
 }
@@ -64,7 +64,10 @@ export interface QuarantinePort {
   list(query: { limit: number; source?: string }): Promise<readonly QuarantinedRow[]>
   /** Reads them again and sends what can be read. */
   retry(selection: QuarantineSelection): Promise<QuarantineRetry>
-  /** Forgets them for good: they are not sent, even when the feed shows them in a better form. Tells how many. */
+  /**
+   * Forgets them for good: they are not sent, also when a later version could read them. (With another id a row is another
+   * one.) Tells how many.
+   */
   drop(selection: QuarantineSelection): Promise<number>
 }
 

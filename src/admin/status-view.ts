@@ -69,9 +69,9 @@ export const sourceStates = [
   'starting', // nothing was polled yet
   'running',
   'catching_up', // more pages wait than one poll may read
-  'retrying', // the last call failed; it will be made again
+  'retrying', // the last call failed, the API asked to wait, or Redis is away; the call will be made again
   'failing', // no poll has gone well for a quarter of an hour: a person should look
-  'budget_spent', // nothing left until the reset
+  'budget_spent', // no units are left, or no more than the API grants
   'queues_full', // polling waits until fewer jobs do
   'standby', // another replica polls
   'stopped', // a person is needed
@@ -164,6 +164,6 @@ export interface SinkView {
 export interface LastResult {
   readonly at: string
   readonly kind: 'delivered' | 'retry' | 'dead'
-  /** The remote's answer in a few words, free of secrets. */
+  /** What it means, in a few words. */
   readonly text: string
 }

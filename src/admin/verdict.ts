@@ -98,7 +98,7 @@ function sourceFindings(source: SourceView, redis: StatusFacts['redis'], nowMs: 
     case 'budget_spent':
       return finding('warning', ' has spent the budget of the day and waits for the reset')
     case 'retrying':
-      return finding('warning', ` failed its last call and tries again${why}`)
+      return finding('warning', ` cannot be polled now; the bridge tries again${why}`)
     case 'catching_up':
       return finding('warning', ' is behind and catching up')
     case 'queues_full':

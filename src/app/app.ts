@@ -25,10 +25,13 @@ import type { RuntimeTools } from './tools.ts'
 /**
  * The whole bridge, built from a checked config. The HTTP server comes first and goes last, so that probes are answered
  * while Redis is waited for and while sends drain. A reload changes everything that the config says, except the server's
- * address and the connection to Redis; what is built is built before the old one stops.
+ * address, the connection to Redis and the data directory; what is built is built before the old one stops.
  */
 export interface App {
-  /** Resolves to the address of the HTTP server once the bridge runs, which needs Redis to answer. */
+  /**
+   * Resolves to the address of the HTTP server once the bridge runs, which needs Redis to answer; to an empty text where a
+   * stop comes first. Rejects with what makes going on senseless.
+   */
   start(): Promise<string>
   /** Drains: no new poll, every running send has its sink's own time to finish, the rest stays queued. Idempotent. */
   stop(): Promise<void>

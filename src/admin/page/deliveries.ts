@@ -6,7 +6,7 @@ import { foreign, foreignLink, type Html, html, type Piece } from './html.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 
-/** The alerts that came last, each with what became of it at every sink. */
+/** The alerts of which something changed last, each with what became of it at the sinks that are among these changes. */
 export interface DeliveriesFilter {
   readonly state?: DeliveryState
   readonly sink?: string
@@ -25,7 +25,7 @@ export function deliveriesSection(
   )
 }
 
-/** Rows of one alert stand together; the last alert of a full page may miss some of its sinks and is left out. */
+/** Puts rows of one alert together; the last alert of a full page may well miss some of its sinks and is left out. */
 export function groupByAlert(
   rows: readonly DeliveryRow[],
   rowsMax: number,
