@@ -20,9 +20,9 @@ export interface Frame {
 export interface Work {
   /** Aborts at shutdown or when the time is up. */
   readonly signal: AbortSignal
-  /** The secret's text, which from now on cannot appear in the outcome. */
+  /** The secret's text, which from now on cannot appear in the outcome; a text of less than `hiddenCharsMin` can. */
   reveal(secret: Secret): string
-  /** Further forms of a secret (a path, an encoding) that must not appear either. */
+  /** Further forms of a secret (a path, an encoding) that must not appear either, of as many characters at least. */
   hide(text: string): void
   /** The same for a password of any length: a short one where it stands as a word. */
   hideWord(text: string): void

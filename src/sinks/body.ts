@@ -8,7 +8,7 @@ import { createTemplate } from './template/template.ts'
 
 /**
  * What a receiver gets: the alert, and how many like it a throttle held back before it. The same alert makes the same
- * bytes at every attempt.
+ * bytes at every attempt, but for a template that asks for the time of now.
  */
 export interface BodyWriter {
   readonly contentType: string

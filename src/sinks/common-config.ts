@@ -36,7 +36,7 @@ export const commonSinkFields = {
   }),
 }
 
-/** At most `max` attempts in any stretch of `per` (milliseconds). */
+/** At most `max` attempts in a window of `per` (milliseconds), which begins with its first one; see `SinkSettings`. */
 export interface RateLimit {
   readonly max: number
   readonly per: number

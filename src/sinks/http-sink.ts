@@ -21,7 +21,7 @@ export interface HttpSinkConfig {
 export interface Request extends Pick<HttpPost, 'url' | 'method' | 'headers' | 'body'> {
   /** The body adds to what the status says; without it, any 2xx is an acknowledgement. */
   readonly sayMore?: (reply: HttpReply) => Said
-  /** A 2xx means nothing before its body has come. Otherwise a body is read for people alone, and not waited for long. */
+  /** A 2xx means nothing before its body has come. Otherwise the status decides where the body is late, and it is not waited for long. */
   readonly needsBody?: boolean
 }
 

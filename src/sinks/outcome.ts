@@ -1,7 +1,7 @@
 /**
  * What became of one attempt, and what follows from it. Sinks say what happened (`Happened`); `outcomeOf` is the only
  * place that decides whether that is delivered, to be tried again, or final. The reasons are closed unions: they are
- * labels of metrics and words in the status page.
+ * words of the log, of an alert's story and of the status page.
  */
 export type Outcome =
   | { readonly kind: 'delivered'; readonly answer: Answer }
