@@ -25,5 +25,5 @@ export function demoCommand(): Command {
 function positive(text: string, option: string): number {
   const value = Number(text)
   if (Number.isFinite(value) && value > 0 && value <= 86_400) return value
-  throw new UserError(`${option}: "${text}" is not a number between 1 and 86400.`)
+  throw new UserError(`${option}: "${text}" is not a number above 0 and up to 86400.`)
 }

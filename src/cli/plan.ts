@@ -67,7 +67,7 @@ async function printPlans(
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
 }
 
-/** What a trace is replayed with: the config's source, or the defaults of a fresh config. */
+/** What a trace is replayed with: the config's source, or `scheduleDefaults`. */
 function traceOptions(options: Options, config: Config | undefined): ScheduleOptions {
   if (config !== undefined) {
     const names = Object.keys(config.sources)

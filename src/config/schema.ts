@@ -10,7 +10,7 @@ import { sourceSchema, timeZoneField } from './source.ts'
 
 /**
  * The whole config, strict, with every default. What a schema cannot see (a route that names a sink that is not there,
- * a pace that the budget cannot hold) is in `check.ts`. `loadConfig` is the only way in.
+ * a pace that contradicts itself) is in `check.ts`, and what is allowed but hardly meant in `warnings.ts`. `loadConfig` is the only way in.
  */
 export type Config = z.output<typeof configSchema>
 export type SourceConfig = Config['sources'][string]
@@ -48,7 +48,9 @@ export const configSchema = z.strictObject({
       count: z.int().min(100).max(10_000_000).default(100_000),
     })
     .prefault({})
-    .describe('How long, and for how many alerts, the story of a delivered alert is kept.'),
+    .describe(
+      'How long, and for how many deliveries of a sink, the story of a delivered alert is kept; a day and 10000 at the least.',
+    ),
   http: z
     .strictObject({
       listen: listenField.prefault('127.0.0.1:8080'),
@@ -68,7 +70,7 @@ export const configSchema = z.strictObject({
       language: z.enum(['fa', 'en']).default('en'),
     })
     .prefault({})
-    .describe('How Slack messages and emails show times and words.'),
+    .describe('How messages and the status page show times, and the language of the words in messages.'),
   log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
   sources: atLeastOne(
     sourceSchema.transform((source) => ({ ...source, poll: withIntervals(source.budget, source.poll) })),

@@ -99,14 +99,16 @@ export const pollSchema = z.strictObject({
     .min(0)
     .max(1)
     .default(0.2)
-    .describe('The slowest pace, as a share of the even one: 0.2 lets no gap grow over five even intervals.'),
+    .describe(
+      'The slowest pace, as a share of the even one: 0.2 lets no gap grow over five even intervals while there are units for that.',
+    ),
   historyPages: z
     .int()
     .min(0)
     .max(100_000)
     .default(10)
     .describe(
-      'History pages bought once on a cold start, so that the plan learns when alerts fire; 0 buys none.',
+      'History pages bought once on a cold start, so that the plan learns when alerts fire: at most so many, and for at most a tenth of the units left; 0 buys none.',
     ),
   seenWindow: durationWithin(dayMs, 366 * dayMs)
     .prefault('30d')

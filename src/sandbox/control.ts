@@ -8,8 +8,8 @@ import type { Sandbox } from './surface.ts'
 
 /**
  * The control port: the sandbox's methods over HTTP, for programs that are not in its process. It listens on loopback
- * only and takes JSON only, so that no web page can post to it by accident. Every answer is JSON; a wrong call gets 400
- * with `{ "error": sentence }`. `GET /` lists all of it:
+ * only and takes JSON only, so that no web page can post to it by accident. Every answer is JSON; a wrong call gets 400,
+ * an unknown one 404, with `{ "error": sentence }`. `GET /` lists all of it:
  *
  *   GET    /          this list, and the kinds of fault with their fields
  *   GET    /state     rows, unitsUsed, faults waiting, the latest requests (?requests=N, default 100)
