@@ -1,10 +1,11 @@
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import * as z from 'zod'
 import { NotFoundError, UserError } from '../lib/errors.ts'
-import { version, versionHeader } from '../telemetry/version.ts'
 import { registerActions } from './actions.ts'
+import { safeHeaders } from './headers.ts'
 import { registerHealth } from './health.ts'
 import { refuseForeignHosts } from './host.ts'
+import { malformed, refuseExpectations } from './malformed.ts'
 import { registerOrphans } from './orphans.ts'
 import { registerPage } from './page/route.ts'
 import type { AdminDeps } from './ports.ts'
@@ -28,6 +29,9 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     return503OnClosing: false,
     trustProxy: false,
     exposeHeadRoutes: true,
+    ...malformed,
+    // Refused by `refuseForeignHosts`, with our headers.
+    http: { requireHostHeader: false },
     routerOptions: { maxParamLength: paramCharsMax },
   })
   acceptOnlyJson(app)
@@ -35,6 +39,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     reply.headers(safeHeaders)
   })
   refuseForeignHosts(app, deps)
+  refuseExpectations(app)
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, {
       status: 404,
@@ -57,19 +62,6 @@ const handlerTimeoutMs = 15_000
 const keepAliveTimeoutMs = 5_000
 /** The longest source or sink name and the longest id stay far below. */
 const paramCharsMax = 200
-
-/** What every answer carries; the page replaces the content security policy with one that lets its own parts in. */
-const safeHeaders = {
-  [versionHeader]: version,
-  'cache-control': 'no-store',
-  'content-security-policy':
-    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-  'cross-origin-resource-policy': 'same-origin',
-  'cross-origin-opener-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-}
 
 /** A form on a foreign page can send text/plain without a preflight, so only JSON is read. An empty body is `{}`. */
 function acceptOnlyJson(app: FastifyInstance): void {

@@ -13,6 +13,8 @@ import { sendProblem } from './problem.ts'
 export function refuseForeignHosts(app: FastifyInstance, { hosts }: Pick<AdminDeps, 'hosts'>): void {
   app.addHook('onRequest', async (request, reply) => {
     const { host } = request.headers
+    if (host === undefined && request.raw.httpVersion !== '1.0')
+      return sendProblem(reply, { status: 400, detail: 'A request of HTTP/1.1 names its Host.' })
     if (host === undefined || isOurs(host, hosts()) || lifePaths.has(request.routeOptions.url ?? '')) return
     return sendProblem(reply, {
       status: 421,

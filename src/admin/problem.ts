@@ -9,17 +9,13 @@ export interface Problem {
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  const { status, detail, ...rest } = problem
-  return reply
-    .code(status)
-    .type('application/problem+json')
-    .send(
-      JSON.stringify({
-        type: 'about:blank',
-        title: STATUS_CODES[status] ?? 'Error',
-        status,
-        detail,
-        ...rest,
-      }),
-    )
+  const { status, type, text } = problemOf(problem)
+  return reply.code(status).type(type).send(text)
+}
+
+/** The same as it goes out. */
+export function problemOf({ status, detail, ...rest }: Problem) {
+  const title = STATUS_CODES[status] ?? 'Error'
+  const text = JSON.stringify({ type: 'about:blank', title, status, detail, ...rest })
+  return { status, title, type: 'application/problem+json', text }
 }

@@ -1,4 +1,4 @@
-import type * as z from 'zod'
+import * as z from 'zod'
 import { UserError } from '../lib/errors.ts'
 
 /** Where a portion or a page ended, as text that callers hand back and do not look into. */
@@ -14,3 +14,8 @@ export function readCursor<T>(schema: z.ZodType<T>, text: string): T {
     throw new UserError('This cursor was not made by this bridge, or by another version of it.', { cause })
   }
 }
+
+const furthestMs = 8.64e15
+
+/** An instant in a cursor: one that can be written as a date. */
+export const cursorInstant = z.number().min(-furthestMs).max(furthestMs)

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { readCursor, writeCursor } from './cursor.ts'
+import { cursorInstant, readCursor, writeCursor } from './cursor.ts'
 import type { PortionOptions } from './portion.ts'
 import type { AlertQueue } from './queues.ts'
 import { stepOn } from './steps.ts'
@@ -80,7 +80,7 @@ export async function runOrphanPortion(
 type Progress = z.infer<typeof progressSchema>
 const progressSchema = z.object({
   v: z.literal(1),
-  atMs: z.number(),
+  atMs: cursorInstant,
   total: z.number(),
   state: z.number().int().min(0),
   stay: z.number().int().min(0),

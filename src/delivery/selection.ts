@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { cursorInstant } from './cursor.ts'
 
 /** Which ended deliveries an operator means; what is given narrows. Times are milliseconds since the epoch. */
 export interface Selection {
@@ -43,9 +44,9 @@ export type Place = NonNullable<Progress['place']>
 
 export const progressSchema = z.object({
   v: z.literal(1),
-  atMs: z.number(),
+  atMs: cursorInstant,
   /** What ended later is not part of the operation. */
-  throughMs: z.number(),
+  throughMs: cursorInstant,
   total: z.number(),
   /** Of a selection by ids: how many of them are done. */
   idsDone: z.number().int().min(0).default(0),

@@ -74,3 +74,25 @@ test('closing does not wait for connections that are merely kept open', async ()
   await app.close()
   await expect(fetch(`${base}/healthz`)).rejects.toThrow()
 })
+
+const get = (path: string, ...headers: string[]) =>
+  [`GET ${path} HTTP/1.1`, 'host: localhost', ...headers, '', ''].join('\r\n')
+
+test.each([
+  ['an address that cannot be decoded', get('/api/v1/deliveries/main/%zz'), 400],
+  ['a name that is too long', get(`/api/v1/orphans/${'a'.repeat(201)}`), 414],
+  ['headers that are too long', get('/healthz', `x: ${'a'.repeat(20_000)}`), 431],
+  ['what is no HTTP', '\u0016\u0003\u0001\r\n\r\n', 400],
+  ['a method that is none', get('/').replace('GET', 'FOO'), 400],
+  ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+  ['an expectation that nobody knows', get('/', 'expect: more'), 417],
+])('%s is refused by a bridge that says so', async (_, request, status) => {
+  const { port } = await listen()
+  const socket = connect(port, '127.0.0.1')
+  socket.write(request)
+  const [answer] = await once(socket, 'data')
+  socket.destroy()
+  expect(String(answer)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(String(answer).toLowerCase()).toContain('\r\nalert-bridge-version: ')
+  expect(String(answer).toLowerCase()).toContain('\r\nx-content-type-options: nosniff')
+})

@@ -1,0 +1,47 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errorCode } from '../lib/errors.ts'
+import { safeHeaders } from './headers.ts'
+import { problemOf, sendProblem } from './problem.ts'
+
+/**
+ * Answers to what is no request that a route or a hook could see: an address that cannot be decoded, a part of it that is
+ * too long, and what is no HTTP at all. They carry the headers of every answer, so that a command knows who refused it.
+ */
+export const malformed = { frameworkErrors: answerAddress, clientErrorHandler: answerSocket }
+
+/** `Expect: 100-continue` is met by the server; nobody can ask for more. */
+export function refuseExpectations(app: FastifyInstance): void {
+  app.server.on('checkExpectation', (_request, response: ServerResponse) => {
+    response.writeHead(417, safeHeaders).end()
+  })
+}
+
+function answerAddress(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
+  const status = error.statusCode ?? 400
+  const detail =
+    status === 414 ? 'A part of this address is too long.' : 'This is no address that could be read.'
+  sendProblem(reply.headers(safeHeaders), { status, detail })
+}
+
+function answerSocket(error: Error, socket: Socket): void {
+  const problem = problemOf(
+    refusals.get(errorCode(error) ?? '') ?? { status: 400, detail: 'This is no HTTP/1.1.' },
+  )
+  const headers = {
+    ...safeHeaders,
+    'content-type': problem.type,
+    'content-length': Buffer.byteLength(problem.text),
+    connection: 'close',
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const { status, title } = problem
+  if (socket.writable) socket.write(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${problem.text}`)
+  socket.destroy()
+}
+
+const refusals = new Map([
+  ['ERR_HTTP_REQUEST_TIMEOUT', { status: 408, detail: 'The request did not come within the time limit.' }],
+  ['HPE_HEADER_OVERFLOW', { status: 431, detail: 'The headers of the request are too long.' }],
+])
