@@ -22,8 +22,6 @@ const unquotedFiles = new Set([
   'flow/backlog',
   'flow/budget-truth',
   'flow/operators',
-  'flow/orphans',
-  'flow/stuck',
   'intake/beginning',
   'intake/poller-truth',
   'store/redis-topologies',

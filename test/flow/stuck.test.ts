@@ -2,6 +2,8 @@ import { Worker } from 'bullmq'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { startApp, until } from '../support/app.ts'
+import { failureRow } from '../support/failure-row.ts'
+import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { api, metric, readiness, sceneConfig } from '../support/scene.ts'
@@ -10,32 +12,68 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 /** Alerts that wait while nothing holds them back and nobody takes them: the one thing that no error tells of. */
 
 const redis = useRedis()
-const senderTuning = { watchEveryMs: 50, stuckMs: 300 }
+const long = process.env['LONG'] === '1'
+const quick = { watchEveryMs: 50, stuckMs: 300 }
+/** The long form waits as long as the product does. */
+const noticing = long ? {} : quick
+const noticeLimitMs = long ? 60_000 : 10_000
 
-it('a sink whose worker is dead, and no new one helps, turns /readyz red, which names it, until its alerts go out', async () => {
-  const run = vi.spyOn(Worker.prototype, 'run').mockImplementation(async () => {})
-  onTestFinished(() => run.mockRestore())
-  const { hook, url } = await bridge('all')
-  await until('readiness is red', async () => (await readiness(url)).includes('2 alerts'))
-  expect(await readiness(url)).toMatch(
-    /^not ready: something is broken: Sink hook is stuck: 2 alerts wait and this process takes none, for /,
-  )
-  const { ready, sinks } = await api<StatusView>(url, '/api/v1/status')
-  expect(ready.ok).toBe(false)
-  expect(sinks[0]).toMatchObject({
+it('a sink whose worker is dead, and whose first new one too, turns /readyz red, which names it, also beside a replica that sends, until its alerts go out', async () => {
+  const row = failureRow('Alerts wait and no worker takes them')
+  const { hook, text, shown } = await scene('concurrency: 1, timeout: 5m')
+  const held = Promise.withResolvers<void>()
+  const log = logOf('hook', hook, { status: 204, after: held.promise })
+  const live = await startApp(text, { senderTuning: noticing })
+  shown.fire()
+  await hook.received(1)
+  const opened = letDie(2)
+  const { url } = await startApp(text, { senderTuning: noticing })
+  shown.fire(3)
+  await until('three wait', async () => (await sinkOf(live.url))?.waiting === 3)
+  const waitingSinceMs = performance.now()
+  await until('readiness is red', async () => (await readiness(url)) !== 'ok', noticeLimitMs)
+  const noticedMs = performance.now() - waitingSinceMs
+  const red = await readiness(url)
+  // The one that the replica sends.
+  const sendsBeside = (await sinkOf(url))?.active
+  expect(await readiness(live.url)).toBe('ok')
+  expect((await api<StatusView>(url, '/api/v1/status')).ready.ok).toBe(false)
+  expect(await sinkOf(url)).toMatchObject({
     state: 'stuck',
-    reason: expect.stringMatching(/^2 alerts wait and this process takes none/),
+    reason: expect.stringMatching(/^3 alerts wait and this process takes none/),
   })
   expect(await (await fetch(url)).text()).toContain('Sink hook is stuck')
   expect(await metric(url, 'alert_bridge_sink_stuck{sink="hook"}')).toBe(1)
-  run.mockRestore()
-  await until('the alerts go out', () => hook.requests.length === 2)
+
+  // The second new worker lives.
+  await hook.received(2, noticeLimitMs)
+  held.resolve()
+  await until('everything arrives', () => hasAll(shown, log))
   await until('readiness is green', async () => (await readiness(url)) === 'ok')
   expect(await metric(url, 'alert_bridge_sink_stuck{sink="hook"}')).toBe(0)
+  await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+  await row.kept('`/readyz` turns red and names the sink', () =>
+    expect(red).toMatch(
+      /^not ready: something is broken: Sink hook is stuck: 3 alerts wait and this process takes none, for /,
+    ),
+  )
+  await row.kept('a new worker is opened on a connection of its own', () => {
+    expect(opened).toHaveLength(3)
+    expect(new Set(opened.map(({ worker }) => worker.opts.connection)).size).toBe(3)
+  })
+  await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
+  await row.heals('also beside replicas that send', () => expect(sendsBeside).toBe(1))
+  const [, first, second] = opened.map(({ atMs }) => atMs)
+  const apartMs = (second ?? Number.NaN) - (first ?? Number.NaN)
+  await row.inLong.heals('36 s until it is noticed', noticedMs)
+  await row.inLong.heals('30 s between two new workers', () => expect(Math.round(apartMs / 1_000)).toBe(30))
+  expect(apartMs).toBeGreaterThan(quick.stuckMs - quick.watchEveryMs)
 })
 
 it('a poller without senders turns red too, and says that no sender takes them', async () => {
-  const { url, hook, text } = await bridge('poller')
+  const { hook, text, shown } = await scene()
+  const { url } = await startApp(text, { role: 'poller', senderTuning: quick })
+  shown.fire(2)
   await until('readiness is red', async () => (await readiness(url)).includes('2 alerts'))
   expect(await readiness(url)).toMatch(
     /^not ready: something is broken: Sink hook is stuck: 2 alerts wait and no sender takes one, for /,
@@ -45,11 +83,29 @@ it('a poller without senders turns red too, and says that no sender takes them',
   await until('readiness is green', async () => (await readiness(url)) === 'ok')
 })
 
-async function bridge(role: 'all' | 'poller') {
+async function scene(sink = '') {
   const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
   const hook = await startWebhookReceiver()
-  const text = sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
-  const { url } = await startApp(text, { role, senderTuning })
-  sandbox.fireMany(2)
-  return { hook, url, text }
+  const common = { redis, feed: sandbox.url, sinks: { hook: hook.url } }
+  return {
+    hook,
+    text: sceneConfig({ ...common, sink: `allowPrivateNetworks: true, ${sink}` }),
+    shown: showing(sandbox),
+  }
+}
+
+/** The next workers claim to run and take nothing, so many of them. Returns all that are opened from now on. */
+function letDie(count: number): { readonly worker: Worker; readonly atMs: number }[] {
+  const opened: { worker: Worker; atMs: number }[] = []
+  const { run } = Worker.prototype
+  const spy = vi.spyOn(Worker.prototype, 'run').mockImplementation(function (this: Worker) {
+    opened.push({ worker: this, atMs: performance.now() })
+    return opened.length > count ? run.call(this) : Promise.resolve()
+  })
+  onTestFinished(() => spy.mockRestore())
+  return opened
+}
+
+async function sinkOf(url: string): Promise<StatusView['sinks'][number] | undefined> {
+  return (await api<StatusView>(url, '/api/v1/status')).sinks[0]
 }
