@@ -1,7 +1,8 @@
 import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
 import { type DeliveryState, type DeliveryView, deliveryStates, viewOfJob } from './delivery-view.ts'
+import { jobIdsOf } from './job-ids.ts'
 import { dueAt } from './queue-reading.ts'
-import { type AlertQueue, deliveryJobId, type SinkQueues } from './queues.ts'
+import type { AlertQueue, SinkQueues } from './queues.ts'
 import { within } from './time-limit.ts'
 
 /**
@@ -51,13 +52,14 @@ export function createDeliveryLog({ queues, targets, gone }: DeliveryLogOptions)
   return {
     async story(alert) {
       const sinks = [...queues.sinks, ...((await gone?.()) ?? [])]
-      const found = sinks.flatMap((sink) =>
-        (targets.get(sink) ?? [undefined]).map((target) =>
-          storyPart(sink, queues.anyQueue(sink), deliveryJobId(alert, target)),
-        ),
-      )
+      const found = sinks.map(async (sink) => {
+        const queue = queues.anyQueue(sink)
+        const own = { redis: queues.redis, queue, targets: targets.get(sink) ?? [] }
+        const ids = await jobIdsOf(alert, own)
+        return Promise.all(ids.map((id) => storyPart(sink, queue, id)))
+      })
       const parts = await within(readTimeoutMs, 'reading an alert', Promise.all(found))
-      return parts.filter((part) => part !== undefined)
+      return parts.flat().filter((part) => part !== undefined)
     },
     async list({ limit, state, sink }) {
       const count = Math.min(Math.max(1, limit), listLimitMax)

@@ -1,8 +1,9 @@
 import { type DeliveryJob, toJobData } from '../alert/job.ts'
 import { sinkNamesKey } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
+import { deliveryJobId, noteTargets } from './job-ids.ts'
 import { moveWaitingScript } from './orphan-scripts.ts'
-import { type AlertQueue, deliveryJobId } from './queues.ts'
+import type { AlertQueue } from './queues.ts'
 
 /**
  * A sink that changed its type has targets of another kind: recipients instead of a single one, or the other way round.
@@ -30,7 +31,8 @@ export interface HandOn {
 }
 
 /** Puts the copies into the place of the job, at one stroke. Returns as `moveWaitingScript`. */
-export function handOn({ redis, prefix, from, to, job, copies, nowMs }: HandOn): Promise<unknown> {
+export async function handOn({ redis, prefix, from, to, job, copies, nowMs }: HandOn): Promise<unknown> {
+  await noteTargets(redis, to, copies)
   const { id, state, token } = job
   const made = copies.map((copy) => ({
     id: deliveryJobId(copy.alert, copy.target),

@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
-import { sinkNamesKey } from '../store/keys.ts'
+import { sinkNamesKey, targetTagsName } from '../store/keys.ts'
 import { tidyScript } from './orphan-scripts.ts'
 import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from './queues.ts'
 import { within } from './time-limit.ts'
@@ -13,8 +13,18 @@ export interface TidyOptions {
 
 const forgetMax = 200
 const tidyTimeoutMs = 5_000
-/** What BullMQ keeps of a queue beside its jobs. */
-const rest = ['id', 'events', 'marker', 'stalled', 'stalled-check', 'limiter', 'pc', 'prioritized']
+/** What is kept of a queue beside its jobs. */
+const rest = [
+  'id',
+  'events',
+  'marker',
+  'stalled',
+  'stalled-check',
+  'limiter',
+  'pc',
+  'prioritized',
+  targetTagsName,
+]
 
 /**
  * Where a sink is in the config, its records are trimmed whenever one is added; here nobody adds any. Forgets a few of

@@ -1,11 +1,12 @@
 import { type DeliveryJob, fromJobData, toJobData } from '../alert/job.ts'
 import { handOn } from './hand-on.ts'
+import { deliveryJobId, noteTargets } from './job-ids.ts'
 import { createJobMarks } from './job-marks.ts'
 import { moveDeadScript, removeScript } from './orphan-scripts.ts'
 import type { OrphanState, OrphanStep, Tally } from './orphan-steps.ts'
 import type { PortionOptions } from './portion.ts'
 import type { AlertJob } from './processor.ts'
-import { type AlertQueue, deliveryJobId } from './queues.ts'
+import type { AlertQueue } from './queues.ts'
 
 /** What is done to the alerts of a queue that nobody works at. */
 export interface Move {
@@ -91,6 +92,7 @@ async function moveDead(
   { queues }: PortionOptions,
 ): Promise<Fate> {
   const target = queues.queue(to)
+  await noteTargets(queues.redis, target, copies)
   const here = [queue.toKey('failed'), queue.toKey(id), queue.toKey(`${id}:logs`)]
   const made = copies.map((copy) => ({ id: idOf(copy), data: JSON.stringify(toJobData(copy)) }))
   const keys = [

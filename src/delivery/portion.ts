@@ -1,8 +1,9 @@
 import type { Clock } from '../lib/clock.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { countEnded, type EndedRange, type EndedSet, endedAfter, lastEndedMs } from './ended.ts'
+import { jobIdsOf } from './job-ids.ts'
 import type { AlertJob } from './processor.ts'
-import { deliveryJobId, type SinkQueues } from './queues.ts'
+import type { SinkQueues } from './queues.ts'
 import {
   type EndState,
   type Order,
@@ -148,18 +149,18 @@ async function stepByIds(
   const id = [...new Set(selection.ids)][progress.idsDone]
   if (id === undefined) return undefined
   const sinks = selection.sink === undefined ? queues.sinks : [selection.sink]
-  const reads = sinks.flatMap((sink) => {
-    const jobIds = new Set([
-      id,
-      ...(targets.get(sink) ?? [undefined]).map((target) => withTarget(id, target)),
-    ])
+  const alert = alertOf(id)
+  const reads = sinks.map(async (sink) => {
     const queue = queues.queue(sink)
-    return [...jobIds].map(async (jobId) => {
+    const own = { redis: queues.redis, queue, targets: targets.get(sink) ?? [] }
+    const jobIds = alert === undefined ? [id] : await jobIdsOf(alert, own)
+    const read = jobIds.map(async (jobId) => {
       const [job, state] = await Promise.all([queue.getJob(jobId), queue.getJobState(jobId)])
       return { sink, job, state }
     })
+    return Promise.all(read)
   })
-  const found = await within(readTimeoutMs, 'reading a delivery', Promise.all(reads))
+  const found = (await within(readTimeoutMs, 'reading a delivery', Promise.all(reads))).flat()
   const wanted = found.flatMap(({ sink, job, state }) => {
     const ended = operation.states.find((each) => each === state)
     return job && ended && operation.isWanted(job, progress) ? [{ sink, job, state: ended }] : []
@@ -211,7 +212,8 @@ function clip({ fromMs, throughMs }: EndedRange, endMs: number): EndedRange {
   return { fromMs, throughMs: Math.min(throughMs, endMs) }
 }
 
-function withTarget(id: string, target: string | undefined): string {
+/** undefined for the whole id of a job of one target. */
+function alertOf(id: string): { source: string; id: number } | undefined {
   const match = /^(.+)\.(\d+)$/.exec(id)
-  return match ? deliveryJobId({ source: match[1] ?? '', id: Number(match[2]) }, target) : id
+  return match ? { source: match[1] ?? '', id: Number(match[2]) } : undefined
 }

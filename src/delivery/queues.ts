@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
-import { type DeliveryJob, type JobData, jobId, toJobData } from '../alert/job.ts'
+import { type DeliveryJob, type JobData, toJobData } from '../alert/job.ts'
 import { NotFoundError } from '../lib/errors.ts'
 import { queuePrefix, sinkNamesKey } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { type AttemptRecord, recordsMax } from './attempt-record.ts'
+import { deliveryJobId, noteTargets } from './job-ids.ts'
 import { within } from './time-limit.ts'
 
 /**
@@ -93,7 +93,9 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
         const queue = queueOf(sink)
         // Before its first alert is there: a sink that leaves the config one day is found by its name.
-        const writing = queue.waitUntilReady().then(() => redis.sadd(sinkNamesKey(prefix), sink))
+        const writing = queue
+          .waitUntilReady()
+          .then(() => Promise.all([redis.sadd(sinkNamesKey(prefix), sink), noteTargets(redis, queue, own)]))
         await within(enqueueTimeoutMs, `writing down ${sink}`, writing)
         for (let from = 0; from < own.length; from += batchMax) {
           const batch = own.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))
@@ -136,17 +138,7 @@ export async function dropLocks(redis: RedisClient, prefix: string, sinks: reado
   }
 }
 
-/** The id of an alert's job in a sink's queue; `target` as in `DeliveryJob`. */
-export function deliveryJobId(alert: { source: string; id: number }, target: string | undefined): string {
-  return jobId(alert, target === undefined ? undefined : targetTag(target))
-}
-
 const closeTimeoutMs = 1_000
-
-/** Recipients are no part of a key: they are long, may hold any character, and are nobody's business in a log. */
-function targetTag(target: string): string {
-  return createHash('sha256').update(target).digest('hex').slice(0, 12)
-}
 
 function toBulkJob(job: DeliveryJob, options: JobsOptions) {
   const jobId = deliveryJobId(job.alert, job.target)

@@ -13,10 +13,13 @@ export interface Replay {
 }
 
 export function createReplay(options: PortionOptions): Replay {
-  return { replay: (order) => runPortion(replayOf(order), order, options) }
+  return { replay: (order) => runPortion(replayOf(order, options), order, options) }
 }
 
-function replayOf({ ids, sinceMs = Number.NEGATIVE_INFINITY, untilMs }: Order): Operation {
+function replayOf(
+  { ids, sinceMs = Number.NEGATIVE_INFINITY, untilMs }: Order,
+  { targets }: PortionOptions,
+): Operation {
   const fired = (job: AlertJob, { atMs }: Progress) =>
     firedMs(job) >= sinceMs && firedMs(job) <= (untilMs ?? atMs)
   return {
@@ -24,9 +27,16 @@ function replayOf({ ids, sinceMs = Number.NEGATIVE_INFINITY, untilMs }: Order): 
     states: ['completed', 'failed'],
     // Nothing ends before it fires.
     range: { fromMs: sinceMs - clockErrorMs, throughMs: Number.POSITIVE_INFINITY },
-    isWanted: (job, progress) => (ids !== undefined || fired(job, progress)) && !isResent(job, progress),
+    isWanted: (job, progress) =>
+      (ids !== undefined || fired(job, progress)) && !isResent(job, progress) && !hasLeft(job, targets),
     act: resend,
   }
+}
+
+/** A recipient that left its sink's list gets nothing any more: what it had stays delivered. */
+function hasLeft({ queueName, data: { target } }: AlertJob, targets: PortionOptions['targets']): boolean {
+  const today = targets.get(queueName) ?? [undefined]
+  return target !== undefined && !today.includes(undefined) && !today.includes(target)
 }
 
 /** The clocks of the feed, of the poller and of the sender may differ; records of that much more are looked at. */

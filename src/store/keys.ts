@@ -261,12 +261,18 @@ export function probeKey(prefix: string): string {
 
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
- * (`delivery/job-marks.ts`). Lost: the jobs in it, together with the memory that they were seen, so that the next poll
+ * (`delivery/job-marks.ts`) and the tags of targets (`targetTagsName`). Lost: the jobs in it, together with the memory that they were seen, so that the next poll
  * makes them again.
  */
 export function queuePrefix(prefix: string): string {
   return `${hashTag(prefix)}:queue`
 }
+
+/**
+ * SET beside a queue, the tags of all targets that its alerts ever had. It goes with the name of its sink. Lost: alerts of
+ * a recipient that left the config are not found by their id.
+ */
+export const targetTagsName = 'targets'
 
 /** How long the count of a budget day is kept: far beyond its end, whatever the length of the day and the clocks. */
 export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000

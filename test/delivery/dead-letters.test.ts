@@ -103,6 +103,21 @@ describe('dead letters', () => {
     expect(await letters(own).dead.drop({ ids: ['main.1'] })).toMatchObject(done(2))
   })
 
+  it('of an alert are found in targets that the sink has no more, and told in its story', async () => {
+    const own = bench(server, ['desk'])
+    own.sender([testSink('desk', () => rejected, targets.get('desk'))])
+    await own.queues.enqueue([deliveryJob('desk', 1, { target: 'b@example.com' })])
+    await until('dead', async () => (await own.queues.queue('desk').getFailedCount()) === 1)
+    const today = new Map([['desk', ['a@example.com']]])
+    const log = createDeliveryLog({ queues: own.queues, targets: today })
+    expect(await log.story({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
+    const gone = own.queues.reconfigured({ sinks: [], retention: { ageMs: 1, count: 1 } })
+    const after = createDeliveryLog({ queues: gone, targets: new Map(), gone: async () => ['desk'] })
+    expect(await after.story({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
+    const dead = createDeadLetters({ queues: own.queues, targets: today, clock: systemClock })
+    expect(await dead.drop({ ids: ['main.1'] })).toMatchObject(done(1))
+  })
+
   it('name an alert that took its process down again and again as stalled', async () => {
     const own = bench(server, ['hook'])
     const queue = own.queues.queue('hook')
@@ -117,6 +132,22 @@ describe('dead letters', () => {
 })
 
 describe('replay', () => {
+  it('leaves out a recipient that its sink has no more: what it had stays delivered', async () => {
+    const own = bench(server, ['desk'])
+    const sink = testSink('desk', () => delivered, targets.get('desk'))
+    own.sender([sink])
+    const both = ['a@example.com', 'b@example.com'].map((target) => deliveryJob('desk', 1, { target }))
+    await own.queues.enqueue(both)
+    const completed = () => own.queues.queue('desk').getCompletedCount()
+    await until('both have it', async () => (await completed()) === 2)
+    const today = { queues: own.queues, targets: new Map([['desk', ['a@example.com']]]), clock: systemClock }
+    for (const order of [{ ids: ['main.1'] }, {}]) {
+      expect(await createReplay(today).replay(order)).toMatchObject({ handled: 1 })
+      await until('sent again', async () => (await completed()) === 2)
+    }
+    expect(sink.sends.slice(2).map(({ target }) => target)).toEqual(['a@example.com', 'a@example.com'])
+  })
+
   it('sends again what was delivered, and keeps the answers of both times', async () => {
     const own = bench(server, ['hook'])
     const sink = testSink('hook')
