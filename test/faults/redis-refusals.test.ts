@@ -1,18 +1,26 @@
+import type { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
+import { redisCheckEveryMs } from '../../src/app/redis-watch.ts'
+import { defaultTuning } from '../../src/delivery/settings.ts'
 import { buildApp, startApp, until } from '../support/app.ts'
-import { clean, hasAll, judge, logOf } from '../support/oracle.ts'
+import { failureRow } from '../support/failure-row.ts'
+import { sideBySide } from '../support/finished.ts'
+import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { ownRedis, pass, redisScene } from '../support/redis-scene.ts'
 import { metric, readiness } from '../support/scene.ts'
 
-/** A Redis that is there and does not do what it is asked. */
+/** A Redis that is there and does not do what it is asked. The tests run side by side, each with a Redis of its own. */
 
+const long = process.env['LONG'] === '1'
 const taken = { status: 204 } as const
+/** Longer than the lock of a job that was being sent when it began. */
+const faultMs = long ? 70_000 : defaultTuning.lockMs + 2_000
 
 describe('Redis that answers, and does not do', () => {
   const faults: Record<
     string,
-    { begin(redis: RedisServer): Promise<unknown>; end(redis: RedisServer): Promise<unknown> }
+    { begin(redis: RedisServer, forMs: number): Promise<unknown>; end(redis: RedisServer): Promise<unknown> }
   > = {
     'READONLY: it became a replica': {
       begin: (redis) => redis.client().replicaof('127.0.0.1', 1),
@@ -31,118 +39,167 @@ describe('Redis that answers, and does not do', () => {
       end: async (redis) => redis.thaw(),
     },
     'LOADING: it reads a large file': {
-      async begin(redis) {
+      async begin(redis, forMs) {
         const filler = redis.client().multi()
         for (let key = 0; key < 4_000; key += 1) filler.set(`filler:${key}`, 'x')
         await filler.exec()
         const watcher = redis.client()
-        await watcher.config('SET', 'key-load-delay', '1000')
+        await watcher.config('SET', 'key-load-delay', String((forMs * 1_000) / 4_000))
         // Else it looks at its connections every two megabytes only, and is frozen in between.
         await watcher.config('SET', 'loading-process-events-interval-bytes', '1024')
-        // It answers everybody with LOADING until it is done, after about four seconds.
+        // It answers everybody with LOADING until it is done.
         void redis
           .client()
           .call('DEBUG', 'RELOAD')
           .catch(() => {})
-        const isLoading = () =>
-          watcher.ping().then(
-            () => false,
-            (error: Error) => error.message.startsWith('LOADING'),
-          )
-        await until('it loads', isLoading)
+        await until('it loads', () => isLoading(watcher))
       },
-      end: async () => {},
+      async end(redis) {
+        const watcher = redis.client()
+        await until('it has loaded', async () => !(await isLoading(watcher)), faultMs)
+      },
     },
   }
 
-  it.each(Object.keys(faults))(
+  it.concurrent.for(Object.keys(faults))(
     '%s: polls and sends wait, and go on by themselves',
-    { timeout: 40_000 },
-    async (name) => {
-      const fault = faults[name]
-      if (!fault) throw new Error(name)
-      const redis = await ownRedis(['--enable-debug-command', 'yes'])
-      const { sandbox, hook, shown, text } = await redisScene(redis)
-      const log = logOf('hook', hook, taken)
-      const { url, lines } = await startApp(text)
-      shown.fire(20)
-      await until('20 are delivered', () => hasAll(shown, log))
-      const steady = setInterval(() => shown.fire(), 100)
-      await fault.begin(redis)
-      await pass(2_000)
-      await fault.end(redis)
-      await pass(500)
-      clearInterval(steady)
-      const endMs = performance.now()
-      await until('everything arrives', () => hasAll(shown, log), 20_000)
-      expect(performance.now() - endMs).toBeLessThan(15_000)
-      await until('ready again', async () => (await readiness(url)) === 'ok')
-      expect(judge(shown, log)).toEqual(clean)
-      expect(await metric(url, 'alert_bridge_poller_restarts_total{source="main"}')).toBe(0)
-      expect(await metric(url, 'alert_bridge_state_lost_total{source="main"}')).toBe(0)
-      expect(lines.filter(({ msg }) => msg === 'a job could not be handled')).toEqual([])
-      expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true)
-    },
+    { timeout: faultMs + 70_000 },
+    (name, context) =>
+      sideBySide(async () => {
+        const row = failureRow('It becomes a replica (`READONLY`)')
+        const redis = await ownRedis(['--enable-debug-command', 'yes'])
+        const { sandbox, hook, shown, text, left } = await redisScene(redis)
+        const log = logOf('hook', hook, { ...taken, afterMs: 300 })
+        const { url, lines } = await startApp(text)
+        shown.fire(20)
+        await until('20 are delivered', () => hasAll(shown, log))
+        const steady = setInterval(() => shown.fire(), 200)
+        await until('sends run', () => log.attempts() > 22)
+        await faults[name]?.begin(redis, faultMs)
+        await pass(2_000)
+        const [before, calls, sends] = [shown.ids.size, sandbox.requests.length, log.attempts()]
+        await pass(faultMs - 2_000)
+        const during = { calls: sandbox.requests.length - calls, sends: log.attempts() - sends }
+        await faults[name]?.end(redis)
+        clearInterval(steady)
+        const endMs = performance.now()
+        const firedMeanwhile = [...shown.ids.keys()].slice(before)
+        await until(
+          'what fired meanwhile arrives',
+          () => firedMeanwhile.every((mark) => log.taken.includes(mark)),
+          30_000,
+        )
+        await row.heals('7 s after its end', performance.now() - endMs)
+        await until(
+          'all is delivered and recorded',
+          async () => (await left()) === 0 && hasAll(shown, log),
+          30_000,
+        )
+        await row.heals('15 s for what was on its way', performance.now() - endMs)
+        await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+        await row.kept('polls and sends wait', () => expect(during).toEqual({ calls: 0, sends: 0 }))
+        await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
+        await until('ready again', async () => (await readiness(url)) === 'ok')
+        expect(await metric(url, 'alert_bridge_poller_restarts_total{source="main"}')).toBe(0)
+        expect(await metric(url, 'alert_bridge_state_lost_total{source="main"}')).toBe(0)
+        expect(lines.filter(({ msg }) => msg === 'a job could not be handled')).toEqual([])
+        expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true)
+      })(context),
   )
 
-  it.each(Object.keys(faults))(
+  it.concurrent.for(Object.keys(faults))(
     '%s, when the bridge starts: it waits, says why, and starts by itself',
-    { timeout: 40_000 },
-    async (name) => {
-      const fault = faults[name]
-      if (!fault) throw new Error(name)
-      const redis = await ownRedis(['--enable-debug-command', 'yes'])
+    { timeout: 60_000 },
+    (name, context) =>
+      sideBySide(async () => {
+        const row = failureRow('The same when the bridge starts')
+        const redis = await ownRedis(['--enable-debug-command', 'yes'])
+        const { hook, shown, text } = await redisScene(redis)
+        const log = logOf('hook', hook, taken)
+        shown.fire(20)
+        await faults[name]?.begin(redis, 5_000)
+        const { app, lines } = buildApp(text)
+        const starting = app.start()
+        const waiting = () => lines.some(({ msg, reason }) => msg === 'waiting for Redis' && Boolean(reason))
+        await until('it waits', waiting, 15_000)
+        await faults[name]?.end(redis)
+        const endMs = performance.now()
+        await starting
+        await until('20 are delivered', () => hasAll(shown, log))
+        await row.heals('5 s after its end', performance.now() - endMs)
+        await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+        await row.kept('it waits, and says why', () => expect(waiting()).toBe(true))
+        await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
+      })(context),
+  )
+
+  it.concurrent(
+    'is allowed to evict keys while the bridge runs: readiness says so at once, and what to set, until it is mended',
+    { timeout: 180_000 },
+    sideBySide(async () => {
+      const row = failureRow('It is allowed to while the bridge runs')
+      const redis = await ownRedis()
       const { hook, shown, text } = await redisScene(redis)
       const log = logOf('hook', hook, taken)
-      await fault.begin(redis)
-      const { app, lines } = buildApp(text)
-      const starting = app.start()
-      await until(
-        'it waits',
-        () => lines.some(({ msg, reason }) => msg === 'waiting for Redis' && reason !== ''),
-        15_000,
+      const everyMs = long ? redisCheckEveryMs : 200
+      const { url, lines } = await startApp(text, { redisCheckEveryMs: everyMs })
+      const limitMs = everyMs + 10_000
+      await until('ready', async () => (await readiness(url)) === 'ok')
+      await redis.client().config('SET', 'maxmemory-policy', 'allkeys-lru')
+      const redMs = await msUntil('not ready', async () => (await readiness(url)) !== 'ok', limitMs)
+      shown.fire(5)
+      await row.kept('what Redis keeps', () => until('it goes on', () => hasAll(shown, log)))
+      await row.kept('`/readyz` turns red', async () => expect(await readiness(url)).not.toBe('ok'))
+      await row.kept('names the setting', async () =>
+        expect(await readiness(url)).toMatch(/maxmemory-policy is allkeys-lru; set it to noeviction/),
       )
-      await fault.end(redis)
-      await starting
-      shown.fire(20)
-      await until('20 are delivered', () => hasAll(shown, log))
-      expect(judge(shown, log)).toEqual(clean)
-    },
+      await redis.client().config('SET', 'maxmemory-policy', 'noeviction')
+      const wellMs = await msUntil('ready again', async () => (await readiness(url)) === 'ok', limitMs)
+      await row.inLong.kept('within a minute', () => expect(redMs).toBeLessThan(61_000))
+      await row.heals('after the setting is right', () => expect(wellMs).toBeLessThan(limitMs))
+      await row.inLong.heals('a minute', () => expect(wellMs).toBeLessThan(61_000))
+      await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
+      expect(lines.filter(({ code }) => code === 'eviction')).toHaveLength(1)
+      expect(lines.filter(({ msg }) => msg === 'Redis keeps alerts again')).toHaveLength(1)
+    }),
   )
 
-  it('is allowed to evict keys while the bridge runs: readiness says so at once, and what to set, until it is mended', async () => {
-    const redis = await ownRedis()
-    const { hook, shown, text } = await redisScene(redis)
-    const log = logOf('hook', hook, taken)
-    const { url, lines } = await startApp(text, { redisCheckEveryMs: 200 })
-    await until('ready', async () => (await readiness(url)) === 'ok')
-    await redis.client().config('SET', 'maxmemory-policy', 'allkeys-lru')
-    await until('not ready', async () => (await readiness(url)) !== 'ok')
-    expect(await readiness(url)).toMatch(/maxmemory-policy is allkeys-lru; set it to noeviction/)
-    shown.fire(5)
-    await until('it goes on', () => hasAll(shown, log))
-    await redis.client().config('SET', 'maxmemory-policy', 'noeviction')
-    await until('ready again', async () => (await readiness(url)) === 'ok')
-    expect(lines.filter(({ code }) => code === 'eviction')).toHaveLength(1)
-    expect(lines.filter(({ msg }) => msg === 'Redis keeps alerts again')).toHaveLength(1)
-  })
-
-  it('connections that are cut a hundred times: nothing is lost, and it settles within seconds', {
-    timeout: 40_000,
-  }, async () => {
-    const redis = await ownRedis()
-    const { hook, shown, text } = await redisScene(redis)
-    const log = logOf('hook', hook, taken, () => ({ ...taken, afterMs: 20 }))
-    await startApp(text)
-    const knife = redis.client()
-    for (let cut = 0; cut < 100; cut += 1) {
-      shown.fire(2)
-      await knife.call('CLIENT', 'KILL', 'SKIPME', 'yes', 'TYPE', 'normal')
-      await pass(40)
-    }
-    const endMs = performance.now()
-    await until('everything arrives', () => hasAll(shown, log), 30_000)
-    expect(performance.now() - endMs).toBeLessThan(28_000)
-    expect(judge(shown, log)).toEqual(clean)
-  })
+  it.concurrent(
+    'connections that are cut a hundred times: nothing is lost, and it settles within seconds',
+    { timeout: 90_000 },
+    sideBySide(async () => {
+      const row = failureRow('Its connections are cut a hundred times')
+      const redis = await ownRedis()
+      const { hook, shown, text } = await redisScene(redis)
+      const log = logOf('hook', hook, { ...taken, afterMs: 20 })
+      await startApp(text)
+      const knife = redis.client()
+      for (let cut = 0; cut < 100; cut += 1) {
+        shown.fire(2)
+        await knife.call('CLIENT', 'KILL', 'SKIPME', 'yes', 'TYPE', 'normal')
+        await pass(40)
+      }
+      const endMs = performance.now()
+      await until('everything arrives', () => hasAll(shown, log), 40_000)
+      await row.heals(
+        '35 s after the last: jobs whose reply was lost wait for their lock, and are asked about',
+        performance.now() - endMs,
+      )
+      await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+      await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
+    }),
+  )
 })
+
+async function msUntil(...given: Parameters<typeof until>): Promise<number> {
+  const startMs = performance.now()
+  await until(...given)
+  return performance.now() - startMs
+}
+
+async function isLoading(redis: Redis): Promise<boolean> {
+  return redis.ping().then(
+    () => false,
+    (error: Error) => error.message.startsWith('LOADING'),
+  )
+}

@@ -19,8 +19,9 @@ export async function redisScene(redis: RedisServer, more: { history?: number; s
   const hook = await startWebhookReceiver()
   const shown = showing(sandbox)
   const prefix = freshPrefix()
-  const idle = () =>
-    until('all is recorded', async () => (await leftToSend(redis.client(), prefix, ['hook'])) === 0)
+  const client = redis.client()
+  const left = () => leftToSend(client, prefix, ['hook'])
+  const idle = () => until('all is recorded', async () => (await left()) === 0)
   const text = sceneConfig({
     redis,
     prefix,
@@ -28,7 +29,7 @@ export async function redisScene(redis: RedisServer, more: { history?: number; s
     sinks: { hook: hook.url },
     ...(more.startFrom === undefined ? {} : { startFrom: more.startFrom }),
   })
-  return { sandbox, hook, shown, text, prefix, idle }
+  return { sandbox, hook, shown, text, prefix, left, idle }
 }
 
 export async function pass(ms: number): Promise<void> {
