@@ -103,8 +103,9 @@ async function carryOver(
   }
 }
 
-async function dropMemory(name: string, { memory }: OrphanTools): Promise<void> {
-  if ((await memory.drop(name)) === 'polled')
+async function dropMemory(name: string, { names, memory }: OrphanTools): Promise<void> {
+  const mark = (await names.sources()).get(name)?.mark
+  if ((await memory.drop(name, mark)) === 'polled')
     throw new UserError(`Another process still polls source ${name}; try again once it has stopped.`)
 }
 

@@ -41,8 +41,15 @@ export async function succeed(options: SuccessionOptions): Promise<string | unde
       )
     }
   }
+  if (mark !== undefined) await countDropped(options, mark)
   await names.addSource(source, mark === undefined ? {} : { mark })
   return undefined
+}
+
+/** What a source of this account had spent before it was dropped is spent, whatever the name that it comes back by. */
+async function countDropped({ source, names, memory }: SuccessionOptions, mark: string): Promise<void> {
+  for (const [name, known] of await names.sources())
+    if (known.dropped && known.mark === mark && name !== source) await memory.countWith(name, source)
 }
 
 /** Sources of this account that are in no config, and whether it is open which one goes on as which. */
@@ -52,7 +59,9 @@ async function predecessors(
 ): Promise<{ before: string[]; ambiguous: boolean }> {
   const configured = marks()
   const known = [...(await names.sources())]
-  const before = known.filter(([name, it]) => !configured.has(name) && it.mark === mark).map(([name]) => name)
+  const before = known
+    .filter(([name, it]) => !configured.has(name) && it.mark === mark && !it.dropped)
+    .map(([name]) => name)
   if (before.length === 0) return { before, ambiguous: false }
   const others = [...configured]
     .filter(([name, own]) => name !== source && own === mark)

@@ -1,4 +1,4 @@
-import { accountKeys, type SpendingKeys, sourceKeys, unitsKeptMs } from './keys.ts'
+import { accountKeys, joinedUnitsKey, type SpendingKeys, sourceKeys, unitsKeptMs } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /** Whose units, requests and holds are counted together: those of one source, or of all sources of one account. */
@@ -13,10 +13,10 @@ export function spendingKeys({ prefix, source, account }: Spender): SpendingKeys
 }
 
 /**
- * What a source has spent goes on to count where the config names another account for it, a first one, or none any more,
- * so that this grants no day's units a second time. What it alone had spent is moved. The ledger of an account that it
- * leaves is copied, since others may go on there; what was copied is written down, so that it is not added twice when
- * they come after it or it goes back. Asked for again, it changes nothing.
+ * What a source has spent goes on to count where the config names another account for it, a first one, or none any more:
+ * from then on the ledgers that it leaves and the one that it comes to are one, until the end of the next budget day. So
+ * no unit is granted twice, whatever replicas with other configs ask of either meanwhile, and none is counted twice when
+ * it goes back. Accounts that are two in truth share the units of those days. Asked for again, it changes nothing.
  */
 export async function joinAccount(
   redis: RedisClient,
@@ -27,59 +27,87 @@ export async function joinAccount(
   const before = (await redis.get(spendsIn)) ?? ''
   const ledgerOf = (name: string) =>
     spendingKeys(name === '' ? { prefix, source } : { prefix, source, account: name })
-  const there = ledgerOf(account)
-  const left = [...new Set(['', before])].filter((name) => name !== account)
   if (account === '' && before === '') return
-  for (const name of left) {
-    const here = ledgerOf(name)
-    const keys = [spendsIn, here.minute, there.minute, here.hold, there.hold]
-    for (const day of days) keys.push(here.units(day), there.units(day))
-    await redis.eval(
-      joinScript,
-      keys.length,
-      ...keys,
-      before,
-      name,
-      account,
-      unitsKeptMs,
-      String(name === left.at(-1)),
-    )
-  }
+  const there = ledgerOf(account)
+  const names = [...new Set(['', before])].filter((name) => name !== account)
+  const left = names.map(ledgerOf)
+  const keys = [
+    spendsIn,
+    ...[there, ...left].flatMap(({ minute, hold }) => [minute, hold]),
+    ...days.flatMap((day) => [
+      joinedUnitsKey(prefix, day),
+      ...[there, ...left].map(({ units }) => units(day)),
+    ]),
+  ]
+  const own = names.indexOf('') + 1
+  await redis.eval(joinScript, keys.length, ...keys, before, account, unitsKeptMs, left.length, own)
 }
 
+/** The days that units are still counted of or asked for. */
+export function daysAround(
+  nowMs: number,
+  budgetDay: (atMs: number) => { readonly key: string; readonly startMs: number; readonly endMs: number },
+): string[] {
+  const today = budgetDay(nowMs)
+  const before = budgetDay(today.startMs - 1)
+  const days = [budgetDay(today.endMs), today, before, budgetDay(before.startMs - 1)]
+  return [...new Set(days.map(({ key }) => key))]
+}
+
+/** The key that the units of a ledger are counted under on this day. */
+export async function unitsKeyOf(
+  redis: RedisClient,
+  { prefix, ...spender }: Spender,
+  dayKey: string,
+): Promise<string> {
+  const own = spendingKeys({ prefix, ...spender }).units(dayKey)
+  return (await redis.hget(joinedUnitsKey(prefix, dayKey), own)) ?? own
+}
+
+/** Lua: `unitsOf(joined, key)` finds the key that units are counted under, `joinUnits` makes of two ledgers one for a day. */
+export const joinedUnits = `
+local function unitsOf(joined, key) return redis.call('HGET', joined, key) or key end
+local function joinUnits(joined, from, into, lives)
+  local left, right = unitsOf(joined, from), unitsOf(joined, into)
+  if left == right then return end
+  local fields = redis.call('HGETALL', left)
+  for field = 1, #fields, 2 do
+    if string.sub(fields[field], 1, 5) ~= 'from:' then redis.call('HINCRBY', right, fields[field], fields[field + 1]) end
+  end
+  if #fields > 0 then redis.call('PEXPIRE', right, lives) end
+  local known = redis.call('HGETALL', joined)
+  for field = 1, #known, 2 do
+    if known[field + 1] == left then redis.call('HSET', joined, known[field], right) end
+  end
+  redis.call('HSET', joined, left, right)
+  redis.call('PEXPIRE', joined, lives)
+end`
+
 /**
- * KEYS spendsIn, then of the ledger that is left and of the other: minute, hold, and units of each day
- * ARGV the account where the source counted, names of the two accounts ('' is its own ledger), life of the counts (ms),
- *   whether from now on the source counts in the other one: in the same breath, so that nothing is spent in between
+ * KEYS spendsIn, then minute and hold of the ledger that the source comes to and of each that it leaves, then for each day
+ * what is joined on it, and the units of those ledgers
+ * ARGV the account where the source counted, the one where it counts now, life of the counts (ms), how many it leaves,
+ *   which of these is its own ledger (from 1; 0: none)
  * Returns nothing; somebody else was faster where the source counts elsewhere by now.
  */
-const joinScript = `
+const joinScript = `${joinedUnits}
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return end
-local left, other, isOwn = ARGV[2], ARGV[3], ARGV[2] == ''
-if redis.call('EXISTS', KEYS[2]) == 1 then
-  local lives = math.max(redis.call('PTTL', KEYS[2]), redis.call('PTTL', KEYS[3]))
-  redis.call('ZUNIONSTORE', KEYS[3], 2, KEYS[3], KEYS[2], 'AGGREGATE', 'MAX')
-  if lives > 0 then redis.call('PEXPIRE', KEYS[3], lives) end
-end
-if redis.call('PTTL', KEYS[4]) > redis.call('PTTL', KEYS[5]) then redis.call('COPY', KEYS[4], KEYS[5], 'REPLACE') end
-if isOwn then redis.call('DEL', KEYS[2], KEYS[4]) end
-for day = 6, #KEYS, 2 do
-  local fields, spent = redis.call('HGETALL', KEYS[day]), {}
-  for field = 1, #fields, 2 do spent[fields[field]] = tonumber(fields[field + 1]) end
-  for field, count in pairs(spent) do
-    if string.sub(field, 1, 5) ~= 'from:' then
-      local taken = 'from:' .. left .. ':' .. field
-      local back = spent['from:' .. other .. ':' .. field] or 0
-      local added = count - back - tonumber(redis.call('HGET', KEYS[day + 1], taken) or '0')
-      if added > 0 then
-        redis.call('HINCRBY', KEYS[day + 1], field, added)
-        if not isOwn then redis.call('HINCRBY', KEYS[day + 1], taken, added) end
-      end
-    end
+local leaves, own = tonumber(ARGV[4]), tonumber(ARGV[5])
+for ledger = 1, leaves do
+  local minute, hold = KEYS[2 + 2 * ledger], KEYS[3 + 2 * ledger]
+  if redis.call('EXISTS', minute) == 1 then
+    local lives = math.max(redis.call('PTTL', minute), redis.call('PTTL', KEYS[2]))
+    redis.call('ZUNIONSTORE', KEYS[2], 2, KEYS[2], minute, 'AGGREGATE', 'MAX')
+    if lives > 0 then redis.call('PEXPIRE', KEYS[2], lives) end
   end
-  if #fields > 0 then redis.call('PEXPIRE', KEYS[day + 1], ARGV[4]) end
-  if isOwn then redis.call('DEL', KEYS[day]) end
+  if redis.call('PTTL', hold) > redis.call('PTTL', KEYS[3]) then redis.call('COPY', hold, KEYS[3], 'REPLACE') end
+  if ledger == own then redis.call('DEL', minute, hold) end
 end
-if ARGV[5] ~= 'true' then return end
-if other == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], other) end
+for day = 4 + 2 * leaves, #KEYS, 2 + leaves do
+  for ledger = 1, leaves do
+    joinUnits(KEYS[day], KEYS[day + 1 + ledger], KEYS[day + 1], ARGV[3])
+    if ledger == own and unitsOf(KEYS[day], KEYS[day + 1]) ~= KEYS[day + 1 + ledger] then redis.call('DEL', KEYS[day + 1 + ledger]) end
+  end
+end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
 `

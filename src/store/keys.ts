@@ -215,8 +215,9 @@ export function sinkNamesKey(prefix: string): string {
 }
 
 /**
- * HASH, the names of all sources that ever polled → JSON `{mark}`, a hash of its address and token by which its account is
- * known again under another name. A name goes when its memory is carried over or dropped. Lost: as with `sinkNamesKey`.
+ * HASH, the names of all sources that ever polled → JSON `{mark, dropped}`, a hash of its address and token by which its account
+ * is known again under another name. A name goes when its memory is carried over; that of one that was dropped stays, so that
+ * what it had spent on that day counts. Lost: as with `sinkNamesKey`.
  */
 export function sourceNamesKey(prefix: string): string {
   return `${hashTag(prefix)}:names:sources`
@@ -274,12 +275,20 @@ export function queuePrefix(prefix: string): string {
  */
 export const targetTagsName = 'targets'
 
+/**
+ * HASH, key of the units of one ledger on a budget day → key of those of another, where both are counted on that day: a
+ * source has counted in the one and in the other. Expires `unitsKeptMs` after its last change. Lost: they are two again, and
+ * may grant more than a day's units together.
+ */
+export function joinedUnitsKey(prefix: string, dayKey: string): string {
+  return `${hashTag(prefix)}:joined-units:${dayKey}`
+}
+
 /** How long the count of a budget day is kept: far beyond its end, whatever the length of the day and the clocks. */
 export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000
 
 /**
- * HASH `{used, <purpose>: units …, half:<half hour>: units …}`, and as `from:<account>:<field>` how much of a field was
- * taken over from the ledger of another account. Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
+ * HASH `{used, <purpose>: units …, half:<half hour>: units …}` (and from earlier versions `from:…`). Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
  * units again; what the account really has left, the feed tells with a 429 that sets `hold`.
  */
 function unitsKey(root: string, dayKey: string): string {

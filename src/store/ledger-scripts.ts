@@ -1,3 +1,5 @@
+import { joinedUnits } from './account.ts'
+
 /** The scripts of `ledger.ts`. Each is one indivisible reservation, hold or reading; all keys share a hash tag. */
 
 export type ReserveReply = [
@@ -24,7 +26,7 @@ local function holdLeft(key, now, longest)
 end`
 
 /**
- * KEYS hold, minute, lease, the day that the feed told of, spendsIn, units of the day, optionally units of its twin
+ * KEYS hold, minute, lease, the day that the feed told of, spendsIn, units of the day and what is joined on it, optionally the same of its twin
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or ''
@@ -32,18 +34,20 @@ end`
  * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the day that the feed told of, or -1}
  */
-export const reserveScript = `${holdLeft}
+export const reserveScript = `${holdLeft}${joinedUnits}
+local days = {}
+for day = 6, #KEYS, 2 do days[#days + 1] = unitsOf(KEYS[day + 1], KEYS[day]) end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
-local used = tonumber(redis.call('HGET', KEYS[6], 'used') or '0')
+local used = tonumber(redis.call('HGET', days[1], 'used') or '0')
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
 if (redis.call('GET', KEYS[5]) or '') ~= ARGV[12] then return {'moved', '', 0, used} end
 local left = holdLeft(KEYS[1], now, tonumber(ARGV[11]))
 if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
-for day = 6, #KEYS do
-  local spent = tonumber(redis.call('HGET', KEYS[day], 'used') or '0')
-  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day - 5, used} end
+for day, units in ipairs(days) do
+  local spent = tonumber(redis.call('HGET', units, 'used') or '0')
+  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day, used} end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
 for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf')) do redis.call('ZADD', KEYS[2], now, ahead) end
@@ -55,12 +59,12 @@ if requests >= max then
 end
 redis.call('ZADD', KEYS[2], now, ARGV[8])
 redis.call('PEXPIRE', KEYS[2], ARGV[5])
-for day = 6, #KEYS do
-  redis.call('HINCRBY', KEYS[day], 'used', cost)
-  redis.call('HINCRBY', KEYS[day], ARGV[4], cost)
-  redis.call('PEXPIRE', KEYS[day], ARGV[6])
+for _, units in ipairs(days) do
+  redis.call('HINCRBY', units, 'used', cost)
+  redis.call('HINCRBY', units, ARGV[4], cost)
+  redis.call('PEXPIRE', units, ARGV[6])
 end
-redis.call('HINCRBY', KEYS[6], ARGV[10], cost)
+redis.call('HINCRBY', days[1], ARGV[10], cost)
 local told = -1
 local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
 if reset then

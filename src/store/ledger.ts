@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { waits } from '../lib/waits.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
-import { joinAccount, spendingKeys } from './account.ts'
-import { leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
+import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
+import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -122,6 +122,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const { redis, clock = systemClock } = options
   const keys = spendingKeys(options)
   const { spendsIn } = sourceKeys(options.prefix, options.source)
+  const counted = async (dayKey: string) => redis.hgetall(await unitsKeyOf(redis, options, dayKey))
   let joined = false
   /** Before anything is counted or told. */
   const join = async () => {
@@ -148,7 +149,10 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (own && own.untilMs > clock.monotonicMs()) await tell(own)
       const day = options.budgetDay(nowMs)
       const twin = twinDay(day, nowMs, options.budgetDay)
-      const units = [day, ...(twin ? [twin] : [])].map(({ key }) => keys.units(key))
+      const units = [day, ...(twin ? [twin] : [])].flatMap(({ key }) => [
+        keys.units(key),
+        joinedUnitsKey(options.prefix, key),
+      ])
       const lease = leaseKey(options.prefix, options.source)
       const names = [keys.hold, keys.minute, lease, keys.toldDay, spendsIn, ...units]
       const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
@@ -180,7 +184,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     async used(day) {
       await join()
-      const { used = '0', ...rest } = await redis.hgetall(keys.units(day.key))
+      const { used = '0', ...rest } = await counted(day.key)
       const purposes = Object.entries(rest).filter(([name]) => !/^(half|from):/.test(name))
       const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
       return { used: Number(used), byPurpose }
@@ -194,7 +198,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         days.add(key)
         if (startMs <= first * halfHourMs || days.size > 3) break
       }
-      const counts = await Promise.all([...days].map((key) => redis.hgetall(keys.units(key))))
+      const counts = await Promise.all([...days].map(counted))
       const halves = counts
         .flatMap((count) => Object.entries(count))
         .filter(([name]) => name.startsWith(halfHourField))
@@ -269,14 +273,6 @@ const halfHourMs = 1_800_000
 const instantMsMax = 8.64e15
 /** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */
 const halfHourField = 'half:'
-
-/** The days that units are still counted of or asked for. */
-function daysAround(nowMs: number, budgetDay: LedgerOptions['budgetDay']): string[] {
-  const today = budgetDay(nowMs)
-  const before = budgetDay(today.startMs - 1)
-  const days = [budgetDay(today.endMs), today, before, budgetDay(before.startMs - 1)]
-  return [...new Set(days.map(({ key }) => key))]
-}
 
 function dayStart(resetsAtMs: number, nowMs: number): number {
   return resetsAtMs + Math.floor((nowMs - resetsAtMs) / dayMs) * dayMs

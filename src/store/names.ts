@@ -89,7 +89,8 @@ const servedScript = `${nowLine}
 return redis.call('ZRANGEBYSCORE', KEYS[1], now - ARGV[1], now + ARGV[1])
 `
 
-const knownSchema = z.object({ mark: z.string().optional() })
+/** `dropped`: all but the units that it has spent is forgotten. */
+const knownSchema = z.object({ mark: z.string().optional(), dropped: z.boolean().optional() })
 
 /** What another version wrote says nothing of the account to this one. */
 function knownOf(text: string): KnownSource {

@@ -1,17 +1,21 @@
+import { joinedUnits } from './account.ts'
+
 /** The scripts of `source-memory.ts`. All keys of one prefix share a hash tag. */
 
 /**
  * KEYS names of sources, the lease of the old name, that of the new one, then pairs of keys: of the old name, of the new
- * one; those of meta first
+ * one; those of meta first, and at the end for each day units of the old name, of the new one, and what is joined
  * ARGV old name, new name, what is known of the new one as JSON, how young (ms) a memory of the new one may be replaced
- * (0: none), then for each pair what becomes of two
+ * (0: none), life of the counts (ms), how many pairs there are, then for each pair what becomes of two
  * Returns done, nothing, polled, taken or old. A poller that works under the new name loses its lease, and finds what
  * it has not stored yet refused, because the memory has another id: it begins again with what is there now.
  */
-export const carryOverScript = `
+export const carryOverScript = `${joinedUnits}
+local pairsEnd = 3 + 2 * tonumber(ARGV[6])
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'polled' end
 local there = 0
-for index = 4, #KEYS, 2 do there = there + redis.call('EXISTS', KEYS[index]) end
+for index = 4, pairsEnd, 2 do there = there + redis.call('EXISTS', KEYS[index]) end
+for day = pairsEnd + 1, #KEYS, 3 do there = there + redis.call('EXISTS', unitsOf(KEYS[day + 2], KEYS[day])) end
 if there == 0 then return 'nothing' end
 if redis.call('EXISTS', KEYS[5]) == 1 then
   if ARGV[4] == '0' then return 'taken' end
@@ -20,8 +24,8 @@ if redis.call('EXISTS', KEYS[5]) == 1 then
   if time[1] * 1000 - created > tonumber(ARGV[4]) then return 'old' end
   redis.call('DEL', KEYS[3])
 end
-for index = 4, #KEYS, 2 do
-  local from, to, how = KEYS[index], KEYS[index + 1], ARGV[4 + (index - 2) / 2]
+for index = 4, pairsEnd, 2 do
+  local from, to, how = KEYS[index], KEYS[index + 1], ARGV[6 + (index - 2) / 2]
   if redis.call('EXISTS', from) == 1 then
     if how ~= 'over' and redis.call('EXISTS', to) == 1 then
       local lives = math.max(redis.call('PTTL', from), redis.call('PTTL', to))
@@ -30,11 +34,7 @@ for index = 4, #KEYS, 2 do
       else
         local fields = redis.call('HGETALL', to)
         for field = 1, #fields, 2 do
-          if how == 'sum' then
-            redis.call('HINCRBY', from, fields[field], fields[field + 1])
-          else
-            redis.call('HSETNX', from, fields[field], fields[field + 1])
-          end
+          redis.call('HSETNX', from, fields[field], fields[field + 1])
         end
       end
       if lives > 0 then redis.call('PEXPIRE', from, lives) end
@@ -42,15 +42,32 @@ for index = 4, #KEYS, 2 do
     redis.call('RENAME', from, to)
   end
 end
+for day = pairsEnd + 1, #KEYS, 3 do
+  local from, to, joined = KEYS[day], KEYS[day + 1], KEYS[day + 2]
+  joinUnits(joined, from, to, ARGV[5])
+  -- Counted for nobody else: the old name begins anew should it come back.
+  if unitsOf(joined, from) == unitsOf(joined, to) and redis.call('EXISTS', from) == 1 and unitsOf(joined, from) ~= from then
+    redis.call('DEL', from)
+    redis.call('HDEL', joined, from)
+  end
+end
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 return 'done'
 `
 
-/** KEYS names of sources, the lease, then the keys of the source that go · ARGV its name · Returns 0 when somebody polls it. */
+/** KEYS, for each day: units of one ledger, of another, and what is joined · ARGV life of the counts (ms) · Makes them one. */
+export const joinUnitsScript = `${joinedUnits}
+for day = 1, #KEYS, 3 do joinUnits(KEYS[day + 2], KEYS[day], KEYS[day + 1], ARGV[1]) end
+`
+
+/**
+ * KEYS names of sources, the lease, then the keys of the source that go · ARGV its name, what stays known of it or ''
+ * Returns 0 when somebody polls it.
+ */
 export const dropMemoryScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 for index = 3, #KEYS do redis.call('UNLINK', KEYS[index]) end
-redis.call('HDEL', KEYS[1], ARGV[1])
+if ARGV[2] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
 return 1
 `

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { joinAccount } from './account.ts'
-import { leaseKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
+import { joinAccount, unitsKeyOf } from './account.ts'
+import { joinedUnitsKey, leaseKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
 import type { RedisClient } from './redis.ts'
-import { carryOverScript, dropMemoryScript } from './source-memory-scripts.ts'
+import { carryOverScript, dropMemoryScript, joinUnitsScript } from './source-memory-scripts.ts'
 import { createSourceStatus } from './source-status.ts'
 
 /**
@@ -23,8 +23,10 @@ export interface SourceMemory {
   carryOver(from: string, to: string, options: CarryOver): Promise<CarriedOver>
   /** The units that `from` spent in these days count for `to` too, unless it has counted some itself. */
   copyUnits(from: string, to: string): Promise<void>
-  /** Forgets all but the units of these days. */
-  drop(source: string): Promise<'done' | 'polled'>
+  /** From now on the units that both spend in these days are counted together: they are of one account. */
+  countWith(from: string, to: string): Promise<void>
+  /** Forgets all but the units of these days, and with `mark` of whose account they are. */
+  drop(source: string, mark?: string): Promise<'done' | 'polled'>
 }
 
 export interface CarryOver {
@@ -75,13 +77,16 @@ export function createSourceMemory(redis: RedisClient, prefix: string): SourceMe
     },
     async carryOver(from, to, { mark, account, replace = false }) {
       const pairs = pairsOf(prefix, from, to)
+      const units = unitsOf(prefix, from, to)
       const keys = [sourceNamesKey(prefix), leaseKey(prefix, from), leaseKey(prefix, to)]
       const answer = await redis.eval(
         carryOverScript,
-        keys.length + 2 * pairs.length,
+        keys.length + 2 * pairs.length + units.length,
         ...keys,
         ...pairs.flatMap((pair) => [pair.from, pair.to]),
+        ...units,
         ...[from, to, JSON.stringify(mark === undefined ? {} : { mark }), replace ? replaceableMs : 0],
+        ...[unitsKeptMs, pairs.length],
         ...pairs.map(({ how }) => how),
       )
       // Otherwise what was spent would count for one source alone.
@@ -90,15 +95,28 @@ export function createSourceMemory(redis: RedisClient, prefix: string): SourceMe
     },
     async copyUnits(from, to) {
       const [here, there] = [sourceKeys(prefix, from), sourceKeys(prefix, to)]
-      for (const day of daysAround(Date.now())) await redis.copy(here.units(day), there.units(day))
+      for (const day of daysAround(Date.now()))
+        await redis.copy(await unitsKeyOf(redis, { prefix, source: from }, day), there.units(day))
       await redis.copy(here.spendsIn, there.spendsIn)
     },
-    async drop(source) {
+    async countWith(from, to) {
+      const units = unitsOf(prefix, from, to)
+      await redis.eval(joinUnitsScript, units.length, ...units, unitsKeptMs)
+    },
+    async drop(source, mark) {
       // What was spent is spent, should the name come back today: these counts end by themselves.
       const { units: _, spendsIn, ...keys } = sourceKeys(prefix, source)
       const all = Object.values(keys)
       const first = [sourceNamesKey(prefix), leaseKey(prefix, source)]
-      const answer = await redis.eval(dropMemoryScript, first.length + all.length, ...first, ...all, source)
+      const known = mark === undefined ? '' : JSON.stringify({ mark, dropped: true })
+      const answer = await redis.eval(
+        dropMemoryScript,
+        first.length + all.length,
+        ...first,
+        ...all,
+        source,
+        known,
+      )
       if (answer !== 1) return 'polled'
       await redis.pexpire(spendsIn, unitsKeptMs)
       return 'done'
@@ -113,7 +131,7 @@ export function accountMark(prefix: string, baseUrl: string, token: string): str
 }
 
 /** What becomes of a key of which both names have one: `over`: that of the old name; the others, both together. */
-type How = 'over' | 'sum' | 'fields' | 'union'
+type How = 'over' | 'fields' | 'union'
 
 interface Pair {
   readonly from: string
@@ -123,14 +141,23 @@ interface Pair {
 
 /** That of `meta` comes first: by it the script knows whether there is a memory. */
 function pairsOf(prefix: string, from: string, to: string): Pair[] {
-  const { units: unitsFrom, meta: metaFrom, ...here } = sourceKeys(prefix, from)
-  const { units: unitsTo, meta: metaTo, ...there } = sourceKeys(prefix, to)
+  const { units: _from, meta: metaFrom, ...here } = sourceKeys(prefix, from)
+  const { units: _to, meta: metaTo, ...there } = sourceKeys(prefix, to)
   const names = Object.keys(here) as (keyof typeof here)[]
   return [
     { from: metaFrom, to: metaTo, how: 'over' },
     ...names.map((name) => ({ from: here[name], to: there[name], how: joined[name] ?? 'over' })),
-    ...daysAround(Date.now()).map((day): Pair => ({ from: unitsFrom(day), to: unitsTo(day), how: 'sum' })),
   ]
+}
+
+/** For each day the units of both, and what is joined on it. */
+function unitsOf(prefix: string, from: string, to: string): string[] {
+  const [here, there] = [sourceKeys(prefix, from), sourceKeys(prefix, to)]
+  return daysAround(Date.now()).flatMap((day) => [
+    here.units(day),
+    there.units(day),
+    joinedUnitsKey(prefix, day),
+  ])
 }
 
 const joined: Readonly<Record<string, How>> = {

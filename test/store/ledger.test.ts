@@ -101,6 +101,52 @@ describe('an account of two sources', () => {
     const [before = 0, after = 0] = await Promise.all(asked)
     expect(before + after).toBe(7)
   })
+
+  it('is not overspent while one of its sources counts under the new name already, and the other under the old', async () => {
+    const { ledger } = two(100)
+    const spare = ledger('spare', 'desk')
+    await ledger('main', 'desk').reserve({ cost: 1, purpose: 'poll' })
+    await spare.reserve({ cost: 3, purpose: 'poll' })
+    const renamed = ledger('main', 'office')
+    expect(await renamed.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 5 })
+    expect(await spare.reserve({ cost: 2, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 7 })
+    expect(await renamed.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
+    expect(await ledger('spare', 'office').used(day)).toEqual({ used: 7, byPurpose: { poll: 7 } })
+  })
+
+  it('is not overspent by all who ask at once in the middle of a rename, each by a config and a connection of its own', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const prefix = freshPrefix()
+      const budget = { unitsPerDay: 60, requestsPerMinute: 1_000, budgetDay: utcDay }
+      const ledger = (source: string, account: string) =>
+        createLedger({
+          ...{ redis: server.client(), prefix, source, account, ...budget },
+          clock: clockAt(() => noonMs),
+        })
+      for (const source of ['main', 'spare']) await ledger(source, 'desk').held()
+      const asked = ['main', 'spare'].flatMap((source) =>
+        ['desk', 'office'].map(async (account) => {
+          const own = ledger(source, account)
+          let granted = 0
+          for (let times = 0; times < 40; times += 1) {
+            const reserved = await own.reserve({ cost: 1, purpose: 'poll' }).catch(() => undefined)
+            if (reserved?.ok) granted += 1
+          }
+          return granted
+        }),
+      )
+      const granted = (await Promise.all(asked)).reduce((sum, each) => sum + each, 0)
+      expect(granted).toBe(60)
+    }
+  })
+
+  it('counts each unit once, wherever the source goes in a day', async () => {
+    const { ledger } = two(100)
+    for (const account of [undefined, 'desk', 'office', 'desk', undefined, 'office'])
+      await ledger('main', account).reserve({ cost: 1, purpose: 'poll' })
+    for (const account of ['office', 'desk', undefined])
+      expect(await ledger('main', account).used(day)).toEqual({ used: 6, byPurpose: { poll: 6 } })
+  })
 })
 
 describe('the day', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { succeed } from '../../src/app/succession.ts'
 import { accountKeys, leaseKey, sourceKeys } from '../../src/store/keys.ts'
+import { createLedger } from '../../src/store/ledger.ts'
 import { createNames } from '../../src/store/names.ts'
 import { accountMark, createSourceMemory } from '../../src/store/source-memory.ts'
 import { createSourceStatus, type PollerStatus } from '../../src/store/source-status.ts'
@@ -157,6 +158,37 @@ describe('carrying a memory over by hand', () => {
     const units = sourceKeys(own.prefix, 'main').units(today)
     expect(await own.redis.keys(`*${own.prefix}}:source:main*`)).toEqual([units])
     expect(await own.redis.pttl(units)).toBeGreaterThan(0)
+  })
+})
+
+describe('a source that was dropped', () => {
+  it('has spent what it has spent, by whatever name its account comes back on the same day', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    expect(await own.memory.drop('main', 'a')).toBe('done')
+    expect([await own.memory.left('main'), await own.unitsOf('main')]).toEqual([undefined, 40])
+    await own.start('desk', { desk: 'a' })
+    await own.start('other', { desk: 'a', other: 'b' })
+    expect(own.renamed).toEqual([])
+    const used = async (source: string) => {
+      const budget = {
+        unitsPerDay: 41,
+        requestsPerMinute: 9,
+        budgetDay: () => ({ key: today, startMs: 0, endMs: Infinity }),
+      }
+      const ledger = createLedger({ redis: own.redis, prefix: own.prefix, source, ...budget })
+      return (await ledger.reserve({ cost: 1, purpose: 'poll' })).unitsUsed
+    }
+    expect([await used('desk'), await used('other')]).toEqual([41, 1])
+  })
+
+  it('stands in the way of no other that goes on under a new name', async () => {
+    const own = scene()
+    await own.polled('first', 'a', 10)
+    await own.memory.drop('first', 'a')
+    await own.polled('main', 'a', 40)
+    await own.start('desk', { desk: 'a' })
+    expect(own.renamed).toEqual(['main → desk'])
   })
 })
 
