@@ -109,7 +109,7 @@ export interface OrphanOrder extends QueueOrder {
 }
 
 export interface SourcesPort {
-  /** Polls more often until `untilMs`, within the budget. False when there is no such source. */
+  /** Polls more often until `untilMs`, within the budget. False when there is no such source; a UserError where its pace is fixed. */
   hot(name: string, untilMs: number): Promise<boolean>
 }
 

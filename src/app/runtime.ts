@@ -3,6 +3,8 @@ import { sharersOf } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
+import { durationText } from '../lib/duration.ts'
+import { UserError } from '../lib/errors.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { createInForce, type InForce } from './in-force.ts'
 import { createLeftBehind, type LeftBehind } from './left-behind.ts'
@@ -36,6 +38,7 @@ export interface Runtime {
   /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
   collectMetrics(): Promise<void>
   readonly quarantine: QuarantinePort
+  /** False when there is no such source; throws a UserError where its pace is fixed. */
   hot(source: string, untilMs: number): Promise<boolean>
   readonly sender: Sender
   readonly orphans: OrphansPort
@@ -178,7 +181,13 @@ class ConfiguredRuntime implements Runtime {
   }
 
   async hot(name: string, untilMs: number): Promise<boolean> {
-    const source = this.#sources.find((each) => each.name === name)
+    const { config, sources } = this.#inForce
+    const source = madeOf(sources).get(name)
+    const everyMs = source && config.sources[name]?.poll.every
+    if (everyMs !== undefined)
+      throw new UserError(
+        `Source ${name} polls at a fixed pace (poll.every ${durationText(everyMs)}), which nothing makes faster.`,
+      )
     await source?.hot(untilMs)
     return source !== undefined
   }
