@@ -20,8 +20,9 @@ import { sandboxCommand } from './sandbox.ts'
 import { sendTestCommand } from './send-test.ts'
 import { silenceCommand } from './silence.ts'
 import { statusCommand } from './status.ts'
+import { UsageError } from './usage.ts'
 
-/** Runs one command line and tells the exit code: 0, 1 for what the user can mend, 2 for a wrong command line. */
+/** Runs one command line and tells the exit code: 0, 1 for what failed, 2 for a wrong command line. */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const program = createProgram()
   try {
@@ -31,7 +32,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     // Commander has printed its own sentence already; --help and --version end here too, with code 0.
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
     printError(describe(thrown, program.opts()['logLevel'] === 'debug'))
-    return 1
+    return thrown instanceof UsageError ? 2 : 1
   }
 }
 

@@ -7,6 +7,7 @@ import { UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { printable } from '../telemetry/printable.ts'
 import { versionHeader } from '../telemetry/version.ts'
+import { UsageError, urlOption } from './usage.ts'
 
 /**
  * The commands of the operator talk to a running bridge over its HTTP API. This file finds it (`--url`, or `http.listen`
@@ -34,7 +35,11 @@ const defaultUrl = 'http://127.0.0.1:8080'
 export function daemonCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
-    .option('--url <url>', `where the bridge listens (default ${defaultUrl}, or http.listen of --config)`)
+    .option(
+      '--url <url>',
+      `where the bridge listens (default ${defaultUrl}, or http.listen of --config)`,
+      urlOption,
+    )
     .option('--config <file>', 'the config of the running bridge: address and admin token are taken from it')
     .option('--json', 'print JSON')
 }
@@ -69,7 +74,9 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     if (!response.headers.has(versionHeader)) throw strangerError(base, response.status)
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
-      throw response.status === 503 ? new NoAnswerError(refusal) : new UserError(refusal)
+      if (response.status === 503) throw new NoAnswerError(refusal)
+      // The bridge knows limits that the command line does not.
+      throw response.status === 400 ? new UsageError(refusal) : new UserError(refusal)
     }
     return answer
   }
@@ -93,7 +100,7 @@ interface Place {
 }
 
 function place({ url, config }: DaemonOptions): Place {
-  if (config === undefined) return { base: trimmed(url ?? defaultUrl), token: tokenFromEnv }
+  if (config === undefined) return { base: url ?? defaultUrl, token: tokenFromEnv }
   const loaded = loadHttp(config, process.env)
   if (loaded.ok) {
     const { adminToken } = loaded.http
@@ -121,16 +128,10 @@ function tokenFromEnv(): string | undefined {
 }
 
 function baseOf(url: string | undefined, { listen }: Extract<LoadedHttp, { ok: true }>['http']): string {
-  if (url !== undefined) return trimmed(url)
+  if (url !== undefined) return url
   // A bridge that listens on every address is reached on the loopback one.
   const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host
   return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`
-}
-
-function trimmed(url: string): string {
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw new UserError(`--url: "${url}" is no http address.`)
-  return url.replace(/\/+$/, '')
 }
 
 function queryOf(query: Record<string, string | undefined>): string {

@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
 import type { DeadLetter } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/times.ts'
-import { UserError } from '../lib/errors.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
-import { instantOf } from './instant.ts'
+import { instantOption } from './instant.ts'
 import { print, printJson } from './output.ts'
 import { carryOut, describeDone } from './portions.ts'
+import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
   readonly sink?: string
   readonly since?: string
-  readonly limit?: string
+  readonly limit: number
   readonly all?: boolean
   readonly at?: string
 }
@@ -20,28 +20,35 @@ interface Options extends DaemonOptions {
 export function deadLettersCommand(): Command {
   return daemonCommand('dead-letters', 'what could not be delivered: list, retry or drop')
     .argument('<action>', 'list, retry or drop')
-    .argument('[ids...]', 'SOURCE.ID, such as main.4711')
+    .argument('[ids...]', 'SOURCE.ID, such as main.4711', alertIds)
     .option('--sink <sink>', 'only those of this sink')
-    .option('--since <time>', 'only those given up at or after this time (ISO, or how long ago: 2h)')
-    .option('--limit <count>', 'how many to list (default 50)')
+    .option(
+      '--since <time>',
+      'only those given up at or after this time (ISO, or how long ago: 2h)',
+      instantOption('--since'),
+    )
+    .option('--limit <count>', 'how many to list', countOption('--limit'), countDefault)
     .option('--all', 'all of them')
-    .option('--at <time>', 'go on with the retry that began then and broke off: nothing is sent twice')
+    .option(
+      '--at <time>',
+      'go on with the retry that began then and broke off: nothing is sent twice',
+      isoOption('--at'),
+    )
     .action(async (action: string, ids: string[], { sink, since, limit, all, at, ...options }: Options) => {
       const daemon = connectDaemon(options)
-      const sinceTime = since === undefined ? {} : { since: instantOf(since, '--since', Date.now()) }
-      const selected = { ...(sink === undefined ? {} : { sink }), ...sinceTime }
+      const selected = { ...(sink === undefined ? {} : { sink }), ...(since === undefined ? {} : { since }) }
       if (action === 'list') {
         const isMeant = ({ source, id }: DeadLetter) => ids.length === 0 || ids.includes(`${source}.${id}`)
-        const wanted = all || ids.length > 0 ? Number.POSITIVE_INFINITY : countOf(limit)
+        const wanted = all || ids.length > 0 ? Number.POSITIVE_INFINITY : limit
         const { letters, more } = await listed(daemon, selected, wanted, isMeant)
         if (options.json) return printJson(letters)
         return print([describeRows(letters), ...more].join('\n'))
       }
       if (action !== 'retry' && action !== 'drop')
-        throw new UserError(`"${action}" is no action: expected list, retry or drop.`)
+        throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
       const selection = { ...selected, ...(ids.length === 0 ? {} : { ids }), ...(all ? { all } : {}) }
       if (Object.keys(selection).length === 0)
-        throw new UserError('Say which: ids, --sink, --since, or --all.')
+        throw new UsageError('Say which: ids, --sink, --since, or --all.')
       const [count, word] =
         action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
       const body = { ...selection, ...(at === undefined ? {} : { at }) }
@@ -80,9 +87,3 @@ interface Page {
 
 const pageMax = 500
 const countDefault = 50
-
-function countOf(limit: string | undefined): number {
-  const count = limit === undefined ? countDefault : Number(limit)
-  if (Number.isInteger(count) && count > 0) return count
-  throw new UserError(`--limit: "${limit}" is no number of dead letters.`)
-}

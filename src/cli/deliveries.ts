@@ -1,33 +1,33 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import {
   type DeliveryHistory,
   type DeliveryRow,
   type DeliveryStory,
   deliveryStates,
 } from '../admin/delivery-view.ts'
-import { UserError } from '../lib/errors.ts'
 import { printable } from '../telemetry/printable.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
+import { countOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
   readonly state?: string
   readonly sink?: string
-  readonly limit?: string
+  readonly limit?: number
 }
 
 /** `deliveries [ID]`: the newest deliveries, or one alert's whole story. */
 export function deliveriesCommand(): Command {
   return daemonCommand('deliveries', 'the newest deliveries, or the whole story of one alert')
     .argument('[id]', 'SOURCE.ID, such as main.4711')
-    .option('--state <state>', `only those that are ${deliveryStates.join(', ')}`)
+    .addOption(new Option('--state <state>', 'only those in this state').choices(deliveryStates))
     .option('--sink <sink>', 'only those of this sink')
-    .option('--limit <count>', 'how many (default 50, at most 500)')
+    .option('--limit <count>', 'how many (default 50, at most 500)', countOption('--limit', 500))
     .action(async (id: string | undefined, { state, sink, limit, ...options }: Options) => {
       const daemon = connectDaemon(options)
       const path = id === undefined ? '/api/v1/deliveries' : `/api/v1/deliveries/${pathOf(id)}`
-      const answer = await daemon.get(path, id === undefined ? { state, sink, limit } : {})
+      const answer = await daemon.get(path, id === undefined ? { state, sink, limit: limit?.toString() } : {})
       const { data } = answer as { data: unknown }
       if (options.json) printJson(data)
       else
@@ -80,6 +80,6 @@ function describeHistory(history: DeliveryHistory): string[] {
 
 function pathOf(id: string): string {
   const match = /^([a-z0-9-]+)\.(\d+)$/.exec(id)
-  if (!match) throw new UserError(`"${id}" is no alert: expected SOURCE.ID, such as main.4711.`)
+  if (!match) throw new UsageError(`"${id}" is no alert: expected SOURCE.ID, such as main.4711.`)
   return `${match[1]}/${match[2]}`
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { UserError } from '../lib/errors.ts'
 import type { LogLevel } from '../telemetry/log.ts'
+import { UsageError } from './usage.ts'
 
 /** `demo`: the whole bridge against the built-in sandbox API and receivers on this machine. */
 export function demoCommand(): Command {
@@ -25,5 +25,5 @@ export function demoCommand(): Command {
 function positive(text: string, option: string): number {
   const value = Number(text)
   if (Number.isFinite(value) && value > 0 && value <= 86_400) return value
-  throw new UserError(`${option}: "${text}" is not a number above 0 and up to 86400.`)
+  throw new UsageError(`${option}: "${text}" is not a number above 0 and up to 86400.`)
 }

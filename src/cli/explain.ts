@@ -16,8 +16,9 @@ import { UserError } from '../lib/errors.ts'
 import { instantOf as wallInstantOf, wallTime } from '../schedule/zone.ts'
 import { connectDaemon } from './daemon.ts'
 import { explainText } from './explain-text.ts'
-import { instantOf } from './instant.ts'
+import { instantOption } from './instant.ts'
 import { print, printError } from './output.ts'
+import { urlOption } from './usage.ts'
 
 const zones = { wallTime, instantOf: wallInstantOf }
 
@@ -39,8 +40,16 @@ export function explainCommand(): Command {
       '--source <name>',
       'the source that the alert came from; default: what the file says, or the only one',
     )
-    .option('--at <time>', 'decide as of this time (ISO, or how long ago: 2h); default: now')
-    .option('--url <url>', 'where a bridge runs, to be asked for its silences and for the rules it knows')
+    .option(
+      '--at <time>',
+      'decide as of this time (ISO, or how long ago: 2h); default: now',
+      instantOption('--at'),
+    )
+    .option(
+      '--url <url>',
+      'where a bridge runs, to be asked for its silences and for the rules it knows',
+      urlOption,
+    )
     .option('--json', 'print JSON')
     .action(async (file: string, options: Options) => {
       const config = configOf(options.config)
@@ -48,7 +57,7 @@ export function explainCommand(): Command {
       const { row, source } = readAlertFile(file)
       const alert = alertOf(row, sourceOf(config, options.source ?? source))
       const { routes } = config
-      const atMs = Date.parse(instantOf(options.at ?? '0s', '--at', Date.now()))
+      const atMs = options.at === undefined ? Date.now() : Date.parse(options.at)
       const known = await askBridge(options.url, options.config)
       const routing = route(alert, routes, { nowMs: atMs, ...known, clock: zones })
       const sinks = Object.keys(config.sinks)

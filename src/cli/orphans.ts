@@ -1,18 +1,18 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { DeliveryRow } from '../admin/delivery-view.ts'
-import type { OrphanView } from '../admin/orphan-view.ts'
-import { UserError } from '../lib/errors.ts'
+import { type OrphanView, orphanKinds } from '../admin/orphan-view.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { print, printJson } from './output.ts'
 import { carryOut, describeDone } from './portions.ts'
 import { table } from './table.ts'
+import { countOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
   readonly to?: string
   readonly retry?: boolean
   readonly kind?: string
-  readonly limit?: string
+  readonly limit?: number
 }
 
 /** `orphans list|move|drop`: what is left of sinks and sources that the config does not name (any more). */
@@ -28,16 +28,21 @@ export function orphansCommand(): Command {
       'with move: the sink that gets the alerts, or the source that goes on with the memory',
     )
     .option('--retry', 'with move: dead letters are sent again, and not only moved')
-    .option('--kind <kind>', 'sink or source, where both have this name')
-    .option('--limit <count>', 'how many alerts of a sink to list (default 50, at most 500)')
+    .addOption(new Option('--kind <kind>', 'where both have this name').choices(orphanKinds))
+    .option(
+      '--limit <count>',
+      'how many alerts of a sink to list (default 50, at most 500)',
+      countOption('--limit', 500),
+    )
     .action(
       async (action: string, name: string | undefined, { to, retry, kind, limit, ...options }: Options) => {
         const daemon = connectDaemon(options)
-        if (action === 'list') return list(daemon, name, { limit, json: options.json ?? false })
+        if (action === 'list')
+          return list(daemon, name, { limit: limit?.toString(), json: options.json ?? false })
         if (action !== 'move' && action !== 'drop')
-          throw new UserError(`"${action}" is no action: expected list, move or drop.`)
-        if (name === undefined) throw new UserError(`Say which: ${action} NAME, as list shows it.`)
-        if (action === 'move' && to === undefined) throw new UserError('Say where: --to NAME.')
+          throw new UsageError(`"${action}" is no action: expected list, move or drop.`)
+        if (name === undefined) throw new UsageError(`Say which: ${action} NAME, as list shows it.`)
+        if (action === 'move' && to === undefined) throw new UsageError('Say where: --to NAME.')
         const body = {
           ...(kind === undefined ? {} : { kind }),
           ...(action === 'move' ? { to, ...(retry ? { retry } : {}) } : {}),

@@ -11,6 +11,7 @@ import { wallTime } from '../schedule/zone.ts'
 import { print, printError, printJson } from './output.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
 import { replayFile } from './plan-trace.ts'
+import { countOption, UsageError } from './usage.ts'
 
 /** Reads what a running bridge has learned of a source; undefined where nothing can be reached. */
 export type ReadLearned = (config: Config, source: string) => Promise<unknown>
@@ -32,9 +33,9 @@ export function planCommand(readLearned?: ReadLearned): Command {
     .description('the polling plan that the budget buys; with --trace, a history through the live planner')
     .option('--config <file>', 'the config, YAML')
     .option('--source <name>', 'the source of the config; default: all of them, or with --trace the only one')
-    .option('--hours <count>', 'how far to plan', wholeNumber('--hours'), 24)
+    .option('--hours <count>', 'how far to plan', countOption('--hours'), 24)
     .option('--trace <file>', 'firing times, an ISO time a line, oldest first')
-    .option('--units-per-day <count>', 'units a budget day', wholeNumber('--units-per-day'))
+    .option('--units-per-day <count>', 'units a budget day', countOption('--units-per-day'))
     .option('--time-zone <zone>', 'the zone of the budget day, by its IANA name')
     .option('--polls <file>', 'with --trace: where to write the time of each poll, a line each')
     .option('--json', 'print JSON')
@@ -44,7 +45,7 @@ export function planCommand(readLearned?: ReadLearned): Command {
       if (options.trace !== undefined)
         return replayFile(traceOptions(options, config), { ...options, trace: options.trace })
       if (config === undefined)
-        throw new UserError('plan needs --config FILE, or --trace FILE with --units-per-day N.')
+        throw new UsageError('plan needs --config FILE, or --trace FILE with --units-per-day N.')
       await printPlans(config, options, readLearned)
     })
 }
@@ -76,7 +77,7 @@ function traceOptions(options: Options, config: Config | undefined): ScheduleOpt
     return withOverrides(scheduleOptionsOf(sourceOf(config, options.source ?? names[0] ?? '')), options)
   }
   if (options.unitsPerDay === undefined)
-    throw new UserError('--trace needs --units-per-day N, or a --config that says it.')
+    throw new UsageError('--trace needs --units-per-day N, or a --config that says it.')
   const { activeHours } = pollSchema.parse({})
   const timeZone = options.timeZone ?? scheduleDefaults.timeZone
   const defaults = { ...scheduleDefaults, timeZone, holidays: [], unitsPerDay: options.unitsPerDay }
@@ -105,7 +106,7 @@ function checkZone(timeZone: string): void {
   try {
     wallTime(0, timeZone)
   } catch {
-    throw new UserError(
+    throw new UsageError(
       `--time-zone: "${timeZone}" is no time zone; expected an IANA name such as Asia/Tehran.`,
     )
   }
@@ -117,12 +118,4 @@ function configOf(file: string): Config | undefined {
   for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
   process.exitCode = 1
   return undefined
-}
-
-/** What is wrong with a number is the user's to mend like what is wrong with a file: a sentence and exit code 1. */
-function wholeNumber(option: string): (text: string) => number {
-  return (text) => {
-    if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-    throw new UserError(`${option}: "${text}" is no whole number above 0.`)
-  }
 }

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import type { QuarantinedRow } from '../admin/status-view.ts'
-import { UserError } from '../lib/errors.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
+import { countOption, idsArgument, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
   readonly source?: string
-  readonly limit?: string
+  readonly limit?: number
   readonly all?: boolean
 }
 
@@ -15,26 +15,26 @@ interface Options extends DaemonOptions {
 export function quarantineCommand(): Command {
   return daemonCommand('quarantine', 'rows of the feed that could not be read: list, retry or drop')
     .argument('<action>', 'list, retry or drop')
-    .argument('[ids...]', 'SOURCE.KEY, as list shows them')
+    .argument('[ids...]', 'SOURCE.KEY, as list shows them', rowIds)
     .option('--source <source>', 'only those of this source')
-    .option('--limit <count>', 'how many to list (default 50, at most 500)')
+    .option('--limit <count>', 'how many to list (default 50, at most 500)', countOption('--limit', 500))
     .option('--all', 'with retry and drop: all of them')
     .action(async (action: string, ids: string[], { source, limit, all, ...options }: Options) => {
       const daemon = connectDaemon(options)
       if (action === 'list') {
-        const answer = await daemon.get('/api/v1/quarantine', { source, limit })
+        const answer = await daemon.get('/api/v1/quarantine', { source, limit: limit?.toString() })
         const { data } = answer as { data: QuarantinedRow[] }
         const shown = ids.length === 0 ? data : data.filter((row) => ids.includes(idOf(row)))
         return options.json ? printJson(shown) : print(describe(shown))
       }
       if (action !== 'retry' && action !== 'drop')
-        throw new UserError(`"${action}" is no action: expected list, retry or drop.`)
+        throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
       const selection = {
         ...(source === undefined ? {} : { source }),
         ...(ids.length === 0 ? {} : { ids }),
         ...(all ? { all } : {}),
       }
-      if (Object.keys(selection).length === 0) throw new UserError('Say which: ids, --source, or --all.')
+      if (Object.keys(selection).length === 0) throw new UsageError('Say which: ids, --source, or --all.')
       const answer = (await daemon.post(`/api/v1/quarantine/${action}`, selection)) as Record<string, number>
       if (options.json) return printJson(answer)
       return print(
@@ -46,6 +46,7 @@ export function quarantineCommand(): Command {
 }
 
 const rawCharsMax = 120
+const rowIds = idsArgument(/^.{1,200}\.(\d{1,16}|raw-[0-9a-f]{1,64})$/, 'SOURCE.KEY, as list shows them')
 
 function describe(rows: readonly QuarantinedRow[]): string {
   if (rows.length === 0) return 'none'

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { UserError } from '../lib/errors.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
-import { instantOf } from './instant.ts'
+import { instantOption } from './instant.ts'
 import { print, printJson } from './output.ts'
 import { carryOut, describeDone } from './portions.ts'
+import { alertIds, isoOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
   readonly sink?: string
@@ -15,17 +15,25 @@ interface Options extends DaemonOptions {
 /** `replay`: sends alerts again on purpose. */
 export function replayCommand(): Command {
   return daemonCommand('replay', 'send alerts again on purpose: by id, or all that fired in a span')
-    .argument('[ids...]', 'SOURCE.ID, such as main.4711')
-    .option('--since <time>', 'alerts that fired at or after this time (ISO, or how long ago: 2h)')
-    .option('--until <time>', 'and at or before this one (default: now)')
+    .argument('[ids...]', 'SOURCE.ID, such as main.4711', alertIds)
+    .option(
+      '--since <time>',
+      'alerts that fired at or after this time (ISO, or how long ago: 2h)',
+      instantOption('--since'),
+    )
+    .option('--until <time>', 'and at or before this one (default: now)', instantOption('--until'))
     .option('--sink <sink>', 'to this sink only')
-    .option('--at <time>', 'go on with the replay that began then and broke off: nothing is sent twice')
+    .option(
+      '--at <time>',
+      'go on with the replay that began then and broke off: nothing is sent twice',
+      isoOption('--at'),
+    )
     .action(async (ids: string[], { sink, since, until, at, ...options }: Options) => {
       if ((ids.length === 0) === (since === undefined))
-        throw new UserError('Say which: either ids, or --since.')
-      const nowMs = Date.now()
-      const span = since === undefined ? { ids } : { since: instantOf(since, '--since', nowMs) }
-      const end = until === undefined ? {} : { until: instantOf(until, '--until', nowMs) }
+        throw new UsageError('Say which: either ids, or --since.')
+      if (until !== undefined && since === undefined) throw new UsageError('--until needs --since.')
+      const span = since === undefined ? { ids } : { since }
+      const end = until === undefined ? {} : { until }
       const body = {
         ...span,
         ...end,

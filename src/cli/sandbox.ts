@@ -1,9 +1,9 @@
 import { Command } from 'commander'
-import { UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { untilSignal } from '../lib/signal.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { print } from './output.ts'
+import { UsageError } from './usage.ts'
 
 /** `sandbox`: serves the Market Data Read API with synthetic data until it is told to stop. */
 export function sandboxCommand(): Command {
@@ -23,7 +23,7 @@ export function sandboxCommand(): Command {
 /** Alerts a minute, from `30/m`, `2/s` or `5/h`. */
 export function parseRate(text: string): number {
   const match = /^(\d+(?:\.\d+)?)\/([smh])$/.exec(text.trim())
-  if (!match) throw new UserError(`--rate: "${text}" is no rate; 30/m, 2/s and 5/h are`)
+  if (!match) throw new UsageError(`--rate: "${text}" is no rate; 30/m, 2/s and 5/h are`)
   const perMinute = { s: 60, m: 1, h: 1 / 60 }[match[2] as 's' | 'm' | 'h']
   return Number(match[1]) * perMinute
 }
@@ -41,7 +41,7 @@ interface Flags {
 
 async function run(flags: Flags): Promise<void> {
   const problem = tokenProblem(flags.token)
-  if (problem !== undefined) throw new UserError(`--token: ${problem}.`)
+  if (problem !== undefined) throw new UsageError(`--token: ${problem}.`)
   const sandbox = createSandbox({
     port: whole('--port', flags.port, 65_535),
     ratePerMinute: parseRate(flags.rate),
@@ -68,7 +68,7 @@ async function run(flags: Flags): Promise<void> {
 function whole(option: string, text: string, max: number): number {
   const value = Number(text)
   if (/^\d+$/.test(text) && value <= max) return value
-  throw new UserError(`${option}: "${text}" is no whole number from 0 to ${max}`)
+  throw new UsageError(`${option}: "${text}" is no whole number from 0 to ${max}`)
 }
 
 /** As a shell takes it: a token may hold what means something there. */

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import type { Silence } from '../admin/delivery-view.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
-import { UserError } from '../lib/errors.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
+import { isoOption, spanOption, UsageError } from './usage.ts'
 
 interface AddOptions extends DaemonOptions {
   readonly match: readonly string[]
@@ -28,14 +28,14 @@ function addCommand(): Command {
       (given: string, before: readonly string[]) => [...before, given],
       [],
     )
-    .option('--for <duration>', 'for so long: 2h')
-    .option('--until <time>', 'or until this time, ISO with its offset')
+    .option('--for <duration>', 'for so long: 2h', spanOption('--for'))
+    .option('--until <time>', 'or until this time, ISO with its offset', isoOption('--until'))
     .option('--comment <text>', 'why, for the others')
     .action(async ({ match, for: span, until, comment, ...options }: AddOptions) => {
       if (match.length === 0)
-        throw new UserError('Say which alerts: --match FIELD=VALUE, such as --match symbol=فولاد.')
+        throw new UsageError('Say which alerts: --match FIELD=VALUE, such as --match symbol=فولاد.')
       if ((span === undefined) === (until === undefined))
-        throw new UserError('Say when it ends: either --for or --until.')
+        throw new UsageError('Say when it ends: either --for or --until.')
       const order = {
         match: matchOf(match),
         ...(span === undefined ? {} : { for: span }),
@@ -85,7 +85,7 @@ export function matchOf(given: readonly string[]): Record<string, unknown> {
       (each: AlertField | RuleField) => each === field,
     )
     if (!isKnown)
-      throw new UserError(
+      throw new UsageError(
         `--match "${text}": expected FIELD=VALUE with a field of ${alertFields.join(', ')}, or rule.name and its like.`,
       )
     place[field] = [...(place[field] ?? []), written(operator, value)]
@@ -119,5 +119,5 @@ function flagOr(field: string, values: readonly Written[]): unknown {
   const [only] = values
   if (!['isRead', 'isActive', 'isPrivate', 'mine'].includes(field)) return values
   if (only === 'true' || only === 'false') return only === 'true'
-  throw new UserError(`--match ${field}: expected true or false.`)
+  throw new UsageError(`--match ${field}: expected true or false.`)
 }

@@ -1,0 +1,47 @@
+import { parseDuration } from '../lib/duration.ts'
+import { UserError } from '../lib/errors.ts'
+import { parseInstant } from '../lib/instant.ts'
+
+/** A wrong command line: one sentence like every UserError, and exit code 2. */
+export class UsageError extends UserError {}
+
+/** What options and arguments are parsed by: before a command begins, so that nothing is read or asked of a wrong one. */
+
+export function countOption(option: string, max = 999_999_999): (text: string) => number {
+  return (text) => {
+    if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= max) return Number(text)
+    const most = max === 999_999_999 ? 'above 0' : `from 1 to ${max}`
+    throw new UsageError(`${option}: "${text}" is no whole number ${most}.`)
+  }
+}
+
+/** An ISO time with its offset, as it is. */
+export function isoOption(option: string): (text: string) => string {
+  return (text) => {
+    if (parseInstant(text) !== undefined) return text
+    throw new UsageError(`${option}: "${text}" is no time such as 2026-11-21T08:45:00+03:30.`)
+  }
+}
+
+/** A span, as it is. */
+export function spanOption(option: string): (text: string) => string {
+  return (text) => {
+    if ((parseDuration(text) ?? 0) > 0) return text
+    throw new UsageError(`${option}: "${text}" is no span such as 2h.`)
+  }
+}
+
+export function urlOption(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '')
+  throw new UsageError(`--url: "${text}" is no http address.`)
+}
+
+/** For arguments that may be many. */
+export function idsArgument(form: RegExp, expected: string) {
+  return (id: string, before: readonly string[] = []): readonly string[] => {
+    if (form.test(id)) return [...before, id]
+    throw new UsageError(`"${id}": expected ${expected}.`)
+  }
+}
+
+export const alertIds = idsArgument(/^.{1,200}\.\d{1,16}$/, 'SOURCE.ID, such as main.4711')

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { runCli } from '../../src/cli/cli.ts'
+
+/** A wrong command line is told from what failed: exit code 2, and nothing is begun or asked. */
+
+const folder = mkdtempSync(join(tmpdir(), 'usage-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const trace = join(folder, 'trace.txt')
+writeFileSync(trace, '2026-11-21T08:45:00Z\n')
+const nobody = ['--url', 'http://127.0.0.1:1']
+
+const commands: Record<string, readonly (readonly string[])[]> = {
+  run: [[], ['--config'], ['--config', 'x.yaml', '--role', 'boss'], ['--config', 'x.yaml', 'more']],
+  'check-config': [[], ['a.yaml', 'b.yaml']],
+  'config-schema': [['more']],
+  explain: [
+    [],
+    ['alert.json'],
+    ['alert.json', '--config', 'x.yaml', '--at', 'foo'],
+    ['alert.json', '--config', 'x.yaml', '--url', 'foo'],
+  ],
+  'send-test': [[], ['sink'], ['sink', 'more', '--config', 'x.yaml']],
+  status: [['more'], ['--url', 'foo'], ['--url']],
+  deliveries: [['foo'], ['--state', 'lost'], ['--limit', '0'], ['--limit', '501'], ['main.1', 'main.2']],
+  'dead-letters': [
+    [],
+    ['foo'],
+    ['retry'],
+    ['drop'],
+    ['retry', 'foo'],
+    ['list', '--limit', 'x'],
+    ['list', '--since', 'foo'],
+    ['retry', '--all', '--since', '99999999999d'],
+    ['retry', '--all', '--at', 'foo'],
+  ],
+  quarantine: [[], ['foo'], ['retry'], ['drop', 'foo'], ['list', '--limit', 'x'], ['list', '--limit', '501']],
+  replay: [
+    [],
+    ['foo'],
+    ['main.1', '--since', '2h'],
+    ['main.1', '--until', '2h'],
+    ['--since', 'foo'],
+    ['--since', '2h', '--until', 'foo'],
+    ['--since', '2h', '--at', 'foo'],
+  ],
+  orphans: [
+    [],
+    ['foo'],
+    ['move'],
+    ['move', 'old'],
+    ['drop'],
+    ['drop', 'old', '--kind', 'foo'],
+    ['list', 'old', '--limit', '0'],
+  ],
+  pause: [[], ['a', 'b']],
+  resume: [[], ['a', 'b']],
+  silence: [
+    [],
+    ['foo'],
+    ['add'],
+    ['add', '--match', 'symbol=a'],
+    ['add', '--match', 'symbol=a', '--for', 'foo'],
+    ['add', '--match', 'symbol=a', '--for', '0s'],
+    ['add', '--match', 'symbol=a', '--until', 'foo'],
+    ['add', '--match', 'symbol=a', '--for', '1h', '--until', '2026-11-21T08:45:00Z'],
+    ['add', '--match', 'colour=red', '--for', '1h'],
+    ['add', '--match', 'isRead=perhaps', '--for', '1h'],
+    ['list', 'more'],
+    ['list', '--bad'],
+    ['expire'],
+  ],
+  plan: [
+    [],
+    ['--hours', 'foo', '--config', 'x.yaml'],
+    ['--trace', trace],
+    ['--trace', trace, '--units-per-day', '-1'],
+    ['--trace', trace, '--units-per-day', '1', '--time-zone', 'Tehran'],
+  ],
+  sandbox: [
+    ['--port', 'foo'],
+    ['--rate', 'often'],
+    ['--token', 'a b'],
+    ['--seed', 'x'],
+  ],
+  demo: [
+    ['--seconds', 'foo'],
+    ['--rate', '-1'],
+  ],
+}
+const lines = Object.entries(commands).flatMap(([command, tails]) =>
+  [...tails, ['--no-such-option']].map((tail) => [command, ...tail]),
+)
+
+describe('a wrong command line ends with exit code 2 and a sentence', () => {
+  it.each([[], ['no-such-command'], ['--log-level', 'loud', 'status'], ...lines].map((line) => [line]))(
+    '%j',
+    async (line) => {
+      const { code, err } = await cli(line)
+      expect([code, err]).toEqual([2, expect.stringMatching(/\S/)])
+      expect(err).not.toMatch(/unexpected:|No bridge answers/)
+    },
+  )
+
+  it('and every command that there is was tried', async () => {
+    const { out } = await cli(['--help'])
+    const named = [...out.matchAll(/^ {2}([a-z][a-z-]+)/gm)].map(([, name]) => name)
+    expect(named.filter((name) => name !== 'help').sort()).toEqual(Object.keys(commands).sort())
+  })
+})
+
+describe('what failed ends with exit code 1', () => {
+  it.each([
+    ['a bridge that is not there', ['status', ...nobody]],
+    ['the same, with an order', ['dead-letters', 'retry', '--all', ...nobody]],
+    ['a config that is not there', ['check-config', join(folder, 'none.yaml')]],
+    ['a file that is not there', ['plan', '--trace', join(folder, 'none.txt'), '--units-per-day', '9']],
+  ])('%s', async (_what, line) => {
+    expect((await cli(line)).code).toBe(1)
+  })
+})
+
+it.each(['--help', '--version', 'help'])('%s ends with exit code 0', async (line) => {
+  expect((await cli([line])).code).toBe(0)
+})
+
+async function cli(line: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const printed = { out: '', err: '' }
+  const catching = (stream: 'stdout' | 'stderr', into: 'out' | 'err') =>
+    vi.spyOn(process[stream], 'write').mockImplementation((text) => {
+      printed[into] += text
+      return true
+    })
+  const spies = [catching('stdout', 'out'), catching('stderr', 'err')]
+  const before = process.exitCode
+  process.exitCode = undefined
+  try {
+    return { code: await runCli(['node', 'alert-bridge', ...line]), ...printed }
+  } finally {
+    process.exitCode = before
+    for (const spy of spies) spy.mockRestore()
+  }
+}
