@@ -36,7 +36,7 @@ class SourcePoller implements Poller {
   #wanted = false
   #crash: string | undefined
   /** By the monotonic clock. */
-  #pulse: Pick<Vitals, 'lastActMs' | 'expectActMs'>
+  #pulse: Pick<Vitals, 'lastActMs' | 'expectActMs'> = { lastActMs: 0, expectActMs: 0 }
 
   constructor(deps: PollerDeps) {
     this.source = deps.source
@@ -45,8 +45,7 @@ class SourcePoller implements Poller {
     this.#view = new PollerView(deps, createSourceStatus(deps))
     this.#state = createScheduleState(deps)
     this.#override = createSourceOverride(deps)
-    const nowMs = deps.clock.monotonicMs()
-    this.#pulse = { lastActMs: nowMs, expectActMs: nowMs }
+    this.#act()
   }
 
   status(): PollerStatus {
