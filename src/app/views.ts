@@ -14,10 +14,15 @@ import type {
   SourceState,
   SourceView,
 } from '../admin/status-view.ts'
+import { cut } from '../alert/text.ts'
 import type { AttemptRecord } from '../delivery/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../delivery/dead-letters.ts'
 import type { SinkQueueView, StoryPart } from '../delivery/delivery-log.ts'
-import type { DeliveryState as JobState, DeliveryView as JobView } from '../delivery/delivery-view.ts'
+import type {
+  AlertView,
+  DeliveryState as JobState,
+  DeliveryView as JobView,
+} from '../delivery/delivery-view.ts'
 import type { LaneState } from '../delivery/sender.ts'
 import { lastingFailure } from '../intake/poller-health.ts'
 import type { BudgetDay, DecisionReason } from '../schedule/schedule.ts'
@@ -45,7 +50,7 @@ export function jobStateOf(state: DeliveryState): JobState {
 export function deliveryRow(view: JobView): DeliveryRow {
   const { alert, target, attempts, failure } = view
   return {
-    ...(alert ?? unreadableAlert(view.jobId)),
+    ...(alert ? inList(alert) : unreadableAlert(view.jobId)),
     seenAt: iso(view.seenAtMs),
     sink: view.sink,
     ...(target === undefined ? {} : { target }),
@@ -56,6 +61,33 @@ export function deliveryRow(view: JobView): DeliveryRow {
     nextAttemptAt: iso(view.nextAttemptAtMs),
   }
 }
+
+/**
+ * For lists of hundreds, which people look through: one field may hold megabytes of what upstream wrote. The story has it
+ * whole. Half an address would be another one.
+ */
+function inList(alert: AlertView): AlertView {
+  const { kind, symbol, headline, url, why, ruleIds, firedAt } = alert
+  return {
+    ...alert,
+    kind: short(kind),
+    symbol: symbol === null ? null : short(symbol),
+    headline: short(headline),
+    url: url.length <= fieldCharsMax ? url : '',
+    why: why === null ? null : short(why),
+    ruleIds: ruleIds.slice(0, ruleIdsMax).map((id) => cut(id, ruleIdCharsMax)),
+    firedAt: short(firedAt),
+  }
+}
+
+function short(text: string): string {
+  return cut(text, fieldCharsMax)
+}
+
+/** No shorter than the longest address that is linked to. */
+const fieldCharsMax = 2_000
+const ruleIdsMax = 100
+const ruleIdCharsMax = 100
 
 export function deadLetterRow(letter: StoredDeadLetter): DeadLetter {
   return { ...deliveryRow(letter), state: 'dead', reason: letter.failure ?? letter.reason }

@@ -1,8 +1,12 @@
+import { cut } from '../alert/text.ts'
 import { printable } from '../telemetry/printable.ts'
+
+/** So much of a cell is shown: all lines are as long as the longest. */
+const cellCharsMax = 300
 
 /** Rows as aligned columns; a column is as wide as its widest cell. A cell may hold what others wrote. */
 export function table(headings: readonly string[], cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map(printable))
+  const rows = cells.map((row) => row.map((cell) => cut(printable(cell), cellCharsMax)))
   const widths = headings.map((heading, column) =>
     Math.max(width(heading), ...rows.map((row) => width(row[column] ?? ''))),
   )
