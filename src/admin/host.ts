@@ -23,7 +23,7 @@ export function refuseForeignHosts(app: FastifyInstance, { hosts }: Pick<AdminDe
   })
 }
 
-/** They say one word about anybody's process, and to refuse them restarts it. */
+/** They say one word, or at the worst which polling loop hangs, and to refuse them restarts the process. */
 export const lifePaths: ReadonlySet<string> = new Set(['/healthz', '/-/healthy'])
 
 /** Whether a `Host` is this machine, an IP address, or one of `names`; the port says nothing. */

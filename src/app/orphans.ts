@@ -92,7 +92,9 @@ async function carryOver(
     case 'nothing':
       return
     case 'polled':
-      throw new UserError(`Another process still polls source ${from}; try again once it has stopped.`)
+      throw new UserError(
+        `Source ${from} is still polled, by another process or one that stopped just now; try again once that is over.`,
+      )
     case 'taken':
     case 'old':
       throw new UserError(
@@ -106,7 +108,9 @@ async function carryOver(
 async function dropMemory(name: string, { names, memory }: OrphanTools): Promise<void> {
   const mark = (await names.sources()).get(name)?.mark
   if ((await memory.drop(name, mark)) === 'polled')
-    throw new UserError(`Another process still polls source ${name}; try again once it has stopped.`)
+    throw new UserError(
+      `Source ${name} is still polled, by another process or one that stopped just now; try again once that is over.`,
+    )
 }
 
 /** Of a source there is one memory, which is moved at one stroke. */

@@ -28,7 +28,8 @@ export async function succeed(options: SuccessionOptions): Promise<string | unde
     const [from] = before
     if (from !== undefined && !ambiguous) {
       const carried = await memory.carryOver(from, source, { mark, account })
-      if (carried === 'polled') return `another replica still polls the same account as source ${from}`
+      if (carried === 'polled')
+        return `the same account is still polled as source ${from}, by this process or another`
       if (carried === 'done') {
         log.warn({ source, from }, 'this source has a new name: it goes on with the memory of the old one')
         onRenamed(from, source)

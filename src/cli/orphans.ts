@@ -49,7 +49,7 @@ export function orphansCommand(): Command {
         }
         const path = `/api/v1/orphans/${encodeURIComponent(name)}/${action}`
         const count = action === 'move' ? 'moved' : 'dropped'
-        const done = await carryOut(daemon, { path, body, count })
+        const done = await carryOut(daemon, { path, body, count, takesAt: false })
         if (options.json) printJson({ [count]: done.handled, ...done.stayed, gone: done.gone, at: done.at })
         else print(describeDone(done, count) + describeStayed(done.stayed))
       },

@@ -29,6 +29,8 @@ export interface LongOrder {
   readonly body: Readonly<Record<string, unknown>>
   /** What the answer calls the number of those that were handled. */
   readonly count: 'queued' | 'retried' | 'dropped' | 'moved'
+  /** False where what was done leaves nothing to be done twice, so that the command has no `--at`. */
+  readonly takesAt?: boolean
 }
 
 /**
@@ -64,9 +66,8 @@ export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30
   } catch (thrown) {
     if (!(thrown instanceof UserError)) throw thrown
     const done = `${formatCount(total.handled)} were ${count} before that`
-    throw new UserError(`${thrown.message} ${done}; the same command with ${goOn(body, at)} goes on.`, {
-      cause: thrown,
-    })
+    const how = order.takesAt === false ? '' : ` with ${goOn(body, at)}`
+    throw new UserError(`${thrown.message} ${done}; the same command${how} goes on.`, { cause: thrown })
   } finally {
     bar.end()
   }

@@ -139,7 +139,10 @@ class AccountRules implements RuleBook {
       const reserved = await ledger.reserve({ cost: pageUnits, purpose: 'context', leaveUnits })
       if (!reserved.ok) {
         this.#pause()
-        log.info({ source, limit: reserved.limit }, 'the rules are not read now: the units are for polls')
+        log.info(
+          { source, limit: reserved.limit },
+          'the rules are not read now: polls come first, and this limit leaves no more',
+        )
         return undefined
       }
       this.#spentAtMs.push(this.#options.clock.monotonicMs())

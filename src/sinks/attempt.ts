@@ -20,7 +20,7 @@ export interface Frame {
 export interface Work {
   /** Aborts at shutdown or when the time is up. */
   readonly signal: AbortSignal
-  /** The secret's text, which from now on cannot appear in the outcome; a text of less than `hiddenCharsMin` can. */
+  /** The secret's text, which from now on cannot appear in the outcome; a text of less than `secretCharsMin` can. */
   reveal(secret: Secret): string
   /** Further forms of a secret (a path, an encoding) that must not appear either, of as many characters at least. */
   hide(text: string): void

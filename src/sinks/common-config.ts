@@ -21,7 +21,7 @@ export const commonSinkFields = {
   expireAfter: durationWithin(1_000, 2_592_000_000)
     .optional()
     .describe(
-      'An alert that fired longer ago goes to the dead letters as expired. Left out: 24h after the bridge first saw it.',
+      'An alert that fired longer ago goes to the dead letters as expired. Left out: 24h after the bridge first saw it, or as long as retry takes where that is longer.',
     ),
   allowPrivateNetworks: allowPrivateNetworksField.superRefine((allowed, context) => {
     if (typeof allowed === 'boolean') return

@@ -10,8 +10,9 @@ import { type RedisClient, redisErrorText } from './redis.ts'
  * One poller a source over all replicas: a key that expires by Redis' clock unless its holder renews it.
  *
  * The holder counts from before its last successful renewal was sent, so it gives up before Redis does: never two
- * that both believe, but for a process that is frozen in between. That one finds out at `check`, and at the latest in
- * the ledger, which reserves nothing for a token that is no longer there. Two pollers cost units, never alerts.
+ * that both believe, but for a process that is frozen in between, or a Redis that forgets the key. The frozen one finds out
+ * at `check`, the other at its next renewal, and both at the latest in the ledger, which reserves nothing for a token that
+ * is no longer there. Two pollers cost units, never alerts.
  */
 export interface Lease {
   readonly token: string

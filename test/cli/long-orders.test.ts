@@ -4,8 +4,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
+import { orphansCommand } from '../../src/cli/orphans.ts'
 import { replayCommand } from '../../src/cli/replay.ts'
 import { createQueues } from '../../src/delivery/queues.ts'
+import { versionHeader } from '../../src/telemetry/version.ts'
 import { endWaiting, jobs } from '../delivery/support.ts'
 import { startApp } from '../support/app.ts'
 import { writeConfig } from '../support/process.ts'
@@ -85,6 +87,22 @@ it('retry and replay go on to the last one, list says how many there are, and a 
   const retried = await run(deadLettersCommand(), 'retry', '--all', '--json', ...at)
   expect(JSON.parse(retried.out)).toMatchObject({ retried: 1_100, gone: 0 })
 }, 30_000)
+
+it('an order on orphans that breaks off goes on by the same command, which takes no time', async () => {
+  const begun = { moved: 0, gone: 0, looked: 0, total: 2_000, at: '2026-11-22T00:00:00.000Z', cursor: 'next' }
+  let calls = 0
+  const bridgeThatFails = createServer((request, response) => {
+    calls += 1
+    request.resume()
+    const headers = { [versionHeader]: 'test', 'content-type': 'application/json' }
+    response.writeHead(calls === 1 ? 200 : 500, headers).end(JSON.stringify(calls === 1 ? begun : {}))
+  })
+  await once(bridgeThatFails.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void bridgeThatFails.close())
+  const url = `http://127.0.0.1:${(bridgeThatFails.address() as AddressInfo).port}`
+  const broken = await run(orphansCommand(), 'move', 'old', '--to', 'hook', '--url', url)
+  expect(String(broken.thrown)).toMatch(/0 were moved before that; the same command goes on\.$/)
+})
 
 it('an order that breaks off says what was done and how to go on, and so it does', async () => {
   const { url, config, queue } = await bridge(1_100)

@@ -78,7 +78,7 @@ describe('a new name of an account', () => {
     const own = scene()
     await own.polled('main', 'a', 40)
     await own.redis.set(leaseKey(own.prefix, 'main'), 'another replica')
-    expect(await own.start('desk', { desk: 'a' })).toMatch(/still polls the same account as source main/)
+    expect(await own.start('desk', { desk: 'a' })).toMatch(/the same account is still polled as source main/)
     await own.redis.del(leaseKey(own.prefix, 'main'))
     expect(await own.start('desk', { desk: 'a' })).toBeUndefined()
     expect(await own.unitsOf('desk')).toBe(40)
