@@ -244,13 +244,12 @@ class SourcePoller implements Poller {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { clock, sweep } = this.#deps
-    const { day } = budget
     const well = lead.done === undefined && lead.failures === 0 && !this.#view.status.behind
     const pagesMax = sweepPages({ ...lead, ...budget, nowMs: clock.now(), pace, well })
-    if (!sweep || pagesMax === 0 || lead.sweptDay === day.key) return false
+    if (!sweep || pagesMax === 0 || lead.sweptDay === budget.day.key) return false
     return this.#reading(lead, signal, async (reader) => {
       const { reason, pages } = await sweep(reader.read, pagesMax)
-      if (!sweepGoesOn(reason)) lead.sweptDay = day.key
+      if (!sweepGoesOn(reason)) lead.sweptDay = budget.day.key
       return pages > 0
     })
   }

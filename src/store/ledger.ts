@@ -8,10 +8,9 @@ import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledg
 import type { RedisClient } from './redis.ts'
 
 /**
- * What the bridge spends of a source, or of an account that several sources share, over all replicas. Every call to the
- * feed is reserved here first, in one script: the day's units and the sliding minute are never exceeded, whoever asks and
- * however many ask at once, as long as Redis forgets nothing. A unit that was reserved is spent, whatever becomes of the
- * call: the feed may have counted it.
+ * What the bridge spends of a source, or of an account of several sources, over all replicas. Every call to the feed is
+ * reserved here first, in one script: as long as Redis forgets nothing, the day's units and the sliding minute are never
+ * exceeded, however many ask at once. A unit that was reserved is spent: the feed may have counted it.
  *
  * The day turns at the feed by the feed's clock. A call within `resetGuardMs` of the reset may count on either side,
  * so it is charged to both days and must fit into both.
