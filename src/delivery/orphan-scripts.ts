@@ -1,17 +1,20 @@
 /** The scripts of `orphans.ts`. Queues of one prefix share a hash tag, so that one script may touch two of them. */
 
-/**
- * KEYS the set or list of the state, the job, its logs, its lock · ARGV id
- * Returns 1 when the job was removed; 0 when somebody works at it, or it is in another state by now; -1 when it has gone.
- */
-export const removeScript = `
-if redis.call('EXISTS', KEYS[4]) == 1 then return 0 end
+/** `removed`: how many of the set or list KEYS[1] were ARGV[1], which is taken out of it. */
+const takeOut = `
 local removed
 if redis.call('TYPE', KEYS[1]).ok == 'list' then
   removed = redis.call('LREM', KEYS[1], -1, ARGV[1])
 else
   removed = redis.call('ZREM', KEYS[1], ARGV[1])
-end
+end`
+
+/**
+ * KEYS the set or list of the state, the job, its logs, its lock · ARGV id
+ * Returns 1 when the job was removed; 0 when somebody works at it, or it is in another state by now; -1 when it has gone.
+ */
+export const removeScript = `
+if redis.call('EXISTS', KEYS[4]) == 1 then return 0 end${takeOut}
 if removed == 0 then return redis.call('EXISTS', KEYS[2]) - 1 end
 redis.call('DEL', KEYS[2], KEYS[3])
 return 1
@@ -26,13 +29,7 @@ return 1
  */
 export const moveWaitingScript = `
 local lock = redis.call('GET', KEYS[4])
-if lock and lock ~= ARGV[4] then return -2 end
-local removed
-if redis.call('TYPE', KEYS[1]).ok == 'list' then
-  removed = redis.call('LREM', KEYS[1], -1, ARGV[1])
-else
-  removed = redis.call('ZREM', KEYS[1], ARGV[1])
-end
+if lock and lock ~= ARGV[4] then return -2 end${takeOut}
 if removed == 0 then return redis.call('EXISTS', KEYS[2]) == 1 and -2 or -1 end
 local name, opts = unpack(redis.call('HMGET', KEYS[2], 'name', 'opts'))
 local made = 0
@@ -77,24 +74,30 @@ return made
 `
 
 /**
- * KEYS names of sinks, meta, wait, active, delayed, failed, completed, then what else a queue has
- * ARGV the sink, the prefix of its keys, records that ended before (ms): acknowledged, given up on; how many to forget
- * Forgets records that are too old, as a queue does whose sink is in the config, and the queue when nothing is left.
+ * KEYS names of sinks, who serves which, meta, wait, active, delayed, failed, completed, then what else a queue has
+ * ARGV the sink, the prefix of its keys, records that ended before (ms): acknowledged, given up on; how many to forget, how
+ * long it is believed that a process serves a sink (ms)
+ * Does nothing where a process has the sink in its config by now. Forgets records that are too old, as a queue does whose sink is in the config, and the queue when nothing is left.
  */
 export const tidyScript = `
-for index, set in ipairs({KEYS[7], KEYS[6]}) do
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], now - ARGV[6], now + ARGV[6])) do
+  if string.sub(member, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then return 0 end
+end
+for index, set in ipairs({KEYS[8], KEYS[7]}) do
   local old = redis.call('ZRANGEBYSCORE', set, '-inf', ARGV[index + 2], 'LIMIT', 0, ARGV[5])
   for _, id in ipairs(old) do
     redis.call('ZREM', set, id)
     redis.call('DEL', ARGV[2] .. id, ARGV[2] .. id .. ':logs')
   end
 end
-for index = 3, 7 do
+for index = 4, 8 do
   if redis.call('EXISTS', KEYS[index]) == 1 then return 0 end
 end
 -- A sink that an operator paused is paused when its name comes back.
-if redis.call('HEXISTS', KEYS[2], 'paused') == 1 then return 0 end
+if redis.call('HEXISTS', KEYS[3], 'paused') == 1 then return 0 end
 redis.call('SREM', KEYS[1], ARGV[1])
-redis.call('DEL', KEYS[2], unpack(KEYS, 8))
+redis.call('DEL', unpack(KEYS, 3))
 return 1
 `

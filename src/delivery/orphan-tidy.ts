@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
-import { sinkNamesKey, targetTagsName } from '../store/keys.ts'
+import { servedSinksKey, sinkNamesKey, targetTagsName } from '../store/keys.ts'
+import { servedMs } from '../store/names.ts'
 import { tidyScript } from './orphan-scripts.ts'
 import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from './queues.ts'
 import { within } from './time-limit.ts'
@@ -36,7 +37,7 @@ export async function tidyOrphan(
 ): Promise<void> {
   const nowMs = clock.now()
   const states = ['meta', 'wait', 'active', 'delayed', 'failed', 'completed', ...rest]
-  const keys = [sinkNamesKey(prefix), ...states.map((state) => queue.toKey(state))]
+  const keys = [sinkNamesKey(prefix), servedSinksKey(prefix), ...states.map((state) => queue.toKey(state))]
   const before = [nowMs - recordKeptMs(retention.ageMs), nowMs - deadLetterKeptMs]
   const tidying = queues.redis.eval(
     tidyScript,
@@ -46,6 +47,7 @@ export async function tidyOrphan(
     queue.toKey(''),
     ...before,
     forgetMax,
+    servedMs,
   )
   await within(tidyTimeoutMs, 'tidying up an orphan', tidying)
 }

@@ -92,15 +92,21 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
         const queue = queueOf(sink)
+        const writeDown = () =>
+          within(
+            enqueueTimeoutMs,
+            `writing down ${sink}`,
+            Promise.all([redis.sadd(sinkNamesKey(prefix), sink), noteTargets(redis, queue, own)]),
+          )
+        await within(enqueueTimeoutMs, `connecting for ${sink}`, queue.waitUntilReady())
         // Before its first alert is there: a sink that leaves the config one day is found by its name.
-        const writing = queue
-          .waitUntilReady()
-          .then(() => Promise.all([redis.sadd(sinkNamesKey(prefix), sink), noteTargets(redis, queue, own)]))
-        await within(enqueueTimeoutMs, `writing down ${sink}`, writing)
+        await writeDown()
         for (let from = 0; from < own.length; from += batchMax) {
           const batch = own.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))
           await within(enqueueTimeoutMs, `storing ${batch.length} jobs for ${sink}`, queue.addBulk(batch))
         }
+        // And after: a process that has no such sink may have tidied up its empty queue in between.
+        await writeDown()
       }
     },
     async close() {

@@ -68,8 +68,8 @@ export function createNames(redis: RedisClient, prefix: string): Names {
   }
 }
 
-/** Said again every few seconds. */
-const servedMs = 20_000
+/** Said again every few seconds, and believed for so long. */
+export const servedMs = 20_000
 
 const nowLine = `
 local time = redis.call('TIME')

@@ -5,6 +5,7 @@ import { createJobMarks } from '../../src/delivery/job-marks.ts'
 import { createOrphans } from '../../src/delivery/orphans.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { NotFoundError } from '../../src/lib/errors.ts'
+import { targetTagsName } from '../../src/store/keys.ts'
 import { createNames } from '../../src/store/names.ts'
 import { useRedis } from '../support/redis.ts'
 import { type Bench, bench, deliveryJob, endWaiting, jobs, testSink, unavailable, until } from './support.ts'
@@ -18,11 +19,11 @@ function scene(targets: Readonly<Record<string, readonly (string | undefined)[]>
   const own = bench(server, ['gone', 'next'])
   const { prefix, redis } = own
   const names = createNames(redis, prefix)
-  const orphansIn = (sinks: string[]) => {
+  const orphansIn = (sinks: string[], known = names) => {
     const queues = own.queues.reconfigured({ sinks, retention: { ageMs: 7 * day, count: 10 } })
     const map = new Map(sinks.map((sink) => [sink, targets[sink] ?? [undefined]]))
     const common = { queues, targets: map, clock: systemClock, prefix, retention: { ageMs: 7 * day } }
-    return createOrphans({ ...common, names })
+    return createOrphans({ ...common, names: known })
   }
   return { ...own, names, orphans: orphansIn(['next']), orphansIn, gone: own.queues.queue('gone') }
 }
@@ -112,6 +113,40 @@ describe('a sink that left the config with alerts', () => {
     await own.orphans.tidy()
     expect(await own.names.sinks()).toEqual([])
     expect(await own.redis.keys(`${own.gone.toKey('')}*`)).toEqual([])
+  })
+})
+
+describe('tidying up', () => {
+  it('leaves a sink its name, its pause and its keys that another process has taken into its config at that moment', async () => {
+    const own = scene()
+    await own.queues.enqueue(jobs('gone', 1, 1))
+    await own.gone.remove('main.1')
+    await own.gone.rateLimit(60_000)
+    const late = { ...own.names, served: async () => new Set<string>() }
+    await own.names.serve('another', ['gone'])
+    await own.orphansIn(['next'], late).tidy()
+    expect(await own.names.sinks()).toEqual(['gone'])
+    expect(await own.redis.exists(own.gone.toKey('limiter'))).toBe(1)
+    await own.names.serve('another', [])
+    await own.gone.pause()
+    await own.orphansIn(['next']).tidy()
+    expect([await own.gone.isPaused(), await own.names.sinks()]).toEqual([true, ['gone']])
+    await own.gone.resume()
+    await own.orphansIn(['next']).tidy()
+    expect(await own.names.sinks()).toEqual([])
+  })
+
+  it('between the two steps of storing an alert loses neither its name nor its recipient', async () => {
+    const own = scene()
+    const { gone, orphans } = own
+    const store = gone.addBulk.bind(gone)
+    gone.addBulk = async (bulk) => {
+      await orphans.tidy()
+      return store(bulk)
+    }
+    await own.queues.enqueue([deliveryJob('gone', 1, { target: 'a@example.com' })])
+    expect(await own.names.sinks()).toEqual(['gone'])
+    expect(await own.redis.exists(gone.toKey(targetTagsName))).toBe(1)
   })
 })
 
