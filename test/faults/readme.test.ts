@@ -16,7 +16,6 @@ const unquotedFiles = new Set([
   'faults/cluster',
   'faults/redis',
   'faults/sinks',
-  'faults/truth',
   'flow/backlog',
   'flow/budget-truth',
   'flow/operators',

@@ -1,0 +1,239 @@
+import { expect, it } from 'vitest'
+import { quarantineCommand } from '../../src/cli/quarantine.ts'
+import { run } from '../cli/in-process.ts'
+import { startApp, until } from '../support/app.ts'
+import { passingClock } from '../support/clock.ts'
+import { failureRow } from '../support/failure-row.ts'
+import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { ownRedis } from '../support/redis-scene.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { api, leftToSend, metric, readiness, sceneConfig } from '../support/scene.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** Rows that are not as documented, or not where they belong: each is sent as it came, or set aside as it came. */
+
+const redis = useRedis()
+
+it('rows with odd fields are sent like all others, with every field as it came', async () => {
+  const row = failureRow('A row has fields of other types')
+  const { sandbox, hook, start } = await scene()
+  const odd: readonly object[] = [
+    { payload: null },
+    { channels: null, isRead: 0, ruleIds: null, url: null },
+    { symbol: 12, kind: ['price', { deep: [1.5, null] }], why: { a: 1 } },
+    { headline: null, firedAt: null, notifiedAt: 7 },
+  ].map((fields) => ({ ...sandbox.makeRow(), ...fields }))
+  const deep = sandbox.makeRow()
+  for (const each of [...odd, { id: 9_001 }, { ...deep, payload: nested(50) }]) sandbox.insert(each, 0)
+  const url = await start()
+  await hook.received(6)
+  const sent = hook.requests.map(deliveryOf)
+  await row.kept('everything: it is sent with every field as it came', () =>
+    expect(sent).toEqual(expect.arrayContaining([...odd, { id: 9_001 }])),
+  )
+  await row.kept('only what is nested deeper than 32 levels is replaced by a text', () => {
+    // The row is the first level.
+    const payload = nested(31, '[nested too deeply]')
+    expect(sent).toContainEqual({ ...deep, payload })
+  })
+  const polls = sandbox.requests.length
+  await until('two more polls', () => sandbox.requests.length > polls + 1)
+  await row.twice('nothing', () => expect(new Set(idsOf(hook)).size).toBe(hook.requests.length))
+  await row.heals('–', async () => expect(await readiness(url)).toBe('ok'))
+  expect(await metric(url, 'alert_bridge_alerts_quarantined_total{source="main"}')).toBe(0)
+})
+
+it('rows that cannot be read are counted and shown as they came, and the rest of their page is sent', async () => {
+  const row = failureRow('A row has no id that can be used')
+  const { sandbox, hook, start } = await scene()
+  const shown = showing(sandbox)
+  const log = logOf('hook', hook, { status: 204 })
+  shown.fire(20)
+  const text = { id: '12', kind: 'price', headline: 'id is text <script>' }
+  const bad = [text, { id: 2 ** 53 + 2, kind: 'price' }, null]
+  for (const [index, each] of bad.entries()) sandbox.insert(each, 3 + index * 3)
+  const url = await start()
+  await until('the good ones arrive', () => hasAll(shown, log))
+  const counted = (name: string) => metric(url, `alert_bridge_${name}{source="main"}`)
+  await until('all three are counted', async () => (await counted('alerts_quarantined_total')) === 3)
+  const list = async () => (await api<{ data: SetAside[] }>(url, '/api/v1/quarantine?limit=500')).data
+  await row.kept('the row, as it came: `quarantine list`', async () => {
+    const rows = await list()
+    expect(rows).toHaveLength(3)
+    expect(rows.map(({ raw }) => JSON.parse(raw))).toEqual(expect.arrayContaining(bad))
+    expect(rows.every(({ reason, source }) => reason.length > 3 && source === 'main')).toBe(true)
+    const { out } = await run(quarantineCommand(), 'list', '--url', url)
+    expect(out).toContain(JSON.stringify(text))
+  })
+  await row.kept('the rest of its page is sent', () => expect(judge(shown, log)).toEqual(clean))
+  expect(await (await fetch(url)).text()).toMatch(/3 rows could not be read/)
+  const polls = sandbox.requests.length
+  await until('two more polls', () => sandbox.requests.length > polls + 1)
+  expect(await list()).toHaveLength(3)
+
+  const mended = sandbox.makeRow({ headline: text.headline })
+  sandbox.insert(mended, 3)
+  await row.heals('when the feed shows it with an id', () =>
+    until('it arrives', () => idsOf(hook).includes(`main.${mended.id}`)),
+  )
+  for (let count = 0; count < 510; count += 1) sandbox.insert({ count }, 0)
+  await row.kept(
+    '(500 rows or 8 MB a source, of a row 65,536 characters; what falls out is counted)',
+    async () => {
+      await until(
+        'those beyond 500 fall out',
+        async () => (await counted('quarantine_fell_out_total')) === 13,
+      )
+      expect(await list()).toHaveLength(500)
+      const long = (id: string) => ({ id, text: 'x'.repeat(70_000) })
+      // As many as the API may show on one page.
+      for (let count = 0; count < 130; count += 1) sandbox.insert(long(`text ${count}`), count < 65 ? 0 : 200)
+      await until(
+        'as many as have room',
+        async () => (await counted('alerts_quarantined_total')) === 643,
+        15_000,
+      )
+      const rows = await list()
+      expect(rows.reduce((sum, { raw }) => sum + raw.length, 0)).toBeLessThanOrEqual(8 * 1_048_576)
+      expect(Math.max(...rows.map(({ raw }) => raw.length))).toBe(65_536)
+      expect(rows.length).toBeLessThan(500)
+      expect(await counted('quarantine_fell_out_total')).toBe(643 - rows.length)
+    },
+  )
+  await row.twice('nothing', () => expect(new Set(idsOf(hook)).size).toBe(hook.requests.length))
+})
+
+it('a row that the feed slips in beneath its head is found by counting, or by a sweep', async () => {
+  const row = failureRow('A row is slipped in beneath the head')
+  const clock = passingClock()
+  const { sandbox, hook, text, start } = await scene({ clock, every: '1700ms' })
+  const shown = showing(sandbox)
+  const log = logOf('hook', hook, { status: 204 })
+  shown.fire(400)
+  // Sweeps are made in the half hour before the reset.
+  const resetsAt = new Date(clock.now() + 2 * 3_600_000).toISOString().slice(11, 16)
+  const url = await start(text.replace('budget: {', `budget: { resetsAt: "${resetsAt}", timeZone: UTC,`))
+  await until('all arrive', () => hasAll(shown, log), 15_000)
+  const gaps = () => metric(url, 'alert_bridge_feed_gap_total{source="main"}')
+  const came = (id: number) => idsOf(hook).includes(`main.${id}`)
+  const headsSince = (call: number) =>
+    sandbox.requests.slice(call).filter(({ page }) => (page ?? 1) === 1).length
+
+  const late = sandbox.makeRow({ headline: 'late' })
+  let call = sandbox.requests.length
+  sandbox.insert(late, 115)
+  await row.kept('it is found by counting', () => until('it arrives', () => came(late.id)))
+  await row.heals('the next poll', () => expect(headsSince(call)).toBeLessThanOrEqual(2))
+  await row.kept('counted in `alert_bridge_feed_gap_total`', async () => expect(await gaps()).toBe(1))
+
+  const deep = sandbox.makeRow({ headline: 'deep' })
+  call = sandbox.requests.length
+  sandbox.insert(deep, 360)
+  await until('it is counted', async () => (await gaps()) === 2)
+  await until('one more poll', () => headsSince(call) > 1)
+  expect(came(deep.id)).toBe(false)
+  clock.pass(100 * 60_000)
+  await row.kept('or by a sweep (with units that would expire) where it lies deep', () =>
+    until('it arrives', () => came(deep.id)),
+  )
+  await row.heals('or the next sweep', async () =>
+    expect(
+      await metric(url, 'alert_bridge_budget_units_total{source="main",purpose="sweep"}'),
+    ).toBeGreaterThanOrEqual(3),
+  )
+  await row.twice('nothing', () => {
+    expect(idsOf(hook)).toHaveLength(402)
+    expect(new Set(idsOf(hook)).size).toBe(402)
+  })
+})
+
+it('firing times that cannot be true lose no alert and are shown as they came', async () => {
+  const row = failureRow('Firing times cannot be true')
+  const server = await ownRedis()
+  const { sandbox, hook, text, prefix } = await scene({ redis: server })
+  const impossible = ['1405-08-30T09:00:00Z', '1970-01-01T00:00:00Z', '9999-01-01T00:00:00Z']
+  const fire = (count: number) =>
+    Array.from({ length: count }, (_, index) => sandbox.fire({ firedAt: impossible[index % 3] ?? '' }))
+  const first = fire(130)
+  const { url, lines } = await startApp(text, { role: 'poller' })
+  const sender = await startApp(text, { role: 'sender' })
+  await hook.received(130)
+  // More than a page at once: the walk goes down by their places.
+  const burst = fire(120)
+  await hook.received(250, 15_000)
+  const [example] = burst
+  await row.kept('everything: such a row counts by its place in the feed', () =>
+    expect(idsOf(hook).toSorted()).toEqual([...first, ...burst].map(({ id }) => `main.${id}`).toSorted()),
+  )
+  await row.kept('is shown with its time as it came', async () => {
+    expect(hook.requests.map(deliveryOf)).toContainEqual(example)
+    const story = await (await fetch(`${url}/api/v1/deliveries/main/${example?.id}`)).text()
+    expect(story).toContain('1405-08-30T09:00:00Z')
+  })
+  await row.kept('its lag is not measured', async () => {
+    expect(await metric(url, 'alert_bridge_detection_lag_seconds_count{source="main"}')).toBe(0)
+    expect(
+      await metric(sender.url, 'alert_bridge_delivery_lag_seconds_count{source="main",sink="hook"}'),
+    ).toBe(0)
+  })
+  await row.kept('told once with an example', () =>
+    expect(lines.filter(({ msg }) => /such rows count by their place/.test(String(msg)))).toEqual([
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('firedAt') }),
+    ]),
+  )
+  const losses = () => lines.filter(({ msg, new: count }) => msg === 'poll.done' && count === 100).length
+  const loseRedis = async () => {
+    const before = losses()
+    await server.client().flushall()
+    await until('the head is taken again', () => losses() > before)
+    await until('all is recorded', async () => (await leftToSend(server.client(), prefix, ['hook'])) === 0)
+  }
+  await row.twice('unless the process that sent them still remembers it (its last 10,000)', async () => {
+    await loseRedis()
+    expect(hook.requests).toHaveLength(250)
+  })
+  await row.twice('after a loss of Redis, the 100 rows on top of the feed', async () => {
+    await sender.app.stop()
+    await startApp(text, { role: 'sender' })
+    await loseRedis()
+    await hook.received(350)
+    const top = [...first, ...burst].slice(-100).map(({ id }) => `main.${id}`)
+    expect(idsOf(hook).slice(250).toSorted()).toEqual(top.toSorted())
+  })
+  await row.heals('–', async () => expect(await readiness(url)).toBe('ok'))
+})
+
+interface SetAside {
+  readonly source: string
+  readonly reason: string
+  readonly raw: string
+}
+
+/** A source, a receiver, and the config of a bridge between them that is not started yet. */
+async function scene(
+  more: { clock?: ReturnType<typeof passingClock>; every?: string; redis?: { url: string } } = {},
+) {
+  const { clock, ...config } = more
+  const sandbox = await startSandbox({ requestsPerMinute: 1_000_000, ...(clock ? { clock } : {}) })
+  const hook = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const text = sceneConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url }, ...config })
+  const start = async (changed = text) => (await startApp(changed, clock ? { clock } : {})).url
+  return { sandbox, hook, text, prefix, start }
+}
+
+function idsOf({ requests }: WebhookReceiver): string[] {
+  return requests.map(({ headers }) => String(headers['webhook-id']))
+}
+
+function deliveryOf({ body }: { body: string }): unknown {
+  return (JSON.parse(body) as { data: { delivery: unknown } }).data.delivery
+}
+
+/** Lists in lists, so deep, and this in the last one. */
+function nested(depth: number, inmost: unknown = 'deep'): unknown {
+  let value = inmost
+  for (let level = 0; level < depth; level += 1) value = [value]
+  return value
+}
