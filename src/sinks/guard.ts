@@ -1,9 +1,9 @@
-import { promises as dns, type LookupAddress } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { toError } from '../lib/errors.ts'
 import { SinkError } from './fault.ts'
 import { isMetadata, isPublic, liesIn, unwrap } from './ip.ts'
+import { lookupWith, type Resolve, systemResolve } from './lookup.ts'
 
 /**
  * Keeps sinks from being turned against the network they run in. Every address is checked, in whatever notation and
@@ -18,8 +18,6 @@ export interface AddressGuard {
   /** Resolves names as `net.connect` wants it, each answer checked: one bad answer spoils all. */
   readonly lookup: LookupFunction
 }
-
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
 export function createGuard(
   allowPrivateNetworks: boolean | readonly string[],
@@ -57,18 +55,7 @@ export function createGuard(
     return addresses
   }
 
-  const lookup: LookupFunction = (hostname, options, callback) => {
-    resolveChecked(hostname).then(
-      (addresses) => {
-        const first = addresses[0]
-        if (options.all || first === undefined) callback(null, addresses)
-        else callback(null, first.address, first.family)
-      },
-      (error: unknown) => callback(toError(error), []),
-    )
-  }
-
-  return { check, checkLiteral, lookup }
+  return { check, checkLiteral, lookup: lookupWith(resolveChecked) }
 }
 
 /** Whether a host is this machine by its very name, without asking anybody. */
@@ -80,8 +67,4 @@ export function isLoopbackName(hostname: string): boolean {
 
 export function withoutBrackets(hostname: string): string {
   return hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname
-}
-
-async function systemResolve(hostname: string): Promise<LookupAddress[]> {
-  return dns.lookup(hostname, { all: true })
 }

@@ -4,6 +4,7 @@ import { parseRetryAfter } from '../lib/retry-after.ts'
 import { readSmallFile } from '../lib/small-file.ts'
 import { SinkError } from './fault.ts'
 import type { AddressGuard } from './guard.ts'
+import { lookupWith, systemResolve } from './lookup.ts'
 
 /**
  * The one way in which sinks speak HTTP/1.1 (HTTP/2 is off: one slow receiver must not stall what shares its
@@ -100,6 +101,8 @@ export function createHttpTransport(options: HttpOptions): HttpTransport {
   }
 }
 
+const systemLookup = lookupWith(systemResolve)
+
 /** TLS as sinks want it: verified whatever the environment says, 1.2 or newer. Throws a UserError over a bad file. */
 export function tlsOptions(files: TlsFiles | undefined): TlsSettings {
   return {
@@ -125,7 +128,7 @@ function proxyAgent(options: HttpOptions, tls: TlsSettings, proxy: string): Prox
   url.search = ''
   url.hash = ''
   // A proxy stands in the operator's own network and is named by the operator: it is not held against the guard.
-  const proxyTls = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const
+  const proxyTls = { rejectUnauthorized: true, minVersion: 'TLSv1.2', lookup: systemLookup } as const
   return new ProxyAgent({
     ...agentLimits(options),
     uri: url.href,

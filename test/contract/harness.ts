@@ -1,5 +1,5 @@
 import { Secret } from '../../src/lib/secret.ts'
-import type { Resolve } from '../../src/sinks/guard.ts'
+import type { Resolve } from '../../src/sinks/lookup.ts'
 import type { RetryReason } from '../../src/sinks/outcome.ts'
 import { createSink, type SinkType } from '../../src/sinks/registry.ts'
 import type { Attempt, Sink } from '../../src/sinks/sink.ts'
