@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -107,6 +108,29 @@ describe('README', () => {
       return `${key}: ${writeConfig(secretFor(path), testFolder())}`
     })
     expect(parseConfig(withFiles, { env: {}, folder: root })).toMatchObject({ ok: true })
+  })
+
+  it('shows a way into Kubernetes that pulls the image which it builds and pushes', () => {
+    const lines = /## In Kubernetes\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+    const folder = testFolder()
+    const values = writeConfig(configs[2] ?? '', folder)
+    // As typed: what is no tool of this machine writes down what it was called with, and helm draws what it would install.
+    for (const tool of ['docker', 'kubectl'])
+      writeFileSync(join(folder, tool), `#!/bin/sh\necho ${tool} "$@"\n`, { mode: 0o755 })
+    const typed = lines.replace('helm install', `"${findHelm()}" template`).replace('values.yaml', values)
+    const { stdout, stderr } = spawnSync('sh', ['-ec', typed], {
+      cwd: root,
+      encoding: 'utf8',
+      env: { PATH: `${folder}:${process.env['PATH']}` },
+    })
+    expect(stderr).toBe('')
+    const pulled = /^ +image: "?([^"\s]+)/m.exec(stdout)?.[1] ?? ''
+    expect(pulled).toMatch(/^registry\..*\/alert-bridge:/)
+    expect(stdout).toContain(`docker build -t ${pulled} .\n`)
+    expect(stdout).toContain(`docker push ${pulled}\n`)
+    const made = [...stdout.matchAll(/^kubectl create secret generic (\S+)/gm)].map(([, name]) => name)
+    const mounted = [...stdout.matchAll(/secretName: (\S+)/g)].map(([, name]) => name)
+    expect(mounted.sort()).toEqual(made.sort())
   })
 
   it('names only scripts and files that exist', () => {
