@@ -9,6 +9,8 @@ import { coreOf, metaOf, type Schema } from '../src/config/outline.ts'
 import { configSchema } from '../src/config/schema.ts'
 import { durationText } from '../src/lib/duration.ts'
 import { waits } from '../src/lib/waits.ts'
+import { digestMax } from '../src/sinks/email/message.ts'
+import { listMax } from '../src/sinks/slack/blocks.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { chart, findHelm, helm } from './helm/helm.ts'
 import { startProgram, testFolder, writeConfig } from './support/process.ts'
@@ -131,6 +133,17 @@ describe('README', () => {
     const made = [...stdout.matchAll(/^kubectl create secret generic (\S+)/gm)].map(([, name]) => name)
     const mounted = [...stdout.matchAll(/secretName: (\S+)/g)].map(([, name]) => name)
     expect(mounted.sort()).toEqual(made.sort())
+  })
+
+  it('has the small print, as have the example and the schema of the config, where the key is that it is about', () => {
+    const example = readFileSync(join(root, 'config/example.yaml'), 'utf8')
+    const schema = readFileSync(join(root, 'config/alert-bridge.schema.json'), 'utf8')
+    for (const text of [readme, example, schema]) {
+      expect(text).toContain(`${digestMax} alerts a mail`)
+      expect(text).toContain(`${listMax} alerts a message`)
+      expect(text).toMatch(/`?Retry-After`?[^.|]* up to 1 ?h/)
+    }
+    for (const text of [readme, example]) expect(text).toMatch(/does not tell its\s+(# +)?policy/)
   })
 
   it('names only scripts and files that exist', () => {

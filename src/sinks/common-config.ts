@@ -17,7 +17,10 @@ export const commonSinkFields = {
       initialDelay: durationWithin(100, 3_600_000).prefault('5s'),
       maxDelay: durationWithin(100, 604_800_000).prefault('8h'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe(
+      'Pauses grow from initialDelay to maxDelay, jittered: by default about 24 h in all. Retry-After of a receiver is honoured up to 1h.',
+    ),
   expireAfter: durationWithin(1_000, 2_592_000_000)
     .optional()
     .describe(

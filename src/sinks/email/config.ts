@@ -48,7 +48,9 @@ export const emailConfigSchema = z
       dayMs % ms === 0 ? undefined : 'expected a part of a day, such as 15m, 1h or 24h',
     )
       .optional()
-      .describe('One mail for all alerts since the last one, at full multiples of this since midnight.'),
+      .describe(
+        'All alerts since the last time together, at full multiples of this since midnight, at most 40 alerts a mail. Left out: a mail an alert.',
+      ),
     concurrency: z.int().min(1).max(50).default(2),
   })
   .superRefine((config, context) => {

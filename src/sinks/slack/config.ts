@@ -17,7 +17,7 @@ export const slackConfigSchema = z.strictObject({
     })
     .optional()
     .describe(
-      'After so many messages within the window, alerts wait for up to a window and go out as one list. Left out: never.',
+      'After so many messages within the window, alerts wait for up to a window and go out as a list, at most 20 alerts a message. Left out: never.',
     ),
   proxy: proxyField.optional(),
   concurrency: z.int().min(1).max(200).default(2),
