@@ -46,7 +46,7 @@ export class RetryLater extends Error {
 }
 
 /** After a fault of ours, which burns no attempt; the alert's age ends it some day. */
-export const faultPauseMs = 60_000
+const faultPauseMs = 60_000
 
 /** Resolves to the record of the acknowledgement; everything else is thrown as BullMQ wants it. */
 export async function processJob(

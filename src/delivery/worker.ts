@@ -4,7 +4,7 @@ import { queuePrefix } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AttemptRecord } from './attempt-record.ts'
-import { type AlertJob, faultPauseMs, RetryLater } from './processor.ts'
+import { type AlertJob, RetryLater } from './processor.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
 import { settlesWithin } from './time-limit.ts'
 
@@ -78,6 +78,12 @@ export async function destroyWorker(worker: AlertWorker, limitMs: number): Promi
   await settlesWithin(limitMs, worker.close())
 }
 
+/**
+ * What a processor throws is made by `processJob`; any other error is Redis', which refused to record that a job is done.
+ * That is soon tried again: until then only this process knows, beside the mark of the job where Redis took that.
+ */
 function pauseAfter(error: Error | undefined): number {
-  return Math.max(1, error instanceof RetryLater ? error.delayMs : faultPauseMs)
+  return Math.max(1, error instanceof RetryLater ? error.delayMs : recordAgainMs)
 }
+
+const recordAgainMs = 2_000

@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { noLimit } from '../../src/delivery/worker.ts'
-import { useRedis } from '../support/redis.ts'
+import { startRedis, useRedis } from '../support/redis.ts'
 import {
   alertRow,
   bench,
@@ -143,6 +143,29 @@ describe('a job that cannot be sent', () => {
     await until('the other one is sent', () => sink.sends.length === 1)
     const [job] = await queues.queue('hook').getFailed()
     expect(job?.failedReason).toMatch(/^unrenderable: /)
+  })
+})
+
+describe('an acknowledgement that Redis refuses to record', () => {
+  it('is recorded within seconds once it is taken, and sent no second time', async () => {
+    const redis = await startRedis()
+    onTestFinished(() => redis.dispose())
+    const { queues, sender } = bench(redis, ['hook'])
+    const queue = queues.queue('hook')
+    const operator = redis.client()
+    // All keys but that of the completed jobs: a script that names it is refused before it does anything.
+    const others = ['~*[^d]', '~*:delayed', '~*:failed', '~*:stalled', '~*:paused', '~*:prioritized']
+    await queue.waitUntilReady()
+    const sink = testSink('hook', async () => {
+      await operator.call('ACL', 'SETUSER', 'default', 'resetkeys', ...others)
+      return delivered
+    })
+    sender([sink])
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('put off', async () => (await operator.zcard(queue.toKey('delayed'))) === 1)
+    await operator.call('ACL', 'SETUSER', 'default', 'allkeys')
+    await until('recorded', async () => (await queue.getCompletedCount()) === 1, 10_000)
+    expect(sink.sends).toHaveLength(1)
   })
 })
 
