@@ -58,10 +58,12 @@ function fromNow(row: RowFacts, datedMs: number | null, { sinceMs, undatedFirst 
     // `now` is what the clock of the process says: one that is an hour behind takes in the last hour.
     return row.firedMs !== null && row.firedMs >= sinceMs ? 'may be sent' : 'must not be sent'
   }
+  // On top of what is handled stands what is new, whatever its date: the clock that said `now` may have been ahead.
+  if (row.kind === 'top' && row.afterFirst) return 'must be sent'
   // `now` begins when its memory is first stored; an older date may count, but is not promised to.
   if (row.firedMs !== null && row.firedMs < sinceMs + jitterMsMax) return 'may be sent'
   // What is shown without a date while the first walk runs cannot be told from history, nor a late row from it later on.
-  if (datedMs === null) return row.kind === 'top' && row.afterFirst ? 'must be sent' : 'may be sent'
+  if (datedMs === null) return 'may be sent'
   // A whole page of such rows looks like history, and ends the first walk.
   return !row.afterFirst && undatedFirst ? 'may be sent' : 'must be sent'
 }

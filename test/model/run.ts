@@ -87,6 +87,8 @@ class Run {
   /** A page of the poll was read. */
   #walking = false
   #undatedFirst = false
+  /** What the feed does beneath its head while a walk is under way: gain rows, or lose them. */
+  #shift: 'gains' | 'loses' | undefined
   /** The first walk was complete before the polls of this turn began. */
   #afterFirst = false
 
@@ -294,7 +296,7 @@ class Run {
   #apply(op: FeedOp): void {
     const feed = this.#feed
     const { startFrom, late, wide } = this.#history
-    if ((op.kind === 'late' || op.kind === 'backfill') && this.#foolsCounting()) return
+    if (this.#foolsCounting(op)) return
     const nowMs = this.#trueMs
     if (op.kind === 'top') {
       // Equal dates, and dates in any order.
@@ -351,19 +353,25 @@ class Run {
 
   /**
    * As many rows that are filled in beneath the frontier of an open stretch as go above it make a walk pass rows by. A
-   * sweep finds them, where it can tell them from rows that were forgotten or never counted.
+   * sweep finds them, where it can tell them from rows that were forgotten or never counted. Elsewhere rows come or go
+   * while a walk is under way, and not both.
    */
-  #foolsCounting(): boolean {
+  #foolsCounting({ kind }: FeedOp): boolean {
     const { startFrom, wide } = this.#history
+    if (kind !== 'late' && kind !== 'backfill' && kind !== 'delete') return false
     if (wide === undefined || (startFrom === 'beginning' && wide.rowsKept === null)) return false
-    return this.#walking || this.#twin.isOpen
+    if (!this.#walking && !this.#twin.isOpen) this.#shift = undefined
+    else this.#shift ??= kind === 'delete' ? 'loses' : 'gains'
+    return this.#shift === (kind === 'delete' ? 'gains' : 'loses')
   }
 
-  /** The topmost row that ends a walk, or will. */
+  /** The topmost row that ends a walk, or will: of a poll that is under way, one that its first page may have shown. */
   #anchor(): BenchRow | undefined {
     const { rows } = this.#feed
     return (
-      rows.find(({ key }) => this.#twin.isCovered(key)) ?? rows.find(({ key }) => this.#twin.seen.has(key))
+      rows.find(({ key }) => this.#twin.isCovered(key)) ??
+      rows.find(({ key }) => this.#twin.seen.has(key)) ??
+      (this.#walking ? rows[0] : undefined)
     )
   }
 
