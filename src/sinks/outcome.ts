@@ -185,7 +185,10 @@ function ofSlack(happened: Extract<Happened, { via: 'slack' }>): Outcome {
 function ofSmtp(happened: Extract<Happened, { via: 'smtp' }>): Outcome {
   const { code, stage, text } = happened
   const answer = { status: code, text }
-  if (code >= 200 && code <= 299) return { kind: 'delivered', answer }
+  // 221 says goodbye and nothing of the message; and a message is all that can be acknowledged.
+  const isAcknowledged = code >= 200 && code <= 299 && code !== 221 && stage === 'message'
+  if (isAcknowledged) return { kind: 'delivered', answer }
+  if (!(code >= 400 && code <= 599)) return retry('bad_answer', answer)
   // Wrong or missing credentials (530: the server wants some first) are the operator's to mend, not the alert's fault.
   if (stage === 'auth' || code === 530) return retry('credentials', answer)
   // 503 is about the order of commands, not about the message; a refused session says nothing about it either.

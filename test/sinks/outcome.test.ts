@@ -85,6 +85,12 @@ describe("Slack's answer", () => {
 describe('an SMTP reply', () => {
   test.each([
     ['message', 250, 'delivered'],
+    ['message', 251, 'delivered'],
+    ['message', 221, 'retry bad_answer sink'],
+    ['message', 354, 'retry bad_answer sink'],
+    ['message', NaN, 'retry bad_answer sink'],
+    ['session', 250, 'retry bad_answer sink'],
+    ['auth', 250, 'retry bad_answer sink'],
     ['message', 452, 'retry server_error sink'],
     ['message', 552, 'dead rejected'],
     ['message', 554, 'dead rejected'],

@@ -1,8 +1,13 @@
 import { errorCode } from '../../lib/errors.ts'
 import type { Happened, SmtpStage } from '../outcome.ts'
 
+/** The SMTP reply to a whole message. */
+export function smtpReply(text: string): Happened {
+  return { via: 'smtp', code: Number.parseInt(text, 10), stage: 'message', text }
+}
+
 /** The SMTP reply that an error of nodemailer carries; undefined when the server said nothing. */
-export function smtpHappened(error: unknown): Extract<Happened, { via: 'smtp' }> | undefined {
+export function smtpHappened(error: unknown): Happened | undefined {
   if (!(error instanceof Error)) return undefined
   // A server that refuses STARTTLS did answer, but what is wrong is the TLS that it owes us.
   if (errorCode(error) === 'ETLS') return undefined
@@ -10,6 +15,8 @@ export function smtpHappened(error: unknown): Extract<Happened, { via: 'smtp' }>
   if (typeof reply.responseCode !== 'number') return undefined
   const text = typeof reply.response === 'string' ? reply.response : error.message
   const command = typeof reply.command === 'string' ? reply.command : ''
+  // An error is no acknowledgement, whatever its number: a greeting with 221, a login that is answered with 250.
+  if (reply.responseCode < 400) return { via: 'fault', fault: 'bad_answer', text }
   return { via: 'smtp', code: reply.responseCode, stage: stageOf(command, errorCode(error)), text }
 }
 

@@ -8,7 +8,7 @@ import { parseMailbox } from './address.ts'
 import { type EmailConfig, emailConfigSchema } from './config.ts'
 import { createMailer, type Mailer } from './mailer.ts'
 import { digestMax, digestMessage, type MailMessage, mailMessage, splitDigest } from './message.ts'
-import { smtpHappened } from './reply.ts'
+import { smtpHappened, smtpReply } from './reply.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
 export const email = { schema: emailConfigSchema, create: createEmailSink } as const
@@ -67,7 +67,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
         atMs: attempt.nowMs,
         signal: work.signal,
       })
-      return { via: 'smtp', code: 250, stage: 'message', text }
+      return smtpReply(text)
     } catch (error) {
       const happened = smtpHappened(error)
       if (happened === undefined) throw error

@@ -6,6 +6,7 @@ import { Secret } from '../../../src/lib/secret.ts'
 import { emailConfigSchema } from '../../../src/sinks/email/config.ts'
 import { createSink } from '../../../src/sinks/registry.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
+import { startBareSmtp } from '../../support/bare-smtp.ts'
 import { testAuthority } from '../../support/certificates.ts'
 import { verifyDkim } from '../../support/dkim.ts'
 import { withFiles } from '../../support/files.ts'
@@ -170,6 +171,21 @@ describe('the reply', () => {
     const outcome = await sinkTo(receiver.url, { timeout: '500ms' }).send(persian, attempt())
     expect(outcome).toMatchObject(expected)
     expect(receiver.mails).toHaveLength(0)
+  })
+
+  test.each([
+    ['a greeting that says goodbye', { connect: '221 closing' }],
+    ['a greeting that is none', { connect: '250 ok' }],
+    ['a login that is answered as if it were over', { AUTH: '250 ok' }],
+    ['a goodbye to the message', { body: '221 closing' }],
+  ])('of %s acknowledges nothing', async (_name, answers) => {
+    const server = await startBareSmtp(answers)
+    cleanUps.push(server.stop)
+    const smtp = `smtp://user:password@127.0.0.1:${server.port}?authMethod=LOGIN`
+    expect(await sinkTo(smtp, { timeout: '2s' }).send(persian, attempt())).toMatchObject({
+      kind: 'retry',
+      reason: 'bad_answer',
+    })
   })
 
   test('for one recipient leaves the others alone', async () => {
