@@ -10,6 +10,7 @@ import {
   delivered,
   deliveryJob,
   jobs,
+  quickSettings,
   rejected,
   testSink,
   unavailable,
@@ -102,6 +103,38 @@ describe('dead letters', () => {
     await until('dead', async () => (await own.queues.queue('desk').getFailedCount()) === 2)
     expect(await letters(own).dead.drop({ ids: ['main.1'] })).toMatchObject(done(2))
   })
+
+  it.each([
+    ['recipients, to a sink of a single target', targets.get('desk'), [undefined], 1],
+    ['a single target, to recipients', [undefined], targets.get('desk'), 2],
+  ])(
+    'of %s are found by the id of their alert, told in its story and sent again to what it has now',
+    async (_, from = [], to = [], sends) => {
+      const own = bench(server, ['desk'])
+      const running = own.sender([testSink('desk', () => rejected, from)])
+      const queue = own.queues.queue('desk')
+      await own.queues.enqueue(
+        from.map((target) => deliveryJob('desk', 1, target === undefined ? {} : { target })),
+      )
+      await until('dead', async () => (await queue.getFailedCount()) === from.length)
+      const after = testSink('desk', () => delivered, to)
+      await running.swap(new Map([['desk', { sink: after, settings: quickSettings }]]))
+      const today = { queues: own.queues, targets: new Map([['desk', to]]), clock: systemClock }
+      const story = await createDeliveryLog(today).story({ source: 'main', id: 1 })
+      expect(story.map(({ target, state }) => `${state} ${target}`).sort()).toEqual(
+        from.map((target) => `failed ${target}`),
+      )
+      expect(await createDeadLetters(today).retry({ ids: ['main.1'] })).toMatchObject(done(from.length))
+      await until('all are sent', async () => (await queue.getCompletedCount()) === sends)
+      expect(after.sends.map(({ target }) => target).sort()).toEqual([...to].sort())
+      expect(await queue.getJobCounts('wait', 'active', 'delayed', 'failed')).toEqual({
+        wait: 0,
+        active: 0,
+        delayed: 0,
+        failed: 0,
+      })
+    },
+  )
 
   it('of an alert are found in targets that the sink has no more, and told in its story', async () => {
     const own = bench(server, ['desk'])
