@@ -101,7 +101,10 @@ const replay = z.union(
       ...portionFields,
     }),
   ],
-  { error: 'expected ids (SOURCE.ID), or since and until (ISO times with an offset), and optionally a sink' },
+  {
+    error:
+      'expected ids (SOURCE.ID), or since and perhaps until (ISO times with an offset), and optionally a sink',
+  },
 )
 
 function replayOf(body: unknown): Order {

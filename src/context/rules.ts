@@ -147,7 +147,7 @@ class AccountRules implements RuleBook {
       }
       this.#spentAtMs.push(this.#options.clock.monotonicMs())
       metrics.budgetUnits.inc({ source, purpose: 'context' }, pageUnits)
-      metrics.budgetUnitsUsed.set({ source }, reserved.unitsUsed)
+      metrics.budgetUnitsUsed.set({ source }, reserved.toldDayUsed ?? reserved.unitsUsed)
       return await feed.rules(number, AbortSignal.timeout(pageTimeoutMs))
     } catch (thrown) {
       this.#pause()

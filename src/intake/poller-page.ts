@@ -179,7 +179,7 @@ function count(
   reserved: Extract<Reservation, { ok: true }>,
 ): void {
   metrics.budgetUnits.inc({ source, purpose }, pageUnits)
-  metrics.budgetUnitsUsed.set({ source }, reserved.unitsUsed)
+  metrics.budgetUnitsUsed.set({ source }, reserved.toldDayUsed ?? reserved.unitsUsed)
 }
 
 function whyOf(refused: Extract<Reservation, { ok: false }>): 'budget' | 'minute' | 'hold' | 'lease' {

@@ -81,7 +81,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 function headerNameProblem(name: string): string | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is no valid name of a header'
   if (reservedHeaders.has(name.toLowerCase()))
-    return 'this header belongs to the connection and cannot be set'
+    return 'this header belongs to the connection or to the sink itself and cannot be set'
   return undefined
 }
 

@@ -364,6 +364,23 @@ describe('units that would expire', () => {
   })
 })
 
+describe('the units of the day', () => {
+  it("are those of the API's own day where it told of another one, also while a poll runs", async () => {
+    const { replica, redis, ledger, metrics } = await rig()
+    await ledger.countFrom({ atMs: Date.now() - dayMs / 2, used: 7 })
+    const seen: number[] = []
+    replica(redis, {
+      async poll(readPage) {
+        const result = await pollOnePage(readPage)
+        seen.push(...(await metrics.budgetUnitsUsed.get()).values.map(({ value }) => value))
+        return result
+      },
+    })
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1), soon)
+    expect(seen.slice(0, 2)).toEqual([8, 9])
+  })
+})
+
 describe('the share of a day that sweeps may spend', () => {
   it('is all that they spend', async () => {
     const { replica, redis, sandbox, ledger } = await rig({
