@@ -28,7 +28,7 @@ export interface Runtime {
   reload(config: Config): Change
   /** No new poll at once, running sends finish. Never rejects. */
   stop(): Promise<void>
-  /** How long `stop` may take at most. */
+  /** How long `stop` may take at most, but for a second in which the queues are closed. */
   stopMsMax(): number
   /** Ends within seconds: what Redis does not tell in time is null. */
   /** Ends within seconds, and never rejects: what Redis does not say in time is null. */
