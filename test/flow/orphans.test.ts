@@ -180,7 +180,7 @@ describe('a source that is renamed', () => {
     const seen = sandbox.fireMany(2)
     await hook.received(2)
     const after = await startApp(configText({ ...common, sources: { desk: sandbox.url } }))
-    const waits = 'another replica still polls the same account as source main'
+    const waits = 'the same account is still polled as source main'
     await until(
       'it waits',
       async () => (await statusOf(after.url)).sources[0]?.reason?.includes(waits) === true,
