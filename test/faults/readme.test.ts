@@ -15,7 +15,6 @@ it('the table has rows, and every row names a test', () => {
 const unquotedFiles = new Set([
   'faults/cluster',
   'faults/redis',
-  'faults/sinks',
   'flow/backlog',
   'flow/budget-truth',
   'flow/operators',

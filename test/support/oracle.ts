@@ -68,13 +68,13 @@ export function logOf(
 export function mailLog(
   name: string,
   receiver: SmtpReceiver,
-  misbehave: (attempt: number) => SmtpReply = () => undefined,
+  misbehave: (attempt: number, raw: string) => SmtpReply = () => undefined,
 ): SinkLog {
   let attempts = 0
   receiver.script({
-    data() {
+    data(raw) {
       attempts += 1
-      return misbehave(attempts)
+      return misbehave(attempts, raw)
     },
   })
   return {

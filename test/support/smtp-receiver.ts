@@ -21,7 +21,8 @@ export interface SmtpScript {
   readonly connect?: () => SmtpReply
   readonly mailFrom?: (address: string) => SmtpReply
   readonly rcptTo?: (address: string) => SmtpReply
-  readonly data?: () => SmtpReply
+  /** With the raw message. */
+  readonly data?: (raw: string) => SmtpReply
 }
 
 export interface SmtpReceiver {
@@ -78,7 +79,8 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('end', () => {
-        const scripted = script.data?.()
+        const raw = Buffer.concat(chunks).toString('utf8')
+        const scripted = script.data?.(raw)
         if (scripted === 'drop') return dropAll(server)
         if (scripted !== undefined) return reply(scripted, done)
         const { mailFrom, rcptTo } = session.envelope
@@ -87,7 +89,7 @@ export async function startSmtpReceiver(options: SmtpReceiverOptions = {}): Prom
             from: mailFrom === false ? '' : mailFrom.address,
             to: rcptTo.map((recipient) => recipient.address),
           },
-          raw: Buffer.concat(chunks).toString('utf8'),
+          raw,
           secure: session.secure === true,
           user: typeof session.user === 'string' ? session.user : undefined,
           atMs: Date.now(),
