@@ -46,7 +46,16 @@ export interface DeadLetter extends DeliveryView {
 export function createDeadLetters(options: PortionOptions): DeadLetters {
   return {
     list: (query) => listLetters(options.queues, query),
-    retry: (order) => runPortion({ ...ofLetters(order), name: 'sending again', act: resend }, order, options),
+    retry: (order) =>
+      runPortion(
+        {
+          ...ofLetters(order),
+          name: 'sending again',
+          act: (found, progress) => resend(options.queues, found, progress),
+        },
+        order,
+        options,
+      ),
     drop: (order) =>
       runPortion(
         { ...ofLetters(order), name: 'dropping', act: (found) => drop(options.queues, found) },

@@ -1,6 +1,7 @@
 import { fromJobData, type JobData } from '../alert/job.ts'
 import { type Operation, type PortionOptions, runPortion, type Selected } from './portion.ts'
 import type { AlertJob } from './processor.ts'
+import type { SinkQueues } from './queues.ts'
 import type { Order, Portion, Progress } from './selection.ts'
 
 /** Sends again on purpose what was delivered, or given up on. */
@@ -18,7 +19,7 @@ export function createReplay(options: PortionOptions): Replay {
 
 function replayOf(
   { ids, sinceMs = Number.NEGATIVE_INFINITY, untilMs }: Order,
-  { targets }: PortionOptions,
+  { targets, queues }: PortionOptions,
 ): Operation {
   const fired = (job: AlertJob, { atMs }: Progress) =>
     firedMs(job) >= sinceMs && firedMs(job) <= (untilMs ?? atMs)
@@ -29,7 +30,7 @@ function replayOf(
     range: { fromMs: sinceMs - clockErrorMs, throughMs: Number.POSITIVE_INFINITY },
     isWanted: (job, progress) =>
       (ids !== undefined || fired(job, progress)) && !isResent(job, progress) && !hasLeft(job, targets),
-    act: resend,
+    act: (found, progress) => resend(queues, found, progress),
   }
 }
 
@@ -49,14 +50,21 @@ export function isResent(job: AlertJob, { atMs }: Progress): boolean {
 }
 
 /** Puts an ended job back to waiting, with a fresh schedule. */
-export async function resend({ job, state }: Selected, { atMs }: Progress): Promise<boolean> {
+export async function resend(
+  { redis, queue }: Pick<SinkQueues, 'redis' | 'queue'>,
+  { sink, job, state }: Selected,
+  { atMs }: Progress,
+): Promise<boolean> {
+  const { id = '', finishedOn: repeatedEndMs } = job
   try {
+    // Marks it as a delivery of its own, so that neither its age nor the memory of the first one stops it.
+    const data: JobData = { ...job.data, requestedAtMs: atMs, ...(repeatedEndMs ? { repeatedEndMs } : {}) }
+    const own = queue(sink)
+    const keys = [own.toKey(state), own.toKey(id)]
+    const given = [id, String(repeatedEndMs ?? ''), JSON.stringify(data)]
+    if ((await redis.eval(markScript, keys.length, ...keys, ...given)) !== 1) return false
     // The answer of the last time would go with the job's state.
     if (state === 'completed' && job.returnvalue) await job.log(JSON.stringify(job.returnvalue))
-    // Marks it as a delivery of its own, so that neither its age nor the memory of the first one stops it.
-    const { finishedOn: repeatedEndMs } = job
-    const data: JobData = { ...job.data, requestedAtMs: atMs, ...(repeatedEndMs ? { repeatedEndMs } : {}) }
-    await job.updateData(data)
     await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true })
     return true
   } catch (error) {
@@ -65,6 +73,17 @@ export async function resend({ job, state }: Selected, { atMs }: Progress): Prom
     throw error
   }
 }
+
+/**
+ * KEYS the ended jobs of that state, the job · ARGV id, when it ended as it was read, data
+ * Returns 0 when it is under way again, or has been: what is kept of a delivery that runs goes by its order.
+ */
+const markScript = `
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+if (redis.call('HGET', KEYS[2], 'finishedOn') or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[2], 'data', ARGV[3])
+return 1
+`
 
 /** When it fired; when it was seen where nobody knows. */
 function firedMs(job: AlertJob): number {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createDeadLetters } from '../../src/delivery/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/delivery-log.ts'
-import { createReplay } from '../../src/delivery/resend.ts'
+import { createReplay, resend } from '../../src/delivery/resend.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { useRedis } from '../support/redis.ts'
 import {
@@ -80,6 +80,27 @@ describe('dead letters', () => {
     expect(letter?.reason).toBe('expired')
     await dead.retry({})
     await until('sent', () => sink.sends.length === 1)
+  })
+
+  it('that one order has put back are not changed by another that had read them before', async () => {
+    const own = await refused(1)
+    const queue = own.queues.queue('hook')
+    const job = await queue.getJob('main.1')
+    if (!job) throw new Error('no dead letter')
+    const found = { sink: 'hook', job, state: 'failed' as const }
+    const answer = Promise.withResolvers<void>()
+    own.sink.answer = async () => {
+      await answer.promise
+      return delivered
+    }
+    const order = (atMs: number) => ({ v: 1 as const, atMs, throughMs: atMs, total: 1, idsDone: 0 })
+    const nowMs = Date.now()
+    expect(await resend(own.queues, found, order(nowMs))).toBe(true)
+    await until('on its way', () => own.sink.sends.length === 2)
+    expect(await resend(own.queues, found, order(nowMs + 1))).toBe(false)
+    expect((await queue.getJob('main.1'))?.data).toMatchObject({ requestedAtMs: nowMs })
+    answer.resolve()
+    await until('delivered', async () => (await queue.getCompletedCount()) === 1)
   })
 
   it('can be dropped, and nothing else can', async () => {
