@@ -14,7 +14,6 @@ it('the table has rows, and every row names a test', () => {
 /** Test files that do not yet quote the cells of their rows. */
 const unquotedFiles = new Set([
   'faults/cluster',
-  'faults/redis',
   'flow/backlog',
   'flow/budget-truth',
   'flow/operators',

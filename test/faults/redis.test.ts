@@ -1,199 +1,403 @@
-import { readdir, stat, truncate } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { acknowledgedMax, createAcknowledged } from '../../src/delivery/acknowledged.ts'
+import { defaultTuning } from '../../src/delivery/settings.ts'
+import { queuePrefix } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
-import { clean, hasAll, judge, logOf, repeats } from '../support/oracle.ts'
+import { cutFile, endOfFile } from '../support/append-only-file.ts'
+import { startDoor } from '../support/door.ts'
+import { failureRow } from '../support/failure-row.ts'
+import { sideBySide } from '../support/finished.ts'
+import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
-import { freshPrefix, type RedisServer } from '../support/redis.ts'
+import type { RedisServer } from '../support/redis.ts'
 import { ownRedis, pass, redisScene } from '../support/redis-scene.ts'
-import { letLeasesRunOut, metric, readiness } from '../support/scene.ts'
+import { metric, readiness } from '../support/scene.ts'
 
-/** What Redis may do to a bridge that runs. */
+/** What Redis may do to a bridge that runs. The tests run side by side, each with a Redis of its own. */
 
 const long = process.env['LONG'] === '1'
 const taken = { status: 204 } as const
+/** Longer than the lock of a job. */
+const outageMs = long ? 70_000 : defaultTuning.lockMs + 2_000
 
-describe('Redis that is killed and comes back with its file', () => {
-  it('after longer than a lock, while sends run and workers idle: nothing is lost, nothing repeated, on within seconds', {
-    timeout: 150_000,
-  }, async () => {
+describe.concurrent('Redis that is killed and comes back with its file', () => {
+  it(
+    'after longer than a lock, while sends run and workers idle: nothing is lost, nothing repeated, on within seconds',
+    { timeout: outageMs + 90_000 },
+    sideBySide(async () => {
+      const row = failureRow('It is killed and comes back with its append-only file')
+      const redis = await ownRedis()
+      const { sandbox, hook, shown, text, left } = await redisScene(redis)
+      let slow = true
+      const log = logOf('hook', hook, taken, () => (slow ? { ...taken, afterMs: 800 } : undefined))
+      const { url } = await startApp(text)
+      shown.fire(40)
+      await until('sends run', () => log.attempts() >= 5)
+      await redis.kill9()
+      await until('the bridge says so', async () => (await readiness(url)).includes('Redis'))
+      await row.kept('`/readyz` and the status page say so', async () =>
+        expect(await (await fetch(url)).text()).toMatch(/Redis[^<]*(away|not|cannot|lost)/),
+      )
+      expect((await fetch(`${url}/metrics`)).status).toBe(200)
+      expect((await fetch(`${url}/healthz`)).status).toBe(200)
+      const calls = sandbox.requests.length
+      const first = shown.ids.size
+      shown.fire(10)
+      await pass(outageMs)
+      // A call that was paid for before the outage may still end in it; none is made without a unit.
+      await row.kept('no call is made meanwhile', () =>
+        expect(sandbox.requests.length - calls).toBeLessThanOrEqual(1),
+      )
+      slow = false
+      await redis.start()
+      const backMs = performance.now()
+      const meanwhile = [...shown.ids.keys()].slice(first)
+      await until(
+        'what fired meanwhile arrives',
+        () => meanwhile.every((mark) => log.taken.includes(mark)),
+        30_000,
+      )
+      await row.heals('10 s after its return', performance.now() - backMs)
+      await until(
+        'all is delivered and recorded',
+        async () => hasAll(shown, log) && (await left()) === 0,
+        40_000,
+      )
+      await row.heals('15 s for what was on its way', performance.now() - backMs)
+      await until('ready again', async () => (await readiness(url)) === 'ok')
+      await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+      await row.twice('nothing while the process lives that sent it', () =>
+        expect(sentAgain(hook)).toEqual([]),
+      )
+    }),
+  )
+
+  it(
+    'under two replicas of which the one that was sending reaches it late: only that is repeated',
+    { timeout: 90_000 },
+    sideBySide(async () => {
+      const row = failureRow('It is killed and comes back with its append-only file')
+      const redis = await ownRedis()
+      const door = await startDoor(redis.socketPath)
+      const { hook, shown, text, left } = await redisScene(redis)
+      const patient = text.replace('timeout: 10s', 'timeout: 90s')
+      const repeated = Promise.withResolvers<void>()
+      const sends = new Map<string, number>()
+      const log = logOf('hook', hook, taken, (mark) => {
+        const count = (sends.get(mark) ?? 0) + 1
+        sends.set(mark, count)
+        if (mark === 'A00002' && count > 1) repeated.resolve()
+        if (count > 1 || mark > 'A00002') return undefined
+        // The first is answered while Redis cannot be told, the second is still on its way when it is taken over.
+        return mark === 'A00001' ? { ...taken, afterMs: 1_000 } : { ...taken, after: repeated.promise }
+      })
+      await startApp(patient.replace(redis.url, door.url))
+      shown.fire(2)
+      await until('both are being sent', () => log.attempts() === 2)
+      door.close()
+      await redis.kill9()
+      await redis.start()
+      const backMs = performance.now()
+      await startApp(patient)
+      shown.fire(3)
+      await until('everything arrives', () => hasAll(shown, log), 40_000)
+      await until('what was on its way goes out again', () => log.attempts() >= 7, 40_000)
+      expect(performance.now() - backMs).toBeLessThan(30_000)
+      await door.open()
+      await until('all is recorded', async () => (await left()) === 0, 30_000)
+      await row.kept('everything', () => expect(judge(shown, log).missing).toEqual([]))
+      await row.twice(
+        'with several replicas, what was sent by one that reaches Redis again more than 4 s after another has taken it over',
+        () => expect([defaultTuning.takeOverMs, sends.get('A00001')]).toEqual([4_000, 2]),
+      )
+      await row.twice('or is still on its way then', () => expect(sends.get('A00002')).toBe(2))
+      await row.heals('10 s after its return', () =>
+        expect(['A00003', 'A00004', 'A00005'].map((mark) => sends.get(mark))).toEqual([1, 1, 1]),
+      )
+    }),
+  )
+
+  it(
+    'without its last second, under a bridge that runs: what was rewound is taken again, and not sent again',
+    { timeout: 60_000 },
+    sideBySide(async () => {
+      const row = failureRow('It comes back without its last second')
+      const redis = await ownRedis()
+      const { sandbox, hook, shown, text, prefix, idle } = await redisScene(redis)
+      let refusing = false
+      const log = logOf('hook', hook, taken, (_mark, attempt) =>
+        refusing && attempt % 2 === 0 ? { status: 503 } : undefined,
+      )
+      const { lines } = await startApp(text)
+      shown.fire(20)
+      await until('20 are delivered', () => hasAll(shown, log))
+      await idle()
+      const end = await endOfFile(redis)
+      refusing = true
+      shown.fire(30)
+      await until('some of the next are delivered', () => log.taken.length > 30)
+      await redis.kill9()
+      await cutFile(end.path, end.bytes)
+      refusing = false
+      const said = lines.length
+      await redis.start()
+      const kept = await jobsIn(redis, prefix)
+      await until('everything arrives', () => hasAll(shown, log), 20_000)
+      shown.fire()
+      await until('what fires next arrives too', () => hasAll(shown, log))
+      await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+      await row.kept('marks and jobs are rewound together, the feed is read again', () => {
+        expect(kept).toBeLessThan(50)
+        expect(newOf(lines.slice(said))[0] ?? 50 - kept).toBe(50 - kept)
+      })
+      await row.heals('the next poll', () =>
+        until('both polls are told', () => `${newOf(lines.slice(said))}` === `${50 - kept},1`),
+      )
+      await row.twice('nothing while the same process lives', () =>
+        expect(judge(shown, log).doubled).toEqual([]),
+      )
+      expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true)
+    }),
+  )
+
+  it(
+    'without its last second, under two replicas: only what was delivered in that second is repeated',
+    { timeout: 60_000 },
+    sideBySide(async () => {
+      const row = failureRow('It comes back without its last second')
+      const redis = await ownRedis()
+      const { hook, shown, text, idle } = await redisScene(redis)
+      const log = logOf('hook', hook, { ...taken, afterMs: 20 })
+      const replicas = [await startApp(text), await startApp(text)]
+      shown.fire(20)
+      await until('20 are delivered', () => hasAll(shown, log))
+      await idle()
+      const end = await endOfFile(redis)
+      shown.fire(30)
+      await until('30 more are delivered', () => hasAll(shown, log))
+      await redis.kill9()
+      await cutFile(end.path, end.bytes)
+      const said = replicas.map(({ lines }) => lines.length)
+      await redis.start()
+      const polled = () => replicas.flatMap(({ lines }, index) => newOf(lines.slice(said[index])))
+      await row.heals('the next poll', () => until('the feed is read again', () => polled()[0] === 30))
+      await idle()
+      shown.fire()
+      await until('what fires next arrives too', () => hasAll(shown, log))
+      const lastSecond = new Map([...shown.ids.keys()].slice(20, 50).map((mark) => [mark, 1]))
+      const { doubled, ...rest } = judge(shown, log, { cutOff: lastSecond })
+      await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
+      await row.twice('with several replicas, what was delivered in that second', () =>
+        expect(doubled).toEqual([]),
+      )
+    }),
+  )
+
+  it(
+    'without its last second, and the bridge died with it: nothing is lost, only that second is repeated',
+    { timeout: 90_000 },
+    sideBySide(async () => {
+      const row = failureRow('The same, and the bridge died with it')
+      const redis = await ownRedis()
+      const { hook, shown, text, idle } = await redisScene(redis)
+      const log = logOf('hook', hook, taken)
+      const config = writeConfig(text)
+      const first = startProgram(['run', '--config', config])
+      shown.fire(20)
+      await until('20 are delivered', () => hasAll(shown, log), 30_000)
+      await idle()
+      const end = await endOfFile(redis)
+      shown.fire(15)
+      await until('15 more are delivered', () => hasAll(shown, log))
+      first.kill('SIGKILL')
+      const killedMs = performance.now()
+      await first.ended()
+      await redis.kill9()
+      // In the middle of a command, as a power cut leaves it.
+      await cutFile(end.path, end.bytes + 7)
+      shown.fire(5)
+      await redis.start()
+      startProgram(['run', '--config', config])
+      await until('everything arrives', () => hasAll(shown, log), 40_000)
+      await row.heals('10–25 s after its death, by the lease', performance.now() - killedMs)
+      await idle()
+      const lost = new Map([...shown.ids.keys()].slice(20, 35).map((mark) => [mark, 1]))
+      const { doubled, ...rest } = judge(shown, log, { cutOff: lost })
+      await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
+      await row.twice('what was delivered in that second', () => expect(doubled).toEqual([]))
+    }),
+  )
+})
+
+it.concurrent(
+  'Redis that is away keeps no bridge from ending on SIGTERM, and nothing is lost by it',
+  { timeout: 120_000 },
+  sideBySide(async () => {
+    const row = failureRow('It is told to stop (`SIGTERM`) while Redis is away')
     const redis = await ownRedis()
-    const { sandbox, hook, shown, text } = await redisScene(redis)
-    let slow = true
-    const log = logOf('hook', hook, taken, () => (slow ? { ...taken, afterMs: 800 } : undefined))
-    const { url } = await startApp(text)
-    shown.fire(40)
-    await until('sends run', () => log.attempts() >= 5)
+    const { hook, shown, text, left } = await redisScene(redis)
+    const sinkTimeoutMs = 3_000
+    let lastSendMs = 0
+    const log = logOf('hook', hook, taken, (_mark, attempt) => {
+      const hangs = attempt === 4
+      lastSendMs = Math.max(lastSendMs, performance.now() + (hangs ? sinkTimeoutMs : 300))
+      return hangs ? { kind: 'hang' } : { ...taken, afterMs: 300 }
+    })
+    const config = writeConfig(text.replace('timeout: 10s', `timeout: ${sinkTimeoutMs}ms`))
+    const program = startProgram(['run', '--config', config])
+    shown.fire(60)
+    await until('sends run', () => log.attempts() > 4, 30_000)
     await redis.kill9()
-    await until('the bridge says so', async () => (await readiness(url)).includes('Redis'))
-    expect((await fetch(`${url}/metrics`)).status).toBe(200)
-    expect((await fetch(`${url}/healthz`)).status).toBe(200)
-    const calls = sandbox.requests.length
-    shown.fire(10)
-    await pass(long ? 70_000 : 17_000)
-    // A call that was paid for before the outage may still end in it; none is made without a unit.
-    expect(sandbox.requests.length - calls).toBeLessThanOrEqual(1)
-    slow = false
-    await redis.start()
-    const backMs = performance.now()
-    await until('a send after the return', () => log.taken.length > 40 || hasAll(shown, log), 15_000)
-    expect(performance.now() - backMs).toBeLessThan(10_000)
-    await until('everything arrives', () => hasAll(shown, log), 40_000)
-    await until('ready again', async () => (await readiness(url)) === 'ok')
-    expect(judge(shown, log)).toEqual(clean)
-  })
-
-  it('without its last second, under a bridge that runs: what was rewound is taken again, and not sent again', {
-    timeout: 40_000,
-  }, async () => {
-    const redis = await ownRedis()
-    const { hook, shown, text, idle } = await redisScene(redis)
-    let refusing = false
-    const log = logOf('hook', hook, taken, (_mark, attempt) =>
-      refusing && attempt % 2 === 0 ? { status: 503 } : undefined,
+    program.kill('SIGTERM')
+    const toldMs = performance.now()
+    expect(await program.ended(40_000)).toBe(0)
+    const endedMs = performance.now()
+    await row.heals('it ends within 16 s of its last send', endedMs - lastSendMs)
+    await row.heals("which has its sink's `timeout`", () =>
+      expect(endedMs - toldMs).toBeGreaterThan(lastSendMs - toldMs),
     )
-    await startApp(text)
-    shown.fire(20)
-    await until('20 are delivered', () => hasAll(shown, log))
-    await idle()
-    const end = await endOfFile(redis)
-    refusing = true
-    shown.fire(30)
-    await until('some of the next are delivered', () => log.taken.length > 30)
-    await redis.kill9()
-    await cutFile(end.path, end.bytes)
-    refusing = false
+    // What was acknowledged while Redis was away could not be recorded.
+    const cutOff = new Map(log.taken.map((mark) => [mark, 1]))
     await redis.start()
-    await until('everything arrives', () => hasAll(shown, log), 20_000)
-    shown.fire()
-    await until('what fires next arrives too', () => hasAll(shown, log))
-    expect(judge(shown, log)).toEqual(clean)
-  })
-
-  it('without its last second, and the bridge died with it: nothing is lost, only that second is repeated', {
-    timeout: 60_000,
-  }, async () => {
-    const redis = await ownRedis()
-    const { hook, shown, text, prefix, idle } = await redisScene(redis)
-    const log = logOf('hook', hook, taken)
-    const config = writeConfig(text)
-    const first = startProgram(['run', '--config', config])
-    shown.fire(20)
-    await until('20 are delivered', () => hasAll(shown, log), 15_000)
-    await idle()
-    const end = await endOfFile(redis)
-    shown.fire(15)
-    await until('15 more are delivered', () => hasAll(shown, log))
-    first.kill('SIGKILL')
-    await first.ended()
-    await redis.kill9()
-    // In the middle of a command, as a power cut leaves it.
-    await cutFile(end.path, end.bytes + 7)
-    shown.fire(5)
-    await redis.start()
-    await letLeasesRunOut(redis.client(), prefix)
     startProgram(['run', '--config', config])
-    await until('everything arrives', () => hasAll(shown, log), 35_000)
-    const lost = new Map([...shown.ids.keys()].slice(20, 35).map((mark) => [mark, 1]))
-    expect(judge(shown, log, { cutOff: lost })).toEqual(clean)
-  })
+    await until('everything arrives', () => hasAll(shown, log), 50_000)
+    await until('all is recorded', async () => (await left()) === 0, 30_000)
+    const { doubled, ...rest } = judge(shown, log, { cutOff })
+    await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
+    await row.twice('what was acknowledged and could not be recorded', () => expect(doubled).toEqual([]))
+  }),
+)
+
+describe.concurrent('Redis that forgets everything', () => {
+  it(
+    'under a bridge that runs (FLUSHALL): told loudly, no history is sent, nothing that waited or comes is lost',
+    { timeout: 60_000 },
+    sideBySide(async () => {
+      const row = failureRow('It forgets everything (`FLUSHALL`) under a bridge that runs')
+      const redis = await ownRedis()
+      const { sandbox, hook, shown, text, idle } = await redisScene(redis, { history: 250, startFrom: 'now' })
+      let down = false
+      const log = logOf('hook', hook, taken, () => (down ? { status: 503 } : undefined))
+      const first = await startApp(text)
+      await until('the history is passed over', () => sandbox.requests.length > 2)
+      shown.fire(3)
+      await until('3 are delivered', () => hasAll(shown, log))
+      await idle()
+      await first.app.stop()
+      const { url, lines } = await startApp(text)
+      shown.fire(5)
+      await until('5 are delivered', () => hasAll(shown, log))
+      down = true
+      shown.fire(5)
+      await until('5 more wait', () => log.attempts() > 11)
+      const said = lines.length
+      await redis.client().flushall()
+      shown.fire(5)
+      const told = () =>
+        lines.findIndex(({ level, msg }) => level === 'error' && /Redis has lost/.test(String(msg)))
+      await until('the loss is told', () => told() >= 0)
+      down = false
+      await until('everything arrives', () => hasAll(shown, log), 20_000)
+      shown.fire(5)
+      await until('what fires next arrives too', () => hasAll(shown, log))
+      await idle()
+      const before = [...shown.ids.keys()].slice(0, 3)
+      const verdict = judge(shown, log, { cutOff: new Map(before.map((mark) => [mark, 1])) })
+      await row.kept('what fired since the last complete walk, and in the hour before it', () =>
+        expect(verdict.missing).toEqual([]),
+      )
+      await row.kept('told as an error and in `alert_bridge_state_lost_total`', async () =>
+        expect(await metric(url, 'alert_bridge_state_lost_total{source="main"}')).toBe(1),
+      )
+      await row.kept('history that `startFrom` passed over is not sent', () =>
+        expect([verdict.unknown, verdict.misnamed]).toEqual([[], []]),
+      )
+      await row.twice('alerts of that hour', () =>
+        expect(before.map((mark) => log.taken.filter((each) => each === mark).length)).toEqual([2, 2, 2]),
+      )
+      await row.twice('beyond the last 10,000 that the process remembers as acknowledged', () => {
+        expect(verdict.doubled).toEqual([])
+        expect(remembered()).toBe(10_000)
+      })
+      // A poll may be under way when it happens.
+      await row.heals('the next poll', () =>
+        expect(newOf(lines.slice(said, told()), { all: true }).length).toBeLessThanOrEqual(2),
+      )
+    }),
+  )
+
+  it(
+    'while the bridge is down: startFrom decides as on a first start, and says so',
+    { timeout: 60_000 },
+    sideBySide(async () => {
+      const row = failureRow('It forgets everything while the bridge is down')
+      const redis = await ownRedis()
+      const { hook, shown, text, idle } = await redisScene(redis, { startFrom: 'now' })
+      let down = false
+      const log = logOf('hook', hook, taken, () => (down ? { status: 503 } : undefined))
+      const first = await startApp(text)
+      shown.fire(5)
+      await until('5 are delivered', () => hasAll(shown, log))
+      down = true
+      shown.fire(2)
+      await until('2 wait', () => log.attempts() > 8)
+      await first.app.stop()
+      await redis.client().flushall()
+      down = false
+      // The feed tells whole seconds: what was fired in the second of the start counts.
+      await pass(1_100)
+      const second = await startApp(text)
+      const isFirst = ({ msg }: Record<string, unknown>) =>
+        /nothing is known of this source/.test(String(msg))
+      await row.kept('it looks like a first start, and is told as one', () =>
+        until('the start is told', () => second.lines.some(isFirst)),
+      )
+      const sinceStart = () =>
+        judge({ ...shown, ids: new Map([...shown.ids].slice(7)) }, { ...log, taken: log.taken.slice(5) })
+      shown.fire(5)
+      await row.heals('the next poll', () =>
+        until('what fires next arrives', () => sinceStart().missing.length === 0),
+      )
+      await idle()
+      await row.kept('what `startFrom` says', () =>
+        expect(sinceStart()).toMatchObject({ missing: [], unknown: [], doubled: [] }),
+      )
+      await row.kept('With `now`, what waited is gone: keep the append-only file', () =>
+        expect(judge(shown, log).missing).toEqual(['A00006', 'A00007']),
+      )
+      await second.app.stop()
+      await redis.client().flushall()
+      await startApp(text.replace('startFrom: now', 'startFrom: beginning'))
+      await until('all of it arrives', () => hasAll(shown, log))
+      await until('the history comes again', () => log.taken.length >= 22)
+      await idle()
+      await row.twice('alerts of the history that `startFrom` names', () => {
+        const verdict = judge(shown, log, { cutOff: new Map([...shown.ids.keys()].map((mark) => [mark, 1])) })
+        expect(verdict).toEqual(clean)
+        expect(log.taken).toHaveLength(22)
+      })
+    }),
+  )
 })
 
-/** As README says. */
-const endsWithinMs = 5_000
-
-it('Redis that is away keeps no bridge from ending on SIGTERM, and nothing is lost by it', {
-  timeout: 60_000,
-}, async () => {
-  const redis = await ownRedis()
-  const { hook, shown, text, prefix } = await redisScene(redis)
-  let lastSendMs = 0
-  const log = logOf('hook', hook, taken, () => {
-    lastSendMs = performance.now() + 300
-    return { ...taken, afterMs: 300 }
-  })
-  const config = writeConfig(text)
-  const program = startProgram(['run', '--config', config])
-  shown.fire(60)
-  await until('sends run', () => log.taken.length >= 3, 15_000)
-  await redis.kill9()
-  program.kill('SIGTERM')
-  expect(await program.ended(30_000)).toBe(0)
-  expect(performance.now() - lastSendMs).toBeLessThan(endsWithinMs)
-  // What was acknowledged while Redis was away could not be recorded.
-  const cutOff = new Map(log.taken.map((mark) => [mark, 1]))
-  await redis.start()
-  await letLeasesRunOut(redis.client(), prefix)
-  startProgram(['run', '--config', config])
-  await until('everything arrives', () => hasAll(shown, log), 30_000)
-  expect(judge(shown, log, { cutOff })).toEqual(clean)
-})
-
-describe('Redis that forgets everything', () => {
-  it('under a bridge that runs (FLUSHALL): told loudly, no history is sent, nothing that waited or comes is lost', {
-    timeout: 40_000,
-  }, async () => {
-    const redis = await ownRedis()
-    const { sandbox, hook, shown, text } = await redisScene(redis, { history: 250, startFrom: 'now' })
-    let down = false
-    const log = logOf('hook', hook, taken, () => (down ? { status: 503 } : undefined))
-    const { url, lines } = await startApp(text)
-    await until('the history is passed over', () => sandbox.requests.length > 2)
-    shown.fire(5)
-    await until('5 are delivered', () => hasAll(shown, log))
-    down = true
-    shown.fire(5)
-    await until('5 more wait', () => log.attempts() > 8)
-    await redis.client().flushall()
-    shown.fire(5)
-    await until('the loss is told', () =>
-      lines.some(({ level, msg }) => level === 'error' && /Redis has lost/.test(String(msg))),
-    )
-    down = false
-    await until('everything arrives', () => hasAll(shown, log), 20_000)
-    shown.fire(5)
-    await until('what fires next arrives too', () => hasAll(shown, log))
-    expect(judge(shown, log)).toEqual(clean)
-    expect(await metric(url, 'alert_bridge_state_lost_total{source="main"}')).toBe(1)
-  })
-
-  it('while the bridge is down: startFrom decides as on a first start, and says so', {
-    timeout: 40_000,
-  }, async () => {
-    const redis = await ownRedis()
-    const { hook, shown, text } = await redisScene(redis, { startFrom: 'now' })
-    const log = logOf('hook', hook, taken)
-    const first = await startApp(text)
-    shown.fire(5)
-    await until('5 are delivered', () => hasAll(shown, log))
-    await first.app.stop()
-    await redis.client().flushall()
-    // The feed tells whole seconds: what was fired in the second of the start counts.
-    await pass(1_100)
-    const { lines } = await startApp(text)
-    await until('the start is told', () =>
-      lines.some(({ msg }) => /nothing is known of this source/.test(String(msg))),
-    )
-    shown.fire(5)
-    await until('what fires next arrives', () => hasAll(shown, log))
-    expect(judge(shown, log)).toEqual(clean)
-    expect(repeats(log)).toBe(0)
-  })
-})
-
-/** Where the append-only file ends now, at the border of a command. */
-async function endOfFile(redis: RedisServer): Promise<{ path: string; bytes: number }> {
-  const folder = join(redis.dir, 'appendonlydir')
-  const name = (await readdir(folder)).find((each) => each.endsWith('.incr.aof'))
-  if (name === undefined) throw new Error('there is no append-only file')
-  await redis.client().set(freshPrefix(), 'the border')
-  // On a slow disk Redis puts off writing for up to two seconds.
-  const written = async () => (await redis.client().info('persistence')).includes('aof_buffer_length:0\r')
-  await until('Redis has written what it was told', written)
-  return { path: join(folder, name), bytes: (await stat(join(folder, name))).size }
+/** How many acknowledgements a process remembers. */
+function remembered(): number {
+  const memory = createAcknowledged()
+  const record = { number: 1, atMs: 0, durationMs: 0, result: 'delivered' as const, text: '' }
+  for (let count = 0; count < acknowledgedMax + 100; count += 1) memory.add(`hook/${count}`, record)
+  let known = 0
+  for (let count = 0; count < acknowledgedMax + 100; count += 1) if (memory.get(`hook/${count}`)) known += 1
+  return known
 }
 
-/** Never lengthens a file that the kill left shorter: zeros are not what a power cut leaves. */
-async function cutFile(path: string, bytes: number): Promise<void> {
-  await truncate(path, Math.min(bytes, (await stat(path)).size))
+/** How many new alerts each poll has found that found any. */
+function newOf(lines: readonly Record<string, unknown>[], { all = false } = {}): number[] {
+  return lines.flatMap((line) =>
+    line['msg'] === 'poll.done' && (all || Number(line['new']) > 0) ? [Number(line['new'])] : [],
+  )
+}
+
+async function jobsIn(redis: RedisServer, prefix: string): Promise<number> {
+  const keys = await redis.client().keys(`${queuePrefix(prefix)}:hook:main.*`)
+  return keys.filter((key) => /main\.\d+$/.test(key)).length
 }

@@ -3,7 +3,7 @@ import { onTestFinished } from './finished.ts'
 import { showing } from './oracle.ts'
 import { freshPrefix, type RedisServer, startRedis } from './redis.ts'
 import { startSandbox } from './sandbox.ts'
-import { leftToSend, sceneConfig } from './scene.ts'
+import { impatient, leftToSend, sceneConfig } from './scene.ts'
 import { startWebhookReceiver } from './webhook-receiver.ts'
 
 /** A server of the test's own, gone when the test ends. */
@@ -27,6 +27,8 @@ export async function redisScene(redis: RedisServer, more: { history?: number; s
     prefix,
     feed: sandbox.url,
     sinks: { hook: hook.url },
+    // As by default: many scenes share one process, whose receivers may be slow to answer for it.
+    sink: impatient.replace('timeout: 3s', 'timeout: 10s'),
     ...(more.startFrom === undefined ? {} : { startFrom: more.startFrom }),
   })
   return { sandbox, hook, shown, text, prefix, left, idle }

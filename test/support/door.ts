@@ -1,0 +1,33 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from './finished.ts'
+
+/** A way to Redis that can be shut: whoever comes by it is cut off, and Redis goes on. */
+export async function startDoor(socketPath: string) {
+  const path = `${socketPath}.door`
+  const sockets = new Set<Socket>()
+  let isOpen = true
+  const server = createServer((near) => {
+    if (!isOpen) return void near.destroy()
+    const far = connect(socketPath)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.on('error', () => {}).on('close', () => to.destroy())
+      from.pipe(to)
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+  onTestFinished(() => void server.close())
+  return {
+    url: `unix://${path}`,
+    close() {
+      isOpen = false
+      for (const socket of sockets) socket.destroy()
+    },
+    open: async () => {
+      isOpen = true
+    },
+  }
+}
