@@ -59,7 +59,10 @@ function valueFor(inner: string, env: Env): string | FillProblem {
 }
 
 function malformed(token: string): FillProblem {
-  const shown = /^\$\{[A-Za-z0-9_:-]*…?\}?$/.test(token) ? token : `\${…}`
+  // What follows the name may be a secret: `${TOKEN-secret}`, or a bracket that is missing.
+  const name = /^\$\{([A-Za-z_]\w*)(?=[:=?+-])/.exec(token)?.[1]
+  const isPlain = /^\$\{([A-Za-z_]\w*(:-…)?)?\}?$/.test(token)
+  const shown = isPlain ? token : `\${${name ?? ''}…}`
   return {
     message: `${shown} is no variable`,
     remedy: `write \${NAME} or \${NAME:-default}, without one in the other; $$ is a dollar sign`,

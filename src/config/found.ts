@@ -52,6 +52,11 @@ export function maskAddress(text: string): string {
     .replace(/(?<=[?&#])[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
 }
 
+/** `user:password` and the token of a bot, in a place that is meant for the first half alone. */
+function maskLogin(text: string): string {
+  return text.replace(/^([\w.@+-]+):(?!\/\/)(?!\d+$)[^\s[\]]{5,}$/, '$1:[redacted]')
+}
+
 function maskPath(_whole: string, origin: string, path: string): string {
   return origin + path.replace(/[^/]+/g, maskToken)
 }
@@ -66,6 +71,6 @@ const maskedCharsMax = 4_000
 function quote(text: string): string {
   // Nobody reads it, and what must be masked in it takes a search that goes back and forth.
   if (text.length > maskedCharsMax) return `a text of ${text.length} characters`
-  const shown = maskAddress(text)
+  const shown = maskLogin(maskAddress(text))
   return JSON.stringify(cut(shown, charsMax))
 }
