@@ -34,7 +34,10 @@ interface Options {
 export function explainCommand(): Command {
   return new Command('explain')
     .description('which routes and sinks would take this alert, and why the others would not')
-    .argument('<file>', 'JSON: a delivery row of the API, or the body of a webhook; - reads standard input')
+    .argument(
+      '<file>',
+      'JSON: a delivery row of the API, the body of a webhook, or what deliveries ID --json prints; - reads standard input',
+    )
     .requiredOption('--config <file>', 'the config, YAML')
     .option(
       '--source <name>',
@@ -77,7 +80,7 @@ function configOf(file: string): Config | undefined {
   return undefined
 }
 
-/** The row itself, or wrapped as webhooks (`{data: {source, delivery}}`) and the bridge's own API carry it. */
+/** The row itself, wrapped as webhooks carry it (`{data: {source, delivery}}`), or a story as the bridge's API shows it. */
 function readAlertFile(file: string): { row: unknown; source: string | undefined } {
   const name = file === '-' ? 'standard input' : file
   let body: unknown
@@ -87,9 +90,11 @@ function readAlertFile(file: string): { row: unknown; source: string | undefined
     if (thrown instanceof SyntaxError) throw new UserError(`${name}: this is no JSON`)
     throw new UserError(`${name}: the file cannot be read: ${describeReadError(thrown)}`)
   }
-  const data = property(body, 'data')
-  const source = property(data, 'source')
-  const row = property(data, 'delivery') ?? property(data, 'row') ?? body
+  const data = property(body, 'data') ?? body
+  const row = property(data, 'delivery') ?? data
+  // The API's own row says nothing of our sources.
+  const isOurs = row !== data || property(data, 'deliveries') !== undefined
+  const source = isOurs ? property(data, 'source') : undefined
   return { row, source: typeof source === 'string' ? source : undefined }
 }
 

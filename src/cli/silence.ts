@@ -24,7 +24,7 @@ function addCommand(): Command {
   return daemonCommand('add', 'a new silence, from now on')
     .option(
       '--match <field=value>',
-      'which alerts: FIELD=VALUE, != not, =~ regex, !~ not the regex, *= glob; again for more (fields must all agree)',
+      'which alerts: FIELD=VALUE, != not, =~ regex, !~ not the regex, *= glob; again for more: all fields must agree, with any value of one',
       (given: string, before: readonly string[]) => [...before, given],
       [],
     )

@@ -9,14 +9,15 @@ import { table } from './table.ts'
 
 /** `status`: sources, sinks, lag and budget of a running bridge. Exit code 1 when it is not ready. */
 export function statusCommand(): Command {
-  return daemonCommand('status', 'sources, sinks, lag and budget of a running bridge').action(
-    async (options: DaemonOptions) => {
-      const status = (await connectDaemon(options).get('/api/v1/status')) as StatusView
-      if (options.json) printJson(status)
-      else print(describeStatus(status, Date.now()))
-      if (!status.ready.ok) process.exitCode = 1
-    },
-  )
+  return daemonCommand(
+    'status',
+    'what is wrong, sources, sinks, lag and budget; exit code 1 when not ready',
+  ).action(async (options: DaemonOptions) => {
+    const status = (await connectDaemon(options).get('/api/v1/status')) as StatusView
+    if (options.json) printJson(status)
+    else print(describeStatus(status, Date.now()))
+    if (!status.ready.ok) process.exitCode = 1
+  })
 }
 
 export function describeStatus(status: StatusView, nowMs: number): string {

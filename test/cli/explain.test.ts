@@ -65,8 +65,12 @@ describe('explain', () => {
     ])
   })
 
-  it('takes the source from the body of a webhook', async () => {
+  it('takes the source from the body of a webhook, and from a story', async () => {
     const body = { type: 'alert.fired', data: { source: 'other', delivery: row } }
+    const story = { ...row, source: 'other', deliveries: [], held: [] }
+    const at = ['--at', '2026-11-21T08:45:00Z']
+    for (const shown of [story, { data: story }])
+      expect((await explain(shown, ...at)).out).toBe((await explain(body, ...at)).out)
     const { out } = await explain(body, '--json')
     expect(JSON.parse(out)).toMatchObject({
       alert: { source: 'other', id: 7 },
