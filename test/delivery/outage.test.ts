@@ -5,7 +5,7 @@ import { bench, delivered, hang, jobs, testSink, until } from './support.ts'
 const servers: RedisServer[] = []
 
 async function ownServer(): Promise<RedisServer> {
-  const server = await startRedis({ aof: true })
+  const server = await startRedis({ aof: 'always' })
   servers.push(server)
   return server
 }

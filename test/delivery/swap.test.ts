@@ -53,7 +53,7 @@ describe('a sink that is swapped', () => {
   })
 
   it('sends nothing again that the lane of before is sending, or has sent, while Redis was away for longer than a lock', async () => {
-    const redis = await startRedis({ aof: true })
+    const redis = await startRedis({ aof: 'always' })
     own.push(redis)
     const { queues, sender } = bench(redis, ['hook'])
     const before = gated('hook')

@@ -34,7 +34,11 @@ export interface RedisServer {
 
 export interface RedisServerOptions {
   /** Append-only file, so that a restart finds the data. */
-  aof?: boolean
+  /**
+   * `always`: what was answered is in the file when it is killed. Otherwise Redis puts off writing, by up to 2 s, while
+   * the disk is busy with its last sync.
+   */
+  aof?: boolean | 'always'
   /** More flags, each pair as redis-server takes them; they win over those that this file gives. */
   flags?: readonly string[]
   /** Arguments before all flags: a config file in the server's directory. */
@@ -147,7 +151,7 @@ function flagsOf(dir: string, socketPath: string, options: RedisServerOptions): 
     ...['--dir', dir],
     ...['--save', ''],
     ...['--appendonly', options.aof ? 'yes' : 'no'],
-    ...['--appendfsync', 'everysec'],
+    ...['--appendfsync', options.aof === 'always' ? 'always' : 'everysec'],
     ...['--maxmemory-policy', 'noeviction'],
     ...['--daemonize', 'no'],
     ...(options.flags ?? []),
