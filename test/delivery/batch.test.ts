@@ -269,6 +269,18 @@ describe('a digest', () => {
     ])
   })
 
+  it('is gathered by each process for itself', async () => {
+    const { queues, sender } = bench(server, ['ops'])
+    const held = Promise.withResolvers<Outcome>()
+    const processes = [1, 2].map(() => batchSink({ ...digest, max: 5 }, () => held.promise))
+    for (const { sink } of processes) sender([sink])
+    await queues.enqueue(seenNow(jobs('ops', 1, 10)))
+    await until('both send', () => processes.every(({ messages }) => messages.length === 1))
+    expect(processes.map(({ sizes }) => sizes())).toEqual([[5], [5]])
+    held.resolve(delivered)
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 10)
+  })
+
   it('does not make an alert wait until it is too old', async () => {
     const { queues, sender } = bench(server, ['ops'])
     const { sink, messages } = batchSink({ ...digest, everyMs: 3_600_000 })
