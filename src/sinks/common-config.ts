@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
 import { allowPrivateNetworksField, durationWithin, pathField, secretField } from '../lib/fields.ts'
@@ -29,7 +30,7 @@ export const commonSinkFields = {
   allowPrivateNetworks: allowPrivateNetworksField.superRefine((allowed, context) => {
     if (typeof allowed === 'boolean') return
     for (const [index, cidr] of allowed.entries()) {
-      if (!ipaddr.isValidCIDR(cidr))
+      if (!isNetwork(cidr))
         context.addIssue({
           code: 'custom',
           path: [index],
@@ -37,6 +38,14 @@ export const commonSinkFields = {
         })
     }
   }),
+}
+
+/** Written out: `10/8` and `010.0.0.0/8` are other networks to the library than to people. */
+function isNetwork(cidr: string): boolean {
+  const [address = '', length = ''] = cidr.split('/')
+  return (
+    isIP(address) !== 0 && !address.includes('%') && /^(0|[1-9]\d*)$/.test(length) && ipaddr.isValidCIDR(cidr)
+  )
 }
 
 /** At most `max` attempts in a window of `per` (milliseconds), which begins with its first one; see `SinkSettings`. */

@@ -23,11 +23,21 @@ export function isPublic([outer, ...inner]: readonly Ip[]): boolean {
   return carries && inner.length > 0 && inner.every(isPlainPublic)
 }
 
-/** Whether it lies in one of these networks, or all that it carries does or is public. */
+/**
+ * Whether it lies in one of these networks, or is a wrapping of which all that it carries does or is public. A private
+ * IPv6 address that only ends in the bytes of an allowed IPv4 one is none.
+ */
 export function liesIn([outer, ...inner]: readonly Ip[], networks: readonly Network[]): boolean {
   if (outer === undefined) return false
   const inside = (ip: Ip) => networks.some((network) => matches(ip, network))
-  return inside(outer) || (inner.some(inside) && inner.every((ip) => inside(ip) || isPlainPublic(ip)))
+  if (inside(outer)) return true
+  return carriesIpv4(outer) && inner.some(inside) && inner.every((ip) => inside(ip) || isPlainPublic(ip))
+}
+
+function carriesIpv4(ip: Ip): boolean {
+  if (!(ip instanceof ipaddr.IPv6)) return false
+  if (isPlainPublic(ip)) return isIsatap(ip.toByteArray())
+  return wrappings.has(ip.range()) || ip.match(localNat64)
 }
 
 export type Network = ReturnType<typeof ipaddr.parseCIDR>
@@ -82,6 +92,9 @@ function isPlainPublic(ip: Ip): boolean {
 
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 const nat64 = ipaddr.parseCIDR('64:ff9b::/96')
+/** RFC 8215. */
+const localNat64 = ipaddr.parseCIDR('64:ff9b:1::/48')
+const wrappings: ReadonlySet<string> = new Set(['ipv4Mapped', 'rfc6145', 'rfc6052', '6to4', 'teredo'])
 
 function isNat64(ip: Ip): boolean {
   return ip.kind() === 'ipv6' && ip.match(nat64)

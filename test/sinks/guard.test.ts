@@ -254,3 +254,25 @@ test('a host is this machine by its name or literal, and by nothing else', () =>
   for (const name of ['localhost.example.com', 'mylocalhost', '10.0.0.1', '[fe80::1]', 'example.com'])
     expect(isLoopbackName(name)).toBe(false)
 })
+
+test('a private IPv6 address is not allowed for ending like an allowed IPv4 one', () => {
+  const listed = createGuard(['10.0.0.0/8', '0.0.0.0/8', '127.0.0.0/8'])
+  for (const address of [
+    'fd00::a00:1',
+    'fd12:3456::10.1.2.3',
+    'fe80::a00:1',
+    'fd00::1',
+    'fd00::5efe:10.0.0.1',
+    'ff02::7f00:1',
+  ])
+    expect(() => listed.check(address), address).toThrow(SinkError)
+  for (const address of [
+    '10.0.0.1',
+    '::ffff:10.0.0.1',
+    '64:ff9b::10.0.0.1',
+    '64:ff9b:1::10.0.0.1',
+    '2002:a00:1::',
+    '2607:f8b0::5efe:10.0.0.1',
+  ])
+    expect(() => listed.check(address), address).not.toThrow()
+})
