@@ -1,12 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { queuePrefix } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
-import { type RedisCluster, startCluster } from '../support/cluster.ts'
-import { clean, hasAll, judge, logOf, type Shown, type SinkLog, showing } from '../support/oracle.ts'
+import { type ClusterNode, nodeTimeoutMs, type RedisCluster, startCluster } from '../support/cluster.ts'
+import { failureRow } from '../support/failure-row.ts'
+import {
+  clean,
+  hasAll,
+  judge,
+  logOf,
+  type Shown,
+  type SinkLog,
+  sentAgain,
+  showing,
+} from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix } from '../support/redis.ts'
 import { pass } from '../support/redis-scene.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { leftToSend, letLeasesRunOut, readiness, sceneConfig } from '../support/scene.ts'
+import { leftToSend, readiness, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /**
@@ -27,19 +38,22 @@ afterAll(() => cluster.dispose())
 
 describe('a node that comes back at its address', () => {
   it('before the others call it dead is used again at once', { timeout: 60_000 }, async () => {
+    const row = failureRow('A node of its cluster restarts at its address')
     const { busy, text, prefix } = await scene(cluster)
     await startApp(text)
     await busy.flows()
     const owner = await cluster.ownerOf(prefix)
     await owner.server.kill9()
     await owner.server.start()
-    await busy.goesOn()
+    await row.heals('10 s after its return', await busy.goesOn())
     await busy.ends()
-    expect(judge(busy.shown, busy.log)).toEqual(clean)
+    await row.kept('everything', () => expect(judge(busy.shown, busy.log)).toEqual(clean))
+    await row.twice('nothing', () => expect(sentAgain(busy.hook)).toEqual([]))
     expect(await cluster.ownerOf(prefix)).toBe(owner)
   })
 
   it('is used again where it is the only one', { timeout: 120_000 }, async () => {
+    const row = failureRow('A node of its cluster restarts at its address')
     const single = await startCluster({ masters: 1, replicas: 0 })
     onTestFinished(() => single.dispose())
     const { busy, text } = await scene(single)
@@ -48,68 +62,108 @@ describe('a node that comes back at its address', () => {
     for (const { server } of single.nodes) await server.kill9()
     await pass(long ? 40_000 : 1_000)
     await single.mend()
-    await busy.goesOn()
+    await row.heals('10 s after its return', await busy.goesOn())
     await busy.ends()
-    expect(judge(busy.shown, busy.log)).toEqual(clean)
+    await row.kept('everything', () => expect(judge(busy.shown, busy.log)).toEqual(clean))
+    await row.twice('nothing', () => expect(sentAgain(busy.hook)).toEqual([]))
   })
 })
 
 it('a slot that moves to another master under traffic: sends go on, nothing lost, nothing twice', {
   timeout: 120_000,
 }, async () => {
+  const row = failureRow('A node of its cluster restarts at its address')
   const { busy, text, prefix } = await scene(cluster)
   await startApp(text)
   await busy.flows()
   await cluster.moveSlot(prefix, { keysAtOnce: 5, pauseMs: long ? 2_000 : 100 })
-  await busy.goesOn()
+  const tookMs = await busy.goesOn()
+  await row.heals('or after the move', () => expect(tookMs).toBeLessThan(10_000))
   await busy.ends()
-  expect(judge(busy.shown, busy.log)).toEqual(clean)
+  await row.kept('everything', () => expect(judge(busy.shown, busy.log)).toEqual(clean))
+  await row.twice('nothing', () => expect(sentAgain(busy.hook)).toEqual([]))
 })
 
 describe('a cluster whose master of the queues dies', () => {
   it('under a bridge that sends: a busy sink and an idle one go on within 15 s, nothing lost, nothing twice', {
     timeout: 90_000,
   }, async () => {
+    const row = failureRow('The master of its slot dies in a cluster')
     const { busy, idle, text, prefix, left } = await scene(cluster)
     const { url } = await startApp(text)
     idle.shown.fire()
     await busy.flows()
     await until('the idle one has had one', () => hasAll(idle.shown, idle.log))
     const owner = await cluster.ownerOf(prefix)
+    const replica = await cluster.replicaOf(owner)
+    const replicated = busy.log.taken.length
+    await cutReplica(owner)
+    await until('the next are delivered', () => busy.log.taken.length > replicated + 5)
+    const delivered = busy.log.taken.length
     await owner.server.kill9()
-    await busy.goesOn()
+    const killedMs = performance.now()
+    const known = await jobsIn(replica, prefix)
+    const [, electedMs] = await Promise.all([
+      busy.goesOn(),
+      until('a replica takes over', async () => (await cluster.ownerOf(prefix)) !== owner, goesOnMsMax).then(
+        () => performance.now() - killedMs,
+      ),
+    ])
+    await row.heals('15 s', performance.now() - killedMs)
+    await row.heals('of which the cluster itself takes its node timeout and an election', () =>
+      expect(electedMs).toBeGreaterThan(nodeTimeoutMs / 2),
+    )
     idle.shown.fire(3)
     await until('the idle one goes on', () => hasAll(idle.shown, idle.log), goesOnMsMax)
     await busy.ends()
     await until('nothing is left to send', async () => (await left()) === 0, 40_000)
     await until('ready again', async () => (await readiness(url)) === 'ok')
-    expect(judge(busy.shown, busy.log)).toEqual(clean)
-    expect(judge(idle.shown, idle.log)).toEqual(clean)
+    await row.kept('what had reached the replica', () => expect(judge(idle.shown, idle.log)).toEqual(clean))
+    await row.kept('what had not is read from the feed again', () => {
+      expect(known).toBeLessThan(delivered)
+      expect(judge(busy.shown, busy.log)).toEqual(clean)
+    })
+    await row.twice('nothing while the same process lives', () =>
+      expect([...sentAgain(busy.hook), ...sentAgain(idle.hook)]).toEqual([]),
+    )
   })
 
-  it('and the bridge is killed with it: the next one goes on within 15 s, and repeats only what was under way', {
-    timeout: 90_000,
+  it('and the bridge is killed with it: the next one goes on, and repeats only what was under way', {
+    timeout: 120_000,
   }, async () => {
+    const row = failureRow('The same, and the bridge is killed with it')
     const { busy, text, prefix, left } = await scene(cluster)
     const config = writeConfig(text)
     const first = startProgram(['run', '--config', config])
-    await first.logged('started', 20_000)
+    await first.logged('started', 40_000)
     await busy.flows()
     const owner = await cluster.ownerOf(prefix)
-    const killedAtMs = performance.now()
+    const killedMs = performance.now()
     first.kill('SIGKILL')
     await owner.server.kill9()
     await first.ended()
-    const underWay = new Map(busy.takenSince(killedAtMs - unreplicatedMsMax).map((mark) => [mark, 1]))
-    const next = startProgram(['run', '--config', config])
-    await until('a replica takes over', async () => (await cluster.ownerOf(prefix)) !== owner, goesOnMsMax)
-    // How long a process takes to start is not what is tested here.
-    await next.logged('started', 40_000)
-    await letLeasesRunOut((await cluster.ownerOf(prefix)).redis, prefix)
-    await busy.goesOn()
+    const underWay = new Map(busy.takenSince(killedMs - unreplicatedMsMax).map((mark) => [mark, 1]))
+    const shownAtKill = [...busy.shown.ids.keys()]
+    startProgram(['run', '--config', config])
+    await until(
+      'what waited and what was being sent is delivered',
+      () => shownAtKill.every((mark) => busy.log.taken.includes(mark)),
+      60_000,
+    )
+    await busy.goesOn(40_000)
+    await row.heals(
+      '30 s for polling, for what waits and for what was being sent',
+      performance.now() - killedMs,
+    )
     await busy.ends()
     await until('nothing is left to send', async () => (await left()) === 0, 40_000)
-    expect(judge(busy.shown, busy.log, { cutOff: underWay })).toEqual(clean)
+    const { doubled, ...rest } = judge(busy.shown, busy.log, { cutOff: underWay })
+    await row.kept('what had reached the replica; what had not is read from the feed again', () =>
+      expect({ ...rest, doubled: [] }).toEqual(clean),
+    )
+    await row.twice('what was delivered in the lost span, and what it was sending', () =>
+      expect(doubled).toEqual([]),
+    )
   })
 })
 
@@ -183,8 +237,8 @@ async function scene(redis: RedisCluster) {
     prefix,
     textFor,
     text: textFor(redis.urls),
-    busy: traffic(of('price'), logOf('busy', hook, { status: 204, afterMs: 15 })),
-    idle: { shown: idle, log: logOf('idle', quiet, { status: 204 }) },
+    busy: { hook, ...traffic(of('price'), logOf('busy', hook, { status: 204, afterMs: 15 })) },
+    idle: { hook: quiet, shown: idle, log: logOf('idle', quiet, { status: 204 }) },
     left: async () => leftToSend((await redis.ownerOf(prefix)).redis, prefix, ['busy', 'idle']),
   }
 }
@@ -204,10 +258,12 @@ function traffic(shown: Shown, log: SinkLog) {
     shown,
     log,
     flows: () => until('alerts are delivered', () => log.taken.length > 5),
-    /** An alert that fires from now on arrives. */
-    goesOn() {
+    /** An alert that fires from now on arrives; resolves to how long that took. */
+    async goesOn(limitMs: number = goesOnMsMax) {
       const before = new Set(shown.ids.keys())
-      return until('sends go on', () => log.taken.some((mark) => !before.has(mark)), goesOnMsMax)
+      const startMs = performance.now()
+      await until('sends go on', () => log.taken.some((mark) => !before.has(mark)), limitMs)
+      return performance.now() - startMs
     },
     takenSince(sinceMs: number) {
       return log.taken.filter((_, index) => (takenAtMs[index] ?? Infinity) > sinceMs)
@@ -217,4 +273,15 @@ function traffic(shown: Shown, log: SinkLog) {
       await until('everything arrives', () => hasAll(shown, log), 40_000)
     },
   }
+}
+
+/** From now on nothing reaches a replica of this master; who is connected already stays so. */
+async function cutReplica({ redis }: ClusterNode): Promise<void> {
+  await redis.config('SET', 'requirepass', 'unknown-to-the-replica')
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'replica')
+}
+
+async function jobsIn({ redis }: ClusterNode, prefix: string): Promise<number> {
+  const keys = await redis.keys(`${queuePrefix(prefix)}:busy:main.*`)
+  return keys.filter((key) => /main\.\d+$/.test(key)).length
 }

@@ -10,6 +10,7 @@ export interface RedisCluster {
   readonly urls: readonly string[]
   /** The node that answers for the slot of this prefix, as the others see it. */
   ownerOf(prefix: string): Promise<ClusterNode>
+  replicaOf(master: ClusterNode): Promise<ClusterNode>
   /** Starts what does not run; resolves when every slot is served, every replica is in step, and every node says so. */
   mend(): Promise<void>
   /** Moves the slot of this prefix to another master as an operator would, key by key. */
@@ -61,6 +62,7 @@ export async function startCluster(size: { masters: number; replicas: number }):
     nodes,
     urls: nodes.map(({ port }) => `redis://127.0.0.1:${port}`),
     ownerOf: (prefix) => ownerOf(nodes, `{${prefix}}`),
+    replicaOf: (master) => replicaOf(nodes, master),
     mend: () => mend(nodes),
     moveSlot: (prefix, pace) => moveSlot(nodes, `{${prefix}}`, pace),
     async dispose() {
@@ -138,6 +140,13 @@ async function ownerOf(nodes: readonly ClusterNode[], key: string): Promise<Clus
   const owner = nodes.find((node) => node.port === port)
   if (!owner) throw new Error(`nobody answers for slot ${slot}`)
   return owner
+}
+
+async function replicaOf(nodes: readonly ClusterNode[], master: ClusterNode): Promise<ClusterNode> {
+  const said = String(await master.redis.cluster('REPLICAS', await master.id()))
+  const replica = nodes.find(({ port }) => said.includes(`:${port}@`))
+  if (!replica) throw new Error('this master has no replica')
+  return replica
 }
 
 async function anyAnswer<T>(nodes: readonly ClusterNode[], ask: (redis: Redis) => Promise<T>): Promise<T> {
