@@ -18,7 +18,6 @@ const unquotedFiles = new Set([
   'flow/operators',
   'intake/beginning',
   'intake/poller-truth',
-  'store/redis-topologies',
 ])
 
 describe.each(rows)('$what', (row) => {

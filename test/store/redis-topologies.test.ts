@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
 import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
@@ -8,9 +9,15 @@ import { createLedger } from '../../src/store/ledger.ts'
 import { createNames } from '../../src/store/names.ts'
 import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis } from '../../src/store/redis-check.ts'
+import { startApp, until } from '../support/app.ts'
+import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
+import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { freePort, tcp } from '../support/ports.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { sceneConfig } from '../support/scene.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const soon = { timeout: 10_000, interval: 50 }
 
@@ -47,12 +54,15 @@ describe('a cluster', () => {
 })
 
 describe('sentinels', () => {
-  it('lead to the master, and to the next one after a failover', async () => {
+  it('lead to the master, and to the next one after a failover', { timeout: 90_000 }, async () => {
+    const row = failureRow('Its master fails over (Sentinel)')
     const ports = { master: await freePort(), replica: await freePort(), sentinel: await freePort() }
     const password = ['--requirepass', 'secret', '--masterauth', 'secret']
     const master = await started([...tcp(ports.master), ...password])
-    await started([...tcp(ports.replica), ...password, '--replicaof', '127.0.0.1', String(ports.master)])
+    const following = ['--replicaof', '127.0.0.1', String(ports.master)]
+    const replica = await started([...tcp(ports.replica), ...password, ...following])
     await startSentinel(ports.sentinel, ports.master)
+    const admin = signedIn(master)
 
     const redis = await connected({
       sentinels: [`127.0.0.1:${ports.sentinel}`],
@@ -60,8 +70,38 @@ describe('sentinels', () => {
       password: new Secret('secret'),
     })
     await spendsUnderLease(redis, freshPrefix())
+    const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
+    const hook = await startWebhookReceiver()
+    const shown = showing(sandbox)
+    const log = logOf('hook', hook, { status: 204 })
+    const text = sceneConfig({ redis: { url: 'by-sentinel' }, feed: sandbox.url, sinks: { hook: hook.url } })
+    const bySentinel = `sentinels: ["127.0.0.1:${ports.sentinel}"], name: main, password: secret`
+    await startApp(text.replace('url: "by-sentinel"', bySentinel))
+    shown.fire(10)
+    await until('10 are delivered', () => hasAll(shown, log))
     await untilReplicated(redis)
+
+    // From now on nothing reaches the replica: it cannot sign in again.
+    const next = signedIn(replica)
+    await next.config('SET', 'masterauth', 'wrong')
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'replica')
+    shown.fire(10)
+    await until('10 more are delivered', () => hasAll(shown, log))
     await master.kill9()
+    const killedMs = performance.now()
+    const known = (await next.keys('*:hook:main.*')).filter((key) => /main\.\d+$/.test(key)).length
+    shown.fire(5)
+    await until('what fired meanwhile arrives', () => hasAll(shown, log), 30_000)
+    await row.heals('15 s, of which the sentinels take their own time', performance.now() - killedMs)
+    shown.fire()
+    await until('what fires next arrives too', () => hasAll(shown, log))
+    await row.kept('what had reached the replica', () => expect(known).toBeGreaterThanOrEqual(10))
+    await row.kept('what had not is read from the feed again', () => {
+      expect(known).toBeLessThan(20)
+      expect(judge(shown, log)).toEqual(clean)
+    })
+    await row.twice('nothing while the same process lives', () => expect(sentAgain(hook)).toEqual([]))
+
     await vi.waitFor(async () => expect(await redis.info('replication')).toContain('role:master'), {
       timeout: 15_000,
       interval: 100,
@@ -84,8 +124,17 @@ async function spendsUnderLease(redis: RedisClient, prefix: string): Promise<voi
   expect(await ledger.reserve({ cost: 1, purpose: 'poll', leaseToken })).toMatchObject({ limit: 'lease' })
 }
 
+function signedIn({ socketPath }: RedisServer): Redis {
+  const client = new Redis({ path: socketPath, password: 'secret', maxRetriesPerRequest: 1 })
+  client.on('error', () => {})
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
 async function untilReplicated(redis: RedisClient): Promise<void> {
   await vi.waitFor(async () => expect(await redis.info('replication')).toContain('state=online'), soon)
+  const reached = redis instanceof Redis ? await redis.wait(1, 10_000) : 0
+  expect(reached).toBe(1)
 }
 
 async function startSentinel(port: number, masterPort: number): Promise<void> {

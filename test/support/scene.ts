@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { leaseKey, queuePrefix } from '../../src/store/keys.ts'
+import { queuePrefix } from '../../src/store/keys.ts'
 import { freshPrefix, type RedisServer } from './redis.ts'
 
 /** The config of most fault tests: one source that polls fast, webhook sinks that lose no time between attempts. */
@@ -60,13 +60,6 @@ export async function metric(url: string, series: string): Promise<number> {
 export async function readiness(url: string): Promise<string> {
   const response = await fetch(`${url}/readyz`)
   return response.status === 200 ? 'ok' : response.text()
-}
-
-/** Removes the lease and the locks of processes that are dead, as time would within 25 seconds. */
-export async function letLeasesRunOut(client: Redis, prefix: string): Promise<void> {
-  const locks = await client.keys(`${queuePrefix(prefix)}:*:lock`)
-  const checks = await client.keys(`${queuePrefix(prefix)}:*:stalled-check`)
-  await client.del(leaseKey(prefix, 'main'), ...locks, ...checks)
 }
 
 /** Jobs that are neither delivered nor given up. */
