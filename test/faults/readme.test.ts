@@ -12,13 +12,7 @@ it('the table has rows, and every row names a test', () => {
 })
 
 /** Test files that do not yet quote the cells of their rows. */
-const unquotedFiles = new Set([
-  'flow/backlog',
-  'flow/budget-truth',
-  'flow/operators',
-  'intake/beginning',
-  'intake/poller-truth',
-])
+const unquotedFiles = new Set(['intake/poller-truth'])
 
 describe.each(rows)('$what', (row) => {
   const { file, name } = named(row.test)

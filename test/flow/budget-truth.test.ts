@@ -1,29 +1,103 @@
 import { expect, it } from 'vitest'
+import type { Clock } from '../../src/lib/clock.ts'
+import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { startApp, until } from '../support/app.ts'
+import { passingClock } from '../support/clock.ts'
+import { failureRow } from '../support/failure-row.ts'
+import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { api } from '../support/scene.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+/** How late anything may be on a busy machine. */
+const slackMs = 4_000
 
 it('an API that grants fewer units than the config is believed: told, shown, never asked again before it said', async () => {
-  const sandbox = await startSandbox({ unitsPerDay: 5, history: 1 })
-  const { url, lines } = await startApp(`
-    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
-    http: { listen: "127.0.0.1:0" }
-    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, budget: { unitsPerDay: 50 }, poll: { every: 300ms } } }
-    sinks: { hook: { type: webhook, url: "http://127.0.0.1:9", allowPrivateNetworks: true } }
-    routes: [{ sinks: [hook] }]
-  `)
+  const row = failureRow("The day's budget is spent, or smaller")
+  const resets = { days: 0, atMs: 0 }
+  const nextReset = (nowMs: number) => {
+    resets.days += 1
+    if (resets.days === 1) resets.atMs = nowMs + 5_000
+    return resets.days === 1 ? resets.atMs : nowMs + hourMs
+  }
+  const { sandbox, shown, log, app, well } = await scene('unitsPerDay: 50', {
+    unitsPerDay: 3,
+    resets: nextReset,
+  })
+  const { url, lines } = app
   await until('the lesson', () => lines.some(({ msg }) => String(msg).startsWith('budget.learned')), 15_000)
   const calls = sandbox.requests.length
+  expect(calls).toBe(4)
   const metrics = await (await fetch(`${url}/metrics`)).text()
-  expect(metrics).toContain('alert_bridge_budget_units_learned{source="main"} 5')
+  expect(metrics).toContain('alert_bridge_budget_units_learned{source="main"} 3')
   expect(metrics).toContain('alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 1')
-  const status = (await (await fetch(`${url}/api/v1/status`)).json()) as {
-    sources: { state: string; reason: string }[]
-  }
-  expect(status.sources[0]?.reason).toMatch(/daily limit/)
-  await new Promise((resolve) => setTimeout(resolve, 900))
+  const { sources } = await api<{ sources: { reason: string }[] }>(url, '/api/v1/status')
+  expect(sources[0]?.reason).toMatch(/daily limit/)
+  shown.fire(3)
+  await row.kept('sends go on', () => well())
   expect(sandbox.requests).toHaveLength(calls)
-  expect(calls).toBe(6)
-}, 30_000)
+  await until('everything arrives', () => hasAll(shown, log), 15_000)
+  const resumedMs = sandbox.requests[calls]?.atMs ?? Number.NaN
+  expect(resumedMs).toBeGreaterThanOrEqual(resets.atMs)
+  await row.kept('everything stays in the feed', () => expect(judge(shown, log)).toEqual(clean))
+  await row.twice('nothing', () => expect(log.taken).toHaveLength(6))
+  await row.heals('or when it says', () => expect(resumedMs - resets.atMs).toBeLessThan(slackMs))
+}, 40_000)
+
+it('nobody asks the API between the last unit of the day and the reset', async () => {
+  const row = failureRow("The day's budget is spent, or smaller")
+  const clock = passingClock()
+  const resetMs = Math.floor(clock.now() / minuteMs) * minuteMs + 2 * hourMs
+  const resetsAt = new Date(resetMs).toISOString().slice(11, 16)
+  const budget = `unitsPerDay: 5, resetsAt: "${resetsAt}", timeZone: UTC`
+  const { sandbox, shown, log, app, well } = await scene(budget, {}, clock)
+  const state = async () =>
+    (await api<{ sources: { state: string }[] }>(app.url, '/api/v1/status')).sources[0]?.state
+  await until('all are spent', async () => (await state()) === 'budget_spent')
+  shown.fire(3)
+  await row.kept('sends go on', () => well())
+  clock.pass(hourMs)
+  expect(await state()).toBe('budget_spent')
+  clock.pass(resetMs - minuteMs - clock.now())
+  expect(await state()).toBe('budget_spent')
+  expect(sandbox.requests).toHaveLength(5)
+  clock.pass(minuteMs)
+  await until('everything arrives', () => hasAll(shown, log))
+  await row.kept('everything stays in the feed', () => expect(judge(shown, log)).toEqual(clean))
+  await row.twice('nothing', () => expect(log.taken).toHaveLength(6))
+  await row.heals('the reset', () => {
+    const resumedMs = sandbox.requests[5]?.atMs ?? Number.NaN
+    expect(resumedMs).toBeGreaterThanOrEqual(resetMs)
+    expect(resumedMs - resetMs).toBeLessThan(2 * slackMs)
+  })
+}, 40_000)
+
+/** A bridge that has seen three alerts, whose receiver fails until it is well. */
+async function scene(budget: string, feed: SandboxOptions, clock?: Clock) {
+  const sandbox = await startSandbox({ ...feed, ...(clock ? { clock } : {}) })
+  const hook = await startWebhookReceiver()
+  const shown = showing(sandbox)
+  let down = true
+  const log = logOf('hook', hook, { status: 204 }, () => (down ? { status: 503 } : undefined))
+  shown.fire(3)
+  const app = await startApp(
+    `
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: beginning, budget: { ${budget} }, poll: { every: 300ms, minInterval: 300ms } } }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true, retry: { initialDelay: 200ms, maxDelay: 500ms } } }
+    routes: [{ sinks: [hook] }]
+  `,
+    clock ? { clock } : {},
+  )
+  const well = async () => {
+    expect(log.taken).toEqual([])
+    down = false
+    await until('what was seen before is sent', () => log.taken.length === 3)
+  }
+  return { sandbox, shown, log, app, well }
+}

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
-import { systemClock } from '../../src/lib/clock.ts'
+import type { Fault } from '../../src/sandbox/sandbox.ts'
 import { buildApp, startApp, until } from '../support/app.ts'
+import { letPass, passingClock } from '../support/clock.ts'
+import { failureRow } from '../support/failure-row.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { api, readiness } from '../support/scene.ts'
@@ -8,12 +10,15 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()
 const quick = { operatorsLookEveryMs: 200 }
+const long = process.env['LONG'] === '1'
+/** How late anything may be on a busy machine. */
+const slackMs = 4_000
 
 it('operators are told once when a sink fails, once when it recovers, and never through the sink itself', async () => {
   const sandbox = await startSandbox()
   const sick = await startWebhookReceiver({ answer: { status: 503 } })
   const desk = await startWebhookReceiver()
-  await startApp(configText(sandbox.url, { sick: sick.url, desk: desk.url }))
+  await startApp(configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url }))
   sandbox.fireMany(12)
   const [down] = await desk.received(1, 15_000)
   expect(noticeOf(down)).toMatchObject({
@@ -37,7 +42,7 @@ it('operators get one notice of many dead letters, and one of a source that a pe
   const gone = await startWebhookReceiver({ answer: { status: 410 } })
   const desk = await startWebhookReceiver()
   sandbox.fireMany(7)
-  await startApp(configText(sandbox.url, { sick: gone.url, desk: desk.url }))
+  await startApp(configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: gone.url, desk: desk.url }))
   await gone.received(7)
   await desk.received(1, 30_000)
   expect(noticeOf(desk.requests[0])).toMatchObject({
@@ -54,7 +59,7 @@ it('a recovery that a restart falls into is told, and so is the next outage', as
   const sandbox = await startSandbox()
   const sick = await startWebhookReceiver({ answer: { status: 503 } })
   const desk = await startWebhookReceiver()
-  const text = configText(sandbox.url, { sick: sick.url, desk: desk.url })
+  const text = configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url })
   const kinds = () => desk.requests.map((request) => (noticeOf(request) as { kind: string }).kind)
   const first = await startApp(text, quick)
   sandbox.fireMany(8)
@@ -69,46 +74,110 @@ it('a recovery that a restart falls into is told, and so is the next outage', as
   expect(kinds()).toEqual(['bridge.sink_down', 'bridge.sink_up', 'bridge.sink_down'])
 }, 60_000)
 
-it('operators are told once of rows that could not be read, and of a feed that fails for good', async () => {
-  const sandbox = await startSandbox()
+/** What the API may answer for good, with what people are shown of it. */
+const wrongForGood = {
+  sized: [{ kind: 'shape', shape: 'perPage50' }, /perPage/],
+  shaped: [{ kind: 'shape', shape: 'noMeta' }, /meta: expected object, found nothing/],
+  login: [{ kind: 'html' }, /HTML|JSON/],
+  down: [{ kind: 'status', status: 500 }, /500/],
+} as const satisfies Record<string, readonly [Fault, RegExp]>
+
+it('operators are told once of rows that could not be read, and of a feed that fails for good', {
+  timeout: long ? 1_200_000 : 60_000,
+}, async () => {
+  const row = failureRow('It answers wrongly for good')
+  const clock = passingClock()
   const [hook, desk] = [await startWebhookReceiver(), await startWebhookReceiver()]
-  let aheadMs = 0
-  const clock = { ...systemClock, now: () => Date.now() + aheadMs }
-  const { app } = buildApp(configText(sandbox.url, { sick: hook.url, desk: desk.url }), { clock, ...quick })
-  sandbox.insert({ id: 'seven' }, 0)
-  sandbox.insert({ id: 'eight' }, 0)
+  const feeds = await Promise.all(
+    Object.entries(wrongForGood).map(async ([name, [fault, example]]) => {
+      const sandbox = await startSandbox({ history: 3 })
+      return { ...{ name, fault, example, sandbox }, ids: sandbox.rows.map(({ id }) => `${name}.${id}`) }
+    }),
+  )
+  const sources = feeds.map(({ name, sandbox }) => `${name}: ${sourceText(sandbox.url)}`).join(', ')
+  const text = configText(`{ ${sources} }`, { sick: hook.url, desk: desk.url })
+  const { app } = buildApp(text, { clock, ...quick })
+  feeds[0]?.sandbox.insert({ id: 'seven' }, 0)
+  feeds[0]?.sandbox.insert({ id: 'eight' }, 0)
   const url = await app.start()
   await desk.received(1, 15_000)
   expect(noticeOf(desk.requests[0])).toMatchObject({
     kind: 'bridge.rows_set_aside',
-    headline: expect.stringContaining('2 rows of source main'),
+    headline: expect.stringContaining('2 rows of source sized'),
   })
-  sandbox.fault({ kind: 'shape', shape: 'noMeta', times: 0 })
-  const source = async () =>
-    (await api<{ sources: { state: string; reason: string | null }[] }>(url, '/api/v1/status')).sources[0]
-  await until('a poll fails', async () => (await source())?.state === 'retrying')
-  expect((await source())?.reason).toContain('meta: expected object, found nothing')
+  const expected = () => feeds.flatMap(({ ids }) => ids)
+  const alerts = () =>
+    hook.requests
+      .map(({ headers }) => String(headers['webhook-id']))
+      .filter((id) => !id.startsWith('alert-bridge.'))
+  const allArrive = () => until('all alerts arrive', () => alerts().length >= expected().length, 15_000)
+  await allArrive()
+  for (const { sandbox, fault, name, ids } of feeds) {
+    sandbox.fault({ ...fault, times: 0 })
+    ids.push(...sandbox.fireMany(3).map(({ id }) => `${name}.${id}`))
+  }
+  interface Source {
+    readonly name: string
+    readonly state: string
+    readonly reason: string | null
+  }
+  const states = async () => (await api<{ sources: Source[] }>(url, '/api/v1/status')).sources
+  const allAre = (state: string) => async () => (await states()).every((source) => source.state === state)
+  await until('a poll of each fails', allAre('retrying'))
+  for (const { name, reason } of await states())
+    expect(reason).toMatch(feeds.find((feed) => feed.name === name)?.example ?? '')
   expect(await readiness(url)).toBe('ok')
-  aheadMs = 16 * 60_000
-  await desk.received(2, 15_000)
-  expect(noticeOf(desk.requests[1])).toMatchObject({
-    kind: 'bridge.source_failing',
-    why: expect.stringMatching(/no poll has gone well for 16m.*meta: expected object, found nothing/),
+  await letPass(clock, 15 * 60_000)
+  await row.kept('the source is shown as `failing` with an example', async () => {
+    // By the next poll, which comes within a minute.
+    await until('all are', allAre('failing'), long ? 70_000 : 10_000)
+    for (const { name, reason } of await states())
+      expect(reason).toMatch(feeds.find((feed) => feed.name === name)?.example ?? '')
+    expect(await (await fetch(url)).text()).toContain('Source shaped fails at every poll')
   })
-  expect(await readiness(url)).toContain('no poll has gone well')
-  expect(await source()).toMatchObject({ state: 'failing', reason: expect.stringContaining('found nothing') })
-  expect(await (await fetch(url)).text()).toContain('Source main fails at every poll')
-  sandbox.clearFaults()
-  await desk.received(3, 20_000)
-  expect(noticeOf(desk.requests[2])).toMatchObject({ kind: 'bridge.source_resumed' })
-  expect(await readiness(url)).toBe('ok')
-}, 60_000)
+  await row.kept('`/readyz` turns red', async () =>
+    expect(await readiness(url)).toContain('no poll has gone well for 15m'),
+  )
+  await row.kept('operators are told', async () => {
+    await desk.received(1 + feeds.length, 15_000)
+    const notices = desk.requests.slice(1).map((request) => noticeOf(request) as Notice)
+    expect(notices.map(({ kind }) => kind)).toEqual(feeds.map(() => 'bridge.source_failing'))
+    for (const { name, example } of feeds) {
+      const own = notices.find(({ headline }) => headline.includes(name))
+      expect(own?.why).toMatch(/no poll has gone well for 15m/)
+      expect(own?.why).toMatch(example)
+    }
+  })
+  expect(alerts()).toHaveLength(3 * feeds.length)
 
-function configText(feed: string, urls: { sick: string; desk: string }): string {
+  for (const { sandbox } of feeds) sandbox.clearFaults()
+  const wellMs = clock.monotonicMs()
+  await letPass(clock, 60_000)
+  await allArrive()
+  await row.heals('60 s after it answers well', clock.monotonicMs() - wellMs - slackMs)
+  await row.kept('everything stays in the feed', () => expect(new Set(alerts())).toEqual(new Set(expected())))
+  await row.twice('nothing', () => expect(alerts()).toHaveLength(expected().length))
+  await desk.received(1 + 2 * feeds.length, 20_000)
+  for (const request of desk.requests.slice(1 + feeds.length))
+    expect(noticeOf(request)).toMatchObject({ kind: 'bridge.source_resumed' })
+  expect(await readiness(url)).toBe('ok')
+})
+
+interface Notice {
+  readonly kind: string
+  readonly headline: string
+  readonly why: string
+}
+
+function sourceText(feed: string): string {
+  return `{ baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, budget: { unitsPerDay: 80000 }, poll: { every: 2s } }`
+}
+
+function configText(sources: string, urls: { sick: string; desk: string }): string {
   return `
     redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
     http: { listen: "127.0.0.1:0" }
-    sources: { main: { baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, budget: { unitsPerDay: 80000 }, poll: { every: 2s } } }
+    sources: ${sources}
     sinks:
       sick: { type: webhook, url: "${urls.sick}", allowPrivateNetworks: true, retry: { initialDelay: 500ms } }
       desk: { type: webhook, url: "${urls.desk}", allowPrivateNetworks: true }
