@@ -11,9 +11,6 @@ it('the table has rows, and every row names a test', () => {
   expect(rows.filter(({ test }) => named(test).name === '')).toEqual([])
 })
 
-/** Test files that do not yet quote the cells of their rows. */
-const unquotedFiles = new Set(['intake/poller-truth'])
-
 describe.each(rows)('$what', (row) => {
   const { file, name } = named(row.test)
   const source = () =>
@@ -24,8 +21,7 @@ describe.each(rows)('$what', (row) => {
   })
 
   it.each(cells)('every word of "%s" stands beside an assertion', (cell) => {
-    if (unquotedFiles.has(file)) expect(source()).not.toContain('failureRow(')
-    else expect(unquoted(row, cell, source())).toBe('')
+    expect(unquoted(row, cell, source())).toBe('')
   })
 })
 

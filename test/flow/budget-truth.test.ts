@@ -6,6 +6,7 @@ import { passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { pass } from '../support/redis-scene.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { api } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -17,6 +18,21 @@ const hourMs = 60 * minuteMs
 const slackMs = 4_000
 
 it('an API that grants fewer units than the config is believed: told, shown, never asked again before it said', async () => {
+  const { sandbox, app } = await scene('unitsPerDay: 50', { unitsPerDay: 5 })
+  const { url, lines } = app
+  await until('the lesson', () => lines.some(({ msg }) => String(msg).startsWith('budget.learned')), 15_000)
+  const calls = sandbox.requests.length
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  expect(metrics).toContain('alert_bridge_budget_units_learned{source="main"} 5\n')
+  expect(metrics).toContain('alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 1\n')
+  const { sources } = await api<{ sources: { reason: string }[] }>(url, '/api/v1/status')
+  expect(sources[0]?.reason).toMatch(/daily limit/)
+  await pass(900)
+  expect(sandbox.requests).toHaveLength(calls)
+  expect(calls).toBe(6)
+}, 30_000)
+
+it('a spent budget is waited for until the API said, though the config has units left', async () => {
   const row = failureRow("The day's budget is spent, or smaller")
   const resets = { days: 0, atMs: 0 }
   const nextReset = (nowMs: number) => {
@@ -24,19 +40,20 @@ it('an API that grants fewer units than the config is believed: told, shown, nev
     if (resets.days === 1) resets.atMs = nowMs + 5_000
     return resets.days === 1 ? resets.atMs : nowMs + hourMs
   }
-  const { sandbox, shown, log, app, well } = await scene('unitsPerDay: 50', {
-    unitsPerDay: 3,
-    resets: nextReset,
-  })
-  const { url, lines } = app
-  await until('the lesson', () => lines.some(({ msg }) => String(msg).startsWith('budget.learned')), 15_000)
+  const { sandbox, shown, log, app, well } = await scene(
+    budgetUntil('unitsPerDay: 50', Date.now() + 12 * hourMs),
+    {
+      unitsPerDay: 3,
+      resets: nextReset,
+    },
+  )
+  await until(
+    'the refusal',
+    () => app.lines.some(({ msg }) => String(msg).startsWith('budget.learned')),
+    15_000,
+  )
   const calls = sandbox.requests.length
   expect(calls).toBe(4)
-  const metrics = await (await fetch(`${url}/metrics`)).text()
-  expect(metrics).toContain('alert_bridge_budget_units_learned{source="main"} 3')
-  expect(metrics).toContain('alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 1')
-  const { sources } = await api<{ sources: { reason: string }[] }>(url, '/api/v1/status')
-  expect(sources[0]?.reason).toMatch(/daily limit/)
   shown.fire(3)
   await row.kept('sends go on', () => well())
   expect(sandbox.requests).toHaveLength(calls)
@@ -48,12 +65,11 @@ it('an API that grants fewer units than the config is believed: told, shown, nev
   await row.heals('or when it says', () => expect(resumedMs - resets.atMs).toBeLessThan(slackMs))
 }, 40_000)
 
-it('nobody asks the API between the last unit of the day and the reset', async () => {
+it('a spent budget is waited for until the reset, and nobody asks before', async () => {
   const row = failureRow("The day's budget is spent, or smaller")
   const clock = passingClock()
   const resetMs = Math.floor(clock.now() / minuteMs) * minuteMs + 2 * hourMs
-  const resetsAt = new Date(resetMs).toISOString().slice(11, 16)
-  const budget = `unitsPerDay: 5, resetsAt: "${resetsAt}", timeZone: UTC`
+  const budget = budgetUntil('unitsPerDay: 5', resetMs)
   const { sandbox, shown, log, app, well } = await scene(budget, {}, clock)
   const state = async () =>
     (await api<{ sources: { state: string }[] }>(app.url, '/api/v1/status')).sources[0]?.state
@@ -100,4 +116,9 @@ async function scene(budget: string, feed: SandboxOptions, clock?: Clock) {
     await until('what was seen before is sent', () => log.taken.length === 3)
   }
   return { sandbox, shown, log, app, well }
+}
+
+/** A budget whose day ends at the minute of this instant. */
+function budgetUntil(units: string, resetMs: number): string {
+  return `${units}, resetsAt: "${new Date(resetMs).toISOString().slice(11, 16)}", timeZone: UTC`
 }

@@ -7,8 +7,10 @@ import { createBudgetTruthStore } from '../../src/store/budget-truth.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { clockAt } from '../support/clock.ts'
+import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { setUp } from './setup.ts'
 
 const redis = useRedis()
 const hourMs = 3_600_000
@@ -49,8 +51,19 @@ function given(
   const granted: number[] = []
   const refused: number[] = []
   let truth = open()
+  const source = setUp(redis, { startFrom: 'beginning', metrics })
+  let firedUntilMs = fromMs
+  /** One poll of a feed with an alert every three hours. */
+  const poll = async () => {
+    for (; firedUntilMs + 3 * hourMs <= clock.nowMs; firedUntilMs += 3 * hourMs)
+      source.feed.add(1, firedUntilMs + 3 * hourMs)
+    source.bench.nowMs = clock.nowMs
+    await source.poll()
+  }
   return {
     log,
+    /** What the feed showed and what was enqueued of it, each with how often. */
+    alerts: () => ({ shown: source.feed.rows.map(({ id }) => id).toReversed(), taken: source.queues.order }),
     granted,
     refused,
     /** Spends evenly what may be spent, as a schedule without a profile would. */
@@ -73,6 +86,7 @@ function given(
         const answer = limits.takeUnits(1, clock.nowMs)
         if (answer.ok) {
           granted.push(clock.nowMs)
+          await poll()
           await truth.granted({ ...reserved, atMs: clock.nowMs })
           // As every schedule here, half a gap before the end of the day.
           clock.nowMs += Math.max(1_000, (day.endMs - clock.nowMs) / (Math.max(0, unitsLeft - 1) + 0.5))
@@ -117,31 +131,58 @@ const longestGapHours = (polls: readonly number[], fromMs: number) => {
 }
 
 it('an API with fewer units and another reset than the config says is fitted from the first refusal on: no more blind hours', async () => {
+  const row = failureRow('Its budget day begins at another time')
   const bridge = given({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
   await bridge.run(startMs + 2.5 * 24 * hourMs)
   bridge.restart()
   await bridge.run(startMs + 6 * 24 * hourMs)
   const knownMs = Date.UTC(2026, 10, 22)
-  expect(longestGapHours(bridge.granted, 0)).toBeGreaterThan(6)
-  expect(longestGapHours(bridge.granted, knownMs)).toBeLessThan(0.8)
-  const { budget, lesson } = await bridge.means()
-  expect(budget.unitsPerDay).toBe(48)
-  expect(new Date(budget.day.startMs).toISOString()).toMatch(/T00:00/)
-  expect(lesson).toMatch(/grants 48 units a day, the config says 96; .*00:00/)
-  // One trial a day asks whether it grants more by now.
-  expect(bridge.refused.filter((atMs) => atMs >= knownMs).length).toBeLessThanOrEqual(5)
-  expect(bridge.refused.filter((atMs) => atMs < knownMs)).toHaveLength(1)
+  const { shown, taken } = bridge.alerts()
+  await row.kept('everything stays in the feed', () => {
+    expect(shown.length).toBeGreaterThan(40)
+    expect(taken).toEqual(shown)
+  })
+  await row.twice('nothing', () => expect(new Set(taken).size).toBe(taken.length))
+  await row.kept("days are planned by the API's reset and size from the first refusal on", async () => {
+    expect(bridge.refused.filter((atMs) => atMs < knownMs)).toHaveLength(1)
+    const { budget, lesson } = await bridge.means()
+    expect(budget.unitsPerDay).toBe(48)
+    expect(new Date(budget.day.startMs).toISOString()).toMatch(/T00:00/)
+    expect(lesson).toMatch(/grants 48 units a day, the config says 96; .*00:00/)
+    // One trial a day asks whether it grants more by now.
+    expect(bridge.refused.filter((atMs) => atMs >= knownMs).length).toBeLessThanOrEqual(5)
+  })
+  await row.heals('its reset', () => {
+    expect(longestGapHours(bridge.granted, 0)).toBeGreaterThan(6)
+    const [refusedMs = 0] = bridge.refused
+    const resumedMs = bridge.granted.find((atMs) => atMs > refusedMs) ?? Number.NaN
+    expect((resumedMs - knownMs) / hourMs).toBeLessThan(0.1)
+    expect(longestGapHours(bridge.granted, knownMs)).toBeLessThan(0.8)
+  })
 })
 
 it('where nobody counted the day from its start, the size is learned from the next refusal', async () => {
+  const row = failureRow('Its budget day begins at another time')
   const bridge = given({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', Date.UTC(2026, 10, 21, 5))
   bridge.spendElsewhere(20)
   await bridge.run(Date.UTC(2026, 10, 22))
   expect(bridge.refused).toHaveLength(1)
   expect((await bridge.means()).budget.unitsPerDay).toBe(96)
   await bridge.run(Date.UTC(2026, 10, 23))
-  expect(bridge.refused).toHaveLength(2)
-  expect((await bridge.means()).budget.unitsPerDay).toBe(48)
+  await row.kept(
+    'by its size from the second where the bridge was not there for a whole day before',
+    async () => {
+      expect(bridge.refused).toHaveLength(2)
+      expect((await bridge.means()).budget.unitsPerDay).toBe(48)
+    },
+  )
+  await bridge.run(Date.UTC(2026, 10, 24))
+  await row.heals('its reset', () =>
+    expect(longestGapHours(bridge.granted, Date.UTC(2026, 10, 23))).toBeLessThan(0.8),
+  )
+  const { shown, taken } = bridge.alerts()
+  await row.kept('everything stays in the feed', () => expect(taken).toEqual(shown))
+  await row.twice('nothing', () => expect(new Set(taken).size).toBe(taken.length))
 })
 
 it('another reset alone: days turn with it, and all units are spent', async () => {
