@@ -10,7 +10,7 @@ import { pausesMs, type RetryPolicy, spanOf } from '../../src/delivery/backoff.t
 import { createQueues } from '../../src/delivery/queues.ts'
 import { run } from '../cli/in-process.ts'
 import { deliveryJob, jobs } from '../delivery/support.ts'
-import { configOf, startApp, until } from '../support/app.ts'
+import { configOf, type StartedApp, startApp, until } from '../support/app.ts'
 import { badServers, otherAuthority, testAuthority, testServer } from '../support/certificates.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished, sideBySide } from '../support/finished.ts'
@@ -82,10 +82,12 @@ it.concurrent(
       logs.push(logOf(name, receiver, taken, () => (well.has(name) ? undefined : mood)))
     }
     const addresses = Object.fromEntries([...receivers].map(([name, { url }]) => [name, url]))
-    const { url } = await startApp(sceneConfig({ redis, feed: sandbox.url, sinks: addresses, sink: patient }))
+    const { url, lines } = await startApp(
+      sceneConfig({ redis, feed: sandbox.url, sinks: addresses, sink: patient }),
+    )
     shown.fire(10)
     const others = logs.filter(({ name }) => name !== refusing)
-    const tookMs = await heal(url, shown, others, (name) => well.add(name))
+    const tookMs = await heal(lines, shown, others, (name) => well.add(name))
     const dead = await deadMarks(url, shown, /401/)
     const requestsOf = (name: string) => receivers.get(name) ?? { requests: [] }
     await row.kept('everything', () => {
@@ -137,7 +139,7 @@ it.concurrent(
     addresses['listener'] = `http://127.0.0.1:${silent}/hook`
     addresses['name'] = named.url.replace('127.0.0.1', 'hooks.test')
     const text = sceneConfig({ redis, feed: sandbox.url, sinks: addresses, sink: patient })
-    const { url } = await startApp(text.replaceAll(/(url: "https[^"]*",)/g, `$1 tls: { ca: ${ca} },`))
+    const { url, lines } = await startApp(text.replaceAll(/(url: "https[^"]*",)/g, `$1 tls: { ca: ${ca} },`))
     shown.fire(5)
     const receivers: WebhookReceiver[] = []
     const logs = Object.keys(addresses).map((name): SinkLog & { mend(): Promise<void> } => {
@@ -155,7 +157,7 @@ it.concurrent(
         },
       })
     })
-    const tookMs = await heal(url, shown, logs, (name) => logs.find((each) => each.name === name)?.mend())
+    const tookMs = await heal(lines, shown, logs, (name) => logs.find((each) => each.name === name)?.mend())
     await row.kept('everything', () => {
       for (const log of logs)
         expect({ sink: log.name, ...judge(shown, log) }).toEqual({ sink: log.name, ...clean })
@@ -245,7 +247,7 @@ it.concurrent(
     const tuning = long ? {} : { senderTuning: { probePauseMsMax: shortPauseMs } }
     const first = await startApp(text, { load, ...tuning })
     shown.fire(20)
-    await until('it is down', async () => (await sinkStateOf(first.url)) === 'open')
+    await until('it is down', () => isDown(first.lines, 'hook'))
     await until('every alert was tried', () => log.names.size === 20)
     const opened = hook.requests.length
     const after = (probes: number) => hook.received(hook.requests.length + probes, long ? 200_000 : 10_000)
@@ -323,11 +325,11 @@ it.concurrent(
     const shortened = { attempts: 11, initialDelayMs: 100, maxDelayMs: 500 }
     const sinkText = `${patient}, retry: { initialDelay: 100ms, maxDelay: 500ms }`
     const common = { redis, feed: sandbox.url, sinks: { hook: hook.url } }
-    const { url } = await startApp(sceneConfig({ ...common, sink: sinkText }))
+    const { url, lines } = await startApp(sceneConfig({ ...common, sink: sinkText }))
     const { id } = sandbox.fire()
     const deadLetters = async () =>
       (await api<{ data: { id: number; reason: string }[] }>(url, '/api/v1/dead-letters')).data
-    await until('it is given up', async () => (await deadLetters()).length > 0, 20_000)
+    await until('it is given up', () => lines.some(({ result }) => result === 'dead'), 20_000)
     const triedAtMs = hook.requests.map(({ atMs }) => atMs)
     const waitedMs = triedAtMs.slice(1).map((atMs, index) => atMs - (triedAtMs[index] ?? 0))
     const usual = retryOf(sceneConfig({ ...common, sink: patient }))
@@ -405,7 +407,7 @@ it('a dead sink with 10,000 jobs waiting makes another no slower', { timeout: 90
  * then on until it had everything.
  */
 async function heal(
-  url: string,
+  lines: StartedApp['lines'],
   shown: Shown,
   logs: readonly SinkLog[],
   mend: (name: string) => unknown,
@@ -415,13 +417,10 @@ async function heal(
   await until(
     'each is down, and well again',
     async () => {
-      const { sinks } = await api<StatusView>(url, '/api/v1/status')
       for (const log of logs) {
-        const sink = sinks.find(({ name }) => name === log.name)
         // A sink that asks for patience is not down.
         const asks = log.name.includes('429') && log.attempts() >= shown.ids.size
-        const isDown = sink?.state === 'open' || asks
-        if (!healedAtMs.has(log.name) && (isDown || hasAll(shown, log))) {
+        if (!healedAtMs.has(log.name) && (asks || isDown(lines, log.name) || hasAll(shown, log))) {
           await mend(log.name)
           healedAtMs.set(log.name, performance.now())
         }
@@ -436,8 +435,9 @@ async function heal(
   return tookMs
 }
 
-async function sinkStateOf(url: string): Promise<string | undefined> {
-  return (await api<StatusView>(url, '/api/v1/status')).sinks[0]?.state
+/** Whether the bridge has found the sink to be down, by its log. */
+function isDown(lines: StartedApp['lines'], name: string): boolean {
+  return lines.some(({ msg, sink, state }) => msg === 'delivery.breaker' && sink === name && state === 'open')
 }
 
 /** How many pauses of this schedule may be over after this time. */
