@@ -34,7 +34,7 @@ let cluster: RedisCluster
 beforeAll(async () => {
   cluster = await startCluster({ masters: 3, replicas: 1 })
 })
-afterAll(() => cluster.dispose())
+afterAll(() => cluster?.dispose())
 
 describe('a node that comes back at its address', () => {
   it('before the others call it dead is used again at once', { timeout: 60_000 }, async () => {

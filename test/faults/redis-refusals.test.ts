@@ -7,7 +7,7 @@ import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import type { RedisServer } from '../support/redis.ts'
-import { ownRedis, pass, redisScene } from '../support/redis-scene.ts'
+import { inTurn, ownRedis, pass, redisScene } from '../support/redis-scene.ts'
 import { metric, readiness } from '../support/scene.ts'
 
 /** A Redis that is there and does not do what it is asked. The tests run side by side, each with a Redis of its own. */
@@ -70,9 +70,12 @@ describe('Redis that answers, and does not do', () => {
         const redis = await ownRedis(['--enable-debug-command', 'yes'])
         const { sandbox, hook, shown, text, left } = await redisScene(redis)
         const log = logOf('hook', hook, { ...taken, afterMs: 300 })
-        const { url, lines } = await startApp(text)
-        shown.fire(20)
-        await until('20 are delivered', () => hasAll(shown, log))
+        const { url, lines } = await inTurn(async () => {
+          const started = await startApp(text)
+          shown.fire(20)
+          await until('20 are delivered', () => hasAll(shown, log))
+          return started
+        })
         const steady = setInterval(() => shown.fire(), 200)
         await until('sends run', () => log.attempts() > 22)
         await faults[name]?.begin(redis, faultMs)
@@ -107,7 +110,33 @@ describe('Redis that answers, and does not do', () => {
       })(context),
   )
 
-  it.concurrent.for(Object.keys(faults))(
+  it.concurrent(
+    'connections that are cut a hundred times: nothing is lost, and it settles within seconds',
+    { timeout: 90_000 },
+    sideBySide(async () => {
+      const row = failureRow('Its connections are cut a hundred times')
+      const redis = await ownRedis()
+      const { hook, shown, text } = await redisScene(redis)
+      const log = logOf('hook', hook, { ...taken, afterMs: 20 })
+      await inTurn(() => startApp(text))
+      const knife = redis.client()
+      for (let cut = 0; cut < 100; cut += 1) {
+        shown.fire(2)
+        await knife.call('CLIENT', 'KILL', 'SKIPME', 'yes', 'TYPE', 'normal')
+        await pass(40)
+      }
+      const endMs = performance.now()
+      await until('everything arrives', () => hasAll(shown, log), 40_000)
+      await row.heals(
+        '35 s after the last: jobs whose reply was lost wait for their lock, and are asked about',
+        performance.now() - endMs,
+      )
+      await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+      await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
+    }),
+  )
+
+  it.for(Object.keys(faults))(
     '%s, when the bridge starts: it waits, says why, and starts by itself',
     { timeout: 60_000 },
     (name, context) =>
@@ -117,7 +146,7 @@ describe('Redis that answers, and does not do', () => {
         const { hook, shown, text } = await redisScene(redis)
         const log = logOf('hook', hook, taken)
         shown.fire(20)
-        await faults[name]?.begin(redis, 5_000)
+        await faults[name]?.begin(redis, 3_000)
         const { app, lines } = buildApp(text)
         const starting = app.start()
         const waiting = () => lines.some(({ msg, reason }) => msg === 'waiting for Redis' && Boolean(reason))
@@ -133,7 +162,7 @@ describe('Redis that answers, and does not do', () => {
       })(context),
   )
 
-  it.concurrent(
+  it(
     'is allowed to evict keys while the bridge runs: readiness says so at once, and what to set, until it is mended',
     { timeout: 180_000 },
     sideBySide(async () => {
@@ -161,32 +190,6 @@ describe('Redis that answers, and does not do', () => {
       await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
       expect(lines.filter(({ code }) => code === 'eviction')).toHaveLength(1)
       expect(lines.filter(({ msg }) => msg === 'Redis keeps alerts again')).toHaveLength(1)
-    }),
-  )
-
-  it.concurrent(
-    'connections that are cut a hundred times: nothing is lost, and it settles within seconds',
-    { timeout: 90_000 },
-    sideBySide(async () => {
-      const row = failureRow('Its connections are cut a hundred times')
-      const redis = await ownRedis()
-      const { hook, shown, text } = await redisScene(redis)
-      const log = logOf('hook', hook, { ...taken, afterMs: 20 })
-      await startApp(text)
-      const knife = redis.client()
-      for (let cut = 0; cut < 100; cut += 1) {
-        shown.fire(2)
-        await knife.call('CLIENT', 'KILL', 'SKIPME', 'yes', 'TYPE', 'normal')
-        await pass(40)
-      }
-      const endMs = performance.now()
-      await until('everything arrives', () => hasAll(shown, log), 40_000)
-      await row.heals(
-        '35 s after the last: jobs whose reply was lost wait for their lock, and are asked about',
-        performance.now() - endMs,
-      )
-      await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
-      await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
     }),
   )
 })

@@ -10,7 +10,7 @@ import { sideBySide } from '../support/finished.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import type { RedisServer } from '../support/redis.ts'
-import { ownRedis, pass, redisScene } from '../support/redis-scene.ts'
+import { inTurn, ownRedis, pass, redisScene } from '../support/redis-scene.ts'
 import { metric, readiness } from '../support/scene.ts'
 
 /** What Redis may do to a bridge that runs. The tests run side by side, each with a Redis of its own. */
@@ -20,8 +20,9 @@ const taken = { status: 204 } as const
 /** Longer than the lock of a job. */
 const outageMs = long ? 70_000 : defaultTuning.lockMs + 2_000
 
-describe.concurrent('Redis that is killed and comes back with its file', () => {
-  it(
+// A group after the other: a process that plays more bridges, feeds and receivers than this at a time is late itself.
+describe('Redis that is away for longer than a lock', () => {
+  it.concurrent(
     'after longer than a lock, while sends run and workers idle: nothing is lost, nothing repeated, on within seconds',
     { timeout: outageMs + 90_000 },
     sideBySide(async () => {
@@ -30,9 +31,12 @@ describe.concurrent('Redis that is killed and comes back with its file', () => {
       const { sandbox, hook, shown, text, left } = await redisScene(redis)
       let slow = true
       const log = logOf('hook', hook, taken, () => (slow ? { ...taken, afterMs: 800 } : undefined))
-      const { url } = await startApp(text)
-      shown.fire(40)
-      await until('sends run', () => log.attempts() >= 5)
+      const { url } = await inTurn(async () => {
+        const started = await startApp(text)
+        shown.fire(40)
+        await until('sends run', () => log.attempts() >= 5)
+        return started
+      })
       await redis.kill9()
       await until('the bridge says so', async () => (await readiness(url)).includes('Redis'))
       await row.kept('`/readyz` and the status page say so', async () =>
@@ -72,7 +76,7 @@ describe.concurrent('Redis that is killed and comes back with its file', () => {
     }),
   )
 
-  it(
+  it.concurrent(
     'under two replicas of which the one that was sending reaches it late: only that is repeated',
     { timeout: 90_000 },
     sideBySide(async () => {
@@ -91,9 +95,11 @@ describe.concurrent('Redis that is killed and comes back with its file', () => {
         // The first is answered while Redis cannot be told, the second is still on its way when it is taken over.
         return mark === 'A00001' ? { ...taken, afterMs: 1_000 } : { ...taken, after: repeated.promise }
       })
-      await startApp(patient.replace(redis.url, door.url))
-      shown.fire(2)
-      await until('both are being sent', () => log.attempts() === 2)
+      await inTurn(async () => {
+        await startApp(patient.replace(redis.url, door.url))
+        shown.fire(2)
+        await until('both are being sent', () => log.attempts() === 2)
+      })
       door.close()
       await redis.kill9()
       await redis.start()
@@ -117,83 +123,7 @@ describe.concurrent('Redis that is killed and comes back with its file', () => {
     }),
   )
 
-  it(
-    'without its last second, under a bridge that runs: what was rewound is taken again, and not sent again',
-    { timeout: 60_000 },
-    sideBySide(async () => {
-      const row = failureRow('It comes back without its last second')
-      const redis = await ownRedis()
-      const { sandbox, hook, shown, text, prefix, idle } = await redisScene(redis)
-      let refusing = false
-      const log = logOf('hook', hook, taken, (_mark, attempt) =>
-        refusing && attempt % 2 === 0 ? { status: 503 } : undefined,
-      )
-      const { lines } = await startApp(text)
-      shown.fire(20)
-      await until('20 are delivered', () => hasAll(shown, log))
-      await idle()
-      const end = await endOfFile(redis)
-      refusing = true
-      shown.fire(30)
-      await until('some of the next are delivered', () => log.taken.length > 30)
-      await redis.kill9()
-      await cutFile(end.path, end.bytes)
-      refusing = false
-      const said = lines.length
-      await redis.start()
-      const kept = await jobsIn(redis, prefix)
-      await until('everything arrives', () => hasAll(shown, log), 20_000)
-      shown.fire()
-      await until('what fires next arrives too', () => hasAll(shown, log))
-      await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
-      await row.kept('marks and jobs are rewound together, the feed is read again', () => {
-        expect(kept).toBeLessThan(50)
-        expect(newOf(lines.slice(said))[0] ?? 50 - kept).toBe(50 - kept)
-      })
-      await row.heals('the next poll', () =>
-        until('both polls are told', () => `${newOf(lines.slice(said))}` === `${50 - kept},1`),
-      )
-      await row.twice('nothing while the same process lives', () =>
-        expect(judge(shown, log).doubled).toEqual([]),
-      )
-      expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true)
-    }),
-  )
-
-  it(
-    'without its last second, under two replicas: only what was delivered in that second is repeated',
-    { timeout: 60_000 },
-    sideBySide(async () => {
-      const row = failureRow('It comes back without its last second')
-      const redis = await ownRedis()
-      const { hook, shown, text, idle } = await redisScene(redis)
-      const log = logOf('hook', hook, { ...taken, afterMs: 20 })
-      const replicas = [await startApp(text), await startApp(text)]
-      shown.fire(20)
-      await until('20 are delivered', () => hasAll(shown, log))
-      await idle()
-      const end = await endOfFile(redis)
-      shown.fire(30)
-      await until('30 more are delivered', () => hasAll(shown, log))
-      await redis.kill9()
-      await cutFile(end.path, end.bytes)
-      const said = replicas.map(({ lines }) => lines.length)
-      await redis.start()
-      const polled = () => replicas.flatMap(({ lines }, index) => newOf(lines.slice(said[index])))
-      await row.heals('the next poll', () => until('the feed is read again', () => polled()[0] === 30))
-      await idle()
-      shown.fire()
-      await until('what fires next arrives too', () => hasAll(shown, log))
-      const lastSecond = new Map([...shown.ids.keys()].slice(20, 50).map((mark) => [mark, 1]))
-      const { doubled, ...rest } = judge(shown, log, { cutOff: lastSecond })
-      await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
-      await row.twice('with several replicas, what was delivered in that second', () =>
-        expect(doubled).toEqual([]),
-      )
-    }),
-  )
-
-  it(
+  it.concurrent(
     'without its last second, and the bridge died with it: nothing is lost, only that second is repeated',
     { timeout: 90_000 },
     sideBySide(async () => {
@@ -227,49 +157,131 @@ describe.concurrent('Redis that is killed and comes back with its file', () => {
       await row.twice('what was delivered in that second', () => expect(doubled).toEqual([]))
     }),
   )
+
+  it.concurrent(
+    'Redis that is away keeps no bridge from ending on SIGTERM, and nothing is lost by it',
+    { timeout: 120_000 },
+    sideBySide(async () => {
+      const row = failureRow('It is told to stop (`SIGTERM`) while Redis is away')
+      const redis = await ownRedis()
+      const { hook, shown, text, left } = await redisScene(redis)
+      const sinkTimeoutMs = 3_000
+      let lastSendMs = 0
+      const log = logOf('hook', hook, taken, (_mark, attempt) => {
+        const hangs = attempt === 4
+        lastSendMs = Math.max(lastSendMs, performance.now() + (hangs ? sinkTimeoutMs : 300))
+        return hangs ? { kind: 'hang' } : { ...taken, afterMs: 300 }
+      })
+      const config = writeConfig(text.replace('timeout: 10s', `timeout: ${sinkTimeoutMs}ms`))
+      const program = startProgram(['run', '--config', config])
+      shown.fire(60)
+      await until('sends run', () => log.attempts() > 4, 30_000)
+      await redis.kill9()
+      program.kill('SIGTERM')
+      const toldMs = performance.now()
+      expect(await program.ended(40_000)).toBe(0)
+      const endedMs = performance.now()
+      await row.heals('it ends within 16 s of its last send', endedMs - lastSendMs)
+      await row.heals("which has its sink's `timeout`", () =>
+        expect(endedMs - toldMs).toBeGreaterThan(lastSendMs - toldMs),
+      )
+      // What was acknowledged while Redis was away could not be recorded.
+      const cutOff = new Map(log.taken.map((mark) => [mark, 1]))
+      await redis.start()
+      startProgram(['run', '--config', config])
+      await until('everything arrives', () => hasAll(shown, log), 50_000)
+      await until('all is recorded', async () => (await left()) === 0, 30_000)
+      const { doubled, ...rest } = judge(shown, log, { cutOff })
+      await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
+      await row.twice('what was acknowledged and could not be recorded', () => expect(doubled).toEqual([]))
+    }),
+  )
 })
 
-it.concurrent(
-  'Redis that is away keeps no bridge from ending on SIGTERM, and nothing is lost by it',
-  { timeout: 120_000 },
-  sideBySide(async () => {
-    const row = failureRow('It is told to stop (`SIGTERM`) while Redis is away')
-    const redis = await ownRedis()
-    const { hook, shown, text, left } = await redisScene(redis)
-    const sinkTimeoutMs = 3_000
-    let lastSendMs = 0
-    const log = logOf('hook', hook, taken, (_mark, attempt) => {
-      const hangs = attempt === 4
-      lastSendMs = Math.max(lastSendMs, performance.now() + (hangs ? sinkTimeoutMs : 300))
-      return hangs ? { kind: 'hang' } : { ...taken, afterMs: 300 }
-    })
-    const config = writeConfig(text.replace('timeout: 10s', `timeout: ${sinkTimeoutMs}ms`))
-    const program = startProgram(['run', '--config', config])
-    shown.fire(60)
-    await until('sends run', () => log.attempts() > 4, 30_000)
-    await redis.kill9()
-    program.kill('SIGTERM')
-    const toldMs = performance.now()
-    expect(await program.ended(40_000)).toBe(0)
-    const endedMs = performance.now()
-    await row.heals('it ends within 16 s of its last send', endedMs - lastSendMs)
-    await row.heals("which has its sink's `timeout`", () =>
-      expect(endedMs - toldMs).toBeGreaterThan(lastSendMs - toldMs),
-    )
-    // What was acknowledged while Redis was away could not be recorded.
-    const cutOff = new Map(log.taken.map((mark) => [mark, 1]))
-    await redis.start()
-    startProgram(['run', '--config', config])
-    await until('everything arrives', () => hasAll(shown, log), 50_000)
-    await until('all is recorded', async () => (await left()) === 0, 30_000)
-    const { doubled, ...rest } = judge(shown, log, { cutOff })
-    await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
-    await row.twice('what was acknowledged and could not be recorded', () => expect(doubled).toEqual([]))
-  }),
-)
+describe('Redis that comes back without what it knew', () => {
+  it.concurrent(
+    'without its last second, under a bridge that runs: what was rewound is taken again, and not sent again',
+    { timeout: 60_000 },
+    sideBySide(async () => {
+      const row = failureRow('It comes back without its last second')
+      const redis = await ownRedis()
+      const { sandbox, hook, shown, text, prefix, idle } = await redisScene(redis)
+      let refusing = false
+      const log = logOf('hook', hook, taken, (_mark, attempt) =>
+        refusing && attempt % 2 === 0 ? { status: 503 } : undefined,
+      )
+      const { lines } = await inTurn(async () => {
+        const started = await startApp(text)
+        shown.fire(20)
+        await until('20 are delivered', () => hasAll(shown, log))
+        await idle()
+        return started
+      })
+      const end = await endOfFile(redis)
+      refusing = true
+      shown.fire(30)
+      await until('some of the next are delivered', () => log.taken.length > 30)
+      await redis.kill9()
+      await cutFile(end.path, end.bytes)
+      refusing = false
+      const said = lines.length
+      await redis.start()
+      const kept = await jobsIn(redis, prefix)
+      await until('everything arrives', () => hasAll(shown, log), 20_000)
+      shown.fire()
+      await until('what fires next arrives too', () => hasAll(shown, log))
+      await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
+      await row.kept('marks and jobs are rewound together, the feed is read again', () => {
+        expect(kept).toBeLessThan(50)
+        expect(newOf(lines.slice(said))[0] ?? 50 - kept).toBe(50 - kept)
+      })
+      await row.heals('the next poll', () =>
+        until('both polls are told', () => `${newOf(lines.slice(said))}` === `${50 - kept},1`),
+      )
+      await row.twice('nothing while the same process lives', () =>
+        expect(judge(shown, log).doubled).toEqual([]),
+      )
+      expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true)
+    }),
+  )
 
-describe.concurrent('Redis that forgets everything', () => {
-  it(
+  it.concurrent(
+    'without its last second, under two replicas: only what was delivered in that second is repeated',
+    { timeout: 60_000 },
+    sideBySide(async () => {
+      const row = failureRow('It comes back without its last second')
+      const redis = await ownRedis()
+      const { hook, shown, text, idle } = await redisScene(redis)
+      const log = logOf('hook', hook, { ...taken, afterMs: 20 })
+      const replicas = await inTurn(async () => {
+        const started = [await startApp(text), await startApp(text)]
+        shown.fire(20)
+        await until('20 are delivered', () => hasAll(shown, log))
+        await idle()
+        return started
+      })
+      const end = await endOfFile(redis)
+      shown.fire(30)
+      await until('30 more are delivered', () => hasAll(shown, log))
+      await redis.kill9()
+      await cutFile(end.path, end.bytes)
+      const said = replicas.map(({ lines }) => lines.length)
+      await redis.start()
+      const polled = () => replicas.flatMap(({ lines }, index) => newOf(lines.slice(said[index])))
+      await row.heals('the next poll', () => until('the feed is read again', () => polled()[0] === 30))
+      await idle()
+      shown.fire()
+      await until('what fires next arrives too', () => hasAll(shown, log))
+      const lastSecond = new Map([...shown.ids.keys()].slice(20, 50).map((mark) => [mark, 1]))
+      const { doubled, ...rest } = judge(shown, log, { cutOff: lastSecond })
+      await row.kept('everything', () => expect({ ...rest, doubled: [] }).toEqual(clean))
+      await row.twice('with several replicas, what was delivered in that second', () =>
+        expect(doubled).toEqual([]),
+      )
+    }),
+  )
+
+  it.concurrent(
     'under a bridge that runs (FLUSHALL): told loudly, no history is sent, nothing that waited or comes is lost',
     { timeout: 60_000 },
     sideBySide(async () => {
@@ -326,7 +338,7 @@ describe.concurrent('Redis that forgets everything', () => {
     }),
   )
 
-  it(
+  it.concurrent(
     'while the bridge is down: startFrom decides as on a first start, and says so',
     { timeout: 60_000 },
     sideBySide(async () => {

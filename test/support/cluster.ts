@@ -30,10 +30,11 @@ const slots = 16_384
 /** The cluster calls a node dead after this, and elects a replica within about as much. */
 export const nodeTimeoutMs = 2_000
 const readyMs = 30_000
+const startsMax = 3
 
 export async function startCluster(size: { masters: number; replicas: number }): Promise<RedisCluster> {
   const count = size.masters * (1 + size.replicas)
-  const nodes = await Promise.all(Array.from({ length: count }, startNode))
+  const nodes = await Promise.all(Array.from({ length: count }, () => startNode()))
   const masters = nodes.slice(0, size.masters)
   const [first] = nodes
   if (!first) throw new Error('a cluster has nodes')
@@ -109,7 +110,20 @@ async function isMaster({ redis }: ClusterNode): Promise<boolean> {
   return (await redis.info('replication')).includes('role:master')
 }
 
-async function startNode() {
+type StartedNode = ClusterNode & { readonly bus: number }
+
+/** A port that was free may be taken before the node has it: then with others. */
+async function startNode(): Promise<StartedNode> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await tryNode()
+    } catch (error) {
+      if (attempt === startsMax) throw error
+    }
+  }
+}
+
+async function tryNode(): Promise<StartedNode> {
   const [port, bus] = [await freePort(), await freePort()]
   const flags = [
     ...['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'],

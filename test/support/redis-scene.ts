@@ -27,6 +27,7 @@ export async function redisScene(redis: RedisServer, more: { history?: number; s
     prefix,
     feed: sandbox.url,
     sinks: { hook: hook.url },
+    every: '500ms',
     // As by default: many scenes share one process, whose receivers may be slow to answer for it.
     sink: impatient.replace('timeout: 3s', 'timeout: 10s'),
     ...(more.startFrom === undefined ? {} : { startFrom: more.startFrom }),
@@ -37,4 +38,13 @@ export async function redisScene(redis: RedisServer, more: { history?: number; s
 export async function pass(ms: number): Promise<void> {
   const startMs = performance.now()
   await until(`${ms} ms`, () => performance.now() - startMs >= ms, ms + 5_000)
+}
+
+let turn: Promise<unknown> = Promise.resolve()
+
+/** Scenes that run side by side start one after the other: all at once would keep a busy machine from serving any. */
+export function inTurn<T>(start: () => Promise<T>): Promise<T> {
+  const own = turn.then(start)
+  turn = own.catch(() => {})
+  return own
 }
