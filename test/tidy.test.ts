@@ -12,19 +12,21 @@ const ranks: Record<string, number> = {
   lib: 0,
   telemetry: 1,
   alert: 1,
-  feed: 2,
-  sinks: 2,
-  store: 2,
-  schedule: 2,
-  config: 2,
-  sandbox: 2,
-  intake: 3,
-  delivery: 3,
-  context: 3,
-  admin: 4,
-  app: 5,
-  cli: 6,
-  'main.ts': 7,
+  schedule: 1,
+  walk: 2,
+  feed: 3,
+  sinks: 3,
+  store: 3,
+  config: 3,
+  sandbox: 3,
+  routing: 4,
+  intake: 4,
+  delivery: 4,
+  poller: 5,
+  admin: 6,
+  app: 7,
+  cli: 8,
+  'main.ts': 9,
 }
 
 /** The rooms that may name a package; a package that is missing here may be used nowhere. */
@@ -89,7 +91,7 @@ describe('the structure', () => {
     const lines = sources
       .filter(({ name }) => room(name) === 'lib')
       .map(({ text }) => text.split('\n').length)
-    expect(lines.reduce((sum, each) => sum + each, 0)).toBeLessThan(400)
+    expect(lines.reduce((sum, each) => sum + each, 0)).toBeLessThan(450)
   })
 
   it('keeps only the files at the top that belong there', () => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import type { Order, Portion } from '../delivery/selection.ts'
+import type { Order, Portion } from '../delivery/records/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { waits } from '../lib/waits.ts'
 import { type Act, registerAction } from './action.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import type { OrphanPortion } from '../delivery/orphan-steps.ts'
+import type { OrphanPortion } from '../delivery/orphans/steps.ts'
 import { registerAction } from './action.ts'
 import { limitField, nameField, portionFields, stateField } from './fields.ts'
 import { orphanKinds } from './orphan-view.ts'

@@ -1,6 +1,6 @@
-import type { DeadLetterQuery } from '../delivery/dead-letters.ts'
-import type { OrphanPortion, OrphanOrder as QueueOrder } from '../delivery/orphan-steps.ts'
-import type { Order, Portion } from '../delivery/selection.ts'
+import type { OrphanPortion, OrphanOrder as QueueOrder } from '../delivery/orphans/steps.ts'
+import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
+import type { Order, Portion } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type {

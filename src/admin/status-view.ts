@@ -1,4 +1,4 @@
-import type { PollerFault } from '../intake/poller-types.ts'
+import type { PollerFault } from '../poller/settings.ts'
 import type { DecisionReason } from '../schedule/schedule.ts'
 import type { OrphanView } from './orphan-view.ts'
 

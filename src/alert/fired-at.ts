@@ -1,5 +1,5 @@
 import { durationText } from '../lib/duration.ts'
-import { jalaliDay } from '../lib/jalali.ts'
+import { jalaliDay } from './jalali.ts'
 import { cut, oneLine } from './text.ts'
 
 /**

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { parseConfig } from '../config/load.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
-import { untilSignal } from '../lib/signal.ts'
 import { type Arrival, type Receivers, startReceivers } from '../sandbox/receivers.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { createLogger, type LogLevel } from '../telemetry/log.ts'
 import { printable } from '../telemetry/printable.ts'
 import { type App, createApp } from './app.ts'
+import { untilSignal } from './signal.ts'
 import { Teardown } from './teardown.ts'
 
 /**

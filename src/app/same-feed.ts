@@ -1,6 +1,6 @@
 import type { SourceConfig } from '../config/schema.ts'
-import type { FeedPage } from '../feed/page.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { FeedPage } from '../walk/page.ts'
 
 /**
  * Notices that two sources show the same alerts, as two tokens of one account do: each of them would spend the whole

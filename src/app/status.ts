@@ -1,18 +1,18 @@
 import type { SourceView, StatusFacts } from '../admin/status-view.ts'
 import type { LaneState } from '../delivery/sender.ts'
-import { within } from '../delivery/time-limit.ts'
 import { toError } from '../lib/errors.ts'
+import { within } from '../lib/time-limit.ts'
 import { budgetDay } from '../schedule/budget-day.ts'
 import { probeKey } from '../store/keys.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { InForce } from './in-force.ts'
 import { lagOf } from './lag.ts'
 import type { LeftBehind } from './left-behind.ts'
+import { sinkView, sourceView } from './operator-api/views.ts'
 import type { SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
 import { madeOf } from './units.ts'
-import { sinkView, sourceView } from './views.ts'
 
 /** The part of the status that a config makes. */
 export type RuntimeStatus = Pick<

@@ -1,5 +1,5 @@
+import { parseInstant } from '../config/instant.ts'
 import { durationText, parseDuration } from '../lib/duration.ts'
-import { parseInstant } from '../lib/instant.ts'
 import { UsageError } from './usage.ts'
 
 /** A time as operators type it: ISO with an offset, or how long ago (`2h`). ISO in UTC comes back. */

@@ -1,9 +1,9 @@
 import { formatDuration } from '../lib/duration.ts'
+import { wallTime } from '../lib/zone.ts'
 import { budgetFindings } from '../schedule/findings.ts'
 import type { ScheduleOptions } from '../schedule/options.ts'
 import type { Preview } from '../schedule/preview.ts'
 import { profileZone } from '../schedule/prior.ts'
-import { wallTime } from '../schedule/zone.ts'
 
 /** The plan as a picture in the terminal, with the reasons in words. */
 

@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander'
 import { createApp } from '../app/app.ts'
 import { type Role, roles } from '../app/roles.ts'
+import { untilSignal } from '../app/signal.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { UserError } from '../lib/errors.ts'
-import { untilSignal } from '../lib/signal.ts'
 import { createLogger, type LogLevel, setLogLevel } from '../telemetry/log.ts'
 
 /** `run`: the daemon. SIGTERM and SIGINT drain it, SIGHUP reloads the config. */

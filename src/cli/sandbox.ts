@@ -1,6 +1,6 @@
 import { Command } from 'commander'
+import { untilSignal } from '../app/signal.ts'
 import { tokenProblem } from '../lib/secret.ts'
-import { untilSignal } from '../lib/signal.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { print } from './output.ts'
 import { UsageError } from './usage.ts'

@@ -1,6 +1,6 @@
+import { parseInstant } from '../config/instant.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
-import { parseInstant } from '../lib/instant.ts'
 
 /** A wrong command line: one sentence like every UserError, and exit code 2. */
 export class UsageError extends UserError {}

@@ -1,4 +1,4 @@
-import { jalaliDay } from '../lib/jalali.ts'
+import { jalaliDay } from '../alert/jalali.ts'
 import { nearest } from './nearest.ts'
 
 /** Dates and zones as people write them in the config. Pure. */

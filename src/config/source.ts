@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { durationWithin, tokenField } from '../lib/fields.ts'
-import { parseInstant } from '../lib/instant.ts'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
+import { parseInstant } from './instant.ts'
 
 /**
  * One account of the Market Data API: where it is, what it may cost, when to ask. Whether pace and budget fit each other

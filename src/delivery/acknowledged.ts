@@ -1,4 +1,4 @@
-import type { AttemptRecord } from './attempt-record.ts'
+import type { AttemptRecord } from './records/attempt-record.ts'
 
 /**
  * What this process knows to be acknowledged, for as long as it remembers. When Redis is away for longer than a job's

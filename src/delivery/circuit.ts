@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { within } from '../lib/time-limit.ts'
 import type { BreakerStore } from '../store/breakers.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -18,7 +19,6 @@ import { promoteDelayed } from './queue-reading.ts'
 import type { AlertQueue } from './queues.ts'
 import { Recovery } from './recovery.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
-import { within } from './time-limit.ts'
 import { noLimit } from './worker.ts'
 
 /**

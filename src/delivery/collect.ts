@@ -1,6 +1,6 @@
+import { within } from '../lib/time-limit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { SinkQueues } from './queues.ts'
-import { within } from './time-limit.ts'
 
 export interface CollectOptions {
   readonly queues: SinkQueues

@@ -1,4 +1,4 @@
-import { instantOf, wallTime } from '../schedule/zone.ts'
+import { instantOf, wallTime } from '../lib/zone.ts'
 
 /**
  * The first mark of a digest after `atMs`: an instant at which the wall clock shows a full multiple of `everyMs` since

@@ -2,7 +2,7 @@ import { type DeliveryJob, toJobData } from '../alert/job.ts'
 import { sinkNamesKey } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { deliveryJobId, noteTargets } from './job-ids.ts'
-import { moveWaitingScript } from './orphan-scripts.ts'
+import { moveWaitingScript } from './orphans/scripts.ts'
 import type { AlertQueue } from './queues.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { fromJobData } from '../alert/job.ts'
 import type { Clock } from '../lib/clock.ts'
+import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { waitsUntil } from './digest-wait.ts'
 import { createJobMarks, putOffField } from './job-marks.ts'
 import type { AlertQueue } from './queues.ts'
 import type { SinkEntry } from './settings.ts'
-import { within } from './time-limit.ts'
 
 /**
  * Looks through what a queue puts off, and lets go sooner what waits longer than its own schedule and the digest of this

@@ -1,7 +1,7 @@
+import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
-import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 import type { AlertQueue } from './queues.ts'
-import { within } from './time-limit.ts'
+import { type AttemptRecord, parseAttemptRecord } from './records/attempt-record.ts'
 
 /**
  * What is kept with a job beside BullMQ's own fields, so that whichever process takes the job next knows it: until when

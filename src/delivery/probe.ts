@@ -1,6 +1,6 @@
+import { within } from '../lib/time-limit.ts'
 import type { AlertJob } from './processor.ts'
 import type { AlertQueue } from './queues.ts'
-import { within } from './time-limit.ts'
 
 /**
  * Which alert probes a sink that is down: in turn the one at the front of its queue, the newest, and any other, so that

@@ -1,15 +1,15 @@
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { DeliveryJob, JobData } from '../alert/job.ts'
 import { errorCode, toError } from '../lib/errors.ts'
+import { within } from '../lib/time-limit.ts'
 import type { Answer } from '../sinks/outcome.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { type AttemptRecord, attemptRecord } from './attempt-record.ts'
 import type { BreakerEvent } from './breaker.ts'
 import { type DeliverContext, deliver, type LockedJob, type Tried } from './deliver.ts'
 import type { JobMarks, MarkedJob } from './job-marks.ts'
+import { type AttemptRecord, attemptRecord } from './records/attempt-record.ts'
 import { reportAttempt } from './report.ts'
-import { within } from './time-limit.ts'
 import { expiresAtMs, signOf, type Verdict, verdictOf } from './verdict.ts'
 
 /**

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { within } from '../lib/time-limit.ts'
 import { waits } from '../lib/waits.ts'
 import { createPutOffStore, heldFrom, type PutOffBy, type PutOffStore } from '../store/put-off.ts'
 import { type RedisClient, redisErrorText } from '../store/redis.ts'
@@ -7,7 +8,6 @@ import { digestPlanOf } from './digest-wait.ts'
 import { hasten } from './hasten.ts'
 import type { AlertQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type Tuning } from './settings.ts'
-import { within } from './time-limit.ts'
 import { noLimit } from './worker.ts'
 
 /**

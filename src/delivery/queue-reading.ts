@@ -1,6 +1,6 @@
+import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { AlertQueue } from './queues.ts'
-import { within } from './time-limit.ts'
 import type { QueueView } from './watchdog.ts'
 
 /** Small questions to a sink's queue that BullMQ has no single call for. Each answers within a limit or throws. */

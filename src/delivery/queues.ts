@@ -1,11 +1,11 @@
 import { type JobsOptions, Queue } from 'bullmq'
 import { type DeliveryJob, type JobData, toJobData } from '../alert/job.ts'
 import { NotFoundError } from '../lib/errors.ts'
+import { within } from '../lib/time-limit.ts'
 import { queuePrefix, sinkNamesKey } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
-import { type AttemptRecord, recordsMax } from './attempt-record.ts'
 import { deliveryJobId, noteTargets } from './job-ids.ts'
-import { within } from './time-limit.ts'
+import { type AttemptRecord, recordsMax } from './records/attempt-record.ts'
 
 /**
  * One queue a sink. Owns how a job is stored: its fixed id, which makes adding it again harmless for as long as its

@@ -1,8 +1,8 @@
 import type { Clock } from '../lib/clock.ts'
+import { within } from '../lib/time-limit.ts'
 import type { BreakerStore } from '../store/breakers.ts'
 import { promoteDelayed } from './queue-reading.ts'
 import type { AlertQueue } from './queues.ts'
-import { within } from './time-limit.ts'
 
 /**
  * A sink has answered after an outage: what was put off meanwhile goes now, at no cost to its attempts if it fails, and

@@ -1,12 +1,12 @@
 import { Worker } from 'bullmq'
 import type { JobData } from '../alert/job.ts'
+import { settlesWithin } from '../lib/time-limit.ts'
 import { queuePrefix } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { AttemptRecord } from './attempt-record.ts'
 import { type AlertJob, RetryLater } from './processor.ts'
+import type { AttemptRecord } from './records/attempt-record.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
-import { settlesWithin } from './time-limit.ts'
 
 /** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
 export type AlertWorker = Worker<JobData, AttemptRecord>

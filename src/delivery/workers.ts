@@ -1,5 +1,5 @@
+import { settlesWithin } from '../lib/time-limit.ts'
 import { duplicateRedis, type RedisClient } from '../store/redis.ts'
-import { settlesWithin } from './time-limit.ts'
 import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from './worker.ts'
 
 /**

@@ -4,9 +4,9 @@ import { errorCode, UserError } from '../lib/errors.ts'
 import { type Secret, tokenProblem } from '../lib/secret.ts'
 import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
+import type { FeedPage } from '../walk/page.ts'
 import { readJson } from './body.ts'
 import { FeedError, oneLine, refusalOf } from './errors.ts'
-import type { FeedPage } from './page.ts'
 import { type Parsed, parseDeliveriesPage, parseRulesPage, type RulesPage } from './wire.ts'
 
 /**

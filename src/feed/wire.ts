@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { parseRow } from '../alert/alert.ts'
 import { foundText } from '../alert/value.ts'
-import type { FeedPage, FeedRow } from './page.ts'
+import type { FeedPage, FeedRow } from '../walk/page.ts'
 
 /**
  * The border where the API's JSON becomes ours. A page whose figures cannot be trusted is refused whole, because the

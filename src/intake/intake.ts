@@ -2,10 +2,10 @@ import type { Alert } from '../alert/alert.ts'
 import type { Assignment } from '../alert/assignment.ts'
 import { doubtOf } from '../alert/fired-at.ts'
 import type { DeliveryJob } from '../alert/job.ts'
-import type { FeedPage } from '../feed/page.ts'
-import { firedAtText, type Verdict } from '../feed/walk-scope.ts'
 import { type Quarantined, rawOf } from '../store/quarantine.ts'
 import type { Looked } from '../store/walk-state.ts'
+import type { FeedPage } from '../walk/page.ts'
+import { firedAtText, type Verdict } from '../walk/scope.ts'
 import type { DeliveryQueues } from './ports.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { decideAside } from '../feed/walk.ts'
+import { decideAside } from '../walk/walk.ts'
 import type { Reading } from './intake.ts'
 import { examine, type Memory, PollStop, readPage, take } from './page-steps.ts'
 import type { PollDeps } from './poll-types.ts'

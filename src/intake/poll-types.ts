@@ -1,8 +1,8 @@
-import type { FeedPage } from '../feed/page.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { WalkState } from '../store/walk-state.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
+import type { FeedPage } from '../walk/page.ts'
 import type { IntakeDeps } from './intake.ts'
 
 /** What a poll and a sweep work with. Whoever calls them has the lease; `readPage` pays for its unit itself. */

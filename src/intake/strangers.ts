@@ -1,5 +1,5 @@
-import type { Mark } from '../feed/walk.ts'
-import { firstSearchTo, looksForeign, witnessPages } from '../feed/walk-strangers.ts'
+import { firstSearchTo, looksForeign, witnessPages } from '../walk/strangers.ts'
+import type { Mark } from '../walk/walk.ts'
 import type { Reading } from './intake.ts'
 import { orStop, PollStop, readPage } from './page-steps.ts'
 import type { PollDeps, PollMemory } from './poll-types.ts'

@@ -1,5 +1,5 @@
-import { decideAside } from '../feed/walk.ts'
 import type { SweepPlace } from '../store/walk-state.ts'
+import { decideAside } from '../walk/walk.ts'
 import { openMemory } from './beginning.ts'
 import { examine, memoryOf, orStop, PollStop, readPage, take } from './page-steps.ts'
 import type { PollDeps, PollOptions, PollReason } from './poll-types.ts'

@@ -1,8 +1,8 @@
+import { wallTime } from '../lib/zone.ts'
 import type { ScheduleOptions } from './options.ts'
 import { binMs, binOf, profileZone, rowOf } from './prior.ts'
 import { forecastDay, type Profile } from './profile.ts'
 import type { BudgetDay } from './schedule.ts'
-import { wallTime } from './zone.ts'
 
 /** What the profile expects of one budget day, in steps of five minutes from its start. */
 export interface DayPlan {

@@ -1,3 +1,4 @@
+import { wallTime } from '../lib/zone.ts'
 import { mendAhead } from './ahead.ts'
 import { type DayPlan, expectedBetween, rateAt } from './day-plan.ts'
 import { fadeDemand, noteDemand } from './demand.ts'
@@ -10,7 +11,6 @@ import { binMs, binOf, profileZone, rowOf } from './prior.ts'
 import { addLate, foldDay, forecastDay } from './profile.ts'
 import { noteAttempt } from './retry.ts'
 import type { PollReport } from './schedule.ts'
-import { wallTime } from './zone.ts'
 
 /** How the memory takes in polls, bought history and the passing of days. */
 

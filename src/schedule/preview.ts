@@ -1,3 +1,4 @@
+import { wallTime } from '../lib/zone.ts'
 import { budgetDay } from './budget-day.ts'
 import { type DayPlan, planDay, stepMs } from './day-plan.ts'
 import { type MarkPlan, markLimits, planMarks, pollsFor } from './mark-plan.ts'
@@ -7,7 +8,6 @@ import { outlookAt } from './outlook.ts'
 import { addSpan, clamp, createSpans, type Limits, solveScale } from './pace.ts'
 import { profileZone } from './prior.ts'
 import { learnedAlerts } from './profile.ts'
-import { wallTime } from './zone.ts'
 
 /** The plan of the hours to come as the profile has it: no burst and no lull, which nobody can know of yet. */
 export interface Preview {

@@ -1,7 +1,7 @@
 import { Secret } from '../lib/secret.ts'
 import { parseSmtpUrl } from './email/smtp-url.ts'
-import { createGuard, isLoopbackName } from './guard.ts'
 import type { SinkConfig } from './sink-config.ts'
+import { createGuard, isLoopbackName } from './transport/guard.ts'
 
 /** A config that names an address itself which the guard refuses: every attempt would end as `blocked_address`. */
 export interface RefusedAddress {

@@ -1,10 +1,10 @@
 import { alertKey } from '../alert/alert.ts'
 import type { Display } from '../alert/display.ts'
 import { oneLine } from '../alert/text.ts'
-import { SinkError } from './fault.ts'
 import type { Parcel } from './sink.ts'
 import { escapingOf } from './template/escaping.ts'
 import { createTemplate } from './template/template.ts'
+import { SinkError } from './transport/fault.ts'
 
 /**
  * What a receiver gets: the alert, and how many like it a throttle held back before it. The same alert makes the same

@@ -1,11 +1,11 @@
 import type { Alert } from '../alert/alert.ts'
 import type { Secret } from '../lib/secret.ts'
-import { runAttempt, type Work } from './attempt.ts'
-import { createHttpTransport, type HttpPost, type HttpReply, type TlsFiles } from './http.ts'
 import type { Happened, Meaning } from './outcome.ts'
 import { revealProxy } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
+import { runAttempt, type Work } from './transport/attempt.ts'
+import { createHttpTransport, type HttpPost, type HttpReply, type TlsFiles } from './transport/http.ts'
 
 /** What a sink that speaks HTTP brings along; the frame of an attempt, the guard and the pool of connections are here. */
 export interface HttpSinkConfig {

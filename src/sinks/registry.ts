@@ -1,12 +1,12 @@
 import type * as z from 'zod'
 import type { Display } from '../alert/display.ts'
 import { version } from '../telemetry/version.ts'
-import { createGuard } from './guard.ts'
 import type { SinkKind } from './kind.ts'
 import * as kinds from './kinds.ts'
 import type { Resolve } from './lookup.ts'
 import type { Sink } from './sink.ts'
 import type { SinkConfig, SinkType } from './sink-config.ts'
+import { createGuard } from './transport/guard.ts'
 
 export type { SinkConfig, SinkType } from './sink-config.ts'
 export { sinkTypes } from './sink-config.ts'

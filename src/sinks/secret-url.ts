@@ -1,7 +1,7 @@
 import { looksLikeToken, type Secret, tokenCharsMin } from '../lib/secret.ts'
-import type { Work } from './attempt.ts'
 import { checkedSecret, httpUrlProblem } from './common-config.ts'
-import { SinkError } from './fault.ts'
+import type { Work } from './transport/attempt.ts'
+import { SinkError } from './transport/fault.ts'
 
 /** An address that is the credential itself: whoever has it can post. */
 export const secretUrlField = checkedSecret((text) => httpUrlProblem(text, { userinfo: false }))

@@ -1,5 +1,5 @@
 import type { Display } from '../alert/display.ts'
-import type { AddressGuard } from './guard.ts'
+import type { AddressGuard } from './transport/guard.ts'
 
 /** What every sink is given beside its config. */
 export interface SinkTools {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { StatusFacts } from '../../src/admin/status-view.ts'
 import { verdictOf } from '../../src/admin/verdict.ts'
-import type { PollerFault } from '../../src/intake/poller-types.ts'
+import type { PollerFault } from '../../src/poller/settings.ts'
 import { ago, nowMs, orphan, sink, source, status } from './scene.ts'
 
 const faultOf = (why: PollerFault) => ({ why, reason: why })

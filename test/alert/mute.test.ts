@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeMute, type Mute, mutedUntil } from '../../src/alert/mute.ts'
-import { instantOf, wallTime } from '../../src/schedule/zone.ts'
+import { instantOf, wallTime } from '../../src/lib/zone.ts'
 
 const clock = { wallTime, instantOf }
 const allDay: Mute = { from: '00:00', to: '24:00', timeZone: 'Asia/Tehran', holidays: [] }

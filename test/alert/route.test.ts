@@ -12,7 +12,7 @@ import {
   withThrottles,
 } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
-import { instantOf, wallTime } from '../../src/schedule/zone.ts'
+import { instantOf, wallTime } from '../../src/lib/zone.ts'
 
 const nowMs = Date.parse('2026-11-21T09:00:00Z')
 const context: RouteContext = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { deliveryRow } from '../../src/app/views.ts'
-import type { DeliveryView } from '../../src/delivery/delivery-view.ts'
+import { deliveryRow } from '../../src/app/operator-api/views.ts'
+import type { DeliveryView } from '../../src/delivery/records/delivery-view.ts'
 
 const alert = {
   source: 'main',

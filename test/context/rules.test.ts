@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRuleBook, type RuleBookOptions } from '../../src/context/rules.ts'
+import { createRuleBook, type RuleBookOptions } from '../../src/routing/rules.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createRuleStore } from '../../src/store/rules.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSilenceReader } from '../../src/context/silences.ts'
+import { createSilenceReader } from '../../src/routing/silences.ts'
 import { createSilenceStore } from '../../src/store/silences.ts'
 import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { readCursor, writeCursor } from '../../src/delivery/cursor.ts'
-import { progressSchema } from '../../src/delivery/selection.ts'
+import { readCursor, writeCursor } from '../../src/delivery/records/cursor.ts'
+import { progressSchema } from '../../src/delivery/records/selection.ts'
 
 const progress = {
   v: 1 as const,

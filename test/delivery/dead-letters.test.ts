@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createDeadLetters } from '../../src/delivery/dead-letters.ts'
-import { createDeliveryLog } from '../../src/delivery/delivery-log.ts'
-import { createReplay, resend } from '../../src/delivery/resend.ts'
+import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
+import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
+import { createReplay, resend } from '../../src/delivery/records/resend.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { useRedis } from '../support/redis.ts'
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { collectQueues } from '../../src/delivery/collect.ts'
-import { createDeliveryLog } from '../../src/delivery/delivery-log.ts'
+import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
   bench,

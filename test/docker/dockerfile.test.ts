@@ -17,7 +17,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseDockerfile } from './dockerfile.ts'
 
-const root = new URL('../../', import.meta.url).pathname
+const root = new URL('../..', import.meta.url).pathname
 const text = readFileSync(join(root, 'Dockerfile'), 'utf8')
 const instructions = parseDockerfile(text)
 const of = (word: string, stage?: string) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { FeedPage, FeedRow } from '../../src/feed/page.ts'
-import type { Mark } from '../../src/feed/walk.ts'
-import { judgeRows, type ScopeFacts } from '../../src/feed/walk-scope.ts'
+import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
+import { judgeRows, type ScopeFacts } from '../../src/walk/scope.ts'
+import type { Mark } from '../../src/walk/walk.ts'
 import { BenchFeed, toFeedRow } from '../intake/bench.ts'
 
 const startMs = Date.parse('2026-11-21T09:00:00.500Z')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { FeedPage } from '../../src/feed/page.ts'
+import type { FeedPage } from '../../src/walk/page.ts'
 import {
   decideAside,
   decideHead,
@@ -8,7 +8,7 @@ import {
   type PageView,
   pageAfter,
   type Stretch,
-} from '../../src/feed/walk.ts'
+} from '../../src/walk/walk.ts'
 
 /** Pages of five rows; a row is named after its place unless the test names it. */
 function view(

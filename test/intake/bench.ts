@@ -1,12 +1,12 @@
 import type { Alert } from '../../src/alert/alert.ts'
 import { parseRow } from '../../src/alert/alert.ts'
 import { type DeliveryJob, jobId } from '../../src/alert/job.ts'
-import type { FeedPage, FeedRow } from '../../src/feed/page.ts'
 import type { IntakeDeps } from '../../src/intake/intake.ts'
 import type { PageAnswer, PollDeps } from '../../src/intake/poll.ts'
 import type { WalkState } from '../../src/store/walk-state.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics, type Purpose } from '../../src/telemetry/metrics.ts'
+import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
 import { clockAt } from '../support/clock.ts'
 
 /** A feed in memory, newest first; what a test does to `rows` is what the next page shows. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { FeedPage } from '../../src/feed/page.ts'
 import { enqueueAll, jobsOf, type Reading, sortRows } from '../../src/intake/intake.ts'
 import { rawCharactersMax } from '../../src/store/quarantine.ts'
 import type { Looked, RowMark } from '../../src/store/walk-state.ts'
+import type { FeedPage } from '../../src/walk/page.ts'
 import { BenchFeed, BenchQueues, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
 
 const feed = new BenchFeed()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PollerView } from '../../src/intake/poller-view.ts'
+import { PollerView } from '../../src/poller/status.ts'
 import { createSourceStatus } from '../../src/store/source-status.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { clockAt } from '../support/clock.ts'

@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  failingMsMax,
-  healthOf,
-  hungMsMin,
-  hungOf,
-  lateMsMax,
-  type Vitals,
-} from '../../src/intake/poller-health.ts'
+import { failingMsMax, healthOf, hungMsMin, hungOf, lateMsMax, type Vitals } from '../../src/poller/health.ts'
 import type { PollerStatus } from '../../src/store/source-status.ts'
 
 const nowMs = 1_000_000_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { failureDelayMs, paceOf, type Situation } from '../../src/intake/poller-pace.ts'
+import { failureDelayMs, paceOf, type Situation } from '../../src/poller/pace.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 12)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sweepGoesOn, sweepPages, sweepShareLeft } from '../../src/intake/poller-sweep.ts'
+import { sweepGoesOn, sweepPages, sweepShareLeft } from '../../src/poller/spare.ts'
 
 const endMs = Date.UTC(2026, 10, 22)
 const day = { key: '2026-11-21', startMs: endMs - 86_400_000, endMs }

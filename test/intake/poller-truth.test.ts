@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { PollerTruth } from '../../src/intake/poller-truth.ts'
 import type { Clock } from '../../src/lib/clock.ts'
+import { PollerTruth } from '../../src/poller/budget.ts'
 import { createLimits } from '../../src/sandbox/limits.ts'
 import { budgetDay } from '../../src/schedule/budget-day.ts'
 import { createBudgetTruthStore } from '../../src/store/budget-truth.ts'

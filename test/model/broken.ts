@@ -1,5 +1,5 @@
-import type { FeedRow } from '../../src/feed/page.ts'
 import type { RowMark, WalkState } from '../../src/store/walk-state.ts'
+import type { FeedRow } from '../../src/walk/page.ts'
 import type { Broken, World } from './run.ts'
 import type { TwinState } from './twin.ts'
 

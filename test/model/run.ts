@@ -1,4 +1,3 @@
-import type { FeedPage, FeedRow } from '../../src/feed/page.ts'
 import {
   createPollMemory,
   type PollDeps,
@@ -9,6 +8,7 @@ import {
 import { runSweep } from '../../src/intake/sweep.ts'
 import type { WalkState } from '../../src/store/walk-state.ts'
 import { createMetrics, type Purpose } from '../../src/telemetry/metrics.ts'
+import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
 import { BenchFeed, type BenchRow, benchStartMs, createBench } from '../intake/bench.ts'
 import { dayMs, type FeedOp, type History, hourMs, oddDates, seenWindowMs, type Turn } from './history.ts'
 import { Interleaver } from './interleaver.ts'

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
-import { runAttempt } from '../../src/sinks/attempt.ts'
-import { bodyBytesMax } from '../../src/sinks/http.ts'
 import { answerTextMax, type Happened } from '../../src/sinks/outcome.ts'
+import { runAttempt } from '../../src/sinks/transport/attempt.ts'
+import { bodyBytesMax } from '../../src/sinks/transport/http.ts'
 
 const never = new AbortController().signal
 const frame = { signal: never, timeoutMs: 5_000 }

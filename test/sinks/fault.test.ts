@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { classifyFault, SinkError } from '../../src/sinks/fault.ts'
+import { classifyFault, SinkError } from '../../src/sinks/transport/fault.ts'
 
 function coded(code: string, message = 'it went wrong', cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { code })

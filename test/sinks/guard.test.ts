@@ -1,8 +1,8 @@
 import type { LookupAddress } from 'node:dns'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SinkError } from '../../src/sinks/fault.ts'
-import { createGuard, isLoopbackName } from '../../src/sinks/guard.ts'
+import { SinkError } from '../../src/sinks/transport/fault.ts'
+import { createGuard, isLoopbackName } from '../../src/sinks/transport/guard.ts'
 
 const strict = createGuard(false)
 const open = createGuard(true)

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { classifyFault } from '../../src/sinks/fault.ts'
-import { createGuard } from '../../src/sinks/guard.ts'
+import { classifyFault } from '../../src/sinks/transport/fault.ts'
+import { createGuard } from '../../src/sinks/transport/guard.ts'
 import {
   bodyBytesMax,
   createHttpTransport,
   type HttpOptions,
   type HttpTransport,
-} from '../../src/sinks/http.ts'
+} from '../../src/sinks/transport/http.ts'
 import { testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'

@@ -1,10 +1,10 @@
-import type { HttpReply } from '../http.ts'
 import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
-import { jsonAnswer, secondsIn } from '../json-answer.ts'
 import type { Meaning } from '../outcome.ts'
 import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
+import type { HttpReply } from '../transport/http.ts'
+import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
 import { type DiscordConfig, discordConfigSchema } from './config.ts'
 import { discordMessage } from './message.ts'
 

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, proxyField, tlsField } from '../common-config.ts'
-import { authField, headersField } from '../request-headers.ts'
 import { urlTemplateProblem } from '../template/url-template.ts'
+import { authField, headersField } from '../transport/headers.ts'
 
 export type HttpRequestConfig = z.output<typeof httpConfigSchema>
 

@@ -1,11 +1,11 @@
 import { bodyWriter } from '../body.ts'
-import { SinkError } from '../fault.ts'
 import { createHttpSink } from '../http-sink.ts'
-import { ownHeaders } from '../request-headers.ts'
 import { hideUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import { createUrlTemplate, type UrlTemplate, urlTemplateProblem } from '../template/url-template.ts'
 import type { SinkTools } from '../tools.ts'
+import { SinkError } from '../transport/fault.ts'
+import { ownHeaders } from '../transport/headers.ts'
 import { type HttpRequestConfig, httpConfigSchema } from './config.ts'
 
 export const http = { schema: httpConfigSchema, create: createRequestSink } as const

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { baseUrlField, checkedSecret, commonSinkFields, proxyField } from '../common-config.ts'
-import { authField } from '../request-headers.ts'
+import { authField } from '../transport/headers.ts'
 
 export type NtfyConfig = z.output<typeof ntfyConfigSchema>
 

@@ -1,11 +1,11 @@
 import { IncomingWebhook, type IncomingWebhookDefaultArguments, SlackWebhookError } from '@slack/webhook'
-import { runAttempt, type Work } from '../attempt.ts'
-import { SinkError } from '../fault.ts'
-import { createHttpTransport, type HttpReply } from '../http.ts'
 import { type Happened, isSlackMessageFault, type Outcome } from '../outcome.ts'
 import { revealProxy, secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
+import { runAttempt, type Work } from '../transport/attempt.ts'
+import { SinkError } from '../transport/fault.ts'
+import { createHttpTransport, type HttpReply } from '../transport/http.ts'
 import {
   listMax,
   plainList,

@@ -1,10 +1,10 @@
-import type { HttpReply } from '../http.ts'
 import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
-import { jsonAnswer } from '../json-answer.ts'
 import type { Meaning } from '../outcome.ts'
 import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
+import type { HttpReply } from '../transport/http.ts'
+import { jsonAnswer } from '../transport/json-answer.ts'
 import { teamsMessage } from './card.ts'
 import { type TeamsConfig, teamsConfigSchema } from './config.ts'
 

@@ -1,7 +1,7 @@
 import type { Display } from '../../alert/display.ts'
 import { httpUrlProblem } from '../common-config.ts'
-import { SinkError } from '../fault.ts'
 import type { Parcel } from '../sink.ts'
+import { SinkError } from '../transport/fault.ts'
 import { createTemplate, formProblem, trialDisplay } from './template.ts'
 import { trialProblem } from './trial.ts'
 

@@ -1,6 +1,6 @@
 import type { Comparable, ComparableResult, Emitter } from 'liquidjs'
 import { toValue } from 'liquidjs'
-import { SinkError } from '../fault.ts'
+import { SinkError } from '../transport/fault.ts'
 import { type Escaping, escaped, plain } from './escaping.ts'
 import { JsonPlace } from './json-place.ts'
 

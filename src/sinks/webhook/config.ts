@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, httpUrlProblem, proxyField, tlsField } from '../common-config.ts'
-import { authField, headersField } from '../request-headers.ts'
+import { authField, headersField } from '../transport/headers.ts'
 import { webhookSecretProblem } from './secret.ts'
 
 export type WebhookConfig = z.output<typeof webhookConfigSchema>

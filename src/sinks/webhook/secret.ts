@@ -1,5 +1,5 @@
 import { createHmac, createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import { SinkError } from '../fault.ts'
+import { SinkError } from '../transport/fault.ts'
 
 /** Makes one signature of Standard Webhooks, with its version before it. */
 export type Signer = (signed: string) => string

@@ -1,0 +1,77 @@
+import type { HeldView } from '../../admin/delivery-view.ts'
+import { parseRow } from '../../alert/alert.ts'
+import type { DeliveryJob } from '../../alert/job.ts'
+import type { HeldEntry, HeldRecord } from '../../store/held.ts'
+import type { InForce } from '../in-force.ts'
+
+/** What was held back, as the API shows it, and the way to send it on purpose after all. */
+export function heldView(entry: HeldEntry): HeldView {
+  const { route, sinks, reason, untilMs, silenceId, comment } = entry
+  const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
+  return { route, sinks, reason, until, silence: silenceId ?? null, text: textOf(entry, until, comment) }
+}
+
+export async function heldRecord(
+  config: InForce,
+  source: string,
+  id: number,
+): Promise<HeldRecord | undefined> {
+  return config.routing.heldOf(source)?.of(id)
+}
+
+/**
+ * Queues those of these alerts (`SOURCE.ID`) that were held back, for a sink that has no delivery of them. Returns the
+ * number of jobs.
+ */
+export async function releaseHeld(
+  config: InForce,
+  order: { readonly ids: readonly string[]; readonly sink: string; readonly atMs: number },
+): Promise<number> {
+  const { ids, sink, atMs } = order
+  let queued = 0
+  for (const name of ids) {
+    const { source, id } = splitName(name)
+    const record = await heldRecord(config, source, id)
+    if (record === undefined) continue
+    const jobs = jobsOf(config, record, { source, sink, nowMs: atMs })
+    await config.queues.enqueue(jobs)
+    queued += jobs.length
+  }
+  return queued
+}
+
+/** `SOURCE.ID`. */
+export function splitName(name: string): { source: string; id: number } {
+  const dot = name.lastIndexOf('.')
+  return { source: name.slice(0, dot), id: Number(name.slice(dot + 1)) }
+}
+
+function jobsOf(
+  config: InForce,
+  { row, seenAtMs }: HeldRecord,
+  { source, sink, nowMs }: { source: string; sink: string; nowMs: number },
+): DeliveryJob[] {
+  const parsed = parseRow(source, row)
+  if (!parsed.ok) return []
+  const { alert } = parsed
+  return config.targetsOf(sink).map((target) => ({
+    sink,
+    alert,
+    seenAtMs,
+    requestedAtMs: nowMs,
+    ...(target === undefined ? {} : { target }),
+  }))
+}
+
+function textOf({ route, reason, silenceId }: HeldEntry, until: string | null, comment = ''): string {
+  switch (reason) {
+    case 'unrouted':
+      return 'no route names a sink for it'
+    case 'muted':
+      return `held back by route ${route}: muted until ${until}`
+    case 'silenced':
+      return `held back from route ${route}: silenced by ${silenceId} until ${until}${comment && ` (${comment})`}`
+    case 'throttled':
+      return `held back by route ${route}: throttled until ${until}`
+  }
+}

@@ -1,0 +1,125 @@
+import type { OrphanKind, OrphanView } from '../../admin/orphan-view.ts'
+import type { OrphansPort } from '../../admin/ports.ts'
+import { NotFoundError, UserError } from '../../lib/errors.ts'
+import type { Names } from '../../store/names.ts'
+import type { MemoryLeft, SourceMemory } from '../../store/source-memory.ts'
+import type { InForce } from '../in-force.ts'
+import { deliveryRow, jobStateOf } from './views.ts'
+
+/** What is left of names that the config in force does not have. */
+export interface OrphanTools {
+  readonly names: Names
+  readonly memory: SourceMemory
+  /** Every source of the config in force, with what its account is known by. */
+  marks(): ReadonlyMap<string, string | undefined>
+}
+
+export async function listOrphans(config: InForce, tools: OrphanTools): Promise<OrphanView[]> {
+  const [sinks, sources] = await Promise.all([config.orphans.list(), orphanedSources(tools)])
+  return [
+    ...sinks.map(({ sink: name, ...counts }): OrphanView => ({ kind: 'sink', name, ...counts })),
+    ...sources.map(([name, left]) => sourceView(name, left)),
+  ]
+}
+
+/** The port of the admin server; `forget` makes this process start from what is stored of a source. */
+export function orphansPort(
+  inForce: () => InForce,
+  tools: OrphanTools & { forget(source: string): void },
+): OrphansPort {
+  return {
+    list: () => listOrphans(inForce(), tools),
+    async deliveries(name, { limit, state }) {
+      const query = { limit, ...(state === undefined ? {} : { state: jobStateOf(state) }) }
+      return (await inForce().orphans.deliveries(name, query)).map(deliveryRow)
+    },
+    async move({ name, to, kind, retry, ...order }) {
+      const config = inForce()
+      if ((await kindOf(name, kind, config, tools)) === 'sink')
+        return config.orphans.move(name, { ...order, to, retry })
+      return once(order, () => carryOver(name, to, config, tools))
+    },
+    async drop({ name, kind, ...order }) {
+      const config = inForce()
+      if ((await kindOf(name, kind, config, tools)) === 'sink') return config.orphans.drop(name, order)
+      return once(order, () => dropMemory(name, tools))
+    },
+  }
+}
+
+async function orphanedSources({ names, memory, marks }: OrphanTools): Promise<[string, MemoryLeft][]> {
+  const configured = marks()
+  // Before its first poll a source may still take over the memory of one of its account.
+  const starting = new Set<string | undefined>()
+  for (const [name, mark] of configured) if (!(await memory.exists(name))) starting.add(mark)
+  const unnamed = [...(await names.sources())]
+    .filter(([name, { mark }]) => !configured.has(name) && !(mark !== undefined && starting.has(mark)))
+    .map(([name]) => name)
+  const left = await Promise.all(unnamed.map(async (name) => ({ name, left: await memory.left(name) })))
+  return left.flatMap((each): [string, MemoryLeft][] => (each.left ? [[each.name, each.left]] : []))
+}
+
+function sourceView(name: string, { rows, held, quarantined, lastPollAtMs }: MemoryLeft): OrphanView {
+  const lastPollAt = lastPollAtMs === null ? null : new Date(lastPollAtMs).toISOString()
+  return { kind: 'source', name, lastPollAt, rows, held, quarantined }
+}
+
+async function kindOf(
+  name: string,
+  kind: OrphanKind | undefined,
+  config: InForce,
+  tools: OrphanTools,
+): Promise<OrphanKind> {
+  const source = (await orphanedSources(tools)).some(([each]) => each === name)
+  if (kind === 'source' && !source) throw new NotFoundError(`There is no orphan source ${name}.`)
+  if (kind !== undefined || !source) return kind ?? 'sink'
+  const sink = (await config.orphans.list()).some((each) => each.sink === name)
+  if (sink) throw new UserError(`${name} is a sink and a source: say which with kind.`)
+  return 'source'
+}
+
+async function carryOver(
+  from: string,
+  to: string,
+  { config }: InForce,
+  { memory, forget }: OrphanTools & { forget(source: string): void },
+): Promise<void> {
+  if (!Object.hasOwn(config.sources, to)) throw new NotFoundError(`There is no source ${to}.`)
+  forget(to)
+  const answer = await memory.carryOver(from, to, { account: config.sources[to]?.account, replace: true })
+  switch (answer) {
+    case 'done':
+    case 'nothing':
+      return
+    case 'polled':
+      throw new UserError(
+        `Source ${from} is still polled, by another process or one that stopped just now; try again once that is over.`,
+      )
+    case 'taken':
+    case 'old':
+      throw new UserError(
+        `Source ${to} has a memory of its own for more than a day: what it has sent since would be sent again.`,
+      )
+    default:
+      return answer satisfies never
+  }
+}
+
+async function dropMemory(name: string, { names, memory }: OrphanTools): Promise<void> {
+  const mark = (await names.sources()).get(name)?.mark
+  if ((await memory.drop(name, mark)) === 'polled')
+    throw new UserError(
+      `Source ${name} is still polled, by another process or one that stopped just now; try again once that is over.`,
+    )
+}
+
+/** Of a source there is one memory, which is moved at one stroke. */
+async function once(
+  { limit, atMs = Date.now() }: { readonly limit?: number; readonly atMs?: number },
+  work: () => Promise<void>,
+) {
+  const none = { there: 0, gone: 0, busy: 0, unreadable: 0, atMs, total: 1 }
+  if (limit === 0) return { ...none, handled: 0, looked: 0, cursor: 'once' }
+  await work()
+  return { ...none, handled: 1, looked: 1 }
+}

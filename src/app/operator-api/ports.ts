@@ -1,0 +1,129 @@
+import type { AdminPorts, ReloadResult } from '../../admin/ports.ts'
+import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
+import { reasonOf, verdictOf } from '../../admin/verdict.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { InForce } from '../in-force.ts'
+import type { Role } from '../roles.ts'
+import type { Runtime } from '../runtime.ts'
+import type { RuntimeStatus } from '../status.ts'
+import { heldRecord, releaseHeld, splitName } from './held.ts'
+import { silencesPort } from './silences.ts'
+import { storyOf } from './story.ts'
+import { deadLetterRow, deliveryRow, jobStateOf } from './views.ts'
+
+interface PortsOptions {
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly about: { readonly version: string; readonly startedAtMs: number; readonly role: Role }
+  draining(): boolean
+  /** Absent until Redis has answered for the first time. */
+  runtime(): Runtime | undefined
+  /** What is wrong with a Redis that answers. */
+  redisTrouble(): string | undefined
+  reload(): Promise<ReloadResult>
+}
+
+/** Fits what the bridge is made of to what the admin server asks for. */
+export function adminPorts(options: PortsOptions): AdminPorts {
+  const { metrics, clock, about, draining, reload } = options
+  const running = (): Runtime => {
+    const runtime = options.runtime()
+    if (runtime) return runtime
+    throw new Error('the bridge is still starting')
+  }
+  /** To be taken once a request: a reload may put another one in force while it is answered. */
+  const inForce = (): InForce => running().inForce
+  return {
+    async metricsText() {
+      await options.runtime()?.collectMetrics()
+      return metrics.registry.metrics()
+    },
+    // What drains polls no more.
+    hung: () => (draining() ? undefined : options.runtime()?.hung()),
+    async status(): Promise<StatusView> {
+      const { version, startedAtMs, role } = about
+      const { redis, ...rest } = (await options.runtime()?.status()) ?? unknownYet
+      const trouble = options.redisTrouble()
+      const facts: StatusFacts = {
+        version,
+        role,
+        startedAt: new Date(startedAtMs).toISOString(),
+        // A clock that was set back has not undone what it saw.
+        uptimeSeconds: Math.max(0, Math.round((clock.now() - startedAtMs) / 1_000)),
+        draining: draining(),
+        redis: { ...redis, ...(redis.ok && trouble !== undefined ? { trouble } : {}) },
+        ...rest,
+      }
+      const verdict = verdictOf(facts, clock.now())
+      return { ...facts, ready: { ok: verdict.ready, reason: reasonOf(verdict) }, verdict }
+    },
+    reload,
+    quarantine: {
+      list: (query) => running().quarantine.list(query),
+      retry: (selection) => running().quarantine.retry(selection),
+      drop: (selection) => running().quarantine.drop(selection),
+    },
+    deliveries: {
+      async list({ limit, sink, state }) {
+        const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
+        return (await inForce().deliveryLog.list(query)).map(deliveryRow)
+      },
+      story: (source, id) => storyOf(inForce(), source, id),
+    },
+    deadLetters: {
+      async list(query) {
+        const { letters, ...page } = await inForce().deadLetters.list(query)
+        return { data: letters.map(deadLetterRow), ...page }
+      },
+      retry: (order) => inForce().deadLetters.retry(order),
+      drop: (order) => inForce().deadLetters.drop(order),
+    },
+    async replay(order) {
+      const config = inForce()
+      const portion = await config.replay.replay(order)
+      const { missing: ids, atMs, handled } = portion
+      // An order without a sink means what was sent, and so nothing that was held back.
+      const { sink } = order
+      const released = sink === undefined ? 0 : await releaseHeld(config, { ids, sink, atMs })
+      return { ...portion, handled: handled + released, missing: await unknownOf(config, ids) }
+    },
+    sinks: {
+      pause: (name) => running().sender.pause(name),
+      resume: (name) => running().sender.resume(name),
+    },
+    sources: {
+      hot: (name, untilMs) => running().hot(name, untilMs),
+    },
+    get orphans() {
+      return running().orphans
+    },
+    rules: () => inForce().routing.knownRules(),
+    silences: silencesPort(() => inForce().routing.silences, clock),
+  }
+}
+
+/** Before Redis has answered for the first time. */
+const unknownYet: RuntimeStatus = {
+  redis: { ok: false, error: 'waiting for Redis' },
+  sources: [],
+  sinks: [],
+  unrouted: null,
+  quarantined: null,
+  quarantineFellOut: null,
+  orphans: null,
+}
+
+/** The ids that the bridge holds no story of (any more). */
+async function unknownOf(config: InForce, ids: readonly string[]): Promise<string[]> {
+  const unknown: string[] = []
+  for (const id of ids) {
+    const name = splitName(id)
+    const [parts, held] = await Promise.all([
+      config.deliveryLog.story(name),
+      heldRecord(config, name.source, name.id),
+    ])
+    if (parts.length === 0 && held === undefined) unknown.push(id)
+  }
+  return unknown
+}

@@ -1,0 +1,67 @@
+import type { QuarantinePort, QuarantineSelection } from '../../admin/ports.ts'
+import type { Retried } from '../../intake/quarantine.ts'
+import { NotFoundError } from '../../lib/errors.ts'
+import type { QuarantineCounts, Quarantined } from '../../store/quarantine.ts'
+import { quarantinedRow } from './views.ts'
+
+/** The rows of one source that could not be read, for an operator. */
+export interface Quarantine {
+  list(limit: number): Promise<readonly Quarantined[]>
+  find(keys: readonly string[]): Promise<readonly Quarantined[]>
+  retry(rows: readonly Quarantined[]): Promise<Retried>
+  drop(keys: readonly string[]): Promise<number>
+  dropAll(): Promise<number>
+  counts(): Promise<QuarantineCounts>
+}
+
+interface Owner {
+  readonly name: string
+  readonly quarantine: Quarantine
+}
+
+/** The quarantines of all sources as one. */
+export function quarantinePort(sources: readonly Owner[]): QuarantinePort {
+  const ownersIn = ({ source }: QuarantineSelection) => {
+    if (source === undefined) return sources
+    const owners = sources.filter(({ name }) => name === source)
+    if (owners.length === 0) throw new NotFoundError(`There is no source ${source}.`)
+    return owners
+  }
+  return {
+    async list({ limit, source }) {
+      const rows = ownersIn(source === undefined ? {} : { source }).map(async ({ name, quarantine }) => {
+        const found = await quarantine.list(limit)
+        return found.map((each) => quarantinedRow(name, each))
+      })
+      const all = (await Promise.all(rows)).flat()
+      return all.sort((a, b) => b.seenAt.localeCompare(a.seenAt)).slice(0, limit)
+    },
+    async retry(selection) {
+      const total = { retried: 0, unreadable: 0 }
+      for (const { name, quarantine } of ownersIn(selection)) {
+        const keys = keysOf(selection, name)
+        const rows = await (keys === undefined ? quarantine.list(listMax) : quarantine.find(keys))
+        const { sent, unreadable } = await quarantine.retry(rows)
+        total.retried += sent
+        total.unreadable += unreadable
+      }
+      return total
+    },
+    async drop(selection) {
+      let dropped = 0
+      for (const { name, quarantine } of ownersIn(selection)) {
+        const keys = keysOf(selection, name)
+        dropped += await (keys === undefined ? quarantine.dropAll() : quarantine.drop(keys))
+      }
+      return dropped
+    },
+  }
+}
+
+/** More than one source keeps. */
+const listMax = 10_000
+
+/** The keys of this source among `SOURCE.KEY`; undefined where none are named, so that all are meant. */
+function keysOf({ ids }: QuarantineSelection, source: string): string[] | undefined {
+  return ids?.flatMap((id) => (id.startsWith(`${source}.`) ? [id.slice(source.length + 1)] : []))
+}

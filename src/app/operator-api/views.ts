@@ -1,0 +1,247 @@
+import type {
+  AttemptView,
+  DeadLetter,
+  DeliveryHistory,
+  DeliveryRow,
+  DeliveryState,
+} from '../../admin/delivery-view.ts'
+import type {
+  BudgetStatus,
+  LagView,
+  LastResult,
+  QuarantinedRow,
+  SinkView,
+  SourceState,
+  SourceView,
+} from '../../admin/status-view.ts'
+import { cut } from '../../alert/text.ts'
+import type { AttemptRecord } from '../../delivery/records/attempt-record.ts'
+import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead-letters.ts'
+import type { SinkQueueView, StoryPart } from '../../delivery/records/delivery-log.ts'
+import type {
+  AlertView,
+  DeliveryState as JobState,
+  DeliveryView as JobView,
+} from '../../delivery/records/delivery-view.ts'
+import type { LaneState } from '../../delivery/sender.ts'
+import { lastingFailure } from '../../poller/health.ts'
+import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
+import type { Quarantined } from '../../store/quarantine.ts'
+import type { PollerState, PollerStatus } from '../../store/source-status.ts'
+
+/** From what the rooms tell (milliseconds, their own words) to what the API shows (ISO instants, the operator's words). */
+
+const stateWords: Record<JobState, DeliveryState> = {
+  waiting: 'waiting',
+  active: 'active',
+  delayed: 'delayed',
+  completed: 'delivered',
+  failed: 'dead',
+}
+const jobStates = Object.fromEntries(Object.entries(stateWords).map(([job, word]) => [word, job])) as Record<
+  DeliveryState,
+  JobState
+>
+
+export function jobStateOf(state: DeliveryState): JobState {
+  return jobStates[state]
+}
+
+export function deliveryRow(view: JobView): DeliveryRow {
+  const { alert, target, attempts, failure } = view
+  return {
+    ...(alert ? inList(alert) : unreadableAlert(view.jobId)),
+    seenAt: iso(view.seenAtMs),
+    sink: view.sink,
+    ...(target === undefined ? {} : { target }),
+    state: stateWords[view.state],
+    attempts: view.delivered?.number ?? attempts,
+    updatedAt: iso(view.changedAtMs),
+    reason: failure ?? null,
+    nextAttemptAt: iso(view.nextAttemptAtMs),
+  }
+}
+
+/**
+ * For lists of hundreds, which people look through: one field may hold megabytes of what upstream wrote. The story has it
+ * whole. Half an address would be another one.
+ */
+function inList(alert: AlertView): AlertView {
+  const { kind, symbol, headline, url, why, ruleIds, firedAt } = alert
+  return {
+    ...alert,
+    kind: short(kind),
+    symbol: symbol === null ? null : short(symbol),
+    headline: short(headline),
+    url: url.length <= fieldCharsMax ? url : '',
+    why: why === null ? null : short(why),
+    ruleIds: ruleIds.slice(0, ruleIdsMax).map((id) => cut(id, ruleIdCharsMax)),
+    firedAt: short(firedAt),
+  }
+}
+
+function short(text: string): string {
+  return cut(text, fieldCharsMax)
+}
+
+/** No shorter than the longest address that is linked to. */
+const fieldCharsMax = 2_000
+const ruleIdsMax = 100
+const ruleIdCharsMax = 100
+
+export function deadLetterRow(letter: StoredDeadLetter): DeadLetter {
+  return { ...deliveryRow(letter), state: 'dead', reason: letter.failure ?? letter.reason }
+}
+
+export function historyOf(part: StoryPart): DeliveryHistory {
+  return {
+    sink: part.sink,
+    ...(part.target === undefined ? {} : { target: part.target }),
+    state: stateWords[part.state],
+    reason: part.failure ?? null,
+    nextAttemptAt: iso(part.nextAttemptAtMs),
+    attempts: part.history.map(attemptView),
+  }
+}
+
+export function sourceView(
+  { name, ...about }: Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'>,
+  status: PollerStatus | undefined,
+  day: BudgetDay,
+): SourceView {
+  if (!status)
+    return {
+      name,
+      ...about,
+      state: 'starting',
+      reason: null,
+      lastPollAt: null,
+      nextPollAt: null,
+      nextReason: null,
+      budget: null,
+      plan: null,
+      notes: [],
+      behind: false,
+      lastCompleteWalkAt: null,
+    }
+  return {
+    name,
+    ...about,
+    state: sourceStateOf(status),
+    reason: reasonOf(status),
+    lastPollAt: iso(status.lastPollAtMs),
+    nextPollAt: iso(status.nextPollAtMs),
+    nextReason: status.nextReason as DecisionReason | null,
+    budget: budgetStatus(status, day),
+    plan: status.plan && {
+      learnedFrom: status.plan.learnedFrom,
+      firing: status.plan.firing,
+      hotUntil: iso(status.plan.hotUntilMs || null),
+    },
+    notes: status.doubt === null ? [] : [status.doubt.text],
+    behind: status.behind,
+    lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
+  }
+}
+
+/** The day in force, as the poller told of it; once that is over, the configured one. */
+function budgetStatus(status: PollerStatus, configured: BudgetDay): BudgetStatus {
+  const { unitsUsed, unitsPerDay, dayStartMs, resetsAtMs, lesson } = status
+  const told = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
+  const [startMs, endMs] = told ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
+  return { unitsUsed, unitsPerDay, startedAt: isoOf(startMs), resetsAt: isoOf(endMs), note: lesson }
+}
+
+export function quarantinedRow(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {
+  return { source, key, reason, seenAt: isoOf(atMs), raw }
+}
+
+export function sinkView(
+  about: { name: string; type: string; lag: LagView | null },
+  lane: LaneState | undefined,
+  queue: SinkQueueView | undefined,
+): SinkView {
+  const { counts } = queue ?? {}
+  return {
+    name: about.name,
+    type: about.type,
+    state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : lane?.breaker === 'open' ? 'open' : 'active',
+    reason: lane?.stuck?.reason ?? lane?.reason ?? null,
+    waiting: counts?.waiting ?? null,
+    active: counts?.active ?? null,
+    delayed: counts?.delayed ?? null,
+    dead: counts?.failed ?? null,
+    deliveredToday: queue?.deliveredSince ?? null,
+    lag: about.lag,
+    lastResult: lastResult(queue),
+  }
+}
+
+/** Of a source that polls by its plan, and well, there is no more to say than why it polls next. */
+function reasonOf(status: PollerStatus): string | null {
+  const failure = lastingFailure(status)
+  if (failure !== undefined) return failure
+  if (status.state !== 'polling' && status.state !== 'waiting') return status.reason || null
+  return sourceStateOf(status) === 'retrying' ? (status.lastError?.message ?? null) : null
+}
+
+function sourceStateOf(status: PollerStatus): SourceState {
+  const { state, behind, lastError, lastOkAtMs } = status
+  if (lastingFailure(status) !== undefined) return 'failing'
+  const words: Record<PollerState, SourceState> = {
+    starting: 'starting',
+    standby: 'standby',
+    polling: 'running',
+    waiting: 'running',
+    held: 'retrying',
+    budget_spent: 'budget_spent',
+    stopped: 'stopped',
+    backpressure: 'queues_full',
+    redis_down: 'retrying',
+  }
+  const failing = lastError !== null && lastError.atMs > (lastOkAtMs ?? 0)
+  const word = words[state]
+  if (word !== 'running') return word
+  return failing ? 'retrying' : behind ? 'catching_up' : 'running'
+}
+
+function lastResult(queue: SinkQueueView | undefined): LastResult | null {
+  const { lastDeliveredAtMs = 0, lastDeadAtMs = 0 } = queue ?? {}
+  if (lastDeliveredAtMs === 0 && lastDeadAtMs === 0) return null
+  return lastDeliveredAtMs >= lastDeadAtMs
+    ? { at: isoOf(lastDeliveredAtMs), kind: 'delivered', text: 'acknowledged' }
+    : { at: isoOf(lastDeadAtMs), kind: 'dead', text: 'given up on' }
+}
+
+function attemptView(record: AttemptRecord): AttemptView {
+  return {
+    number: record.number,
+    at: isoOf(record.atMs),
+    outcome: record.result === 'expired' ? 'dead' : record.result,
+    reason: record.reason ?? null,
+    status: record.status ?? null,
+    text: record.text,
+  }
+}
+
+/** A job whose data cannot be read is shown under its job id rather than hidden. */
+function unreadableAlert(jobId: string) {
+  const [source = '', id = ''] = jobId.split('.')
+  return {
+    source,
+    id: Number(id) || 0,
+    kind: '',
+    symbol: null,
+    headline: `(unreadable: ${jobId})`,
+    url: '',
+    firedAt: '',
+  }
+}
+
+function iso(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : isoOf(ms)
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,125 @@
+import { NotFoundError, UserError } from '../../lib/errors.ts'
+import { within } from '../../lib/time-limit.ts'
+import type { Names } from '../../store/names.ts'
+import { listLimitMax, listState } from '../records/delivery-log.ts'
+import { type DeliveryState, type DeliveryView, deliveryStates } from '../records/delivery-view.ts'
+import type { PortionOptions } from '../records/portion.ts'
+import { type OrphanOrder, type OrphanPortion, runOrphanPortion } from './steps.ts'
+import { tidyOrphan } from './tidy.ts'
+import { dropStep, moveStep } from './work.ts'
+
+/**
+ * Alerts of sinks that the config does not name (any more): they stay in their queue, which nobody works at, until the
+ * name comes back, or an operator moves or drops them.
+ */
+export interface Orphans {
+  /** Sinks of no config that have alerts left, by name. */
+  list(): Promise<readonly OrphanedSink[]>
+  /** Sinks of no config of which anything is kept, be it only what they acknowledged. */
+  names(): Promise<readonly string[]>
+  /**
+   * What changed last comes first. Throws, as `move` and `drop` do, a NotFoundError for a name that is no orphan, and a
+   * UserError for a sink that another process has in its config.
+   */
+  deliveries(sink: string, query: { limit: number; state?: DeliveryState }): Promise<readonly DeliveryView[]>
+  /**
+   * Gives its alerts to the sink `to`, with the time at which they were first seen and no regard to their age; dead
+   * letters become dead letters there, or are sent with the rest (`retry`). What `to` was given already stays as it is.
+   */
+  move(
+    sink: string,
+    order: OrphanOrder & { readonly to: string; readonly retry?: boolean },
+  ): Promise<OrphanPortion>
+  /** Forgets its alerts; not what it was acknowledged for, which is kept as long as any story. */
+  drop(sink: string, order: OrphanOrder): Promise<OrphanPortion>
+  /** Forgets records that are too old, and the names of which nothing is left. */
+  tidy(): Promise<void>
+}
+
+export interface OrphanedSink extends OrphanCounts {
+  readonly sink: string
+}
+
+export interface OrphanCounts {
+  /** To be sent; also what a process was sending when it died. */
+  readonly waiting: number
+  /** Is sent at this moment by a process that had the sink in its config. */
+  readonly sending: number
+  /** To be tried again. */
+  readonly delayed: number
+  readonly dead: number
+}
+
+export interface OrphansOptions extends PortionOptions {
+  readonly names: Names
+  readonly prefix: string
+  readonly retention: { readonly ageMs: number }
+}
+
+export function createOrphans(options: OrphansOptions): Orphans {
+  const { queues, names } = options
+  const unnamed = async () => {
+    const [known, served] = await Promise.all([names.sinks(), names.served()])
+    return known.filter((sink) => !queues.sinks.includes(sink) && !served.has(sink))
+  }
+  const orphan = async (sink: string) => {
+    const reading = Promise.all([unnamed(), names.served()])
+    const [found, served] = await within(readTimeoutMs, 'reading the names', reading)
+    if (found.includes(sink)) return queues.anyQueue(sink)
+    if (served.has(sink) && !queues.sinks.includes(sink))
+      throw new UserError(`Another process has the sink ${sink} in its config and works at its alerts.`)
+    throw new NotFoundError(`There is no orphan ${sink}.`)
+  }
+  return {
+    async list() {
+      const reads = unnamed().then((found) => Promise.all(found.map((sink) => countsOf(options, sink))))
+      const counts = await within(readTimeoutMs, 'counting orphans', reads)
+      // What is being sent now may well be acknowledged in a moment: of that alone nothing is left behind.
+      return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
+    },
+    names: () => within(readTimeoutMs, 'reading the names', unnamed()),
+    async deliveries(sink, { limit, state }) {
+      const queue = await orphan(sink)
+      const count = Math.min(Math.max(1, limit), listLimitMax)
+      const states = state === undefined ? deliveryStates : [state]
+      const lists = states.map((each) => listState(sink, queue, each, count))
+      const views = (await within(readTimeoutMs, 'listing an orphan', Promise.all(lists))).flat()
+      return views.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)
+    },
+    async move(sink, { to, retry = false, ...order }) {
+      const queue = await orphan(sink)
+      queues.queue(to)
+      return runOrphanPortion(
+        queue,
+        order,
+        options,
+        moveStep({ queue, to, retry, prefix: options.prefix }, options),
+      )
+    },
+    async drop(sink, order) {
+      const queue = await orphan(sink)
+      return runOrphanPortion(queue, order, options, dropStep(queue, options))
+    },
+    async tidy() {
+      for (const sink of await unnamed()) await tidyOrphan(queues.anyQueue(sink), options)
+    },
+  }
+}
+
+const readTimeoutMs = 5_000
+/** No process takes as many at once. */
+const activeMax = 1_000
+
+async function countsOf({ queues }: OrphansOptions, sink: string): Promise<OrphanedSink> {
+  const { redis, anyQueue } = queues
+  const queue = anyQueue(sink)
+  const [waiting, active, delayed, dead] = await Promise.all([
+    redis.llen(queue.toKey('wait')),
+    redis.lrange(queue.toKey('active'), 0, activeMax),
+    redis.zcard(queue.toKey('delayed')),
+    redis.zcard(queue.toKey('failed')),
+  ])
+  const locks = active.map((id) => redis.exists(queue.toKey(`${id}:lock`)))
+  const sending = (await Promise.all(locks)).reduce((sum, each) => sum + each, 0)
+  return { sink, waiting: waiting + active.length - sending, sending, delayed, dead }
+}

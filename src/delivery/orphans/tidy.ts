@@ -1,0 +1,53 @@
+import type { Clock } from '../../lib/clock.ts'
+import { within } from '../../lib/time-limit.ts'
+import { servedSinksKey, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
+import { servedMs } from '../../store/names.ts'
+import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from '../queues.ts'
+import { tidyScript } from './scripts.ts'
+
+export interface TidyOptions {
+  readonly queues: SinkQueues
+  readonly prefix: string
+  readonly retention: { readonly ageMs: number }
+  readonly clock: Clock
+}
+
+const forgetMax = 200
+const tidyTimeoutMs = 5_000
+/** What is kept of a queue beside its jobs. */
+const rest = [
+  'id',
+  'events',
+  'marker',
+  'stalled',
+  'stalled-check',
+  'limiter',
+  'pc',
+  'prioritized',
+  targetTagsName,
+]
+
+/**
+ * Where a sink is in the config, its records are trimmed whenever one is added; here nobody adds any. Forgets a few of
+ * those that are too old, and the name when nothing is left.
+ */
+export async function tidyOrphan(
+  queue: AlertQueue,
+  { queues, prefix, retention, clock }: TidyOptions,
+): Promise<void> {
+  const nowMs = clock.now()
+  const states = ['meta', 'wait', 'active', 'delayed', 'failed', 'completed', ...rest]
+  const keys = [sinkNamesKey(prefix), servedSinksKey(prefix), ...states.map((state) => queue.toKey(state))]
+  const before = [nowMs - recordKeptMs(retention.ageMs), nowMs - deadLetterKeptMs]
+  const tidying = queues.redis.eval(
+    tidyScript,
+    keys.length,
+    ...keys,
+    queue.name,
+    queue.toKey(''),
+    ...before,
+    forgetMax,
+    servedMs,
+  )
+  await within(tidyTimeoutMs, 'tidying up an orphan', tidying)
+}

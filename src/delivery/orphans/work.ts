@@ -1,0 +1,145 @@
+import { type DeliveryJob, fromJobData, toJobData } from '../../alert/job.ts'
+import { handOn } from '../hand-on.ts'
+import { deliveryJobId, noteTargets } from '../job-ids.ts'
+import { createJobMarks } from '../job-marks.ts'
+import type { AlertJob } from '../processor.ts'
+import type { AlertQueue } from '../queues.ts'
+import type { PortionOptions } from '../records/portion.ts'
+import { moveDeadScript, removeScript } from './scripts.ts'
+import type { OrphanState, OrphanStep, Tally } from './steps.ts'
+
+/** What is done to the alerts of a queue that nobody works at. */
+export interface Move {
+  readonly queue: AlertQueue
+  readonly to: string
+  /** Of all keys. */
+  readonly prefix: string
+  /** Dead letters are sent again, and not only moved. */
+  readonly retry: boolean
+}
+
+/**
+ * Each alert goes at one stroke to the queue of `to`, under the id that it would have had there: a process of another
+ * config may work at the queue here all the while.
+ */
+export function moveStep(move: Move, options: PortionOptions): OrphanStep {
+  const { queue } = move
+  return async (ids, state, atMs, tally) => {
+    const jobs = await Promise.all(ids.map((id) => queue.getJob(id)))
+    const fates = ids.map((id, index) => moveOne(id, jobs[index], { move, state, atMs }, options))
+    return count(await Promise.all(fates), tally)
+  }
+}
+
+export function dropStep(queue: AlertQueue, options: PortionOptions): OrphanStep {
+  return async (ids, state, _atMs, tally) =>
+    count(await Promise.all(ids.map((id) => remove(queue, id, state, options))), tally)
+}
+
+/** What became of one alert: a word of the tally. */
+type Fate = Exclude<keyof Tally, 'looked'>
+
+function count(fates: readonly Fate[], tally: Tally): number {
+  for (const fate of fates) tally[fate] += 1
+  return fates.filter((fate) => fate === 'busy' || fate === 'unreadable').length
+}
+
+interface Circumstances {
+  readonly move: Move
+  readonly state: OrphanState
+  readonly atMs: number
+}
+
+async function moveOne(
+  id: string,
+  job: AlertJob | undefined,
+  { move, state, atMs }: Circumstances,
+  options: PortionOptions,
+): Promise<Fate> {
+  const { queue, to, retry } = move
+  const { redis } = options.queues
+  // Only its place is left: no alert can be made of it.
+  if (job === undefined) return (await remove(queue, id, state, options)) === 'busy' ? 'busy' : 'gone'
+  const parsed = fromJobData(to, job.data)
+  if (!parsed.ok) return 'unreadable'
+  const { requestedAtMs } = parsed.job
+  const { acknowledged } = await createJobMarks(redis, queue).read({ id, requestedAtMs })
+  if (acknowledged !== undefined) return there(await remove(queue, id, state, options))
+  const copies = copiesOf(parsed.job, to, options)
+  if (state === 'failed' && !retry) return moveDead(id, copies, move, options)
+  // Its own time may be over: an operator asks for it now.
+  const asked = copies.map((copy) => ({ ...copy, requestedAtMs: atMs }))
+  return moveWaiting(id, asked, { move, state, atMs }, options)
+}
+
+async function moveWaiting(
+  id: string,
+  copies: readonly DeliveryJob[],
+  { move: { queue, to, prefix }, state, atMs }: Circumstances,
+  { queues }: PortionOptions,
+): Promise<Fate> {
+  const answer = await handOn({
+    ...{ redis: queues.redis, prefix, from: queue, to: queues.queue(to), copies, nowMs: atMs },
+    job: { id, state, token: '' },
+  })
+  return answer === -2 ? 'busy' : fateOf(answer)
+}
+
+async function moveDead(
+  id: string,
+  copies: readonly DeliveryJob[],
+  { queue, to }: Move,
+  { queues }: PortionOptions,
+): Promise<Fate> {
+  const target = queues.queue(to)
+  await noteTargets(queues.redis, target, copies)
+  const here = [queue.toKey('failed'), queue.toKey(id), queue.toKey(`${id}:logs`)]
+  const made = copies.map((copy) => ({ id: idOf(copy), data: JSON.stringify(toJobData(copy)) }))
+  const keys = [
+    ...here,
+    target.toKey('failed'),
+    ...made.flatMap((copy) => [target.toKey(copy.id), target.toKey(`${copy.id}:logs`)]),
+  ]
+  const answer = await queues.redis.eval(
+    moveDeadScript,
+    keys.length,
+    ...keys,
+    id,
+    ...made.flatMap((copy) => [copy.id, copy.data]),
+  )
+  return fateOf(answer)
+}
+
+/** Of a script that moves: how many were made there, or -1. */
+function fateOf(made: unknown): Fate {
+  if (made === -1) return 'gone'
+  return made === 0 ? 'there' : 'handled'
+}
+
+/** One for the same target where the sink has it; else one for each that it has. */
+function copiesOf(job: DeliveryJob, sink: string, { targets }: PortionOptions): DeliveryJob[] {
+  const { target: before, ...rest } = job
+  const all = targets.get(sink) ?? [undefined]
+  const own = before !== undefined && all.includes(before) ? [before] : all
+  return own.map((target) => ({ ...rest, sink, ...(target === undefined ? {} : { target }) }))
+}
+
+function idOf({ alert, target }: DeliveryJob): string {
+  return deliveryJobId(alert, target)
+}
+
+function there(fate: Fate): Fate {
+  return fate === 'handled' ? 'there' : fate
+}
+
+async function remove(
+  queue: AlertQueue,
+  id: string,
+  state: OrphanState,
+  { queues }: PortionOptions,
+): Promise<Fate> {
+  const keys = [state, id, `${id}:logs`, `${id}:lock`].map((each) => queue.toKey(each))
+  const answer = await queues.redis.eval(removeScript, keys.length, ...keys, id)
+  if (answer === 1) return 'handled'
+  return answer === 0 ? 'busy' : 'gone'
+}

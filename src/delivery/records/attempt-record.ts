@@ -1,0 +1,54 @@
+import * as z from 'zod'
+import { cut } from '../../alert/text.ts'
+import { type Answer, answerTextMax } from '../../sinks/outcome.ts'
+
+/**
+ * One attempt as it is kept with its job, so that an alert's whole story can be told: in the job's log for those that
+ * failed, as the job's return value for the one that was acknowledged (in the log too, once it is sent again). Parsed again when read, since a newer or older
+ * version may have written it.
+ */
+export type AttemptRecord = z.infer<typeof attemptRecordSchema>
+
+/** Attempts that are kept with a job; the oldest go first. */
+export const recordsMax = 100
+
+export interface Attempted {
+  readonly number: number
+  readonly atMs: number
+  readonly durationMs: number
+  readonly result: AttemptRecord['result']
+  readonly reason?: string
+  readonly answer: Answer
+  readonly nextAtMs?: number
+}
+
+export function attemptRecord({ answer, ...attempt }: Attempted): AttemptRecord {
+  const { status, text } = answer
+  return { ...attempt, ...(status === undefined ? {} : { status }), text: cut(text, answerTextMax) }
+}
+
+/** From the job's log (text) or its return value (an object); undefined for anything else. */
+export function parseAttemptRecord(stored: unknown): AttemptRecord | undefined {
+  const parsed = attemptRecordSchema.safeParse(typeof stored === 'string' ? parseJson(stored) : stored)
+  return parsed.success ? parsed.data : undefined
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const attemptRecordSchema = z.object({
+  /** From 1; attempts that were not counted carry the number of the one that comes. */
+  number: z.number(),
+  atMs: z.number(),
+  durationMs: z.number(),
+  result: z.enum(['delivered', 'retry', 'dead', 'expired']),
+  reason: z.string().optional(),
+  status: z.number().optional(),
+  text: z.string(),
+  nextAtMs: z.number().optional(),
+})

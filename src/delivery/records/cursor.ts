@@ -1,0 +1,21 @@
+import * as z from 'zod'
+import { UserError } from '../../lib/errors.ts'
+
+/** Where a portion or a page ended, as text that callers hand back and do not look into. */
+export function writeCursor(place: object): string {
+  return Buffer.from(JSON.stringify(place)).toString('base64url')
+}
+
+/** It went through the hands of whoever asks: it is read as strictly as everything else in a request. */
+export function readCursor<T>(schema: z.ZodType<T>, text: string): T {
+  try {
+    return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+  } catch (cause) {
+    throw new UserError('This cursor was not made by this bridge, or by another version of it.', { cause })
+  }
+}
+
+const furthestMs = 8.64e15
+
+/** An instant in a cursor: one that can be written as a date. */
+export const cursorInstant = z.number().min(-furthestMs).max(furthestMs)

@@ -1,0 +1,130 @@
+import { within } from '../../lib/time-limit.ts'
+import { jobIdsOf } from '../job-ids.ts'
+import { dueAt } from '../queue-reading.ts'
+import type { AlertQueue, SinkQueues } from '../queues.ts'
+import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
+import { type DeliveryState, type DeliveryView, deliveryStates, viewOfJob } from './delivery-view.ts'
+
+/**
+ * What became of the alerts: read from the queues themselves, which are the only record. Every call ends within a
+ * limit and throws when Redis is away.
+ */
+export interface DeliveryLog {
+  /**
+   * One alert over all sinks, with every attempt and its answer; empty when no sink was given it, or its time is over. A
+   * recipient that left the list of its sink is not part of it.
+   */
+  story(alert: { source: string; id: number }): Promise<StoryPart[]>
+  /** What changed last comes first. */
+  list(query: { limit: number; state?: DeliveryState; sink?: string }): Promise<DeliveryView[]>
+  /** How each sink's queue stands; `deliveredSince` counts what was acknowledged at or after `sinceMs` and is still kept. */
+  sinks(sinceMs?: number): Promise<SinkQueueView[]>
+}
+
+export interface StoryPart extends DeliveryView {
+  /** Oldest first; the last `recordsMax` of them. */
+  readonly history: readonly AttemptRecord[]
+}
+
+export interface SinkQueueView {
+  readonly sink: string
+  readonly paused: boolean
+  readonly counts: Readonly<Record<DeliveryState, number>>
+  readonly lastDeliveredAtMs?: number
+  readonly lastDeadAtMs?: number
+  readonly deliveredSince: number
+}
+
+export interface DeliveryLogOptions {
+  readonly queues: SinkQueues
+  /** The targets of each sink, as the sink itself names them. */
+  readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
+  /**
+   * Sinks that left the config, of which something is kept: they are part of a story too, but for those with recipients,
+   * whom nobody knows any more.
+   */
+  readonly gone?: () => Promise<readonly string[]>
+}
+
+export const listLimitMax = 500
+
+export function createDeliveryLog({ queues, targets, gone }: DeliveryLogOptions): DeliveryLog {
+  return {
+    async story(alert) {
+      const sinks = [...queues.sinks, ...((await gone?.()) ?? [])]
+      const found = sinks.map(async (sink) => {
+        const queue = queues.anyQueue(sink)
+        const own = { redis: queues.redis, queue, targets: targets.get(sink) ?? [] }
+        const ids = await jobIdsOf(alert, own)
+        return Promise.all(ids.map((id) => storyPart(sink, queue, id)))
+      })
+      const parts = await within(readTimeoutMs, 'reading an alert', Promise.all(found))
+      return parts.flat().filter((part) => part !== undefined)
+    },
+    async list({ limit, state, sink }) {
+      const count = Math.min(Math.max(1, limit), listLimitMax)
+      const states = state === undefined ? deliveryStates : [state]
+      const lists = (sink === undefined ? queues.sinks : [sink]).flatMap((name) =>
+        states.map((each) => listState(name, queues.queue(name), each, count)),
+      )
+      const views = (await within(readTimeoutMs, 'listing deliveries', Promise.all(lists))).flat()
+      return views.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)
+    },
+    async sinks(sinceMs = 0) {
+      const views = queues.sinks.map((sink) => sinkView(sink, queues, sinceMs))
+      return within(readTimeoutMs, 'reading the queues', Promise.all(views))
+    },
+  }
+}
+
+const readTimeoutMs = 10_000
+
+async function storyPart(sink: string, queue: AlertQueue, jobId: string): Promise<StoryPart | undefined> {
+  const [job, state, { logs }, nextAtMs] = await Promise.all([
+    queue.getJob(jobId),
+    queue.getJobState(jobId),
+    queue.getJobLogs(jobId, 0, recordsMax),
+    dueAt(queue, jobId),
+  ])
+  const known = deliveryStates.find((each) => each === state)
+  if (!job || !known) return undefined
+  const view = viewOfJob(sink, job, known, nextAtMs)
+  // An answer may be kept twice where a process died while it put the alert back.
+  const failed = [...new Set(logs)].map(parseAttemptRecord).filter((record) => record !== undefined)
+  return { ...view, history: view.delivered ? [...failed, view.delivered] : failed }
+}
+
+/** The newest of one queue in one state. */
+export async function listState(
+  sink: string,
+  queue: AlertQueue,
+  state: DeliveryState,
+  count: number,
+): Promise<DeliveryView[]> {
+  const jobs = await queue.getJobs([state], 0, count - 1, false)
+  return Promise.all(
+    jobs.map(async (job) =>
+      viewOfJob(sink, job, state, state === 'delayed' ? await dueAt(queue, job.id ?? '') : undefined),
+    ),
+  )
+}
+
+async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {
+  const queue = queues.queue(sink)
+  const [counts, paused, [lastDelivered], [lastDead], deliveredSince] = await Promise.all([
+    queue.getJobCounts(...deliveryStates),
+    queue.isPaused(),
+    queue.getJobs(['completed'], 0, 0, false),
+    queue.getJobs(['failed'], 0, 0, false),
+    queues.completedSince(sink, sinceMs),
+  ])
+  const numbers = Object.fromEntries(deliveryStates.map((state) => [state, counts[state] ?? 0]))
+  return {
+    sink,
+    paused,
+    deliveredSince,
+    counts: numbers as Record<DeliveryState, number>,
+    ...(lastDelivered?.finishedOn === undefined ? {} : { lastDeliveredAtMs: lastDelivered.finishedOn }),
+    ...(lastDead?.finishedOn === undefined ? {} : { lastDeadAtMs: lastDead.finishedOn }),
+  }
+}

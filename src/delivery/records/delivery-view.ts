@@ -1,0 +1,79 @@
+import { headlineOf } from '../../alert/display.ts'
+import { fromJobData } from '../../alert/job.ts'
+import type { AlertJob } from '../processor.ts'
+import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
+
+/** How one alert stands with one sink (or one target of it), for people and programs to read. */
+export interface DeliveryView {
+  readonly sink: string
+  readonly jobId: string
+  readonly state: DeliveryState
+  /** Absent only where the job's data cannot be read. */
+  readonly alert?: AlertView
+  readonly target?: string
+  readonly seenAtMs?: number
+  /** When an operator last asked to send it again. */
+  readonly requestedAtMs?: number
+  /** Attempts of the current schedule; those that burnt nothing are not counted, giving up without a send counts as one. */
+  readonly attempts: number
+  /** The acknowledgement, once there is one. */
+  readonly delivered?: AttemptRecord
+  /** Why the last attempt failed, or why the alert was given up on: a word, a colon, what was said. */
+  readonly failure?: string
+  readonly nextAttemptAtMs?: number
+  /** When it was acknowledged or given up on. */
+  readonly endedAtMs?: number
+  /** Of the last thing that happened to it. */
+  readonly changedAtMs: number
+}
+
+export interface AlertView {
+  readonly source: string
+  readonly id: number
+  readonly kind: string
+  readonly symbol: string | null
+  readonly headline: string
+  readonly url: string
+  readonly why: string | null
+  readonly ruleIds: readonly string[]
+  readonly firedAt: string
+}
+
+export const deliveryStates = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
+
+export function viewOfJob(
+  sink: string,
+  job: AlertJob,
+  state: DeliveryState,
+  nextAttemptAtMs?: number,
+): DeliveryView {
+  const parsed = fromJobData(sink, job.data)
+  const delivered = state === 'completed' ? parseAttemptRecord(job.returnvalue) : undefined
+  // BullMQ keeps the last failure with a job that was acknowledged in the end.
+  const failure = state === 'completed' ? undefined : job.failedReason
+  const endedAtMs = state === 'completed' || state === 'failed' ? job.finishedOn : undefined
+  return {
+    sink,
+    jobId: job.id ?? '',
+    state,
+    ...(parsed.ok ? alertFields(parsed.job) : {}),
+    attempts: job.attemptsMade,
+    ...(delivered ? { delivered } : {}),
+    ...(failure ? { failure } : {}),
+    ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAtMs }),
+    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+    changedAtMs: job.finishedOn ?? job.processedOn ?? job.timestamp,
+  }
+}
+
+function alertFields(job: Extract<ReturnType<typeof fromJobData>, { ok: true }>['job']) {
+  const { source, id, kind, symbol, url, why, ruleIds, firedAt } = job.alert
+  const headline = headlineOf(job.alert)
+  return {
+    alert: { source, id, kind, symbol, headline, url, why, ruleIds, firedAt },
+    seenAtMs: job.seenAtMs,
+    ...(job.target === undefined ? {} : { target: job.target }),
+    ...(job.requestedAtMs === undefined ? {} : { requestedAtMs: job.requestedAtMs }),
+  }
+}

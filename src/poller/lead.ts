@@ -1,0 +1,115 @@
+import type { PollReason, PollResult } from '../intake/poll-types.ts'
+import type { Schedule } from '../schedule/schedule.ts'
+import { type Lease, type LeaseHolder, type LeaseOptions, leaseHolder, tryLease } from '../store/lease.ts'
+import { freshEveryMs } from '../store/ledger.ts'
+import type { PollerStatus } from '../store/source-status.ts'
+import type { Means } from './budget.ts'
+import { failureOf, stopReason } from './outcome.ts'
+import type { PageTally } from './reader.ts'
+import type { PollerDeps } from './settings.ts'
+
+/** What a replica knows while it is the one that polls. */
+export interface Lead {
+  readonly lease: Lease
+  readonly schedule: Schedule
+  /** When the next instant was decided on; a clock that shows less was set back, and it means another one now. */
+  decidedMs: number
+  lastStartMs: number | null
+  lastReason: PollReason | null
+  /** How many pages the last poll read, when it was good. */
+  lastPages: number | null
+  refusedUntilMs: number | undefined
+  /** What pages beneath the first leave of the day to fresh polls, as it was when the catch-up or the day began. */
+  walkLeaves: { readonly day: string; readonly units: number }
+  failures: number
+  stopped: { reason: string; retryAtMs: number } | undefined
+  hotUntilMs: number
+  /** The budget day in which no more sweeps are made: its round is done, or one of them failed. */
+  sweptDay: string | undefined
+  /** Pages of the past were bought, or are not wanted. */
+  historyRead: boolean
+  /** The poll whose line is written once the next instant is known. */
+  done: { result: PollResult; tally: PageTally; startMs: number; endMs: number } | undefined
+}
+
+/** The lease, with all done that comes before the first poll; or why this replica does not poll for now. */
+export async function leaseOrReason(
+  deps: Omit<LeaseOptions, 'ttlMs'> & Pick<PollerDeps, 'prepare'>,
+  ttlMs: number,
+): Promise<Lease | string> {
+  const lease = await tryLease({ ...deps, ttlMs })
+  if (!lease) return standbyReason(await leaseHolder(deps))
+  try {
+    const reason = await deps.prepare?.()
+    if (reason === undefined) return lease
+    await lease.release()
+    return reason
+  } catch (thrown) {
+    await lease.release()
+    throw thrown
+  }
+}
+
+function standbyReason(holder: LeaseHolder | undefined): string {
+  if (!holder) return 'another replica polled until now'
+  const ends = new Date(holder.endsAtMs).toISOString()
+  return `another replica polls${holder.who ? ` (${holder.who})` : ''}; its lease ends at ${ends} unless it is renewed`
+}
+
+/** A new leader knows what the last one told; what that one only thought is asked anew. */
+export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): Lead {
+  return {
+    lease,
+    schedule,
+    decidedMs: 0,
+    lastStartMs: known.lastPollAtMs,
+    // A catch-up that a restart broke off goes on at its pace.
+    lastReason: known.behind && known.lastOkAtMs !== null ? 'page_limit' : null,
+    lastPages: null,
+    refusedUntilMs: undefined,
+    walkLeaves: { day: '', units: 0 },
+    failures: 0,
+    stopped: undefined,
+    // What the snapshot remembers of it may have been taken back.
+    hotUntilMs: -1,
+    sweptDay: undefined,
+    historyRead: false,
+    done: undefined,
+  }
+}
+
+/** What a poll that is done changes for the next one; returns why it failed, if it did. */
+export function conclude(
+  lead: Lead,
+  done: NonNullable<Lead['done']>,
+  stoppedIntervalMs: number,
+): ReturnType<typeof failureOf> {
+  const { result, tally, startMs, endMs } = done
+  const error = failureOf(result, tally)
+  const stop = stopReason(result, tally)
+  lead.done = done
+  lead.lastReason = result.reason
+  lead.lastPages = result.ok ? result.pages : null
+  lead.refusedUntilMs = refusedUntil(tally, startMs)
+  lead.failures = error === undefined ? 0 : lead.failures + 1
+  lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs: endMs + stoppedIntervalMs }
+  return error
+}
+
+/**
+ * A backlog takes no more than half of the units that are left, once a day: a walk that is larger than the budget would
+ * else leave nothing for what fires until the reset.
+ */
+export function leaveToFresh(lead: Lead, means: Means, unitsPerDay: number, behind: boolean): void {
+  const { budget, ledgerUsed } = means
+  if (behind && lead.walkLeaves.day === budget.day.key) return
+  const walkMax = ledgerUsed + Math.ceil(budget.unitsLeft / 2)
+  lead.walkLeaves = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
+}
+
+/** A walk that waits for room in the minute, or for another day, does not keep the first page from being read. */
+function refusedUntil({ refused, calls }: PageTally, startMs: number): number | undefined {
+  if (!refused || refused.limit === 'lease') return undefined
+  if (refused.held || calls === 0) return refused.retryAtMs
+  return refused.limit === 'budget' ? undefined : Math.min(refused.retryAtMs, startMs + freshEveryMs)
+}

@@ -1,0 +1,191 @@
+import type { Exchange } from '../feed/client.ts'
+import { unitsOf } from '../feed/cost.ts'
+import { FeedError } from '../feed/errors.ts'
+import type { PageAnswer } from '../intake/poll-types.ts'
+import { toError } from '../lib/errors.ts'
+import { type Lease, LeaseLost } from '../store/lease.ts'
+import type { Reservation } from '../store/ledger.ts'
+import { isRedisAway } from '../store/redis.ts'
+import type { Metrics, Purpose } from '../telemetry/metrics.ts'
+import type { PollerTruth } from './budget.ts'
+import type { PollerLimits } from './limits.ts'
+import type { PollerDeps, ReadPage } from './settings.ts'
+
+/**
+ * One page for a walk: the lease is looked at, the unit reserved, the call made, and a 429 made known to every replica.
+ * Nothing is asked of the feed without a reservation, and nothing at all while a 429 holds.
+ */
+export interface PageReader {
+  readonly read: ReadPage
+  /** What happened since this reader was made; one reader a poll. */
+  readonly tally: Readonly<PageTally>
+}
+
+export interface PageTally {
+  /** Calls made, each paid for, whatever became of them. */
+  calls: number
+  /** The last refusal of the ledger. */
+  refused: Extract<Reservation, { ok: false }> | undefined
+  /** The last error of the feed. */
+  feedError: FeedError | undefined
+  /** Redis did not answer when a unit was to be reserved. */
+  redisAway: boolean
+}
+
+type ReaderDeps = Pick<
+  PollerDeps,
+  'source' | 'ledger' | 'feed' | 'clock' | 'log' | 'metrics' | 'budgetDay'
+> & {
+  readonly limits: Pick<PollerLimits, 'unitsPerDay'>
+  readonly truth: PollerTruth
+}
+
+/** `stopping` ends the walk at the next page, `abort` the call under way. */
+export interface ReaderSignals {
+  readonly stopping: AbortSignal
+  readonly abort: AbortSignal
+}
+
+/** What reading takes of whoever leads. */
+interface Leading {
+  readonly lease: Lease
+  /** Units of the day that pages beneath the first leave to fresh polls. */
+  readonly walkLeaves: { readonly units: number }
+}
+
+export function createPageReader(
+  deps: ReaderDeps,
+  { lease, walkLeaves }: Leading,
+  { stopping, abort }: ReaderSignals,
+  onCall: () => void,
+): PageReader {
+  const tally: PageTally = { calls: 0, refused: undefined, feedError: undefined, redisAway: false }
+  return {
+    tally,
+    async read(page, purpose) {
+      if (stopping.aborted) return failed(new FeedError('aborted', 'the bridge is stopping'))
+      let reserved: Reservation
+      try {
+        lease.check()
+        reserved = await deps.ledger.reserve({
+          cost: pageUnits,
+          purpose,
+          leaveFresh: purpose !== 'poll',
+          ...(purpose === 'walk' ? { leaveUnits: walkLeaves.units } : {}),
+          leaseToken: lease.token,
+        })
+        // A process that was frozen in between must not use what it reserved.
+        lease.check()
+        if (!reserved.ok) {
+          tally.refused = reserved
+          return { kind: 'refused', why: whyOf(reserved) }
+        }
+        count(deps, purpose, reserved)
+      } catch (thrown) {
+        tally.redisAway ||= isRedisAway(thrown)
+        return thrown instanceof LeaseLost ? { kind: 'refused', why: 'lease' } : failed(thrown)
+      }
+      tally.calls += 1
+      onCall()
+      try {
+        const answer = await deps.feed.deliveries(page, abort)
+        await deps.truth.granted({ ...reserved, atMs: deps.clock.now() })
+        return { kind: 'page', page: answer }
+      } catch (thrown) {
+        if (thrown instanceof FeedError) tally.feedError = thrown
+        if (thrown instanceof FeedError && thrown.code === 'rate_limited')
+          await holdAll(deps, thrown, reserved)
+        return failed(thrown)
+      }
+    },
+  }
+}
+
+/** Lets something read pages; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
+export async function withReader<T>(
+  deps: ReaderDeps & { readonly limits: { readonly drainTimeoutMs: number } },
+  reading: Leading & {
+    readonly signal: AbortSignal
+    readonly onCall: () => void
+  },
+  work: (reader: PageReader) => Promise<T>,
+): Promise<T> {
+  const { lease, walkLeaves, signal, onCall } = reading
+  const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
+  try {
+    return await work(
+      createPageReader(deps, { lease, walkLeaves }, { stopping: signal, abort: drain.signal }, onCall),
+    )
+  } finally {
+    drain.clear()
+  }
+}
+
+/** Aborts `ms` after the other signal did. */
+export function abortAfter(first: AbortSignal, ms: number): { signal: AbortSignal; clear(): void } {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const onAbort = () => {
+    timer = setTimeout(() => controller.abort(), ms)
+  }
+  first.addEventListener('abort', onAbort, { once: true })
+  return {
+    signal: controller.signal,
+    clear() {
+      first.removeEventListener('abort', onAbort)
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** Counts the calls of a feed client, whoever makes them: its `onExchange`. */
+export function countExchanges(metrics: Metrics, source: string): (exchange: Exchange) => void {
+  return ({ endpoint, status, durationMs }) => {
+    metrics.upstreamRequests.inc({ source, endpoint, status: String(status) })
+    metrics.upstreamRequestDuration.observe({ source, endpoint }, durationMs / 1_000)
+  }
+}
+
+const pageUnits = unitsOf('/api/v1/alerts/deliveries')
+
+async function holdAll(
+  deps: ReaderDeps,
+  error: FeedError,
+  { unitsUsed, toldDayUsed }: Extract<Reservation, { ok: true }>,
+): Promise<void> {
+  const nowMs = deps.clock.now()
+  const limit = error.limit ?? 'minute'
+  // The ledger keeps it for this process too when Redis cannot be told.
+  const waitMs = await deps.ledger.hold(limit, error.retryAfterMs)
+  deps.metrics.upstreamRateLimited.inc({ source: deps.source, limit })
+  deps.log.warn(
+    { source: deps.source, limit, waitMs: Math.round(waitMs), reason: error.message },
+    'poll.rate_limited',
+  )
+  if (limit !== 'budget') return
+  // The refused call was counted before it was made.
+  const before = {
+    atMs: nowMs,
+    cost: pageUnits,
+    unitsUsed: unitsUsed - pageUnits,
+    ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - pageUnits }),
+  }
+  await deps.truth.refused(before, error.retryAfterMs)
+}
+
+function count(
+  { metrics, source }: ReaderDeps,
+  purpose: Purpose,
+  reserved: Extract<Reservation, { ok: true }>,
+): void {
+  metrics.budgetUnits.inc({ source, purpose }, pageUnits)
+  metrics.budgetUnitsUsed.set({ source }, reserved.toldDayUsed ?? reserved.unitsUsed)
+}
+
+function whyOf(refused: Extract<Reservation, { ok: false }>): 'budget' | 'minute' | 'hold' | 'lease' {
+  return refused.limit !== 'lease' && refused.held ? 'hold' : refused.limit
+}
+
+function failed(thrown: unknown): PageAnswer {
+  return { kind: 'failed', error: toError(thrown) }
+}

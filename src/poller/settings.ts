@@ -1,0 +1,68 @@
+import type { FeedClient } from '../feed/client.ts'
+import type { PollDeps, PollResult } from '../intake/poll-types.ts'
+import type { SweepResult } from '../intake/sweep.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { BudgetDay, Schedule } from '../schedule/schedule.ts'
+import type { Ledger } from '../store/ledger.ts'
+import type { RedisClient } from '../store/redis.ts'
+import type { PollerStatus } from '../store/source-status.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { PollerLimits } from './limits.ts'
+
+/** The loop that polls one source for as long as the process lives. */
+export interface Poller {
+  readonly source: string
+  /**
+   * Resolves some time after the signal aborts: the page under way is finished first, within `drainTimeoutMs`. Never
+   * rejects; whatever goes wrong inside is told and tried again.
+   */
+  run(signal: AbortSignal): Promise<void>
+  /** What this process knows; where another replica polls, the shared status in Redis knows more. */
+  status(): PollerStatus
+  health(): PollerHealth
+  /** Why the loop will never go on in this process; undefined where it may. */
+  hung(): string | undefined
+  /** Polls as soon as limits and the shortest interval allow, also where a person had to mend something first. */
+  pollNow(): void
+}
+
+export type PollerHealth =
+  | { readonly ok: true }
+  /** `reason` is one sentence for people, `why` is what programs go by. */
+  | { readonly ok: false; readonly why: PollerFault; readonly reason: string }
+
+/** What keeps a polling loop from its work. */
+export const pollerFaults = ['starting', 'crashed', 'redis_down', 'stuck', 'failing'] as const
+export type PollerFault = (typeof pollerFaults)[number]
+
+export type ReadPage = PollDeps['readPage']
+
+export interface PollerDeps {
+  readonly source: string
+  readonly prefix: string
+  /** A connection that fails fast. */
+  readonly redis: RedisClient
+  readonly ledger: Ledger
+  /** As the ledger has it; and how many sources share it now, this one with them. */
+  readonly account?: string | undefined
+  readonly sharers?: () => number
+  readonly feed: Pick<FeedClient, 'deliveries'>
+  /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
+  readonly poll: (readPage: ReadPage) => Promise<PollResult>
+  /** `runSweep` of sweep.ts in the same way; without it, units that would expire do. */
+  readonly sweep?: (readPage: ReadPage, pagesMax: number) => Promise<SweepResult>
+  /** Called when this replica is to be the one that polls: what is to be done before, or why it has to wait. */
+  readonly prepare?: () => Promise<string | undefined>
+  /** Called now and then while another replica polls: what must be known to notice a loss of Redis later. */
+  readonly onStandby?: () => Promise<void>
+  /** Called once each time this replica becomes the one that polls. */
+  readonly createSchedule: (saved: unknown) => Schedule
+  readonly budgetDay: (nowMs: number) => BudgetDay
+  readonly limits: PollerLimits
+  /** True while the queues hold so much that polling on would only fill Redis. */
+  readonly tooManyWaiting?: () => Promise<boolean>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+}

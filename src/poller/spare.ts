@@ -1,0 +1,56 @@
+import type { SweepReason } from '../intake/sweep.ts'
+import type { BudgetDay, DecisionReason } from '../schedule/schedule.ts'
+import type { Pace } from './pace.ts'
+
+/**
+ * How many pages a sweep may read now; pure. A sweep lives on what would expire: units of the last half hour before the
+ * reset that the polls until then do not need, up to a share of the day's. It never delays a poll that is due, and never
+ * runs while anything is wrong or behind.
+ */
+export function sweepPages(situation: {
+  readonly nowMs: number
+  readonly day: BudgetDay
+  readonly unitsLeft: number
+  /** Units that the share of sweeps has left. */
+  readonly shareLeft: number
+  readonly pace: Pace
+  /** When the last poll began; null before the first. */
+  readonly lastStartMs: number | null
+  /** Nothing failed, nothing is behind. */
+  readonly well: boolean
+}): number {
+  const { nowMs, day, unitsLeft, shareLeft, pace, lastStartMs, well } = situation
+  const leftMs = day.endMs - nowMs
+  if (!well || lastStartMs === null || pace.state !== 'waiting') return 0
+  if (leftMs > windowMs || leftMs < endGuardMs || pace.atMs - nowMs < pauseMsMin) return 0
+  const planMs = Math.max(1_000, pace.atMs - lastStartMs)
+  // Where nothing is expected, a poll a minute is enough for the few minutes that are left of the day.
+  const intervalMs = quiet.has(pace.nextReason) ? Math.max(planMs, quietIntervalMs) : planMs
+  const spare = unitsLeft - Math.ceil(leftMs / intervalMs) - keptUnits
+  return Math.max(0, Math.min(spare, shareLeft, pagesMax))
+}
+
+/** What sweeps may still spend of the day; of the smallest budget a page. */
+export function sweepShareLeft({ budget, swept }: SweepMeans, share: number): number {
+  return Math.max(0, Math.ceil(budget.unitsPerDay * share) - swept)
+}
+
+interface SweepMeans {
+  readonly budget: { readonly unitsPerDay: number }
+  readonly swept: number
+}
+
+/** Whether the sweep of this day goes on after it ended so. */
+export function sweepGoesOn(reason: SweepReason): boolean {
+  return reason === 'units_spent'
+}
+
+const windowMs = 30 * 60_000
+/** What is read later than this might be counted on the next day. */
+const endGuardMs = 30_000
+const pauseMsMin = 1_500
+const quietIntervalMs = 60_000
+const keptUnits = 3
+/** Few at a time: the head of the feed is looked at in between. */
+const pagesMax = 5
+const quiet: ReadonlySet<DecisionReason> = new Set<DecisionReason>(['floor', 'even', 'fixed'])

@@ -1,0 +1,221 @@
+import type { PollResult } from '../intake/poll-types.ts'
+import { isFarAhead } from '../lib/waits.ts'
+import type { ScheduleView } from '../schedule/schedule.ts'
+import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Means } from './budget.ts'
+import { lastingFailure } from './health.ts'
+import type { Pace } from './pace.ts'
+import type { PageTally } from './reader.ts'
+import type { PollerDeps } from './settings.ts'
+
+type ViewDeps = Pick<PollerDeps, 'source' | 'log' | 'metrics' | 'clock' | 'limits'>
+
+/** What the loop is doing, for people, metrics and other replicas. Every change of state is told once. */
+export class PollerView {
+  readonly #deps: ViewDeps
+  readonly #store: SourceStatusStore
+  #status: PollerStatus
+  /** The trouble that people were told of, until a poll goes well. */
+  #told: PollerState | undefined
+  #toldFailure = false
+
+  constructor(deps: ViewDeps, store: SourceStatusStore) {
+    this.#deps = deps
+    this.#store = store
+    this.#status = {
+      v: 1,
+      source: deps.source,
+      state: 'starting',
+      reason: 'no poll was tried yet',
+      sinceMs: deps.clock.now(),
+      lastPollAtMs: null,
+      lastOkAtMs: null,
+      nextPollAtMs: null,
+      nextReason: null,
+      unitsUsed: 0,
+      unitsPerDay: deps.limits.unitsPerDay,
+      dayStartMs: null,
+      resetsAtMs: null,
+      lesson: null,
+      plan: null,
+      doubt: null,
+      behind: false,
+      lastCompleteWalkAtMs: null,
+      lastError: null,
+      failingSinceMs: null,
+    }
+  }
+
+  get status(): PollerStatus {
+    return this.#status
+  }
+
+  /** What the last poller of this source knew, on this replica or another; its state is not ours. */
+  async restore(): Promise<void> {
+    const known = await this.#store.load()
+    if (!known) return
+    const { behind, lastError } = known
+    const nowMs = this.#deps.clock.now()
+    const believed = (ms: number | null) => (ms === null || isFarAhead(ms, nowMs) ? null : ms)
+    this.#change({
+      lastPollAtMs: believed(known.lastPollAtMs),
+      lastOkAtMs: believed(known.lastOkAtMs),
+      lastCompleteWalkAtMs: believed(known.lastCompleteWalkAtMs),
+      lastError: lastError && isFarAhead(lastError.atMs, nowMs) ? null : lastError,
+      doubt: known.doubt && isFarAhead(known.doubt.atMs, nowMs) ? null : known.doubt,
+      failingSinceMs: believed(known.failingSinceMs),
+      behind,
+    })
+  }
+
+  enter(state: PollerState, reason: string): void {
+    const { state: before, sinceMs } = this.#status
+    this.#change({ state, reason, sinceMs: state === before ? sinceMs : this.#deps.clock.now() })
+    this.#tell(state, reason)
+    const { log, source } = this.#deps
+    if (state === 'standby' && before !== 'standby') log.info({ source, reason }, 'poller.standby')
+  }
+
+  plan(pace: Pace, { budget, used, lesson }: Means, schedule: ScheduleView): void {
+    const { learnedFrom, firing, onMarks, hotUntilMs } = schedule
+    const { metrics, source, limits } = this.#deps
+    metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
+    metrics.budgetUnitsUsed.set({ source }, used)
+    metrics.budgetReset.set({ source }, budget.day.endMs / 1_000)
+    metrics.planLearned.set({ source }, learnedFrom)
+    metrics.planOnMarks.set({ source }, onMarks ? 1 : 0)
+    metrics.nextPoll.set({ source }, pace.atMs / 1_000)
+    this.#change({
+      nextPollAtMs: pace.atMs,
+      nextReason: pace.nextReason,
+      unitsUsed: used,
+      unitsPerDay: budget.unitsPerDay,
+      dayStartMs: budget.day.startMs,
+      resetsAtMs: budget.day.endMs,
+      lesson,
+      plan: firing === null ? null : { learnedFrom, firing, hotUntilMs },
+    })
+    this.enter(pace.state, pace.reason)
+  }
+
+  polling(nowMs: number): void {
+    const { metrics, source } = this.#deps
+    metrics.polls.inc({ source, reason: this.#status.nextReason ?? 'first' })
+    this.#change({ lastPollAtMs: nowMs })
+    this.enter('polling', 'asking the feed')
+  }
+
+  polled(result: PollResult, error: PollerStatus['lastError']): void {
+    const { metrics, source, clock, log } = this.#deps
+    const nowMs = clock.now()
+    if (result.ok) metrics.lastPoll.set({ source }, nowMs / 1_000)
+    if (result.ok && this.#told !== undefined) {
+      log.info({ source, after: this.#told }, 'poller.resumed')
+      this.#told = undefined
+    }
+    this.#change({
+      behind: result.behind,
+      ...(result.ok ? { lastOkAtMs: nowMs } : {}),
+      ...(result.lastCompleteMs === null ? {} : { lastCompleteWalkAtMs: result.lastCompleteMs }),
+      ...(error === null ? {} : { lastError: error }),
+      doubt: this.#doubted(result.doubt, nowMs),
+      failingSinceMs: this.#failingSince(result, error),
+    })
+    this.#tellFailure()
+  }
+
+  /** For other replicas; throws what Redis throws. */
+  async save(): Promise<void> {
+    await this.#store.save(this.#status)
+  }
+
+  /** Told once, and again only when there was none for a while; the status goes on showing the first example. */
+  #doubted(example: string | null, nowMs: number): PollerStatus['doubt'] {
+    const { log, source } = this.#deps
+    const { doubt } = this.#status
+    const before = doubt !== null && nowMs - doubt.atMs < doubtKeptMs ? doubt : null
+    if (example === null) return before
+    const text = before?.text ?? `${example}: ${doubtMeans}`
+    if (before === null) log.warn({ source }, text)
+    return { text, atMs: nowMs }
+  }
+
+  #change(fields: Partial<PollerStatus>): void {
+    this.#status = { ...this.#status, ...fields }
+  }
+
+  /** A poll that a limit refused says neither; one whose head was good and whose second page failed says that it failed. */
+  #failingSince(result: PollResult, error: PollerStatus['lastError']): number | null {
+    const { failingSinceMs } = this.#status
+    if (error === null) return result.ok ? null : failingSinceMs
+    return Math.min(failingSinceMs ?? error.atMs, error.atMs)
+  }
+
+  #tellFailure(): void {
+    const { log, source } = this.#deps
+    const reason = lastingFailure(this.#status)
+    if (reason !== undefined && !this.#toldFailure) log.error({ source, reason }, 'poller.failing')
+    this.#toldFailure = reason !== undefined
+  }
+
+  /** Between two attempts nothing is known to be better: a source that is stopped is told once, not at every try. */
+  #tell(state: PollerState, reason: string): void {
+    if (state === this.#told || !(state in troubles)) return
+    this.#told = state
+    const { log, source } = this.#deps
+    log[troubles[state as keyof typeof troubles]]({ source, state, reason }, 'poller.state')
+  }
+}
+
+const doubtMeans =
+  'such rows count by their place in the feed, and lag, expireAfter and plan do without their dates'
+const doubtKeptMs = 24 * 60 * 60 * 1_000
+
+/** States that people are told of, and how loudly. */
+const troubles = {
+  stopped: 'error',
+  redis_down: 'warn',
+  held: 'warn',
+  backpressure: 'warn',
+  budget_spent: 'warn',
+} as const satisfies Partial<Record<PollerState, 'warn' | 'error'>>
+
+/** The canonical line of one poll. */
+export function logPoll(
+  log: Logger,
+  poll: {
+    source: string
+    result: PollResult
+    tally: PageTally
+    startMs: number
+    endMs: number
+    status: PollerStatus
+  },
+): void {
+  const { source, result, tally, startMs, endMs, status } = poll
+  const fired = result.fired.filter(({ passedOver }) => !passedOver)
+  const lagMs = fired.length === 0 ? undefined : endMs - Math.min(...fired.map(({ firedAtMs }) => firedAtMs))
+  const failed = !result.ok && tally.calls > 0
+  log[failed ? 'warn' : tally.calls > 0 ? 'info' : 'debug'](
+    {
+      source,
+      reason: result.reason,
+      ...(failed && status.lastError ? { error: status.lastError.message } : {}),
+      pages: result.pages,
+      calls: tally.calls,
+      new: result.newAlerts,
+      duplicates: result.duplicates,
+      ...(result.passedOver > 0 ? { passedOver: result.passedOver } : {}),
+      ...(result.quarantined > 0 ? { quarantined: result.quarantined } : {}),
+      unitsUsed: status.unitsUsed,
+      unitsLeft: Math.max(0, status.unitsPerDay - status.unitsUsed),
+      durationMs: endMs - startMs,
+      behind: result.behind,
+      nextAt: status.nextPollAtMs === null ? null : new Date(status.nextPollAtMs).toISOString(),
+      nextReason: status.nextReason,
+      ...(lagMs === undefined ? {} : { lagMs }),
+    },
+    'poll.done',
+  )
+}

@@ -1,0 +1,93 @@
+import * as z from 'zod'
+import { secretField } from '../../lib/fields.ts'
+import type { Secret } from '../../lib/secret.ts'
+import { checkedSecret } from '../common-config.ts'
+import type { Work } from './attempt.ts'
+import { SinkError } from './fault.ts'
+
+/** The headers and credentials that a config adds to a request, each of them a secret. */
+export const authField = z
+  .strictObject({
+    bearer: checkedSecret(headerValueProblem).optional(),
+    basic: z.strictObject({ username: z.string().min(1), password: secretField }).optional(),
+  })
+  .superRefine((given, context) => {
+    if ((given.bearer === undefined) === (given.basic === undefined))
+      context.addIssue({ code: 'custom', message: 'expected exactly one of bearer and basic' })
+    if (given.basic?.username.includes(':'))
+      context.addIssue({ code: 'custom', path: ['basic', 'username'], message: 'must not contain a colon' })
+  })
+
+/** `problemOf` adds names that the sink keeps to itself. */
+export function headersField(problemOf: (lowerCaseName: string) => string | undefined = () => undefined) {
+  return z
+    .record(z.string(), checkedSecret(headerValueProblem))
+    .superRefine((headers, context) => {
+      for (const name of Object.keys(headers)) {
+        const message = headerNameProblem(name) ?? problemOf(name.toLowerCase())
+        if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message })
+      }
+    })
+    .default({})
+}
+
+export interface RequestCredentials {
+  readonly headers?: Readonly<Record<string, Secret>> | undefined
+  readonly auth?: z.output<typeof authField> | undefined
+}
+
+/** What the config adds, lower case so that nothing is sent twice. */
+export function ownHeaders(config: RequestCredentials, work: Work): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(config.headers ?? {}))
+    headers[name.toLowerCase()] = headerValue(value, work)
+  const { bearer, basic } = config.auth ?? {}
+  if (bearer !== undefined) headers['authorization'] = `Bearer ${headerValue(bearer, work)}`
+  if (basic !== undefined) {
+    const password = work.reveal(basic.password)
+    const encoded = Buffer.from(`${basic.username}:${password}`, 'utf8').toString('base64')
+    work.hide(encoded)
+    work.hideWord(password)
+    headers['authorization'] = `Basic ${encoded}`
+  }
+  return headers
+}
+
+export function headerValueProblem(value: string): string | undefined {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+    ? undefined
+    : 'a header cannot carry line breaks, control characters or letters beyond Latin-1'
+}
+
+/** Names that belong to the connection or to the sink itself. */
+const reservedHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+function headerNameProblem(name: string): string | undefined {
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is no valid name of a header'
+  if (reservedHeaders.has(name.toLowerCase()))
+    return 'this header belongs to the connection or to the sink itself and cannot be set'
+  return undefined
+}
+
+/** A file may hold anything by now, so the value is checked again. */
+function headerValue(secret: Secret, work: Work): string {
+  const text = work.reveal(secret)
+  if (headerValueProblem(text) === undefined) return text
+  throw new SinkError('credentials', `the text in ${secret.file ?? 'a header'} cannot be sent as a header`)
+}

@@ -1,0 +1,249 @@
+import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from 'undici'
+import { errorCode, toError, UserError } from '../../lib/errors.ts'
+import { parseRetryAfter } from '../../lib/retry-after.ts'
+import { readSmallFile } from '../../lib/small-file.ts'
+import { lookupWith, systemResolve } from '../lookup.ts'
+import { SinkError } from './fault.ts'
+import type { AddressGuard } from './guard.ts'
+
+/**
+ * The one way in which sinks speak HTTP/1.1 (HTTP/2 is off: one slow receiver must not stall what shares its
+ * connection, and rate limits are counted by requests either way). Connections are kept and used again; it follows no redirect, decodes nothing, reads no more of an answer
+ * than `bodyBytesMax`, and connects to no address that the guard refuses. Through a proxy only literal addresses are
+ * checked: names are resolved by the proxy, and its rules apply to them.
+ */
+export interface HttpTransport {
+  post(message: HttpPost): Promise<HttpReply>
+  close(): Promise<void>
+}
+
+export interface HttpPost {
+  readonly url: string
+  /** POST unless it says otherwise. */
+  readonly method?: HttpMethod | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly signal: AbortSignal
+  readonly nowMs: number
+  /** Told as soon as the status has come, with an empty body. */
+  readonly onStatus?: (reply: HttpReply) => void
+  /** How long a body is worth waiting for; without it, as long as the signal allows. */
+  readonly bodyWaitMs?: number
+  /** The address of a proxy, as it was revealed for this request. */
+  readonly proxy?: string | undefined
+}
+
+export type HttpMethod = 'POST' | 'PUT' | 'PATCH'
+
+export interface HttpReply {
+  readonly status: number
+  readonly retryAfterMs: number | undefined
+  /** The start of the body, at most `bodyBytesMax`, as UTF-8. */
+  readonly body: string
+}
+
+export interface HttpOptions {
+  readonly guard: AddressGuard
+  readonly connections: number
+  readonly timeoutMs: number
+  readonly tls?: TlsFiles | undefined
+}
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly serverName?: string | undefined
+}
+
+export interface TlsSettings {
+  readonly rejectUnauthorized: true
+  readonly minVersion: 'TLSv1.2'
+  readonly ca?: Buffer
+  readonly cert?: Buffer
+  readonly key?: Buffer
+  readonly servername?: string
+}
+
+export const bodyBytesMax = 16_384
+const connectTimeoutMsMax = 5_000
+const headerBytesMax = 16_384
+/** Receivers drop idle connections after 5 s and more; a POST on a dropped one is a failed attempt. */
+const idleConnectionMs = 4_000
+const addressAttemptMs = 1_000
+
+/** Throws a UserError over a file (CA, certificate, key) that cannot be read. */
+export function createHttpTransport(options: HttpOptions): HttpTransport {
+  const tls = tlsOptions(options.tls)
+  let current: { readonly proxy: string | undefined; readonly dispatcher: Dispatcher } | undefined
+  /** The proxy's address may stand in a file that changes: what runs goes on through the old one. */
+  const dispatcherFor = (proxy: string | undefined): Dispatcher => {
+    if (current !== undefined && current.proxy === proxy) return current.dispatcher
+    const dispatcher = proxy === undefined ? directAgent(options, tls) : proxyAgent(options, tls, proxy)
+    void current?.dispatcher.close().catch(() => {})
+    current = { proxy, dispatcher }
+    return dispatcher
+  }
+  let closing: Promise<void> | undefined
+  return {
+    async post(message) {
+      // URL has brought every notation of an address (0x7f.1, 2130706433) to the usual one.
+      options.guard.checkLiteral(new URL(message.url).hostname)
+      return post(dispatcherFor(message.proxy), message).catch((error: unknown) => {
+        throw message.proxy === undefined ? error : proxyFault(error)
+      })
+    },
+    close() {
+      closing ??= current?.dispatcher.close() ?? Promise.resolve()
+      return closing
+    },
+  }
+}
+
+const systemLookup = lookupWith(systemResolve)
+
+/** TLS as sinks want it: verified whatever the environment says, 1.2 or newer. Throws a UserError over a bad file. */
+export function tlsOptions(files: TlsFiles | undefined): TlsSettings {
+  return {
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ...(files?.ca === undefined ? {} : { ca: readPem(files.ca) }),
+    ...(files?.cert === undefined ? {} : { cert: readPem(files.cert) }),
+    ...(files?.key === undefined ? {} : { key: readPem(files.key) }),
+    ...(files?.serverName === undefined ? {} : { servername: files.serverName }),
+  }
+}
+
+function directAgent(options: HttpOptions, tls: TlsSettings): Agent {
+  return new Agent({ ...agentLimits(options), connect: guardedConnector(options, tls) })
+}
+
+function proxyAgent(options: HttpOptions, tls: TlsSettings, proxy: string): ProxyAgent {
+  const url = URL.parse(proxy)
+  // A path is nothing to a proxy, and the library takes none.
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new SinkError('credentials', 'the address of the proxy cannot be used')
+  url.pathname = ''
+  url.search = ''
+  url.hash = ''
+  // A proxy stands in the operator's own network and is named by the operator: it is not held against the guard.
+  const proxyTls = { rejectUnauthorized: true, minVersion: 'TLSv1.2', lookup: systemLookup } as const
+  return new ProxyAgent({
+    ...agentLimits(options),
+    uri: url.href,
+    proxyTls,
+    requestTls: tls,
+    connectTimeout: connectTimeoutMs(options),
+  })
+}
+
+function agentLimits(options: HttpOptions) {
+  return {
+    connections: options.connections,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: idleConnectionMs,
+    keepAliveMaxTimeout: idleConnectionMs,
+    headersTimeout: options.timeoutMs,
+    bodyTimeout: options.timeoutMs,
+    maxHeaderSize: headerBytesMax,
+  }
+}
+
+function connectTimeoutMs(options: HttpOptions): number {
+  return Math.min(connectTimeoutMsMax, options.timeoutMs)
+}
+
+function guardedConnector(options: HttpOptions, tls: TlsSettings): buildConnector.connector {
+  const { guard } = options
+  const connect = buildConnector({
+    ...tls,
+    allowH2: false,
+    timeout: connectTimeoutMs(options),
+    lookup: guard.lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressAttemptMs,
+  })
+  return (target, callback) => {
+    connect(target, (...result) => {
+      const [error, socket] = result
+      if (error !== null) return callback(error, null)
+      try {
+        guard.check(socket.remoteAddress ?? '')
+        callback(null, socket)
+      } catch (refused) {
+        socket.destroy()
+        callback(refused as SinkError, null)
+      }
+    })
+  }
+}
+
+/** What the library says of a proxy that would not help, as the fault of the proxy that it is, in words of ours. */
+function proxyFault(error: unknown): unknown {
+  const { message } = toError(error)
+  const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]
+  if (status === undefined) return error
+  return new SinkError(
+    'connect',
+    status === '407'
+      ? 'the proxy refuses the login that the bridge gave, or asks for one (407)'
+      : `the proxy answered ${status} and opened no tunnel`,
+  )
+}
+
+async function post(dispatcher: Dispatcher, message: HttpPost): Promise<HttpReply> {
+  const response = await request(message.url, {
+    dispatcher,
+    method: message.method ?? 'POST',
+    headers: { ...message.headers, 'accept-encoding': 'identity' },
+    body: message.body,
+    signal: message.signal,
+  })
+  const { statusCode: status, headers } = response
+  const retryAfterMs = parseRetryAfter(firstOf(headers['retry-after']), message.nowMs)
+  message.onStatus?.({ status, retryAfterMs, body: '' })
+  return { status, retryAfterMs, body: await readStart(response.body, message.bodyWaitMs) }
+}
+
+/** At most `bodyBytesMax`; with `waitMs`, what had come by then. A connection that breaks within throws. */
+async function readStart(body: Dispatcher.ResponseData['body'], waitMs: number | undefined): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  let late = false
+  const timer =
+    waitMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          late = true
+          body.destroy()
+        }, waitMs)
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes >= bodyBytesMax) break
+    }
+  } catch (error) {
+    if (!late) throw error
+  } finally {
+    clearTimeout(timer)
+    body.on('error', () => {}).destroy()
+  }
+  return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString('utf8')
+}
+
+function firstOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}
+
+const pemBytesMax = 1_048_576
+
+function readPem(path: string): Buffer {
+  try {
+    return Buffer.from(readSmallFile(path, pemBytesMax))
+  } catch (error) {
+    throw new UserError(`cannot read ${path} (${errorCode(error) ?? 'unknown error'})`)
+  }
+}
