@@ -7,16 +7,12 @@ import { createScheduleState, type ScheduleState } from '../store/schedule-state
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { PollerTruth, shareOf } from './budget.ts'
-import { healthOf, hungOf, type Vitals } from './health.ts'
-import { historyPages, readHistory } from './history.ts'
-import { conclude, type Lead, leaseOrReason, leaveToFresh, newLead } from './lead.ts'
-import { type PollerLimits, pauses, withDefaults } from './limits.ts'
-import { describeFailure, teach } from './outcome.ts'
+import { conclude, describeFailure, type Lead, leaseOrReason, leaveToFresh, newLead, teach } from './lead.ts'
 import { type Pace, paceOf } from './pace.ts'
 import { type PageReader, withReader } from './reader.ts'
-import type { Poller, PollerDeps, PollerHealth } from './settings.ts'
-import { sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
-import { logPoll, PollerView } from './status.ts'
+import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
+import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
+import { healthOf, hungOf, logPoll, PollerView, type Vitals } from './status.ts'
 
 /**
  * The loop around the walk: hold the lease, wait for the planned instant, poll, learn, tell, again. It spends nothing
@@ -28,7 +24,10 @@ export function createPoller(deps: PollerDeps): Poller {
 
 class SourcePoller implements Poller {
   readonly source: string
-  readonly #deps: PollerDeps & { readonly limits: Required<PollerLimits>; readonly truth: PollerTruth }
+  readonly #deps: PollerDeps & {
+    readonly limits: ReturnType<typeof withDefaults>
+    readonly truth: PollerTruth
+  }
   readonly #view: PollerView
   readonly #state: ScheduleState
   readonly #override: SourceOverride

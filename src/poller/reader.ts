@@ -8,8 +8,7 @@ import type { Reservation } from '../store/ledger.ts'
 import { isRedisAway } from '../store/redis.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import type { PollerTruth } from './budget.ts'
-import type { PollerLimits } from './limits.ts'
-import type { PollerDeps, ReadPage } from './settings.ts'
+import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 
 /**
  * One page for a walk: the lease is looked at, the unit reserved, the call made, and a 429 made known to every replica.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { failingMsMax, healthOf, hungMsMin, hungOf, lateMsMax, type Vitals } from '../../src/poller/health.ts'
+import { failingMsMax, healthOf, hungMsMin, hungOf, lateMsMax, type Vitals } from '../../src/poller/status.ts'
 import type { PollerStatus } from '../../src/store/source-status.ts'
 
 const nowMs = 1_000_000_000

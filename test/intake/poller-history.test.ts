@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PageAnswer } from '../../src/intake/poll-types.ts'
-import { historyPages, readHistory } from '../../src/poller/history.ts'
+import { historyPages, readHistory } from '../../src/poller/spare.ts'
 
 const cold = {
   wanted: 10,

@@ -24,7 +24,7 @@ import type {
   DeliveryView as JobView,
 } from '../../delivery/records/delivery-view.ts'
 import type { LaneState } from '../../delivery/sender.ts'
-import { lastingFailure } from '../../poller/health.ts'
+import { lastingFailure } from '../../poller/status.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { Quarantined } from '../../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../../store/source-status.ts'
