@@ -5,7 +5,6 @@ import type { ScheduleOptions } from '../schedule/options.ts'
 export function scheduleOptionsOf({ budget, poll }: SourceConfig): ScheduleOptions {
   return {
     unitsPerDay: budget.unitsPerDay,
-    requestsPerMinute: budget.requestsPerMinute,
     resetsAt: budget.resetsAt,
     timeZone: budget.timeZone,
     minIntervalMs: poll.minInterval,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Opened, StoredScope } from '../store/walk-state.ts'
+import type { Opened } from '../store/walk-state.ts'
+import type { Scope } from '../walk/scope.ts'
 import type { PollDeps, PollMemory, PollOptions } from './poll-types.ts'
 
 /**
@@ -60,13 +61,13 @@ function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<Opened, 'facts
   }
 }
 
-function firstScope({ startFrom, memory }: PollOptions): StoredScope {
+function firstScope({ startFrom, memory }: PollOptions): Scope {
   if (startFrom === 'beginning') return { kind: 'all' }
   if (startFrom === 'now') return { kind: 'from', sinceMs: memory.startedAtMs, history: null }
   return { kind: 'since', sinceMs: startFrom.sinceMs }
 }
 
-function scopeAfterLoss(options: PollOptions, known: Bounds): StoredScope {
+function scopeAfterLoss(options: PollOptions, known: Bounds): Scope {
   if (known.lastCompleteMs === null) return firstScope(options)
   const { startFrom } = options
   // What was passed over at the start is passed over again, however short ago that was.

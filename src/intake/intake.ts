@@ -6,10 +6,9 @@ import { type Quarantined, rawOf } from '../store/quarantine.ts'
 import type { Looked } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { firedAtText, type Verdict } from '../walk/scope.ts'
-import type { DeliveryQueues } from './ports.ts'
 
 /**
- * From a page to jobs. Nothing is marked here: whoever calls marks the rows once `enqueueAll` has resolved, so that a
+ * From a page to jobs. Nothing is marked here: whoever calls marks the rows once every job is stored, so that a
  * crash at any point leaves rows that are taken again, and never one that is marked without its jobs.
  */
 export interface IntakeDeps {
@@ -50,8 +49,6 @@ export interface Fired {
   readonly firedAtMs: number
   readonly passedOver: boolean
 }
-
-const batchMax = 100
 
 /**
  * What the page's rows are to become; pure. Rows that do not count are marked only where the page's place is known
@@ -115,15 +112,17 @@ export function isUnrouted({ shares, held }: Assignment): boolean {
   return shares.length === 0 && held.length === 0
 }
 
-/** Resolves once every job is stored; a batch that fails leaves the rest for the next poll, which adds all again. */
-export async function enqueueAll(queues: DeliveryQueues, jobs: readonly DeliveryJob[]): Promise<void> {
-  for (let start = 0; start < jobs.length; start += batchMax) {
-    await queues.enqueue(jobs.slice(start, start + batchMax))
-  }
-}
-
 /** A row without a date was fired about now, if it is not one of the first that were ever read. */
 function firedOf({ firedAtMs, inScope }: Verdict, { looked }: Reading, nowMs: number): Fired[] {
   if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope }]
   return inScope && looked.facts.lastCompleteMs !== null ? [{ firedAtMs: nowMs, passedOver: false }] : []
+}
+
+/** Where intake puts its jobs. */
+export interface DeliveryQueues {
+  /**
+   * Resolves once every job is stored in its sink's queue. Job ids are fixed, so adding one that is there already
+   * changes nothing. After any throw some may be stored and some not: add all of them again.
+   */
+  enqueue(jobs: readonly DeliveryJob[]): Promise<void>
 }

@@ -2,7 +2,7 @@ import type { Looked, Opened, WalkChange, WalkFacts } from '../store/walk-state.
 import type { Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { judgeRows } from '../walk/scope.ts'
-import { enqueueAll, isUnrouted, jobsOf, type Reading, sortRows } from './intake.ts'
+import { isUnrouted, jobsOf, type Reading, sortRows } from './intake.ts'
 import type { PollDeps, PollReason } from './poll-types.ts'
 import { countPage, type Tally } from './tally.ts'
 
@@ -95,7 +95,7 @@ export async function take(
   // A row that is left as unknown as it was may stand beneath one that is taken, which then covers nothing.
   const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
   const assignments = await orStop('queue_failed', () => intake.assign(alerts, nowMs))
-  await orStop('queue_failed', () => enqueueAll(intake.queues, jobsOf(alerts, assignments, intake, nowMs)))
+  await orStop('queue_failed', () => intake.queues.enqueue(jobsOf(alerts, assignments, intake, nowMs)))
   const committed = await orStop('state_failed', () =>
     deps.state.commit(memory, {
       nowMs,

@@ -2,7 +2,7 @@ import { type Alert, parseRow } from '../alert/alert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Quarantined, QuarantineStore } from '../store/quarantine.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { enqueueAll, type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
+import { type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
 
 /** Reads rows again that were set aside, on purpose: what this version can read goes to where the routes send it now. */
 export interface RetryDeps {
@@ -42,7 +42,7 @@ async function send(
   const nowMs = clock.now()
   const alerts = batch.map(({ alert }) => alert)
   const assignments = await intake.assign(alerts, nowMs)
-  await enqueueAll(intake.queues, jobsOf(alerts, assignments, intake, nowMs))
+  await intake.queues.enqueue(jobsOf(alerts, assignments, intake, nowMs))
   await store.remove(batch.map(({ key }) => key))
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, assignments.filter(isUnrouted).length)

@@ -7,5 +7,8 @@ export type { ScheduleOptions } from './options.ts'
 
 /** The schedule that the options ask for, with what an earlier one saved; `saved` is whatever the store gave back. */
 export function createSchedule(options: ScheduleOptions, saved: unknown): Schedule {
-  return options.everyMs === undefined ? learnedSchedule(options, saved) : fixedSchedule(options, saved)
+  const { everyMs } = options
+  return everyMs === undefined
+    ? learnedSchedule(options, saved)
+    : fixedSchedule({ ...options, everyMs }, saved)
 }

@@ -7,7 +7,7 @@ import type { BudgetView, Decision, PollReport, Schedule, ScheduleView } from '.
  * The schedule that learns nothing: `poll.every`, or (which no config asks for) the units that are left spread evenly over
  * the rest of the day. It refuses to plan past an empty budget, and keeps to the shortest and the longest interval like every schedule.
  */
-export function fixedSchedule(options: ScheduleOptions, saved: unknown): Schedule {
+export function fixedSchedule(options: ScheduleOptions & { everyMs: number }, saved: unknown): Schedule {
   const parsed = snapshotSchema.safeParse(saved)
   const attempts: Attempts = parsed.success ? parsed.data : { lastAtMs: null, failures: 0 }
   const memory = parsed.success ? 'restored' : saved === undefined || saved === null ? 'fresh' : 'lost'
@@ -24,11 +24,10 @@ export function fixedSchedule(options: ScheduleOptions, saved: unknown): Schedul
       if (lastAtMs === null) return { atMs: nowMs, reason: 'first' }
       const retryMs = retryAt(attempts, options.minIntervalMs)
       if (retryMs !== undefined) return { atMs: retryMs, reason: 'retry' }
-      const wantedMs = options.everyMs ?? evenIntervalMs(lastAtMs, budget)
-      const intervalMs = Math.max(Math.min(wantedMs, options.maxIntervalMs), options.minIntervalMs)
+      const intervalMs = Math.max(Math.min(options.everyMs, options.maxIntervalMs), options.minIntervalMs)
       if (behind)
         return { atMs: lastAtMs + Math.max(options.minIntervalMs, intervalMs / 2), reason: 'catch_up' }
-      return { atMs: lastAtMs + intervalMs, reason: options.everyMs === undefined ? 'even' : 'fixed' }
+      return { atMs: lastAtMs + intervalMs, reason: 'fixed' }
     },
     learnHistory() {},
     setHot() {},
@@ -41,12 +40,6 @@ export function fixedSchedule(options: ScheduleOptions, saved: unknown): Schedul
       hotUntilMs: 0,
     }),
   }
-}
-
-/** Half a gap is left before the end of the day, as half a gap was left after its start. */
-function evenIntervalMs(lastAtMs: number, { unitsLeft, day }: BudgetView): number {
-  const fromMs = Math.max(lastAtMs, day.startMs)
-  return (day.endMs - fromMs) / (unitsLeft + 0.5)
 }
 
 const snapshotSchema = z.object({

@@ -15,7 +15,6 @@ export interface ScheduleOptions {
   /** `HH:MM` on the wall clock of `timeZone`: when the budget starts anew. */
   readonly resetsAt: string
   readonly timeZone: string
-  readonly requestsPerMinute: number
 }
 
 export type Weekday = 'sun' | 'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat'
@@ -42,5 +41,4 @@ export const scheduleDefaults = {
   floor: 0.2,
   resetsAt: '00:00',
   timeZone: 'Asia/Tehran',
-  requestsPerMinute: 200,
 } as const

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { waits } from '../lib/waits.ts'
+import type { BudgetDay } from '../schedule/schedule.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
@@ -18,7 +19,7 @@ import type { RedisClient } from './redis.ts'
 export interface Ledger {
   reserve(request: ReserveRequest): Promise<Reservation>
   /** Units of a day: in all, and by purpose. */
-  used(day: LedgerDay): Promise<DayUse>
+  used(day: BudgetDay): Promise<DayUse>
   /**
    * The feed said 429, to whichever call: no replica asks for `askedMs` from now, within bounds; for a pause of our own
    * where it named none. A hold that ends later stays. Returns how long it is. Never rejects: this ledger keeps to it
@@ -41,17 +42,10 @@ export interface Ledger {
 
 /** The feed's own budget day, as far as it told. */
 export interface ToldDay {
-  readonly day: LedgerDay
+  readonly day: BudgetDay
   readonly used: number
   /** Counted from its start, and not from some instant within it. */
   readonly whole: boolean
-}
-
-/** A budget day of the schedule: its name and its span, in absolute time. */
-export interface LedgerDay {
-  readonly key: string
-  readonly startMs: number
-  readonly endMs: number
 }
 
 export type RateLimit = (typeof rateLimits)[number]
@@ -105,7 +99,7 @@ export interface LedgerOptions {
   readonly account?: string | undefined
   readonly unitsPerDay: number
   readonly requestsPerMinute: number
-  readonly budgetDay: (nowMs: number) => LedgerDay
+  readonly budgetDay: (nowMs: number) => BudgetDay
   readonly clock?: Clock
 }
 
@@ -280,17 +274,17 @@ function dayStart(resetsAtMs: number, nowMs: number): number {
 
 /** The day that a call at `nowMs` may count on instead of `day`, by the feed's clock. */
 function twinDay(
-  day: LedgerDay,
+  day: BudgetDay,
   nowMs: number,
   budgetDay: LedgerOptions['budgetDay'],
-): LedgerDay | undefined {
+): BudgetDay | undefined {
   if (nowMs < day.startMs + resetGuardMs) return budgetDay(day.startMs - 1)
   if (nowMs >= day.endMs - resetGuardMs) return budgetDay(day.endMs)
   return undefined
 }
 
 /** `full` is 1 when the day itself is spent, 2 when only its twin is: then the guard's end frees it. */
-function afterSpent(day: LedgerDay, twin: LedgerDay | undefined, full: number): number {
+function afterSpent(day: BudgetDay, twin: BudgetDay | undefined, full: number): number {
   if (full === 1 || !twin) return day.endMs
   return twin.endMs <= day.startMs ? day.startMs + resetGuardMs : twin.endMs
 }

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import type { Scope } from '../walk/scope.ts'
+import type { Mark, Stretch } from '../walk/walk.ts'
 import { sourceKeys } from './keys.ts'
 import { type Quarantined, type QuarantineLimits, quarantineLimits } from './quarantine.ts'
 import type { RedisClient } from './redis.ts'
@@ -27,7 +29,7 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
 export interface WalkState {
   readonly source: string
   /** The memory, made with `scope` when there is none or when `replaces` is its id. */
-  open(beginning: { id: string; scope: StoredScope; replaces?: string }): Promise<Opened>
+  open(beginning: { id: string; scope: Scope; replaces?: string }): Promise<Opened>
   /** What is known of these rows, with the stretches of the same moment. */
   look(keys: readonly string[]): Promise<Looked>
   /** `lost`: the memory of `base.id` is gone, nothing was changed. */
@@ -35,20 +37,8 @@ export interface WalkState {
   sweep(): Promise<SweepPlace>
 }
 
-export interface StoredStretch {
-  readonly run: number
-  readonly frontier: string
-  readonly end: number
-  readonly total: number
-}
-
-export type StoredScope = z.infer<typeof scopeSchema>
-
-/** Never handled; handled with everything beneath it; or handled, and a row of that run (0: of none). */
-export type RowMark = 'new' | 'covered' | number
-
 export interface WalkFacts {
-  readonly scope: StoredScope
+  readonly scope: Scope
   /** When everything that the feed showed was last known to be handled; null before the first time. */
   readonly lastCompleteMs: number | null
   /** `meta.total` at that time. */
@@ -65,7 +55,7 @@ export interface WalkFacts {
 export interface Remembered {
   readonly id: string
   readonly version: number
-  readonly stretches: readonly StoredStretch[]
+  readonly stretches: readonly Stretch[]
   readonly runs: number
   /** How many rows were ever marked. */
   readonly marked: number
@@ -79,7 +69,7 @@ export interface Opened extends Remembered {
 }
 
 export interface Looked extends Remembered {
-  readonly marks: readonly RowMark[]
+  readonly marks: readonly Mark[]
   /** Which of them are set aside: they could not be read when they were handled, and were never sent. */
   readonly setAside: readonly boolean[]
 }
@@ -96,7 +86,7 @@ export interface WalkChange {
   readonly joins: readonly { readonly from: number; readonly to: number }[]
   readonly finished: readonly number[]
   /** The open stretches from now on; undefined: as they are. */
-  readonly stretches?: readonly StoredStretch[] | undefined
+  readonly stretches?: readonly Stretch[] | undefined
   /** Of the marked rows, those that could not be read. */
   readonly quarantine: readonly Quarantined[]
   /** Rows that were set aside and are handled now: they could be read. */
@@ -105,7 +95,7 @@ export interface WalkChange {
   readonly explains: boolean
   readonly passedOver: number
   readonly unrouted: number
-  readonly scope?: StoredScope | undefined
+  readonly scope?: Scope | undefined
   readonly complete?: { readonly atMs: number; readonly total: number } | undefined
   readonly sweep?: SweepPlace | undefined
 }
@@ -208,7 +198,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
   }
 }
 
-const scopeSchema = z.discriminatedUnion('kind', [
+const scopeSchema: z.ZodType<Scope> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('all') }),
   z.object({ kind: z.literal('since'), sinceMs: z.number() }),
   z.object({
@@ -218,7 +208,7 @@ const scopeSchema = z.discriminatedUnion('kind', [
     beneath: z.number().optional(),
   }),
 ])
-const stretchesSchema = z.array(
+const stretchesSchema: z.ZodType<readonly Stretch[]> = z.array(
   z.object({ run: z.number(), frontier: z.string(), end: z.number(), total: z.number() }),
 )
 const openAnswer = z.tuple([z.number(), z.number(), z.array(z.string()), z.string()])
@@ -226,7 +216,7 @@ const scores = z.array(z.string().nullable())
 const lookAnswer = z.tuple([z.array(z.string()), z.string(), scores, scores, scores])
 const commitAnswer = z.tuple([z.enum(['done', 'raced', 'lost']), z.number(), z.number(), z.number()])
 
-function toMark(seenAt: string | null | undefined, run: string | null | undefined): RowMark {
+function toMark(seenAt: string | null | undefined, run: string | null | undefined): Mark {
   if (typeof seenAt !== 'string') return 'new'
   return typeof run === 'string' ? Number(run) : 'covered'
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { enqueueAll, jobsOf, type Reading, sortRows } from '../../src/intake/intake.ts'
+import { jobsOf, type Reading, sortRows } from '../../src/intake/intake.ts'
 import { rawCharactersMax } from '../../src/store/quarantine.ts'
-import type { Looked, RowMark } from '../../src/store/walk-state.ts'
+import type { Looked } from '../../src/store/walk-state.ts'
 import type { FeedPage } from '../../src/walk/page.ts'
-import { BenchFeed, BenchQueues, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
+import type { Mark } from '../../src/walk/walk.ts'
+import { BenchFeed, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
 
 const feed = new BenchFeed()
 const desk = { shares: [{ sink: 'desk' }], held: [] }
@@ -68,44 +69,7 @@ describe('a page', () => {
   })
 })
 
-describe('enqueueing', () => {
-  it('goes in batches of a hundred', async () => {
-    const rows = Array.from({ length: 250 }, (_, index) => feed.row(index))
-    const { alerts } = sortRows(
-      readingOf(
-        rows,
-        rows.map(() => 'new'),
-        rows.map(() => true),
-      ),
-      taken,
-    )
-    const jobs = jobsOf(
-      alerts,
-      alerts.map(() => desk),
-      single,
-      benchStartMs,
-    )
-    const sizes: number[] = []
-    const queues = new BenchQueues()
-    await enqueueAll(
-      {
-        async enqueue(batch) {
-          sizes.push(batch.length)
-          await queues.enqueue(batch)
-        },
-      },
-      jobs,
-    )
-    expect(sizes).toEqual([100, 100, 50])
-    expect(queues.order).toEqual(jobs.map(({ alert }) => alert.id))
-  })
-})
-
-function readingOf(
-  rows: readonly BenchRow[],
-  marks: readonly RowMark[],
-  inScope: readonly boolean[],
-): Reading {
+function readingOf(rows: readonly BenchRow[], marks: readonly Mark[], inScope: readonly boolean[]): Reading {
   const page: FeedPage = { page: 1, perPage: 100, total: rows.length, lastPage: 1, rows: rows.map(toFeedRow) }
   const facts = {
     scope: { kind: 'all' as const },

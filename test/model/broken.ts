@@ -1,5 +1,6 @@
-import type { RowMark, WalkState } from '../../src/store/walk-state.ts'
+import type { WalkState } from '../../src/store/walk-state.ts'
 import type { FeedRow } from '../../src/walk/page.ts'
+import type { Mark } from '../../src/walk/walk.ts'
 import type { Broken, World } from './run.ts'
 import type { TwinState } from './twin.ts'
 
@@ -24,7 +25,7 @@ export const brokenBuilds: Readonly<Record<string, Broken>> = {
     state: (twin) =>
       withLook(twin, (look, keys) => {
         const greatest = Math.max(0, ...[...twin.seen.keys()].map(Number).filter(Number.isFinite))
-        return { ...look, marks: keys.map((key): RowMark => (Number(key) > greatest ? 'new' : 'covered')) }
+        return { ...look, marks: keys.map((key): Mark => (Number(key) > greatest ? 'new' : 'covered')) }
       }),
   },
   'covers rows that belong to no stretch': {
@@ -133,7 +134,7 @@ function methods(twin: TwinState): WalkState {
   }
 }
 
-function asCovered(mark: RowMark): RowMark {
+function asCovered(mark: Mark): Mark {
   return mark === 'new' ? 'new' : 'covered'
 }
 

@@ -2,14 +2,13 @@ import type {
   Committed,
   Looked,
   Opened,
-  RowMark,
-  StoredScope,
-  StoredStretch,
   SweepPlace,
   WalkChange,
   WalkFacts,
   WalkState,
 } from '../../src/store/walk-state.ts'
+import type { Scope } from '../../src/walk/scope.ts'
+import type { Mark, Stretch } from '../../src/walk/walk.ts'
 
 export interface TwinOptions {
   readonly seenWindowMs: number
@@ -33,7 +32,7 @@ export class TwinState implements WalkState {
   readonly uncovered = new Map<string, number>()
   version = 0
   #id = ''
-  #stretches: readonly StoredStretch[] = []
+  #stretches: readonly Stretch[] = []
   #runs = 0
   #facts: WalkFacts = emptyFacts({ kind: 'all' })
   #marked = 0
@@ -47,15 +46,7 @@ export class TwinState implements WalkState {
     this.#options = options
   }
 
-  async open({
-    id,
-    scope,
-    replaces,
-  }: {
-    id: string
-    scope: StoredScope
-    replaces?: string
-  }): Promise<Opened> {
+  async open({ id, scope, replaces }: { id: string; scope: Scope; replaces?: string }): Promise<Opened> {
     const created = this.#id === '' || this.#id === replaces
     if (created) {
       this.#id = id
@@ -72,7 +63,7 @@ export class TwinState implements WalkState {
   }
 
   async look(keys: readonly string[]): Promise<Looked> {
-    const marks = keys.map((key): RowMark => {
+    const marks = keys.map((key): Mark => {
       if (!this.seen.has(key)) return 'new'
       return this.uncovered.get(key) ?? 'covered'
     })
@@ -213,7 +204,7 @@ export class TwinState implements WalkState {
   }
 }
 
-function emptyFacts(scope: StoredScope): WalkFacts {
+function emptyFacts(scope: Scope): WalkFacts {
   const none = { lastCompleteMs: null, total: null, expected: null }
   return { scope, ...none, forgottenMs: 0, createdMs: 0, passedOver: 0, unrouted: 0 }
 }
