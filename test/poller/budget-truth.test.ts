@@ -6,11 +6,11 @@ import { budgetDay } from '../../src/schedule/budget-day.ts'
 import { createBudgetTruthStore } from '../../src/store/budget-truth.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { setUp } from '../intake/setup.ts'
 import { clockAt } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
-import { setUp } from './setup.ts'
 
 const redis = useRedis()
 const hourMs = 3_600_000
