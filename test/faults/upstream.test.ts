@@ -71,7 +71,15 @@ describe('the API answers', () => {
   let url: string
 
   const seen = new Map<string, ReturnType<typeof overcome>>()
-  const seenOf = async (name: string) => (await seen.get(name)) ?? (await overcome(name))
+  const seenOf = async (name: string) => {
+    const result = (await seen.get(name)) ?? (await overcome(name))
+    const source = sources.get(name)?.name
+    const state = () => api<{ sources: { name: string; state: string }[] }>(url, '/api/v1/status')
+    await until('the status is well again', async () =>
+      (await state()).sources.some((each) => each.name === source && each.state === 'running'),
+    )
+    return result
+  }
 
   // All of them at once, each a source of one bridge: the waits add up to one.
   beforeAll(async () => {
@@ -173,10 +181,6 @@ describe('the API answers', () => {
     await until(`everything arrives (${source.name})`, hasAll, long ? 250_000 : 55_000)
     sandbox.fire()
     await until('what fires next arrives', hasAll, 20_000)
-    const state = () => api<{ sources: { name: string; state: string }[] }>(url, '/api/v1/status')
-    await until('the status is well again', async () =>
-      (await state()).sources.some((each) => each.name === source.name && each.state === 'running'),
-    )
     const logged = lines.filter((line) => line['source'] === source.name)
     expect(logged.filter(({ msg }) => msg === 'poller.crashed')).toEqual([])
     const { requests } = sandbox
