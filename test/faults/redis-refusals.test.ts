@@ -92,7 +92,7 @@ describe('Redis that answers, and does not do', () => {
           () => firedMeanwhile.every((mark) => log.taken.includes(mark)),
           30_000,
         )
-        await row.heals('7 s after its end', performance.now() - endMs)
+        await row.heals('10 s after its end', performance.now() - endMs)
         await until(
           'all is delivered and recorded',
           async () => (await left()) === 0 && hasAll(shown, log),
