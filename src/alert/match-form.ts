@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isEffortSpent, oncePerEffort } from './effort.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from './fields.ts'
 import { type Match, type Matcher, normaliseSymbol, type PlainMatcher } from './match.ts'
 import { type Compiled, compileGlob, compileRegex } from './regex.ts'
@@ -81,11 +82,24 @@ export function matchField() {
   })
 }
 
+/** What is compiled while a request waits, and everything else with it. Texts that are no patterns do not count. */
+export const patternsMax = 50
+
 /** A match that stays as it was written, once it is known to be one. */
 export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((given, context) => {
+  if (patternsIn(given) > patternsMax) {
+    context.addIssue({ code: 'custom', message: `expected at most ${patternsMax} patterns in all` })
+    return
+  }
   const issues = ownSchema.safeParse(given).error?.issues ?? []
   for (const { path, message } of issues.flatMap(nearest)) context.addIssue({ code: 'custom', path, message })
 })
+
+function patternsIn(given: unknown): number {
+  if (typeof given !== 'object' || given === null) return 0
+  const patterns = ['regex', 'glob'].filter((key) => key in given).length
+  return Object.values(given).reduce<number>((sum, value) => sum + patternsIn(value), patterns)
+}
 
 /** Undefined when it is none. */
 export function parseMatch(written: unknown): Match | undefined {
@@ -118,14 +132,21 @@ function patternOf({ glob, regex }: Pattern): PlainMatcher {
   return glob === undefined ? { op: 'regex', value: regex ?? '' } : { op: 'glob', value: glob }
 }
 
+const tooMuchEffort = {
+  ok: false,
+  problem: 'was not looked at: to get here took too long; fewer or simpler patterns are needed',
+} as const
+
 function patternField(compile: (pattern: string) => Compiled) {
   return z
     .string()
     .min(1)
     .superRefine((pattern, context) => {
       // What is compared has its letters made alike, and so has the pattern: it must stay one.
-      for (const text of [pattern, normaliseSymbol(pattern)]) {
-        const compiled = compile(text)
+      for (const text of new Set([pattern, normaliseSymbol(pattern)])) {
+        const compiled = oncePerEffort(`${compile.name} ${text}`, () =>
+          isEffortSpent() ? tooMuchEffort : compile(text),
+        )
         if (compiled.ok) continue
         context.addIssue({ code: 'custom', message: `this pattern ${compiled.problem}` })
         return

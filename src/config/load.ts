@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path'
+import { withinEffort } from '../alert/effort.ts'
 import { checkAcross } from './check.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
@@ -23,13 +24,16 @@ export function loadConfig(path: string, env: Env, options: { again?: boolean } 
   return file.ok ? parseConfig(file.text, { env, folder: dirname(resolve(path)) }) : failed([file.mistake])
 }
 
+/** What trying all its templates and compiling all its patterns may cost: a reload is read while alerts wait. */
+const cpuMsMax = 1_500
+
 /** The config in `text`; relative paths of `…File` start from `folder`. */
 export function parseConfig(text: string, options: { env: Env; folder: string }): LoadedConfig {
   const tree = parseYaml(text)
   if (!tree.ok) return failed(tree.mistakes)
   const reading = readTree(configSchema, { ...tree, ...options })
   if (reading.tooLarge) return failed(reading.mistakes)
-  const parsed = configSchema.safeParse(reading.value)
+  const parsed = withinEffort(cpuMsMax, () => configSchema.safeParse(reading.value))
   const mistakes = [
     ...reading.mistakes,
     ...explainIssues(parsed.error?.issues ?? [], configSchema, reading),

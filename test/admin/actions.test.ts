@@ -162,6 +162,16 @@ describe('silences', () => {
     expect(calls[0]?.[1]).toMatchObject({ match: wide })
   })
 
+  test('take no more patterns than are compiled soon, and any number of texts', async () => {
+    const { post, calls } = bench()
+    const texts = Array.from({ length: 500 }, (_, index) => `symbol-${index}`)
+    const patterns = texts.map((text) => ({ not: { regex: text } }))
+    const add = (symbol: unknown) => post('/api/v1/silences', { match: { symbol }, for: '1h' })
+    expect(problemOf(await add(patterns), 400)).toContain('at most 50 patterns')
+    expect((await add([...texts, ...patterns.slice(0, 50)])).statusCode).toBe(201)
+    expect(calls).toHaveLength(1)
+  })
+
   test('that cannot be set as things stand are refused with the reason', async () => {
     const { post } = bench({
       silences: {

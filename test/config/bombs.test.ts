@@ -49,6 +49,32 @@ const bombs: Record<string, string> = {
   'a long time zone': withSection('display', `{ timeZone: "${'Asia/'.repeat(150_000)}" }`),
 }
 
+describe('templates and patterns that take long to try', () => {
+  const loop = (inner: number) => `{% for i in (1..${inner}) %}{% assign a = i %}{% endfor %}{}`
+  const sinks = (count: number, template: (index: number) => string) =>
+    `{ ops: { type: webhook, url: "https://x.example" }, ${lines(count, (i) => `s${i}: { type: webhook, url: "https://x.example", template: "${template(i)}" },`)} }`
+
+  it('together have one limit, of processor time', () => {
+    const symbol = lines(2_000, (i) => `{ regex: '(a${i}x?){300}' },`)
+    const text = configText({
+      sinks: sinks(80, (i) => loop(1_000 + i)),
+      routes: `[{ match: { symbol: [${symbol}] }, sinks: [ops] }]`,
+    })
+    const before = process.cpuUsage()
+    const loaded = parseConfig(text, { env: {}, folder: '/' })
+    const { user, system } = process.cpuUsage(before)
+    expect((user + system) / 1_000).toBeLessThan(4_000)
+    if (loaded.ok) throw new Error('taken')
+    const told = loaded.mistakes.map((mistake) => formatMistake('f', mistake)).join('\n')
+    expect(told).toMatch(/template: .*was not tried to the end.* takes too long/)
+  })
+
+  it('count once where they are the same', () => {
+    const { ok } = parseConfig(configText({ sinks: sinks(600, () => loop(300)) }), { env: {}, folder: '/' })
+    expect(ok).toBe(true)
+  })
+})
+
 describe('a config that is a bomb', () => {
   it.each(Object.entries(bombs))('%s', (_what, text) => {
     const before = process.cpuUsage()

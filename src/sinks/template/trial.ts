@@ -1,4 +1,5 @@
 import { type Alert, parseRow } from '../../alert/alert.ts'
+import { isEffortSpent } from '../../alert/effort.ts'
 import { sampleAlert } from '../../alert/sample.ts'
 import { toError } from '../../lib/errors.ts'
 
@@ -22,6 +23,7 @@ export function trialProblem(
   trials ??= madeTrials()
   for (const { name, isDocumented, alert } of trials) {
     if (options.documentedOnly === true && !isDocumented) continue
+    if (isEffortSpent()) return tooMuchEffort
     try {
       render(alert)
     } catch (error) {
@@ -30,6 +32,9 @@ export function trialProblem(
   }
   return undefined
 }
+
+export const tooMuchEffort =
+  'was not tried to the end: with the templates and patterns before it that takes too long; fewer or simpler ones are needed'
 
 const sample = sampleAlert(Date.UTC(2026, 0, 1)).row
 const nullable = ['symbol', 'slug', 'why', 'notifiedAt']
