@@ -21,6 +21,7 @@ type ZodTypes = z.core.$ZodTypes
 
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const reference = readFileSync(join(root, 'config/README.md'), 'utf8')
 const blocks = [...readme.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(([, language, text = '']) => ({
   language,
   text,
@@ -43,7 +44,7 @@ describe('README', () => {
       const labels = labelsOf(registry.getSingleMetric(name)).map((label) => `\`${label}\``)
       return `| \`${name.replace('alert_bridge_', '')}\` | ${type} | ${labels.join(', ')} | ${help} |`
     })
-    const table = readme.split('\n').filter((line) => /^\| `\w+` \| (gauge|counter|histogram) /.test(line))
+    const table = reference.split('\n').filter((line) => /^\| `\w+` \| (gauge|counter|histogram) /.test(line))
     expect(table).toEqual(rows)
   })
 
@@ -56,8 +57,8 @@ describe('README', () => {
     const wanted = [...rows, ...config].map(
       ([who, what, ms = 0]) => `| ${who} | ${what} | ${durationText(ms)} |`,
     )
-    const [, section = ''] = readme.split('## Who can make it wait, and for how long')
-    const table = (section.split('## Metrics')[0] ?? '')
+    const [, section = ''] = reference.split('## Who can make it wait, and for how long')
+    const table = (section.split('## HTTP')[0] ?? '')
       .split('\n')
       .filter((line) => /^\| (?!Named|-)/.test(line))
     expect(table).toEqual(wanted)
@@ -86,7 +87,7 @@ describe('README', () => {
       .flatMap((path) => ['pause', 'resume'].map((verb) => path.replace(/\$\{verb\}/, verb)))
       .filter((path) => !path.includes('$'))
       .map((path) => path.replace(/:\w+/g, ':'))
-    const section = readme.slice(readme.indexOf('## HTTP'), readme.indexOf('## Config'))
+    const section = reference.slice(reference.indexOf('## HTTP'), reference.indexOf('## Metrics'))
     const listed = [...section.matchAll(/`(?:GET|POST|DELETE) (\S+)`/g)].map(([, path = '']) =>
       path.replace(/\b[A-Z]+\b/g, ':'),
     )
@@ -152,8 +153,19 @@ describe('README', () => {
     }
     const named = [...readme.matchAll(/npm (?:run )?(?:-s )?([a-z][\w:-]*)/g)].map(([, name = '']) => name)
     expect(named.filter((name) => !(name in scripts))).toEqual([])
-    const files = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map(([, file = '']) => file)
-    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
+    const pages = [
+      'README.md',
+      'config/README.md',
+      'src/README.md',
+      'test/faults/README.md',
+      'test/bench/README.md',
+    ]
+    const links = [...pages, '.github/CONTRIBUTING.md'].flatMap((page) => {
+      const text = readFileSync(join(root, page), 'utf8')
+      return [...text.matchAll(/\]\(([^)#:]+)\)/g)].map(([, file = '']) => join(page, '..', file))
+    })
+    expect(links.length).toBeGreaterThan(10)
+    expect(links.filter((file) => !existsSync(join(root, file)))).toEqual([])
   })
 })
 
