@@ -219,6 +219,13 @@ describe('with allowPrivateNetworks', () => {
   })
 })
 
+test('a receiver that breaks the connection at once is no refused address', () => {
+  const guard = createGuard(false)
+  expect(() => guard.checkPeer('10.0.0.1')).toThrow(expect.objectContaining({ fault: 'blocked_address' }))
+  // So far away is the other end of a socket that was reset.
+  expect(() => guard.checkPeer(undefined)).toThrow(expect.objectContaining({ fault: 'connection_lost' }))
+})
+
 describe('the lookup', () => {
   const answering = (...addresses: string[]) =>
     createGuard(false, async () =>

@@ -104,7 +104,7 @@ function guardedSocket(host: string, port: number, options: MailerOptions) {
     socket.once('connect', () => {
       socket.removeListener('error', fail).removeAllListeners('timeout').setTimeout(0)
       try {
-        options.guard.check(socket.remoteAddress ?? '')
+        options.guard.checkPeer(socket.remoteAddress)
         done(null, { connection: socket })
       } catch (refused) {
         fail(refused as Error)

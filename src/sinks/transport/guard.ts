@@ -13,6 +13,11 @@ import { isMetadata, isPublic, liesIn, unwrap } from './ip.ts'
 export interface AddressGuard {
   /** Throws a SinkError (`blocked_address`) unless a sink may talk to this IP address. */
   check(address: string): void
+  /**
+   * The same for the other end of a connection that was just made. The system does not know that end any more where it has
+   * already broken the connection: a fault of transport (`connection_lost`), and no reason to give an alert up.
+   */
+  checkPeer(address: string | undefined): void
   /** The same for a host that is a literal address. Node connects to these without asking for a lookup. */
   checkLiteral(hostname: string): void
   /** Resolves names as `net.connect` wants it, each answer checked: one bad answer spoils all. */
@@ -43,6 +48,12 @@ export function createGuard(
     )
   }
 
+  function checkPeer(address: string | undefined): void {
+    if (address === undefined)
+      throw new SinkError('connection_lost', 'the receiver broke the connection as soon as it was made')
+    check(address)
+  }
+
   function checkLiteral(hostname: string): void {
     const literal = withoutBrackets(hostname)
     if (isIP(literal) !== 0) check(literal)
@@ -55,7 +66,7 @@ export function createGuard(
     return addresses
   }
 
-  return { check, checkLiteral, lookup: lookupWith(resolveChecked) }
+  return { check, checkPeer, checkLiteral, lookup: lookupWith(resolveChecked) }
 }
 
 /** Whether a host is this machine by its very name, without asking anybody. */

@@ -170,7 +170,7 @@ function guardedConnector(options: HttpOptions, tls: TlsSettings): buildConnecto
       const [error, socket] = result
       if (error !== null) return callback(error, null)
       try {
-        guard.check(socket.remoteAddress ?? '')
+        guard.checkPeer(socket.remoteAddress)
         callback(null, socket)
       } catch (refused) {
         socket.destroy()
