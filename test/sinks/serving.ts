@@ -27,6 +27,13 @@ export interface Serving {
   readonly display?: Display
 }
 
+/** What stands in a service's place may answer: the login of a network, or a web application that knows every address. */
+export const page: ReceiverAnswer = {
+  status: 200,
+  headers: { 'content-type': 'text/html' },
+  body: '\n<!DOCTYPE html><html><body>Please log in</body></html>',
+}
+
 const receivers: WebhookReceiver[] = []
 
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
+import { isPage, jsonAnswer, secondsIn } from '../transport/json-answer.ts'
 import { type DiscordConfig, discordConfigSchema } from './config.ts'
 import { discordMessage } from './message.ts'
 
@@ -26,7 +26,7 @@ function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools
 
 function sayMore(reply: HttpReply): Said {
   const { code, message, retry_after: seconds } = jsonAnswer(reply.body)
-  if (isSuccess(reply)) return { text: '' }
+  if (isSuccess(reply)) return isPage(reply.body) ? { meaning: 'bad_answer' } : { text: '' }
   // Discord's own pause is exact to the millisecond; its header is rounded.
   const asked = secondsIn(seconds)
   return {

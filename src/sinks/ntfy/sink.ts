@@ -6,7 +6,7 @@ import type { Work } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import { ownHeaders } from '../transport/headers.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { jsonAnswer } from '../transport/json-answer.ts'
+import { isPage, jsonAnswer } from '../transport/json-answer.ts'
 import { type NtfyConfig, ntfyConfigSchema, topicProblem } from './config.ts'
 import { ntfyMessage } from './message.ts'
 
@@ -35,9 +35,9 @@ function topicOf(config: NtfyConfig, work: Work): string {
   throw new SinkError('credentials', `the text in ${config.topic.file ?? 'topic'} is no name of a topic`)
 }
 
-/** An acknowledgement repeats the whole message: that it came is enough. */
+/** An acknowledgement repeats the whole message: that it came, and is no page, is enough. */
 function sayMore(reply: HttpReply): Said {
   const { error } = jsonAnswer(reply.body)
-  if (isSuccess(reply)) return { text: '' }
+  if (isSuccess(reply)) return isPage(reply.body) ? { meaning: 'bad_answer' } : { text: '' }
   return typeof error === 'string' ? { text: error } : {}
 }

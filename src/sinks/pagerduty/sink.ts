@@ -5,7 +5,7 @@ import type { SinkTools } from '../tools.ts'
 import type { Work } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { jsonAnswer } from '../transport/json-answer.ts'
+import { isPage, jsonAnswer } from '../transport/json-answer.ts'
 import { type PagerDutyConfig, pagerDutyConfigSchema, routingKeyProblem } from './config.ts'
 import { pagerDutyEvent } from './event.ts'
 
@@ -40,7 +40,8 @@ function routingKey(config: PagerDutyConfig, work: Work): string {
 /** A 400 is about the event, but for a key that PagerDuty does not know. */
 function sayMore(reply: HttpReply): Said {
   const { message, errors } = jsonAnswer(reply.body)
-  if (isSuccess(reply) || typeof message !== 'string') return {}
+  if (isSuccess(reply)) return isPage(reply.body) ? { meaning: 'bad_answer' } : {}
+  if (typeof message !== 'string') return {}
   const listed = Array.isArray(errors) ? errors.filter((each) => typeof each === 'string') : []
   const text = [message, ...listed].join('; ')
   return { text, ...(reply.status === 400 && /routing.?key/i.test(text) ? { meaning: 'credentials' } : {}) }

@@ -4,7 +4,7 @@ import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { jsonAnswer } from '../transport/json-answer.ts'
+import { isPage, jsonAnswer } from '../transport/json-answer.ts'
 import { teamsMessage } from './card.ts'
 import { type TeamsConfig, teamsConfigSchema } from './config.ts'
 
@@ -24,13 +24,26 @@ function createTeamsSink(name: string, config: TeamsConfig, tools: SinkTools): S
 }
 
 function sayMore(reply: HttpReply): Said {
-  if (isSuccess(reply)) return {}
+  if (isSuccess(reply)) return { meaning: isPage(reply.body) ? 'bad_answer' : wrapped(reply.body) }
   const { error } = jsonAnswer(reply.body)
   if (typeof error !== 'object' || error === null) return { meaning: meaningOf('', reply.status) }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
   const text = [code, message].filter((part) => part !== '').join(': ')
   return { meaning: meaningOf(code, reply.status), ...(text === '' ? {} : { text }) }
+}
+
+/**
+ * Connectors of old (webhook.office.com) answer 200 whatever becomes of the message, and write the status that Teams gave
+ * into the body.
+ */
+function wrapped(body: string): Meaning | undefined {
+  if (!/^Webhook message delivery failed/i.test(body)) return undefined
+  const status = Number(/HTTP error (\d{3})/i.exec(body)?.[1])
+  if (status === 429) return 'rate_limited'
+  if (status === 401 || status === 403) return 'credentials'
+  if (status === 404 || status === 410) return 'gone'
+  return status === 400 || status === 413 ? 'rejected' : 'bad_answer'
 }
 
 /** A workflow that was switched off or deleted; its signature, when the address was made anew. */

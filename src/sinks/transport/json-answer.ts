@@ -8,6 +8,14 @@ export function jsonAnswer(body: string): Readonly<Record<string, unknown>> {
   }
 }
 
+/**
+ * A page for people, with whatever status: of a login, a proxy or a wrong address. Services that speak JSON send none, so
+ * it acknowledges nothing.
+ */
+export function isPage(body: string): boolean {
+  return /^\s*(<!--|<!doctype|<html|<head|<body)/i.test(body)
+}
+
 /** Seconds as some services put them into the body of a 429, in milliseconds; undefined where that is no pause. */
 export function secondsIn(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
 import { discordMessage } from '../../../src/sinks/discord/message.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
-import { serve } from '../serving.ts'
+import { page, serve } from '../serving.ts'
 
 const config = (origin: string) => ({ type: 'discord', url: `${origin}/api/webhooks/1/token?thread_id=5` })
 const embedOf = (alert: Alert, display = englishDisplay) => discordMessage({ alert }, display).embeds[0]
@@ -70,6 +70,7 @@ describe('the answer', () => {
   const json = (status: number, body: object) => ({ status, body: JSON.stringify(body) })
 
   test.each([
+    [page, { kind: 'retry', reason: 'bad_answer' }],
     [json(200, { id: '1' }), { kind: 'delivered', answer: { status: 200, text: '' } }],
     [
       {

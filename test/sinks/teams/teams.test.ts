@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { teamsMessage } from '../../../src/sinks/teams/card.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
-import { serve } from '../serving.ts'
+import { page, serve } from '../serving.ts'
 
 const config = (origin: string) => ({
   type: 'teams',
@@ -60,6 +60,8 @@ describe('the card', () => {
 })
 
 describe('the answer', () => {
+  const wrapped = (status: number) =>
+    `Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error ${status} with ContextId x..`
   const fault = (status: number, code: string) => ({
     status,
     body: JSON.stringify({ error: { code, message: 'The workflow says no.' } }),
@@ -67,6 +69,20 @@ describe('the answer', () => {
 
   test.each([
     [{ status: 202 }, { kind: 'delivered', answer: { status: 202 } }],
+    [page, { kind: 'retry', reason: 'bad_answer' }],
+    [{ status: 200, body: '1' }, { kind: 'delivered' }],
+    [
+      { status: 200, body: wrapped(429) },
+      { kind: 'retry', reason: 'rate_limited' },
+    ],
+    [
+      { status: 200, body: wrapped(413) },
+      { kind: 'dead', reason: 'rejected' },
+    ],
+    [
+      { status: 200, body: wrapped(502) },
+      { kind: 'retry', reason: 'bad_answer' },
+    ],
     [
       fault(400, 'WorkflowTriggerIsNotEnabled'),
       {
