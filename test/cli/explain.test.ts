@@ -85,7 +85,7 @@ describe('explain', () => {
 
   it('needs no source where there is only one', async () => {
     writeFileSync(join(folder, 'alert.json'), JSON.stringify({ data: { delivery: row } }))
-    const least = fixture('good-least').path
+    const least = fixture('good/least').path
     const { out } = await run(explainCommand(), join(folder, 'alert.json'), '--config', least)
     expect(out).toContain('  yes  routes[0] → ops: takes everything\nsent to: ops\n')
   })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
-/** The fixtures, one file a rule: `bad-*` must be refused, `warn-*` and `good-*` load; `# → ` lines say what is told. */
+/** The fixtures, one file a rule: those in `bad` must be refused, those in `warn` and `good` load; `# → ` lines say what is told. */
 export const fixturesFolder = resolve(import.meta.dirname, 'fixtures')
 
 /** What the fixtures may fill in. Every secret in them holds CANARY, so that a leak is one word to look for. */
@@ -24,18 +24,21 @@ export interface Fixture {
 }
 
 export function fixtures(kind: 'bad' | 'warn' | 'good'): Fixture[] {
-  const names = readdirSync(fixturesFolder).filter((name) => name.startsWith(`${kind}-`))
-  return names.sort().map((name) => {
-    const path = resolve(fixturesFolder, name)
-    const text = readFileSync(path, 'utf8')
-    const told = text.split('\n').flatMap((line) => (line.startsWith('# → ') ? [line.slice(4)] : []))
-    return { name: name.replace('.yaml', ''), path, text, told }
-  })
+  return readdirSync(resolve(fixturesFolder, kind))
+    .sort()
+    .map((file) => {
+      const path = resolve(fixturesFolder, kind, file)
+      const text = readFileSync(path, 'utf8')
+      const told = text.split('\n').flatMap((line) => (line.startsWith('# → ') ? [line.slice(4)] : []))
+      return { name: `${kind}/${file.replace('.yaml', '')}`, path, text, told }
+    })
 }
 
+/** By its name, such as `good/least`. */
 export function fixture(name: string): Fixture {
-  const kind = name.split('-')[0]
-  const found = fixtures(kind === 'bad' || kind === 'warn' ? kind : 'good').find((each) => each.name === name)
+  const found = [...fixtures('bad'), ...fixtures('warn'), ...fixtures('good')].find(
+    (each) => each.name === name,
+  )
   if (found === undefined) throw new Error(`there is no fixture ${name}`)
   return found
 }

@@ -36,7 +36,7 @@ describe('the JSON Schema', () => {
   })
 
   // A section without a value is nothing to the loader, but a mistake in the eyes of an editor.
-  const good = [...fixtures('good'), ...fixtures('warn')].filter(({ name }) => name !== 'good-empty-sections')
+  const good = [...fixtures('good'), ...fixtures('warn')].filter(({ name }) => name !== 'good/empty-sections')
   it.each(good)('takes $name as it is written', async ({ text }) => {
     expect(await isValid(yamlOf(text))).toBe(true)
   })
@@ -46,20 +46,20 @@ describe('the JSON Schema', () => {
   })
 
   it.each([
-    'bad-unknown-key',
-    'bad-sections-missing',
-    'bad-name',
-    'bad-token-missing',
-    'bad-twin-both',
-    'bad-sink-type',
-    'bad-sink-of-its-type-only',
-    'bad-sink-durations',
-    'bad-poll-numbers',
-    'bad-http-listen',
-    'bad-log-level',
-    'bad-route-no-sinks',
-    'bad-route-patterns',
-    'bad-route-limits',
+    'bad/unknown-key',
+    'bad/sections-missing',
+    'bad/name',
+    'bad/token-missing',
+    'bad/twin-both',
+    'bad/sink-type',
+    'bad/sink-of-its-type-only',
+    'bad/sink-durations',
+    'bad/poll-numbers',
+    'bad/http-listen',
+    'bad/log-level',
+    'bad/route-no-sinks',
+    'bad/route-patterns',
+    'bad/route-limits',
   ])('refuses %s', async (name) => {
     expect(await isValid(yamlOf(fixture(name).text))).toBe(false)
   })

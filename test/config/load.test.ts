@@ -85,7 +85,7 @@ describe('the least config', () => {
   })
 
   it('takes sections that stand there without a value as left out', () => {
-    expect(fixtureConfig('good-empty-sections').http.listen.port).toBe(8080)
+    expect(fixtureConfig('good/empty-sections').http.listen.port).toBe(8080)
   })
 })
 
@@ -107,7 +107,7 @@ describe('addresses', () => {
   })
 
   it('knows sentinels, IPv6 among them', () => {
-    expect(fixtureConfig('good-redis-sentinels').redis).toMatchObject({
+    expect(fixtureConfig('good/redis-sentinels').redis).toMatchObject({
       mode: 'sentinel',
       name: 'alerts',
       sentinels: [
@@ -118,8 +118,8 @@ describe('addresses', () => {
   })
 
   it('knows a cluster and a single server, whose addresses are secrets', () => {
-    const cluster = fixtureConfig('good-redis-cluster').redis
-    const single = fixtureConfig('good-redis-url').redis
+    const cluster = fixtureConfig('good/redis-cluster').redis
+    const single = fixtureConfig('good/redis-url').redis
     expect(cluster.mode === 'cluster' && cluster.nodes.map((node) => node.reveal())).toEqual([
       'redis://:CANARY@10.0.0.5:6379',
       'rediss://10.0.0.6:6379',
@@ -131,7 +131,7 @@ describe('addresses', () => {
 
 describe('values', () => {
   it('turn holidays of either calendar into Gregorian days', () => {
-    expect(fixtureConfig('good-holidays').sources['main']?.poll.holidays).toEqual([
+    expect(fixtureConfig('good/holidays').sources['main']?.poll.holidays).toEqual([
       '2026-11-25',
       '2026-11-25',
       '2025-03-20',
@@ -140,11 +140,11 @@ describe('values', () => {
 
   it('turn a starting time into an instant', () => {
     const sinceMs = Date.parse('2026-11-21T05:30:00Z')
-    expect(fixtureConfig('good-start-from').sources['main']?.startFrom).toEqual({ sinceMs })
+    expect(fixtureConfig('good/start-from').sources['main']?.startFrom).toEqual({ sinceMs })
   })
 
   it('turn one value or many, text or number, into matchers', () => {
-    const [one, two] = fixtureConfig('good-routes').routes
+    const [one, two] = fixtureConfig('good/routes').routes
     expect(one?.match.ruleId).toEqual([{ op: 'equals', value: '12' }])
     expect(one?.name).toBe('one')
     expect(two?.match.ruleId).toEqual([
@@ -154,7 +154,7 @@ describe('values', () => {
   })
 
   it('may be shared by an alias, and a mapping keeps its own over the shared', () => {
-    const { one, two } = fixtureConfig('good-shared-settings').sinks
+    const { one, two } = fixtureConfig('good/shared-settings').sinks
     expect([one, two].map((sink) => sink?.type === 'webhook' && [sink.url, sink.timeout])).toEqual([
       ['https://hooks.example.com/one', 3_000],
       ['https://hooks.example.com/two', 3_000],
@@ -162,15 +162,15 @@ describe('values', () => {
   })
 
   it('stretch the default intervals to what a small budget holds', () => {
-    const poll = fixtureConfig('good-poll-small-budget').sources['main']?.poll
+    const poll = fixtureConfig('good/poll-small-budget').sources['main']?.poll
     expect([poll?.minInterval, poll?.maxInterval]).toEqual([6_000, 1_728_000])
-    expect(fixtureConfig('good-poll-every-long').sources['main']?.poll.maxInterval).toBe(3_600_000)
+    expect(fixtureConfig('good/poll-every-long').sources['main']?.poll.maxInterval).toBe(3_600_000)
   })
 })
 
 describe('variables', () => {
   it('become the number, the boolean or the text that the field wants', () => {
-    const { dataDir, http, sources, sinks, routes } = fixtureConfig('good-variables')
+    const { dataDir, http, sources, sinks, routes } = fixtureConfig('good/variables')
     expect(dataDir).toBe(`./data/\${NOT_A_VARIABLE}/$5`)
     expect(http.adminToken).toBeUndefined()
     expect(sources['main']?.baseUrl).toBe('https://api.example.com:8443')
@@ -221,7 +221,7 @@ describe('a secret in a file of its own', () => {
   })
 
   it('works for every sink', () => {
-    const { hook, slack, mail } = fixtureConfig('good-twins').sinks
+    const { hook, slack, mail } = fixtureConfig('good/twins').sinks
     expect(hook?.type === 'webhook' && hook.secret).toBeInstanceOf(Secret)
     expect(slack?.type === 'slack' && slack.url.reveal()).toMatch(/^https:/)
     expect(mail?.type === 'email' && mail.smtp.reveal()).toMatch(/^smtps:/)

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
@@ -6,14 +7,14 @@ import type { Config } from '../../src/config/schema.ts'
 import { configText, fixture, fixtureEnv, fixtures, fixturesFolder } from './config-text.ts'
 
 function load(text: string): Config {
-  const loaded = parseConfig(text, { env: fixtureEnv, folder: fixturesFolder })
+  const loaded = parseConfig(text, { env: fixtureEnv, folder: join(fixturesFolder, 'good') })
   if (loaded.ok) return loaded.config
   throw new Error(JSON.stringify(loaded.mistakes))
 }
 
 describe('--show', () => {
   it('says of a secret only that it is there, or which file holds it', () => {
-    const loaded = loadConfig(fixture('good-twins').path, fixtureEnv)
+    const loaded = loadConfig(fixture('good/twins').path, fixtureEnv)
     const shown = loaded.ok ? redactConfig(loaded.config) : {}
     expect(shown).toMatchObject({
       http: { adminToken: `[from file ${fixturesFolder}/secrets/token]` },
@@ -45,7 +46,7 @@ describe('--show', () => {
   })
 
   it('writes durations, addresses and matchers as they are written in a config', () => {
-    const shown = parse(showConfig(load(fixture('good-redis-sentinels').text)))
+    const shown = parse(showConfig(load(fixture('good/redis-sentinels').text)))
     expect(shown.redis.sentinels).toEqual(['10.0.0.5:26379', '[fd00::5]:26379'])
     expect(shown.sources.main.poll).toMatchObject({
       minInterval: '2s',
@@ -53,7 +54,7 @@ describe('--show', () => {
       seenWindow: '30d',
     })
     expect(shown.http.listen).toBe('127.0.0.1:8080')
-    expect(parse(showConfig(load(fixture('good-routes').text))).routes[0].match.ruleId).toEqual(['12'])
+    expect(parse(showConfig(load(fixture('good/routes').text))).routes[0].match.ruleId).toEqual(['12'])
   })
 
   const reloadable = fixtures('good').filter(({ text }) => !/CANARY|File:|unix:/.test(text))
