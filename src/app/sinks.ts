@@ -51,7 +51,7 @@ function settingsOf(sink: SinkConfig): SinkEntry['settings'] {
   return {
     timeoutMs: timeout,
     concurrency,
-    ...(rateLimit ? { rateLimit: { max: rateLimit.max, perMs: rateLimit.per } } : {}),
+    ...(rateLimit ? { rateLimit } : {}),
     retry: { attempts: retry.attempts, initialDelayMs: retry.initialDelay, maxDelayMs: retry.maxDelay },
     ...(expireAfter === undefined ? {} : { expireAfterMs: expireAfter }),
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import type { RateLimit } from '../sinks/common-config.ts'
 import type { Batch } from '../sinks/sink.ts'
 import {
   type Member,
@@ -18,7 +19,7 @@ import { createPace, type Pace } from './pace.ts'
  */
 export interface BatcherOptions {
   readonly batch: Batch
-  readonly rateLimit: { readonly max: number; readonly perMs: number } | undefined
+  readonly rateLimit: RateLimit | undefined
   readonly clock: Clock
   readonly send: Send
   /** While the sink is down, one alert at a time probes it: nothing waits for company. */

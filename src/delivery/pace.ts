@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import type { RateLimit } from '../sinks/common-config.ts'
 
 /**
  * The rate limit of a sink that gets several alerts in one message: what counts there is messages, while BullMQ's
@@ -12,13 +13,9 @@ export interface Pace {
 }
 
 /** `before`: that of the same sink until its config changed. */
-export function createPace(
-  limit: { max: number; perMs: number } | undefined,
-  clock: Clock,
-  before?: Pace,
-): Pace {
+export function createPace(limit: RateLimit | undefined, clock: Clock, before?: Pace): Pace {
   if (limit === undefined) return { turn: async () => {}, past: () => [] }
-  const { max, perMs } = limit
+  const { max, per: perMs } = limit
   let past = (before?.past() ?? []).slice(-max)
   /** When the latest messages went out or will, oldest first, at most `max`. */
   const turns = [...past]

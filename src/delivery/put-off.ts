@@ -56,7 +56,7 @@ export class PutOff {
     clearTimeout(this.#again)
     const { redis, queue, clock, tuning } = this.#options
     await this.#try('the limiter may last longer', () =>
-      fitLimiter(redis, queue, (queueSettings(this.#options).rateLimit ?? noLimit).perMs),
+      fitLimiter(redis, queue, (queueSettings(this.#options).rateLimit ?? noLimit).per),
     )
     if (clock.monotonicMs() >= this.#nextMs)
       await this.#try('others may put off for longer', async () => {

@@ -1,3 +1,4 @@
+import type { RateLimit } from '../sinks/common-config.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type RetryPolicy, spanOf } from './backoff.ts'
 
@@ -7,10 +8,10 @@ export interface SinkSettings {
   readonly timeoutMs: number
   readonly concurrency: number
   /**
-   * At most `max` attempts in a window of `perMs`, over all replicas. A window begins with its first attempt. Where several
+   * At most `max` attempts in a window of `per`, over all replicas. A window begins with its first attempt. Where several
    * alerts go out as one message: messages, in any stretch of `perMs`, of one process (`pace.ts`).
    */
-  readonly rateLimit?: { readonly max: number; readonly perMs: number }
+  readonly rateLimit?: RateLimit
   readonly retry: RetryPolicy
   /** An alert that fired longer ago is not sent any more; left out, `expireDefaultMs` after it was first seen. */
   readonly expireAfterMs?: number

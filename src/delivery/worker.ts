@@ -1,6 +1,7 @@
 import { Worker } from 'bullmq'
 import type { JobData } from '../alert/job.ts'
 import { settlesWithin } from '../lib/time-limit.ts'
+import type { RateLimit } from '../sinks/common-config.ts'
 import { queuePrefix } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -30,16 +31,16 @@ export interface WorkerOptions {
  * A hold (`queue.rateLimit`) counts only in queues that have a limit, so those without one get a limit that no sink
  * reaches.
  */
-export const noLimit = { max: 1_000_000_000, perMs: 1_000 }
+export const noLimit: RateLimit = { max: 1_000_000_000, per: 1_000 }
 
 export function openWorker(options: WorkerOptions): AlertWorker {
   const { sink, settings, tuning, log } = options
-  const { max, perMs } = settings.rateLimit ?? noLimit
+  const { max, per } = settings.rateLimit ?? noLimit
   const worker: AlertWorker = new Worker(sink, (job, token) => options.process(job, token ?? ''), {
     connection: options.redis,
     prefix: queuePrefix(options.prefix),
     concurrency: settings.concurrency,
-    limiter: { max, duration: perMs },
+    limiter: { max, duration: per },
     // Looks again at a held queue this often: a hold may end early, and delayed jobs are promoted meanwhile.
     maximumRateLimitDelay: 5_000,
     // Renewed at half of it, so sends may take longer. Short, because a killed process keeps its jobs for as long.

@@ -128,7 +128,7 @@ describe('a burst', () => {
   it('counts messages, not alerts, against the rate limit', async () => {
     const { queues, sender } = bench(server, ['ops'])
     const { sink, messages } = batchSink(burst)
-    const settings: Partial<SinkSettings> = { rateLimit: { max: 1, perMs: 300 } }
+    const settings: Partial<SinkSettings> = { rateLimit: { max: 1, per: 300 } }
     await queues.enqueue(jobs('ops', 1, 20))
     const startMs = Date.now()
     sender([sink], { settings })

@@ -14,7 +14,7 @@ describe('the pace of messages', () => {
     const slept: number[] = []
     let nowMs = 0
     const clock = { ...clockAt(() => nowMs), sleep: async (ms: number) => void slept.push(ms) }
-    const pace = createPace({ max: 2, perMs: 1_000 }, clock)
+    const pace = createPace({ max: 2, per: 1_000 }, clock)
     for (let turn = 0; turn < 5; turn += 1) await pace.turn(signal)
     expect(slept).toEqual([1_000, 1_000, 2_000])
     nowMs = 60_000
@@ -29,10 +29,10 @@ describe('the pace of messages', () => {
       return aborted ? Promise.reject(new Error('called off')) : Promise.resolve()
     }
     const clock = { ...clockAt(() => 0), sleep }
-    const before = createPace({ max: 2, perMs: 1_000 }, clock)
+    const before = createPace({ max: 2, per: 1_000 }, clock)
     for (let turn = 0; turn < 2; turn += 1) await before.turn(signal)
     await expect(before.turn(AbortSignal.abort())).rejects.toThrow()
-    const pace = createPace({ max: 3, perMs: 600 }, clock, before)
+    const pace = createPace({ max: 3, per: 600 }, clock, before)
     for (let turn = 0; turn < 2; turn += 1) await pace.turn(signal)
     expect(slept).toEqual([1_000, 600])
   })
@@ -43,7 +43,7 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
     const clock = wallClock()
     const slept: number[] = []
     const sleep = async (ms: number) => void slept.push(ms)
-    const pace = createPace({ max: 1, perMs: 60_000 }, { ...clock, now: clock.now, sleep })
+    const pace = createPace({ max: 1, per: 60_000 }, { ...clock, now: clock.now, sleep })
     await pace.turn(signal)
     clock.turn(byMs)
     await pace.turn(signal)
@@ -57,7 +57,7 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
     const plan: BatchPlan = { kind: 'burst', max: 20, after: 1, windowMs: 300 }
     const batcher = new Batcher({
       batch: { plan, split: (parcels) => [[...parcels]], send: async () => delivered },
-      rateLimit: { max: 1, perMs: 100 },
+      rateLimit: { max: 1, per: 100 },
       clock,
       send: async (members) => {
         sizes.push(members.length)

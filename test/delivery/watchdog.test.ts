@@ -122,7 +122,7 @@ describe('a consumer', () => {
     const tuning = { ...quick, stuckMs: 500 }
     sender([slow], { settings: { concurrency: 1 }, tuning })
     const limited = testSink('limited')
-    sender([limited], { settings: { rateLimit: { max: 1, perMs: 900 } }, tuning })
+    sender([limited], { settings: { rateLimit: { max: 1, per: 900 } }, tuning })
     await queues.enqueue([...jobs('slow', 1, 5), ...jobs('limited', 1, 5)])
     await until('both have begun', () => slow.sends.length > 0 && limited.sends.length > 0)
     // A connection that is slow to be made may look like a standstill.

@@ -197,7 +197,7 @@ describe('a rate limit', () => {
   it('holds over all replicas', async () => {
     const { queues, sender } = bench(server, ['hook'])
     const sink = testSink('hook')
-    const settings = { rateLimit: { max: 5, perMs: 400 } }
+    const settings = { rateLimit: { max: 5, per: 400 } }
     sender([sink], { settings })
     sender([sink], { settings })
     await queues.enqueue(jobs('hook', 1, 20))
