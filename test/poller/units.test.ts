@@ -1,0 +1,186 @@
+import { describe, expect, it, vi } from 'vitest'
+import { resetGuardMs } from '../../src/store/ledger.ts'
+import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
+import { useRedis } from '../support/redis.ts'
+
+const server = useRedis()
+const soon = { timeout: 10_000, interval: 5 }
+const rig = (options: Omit<RigOptions, 'redis'> = {}) => pollerRig({ redis: server.client(), ...options })
+
+const dayMs = 86_400_000
+
+describe('a limit of the feed', () => {
+  it('is waited for exactly as a 429 says, by every replica, and told once', async () => {
+    const { replica, redis, sandbox, ledger, captured, metrics, reports } = await rig()
+    sandbox.fault({ kind: 'status', status: 429, retryAfter: '2' })
+    replica(redis)
+    replica(server.client())
+    await vi.waitFor(async () => expect(await ledger.held()).toBeDefined(), soon)
+    expect(await ledger.reserve({ cost: 1, purpose: 'context' })).toMatchObject({
+      limit: 'minute',
+      held: true,
+    })
+    await untilCalls(sandbox, 2)
+    const [refused, next] = sandbox.requests
+    expect((next?.atMs ?? 0) - (refused?.atMs ?? 0)).toBeGreaterThanOrEqual(2_000)
+    await vi.waitFor(() => expect(captured.with('poller.resumed')).toMatchObject([{ after: 'held' }]), soon)
+    expect(captured.with('poller.state')).toMatchObject([
+      { state: 'held', reason: expect.stringMatching(/per-minute/) },
+    ])
+    expect(reports[0]).toMatchObject({ ok: false })
+    expect(await metrics.registry.metrics()).toContain(
+      'upstream_rate_limited_total{source="main",limit="minute"} 1',
+    )
+  })
+
+  it.each<
+    [string, Parameters<Awaited<ReturnType<typeof rig>>['sandbox']['fault']>[0], 'minute' | 'budget', number]
+  >([
+    [
+      'a minute without a readable Retry-After',
+      { kind: 'status', status: 429, retryAfter: 'soon' },
+      'minute',
+      60_000,
+    ],
+    [
+      'an hour for a budget that names no time',
+      { kind: 'status', status: 429, detail: { retryAfter: 'later' } },
+      'budget',
+      3_600_000,
+    ],
+    [
+      'three hours where it says so',
+      { kind: 'status', status: 429, detail: { retryAfter: 10_800 } },
+      'budget',
+      10_800_000,
+    ],
+    [
+      'a day where it says a year',
+      { kind: 'status', status: 429, retryAfter: '31536000' },
+      'minute',
+      25 * 3_600_000,
+    ],
+  ])('holds for %s', async (_, fault, limit, waitMs) => {
+    const { replica, redis, sandbox, ledger } = await rig()
+    sandbox.fault(fault)
+    replica(redis)
+    await untilCalls(sandbox, 1)
+    await vi.waitFor(async () => expect(await ledger.held()).toMatchObject({ limit }), soon)
+    const leftMs = ((await ledger.held())?.untilMs ?? 0) - Date.now()
+    expect(leftMs).toBeGreaterThan(waitMs - 5_000)
+    expect(leftMs).toBeLessThan(waitMs + 1_000)
+    expect(sandbox.requests).toHaveLength(1)
+  })
+
+  it('of ours is never exceeded: the minute has its requests and no more', async () => {
+    const { replica, redis, sandbox } = await rig({ everyMs: 0, requestsPerMinute: 5 })
+    const { poller } = replica(redis)
+    await untilCalls(sandbox, 5)
+    expect(await callsDuring(sandbox, 300)).toBe(0)
+    await vi.waitFor(() => expect(poller.status().nextPollAtMs).toBeGreaterThan(Date.now() + 50_000), soon)
+  })
+})
+
+describe('the budget', () => {
+  it('is spent to the last unit and not beyond, until the day turns', async () => {
+    // All six are spent before a call could count on either side of the reset.
+    const resetMs = Date.now() + resetGuardMs + 800
+    const { replica, redis, sandbox, captured } = await rig({
+      everyMs: 0,
+      limits: { unitsPerDay: 6 },
+      budgetDay: (nowMs) =>
+        nowMs < resetMs
+          ? { key: 'today', startMs: resetMs - 86_400_000, endMs: resetMs }
+          : { key: 'tomorrow', startMs: resetMs, endMs: resetMs + 86_400_000 },
+    })
+    const { poller } = replica(redis)
+    await untilCalls(sandbox, 6)
+    await vi.waitFor(() => expect(poller.status().state).toBe('budget_spent'), soon)
+    expect(poller.health()).toEqual({ ok: true })
+    expect(poller.status()).toMatchObject({ unitsUsed: 6, nextPollAtMs: resetMs + resetGuardMs })
+    await untilCalls(sandbox, 7)
+    expect(sandbox.requests[6]?.atMs).toBeGreaterThanOrEqual(resetMs + resetGuardMs)
+    expect(sandbox.requests[5]?.atMs).toBeLessThan(resetMs)
+    expect(captured.with('poller.state')).toMatchObject([{ state: 'budget_spent' }])
+  })
+
+  it('pays for failed calls too', async () => {
+    const { replica, redis, sandbox, ledger } = await rig({ limits: { unitsPerDay: 3 } })
+    sandbox.fault({ kind: 'status', status: 500, times: 0 })
+    const { poller } = replica(redis)
+    await vi.waitFor(() => expect(poller.status().state).toBe('budget_spent'), soon)
+    expect(sandbox.requests).toHaveLength(3)
+    expect(await ledger.used({ key: 'today', startMs: 0, endMs: 0 })).toEqual({
+      used: 3,
+      byPurpose: { poll: 3 },
+    })
+  })
+})
+
+describe('units that would expire', () => {
+  it('go into a sweep of the feed, a round a day, without a poll being late', async () => {
+    const { replica, redis, sandbox, reports, ledger } = await rig({
+      everyMs: 60_000,
+      budgetDay: (nowMs) => ({ key: 'today', startMs: nowMs - 86_000_000, endMs: nowMs + 15 * 60_000 }),
+    })
+    const sweeps: number[] = []
+    replica(redis, {
+      async sweep(readPage, pagesMax) {
+        sweeps.push(pagesMax)
+        const answer = await readPage(2, 'sweep')
+        const nothing = { pages: 1, newAlerts: 0, quarantined: 0, depth: 100 }
+        return {
+          ...nothing,
+          reason: answer.kind === 'page' && sweeps.length > 1 ? 'round_done' : 'units_spent',
+        }
+      },
+    })
+    await untilCalls(sandbox, 3)
+    expect(await callsDuring(sandbox, 200)).toBe(0)
+    expect(sweeps).toEqual([5, 5])
+    expect(sandbox.requests.map(({ page }) => page)).toEqual([1, 2, 2])
+    expect(reports).toHaveLength(1)
+    const { byPurpose } = await ledger.used({ key: 'today', startMs: 0, endMs: 0 })
+    expect(byPurpose).toEqual({ poll: 1, sweep: 2 })
+  })
+})
+
+describe('the units of the day', () => {
+  it("are those of the API's own day where it told of another one, also while a poll runs", async () => {
+    const { replica, redis, ledger, metrics } = await rig()
+    await ledger.countFrom({ atMs: Date.now() - dayMs / 2, used: 7 })
+    const seen: number[] = []
+    replica(redis, {
+      async poll(readPage) {
+        const result = await pollOnePage(readPage)
+        seen.push(...(await metrics.budgetUnitsUsed.get()).values.map(({ value }) => value))
+        return result
+      },
+    })
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1), soon)
+    expect(seen.slice(0, 2)).toEqual([8, 9])
+  })
+})
+
+describe('the share of a day that sweeps may spend', () => {
+  it('is all that they spend', async () => {
+    const { replica, redis, sandbox, ledger } = await rig({
+      everyMs: 60_000,
+      budgetDay: (nowMs) => ({ key: 'today', startMs: nowMs - 86_000_000, endMs: nowMs + 15 * 60_000 }),
+      limits: { sweepShare: 0.006 },
+    })
+    const sweeps: number[] = []
+    replica(redis, {
+      async sweep(readPage, pagesMax) {
+        sweeps.push(pagesMax)
+        for (let page = 2; page < 2 + pagesMax; page += 1) await readPage(page, 'sweep')
+        return { reason: 'units_spent', pages: pagesMax, newAlerts: 0, quarantined: 0, depth: 100 }
+      },
+    })
+    await untilCalls(sandbox, 7)
+    expect(await callsDuring(sandbox, 200)).toBe(0)
+    expect(sweeps).toEqual([5, 1])
+    const { byPurpose } = await ledger.used({ key: 'today', startMs: 0, endMs: 0 })
+    expect(byPurpose).toEqual({ poll: 1, sweep: 6 })
+  })
+})
