@@ -3,6 +3,9 @@
 // By this signal Node.js opens its debugger, and with it everything to whoever is on this host. First of all: the rest
 // takes its time to load.
 process.on('SIGUSR1', () => {})
+// Before the first of them is used. Names are looked up on half of these threads (four, where nobody says how many): two
+// name servers that say nothing would keep every other name waiting, also that of the feed.
+process.env['UV_THREADPOOL_SIZE'] ||= '16'
 
 const { runCli } = await import('./cli/cli.ts')
 const { outputTold, watchOutput } = await import('./cli/output.ts')

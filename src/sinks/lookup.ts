@@ -1,28 +1,54 @@
 import { promises as dns, type LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
 
 /**
- * How sinks look up names. The system does it on the few threads of the process (four), and a name server that says nothing
- * keeps a thread for many seconds, long after the attempt is over. So all who ask for one name wait for one lookup, and
- * one thread is never taken: a receiver whose name cannot be found holds up neither other sinks nor the feed.
+ * How sinks look up names. The system does it on a few threads of the process, and a name server that says nothing keeps a
+ * thread for many seconds, long after the attempt is over. So all who ask for one name wait for one lookup, names whose
+ * last lookup took long share one thread, and another one is never taken: receivers whose names cannot be found hold up
+ * neither other sinks nor the feed, but for the first lookups of seven at once.
  */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
-export function sharingLookups(resolve: Resolve, atOnceMax: number): Resolve {
+export function sharingLookups(
+  resolve: Resolve,
+  atOnceMax: number,
+  clock: Pick<Clock, 'monotonicMs'> = systemClock,
+): Resolve {
   const asked = new Map<string, Promise<LookupAddress[]>>()
-  const waiting: (() => void)[] = []
+  /** Whose last lookup took long, found or not. */
+  const slow = new Set<string>()
+  const waiting: { readonly isSlow: boolean; readonly start: () => void }[] = []
   let running = 0
+  let slowRunning = 0
+
+  const mayStart = (isSlow: boolean) => running < atOnceMax && !(isSlow && slowRunning > 0)
+  const count = (isSlow: boolean, by: 1 | -1) => {
+    running += by
+    if (isSlow) slowRunning += by
+  }
+
+  function startNext(): void {
+    const index = waiting.findIndex(({ isSlow }) => mayStart(isSlow))
+    const [next] = index === -1 ? [] : waiting.splice(index, 1)
+    if (next === undefined) return
+    count(next.isSlow, 1)
+    next.start()
+  }
 
   async function inTurn(hostname: string): Promise<LookupAddress[]> {
-    if (running >= atOnceMax) await new Promise<void>((start) => waiting.push(start))
-    else running += 1
+    const isSlow = slow.has(hostname)
+    if (mayStart(isSlow)) count(isSlow, 1)
+    else await new Promise<void>((start) => waiting.push({ isSlow, start }))
+    const fromMs = clock.monotonicMs()
     try {
       return await resolve(hostname)
     } finally {
-      const next = waiting.shift()
-      if (next === undefined) running -= 1
-      else next()
+      if (clock.monotonicMs() - fromMs >= slowMs) slow.add(hostname)
+      else slow.delete(hostname)
+      count(isSlow, -1)
+      startNext()
     }
   }
 
@@ -35,11 +61,16 @@ export function sharingLookups(resolve: Resolve, atOnceMax: number): Resolve {
   }
 }
 
+/** A name server that is asked a second time, because it said nothing, takes five. */
+const slowMs = 1_000
+
+/** As `main.ts` sets it, and 4 without. Node.js gives lookups half of its threads, since they may take long. */
 const threads = Number(process.env['UV_THREADPOOL_SIZE']) || 4
+const threadsOfLookups = Math.floor((threads + 1) / 2)
 
 export const systemResolve = sharingLookups(
   (hostname) => dns.lookup(hostname, { all: true }),
-  Math.max(1, threads - 1),
+  Math.max(1, threadsOfLookups - 1),
 )
 
 /** As `net.connect` wants it. */

@@ -59,3 +59,33 @@ test('no more run at once than leave a thread for the feed; the others follow in
   for (const name of ['c', 'd']) answer(name, found)
   expect(await Promise.all([all[2], all[3]])).toEqual([found, found])
 })
+
+test('names that took long share one thread until one of them answers quickly', async () => {
+  const { asked, resolve, answer } = nameServer()
+  let nowMs = 0
+  const lookup = sharingLookups(resolve, 3, { monotonicMs: () => nowMs })
+  const names = ['a.hung', 'b.hung', 'c.hung']
+  const first = names.map(lookup)
+  nowMs = 10_000
+  for (const name of names) answer(name, new Error('queryA ETIMEOUT'))
+  for (const each of first) await expect(each).rejects.toThrow('ETIMEOUT')
+  const again = names.map(lookup)
+  expect(asked.slice(3)).toEqual(['a.hung'])
+  for (const name of ['good.example', 'better.example']) {
+    const good = lookup(name)
+    answer(name, found)
+    expect(await good).toEqual(found)
+  }
+  nowMs = 20_000
+  answer('a.hung', new Error('queryA ETIMEOUT'))
+  await expect(again[0]).rejects.toThrow('ETIMEOUT')
+  for (const [index, name] of ['b.hung', 'c.hung'].entries()) {
+    expect(asked.at(-1)).toBe(name)
+    answer(name, found)
+    expect(await again[index + 1]).toEqual(found)
+  }
+  const back = ['b.hung', 'c.hung'].map(lookup)
+  expect(asked.slice(-2)).toEqual(['b.hung', 'c.hung'])
+  for (const name of ['b.hung', 'c.hung']) answer(name, found)
+  expect(await Promise.all(back)).toEqual([found, found])
+})
