@@ -12,6 +12,7 @@ import type { Finding, SinkView, SourceView, StatusFacts, Verdict } from './stat
 export function verdictOf(facts: StatusFacts, nowMs: number): Verdict {
   const found = [
     ...processFindings(facts),
+    ...unreadFindings(facts),
     ...facts.sources.flatMap((source) => sourceFindings(source, facts.redis, nowMs)),
     ...facts.sinks.flatMap(sinkFindings),
     ...(facts.orphans ?? []).map(orphanFinding),
@@ -65,6 +66,14 @@ function processFindings({ draining, redis }: StatusFacts): Finding[] {
     ...(redis.ok ? [] : [finding('failed', `Redis does not answer${why}: polling and sending wait for it`)]),
     ...(redis.trouble ? [finding('failed', redis.trouble)] : []),
   ]
+}
+
+/** What Redis was too slow to tell may be dead letters, or alerts of a sink that is gone: not to know of any is not to have none. */
+function unreadFindings({ redis, unrouted, orphans, sinks }: StatusFacts): Finding[] {
+  const isRead = unrouted !== null && orphans !== null && sinks.every(({ dead }) => dead !== null)
+  if (!redis.ok || isRead) return []
+  const text = 'Redis is too slow or refuses: some of what waits or was given up on could not be counted'
+  return [{ level: 'warning', text, anchor: 'top', blocks: false }]
 }
 
 /** Nothing fails because of it, and nothing becomes of it without a person. */

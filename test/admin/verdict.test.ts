@@ -36,6 +36,9 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
     'failed',
     'maxmemory-policy',
   ],
+  ['counts that Redis did not tell', { unrouted: null }, 'warning', 'could not be counted'],
+  ['what is left of others, which Redis did not tell', { orphans: null }, 'warning', 'could not be counted'],
+  ['dead letters, which Redis did not tell', { sinks: [sink({ dead: null })] }, 'warning', 'counted'],
   ['no poll yet', { sources: [source({ fault: faultOf('starting') })] }, 'warning', 'Source main: starting'],
   [
     'a loop that is stuck',
