@@ -21,14 +21,23 @@ export type LoadedConfig =
 
 export function loadConfig(path: string, env: Env, options: { again?: boolean } = {}): LoadedConfig {
   const file = readConfigText(path, options)
-  return file.ok ? parseConfig(file.text, { env, folder: dirname(resolve(path)) }) : failed([file.mistake])
+  if (!file.ok) return failed([file.mistake])
+  const cpuMsMax = options.again === true ? reloadCpuMsMax : startCpuMsMax
+  return parseConfig(file.text, { env, folder: dirname(resolve(path)), cpuMsMax })
 }
 
-/** What trying all its templates and compiling all its patterns may cost: a reload is read while alerts wait. */
-const cpuMsMax = 1_500
+/**
+ * What trying all its templates and compiling all its patterns may cost. A reload is read while alerts wait. At the start
+ * nothing waits yet, and a refusal stops everything: a slow machine has to take there what a quick one took.
+ */
+const reloadCpuMsMax = 1_500
+const startCpuMsMax = 15_000
 
 /** The config in `text`; relative paths of `…File` start from `folder`. */
-export function parseConfig(text: string, options: { env: Env; folder: string }): LoadedConfig {
+export function parseConfig(
+  text: string,
+  { cpuMsMax = reloadCpuMsMax, ...options }: { env: Env; folder: string; cpuMsMax?: number },
+): LoadedConfig {
   const tree = parseYaml(text)
   if (!tree.ok) return failed(tree.mistakes)
   const reading = readTree(configSchema, { ...tree, ...options })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { formatMistake } from '../../src/config/mistake.ts'
 import { testFolder, writeConfig } from '../support/process.ts'
@@ -67,6 +67,19 @@ describe('templates and patterns that take long to try', () => {
     if (loaded.ok) throw new Error('taken')
     const told = loaded.mistakes.map((mistake) => formatMistake('f', mistake)).join('\n')
     expect(told).toMatch(/template: .*was not tried to the end.* takes too long/)
+  })
+
+  it('are given ten times as long at the start, where a refusal stops everything, as at a reload', () => {
+    // As a machine shows it that is as slow as the test wants it to be.
+    const usage = vi.spyOn(process, 'cpuUsage')
+    onTestFinished(() => usage.mockRestore())
+    const path = writeConfig(configText({ sinks: sinks(2, (index) => `${index}`) }))
+    const takes = (ms: number, again: boolean) => {
+      usage.mockImplementation((since) => ({ user: since === undefined ? 0 : ms * 1_000, system: 0 }))
+      return loadConfig(path, {}, { again }).ok
+    }
+    expect([takes(1_400, true), takes(1_600, true)]).toEqual([true, false])
+    expect([takes(14_000, false), takes(16_000, false)]).toEqual([true, false])
   })
 
   it('count once where they are the same', () => {
