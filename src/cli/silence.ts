@@ -24,7 +24,7 @@ function addCommand(): Command {
   return daemonCommand('add', 'a new silence, from now on')
     .option(
       '--match <field=value>',
-      'which alerts: FIELD=VALUE, != not, =~ regex, !~ not the regex, *= glob; again for more: all fields must agree, with any value of one',
+      'which alerts: FIELD=VALUE, != not, =~ regex, !~ not the regex, *= glob; again for more: all fields must agree, with any value of one, and with none of its != and !~',
       (given: string, before: readonly string[]) => [...before, given],
       [],
     )
@@ -72,7 +72,10 @@ function expireCommand(): Command {
 
 type Written = string | Readonly<Record<string, unknown>>
 
-/** `symbol=a`, `headline=~b`, `rule.name*=c*` as a match; a field that is named again takes any of its values. */
+/**
+ * `symbol=a`, `headline=~b`, `rule.name*=c*` as a match; a field that is named again takes any of its values. Of `!=` and `!~`
+ * none may hold: any of several would be true of every alert, and the silence would hold all of them back.
+ */
 export function matchOf(given: readonly string[]): Record<string, unknown> {
   const fields: Record<string, Written[]> = {}
   const rule: Record<string, Written[]> = {}
@@ -91,10 +94,10 @@ export function matchOf(given: readonly string[]): Record<string, unknown> {
     place[field] = [...(place[field] ?? []), written(operator, value)]
   }
   const flat = Object.fromEntries(
-    Object.entries(fields).map(([field, values]) => [field, flagOr(field, values)]),
+    Object.entries(fields).map(([field, values]) => [field, flagOr(field, together(field, values))]),
   )
   const flatRule = Object.fromEntries(
-    Object.entries(rule).map(([field, values]) => [field, flagOr(field, values)]),
+    Object.entries(rule).map(([field, values]) => [field, flagOr(field, together(`rule.${field}`, values))]),
   )
   return { ...flat, ...(Object.keys(rule).length === 0 ? {} : { rule: flatRule }) }
 }
@@ -112,6 +115,17 @@ function written(operator: string, value: string): Written {
     default:
       return value
   }
+}
+
+function together(field: string, values: readonly Written[]): readonly Written[] {
+  const refused = values.flatMap((value) =>
+    typeof value === 'object' && 'not' in value ? [value['not']] : [],
+  )
+  if (refused.length === 0 || values.length === 1) return values
+  if (refused.length === values.length) return [{ not: refused }]
+  throw new UsageError(
+    `--match ${field}: what is wanted and what is not cannot be said of one field together.`,
+  )
 }
 
 /** What is true or false is written so. */

@@ -13,6 +13,7 @@ describe('--match', () => {
     [['symbol*=فول*'], { symbol: [{ glob: 'فول*' }] }],
     [['url=https://example.com/?a=b'], { url: ['https://example.com/?a=b'] }],
     [['kind=price', 'kind=screen', 'ruleId=12'], { kind: ['price', 'screen'], ruleId: ['12'] }],
+    [['symbol!=a', 'symbol!~^b'], { symbol: [{ not: ['a', { regex: '^b' }] }] }],
     [['rule.name=a'], { rule: { name: ['a'] } }],
     [
       ['rule.kind!=x', 'rule.mine=true', 'isRead=false'],
@@ -31,6 +32,11 @@ describe('--match', () => {
     ['isRead=maybe', /true or false/],
   ])('%s is refused', (given, sentence) => {
     expect(() => matchOf([given])).toThrow(sentence)
+  })
+
+  it('is refused where any alert would do', () => {
+    expect(() => matchOf(['symbol!=a', 'symbol*=f*'])).toThrow(/symbol: .* together/)
+    expect(() => matchOf(['rule.name=a', 'rule.name!~b'])).toThrow(/rule.name: .* together/)
   })
 })
 
