@@ -34,6 +34,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...refusedAddresses(config),
     ...idleSinks(config),
     ...idleRoutes(config),
+    ...wideMatches(config),
     ...openHttp(config),
     ...idleLogin(config, given),
   ]
@@ -90,6 +91,25 @@ function idleRoutes({ routes }: Config): Complaint[] {
       return [{ path, message: 'this holds all day and every day, so the route sends nothing', bare: true }]
     }),
   )
+}
+
+/** One value of a list is enough, and nearly every alert is not the one thing or not the other. */
+function wideMatches({ routes }: Config): Complaint[] {
+  return routes.flatMap(({ match: { rule = {}, ...fields } }, index) => {
+    const path = ['routes', index, 'match']
+    const lists = [
+      ...Object.entries(fields).map(([field, matchers]) => ({ path: [...path, field], matchers })),
+      ...Object.entries(rule).map(([field, matchers]) => ({ path: [...path, 'rule', field], matchers })),
+    ]
+    return lists
+      .filter(({ matchers = [] }) => matchers.length > 1 && matchers.some(({ op }) => op === 'not'))
+      .map((list) => ({
+        path: list.path,
+        message: 'one of this list is enough, so with a not in it nearly every alert matches',
+        bare: true,
+        remedy: 'write { not: [a, b] } for none of several',
+      }))
+  })
 }
 
 function openHttp({ http }: Config): Complaint[] {
