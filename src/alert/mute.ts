@@ -1,3 +1,4 @@
+import { instantOf, wallTime } from '../lib/zone.ts'
 /**
  * Spans of the week in which a route is not to disturb anybody. Pure. A span belongs to the day on which it begins, also
  * where it runs over midnight; a holiday counts like one of the named days.
@@ -18,19 +19,12 @@ export type MuteDay = (typeof muteDays)[number]
 /** In the order of `Date.getUTCDay`. */
 export const muteDays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 
-/** A wall time is the milliseconds that a UTC clock would show with the same date and hour on its face. */
-export interface WallClock {
-  wallTime(atMs: number, timeZone: string): number
-  /** The first instant at which the wall clock shows `wallMs` or later. */
-  instantOf(wallMs: number, timeZone: string): number
-}
-
 /** When the mute that holds at `atMs` ends, over all spans that follow on each other; undefined when none holds. */
-export function mutedUntil(mutes: readonly Mute[], atMs: number, clock: WallClock): number | undefined {
+export function mutedUntil(mutes: readonly Mute[], atMs: number): number | undefined {
   let untilMs: number | undefined
   for (let step = 0; step < stepsMax; step += 1) {
     const from = untilMs ?? atMs
-    const ends = mutes.map((mute) => endOf(mute, from, clock)).filter((end) => end !== undefined)
+    const ends = mutes.map((mute) => endOf(mute, from)).filter((end) => end !== undefined)
     const end = Math.max(...ends)
     if (ends.length === 0 || end <= from) return untilMs
     untilMs = end
@@ -54,8 +48,8 @@ const stepsMax = 400
 const dayMs = 86_400_000
 const minuteMs = 60_000
 
-function endOf(mute: Mute, atMs: number, clock: WallClock): number | undefined {
-  const wallMs = clock.wallTime(atMs, mute.timeZone)
+function endOf(mute: Mute, atMs: number): number | undefined {
+  const wallMs = wallTime(atMs, mute.timeZone)
   const today = Math.floor(wallMs / dayMs) * dayMs
   const from = minutesOf(mute.from) * minuteMs
   const to = minutesOf(mute.to) * minuteMs
@@ -63,7 +57,7 @@ function endOf(mute: Mute, atMs: number, clock: WallClock): number | undefined {
   for (const day of [today, today - dayMs]) {
     const startMs = day + from
     if (!isNamed(mute, day) || wallMs < startMs || wallMs >= startMs + length) continue
-    return clock.instantOf(startMs + length, mute.timeZone)
+    return instantOf(startMs + length, mute.timeZone)
   }
   return undefined
 }

@@ -9,7 +9,7 @@ import {
   normaliseSymbol,
   type RuleLookup,
 } from './match.ts'
-import { type Mute, mutedUntil, type WallClock } from './mute.ts'
+import { type Mute, mutedUntil } from './mute.ts'
 import { type Silence, silencesAt } from './silence.ts'
 
 /**
@@ -39,7 +39,6 @@ export interface RouteContext {
   readonly nowMs: number
   readonly silences: readonly Silence[]
   readonly ruleOf: RuleLookup
-  readonly clock: WallClock
 }
 
 export type RouteDecision = Decided & (Taken | Missed | HeldBack)
@@ -154,7 +153,7 @@ function decide(
     const { id, comment, endsAtMs } = silence
     return { ...decided, taken: false, reason: 'silenced', silenceId: id, comment, untilMs: endsAtMs }
   }
-  const untilMs = mutedUntil(route.mute ?? [], context.nowMs, context.clock)
+  const untilMs = mutedUntil(route.mute ?? [], context.nowMs)
   if (untilMs !== undefined) return { ...decided, taken: false, reason: 'muted', untilMs }
   return { ...decided, ...takenOf(alert, route, matched) }
 }

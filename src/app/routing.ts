@@ -1,6 +1,5 @@
 import type { Config } from '../config/schema.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
-import { instantOf, wallTime } from '../lib/zone.ts'
 import { type AssignDeps, assign } from '../routing/assign.ts'
 import { createKindWatch, type KindWatch } from '../routing/kinds.ts'
 import type { RuleBook } from '../routing/rules.ts'
@@ -44,7 +43,6 @@ export function createRouting(
     rulesOf,
     throttles: createThrottles({ redis, prefix }),
     heldOf: (source) => known(held.get(source), source),
-    wall: { wallTime, instantOf },
     clock,
   }
   const rulesIn = async (source: string) =>

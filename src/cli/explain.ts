@@ -13,14 +13,11 @@ import { property } from '../config/outline.ts'
 import { describeReadError } from '../config/read-error.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
-import { instantOf as wallInstantOf, wallTime } from '../lib/zone.ts'
 import { connectDaemon } from './daemon.ts'
 import { explainText } from './explain-text.ts'
 import { instantOption } from './instant.ts'
 import { print, printError } from './output.ts'
 import { urlOption } from './usage.ts'
-
-const zones = { wallTime, instantOf: wallInstantOf }
 
 interface Options {
   readonly config: string
@@ -62,7 +59,7 @@ export function explainCommand(): Command {
       const { routes } = config
       const atMs = options.at === undefined ? Date.now() : Date.parse(options.at)
       const known = await askBridge(options.url, options.config)
-      const routing = route(alert, routes, { nowMs: atMs, ...known, clock: zones })
+      const routing = route(alert, routes, { nowMs: atMs, ...known })
       const sinks = Object.keys(config.sinks)
       const asked = options.url !== undefined
       const text = options.json

@@ -4,14 +4,22 @@ export class TimeLimitError extends Error {
   readonly code = 'ERR_TIME_LIMIT'
 }
 
-/** Settles as `work` does, or rejects with a TimeLimitError after `limitMs`; what `work` does later is ignored. */
-export function within<T>(limitMs: number, what: string, work: Promise<T>): Promise<T> {
+/**
+ * Settles as `work` does, or rejects with a TimeLimitError after `limitMs`, or as the signal aborts; what `work` does later
+ * is ignored.
+ */
+export function within<T>(limitMs: number, what: string, work: Promise<T>, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal?.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
     const timer = setTimeout(
       () => reject(new TimeLimitError(`${what} took longer than ${limitMs} ms`)),
       Math.max(0, limitMs),
     )
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
+    work.then(resolve, reject).finally(() => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    })
   })
 }
 

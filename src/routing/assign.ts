@@ -1,7 +1,6 @@
 import { type Alert, alertKey } from '../alert/alert.ts'
 import type { Assignment, Share } from '../alert/assignment.ts'
 import { asksOfRule } from '../alert/match.ts'
-import type { WallClock } from '../alert/mute.ts'
 import {
   isHeldBack,
   type Route,
@@ -27,7 +26,6 @@ export interface AssignDeps {
   readonly rulesOf: (source: string) => RuleBook
   readonly throttles: Throttles
   readonly heldOf: (source: string) => HeldStore
-  readonly wall: WallClock
   readonly clock: Clock
 }
 
@@ -68,7 +66,6 @@ async function contextOf(deps: AssignDeps, alerts: readonly Alert[]): Promise<Ro
     nowMs: deps.clock.now(),
     silences,
     ruleOf: (source, ruleId) => deps.rulesOf(source).ruleOf(ruleId),
-    clock: deps.wall,
   }
 }
 

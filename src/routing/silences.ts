@@ -1,5 +1,6 @@
 import type { Silence } from '../alert/silence.ts'
 import type { Clock } from '../lib/clock.ts'
+import { within } from '../lib/time-limit.ts'
 import type { SilenceStore } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 
@@ -25,7 +26,7 @@ export function createSilenceReader(options: SilenceReaderOptions): ReadSilences
     const nowMs = clock.monotonicMs()
     if (nowMs - readAtMs < cacheMs) return known
     try {
-      known = await inTime(store.list(clock.now()), timeoutMs)
+      known = await within(timeoutMs, 'reading the silences', store.list(clock.now()))
       failing = false
     } catch {
       if (!failing) log.warn({ known: known.length }, 'the silences cannot be read; those last known hold')
@@ -34,13 +35,4 @@ export function createSilenceReader(options: SilenceReaderOptions): ReadSilences
     readAtMs = nowMs
     return known
   }
-}
-
-async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs)
-  })
-  work.catch(() => {})
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

@@ -2,6 +2,7 @@ import { Cluster, Redis } from 'ioredis'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError, UserError } from '../lib/errors.ts'
+import { within } from '../lib/time-limit.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { openCluster } from './cluster.ts'
 import {
@@ -50,12 +51,12 @@ export function duplicateRedis(redis: RedisClient): RedisClient {
 export async function closeRedis(redis: RedisClient): Promise<void> {
   if (redis.status === 'end') return
   // A connection that is away rejects QUIT or puts it off; disconnecting stops its attempts to come back.
-  if (redis.status === 'ready') await within(closeTimeoutMs, redis.quit()).catch(() => {})
+  if (redis.status === 'ready') await within(closeTimeoutMs, 'QUIT', redis.quit()).catch(() => {})
   // Between two attempts there is no connection whose end could be waited for.
   const connected = redis.status !== 'reconnecting'
   const ended = new Promise((resolve) => redis.once('end', resolve))
   redis.disconnect()
-  if (connected) await within(closeTimeoutMs, ended).catch(() => {})
+  if (connected) await within(closeTimeoutMs, 'closing', ended).catch(() => {})
 }
 
 /**
@@ -190,7 +191,7 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
 
 async function ping(redis: RedisClient, signal: AbortSignal): Promise<Error | undefined> {
   try {
-    await within(pingTimeoutMs, redis.ping(), signal)
+    await within(pingTimeoutMs, 'PING', redis.ping(), signal)
     return undefined
   } catch (error) {
     return toError(error)
@@ -205,16 +206,4 @@ async function whyAway(ask: (() => Promise<void>) | undefined): Promise<Error | 
     if (isRedisAway(error)) return toError(error)
     throw error
   }
-}
-
-function within<T>(limitMs: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal?.reason)
-    signal?.addEventListener('abort', onAbort, { once: true })
-    const timer = setTimeout(() => reject(new Error(`no answer in ${limitMs} ms`)), limitMs)
-    work.then(resolve, reject).finally(() => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-    })
-  })
 }

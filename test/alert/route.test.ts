@@ -12,14 +12,12 @@ import {
   withThrottles,
 } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
-import { instantOf, wallTime } from '../../src/lib/zone.ts'
 
 const nowMs = Date.parse('2026-11-21T09:00:00Z')
 const context: RouteContext = {
   nowMs,
   silences: [],
   ruleOf: () => undefined,
-  clock: { wallTime, instantOf },
 }
 const always = { from: '00:00', to: '24:00', timeZone: 'UTC', holidays: ['2026-11-21'] }
 

@@ -4,7 +4,6 @@ import { ruleFacts } from '../../src/alert/fields.ts'
 import { parseMatch } from '../../src/alert/match-form.ts'
 import type { Route } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
-import { instantOf, wallTime } from '../../src/lib/zone.ts'
 import { type AssignDeps, assign } from '../../src/routing/assign.ts'
 import { createHeldStore } from '../../src/store/held.ts'
 import { createThrottles } from '../../src/store/throttle.ts'
@@ -36,7 +35,6 @@ function scene(routes: readonly Route[], silences: readonly Silence[] = []) {
     rulesOf: () => book,
     throttles: createThrottles({ redis, prefix }),
     heldOf: () => held,
-    wall: { wallTime, instantOf },
     clock: clockAt(() => nowMs),
   }
   const sinksOf = async (alerts: readonly Alert[]) =>

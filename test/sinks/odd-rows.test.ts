@@ -47,7 +47,6 @@ const context = {
   nowMs: 0,
   silences: [],
   ruleOf: () => undefined,
-  clock: { wallTime: (atMs: number) => atMs, instantOf: (wallMs: number) => wallMs },
 }
 const seenAtMs = Date.parse('2026-11-22T00:00:00Z')
 const parties = { from: { name: '', address: 'a@example.com' }, to: 'b@example.com' }
