@@ -102,8 +102,11 @@ describe('the schedule', () => {
     expect(schedule.describe(times.at(-1) ?? 0).firing).toMatch(/^each minute/)
   })
 
-  it.each([300, 1_000])('each five minutes leave no units over at the end of a day: %d', (unitsPerDay) => {
-    const times = createTrace('market', 12, 42).times.map(
+  it.each([
+    [300, 12],
+    [600, 6],
+  ])('each five minutes leave no units over at the end of a day: %d, %d days', (unitsPerDay, days) => {
+    const times = createTrace('market', days, 42).times.map(
       (at, index) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 2_500),
     )
     const few = benchOptions(unitsPerDay)
