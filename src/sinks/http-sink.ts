@@ -6,6 +6,7 @@ import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 import { runAttempt, type Work } from './transport/attempt.ts'
 import { createHttpTransport, type HttpPost, type HttpReply, type TlsFiles } from './transport/http.ts'
+import { isPage } from './transport/json-answer.ts'
 
 /** What a sink that speaks HTTP brings along; the frame of an attempt, the guard and the pool of connections are here. */
 export interface HttpSinkConfig {
@@ -21,6 +22,8 @@ export interface HttpSinkConfig {
 export interface Request extends Pick<HttpPost, 'url' | 'method' | 'headers' | 'body'> {
   /** The body adds to what the status says; without it, any 2xx is an acknowledgement. */
   readonly sayMore?: (reply: HttpReply) => Said
+  /** The receiver is a service that writes no pages for people: one that comes is not its word, whatever the status. */
+  readonly speaksJson?: boolean
   /** A 2xx means nothing before its body has come. Otherwise the status decides where the body is late, and it is not waited for long. */
   readonly needsBody?: boolean
 }
@@ -45,6 +48,7 @@ export function createHttpSink(name: string, config: HttpSinkConfig, tools: Sink
   async function exchange(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
     const {
       sayMore,
+      speaksJson = false,
       needsBody = false,
       headers,
       ...request
@@ -58,7 +62,7 @@ export function createHttpSink(name: string, config: HttpSinkConfig, tools: Sink
       ...(needsBody ? {} : { bodyWaitMs }),
       onStatus: (early) => (needsBody && isSuccess(early)) || work.know(happenedOf(early)),
     })
-    return happenedOf(reply, sayMore)
+    return happenedOf(reply, speaksJson && isPage(reply.body) ? sayStranger : sayMore)
   }
 
   return {
@@ -79,6 +83,10 @@ export function isSuccess({ status }: Pick<HttpReply, 'status'>): boolean {
 
 /** The status line is the answer; a body that only adds to it is not waited for long. */
 const bodyWaitMs = 2_000
+
+function sayStranger(): Said {
+  return { meaning: 'bad_answer' }
+}
 
 function happenedOf(reply: HttpReply, sayMore?: Request['sayMore']): Happened {
   const { status, retryAfterMs, body: text } = reply

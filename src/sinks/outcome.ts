@@ -1,3 +1,5 @@
+import { isPage } from './transport/json-answer.ts'
+
 /**
  * What became of one attempt, and what follows from it. Sinks say what happened (`Happened`); `outcomeOf` is the only
  * place that decides whether that is delivered, to be tried again, or final. The reasons are closed unions: they are
@@ -36,6 +38,7 @@ export type RetryReason =
   | 'tls'
   | 'connection_lost'
   | 'bad_answer'
+  | 'redirect'
   | 'credentials'
   | 'aborted'
 
@@ -122,7 +125,7 @@ function ofReply(happened: Extract<Happened, { via: 'http' }>): Outcome {
     case 'rate_limited':
       return retry('rate_limited', answer, { afterMs, sinkFault: false })
     case 'bad_answer':
-      return retry('bad_answer', answer)
+      return ofStranger(ofHttp(status, afterMs, answer))
     case 'rejected':
       return dead('rejected', false, answer)
     case 'gone':
@@ -133,11 +136,18 @@ function ofReply(happened: Extract<Happened, { via: 'http' }>): Outcome {
   }
 }
 
+/** What stands in the receiver's place may ask for patience; it neither takes an alert nor refuses one. */
+function ofStranger(byStatus: Outcome): Outcome {
+  return byStatus.kind === 'retry' ? byStatus : retry('bad_answer', byStatus.answer)
+}
+
 function ofHttp(status: number, afterMs: number | undefined, answer: Answer): Outcome {
   if (status >= 200 && status <= 299) return { kind: 'delivered', answer }
   if (status === 429) return retry('rate_limited', answer, { afterMs, sinkFault: false })
   if (status === 408) return retry('timeout', answer, { afterMs })
   if (status === 425 || (status >= 500 && status <= 599)) return retry('server_error', answer, { afterMs })
+  // Elsewhere for now: a network's login, a page for the time of a maintenance.
+  if (status === 302 || status === 307) return retry('redirect', answer, { afterMs })
   if (status >= 300 && status <= 399) return dead('redirect', true, answer)
   // A proxy on the way wants another login: the alert and its receiver know nothing of it.
   if (status === 407) return retry('connect', answer)
@@ -178,7 +188,10 @@ function ofSlack(happened: Extract<Happened, { via: 'slack' }>): Outcome {
   // Slack says `ok` and nothing else; any other 2xx comes from something that stands in its place.
   if (status >= 200 && status <= 299 && meaning === undefined)
     return word === 'ok' ? { kind: 'delivered', answer } : retry('bad_answer', answer)
-  if (meaning === undefined || status === 429 || status >= 500) return ofHttp(status, afterMs, answer)
+  if (meaning === undefined || status === 429 || status >= 500) {
+    const byStatus = ofHttp(status, afterMs, answer)
+    return isPage(word) ? ofStranger(byStatus) : byStatus
+  }
   return meaning === 'message' ? dead('rejected', false, answer) : dead(meaning, true, answer)
 }
 

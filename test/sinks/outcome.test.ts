@@ -10,6 +10,8 @@ function short(outcome: Outcome): string {
 /** The contract's table, written out apart from the code: the last line that holds for a status decides. */
 function expectedOfStatus(status: number): string {
   const special: Readonly<Record<number, string>> = {
+    302: 'retry redirect sink',
+    307: 'retry redirect sink',
     401: 'dead credentials sink',
     403: 'dead credentials sink',
     407: 'retry connect sink',
@@ -70,7 +72,11 @@ describe("Slack's answer", () => {
     [500, 'rollup_error', 'retry server_error sink'],
     [500, 'no_service', 'retry server_error sink'],
     [429, 'rate_limited', 'retry rate_limited'],
-    [302, '', 'dead redirect sink'],
+    [302, '', 'retry redirect sink'],
+    [308, '', 'dead redirect sink'],
+    [403, '<html>Blocked by your network</html>', 'retry bad_answer sink'],
+    [404, '<!doctype html><title>Not found</title>', 'retry bad_answer sink'],
+    [429, '<html>Slow down</html>', 'retry rate_limited'],
   ])('%i %s is %s', (status, word, expected) => {
     expect(short(outcomeOf({ via: 'slack', status, word }))).toBe(expected)
   })

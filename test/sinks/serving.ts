@@ -34,6 +34,17 @@ export const page: ReceiverAnswer = {
   body: '\n<!DOCTYPE html><html><body>Please log in</body></html>',
 }
 
+/** With whatever status: only one that asks for patience is heard. */
+export const refusalPages = [400, 403, 404, 413, 429, 503].map(
+  (status): [ReceiverAnswer, Record<string, unknown>] => [
+    { ...page, status },
+    {
+      kind: 'retry',
+      reason: status === 429 ? 'rate_limited' : status === 503 ? 'server_error' : 'bad_answer',
+    },
+  ],
+)
+
 const receivers: WebhookReceiver[] = []
 
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { isPage, jsonAnswer, secondsIn } from '../transport/json-answer.ts'
+import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
 import { type DiscordConfig, discordConfigSchema } from './config.ts'
 import { discordMessage } from './message.ts'
 
@@ -19,6 +19,7 @@ function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools
       url: url.href,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(discordMessage(parcel, tools.display, config.username)),
+      speaksJson: true,
       sayMore,
     }
   })
@@ -26,7 +27,7 @@ function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools
 
 function sayMore(reply: HttpReply): Said {
   const { code, message, retry_after: seconds } = jsonAnswer(reply.body)
-  if (isSuccess(reply)) return isPage(reply.body) ? { meaning: 'bad_answer' } : { text: '' }
+  if (isSuccess(reply)) return { text: '' }
   // Discord's own pause is exact to the millisecond; its header is rounded.
   const asked = secondsIn(seconds)
   return {

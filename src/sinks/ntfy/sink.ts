@@ -6,7 +6,7 @@ import type { Work } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import { ownHeaders } from '../transport/headers.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { isPage, jsonAnswer } from '../transport/json-answer.ts'
+import { jsonAnswer } from '../transport/json-answer.ts'
 import { type NtfyConfig, ntfyConfigSchema, topicProblem } from './config.ts'
 import { ntfyMessage } from './message.ts'
 
@@ -24,6 +24,7 @@ function createNtfySink(name: string, config: NtfyConfig, tools: SinkTools): Sin
         tags: config.tags,
       }),
     ),
+    speaksJson: true,
     sayMore,
   }))
 }
@@ -35,9 +36,9 @@ function topicOf(config: NtfyConfig, work: Work): string {
   throw new SinkError('credentials', `the text in ${config.topic.file ?? 'topic'} is no name of a topic`)
 }
 
-/** An acknowledgement repeats the whole message: that it came, and is no page, is enough. */
+/** An acknowledgement repeats the whole message: that it came is enough. */
 function sayMore(reply: HttpReply): Said {
   const { error } = jsonAnswer(reply.body)
-  if (isSuccess(reply)) return isPage(reply.body) ? { meaning: 'bad_answer' } : { text: '' }
+  if (isSuccess(reply)) return { text: '' }
   return typeof error === 'string' ? { text: error } : {}
 }

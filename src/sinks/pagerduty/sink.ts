@@ -5,7 +5,7 @@ import type { SinkTools } from '../tools.ts'
 import type { Work } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { isPage, jsonAnswer } from '../transport/json-answer.ts'
+import { jsonAnswer } from '../transport/json-answer.ts'
 import { type PagerDutyConfig, pagerDutyConfigSchema, routingKeyProblem } from './config.ts'
 import { pagerDutyEvent } from './event.ts'
 
@@ -23,6 +23,7 @@ function createPagerDutySink(name: string, config: PagerDutyConfig, tools: SinkT
         client: 'alert-bridge',
       }),
     ),
+    speaksJson: true,
     sayMore,
   }))
 }
@@ -40,7 +41,7 @@ function routingKey(config: PagerDutyConfig, work: Work): string {
 /** A 400 is about the event, but for a key that PagerDuty does not know. */
 function sayMore(reply: HttpReply): Said {
   const { message, errors } = jsonAnswer(reply.body)
-  if (isSuccess(reply)) return isPage(reply.body) ? { meaning: 'bad_answer' } : {}
+  if (isSuccess(reply)) return {}
   if (typeof message !== 'string') return {}
   const listed = Array.isArray(errors) ? errors.filter((each) => typeof each === 'string') : []
   const text = [message, ...listed].join('; ')

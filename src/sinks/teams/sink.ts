@@ -4,7 +4,7 @@ import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { HttpReply } from '../transport/http.ts'
-import { isPage, jsonAnswer } from '../transport/json-answer.ts'
+import { jsonAnswer } from '../transport/json-answer.ts'
 import { teamsMessage } from './card.ts'
 import { type TeamsConfig, teamsConfigSchema } from './config.ts'
 
@@ -19,12 +19,13 @@ function createTeamsSink(name: string, config: TeamsConfig, tools: SinkTools): S
     url: secretUrl(config.url, 'the Teams address', work).href,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(teamsMessage(parcel, tools.display)),
+    speaksJson: true,
     sayMore,
   }))
 }
 
 function sayMore(reply: HttpReply): Said {
-  if (isSuccess(reply)) return { meaning: isPage(reply.body) ? 'bad_answer' : wrapped(reply.body) }
+  if (isSuccess(reply)) return { meaning: wrapped(reply.body) }
   const { error } = jsonAnswer(reply.body)
   if (typeof error !== 'object' || error === null) return { meaning: meaningOf('', reply.status) }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -26,6 +26,7 @@ function createTelegramSink(name: string, config: TelegramConfig, tools: SinkToo
       ...(config.threadId === undefined ? {} : { message_thread_id: config.threadId }),
     }),
     needsBody: true,
+    speaksJson: true,
     sayMore,
   }))
 }

@@ -10,7 +10,7 @@ export function jsonAnswer(body: string): Readonly<Record<string, unknown>> {
 
 /**
  * A page for people, with whatever status: of a login, a proxy or a wrong address. Services that speak JSON send none, so
- * it acknowledges nothing.
+ * it neither acknowledges an alert nor refuses it.
  */
 export function isPage(body: string): boolean {
   return /^\s*(<!--|<!doctype|<html|<head|<body)/i.test(body)

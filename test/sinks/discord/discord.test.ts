@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
 import { discordMessage } from '../../../src/sinks/discord/message.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
-import { page, serve } from '../serving.ts'
+import { page, refusalPages, serve } from '../serving.ts'
 
 const config = (origin: string) => ({ type: 'discord', url: `${origin}/api/webhooks/1/token?thread_id=5` })
 const embedOf = (alert: Alert, display = englishDisplay) => discordMessage({ alert }, display).embeds[0]
@@ -71,6 +71,7 @@ describe('the answer', () => {
 
   test.each([
     [page, { kind: 'retry', reason: 'bad_answer' }],
+    ...refusalPages,
     [json(200, { id: '1' }), { kind: 'delivered', answer: { status: 200, text: '' } }],
     [
       {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ntfyMessage } from '../../../src/sinks/ntfy/message.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
-import { page, serve } from '../serving.ts'
+import { page, refusalPages, serve } from '../serving.ts'
 
 const config = (baseUrl: string) => ({
   type: 'ntfy',
@@ -55,6 +55,7 @@ test('hostile text links nowhere', () => {
 describe('the answer', () => {
   test.each([
     [page, { kind: 'retry', reason: 'bad_answer' }],
+    ...refusalPages,
     [
       { status: 200, body: '{"id":"x","message":"…"}' },
       { kind: 'delivered', answer: { text: '' } },

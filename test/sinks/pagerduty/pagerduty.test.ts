@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
-import { page, serve } from '../serving.ts'
+import { page, refusalPages, serve } from '../serving.ts'
 
 const routingKey = 'k'.repeat(32)
 const config = (baseUrl: string) => ({ type: 'pagerduty', baseUrl, routingKey, severity: 'critical' })
@@ -62,6 +62,7 @@ describe('the answer', () => {
 
   test.each([
     [page, { kind: 'retry', reason: 'bad_answer' }],
+    ...refusalPages,
     [{ status: 202, body: '{"status":"success"}' }, { kind: 'delivered' }],
     [
       invalid(["'payload.summary' is missing or blank"]),

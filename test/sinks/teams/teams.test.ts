@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { teamsMessage } from '../../../src/sinks/teams/card.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
-import { page, serve } from '../serving.ts'
+import { page, refusalPages, serve } from '../serving.ts'
 
 const config = (origin: string) => ({
   type: 'teams',
@@ -70,6 +70,7 @@ describe('the answer', () => {
   test.each([
     [{ status: 202 }, { kind: 'delivered', answer: { status: 202 } }],
     [page, { kind: 'retry', reason: 'bad_answer' }],
+    ...refusalPages,
     [{ status: 200, body: '1' }, { kind: 'delivered' }],
     [
       { status: 200, body: wrapped(429) },

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
 import { telegramText } from '../../../src/sinks/telegram/message.ts'
 import { alertOf, english, englishDisplay, hostile, persian, persianDisplay } from '../samples.ts'
-import { serve } from '../serving.ts'
+import { refusalPages, serve } from '../serving.ts'
 
 const token = '123456:abcdefghijklmnopqrstuvwxyz'
 const config =
@@ -114,6 +114,7 @@ describe('the answer', () => {
     [refusal(401, 'Unauthorized'), { kind: 'dead', reason: 'credentials', sinkFault: true }],
     [refusal(404, 'Not Found'), { kind: 'dead', reason: 'credentials' }],
     [refusal(502, 'Bad Gateway'), { kind: 'retry', reason: 'server_error' }],
+    ...refusalPages,
   ])('%o is %o', async (answer, expected) => {
     expect((await serve({ config: config(), answer })).outcome).toMatchObject(expected)
   })
