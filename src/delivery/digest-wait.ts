@@ -3,7 +3,9 @@ import { digestMark } from './digest-mark.ts'
 import type { SinkEntry } from './settings.ts'
 import { expiresAtMs } from './verdict.ts'
 
-/** When the digest that this alert belongs to goes out, unless it is due or would come too late for the alert. Pure. */
+/**
+ * When the digest that this alert belongs to goes out, unless it is due, or that would be too late for the alert. Pure.
+ */
 export function waitsUntil(
   job: DeliveryJob,
   { sink, settings }: SinkEntry,
@@ -11,9 +13,15 @@ export function waitsUntil(
 ): number | undefined {
   const plan = sink.batch?.plan
   if (plan?.kind !== 'digest') return undefined
-  const markMs = digestMark(job.requestedAtMs ?? job.seenAtMs, plan.everyMs, plan.timeZone)
-  return nowMs < markMs && markMs < expiresAtMs(job, settings) ? markMs : undefined
+  const markAfter = (atMs: number) => digestMark(atMs, plan.everyMs, plan.timeZone)
+  const markMs = markAfter(job.requestedAtMs ?? job.seenAtMs)
+  if (nowMs >= markMs || markMs + goingOutMs > expiresAtMs(job, settings)) return undefined
+  // Further away than the mark of one that comes now: a clock that was ahead of this one says when it came.
+  return markMs <= markAfter(nowMs) ? markMs : undefined
 }
+
+/** What a digest takes from its mark on, until its alerts are sent: gathering them (8 s at most), then its first mails. */
+const goingOutMs = 30_000
 
 /** Names all that `waitsUntil` goes by; undefined where no alert waits for a mark. */
 export function digestPlanOf({ sink, settings }: SinkEntry): string | undefined {
