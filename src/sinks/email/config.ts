@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { durationWithin } from '../../lib/fields.ts'
 import { checkedSecret, commonSinkFields, tlsField } from '../common-config.ts'
 import { addressProblem, parseMailbox } from './address.ts'
+import { dkimKeyProblem } from './dkim-key.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
 export type EmailConfig = z.output<typeof emailConfigSchema>
@@ -39,9 +40,7 @@ export const emailConfigSchema = z
       .strictObject({
         domain: domainField,
         selector: domainField,
-        key: checkedSecret((text) =>
-          text.includes('PRIVATE KEY') ? undefined : 'expected a private key in PEM form',
-        ),
+        key: checkedSecret(dkimKeyProblem),
       })
       .optional(),
     digest: durationWithin(60_000, dayMs, (ms) =>

@@ -6,6 +6,7 @@ import { SinkError } from '../transport/fault.ts'
 import { tlsOptions } from '../transport/http.ts'
 import { parseMailbox } from './address.ts'
 import { type EmailConfig, emailConfigSchema } from './config.ts'
+import { dkimKey } from './dkim-key.ts'
 import { createMailer, type Mailer } from './mailer.ts'
 import { digestMax, digestMessage, type MailMessage, mailMessage, splitDigest } from './message.ts'
 import { smtpHappened, smtpReply } from './reply.ts'
@@ -56,7 +57,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     if (!config.to.includes(to))
       throw new SinkError('unrenderable', 'the recipient is not in the config any more')
     const message = messageTo(to)
-    const dkim = config.dkim && { ...config.dkim, key: work.reveal(config.dkim.key) }
+    const dkim = config.dkim && { ...config.dkim, key: dkimKey(work.reveal(config.dkim.key)) }
     const mailer = mailerFor(work.reveal(config.smtp), work)
     try {
       const text = await mailer.send(message, {

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addressProblem, parseMailbox } from '../../../src/sinks/email/address.ts'
@@ -10,6 +11,12 @@ const base = {
   from: 'Alerts <alerts@example.com>',
   to: ['desk@example.com'],
 }
+function keyPem(kind: 'ed25519' | 'rsa'): string {
+  const { privateKey } =
+    kind === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2_048 }) : generateKeyPairSync('ed25519')
+  return String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
+}
+
 const problems = (fields: Record<string, unknown>) =>
   emailConfigSchema.safeParse({ ...base, ...fields }).error?.issues.map((issue) => issue.path.join('.')) ?? []
 
@@ -34,7 +41,9 @@ describe('the config', () => {
     ['startTls', { startTls: 'off' }],
     ['startTls', { startTls: 'maybe', allowPrivateNetworks: true }],
     ['dkim.key', { dkim: { domain: 'example.com', selector: 'a', key: 'no key' } }],
-    ['dkim.domain', { dkim: { domain: 'exa mple', selector: 'a', key: 'PRIVATE KEY' } }],
+    ['dkim.key', { dkim: { domain: 'example.com', selector: 'a', key: keyPem('ed25519') } }],
+    ['dkim.key', { dkim: { domain: 'example.com', selector: 'a', key: keyPem('rsa').slice(0, 400) } }],
+    ['dkim.domain', { dkim: { domain: 'exa mple', selector: 'a', key: keyPem('rsa') } }],
   ])('refuses %s of %o', (path, fields) => {
     expect(problems(fields)).toContain(path)
   })

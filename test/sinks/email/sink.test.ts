@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import PostalMime from 'postal-mime'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Alert } from '../../../src/alert/alert.ts'
@@ -106,6 +107,21 @@ describe('a mail on the wire', () => {
       )
       expect(() => verifyDkim(`${raw}more\r\n`, publicKey)).toThrow('body')
     }
+  })
+
+  test('waits for its key while the file of the key is half written, and does not go unsigned', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+    const pem = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
+    const receiver = await receiving()
+    await withFiles({ key: pem }, async ({ key: file }) => {
+      const dkim = { domain: 'example.com', selector: 'bridge', key: Secret.fromFile(file) }
+      const sink = sinkTo(receiver.url, { dkim })
+      for (const text of ['', pem.slice(0, 400)]) {
+        writeFileSync(file, text)
+        expect(await sink.send(persian, attempt())).toMatchObject({ kind: 'retry', reason: 'credentials' })
+      }
+      expect(receiver.mails).toEqual([])
+    })
   })
 
   test('names the recipient of another config as none of its own', async () => {
