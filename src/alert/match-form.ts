@@ -3,6 +3,7 @@ import { isEffortSpent, oncePerEffort } from './effort.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from './fields.ts'
 import { type Match, type Matcher, normaliseSymbol, type PlainMatcher } from './match.ts'
 import { type Compiled, compileGlob, compileRegex } from './regex.ts'
+import { wideFieldRemedy, wideFields, wideFieldText } from './wide-match.ts'
 
 /**
  * Matches as they are written, in routes of the config and in silences of the API alike: of each field a text,
@@ -85,14 +86,17 @@ export function matchField() {
 /** What is compiled while a request waits, and everything else with it. Texts that are no patterns do not count. */
 export const patternsMax = 50
 
-/** A match that stays as it was written, once it is known to be one. */
+/** A match that stays as it was written, once it is known to be one that does not take nearly everything by mistake. */
 export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((given, context) => {
   if (patternsIn(given) > patternsMax) {
     context.addIssue({ code: 'custom', message: `expected at most ${patternsMax} patterns in all` })
     return
   }
-  const issues = ownSchema.safeParse(given).error?.issues ?? []
-  for (const { path, message } of issues.flatMap(nearest)) context.addIssue({ code: 'custom', path, message })
+  const { data: match, error } = ownSchema.safeParse(given)
+  for (const { path, message } of (error?.issues ?? []).flatMap(nearest))
+    context.addIssue({ code: 'custom', path, message })
+  for (const path of match === undefined ? [] : wideFields(match))
+    context.addIssue({ code: 'custom', path, message: `${wideFieldText}: ${wideFieldRemedy}` })
 })
 
 function patternsIn(given: unknown): number {

@@ -1,3 +1,4 @@
+import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/wide-match.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
 import { sharedTokens } from './accounts.ts'
 import { paceComplaints } from './check.ts'
@@ -93,23 +94,15 @@ function idleRoutes({ routes }: Config): Complaint[] {
   )
 }
 
-/** One value of a list is enough, and nearly every alert is not the one thing or not the other. */
 function wideMatches({ routes }: Config): Complaint[] {
-  return routes.flatMap(({ match: { rule = {}, ...fields } }, index) => {
-    const path = ['routes', index, 'match']
-    const lists = [
-      ...Object.entries(fields).map(([field, matchers]) => ({ path: [...path, field], matchers })),
-      ...Object.entries(rule).map(([field, matchers]) => ({ path: [...path, 'rule', field], matchers })),
-    ]
-    return lists
-      .filter(({ matchers = [] }) => matchers.length > 1 && matchers.some(({ op }) => op === 'not'))
-      .map((list) => ({
-        path: list.path,
-        message: 'one of this list is enough, so with a not in it nearly every alert matches',
-        bare: true,
-        remedy: 'write { not: [a, b] } for none of several',
-      }))
-  })
+  return routes.flatMap(({ match }, index) =>
+    wideFields(match).map((path) => ({
+      path: ['routes', index, 'match', ...path],
+      message: wideFieldText,
+      bare: true,
+      remedy: wideFieldRemedy,
+    })),
+  )
 }
 
 function openHttp({ http }: Config): Complaint[] {

@@ -165,11 +165,20 @@ describe('silences', () => {
   test('take no more patterns than are compiled soon, and any number of texts', async () => {
     const { post, calls } = bench()
     const texts = Array.from({ length: 500 }, (_, index) => `symbol-${index}`)
-    const patterns = texts.map((text) => ({ not: { regex: text } }))
+    const patterns = texts.map((text) => ({ regex: text }))
     const add = (symbol: unknown) => post('/api/v1/silences', { match: { symbol }, for: '1h' })
     expect(problemOf(await add(patterns), 400)).toContain('at most 50 patterns')
     expect((await add([...texts, ...patterns.slice(0, 50)])).statusCode).toBe(201)
     expect(calls).toHaveLength(1)
+  })
+
+  test('that would hold back nearly everything by a list of which any is enough are refused', async () => {
+    const { post, calls } = bench()
+    for (const written of [{ symbol: [{ not: 'a' }, { not: 'b' }] }, { rule: { name: ['a', { not: 'b' }] } }])
+      expect(problemOf(await post('/api/v1/silences', { match: written, for: '1h' }), 400)).toContain(
+        '{ not: [a, b] }',
+      )
+    expect(calls).toEqual([])
   })
 
   test('that cannot be set as things stand are refused with the reason', async () => {
