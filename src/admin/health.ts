@@ -5,8 +5,8 @@ import { wordsOf } from './verdict.ts'
 
 /**
  * What machines ask: metrics, alive, ready. Each address stands twice, by the habit of Kubernetes and by that of
- * Prometheus. Alive asks nothing of anybody, so that a Redis outage does not get the process restarted; it says no only where a
- * polling loop hangs for good, since then a restart is what helps.
+ * Prometheus. Alive asks nothing of anybody, so that a Redis outage does not get the process restarted; it says no only
+ * where a polling loop hangs for good, since then a restart is what helps.
  */
 export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void {
   for (const path of lifePaths)

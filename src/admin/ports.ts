@@ -40,7 +40,10 @@ export interface AdminPorts {
   readonly orphans: OrphansPort
   /** Without it there are no routes under /api/v1/silences. */
   readonly silences?: SilencesPort
-  /** The alert rules that are known, with the fields that routes can ask of, each with its source. Without it there is no /api/v1/rules. */
+  /**
+   * The alert rules that are known, with the fields that routes can ask of, each with its source. Without it there is no
+   * /api/v1/rules.
+   */
   rules?(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
@@ -109,7 +112,10 @@ export interface OrphanOrder extends QueueOrder {
 }
 
 export interface SourcesPort {
-  /** Polls more often until `untilMs`, within the budget. False when there is no such source; a UserError where its pace is fixed. */
+  /**
+   * Polls more often until `untilMs`, within the budget. False when there is no such source; a UserError where its pace
+   * is fixed.
+   */
   hot(name: string, untilMs: number): Promise<boolean>
 }
 

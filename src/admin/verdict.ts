@@ -68,7 +68,10 @@ function processFindings({ draining, redis }: StatusFacts): Finding[] {
   ]
 }
 
-/** What Redis was too slow to tell may be dead letters, or alerts of a sink that is gone: not to know of any is not to have none. */
+/**
+ * What Redis was too slow to tell may be dead letters, or alerts of a sink that is gone: not to know of any is not to
+ * have none.
+ */
 function unreadFindings({ redis, unrouted, orphans, sinks }: StatusFacts): Finding[] {
   const isRead = unrouted !== null && orphans !== null && sinks.every(({ dead }) => dead !== null)
   if (!redis.ok || isRead) return []

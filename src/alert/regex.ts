@@ -3,7 +3,8 @@ import { RE2JS } from 're2js'
 /**
  * Regular expressions in RE2's syntax, whose time to match grows with the text alone: nothing that a pattern or an
  * upstream text holds can stall the bridge. The price is that references back and looking around are refused. A dot takes
- * line breaks too; `\w`, `\d`, `\s` and `\b` know ASCII only, `\pL` and its like all of Unicode. Answers only whether, never where.
+ * line breaks too; `\w`, `\d`, `\s` and `\b` know ASCII only, `\pL` and its like all of Unicode. Answers only whether,
+ * never where.
  */
 export type Compiled =
   | { readonly ok: true; readonly program: Program }
@@ -14,7 +15,10 @@ export type Program = Pick<RE2JS, 'test'>
 export const patternCharsMax = 500
 /** Instructions of the compiled program. The time of a match is bounded by this times the length of the text. */
 const programSizeMax = 2_000
-/** What counted repetitions may come to when they are written out: refused before the time and memory to compile it are spent. */
+/**
+ * What counted repetitions may come to when they are written out: refused before the time and memory to compile it are
+ * spent.
+ */
 const writtenOutMax = 20_000
 /** Only so much of a text is looked at, as if it ended there. */
 export const textCharsMax = 4_000

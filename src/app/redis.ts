@@ -12,7 +12,10 @@ export interface RedisPair {
   readonly blocking: RedisClient
 }
 
-/** Starts the embedded server when the config asks for it; connects, without waiting for an answer. The signal ends the start. */
+/**
+ * Starts the embedded server when the config asks for it; connects, without waiting for an answer. The signal ends the
+ * start.
+ */
 export async function openRedis(
   config: RedisConfig,
   dataDir: string,

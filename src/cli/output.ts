@@ -18,8 +18,8 @@ export function printError(text: string): void {
 }
 
 /**
- * Makes an output that cannot be written (a disk that is full) one sentence and an end with exit code 1. Whoever stops reading
- * (`| head`, a terminal that is closed) has what was wanted: that is no mistake.
+ * Makes an output that cannot be written (a disk that is full) one sentence and an end with exit code 1. Whoever stops
+ * reading (`| head`, a terminal that is closed) has what was wanted: that is no mistake.
  */
 export function watchOutput(end: (exitCode: number) => void): void {
   process.stdout.on('error', (error) => {

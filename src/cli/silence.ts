@@ -73,8 +73,8 @@ function expireCommand(): Command {
 type Written = string | Readonly<Record<string, unknown>>
 
 /**
- * `symbol=a`, `headline=~b`, `rule.name*=c*` as a match; a field that is named again takes any of its values. Of `!=` and `!~`
- * none may hold: any of several would be true of every alert, and the silence would hold all of them back.
+ * `symbol=a`, `headline=~b`, `rule.name*=c*` as a match; a field that is named again takes any of its values. Of `!=` and
+ * `!~` none may hold: any of several would be true of every alert, and the silence would hold all of them back.
  */
 export function matchOf(given: readonly string[]): Record<string, unknown> {
   const fields: Record<string, Written[]> = {}

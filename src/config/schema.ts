@@ -10,7 +10,8 @@ import { sourceSchema, timeZoneField } from './source.ts'
 
 /**
  * The whole config, strict, with every default. What a schema cannot see (a route that names a sink that is not there,
- * a pace that contradicts itself) is in `check.ts`, and what is allowed but hardly meant in `warnings.ts`. `loadConfig` is the only way in.
+ * a pace that contradicts itself) is in `check.ts`, and what is allowed but hardly meant in `warnings.ts`. `loadConfig`
+ * is the only way in.
  */
 export type Config = z.output<typeof configSchema>
 export type SourceConfig = Config['sources'][string]

@@ -2,10 +2,12 @@
  * The circuit breaker of one sink: pure, told of every attempt, answers with the next state and with how long the
  * sink's queue is to be held. It opens when `faultsToOpen` attempts in a row met a sink that is at fault, over at least
  * two alerts: one alert that a sink cannot digest says nothing about the others. While it is open a few probes go out
- * one after the other, then comes a pause, each twice as long as the one before up to `pauseMsMax`; the first answer closes it.
+ * one after the other, then comes a pause, each twice as long as the one before up to `pauseMsMax`; the first answer
+ * closes it.
  *
- * Every process has its own; what they share is the held queue and, in Redis, that the sink is down (`circuit.ts`). An attempt is burnt only when its alert's own
- * schedule had made it due, which its job says, so the breaker can delay an alert's end but never hasten it.
+ * Every process has its own; what they share is the held queue and, in Redis, that the sink is down (`circuit.ts`). An
+ * attempt is burnt only when its alert's own schedule had made it due, which its job says, so the breaker can delay an
+ * alert's end but never hasten it.
  */
 export type Breaker =
   | {

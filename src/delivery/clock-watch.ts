@@ -11,7 +11,10 @@ export class ClockWatch {
     this.#aheadMs = aheadMs(clock)
   }
 
-  /** By how much it was set back since the last time this was asked; 0 for less than `setBackMsMin`, as whoever keeps it right does. */
+  /**
+   * By how much it was set back since the last time this was asked; 0 for less than `setBackMsMin`, as whoever keeps it
+   * right does.
+   */
   setBackMs(): number {
     const before = this.#aheadMs
     this.#aheadMs = aheadMs(this.#clock)

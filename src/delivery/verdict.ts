@@ -48,8 +48,9 @@ export function expiresAtMs(job: DeliveryJob, settings: SinkSettings): number {
 
 /**
  * An attempt is burnt only when the alert's own schedule had it due, so that an alert is given up on after its schedule in
- * attempts and in time, however often its sink was down meanwhile. A refusal that names its pause (429 with `Retry-After`) is obeyed by the whole queue and burns no attempt: the sink
- * is well and asks for patience, which `expireAfter` bounds. Every other failure burns one.
+ * attempts and in time, however often its sink was down meanwhile. A refusal that names its pause (429 with
+ * `Retry-After`) is obeyed by the whole queue and burns no attempt: the sink is well and asks for patience, which
+ * `expireAfter` bounds. Every other failure burns one.
  */
 export function verdictOf(
   outcome: Outcome,

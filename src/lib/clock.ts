@@ -2,7 +2,10 @@
 export interface Clock {
   /** The wall clock: milliseconds since the epoch. People and NTP turn it, so it dates things and measures nothing. */
   now(): number
-  /** Milliseconds since some moment in the past, never set back: for waits, deadlines, durations and rates of this process. */
+  /**
+   * Milliseconds since some moment in the past, never set back: for waits, deadlines, durations and rates of this
+   * process.
+   */
   monotonicMs(): number
   /** Resolves after `ms`, or rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>

@@ -49,5 +49,8 @@ export const tokenField = secretField
 /** The path of a file; the loader lets a relative one start from the folder of the config. */
 export const pathField = z.string().min(1).meta({ fieldKind: 'path' })
 
-/** Whether a sink may talk to private, loopback and link-local addresses: never, always (but for those of metadata services), or these CIDRs only. */
+/**
+ * Whether a sink may talk to private, loopback and link-local addresses: never, always (but for those of metadata
+ * services), or these CIDRs only.
+ */
 export const allowPrivateNetworksField = z.union([z.boolean(), z.array(z.string()).min(1)]).default(false)

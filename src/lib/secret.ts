@@ -80,7 +80,9 @@ const fingerprintKey = randomBytes(32)
 export const tokenCharsMin = 16
 const mixedCharsMin = 6
 
-/** Whether a part of an address may be a credential rather than a word (`services`, `v1`): long, or of letters and digits. */
+/**
+ * Whether a part of an address may be a credential rather than a word (`services`, `v1`): long, or of letters and digits.
+ */
 export function looksLikeToken(part: string): boolean {
   return (
     part.length >= tokenCharsMin || (part.length >= mixedCharsMin && /\d/.test(part) && /\p{L}/u.test(part))

@@ -4,7 +4,9 @@
  */
 
 const dayMs = 86_400_000
-/** Since 2012 transitions fall on full quarter hours of UTC; a minute after one in Casey, where clocks follow at the next. */
+/**
+ * Since 2012 transitions fall on full quarter hours of UTC; a minute after one in Casey, where clocks follow at the next.
+ */
 const blockMs = 900_000
 
 interface Zone {

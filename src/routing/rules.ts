@@ -14,7 +14,8 @@ import type { Metrics } from '../telemetry/metrics.ts'
 /**
  * The alert rules of one account, for routes that ask of them. Every page of them costs a unit, so they are read when an
  * alert names a rule that is not known, and all of them again by the first alert an hour later; by one process never for
- * more than `unitsPerHour`, and only while the day's polls have units to spare. What could not be read stays unknown: nothing here may stop or lose an alert.
+ * more than `unitsPerHour`, and only while the day's polls have units to spare. What could not be read stays unknown:
+ * nothing here may stop or lose an alert.
  */
 export interface RuleBook {
   /** undefined when it is not known. */

@@ -3,8 +3,9 @@ import type { Limits } from './limits.ts'
 
 /**
  * Who may ask what, in the order in which a call is refused: token, minute, plan, address, scope, parameters; what would
- * cost units that are not left is refused for the budget instead. What it costs: nothing for a call without an account (401), over a limit (429) or without a price (404); a unit for
- * every other one, also for those that end in 403, 422 or a fault.
+ * cost units that are not left is refused for the budget instead. What it costs: nothing for a call without an account
+ * (401), over a limit (429) or without a price (404); a unit for every other one, also for those that end in 403, 422 or
+ * a fault.
  */
 export interface SandboxToken {
   readonly value: string

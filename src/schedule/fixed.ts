@@ -5,7 +5,8 @@ import type { BudgetView, Decision, PollReport, Schedule, ScheduleView } from '.
 
 /**
  * The schedule that learns nothing: `poll.every`, or (which no config asks for) the units that are left spread evenly over
- * the rest of the day. It refuses to plan past an empty budget, and keeps to the shortest and the longest interval like every schedule.
+ * the rest of the day. It refuses to plan past an empty budget, and keeps to the shortest and the longest interval like
+ * every schedule.
  */
 export function fixedSchedule(options: ScheduleOptions & { everyMs: number }, saved: unknown): Schedule {
   const parsed = snapshotSchema.safeParse(saved)

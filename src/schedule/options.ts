@@ -7,7 +7,10 @@ export interface ScheduleOptions {
   readonly everyMs?: number
   /** Polls follow the expected alerts to this power: 0.5 serves the mean delay, less serves the tail. */
   readonly exponent: number
-  /** The slowest pace, as a share of the even one: 0.2 means that no gap is over five even intervals while there are units for that. */
+  /**
+   * The slowest pace, as a share of the even one: 0.2 means that no gap is over five even intervals while there are units
+   * for that.
+   */
   readonly floor: number
   readonly activeHours?: ActiveHours
   /** Dates (`YYYY-MM-DD`, in the zone of the active hours) on which the market is closed. */

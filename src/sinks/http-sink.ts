@@ -24,7 +24,10 @@ export interface Request extends Pick<HttpPost, 'url' | 'method' | 'headers' | '
   readonly sayMore?: (reply: HttpReply) => Said
   /** The receiver is a service that writes no pages for people: one that comes is not its word, whatever the status. */
   readonly speaksJson?: boolean
-  /** A 2xx means nothing before its body has come. Otherwise the status decides where the body is late, and it is not waited for long. */
+  /**
+   * A 2xx means nothing before its body has come. Otherwise the status decides where the body is late, and it is not
+   * waited for long.
+   */
   readonly needsBody?: boolean
 }
 

@@ -64,7 +64,9 @@ export async function unitsKeyOf(
   return (await redis.hget(joinedUnitsKey(prefix, dayKey), own)) ?? own
 }
 
-/** Lua: `unitsOf(joined, key)` finds the key that units are counted under, `joinUnits` makes of two ledgers one for a day. */
+/**
+ * Lua: `unitsOf(joined, key)` finds the key that units are counted under, `joinUnits` makes of two ledgers one for a day.
+ */
 export const joinedUnits = `
 local function unitsOf(joined, key) return redis.call('HGET', joined, key) or key end
 local function joinUnits(joined, from, into, lives)

@@ -9,7 +9,10 @@ import type { RedisClient } from './redis.ts'
 export interface BreakerStore {
   read(sink: string): Promise<KeptBreaker | undefined>
   write(sink: string, breaker: Pick<KeptBreaker, 'reason' | 'sinceMs'>): Promise<void>
-  /** Says again that the sink is down; false when that is not kept any more: another process found it well, or Redis forgot. */
+  /**
+   * Says again that the sink is down; false when that is not kept any more: another process found it well, or Redis
+   * forgot.
+   */
   confirm(sink: string): Promise<boolean>
   clear(sink: string): Promise<void>
 }

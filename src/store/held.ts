@@ -22,7 +22,10 @@ export interface HeldStoreOptions {
   readonly retention: { readonly ageMs: number; readonly count: number }
 }
 
-/** Entries that one call forgets at most for their age, and as many for their number: more than it adds, and few enough not to hold up Redis. */
+/**
+ * Entries that one call forgets at most for their age, and as many for their number: more than it adds, and few enough
+ * not to hold up Redis.
+ */
 const forgetMax = 500
 
 export function createHeldStore({ redis, prefix, source, retention }: HeldStoreOptions): HeldStore {

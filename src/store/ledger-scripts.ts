@@ -26,8 +26,9 @@ local function holdLeft(key, now, longest)
 end`
 
 /**
- * KEYS hold, minute, lease, the day that the feed told of, spendsIn, units of the day and what is joined on it, optionally the same of its twin
- * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts (ms), lease token or '',
+ * KEYS hold, minute, lease, the day that the feed told of, spendsIn, units of the day and what is joined on it,
+ * optionally the same of its twin ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of
+ * the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or ''
  * Moved: the source counts in the ledger of another account by now, which has to be taken over first.

@@ -84,7 +84,10 @@ end
 for index = 3, #ARGV do redis.call('ZADD', KEYS[1], now, ARGV[index] .. ' ' .. ARGV[1]) end
 `
 
-/** KEYS served · ARGV how long it is believed (ms) · Returns the members. Of a clock that was set back nothing is believed. */
+/**
+ * KEYS served · ARGV how long it is believed (ms) · Returns the members. Of a clock that was set back nothing is
+ * believed.
+ */
 const servedScript = `${nowLine}
 return redis.call('ZRANGEBYSCORE', KEYS[1], now - ARGV[1], now + ARGV[1])
 `

@@ -56,7 +56,10 @@ redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 return 'done'
 `
 
-/** KEYS, for each day: units of one ledger, of another, and what is joined · ARGV life of the counts (ms) · Makes them one. */
+/**
+ * KEYS, for each day: units of one ledger, of another, and what is joined · ARGV life of the counts (ms) · Makes them
+ * one.
+ */
 export const joinUnitsScript = `${joinedUnits}
 for day = 1, #KEYS, 3 do joinUnits(KEYS[day + 2], KEYS[day], KEYS[day + 1], ARGV[1]) end
 `

@@ -47,7 +47,10 @@ export interface MemoryLeft {
   readonly lastPollAtMs: number | null
 }
 
-/** What is sent under its own name meanwhile is known again by its jobs, whose records are kept for a day (the newest 10,000 at least). */
+/**
+ * What is sent under its own name meanwhile is known again by its jobs, whose records are kept for a day (the newest
+ * 10,000 at least).
+ */
 const replaceableMs = 24 * 3_600_000
 
 export function createSourceMemory(redis: RedisClient, prefix: string): SourceMemory {

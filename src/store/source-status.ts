@@ -40,7 +40,10 @@ export const pollerStatusSchema = z.object({
   resetsAtMs: instant,
   /** What the API's refusals taught about the budget, where the config says otherwise; for people. */
   lesson: z.string().nullable().default(null),
-  /** What the schedule goes by: how many alerts it learned from, the pattern of the engine's clock, and until when it is hot. */
+  /**
+   * What the schedule goes by: how many alerts it learned from, the pattern of the engine's clock, and until when it is
+   * hot.
+   */
   plan: z
     .object({ learnedFrom: z.number(), firing: z.string(), hotUntilMs: someInstant })
     .nullable()

@@ -47,8 +47,8 @@ export function createThrottles({ redis, prefix }: { redis: RedisClient; prefix:
 const answerSchema = z.tuple([z.enum(['pass', 'hold']), z.number()])
 
 /**
- * KEYS window, decision · ARGV length of the window (ms), how long the window is kept beyond it, and the decision from now (ms)
- * Returns {pass, how many were held} or {hold, until when (ms)}
+ * KEYS window, decision · ARGV length of the window (ms), how long the window is kept beyond it, and the decision from
+ * now (ms) Returns {pass, how many were held} or {hold, until when (ms)}
  */
 const claimScript = `
 local decided = redis.call('GET', KEYS[2])

@@ -48,8 +48,8 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  * Returns: done, raced or lost; how many rows were new; the version of the stretches after it; how many rows that were
  * set aside fell out.
  *
- * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are handled all the same, and a page that
- * is covered is covered whatever the stretches are; but no run is touched.
+ * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are handled all
+ * the same, and a page that is covered is covered whatever the stretches are; but no run is touched.
  */
 export const commitScript = `
 local meta, seen, uncovered, stretch, sweep, aside, asideTimes = unpack(KEYS)

@@ -18,8 +18,8 @@ export function setLogLevel(log: Logger, level: LogLevel): void {
 }
 
 /**
- * JSON lines, or lines for people on a terminal; neither holds a control character of somebody else's. Of an error only its name, code and message are written: ioredis and
- * undici hang arguments, addresses and whole payloads on theirs.
+ * JSON lines, or lines for people on a terminal; neither holds a control character of somebody else's. Of an error only
+ * its name, code and message are written: ioredis and undici hang arguments, addresses and whole payloads on theirs.
  */
 export function createLogger(options: {
   level: LogLevel

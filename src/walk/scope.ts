@@ -43,7 +43,9 @@ export interface ScopeFacts {
 export interface Verdict {
   /** Counts, if it is new. */
   readonly inScope: boolean
-  /** Lies before the scope, so that a page that ends in such rows has nothing beneath; null: left out, but without a date. */
+  /**
+   * Lies before the scope, so that a page that ends in such rows has nothing beneath; null: left out, but without a date.
+   */
   readonly old: boolean | null
   /** Null where the row has no date that can be believed. */
   readonly firedAtMs: number | null

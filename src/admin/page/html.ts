@@ -39,7 +39,8 @@ function render(piece: Piece): string {
   return piece.html
 }
 
-// Bidi overrides and isolates would turn around what stands beside them; other control characters show as nothing or as boxes.
+// Bidi overrides and isolates would turn around what stands beside them; other control characters show as nothing or as
+// boxes.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const control = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 

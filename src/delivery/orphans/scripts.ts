@@ -77,7 +77,8 @@ return made
  * KEYS names of sinks, who serves which, meta, wait, active, delayed, failed, completed, then what else a queue has
  * ARGV the sink, the prefix of its keys, records that ended before (ms): acknowledged, given up on; how many to forget, how
  * long it is believed that a process serves a sink (ms)
- * Does nothing where a process has the sink in its config by now. Forgets records that are too old, as a queue does whose sink is in the config, and the queue when nothing is left.
+ * Does nothing where a process has the sink in its config by now. Forgets records that are too old, as a queue does whose
+ * sink is in the config, and the queue when nothing is left.
  */
 export const tidyScript = `
 local time = redis.call('TIME')

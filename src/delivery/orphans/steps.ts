@@ -6,8 +6,9 @@ import type { PortionOptions } from '../records/portion.ts'
 import { stepOn } from '../steps.ts'
 
 /**
- * One bounded portion of work on all that a queue has to send or has given up on, the oldest of each state first. What is done leaves the
- * queue, so the place is only how many of a state had to be left in it. Asking for a portion twice does nothing twice.
+ * One bounded portion of work on all that a queue has to send or has given up on, the oldest of each state first. What is
+ * done leaves the queue, so the place is only how many of a state had to be left in it. Asking for a portion twice does
+ * nothing twice.
  */
 export interface OrphanOrder {
   readonly cursor?: string

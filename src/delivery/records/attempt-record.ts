@@ -4,8 +4,8 @@ import { type Answer, answerTextMax } from '../../sinks/outcome.ts'
 
 /**
  * One attempt as it is kept with its job, so that an alert's whole story can be told: in the job's log for those that
- * failed, as the job's return value for the one that was acknowledged (in the log too, once it is sent again). Parsed again when read, since a newer or older
- * version may have written it.
+ * failed, as the job's return value for the one that was acknowledged (in the log too, once it is sent again). Parsed
+ * again when read, since a newer or older version may have written it.
  */
 export type AttemptRecord = z.infer<typeof attemptRecordSchema>
 

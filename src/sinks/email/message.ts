@@ -11,7 +11,10 @@ import { domainOf, type Mailbox } from './address.ts'
 import { digestEntry, digestPage } from './digest-page.ts'
 import { mailPage } from './page.ts'
 
-/** An alert, or a digest, as a mail to one recipient. Pure: a repeated attempt makes the same mail under the same Message-ID. */
+/**
+ * An alert, or a digest, as a mail to one recipient. Pure: a repeated attempt makes the same mail under the same
+ * Message-ID.
+ */
 export interface MailMessage {
   readonly subject: string
   readonly text: string

@@ -22,7 +22,10 @@ export class Value {
 
 export const renderedCharsMax = 4_000_000
 
-/** What `{% capture %}` or `| json` wrote. To conditions and filters it is a text; a template reads nothing of it but `size`. */
+/**
+ * What `{% capture %}` or `| json` wrote. To conditions and filters it is a text; a template reads nothing of it but
+ * `size`.
+ */
 export class Fragment implements Comparable {
   readonly size: number
   readonly #pieces: readonly Piece[]

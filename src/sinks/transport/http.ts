@@ -8,9 +8,10 @@ import type { AddressGuard } from './guard.ts'
 
 /**
  * The one way in which sinks speak HTTP/1.1 (HTTP/2 is off: one slow receiver must not stall what shares its
- * connection, and rate limits are counted by requests either way). Connections are kept and used again; it follows no redirect, decodes nothing, reads no more of an answer
- * than `bodyBytesMax`, and connects to no address that the guard refuses. Through a proxy only literal addresses are
- * checked: names are resolved by the proxy, and its rules apply to them.
+ * connection, and rate limits are counted by requests either way). Connections are kept and used again; it follows no
+ * redirect, decodes nothing, reads no more of an answer than `bodyBytesMax`, and connects to no address that the guard
+ * refuses. Through a proxy only literal addresses are checked: names are resolved by the proxy, and its rules apply to
+ * them.
  */
 export interface HttpTransport {
   post(message: HttpPost): Promise<HttpReply>

@@ -1,4 +1,7 @@
-/** The object in the start of an answer; empty where there is none. What a service says about itself is never trusted to have a shape. */
+/**
+ * The object in the start of an answer; empty where there is none. What a service says about itself is never trusted to
+ * have a shape.
+ */
 export function jsonAnswer(body: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(body)
