@@ -155,7 +155,7 @@ describe('Redis that answers, and does not do', () => {
         const endMs = performance.now()
         await starting
         await until('20 are delivered', () => hasAll(shown, log))
-        await row.heals('5 s after its end', performance.now() - endMs)
+        await row.heals('10 s after its end', performance.now() - endMs)
         await row.kept('everything', () => expect(judge(shown, log)).toEqual(clean))
         await row.kept('it waits, and says why', () => expect(waiting()).toBe(true))
         await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
