@@ -23,7 +23,8 @@ export class ClockWatch {
   }
 }
 
-const setBackMsMin = 5_000
+/** A clock that is kept right goes back by less. */
+export const setBackMsMin = 5_000
 
 function aheadMs(clock: Clock): number {
   return clock.now() - clock.monotonicMs()

@@ -4,6 +4,7 @@ import { waits } from '../lib/waits.ts'
 import { createPutOffStore, heldFrom, type PutOffBy, type PutOffStore } from '../store/put-off.ts'
 import { type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { setBackMsMin } from './clock-watch.ts'
 import { digestPlanOf } from './digest-wait.ts'
 import { hasten } from './hasten.ts'
 import type { AlertQueue } from './queues.ts'
@@ -12,7 +13,8 @@ import { noLimit } from './worker.ts'
 
 /**
  * What one config puts off in a queue must not wait by it under the next: for the mark of a digest that is gone or
- * shorter now, for a receiver that alerts do not go to any more, for the end of a window of the rate limit of before.
+ * shorter now, for a receiver that alerts do not go to any more, for the end of a window of the rate limit of before. Nor
+ * for a time by a clock that was set back before this lane could notice it.
  * Looks when a lane begins, and then again and again, because a process of the config before may still put off more.
  */
 export interface PutOffOptions extends SinkEntry {
@@ -90,17 +92,20 @@ export class PutOff {
   }
 
   async #lookAtOthers(): Promise<void> {
-    const { sink, queue, log } = this.#options
+    const { sink, queue, clock, log } = this.#options
     const by = await within(readTimeoutMs, 'reading by whom alerts are put off', this.#store.read(sink.name))
     if (by.held !== undefined && by.held !== this.#receiver)
       await this.#write(this.#store.endHold(sink.name, by.held, queue.toKey('limiter')))
     if (this.#looks === 0) this.#otherReceiver = (by.receiver ?? by.held ?? this.#receiver) !== this.#receiver
     // Sends of the lane before may still end after the first look.
     const otherReceiver = this.#otherReceiver && this.#looks < looksAtOther
+    // While nobody was there: the watch of a lane that runs notices it by itself.
+    const setBack = this.#looks === 0 && (by.clockMs ?? 0) - clock.now() >= setBackMsMin
     const plans = [...by.plans].filter(([plan]) => plan !== this.#plan)
-    if (otherReceiver || plans.length > 0 || by.receiver === undefined) {
+    if (otherReceiver || setBack || plans.length > 0 || by.receiver === undefined) {
       const { looked, sooner } = await hasten({ ...this.#options, otherReceiver })
-      if (sooner > 0) log.info({ sink: sink.name, alerts: sooner }, 'alerts go sooner by the config of now')
+      if (sooner > 0)
+        log.info({ sink: sink.name, alerts: sooner }, 'alerts go sooner by the config and the clock of now')
       // What was left may wait for a mark of this plan too, and that of before is forgotten below.
       if (looked > sooner) await this.waiting()
     }
@@ -111,6 +116,7 @@ export class PutOff {
     this.#plansBefore = by.plans
     if (this.#looks === 0 || by.receiver === undefined)
       await this.#write(this.#store.serve(sink.name, this.#receiver))
+    await this.#write(this.#store.looked(sink.name, clock.now()))
     this.#looks += 1
   }
 

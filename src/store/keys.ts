@@ -158,10 +158,10 @@ export function breakerKey(prefix: string, sink: string): string {
 }
 
 /**
- * HASH `{receiver, held, plan:<plan>: n …}`: by whose config alerts of a sink are put off. `receiver` is the mark of the
- * one that the lane which began last sends to, `held` that of the one that asked for the hold which runs, and a `plan`
- * is that of a digest for whose marks alerts wait, with how many ever did. Expires `putOffKeptMs` after its last change.
- * Lost: the next lane looks through all that is put off.
+ * HASH `{receiver, held, clock, plan:<plan>: n …}`: by whose config and clock alerts of a sink are put off. `receiver`: the
+ * mark of the one that the lane which began last sends to; `held`: of the one that asked for the hold which runs; `clock`:
+ * what that of the last look showed (ms); `plan`: a digest for whose marks alerts wait, with how many ever did. Expires
+ * `putOffKeptMs` after its last change. Lost: the next lane looks through all that is put off.
  */
 export function putOffKey(prefix: string, sink: string): string {
   return `${hashTag(prefix)}:put-off:${sink}`

@@ -2,11 +2,13 @@ import { putOffKeptMs, putOffKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * By whose config the alerts of a sink are put off, over all processes: what one writes down here, one with another
- * config finds, which may have no reason to let them wait.
+ * By whose config and clock the alerts of a sink are put off, over all processes: what one writes down here, one with
+ * another config or another clock finds, which may have no reason to let them wait.
  */
 export interface PutOffStore {
   read(sink: string): Promise<PutOffBy>
+  /** A process has looked at what is put off, when its clock showed this. */
+  looked(sink: string, clockMs: number): Promise<void>
   /** Alerts go to this receiver from now on. */
   serve(sink: string, receiver: string): Promise<void>
   /** This receiver asked for the hold that runs. */
@@ -23,6 +25,8 @@ export interface PutOffBy {
   /** Absent where no process of this version has worked at the sink yet. */
   readonly receiver?: string
   readonly held?: string
+  /** What the clock of the process showed that looked last. */
+  readonly clockMs?: number
   /** How many alerts ever waited by each plan. */
   readonly plans: ReadonlyMap<string, number>
 }
@@ -37,16 +41,18 @@ export function createPutOffStore(redis: RedisClient, prefix: string): PutOffSto
   }
   return {
     async read(sink) {
-      const { receiver, held, ...rest } = await redis.hgetall(putOffKey(prefix, sink))
+      const { receiver, held, clock, ...rest } = await redis.hgetall(putOffKey(prefix, sink))
       const plans = Object.entries(rest)
         .filter(([field]) => field.startsWith(planField))
         .map(([field, count]) => [field.slice(planField.length), Number(count)] as const)
       return {
         ...(receiver === undefined ? {} : { receiver }),
         ...(held === undefined ? {} : { held }),
+        ...(clock === undefined ? {} : { clockMs: Number(clock) }),
         plans: new Map(plans),
       }
     },
+    looked: (sink, clockMs) => set(sink, 'clock', String(Math.round(clockMs))),
     serve: (sink, receiver) => set(sink, 'receiver', receiver),
     hold: (sink, receiver) => set(sink, 'held', receiver),
     async wait(sink, plan) {

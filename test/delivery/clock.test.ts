@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
+import { putOffKey } from '../../src/store/keys.ts'
 import { wallClock } from '../support/clock.ts'
 import { useRedis } from '../support/redis.ts'
 import { bench, delivered, hang, jobs, testSink, unavailable, until } from './support.ts'
@@ -63,6 +64,27 @@ it('a clock that goes ahead, or back by a moment, changes nothing', async () => 
   }
   expect(sink.sends).toHaveLength(1)
   expect(lines.some(({ msg }) => /set back/.test(String(msg)))).toBe(false)
+})
+
+it('a clock that is set back while nobody is there holds up no alert that waits', async () => {
+  const { queues, sender, redis, prefix } = bench(server, ['hook'])
+  const settings = {
+    retry: { attempts: 3, initialDelayMs: 100, maxDelayMs: 200 },
+    expireAfterMs: 48 * hourMs,
+  }
+  const real = Date.now.bind(Date)
+  vi.spyOn(Date, 'now').mockImplementation(() => real() + 6 * hourMs)
+  // No outage: who comes back from one lets everything go.
+  const before = sender([testSink('hook', () => ({ ...unavailable, sinkFault: false }))], { settings })
+  await queues.enqueue(jobs('hook', 1, 3))
+  await until('they wait', async () => (await queues.queue('hook').getDelayedCount()) === 3)
+  await until('it has looked', () => redis.hexists(putOffKey(prefix, 'hook'), 'clock'))
+  await before.stop(500)
+  vi.restoreAllMocks()
+  const after = testSink('hook')
+  sender([after], { settings })
+  await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 3)
+  expect(after.sends.map(({ id }) => id).sort()).toEqual([1, 2, 3])
 })
 
 it('a clock that is set back, under Redis too, ends no hold later', async () => {
