@@ -39,6 +39,7 @@ export type RetryReason =
   | 'connection_lost'
   | 'bad_answer'
   | 'redirect'
+  | 'blocked_address'
   | 'credentials'
   | 'aborted'
 
@@ -88,6 +89,7 @@ export type Fault =
   | 'aborted'
   | 'bad_answer'
   | 'blocked_address'
+  | 'blocked_name' // a name leads to such an address now; what it leads to can change
   | 'connect'
   | 'connection_lost'
   | 'credentials'
@@ -214,6 +216,8 @@ function ofFault(fault: Fault, answer: Answer): Outcome {
   switch (fault) {
     case 'blocked_address':
       return dead(fault, true, answer)
+    case 'blocked_name':
+      return retry('blocked_address', answer)
     case 'unrenderable':
       return dead(fault, false, answer)
     case 'aborted':

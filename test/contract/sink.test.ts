@@ -152,7 +152,11 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
       ),
     )
     for (let attempt = 0; attempt < 3; attempt += 1)
-      expect(await sink.send(english, attemptOf(harness))).toMatchObject({ reason: 'blocked_address' })
+      expect(await sink.send(english, attemptOf(harness))).toMatchObject({
+        kind: 'retry',
+        reason: 'blocked_address',
+        sinkFault: true,
+      })
     expect(receiver.connections()).toBe(0)
   })
 
@@ -163,7 +167,7 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
       ]),
     )
     const outcome = await sink.send(english, attemptOf(harness))
-    expect(outcome).toMatchObject({ kind: 'dead', reason: 'blocked_address' })
+    expect(outcome).toMatchObject({ kind: 'retry', reason: 'blocked_address' })
     expect(outcome.answer.text).toContain('metadata')
   })
 

@@ -119,6 +119,7 @@ test.each([
   ['aborted', 'retry aborted'],
   ['bad_answer', 'retry bad_answer sink'],
   ['blocked_address', 'dead blocked_address sink'],
+  ['blocked_name', 'retry blocked_address sink'],
   ['connect', 'retry connect sink'],
   ['connection_lost', 'retry connection_lost sink'],
   ['credentials', 'retry credentials sink'],

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { toError } from '../../lib/errors.ts'
 import { lookupWith, type Resolve, systemResolve } from '../lookup.ts'
 import { SinkError } from './fault.ts'
 import { isMetadata, isPublic, liesIn, unwrap } from './ip.ts'
@@ -20,7 +21,7 @@ export interface AddressGuard {
   checkPeer(address: string | undefined): void
   /** The same for a host that is a literal address. Node connects to these without asking for a lookup. */
   checkLiteral(hostname: string): void
-  /** Resolves names as `net.connect` wants it, each answer checked: one bad answer spoils all. */
+  /** Resolves names as `net.connect` wants it, each answer checked: one bad answer spoils all (`blocked_name`). */
   readonly lookup: LookupFunction
 }
 
@@ -59,10 +60,20 @@ export function createGuard(
     if (isIP(literal) !== 0) check(literal)
   }
 
+  /** A name server may tell another address later: while a network asks for a login, it tells the one of its own page. */
+  function checkFound(hostname: string, address: string): void {
+    try {
+      check(address)
+    } catch (refused) {
+      if (isLoopbackName(hostname)) throw refused
+      throw new SinkError('blocked_name', toError(refused).message)
+    }
+  }
+
   async function resolveChecked(hostname: string): Promise<LookupAddress[]> {
     const addresses = await resolve(hostname)
     if (addresses.length === 0) throw new SinkError('dns', `no address was found for ${hostname}`)
-    for (const { address } of addresses) check(address)
+    for (const { address } of addresses) checkFound(hostname, address)
     return addresses
   }
 
