@@ -1,16 +1,16 @@
 import type { Clock } from '../lib/clock.ts'
 import { isFarAhead, waits } from '../lib/waits.ts'
 import {
-  type BudgetTruth,
   budgetInForce,
-  budgetTruthSchema,
   confirmSpending,
+  type Grant,
+  grantSchema,
   isSameReset,
   type Lesson,
   learnRefusal,
 } from '../schedule/refusal.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
-import type { BudgetTruthStore } from '../store/budget-truth.ts'
+import type { GrantStore } from '../store/grant.ts'
 import type { Ledger } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -62,26 +62,26 @@ export interface Spending {
  * What the account's budget really is, as the feed's refusals and grants tell it: fewer units, or another day than the
  * configured one. The plan follows it. The ledger, which is the guarantee, goes on counting the configured day.
  */
-export class PollerTruth {
+export class GrantedBudget {
   readonly #deps: TruthDeps
-  readonly #store: BudgetTruthStore
-  #truth: BudgetTruth | undefined
+  readonly #store: GrantStore
+  #grant: Grant | undefined
 
-  constructor(deps: TruthDeps, store: BudgetTruthStore) {
+  constructor(deps: TruthDeps, store: GrantStore) {
     this.#deps = deps
     this.#store = store
   }
 
   /** Throws what Redis throws. */
   async load(): Promise<void> {
-    const parsed = budgetTruthSchema.safeParse(await this.#store.load())
-    const truth =
+    const parsed = grantSchema.safeParse(await this.#store.load())
+    const grant =
       parsed.success && !isUnbelievable(parsed.data, this.#deps.clock.now()) ? parsed.data : undefined
     // The config may have been set right since.
     const { budgetDay, ledger } = this.#deps
-    const agrees = truth?.resetsAtMs != null && isSameReset(truth.resetsAtMs, budgetDay(truth.resetsAtMs))
+    const agrees = grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs))
     if (agrees) await ledger.countFrom(null)
-    this.#take(truth && agrees ? { ...truth, resetsAtMs: null } : truth)
+    this.#take(grant && agrees ? { ...grant, resetsAtMs: null } : grant)
   }
 
   /** Throws what Redis throws. */
@@ -97,14 +97,14 @@ export class PollerTruth {
     const view = own
       ? configured
       : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - told.used), day: told.day }
-    const budget = budgetInForce(view, this.#truth, nowMs)
+    const budget = budgetInForce(view, this.#grant, nowMs)
     const lesson = this.#lesson(budget, told !== undefined)
     const swept = byPurpose.sweep ?? 0
     return { budget, used: own ? used : told.used, ledgerUsed: used, swept, lesson }
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
-  async refused(spent: Spending & { readonly cost: number }, askedMs: number | undefined): Promise<void> {
+  async noteRefusal(spent: Spending & { readonly cost: number }, askedMs: number | undefined): Promise<void> {
     // What lies beyond a budget day is no reset.
     const retryAfterMs = (askedMs ?? 0) > waits.apiHold.maxMs ? undefined : askedMs
     const { ledger, budgetDay, unitsPerDay } = this.#deps
@@ -121,17 +121,17 @@ export class PollerTruth {
       day: budgetDay(atMs),
       usedOfNamedDay: named === undefined ? undefined : Math.max(0, named - spent.cost),
     })
-    const { resetsAtMs } = lesson.truth
+    const { resetsAtMs } = lesson.grant
     if (resetsAtMs === null || !told || !isSameReset(resetsAtMs, told.day))
       await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: named ?? unitsUsed })
     await this.#learn(lesson)
   }
 
   /** The feed granted a call; `spent` with the call. */
-  async granted({ atMs, unitsUsed, toldDayUsed }: Spending): Promise<void> {
-    const lesson = this.#truth && confirmSpending(this.#truth, { atMs, unitsUsed: toldDayUsed ?? unitsUsed })
+  async noteGrant({ atMs, unitsUsed, toldDayUsed }: Spending): Promise<void> {
+    const lesson = this.#grant && confirmSpending(this.#grant, { atMs, unitsUsed: toldDayUsed ?? unitsUsed })
     if (!lesson) return
-    if (lesson.truth.resetsAtMs === null) await this.#countFrom(null)
+    if (lesson.grant.resetsAtMs === null) await this.#countFrom(null)
     await this.#learn(lesson)
   }
 
@@ -140,19 +140,19 @@ export class PollerTruth {
     await this.#deps.ledger.countFrom(reset).catch(() => {})
   }
 
-  async #learn({ truth, text }: Lesson): Promise<void> {
-    this.#take(truth)
+  async #learn({ grant, text }: Lesson): Promise<void> {
+    this.#take(grant)
     this.#deps.log.warn(
-      { source: this.#deps.source, unitsPerDay: truth.unitsPerDay, resetsAt: isoOf(truth.resetsAtMs) },
+      { source: this.#deps.source, unitsPerDay: grant.unitsPerDay, resetsAt: isoOf(grant.resetsAtMs) },
       `budget.learned: ${text}`,
     )
-    await this.#store.save(truth).catch(() => {})
+    await this.#store.save(grant).catch(() => {})
   }
 
-  #take(truth: BudgetTruth | undefined): void {
+  #take(grant: Grant | undefined): void {
     const { metrics, source, unitsPerDay } = this.#deps
-    this.#truth = truth
-    metrics.budgetUnitsLearned.set({ source }, truth?.unitsPerDay ?? unitsPerDay)
+    this.#grant = grant
+    metrics.budgetUnitsLearned.set({ source }, grant?.unitsPerDay ?? unitsPerDay)
   }
 
   #lesson({ unitsPerDay, day }: BudgetView, otherDay: boolean): string | null {
@@ -167,7 +167,7 @@ export class PollerTruth {
 }
 
 /** Learned by a clock that was ahead: it would not be tried again before that time comes. */
-function isUnbelievable({ learnedAtMs, resetsAtMs }: BudgetTruth, nowMs: number): boolean {
+function isUnbelievable({ learnedAtMs, resetsAtMs }: Grant, nowMs: number): boolean {
   return isFarAhead(Math.max(learnedAtMs, resetsAtMs ?? 0), nowMs)
 }
 

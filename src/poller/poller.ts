@@ -1,12 +1,12 @@
 import { toError } from '../lib/errors.ts'
 import type { BudgetView } from '../schedule/schedule.ts'
-import { createBudgetTruthStore } from '../store/budget-truth.ts'
+import { createGrantStore } from '../store/grant.ts'
 import { type Lease, LeaseLost, leaseRetryMs } from '../store/lease.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
-import { PollerTruth, shareOf } from './budget.ts'
+import { GrantedBudget, shareOf } from './budget.ts'
 import { conclude, describeFailure, type Lead, leaseOrReason, leaveToFresh, newLead, teach } from './lead.ts'
 import { type Pace, paceOf } from './pace.ts'
 import { type PageReader, withReader } from './reader.ts'
@@ -26,7 +26,7 @@ class SourcePoller implements Poller {
   readonly source: string
   readonly #deps: PollerDeps & {
     readonly limits: ReturnType<typeof withDefaults>
-    readonly truth: PollerTruth
+    readonly granted: GrantedBudget
   }
   readonly #view: PollerView
   readonly #state: ScheduleState
@@ -39,8 +39,8 @@ class SourcePoller implements Poller {
 
   constructor(deps: PollerDeps) {
     this.source = deps.source
-    const truth = new PollerTruth({ ...deps, ...deps.limits }, createBudgetTruthStore(deps))
-    this.#deps = { ...deps, limits: withDefaults(deps.limits), truth }
+    const granted = new GrantedBudget({ ...deps, ...deps.limits }, createGrantStore(deps))
+    this.#deps = { ...deps, limits: withDefaults(deps.limits), granted }
     this.#view = new PollerView(deps, createSourceStatus(deps))
     this.#state = createScheduleState(deps)
     this.#override = createSourceOverride(deps)
@@ -123,7 +123,7 @@ class SourcePoller implements Poller {
     while (!signal.aborted) {
       try {
         lease.check()
-        await Promise.all([this.#view.restore(), this.#deps.truth.load()])
+        await Promise.all([this.#view.restore(), this.#deps.granted.load()])
         const schedule = this.#deps.createSchedule(await this.#state.load())
         return newLead(lease, schedule, this.#view.status)
       } catch (thrown) {
@@ -151,13 +151,13 @@ class SourcePoller implements Poller {
   }
 
   async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView; shareLeft: number }> {
-    const { clock, ledger, limits, truth } = this.#deps
+    const { clock, ledger, limits, granted } = this.#deps
     const hotUntilMs = await this.#override.hotUntilMs(clock.now())
     if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
     lead.hotUntilMs = hotUntilMs
     const nowMs = clock.now()
     lead.decidedMs = nowMs
-    const means = await truth.means(nowMs)
+    const means = await granted.means(nowMs)
     const budget = shareOf(means.budget, this.#deps.sharers?.() ?? 1)
     leaveToFresh(lead, means, limits.unitsPerDay, this.#view.status.behind)
     const pace = paceOf({

@@ -7,7 +7,7 @@ import { type Lease, LeaseLost } from '../store/lease.ts'
 import type { Reservation } from '../store/ledger.ts'
 import { isRedisAway } from '../store/redis.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
-import type { PollerTruth } from './budget.ts'
+import type { GrantedBudget } from './budget.ts'
 import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 
 /**
@@ -36,7 +36,7 @@ type ReaderDeps = Pick<
   'source' | 'ledger' | 'feed' | 'clock' | 'log' | 'metrics' | 'budgetDay'
 > & {
   readonly limits: Pick<PollerLimits, 'unitsPerDay'>
-  readonly truth: PollerTruth
+  readonly granted: GrantedBudget
 }
 
 /** `stopping` ends the walk at the next page, `abort` the call under way. */
@@ -88,7 +88,7 @@ export function createPageReader(
       onCall()
       try {
         const answer = await deps.feed.deliveries(page, abort)
-        await deps.truth.granted({ ...reserved, atMs: deps.clock.now() })
+        await deps.granted.noteGrant({ ...reserved, atMs: deps.clock.now() })
         return { kind: 'page', page: answer }
       } catch (thrown) {
         if (thrown instanceof FeedError) tally.feedError = thrown
@@ -169,7 +169,7 @@ async function holdAll(
     unitsUsed: unitsUsed - pageUnits,
     ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - pageUnits }),
   }
-  await deps.truth.refused(before, error.retryAfterMs)
+  await deps.granted.noteRefusal(before, error.retryAfterMs)
 }
 
 function count(

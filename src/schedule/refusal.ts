@@ -7,9 +7,9 @@ import type { BudgetDay, BudgetView } from './schedule.ts'
  * at another time. It refuses to believe for ever: what was learned is tried once a day and forgotten when it no longer
  * holds.
  */
-export type BudgetTruth = z.infer<typeof budgetTruthSchema>
+export type Grant = z.infer<typeof grantSchema>
 
-export const budgetTruthSchema = z.object({
+export const grantSchema = z.object({
   v: z.literal(1),
   /** Units after which the upstream refused, or null. */
   unitsPerDay: z.int().nonnegative().nullable(),
@@ -33,7 +33,7 @@ export interface Refusal {
 }
 
 export interface Lesson {
-  readonly truth: BudgetTruth
+  readonly grant: Grant
   /** One sentence for log and status. */
   readonly text: string
 }
@@ -59,7 +59,7 @@ export function learnRefusal(refusal: Refusal): Lesson {
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
   const counted = inOurDay || (inToldDay && told.whole) || (isNew && refusal.usedOfNamedDay !== undefined)
   const smaller = counted && unitsUsed >= unitsPerDay * ownShareMin && unitsUsed < unitsPerDay
-  const truth: BudgetTruth = {
+  const grant: Grant = {
     v: 1,
     unitsPerDay: smaller ? unitsUsed : null,
     resetsAtMs,
@@ -70,30 +70,30 @@ export function learnRefusal(refusal: Refusal): Lesson {
     const ours = formatDuration(day.endMs - atMs)
     const size = smaller ? ` and with ${unitsUsed} units, where the config allows ${unitsPerDay}` : ''
     return {
-      truth,
+      grant,
       text: `the API refused after ${unitsUsed} units and says that its budget starts anew in ${theirs}, not in ${ours}: days are planned from that time on${size}`,
     }
   }
   if (smaller)
     return {
-      truth,
+      grant,
       text: `the API refused after ${unitsUsed} units, and the config allows ${unitsPerDay}: days are planned with ${unitsUsed} until it grants more`,
     }
   const others = counted && unitsUsed < unitsPerDay ? ': somebody else spends of this account' : ''
-  return { truth, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
+  return { grant, text: `the API refused after ${unitsUsed} of ${unitsPerDay} units${others}` }
 }
 
-/** What the plan may reckon with once the truth is known; `trialAtMs` is when one call beyond it may be tried. */
+/** What the plan may reckon with once the grant is known; `trialAtMs` is when one call beyond it may be tried. */
 export function budgetInForce(
   view: BudgetView,
-  truth: BudgetTruth | undefined,
+  grant: Grant | undefined,
   nowMs: number,
 ): BudgetView & { readonly trialAtMs?: number } {
-  if (truth?.unitsPerDay == null || truth.unitsPerDay >= view.unitsPerDay) return view
-  const unitsPerDay = Math.max(1, truth.unitsPerDay)
-  const left = truth.unitsPerDay - (view.unitsPerDay - view.unitsLeft)
+  if (grant?.unitsPerDay == null || grant.unitsPerDay >= view.unitsPerDay) return view
+  const unitsPerDay = Math.max(1, grant.unitsPerDay)
+  const left = grant.unitsPerDay - (view.unitsPerDay - view.unitsLeft)
   // On the day of the refusal the answer is known; on later ones it is asked once, when little is lost by a refusal.
-  const isLater = truth.learnedAtMs < view.day.startMs
+  const isLater = grant.learnedAtMs < view.day.startMs
   // A plan that spends to the end of the day has to leave time for that call.
   if (left > 0) return { ...view, unitsPerDay, unitsLeft: left + (isLater ? 1 : 0) }
   const spent = { ...view, unitsPerDay, unitsLeft: 0 }
@@ -101,22 +101,22 @@ export function budgetInForce(
   return { ...spent, trialAtMs: Math.max(nowMs, view.day.endMs - trialBeforeMs) }
 }
 
-/** The truth after a call was granted: undefined once it is disproved. */
+/** The grant after a call was granted: undefined once it is disproved. */
 export function confirmSpending(
-  truth: BudgetTruth,
+  grant: Grant,
   spent: { readonly atMs: number; readonly unitsUsed: number },
 ): Lesson | undefined {
-  const granted = truth.unitsPerDay !== null && spent.unitsUsed > truth.unitsPerDay
+  const granted = grant.unitsPerDay !== null && spent.unitsUsed > grant.unitsPerDay
   const before =
-    truth.resetsAtMs !== null &&
-    spent.atMs < truth.resetsAtMs - resetToleranceMs &&
-    spent.atMs > truth.learnedAtMs
+    grant.resetsAtMs !== null &&
+    spent.atMs < grant.resetsAtMs - resetToleranceMs &&
+    spent.atMs > grant.learnedAtMs
   if (!granted && !before) return undefined
   const text = granted
-    ? `the API granted ${spent.unitsUsed} units, more than the ${truth.unitsPerDay} it had refused at: the configured budget holds again`
+    ? `the API granted ${spent.unitsUsed} units, more than the ${grant.unitsPerDay} it had refused at: the configured budget holds again`
     : 'the API granted a call before the time it had named: the configured reset holds again'
-  const resetsAtMs = before ? null : truth.resetsAtMs
-  return { truth: { v: 1, unitsPerDay: null, resetsAtMs, learnedAtMs: spent.atMs }, text }
+  const resetsAtMs = before ? null : grant.resetsAtMs
+  return { grant: { v: 1, unitsPerDay: null, resetsAtMs, learnedAtMs: spent.atMs }, text }
 }
 
 /** Whether an instant is a reset of this kind of day, this one's or one of before or after. */

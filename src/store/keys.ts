@@ -62,7 +62,7 @@ export interface SourceKeys {
   /** STRING, JSON of the schedule's snapshot (what it learned). No expiry. Lost: the schedule learns again from `activeHours`. */
   readonly profile: string
   /** STRING, JSON of what the feed's own refusals taught about the budget. No expiry. Lost: one more refusal teaches it again. */
-  readonly truth: string
+  readonly grant: string
   /**
    * HASH `{resetsAtMs, sinceMs, startMs, used}`: the day as the feed's refusals told of it, where that is another one
    * than the configured, and its units. No expiry. Lost: the next refusal tells it again.
@@ -91,7 +91,7 @@ export interface SourceKeys {
 }
 
 /** What is counted by account: see `SourceKeys`. */
-export type SpendingKeys = Pick<SourceKeys, 'units' | 'minute' | 'hold' | 'truth' | 'toldDay'>
+export type SpendingKeys = Pick<SourceKeys, 'units' | 'minute' | 'hold' | 'grant' | 'toldDay'>
 
 /** The same for sources that name an account, which share them: types and lifetimes are those of `SourceKeys`. */
 export function accountKeys(prefix: string, account: string): SpendingKeys {
@@ -100,7 +100,7 @@ export function accountKeys(prefix: string, account: string): SpendingKeys {
     units: (dayKey) => unitsKey(root, dayKey),
     minute: `${root}:minute`,
     hold: `${root}:hold`,
-    truth: `${root}:truth`,
+    grant: `${root}:truth`,
     toldDay: `${root}:told-day`,
   }
 }
@@ -120,7 +120,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     minute: `${root}:minute`,
     hold: `${root}:hold`,
     profile: `${root}:profile`,
-    truth: `${root}:truth`,
+    grant: `${root}:truth`,
     toldDay: `${root}:told-day`,
     status: `${root}:status`,
     held: `${root}:held`,

@@ -1,21 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import {
-  budgetInForce,
-  budgetTruthSchema,
-  confirmSpending,
-  learnRefusal,
-} from '../../src/schedule/refusal.ts'
+import { budgetInForce, confirmSpending, grantSchema, learnRefusal } from '../../src/schedule/refusal.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-21', startMs: 0, endMs: 24 * hourMs }
 const nextDay = { key: '2026-11-22', startMs: 24 * hourMs, endMs: 48 * hourMs }
 const at10 = { atMs: 10 * hourMs, day, unitsPerDay: 2_000, retryAfterMs: 14 * hourMs, unitsUsed: 500 }
-const smaller = learnRefusal(at10).truth
+const smaller = learnRefusal(at10).grant
 
 describe('a refusal by the API', () => {
   it('before our budget is spent teaches a smaller one, and says both figures', () => {
-    const { truth, text } = learnRefusal(at10)
-    expect(truth).toMatchObject({ unitsPerDay: 500, resetsAtMs: null })
+    const { grant, text } = learnRefusal(at10)
+    expect(grant).toMatchObject({ unitsPerDay: 500, resetsAtMs: null })
     expect(text).toMatch(/500.*2000/)
   })
 
@@ -24,15 +19,15 @@ describe('a refusal by the API', () => {
 
   it('at the end of the day that it told of earlier teaches the size, by the count of that day', () => {
     const told = { day: theirDay, used: 1_500, whole: true }
-    const { truth, text } = learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told })
-    expect(truth).toMatchObject({ unitsPerDay: 1_500, resetsAtMs: 37 * hourMs })
+    const { grant, text } = learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told })
+    expect(grant).toMatchObject({ unitsPerDay: 1_500, resetsAtMs: 37 * hourMs })
     expect(text).toMatch(/1500.*2000/)
-    expect(learnRefusal({ ...inTheirDay, retryAfterMs: undefined, told }).truth).toEqual(truth)
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: undefined, told }).grant).toEqual(grant)
   })
 
   it('in a day that was not counted from its start teaches no size', () => {
     const told = { day: theirDay, used: 900, whole: false }
-    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told }).truth).toMatchObject({
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told }).grant).toMatchObject({
       unitsPerDay: null,
       resetsAtMs: 37 * hourMs,
     })
@@ -40,26 +35,26 @@ describe('a refusal by the API', () => {
 
   it('that names our reset again takes back what it told of another one', () => {
     const told = { day: theirDay, used: 1_500, whole: true }
-    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 18 * hourMs, told }).truth).toMatchObject({
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 18 * hourMs, told }).grant).toMatchObject({
       unitsPerDay: 300,
       resetsAtMs: null,
     })
   })
 
   it('that names another time of reset teaches the time and nothing about the size', () => {
-    const { truth, text } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
-    expect(truth).toMatchObject({ unitsPerDay: null, resetsAtMs: 13 * hourMs })
+    const { grant, text } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
+    expect(grant).toMatchObject({ unitsPerDay: null, resetsAtMs: 13 * hourMs })
     expect(text).toContain('3h')
   })
 
   it('after a handful of units says that somebody else spends, and does not shrink tomorrow', () => {
-    const { truth, text } = learnRefusal({ ...at10, unitsUsed: 20 })
-    expect(truth.unitsPerDay).toBeNull()
+    const { grant, text } = learnRefusal({ ...at10, unitsUsed: 20 })
+    expect(grant.unitsPerDay).toBeNull()
     expect(text).toContain('somebody else')
   })
 
   it('without a time teaches the size alone', () => {
-    expect(learnRefusal({ ...at10, retryAfterMs: undefined }).truth).toMatchObject({
+    expect(learnRefusal({ ...at10, retryAfterMs: undefined }).grant).toMatchObject({
       unitsPerDay: 500,
       resetsAtMs: null,
     })
@@ -93,7 +88,7 @@ describe('the budget in force', () => {
 describe('a call that is granted', () => {
   it('beyond the learned budget makes the configured one hold again', () => {
     const lesson = confirmSpending(smaller, { atMs: 47.95 * hourMs, unitsUsed: 501 })
-    expect(lesson?.truth.unitsPerDay).toBeNull()
+    expect(lesson?.grant.unitsPerDay).toBeNull()
     expect(lesson?.text).toContain('501')
   })
 
@@ -102,15 +97,15 @@ describe('a call that is granted', () => {
   })
 
   it('long before the time that a refusal named makes the configured reset hold again', () => {
-    const { truth } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
-    expect(confirmSpending(truth, { atMs: 11 * hourMs, unitsUsed: 21 })?.truth.resetsAtMs).toBeNull()
-    expect(confirmSpending(truth, { atMs: 12.95 * hourMs, unitsUsed: 21 })).toBeUndefined()
+    const { grant } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
+    expect(confirmSpending(grant, { atMs: 11 * hourMs, unitsUsed: 21 })?.grant.resetsAtMs).toBeNull()
+    expect(confirmSpending(grant, { atMs: 12.95 * hourMs, unitsUsed: 21 })).toBeUndefined()
   })
 })
 
 it('an instant before all times, which no budget day holds, is none that was learned', () => {
-  const truth = { v: 1, unitsPerDay: 40, resetsAtMs: 0, learnedAtMs: 0 }
-  expect(budgetTruthSchema.safeParse(truth).success).toBe(true)
+  const grant = { v: 1, unitsPerDay: 40, resetsAtMs: 0, learnedAtMs: 0 }
+  expect(grantSchema.safeParse(grant).success).toBe(true)
   for (const ms of [-1, -8.64e15, -1e300])
-    expect(budgetTruthSchema.safeParse({ ...truth, resetsAtMs: ms }).success).toBe(false)
+    expect(grantSchema.safeParse({ ...grant, resetsAtMs: ms }).success).toBe(false)
 })

@@ -2,23 +2,23 @@ import { spendingKeys } from './account.ts'
 import type { RedisClient } from './redis.ts'
 
 /** What the feed's own refusals taught about the budget, as JSON that its reader checks; over restarts and replicas. */
-export interface BudgetTruthStore {
+export interface GrantStore {
   /** undefined when nothing was learned, or what stands there is no JSON. */
   load(): Promise<unknown>
-  save(truth: unknown): Promise<void>
+  save(grant: unknown): Promise<void>
 }
 
-export function createBudgetTruthStore(options: {
+export function createGrantStore(options: {
   redis: RedisClient
   prefix: string
   source: string
   account?: string | undefined
-}): BudgetTruthStore {
+}): GrantStore {
   const { redis } = options
-  const { truth } = spendingKeys(options)
+  const { grant } = spendingKeys(options)
   return {
     async load() {
-      const text = await redis.get(truth)
+      const text = await redis.get(grant)
       try {
         return text === null ? undefined : JSON.parse(text)
       } catch {
@@ -26,7 +26,7 @@ export function createBudgetTruthStore(options: {
       }
     },
     async save(value) {
-      await redis.set(truth, JSON.stringify(value))
+      await redis.set(grant, JSON.stringify(value))
     },
   }
 }

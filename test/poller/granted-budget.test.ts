@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
-import { PollerTruth } from '../../src/poller/budget.ts'
+import { GrantedBudget } from '../../src/poller/budget.ts'
 import { createLimits } from '../../src/sandbox/limits.ts'
 import { budgetDay } from '../../src/schedule/budget-day.ts'
-import { createBudgetTruthStore } from '../../src/store/budget-truth.ts'
+import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { setUp } from '../intake/setup.ts'
@@ -16,7 +16,7 @@ const redis = useRedis()
 const hourMs = 3_600_000
 const startMs = Date.UTC(2026, 10, 20, 21)
 
-/** The truth about a budget over days: the ledger's Redis and the API's limits are real, the clock is not. */
+/** The budget that the API grants, over days: the ledger's Redis and the API's limits are real, the clock is not. */
 function given(
   api: { unitsPerDay: number; resets: 'UTC' | 'Asia/Tehran' },
   timeZone: string,
@@ -38,9 +38,9 @@ function given(
   const log = captureLog()
   const metrics = createMetrics({ version: 'test', node: process.version })
   const open = () =>
-    new PollerTruth(
+    new GrantedBudget(
       { ...common, ledger, budgetDay: dayOf, clock, log: log.log, metrics, unitsPerDay },
-      createBudgetTruthStore(common),
+      createGrantStore(common),
     )
   let limits = createLimits({
     requestsPerMinute: 1e6,
@@ -50,7 +50,7 @@ function given(
   })
   const granted: number[] = []
   const refused: number[] = []
-  let truth = open()
+  let tracked = open()
   const source = setUp(redis, { startFrom: 'beginning', metrics })
   let firedUntilMs = fromMs
   /** One poll of a feed with an alert every three hours. */
@@ -68,9 +68,9 @@ function given(
     refused,
     /** Spends evenly what may be spent, as a schedule without a profile would. */
     async run(untilMs: number) {
-      await truth.load()
+      await tracked.load()
       while (clock.nowMs < untilMs) {
-        const { budget } = await truth.means(clock.nowMs)
+        const { budget } = await tracked.means(clock.nowMs)
         const { unitsLeft, day, trialAtMs } = budget
         if (unitsLeft === 0) {
           clock.nowMs = Math.max(clock.nowMs, trialAtMs ?? day.endMs + 2_001)
@@ -87,7 +87,7 @@ function given(
         if (answer.ok) {
           granted.push(clock.nowMs)
           await poll()
-          await truth.granted({ ...reserved, atMs: clock.nowMs })
+          await tracked.noteGrant({ ...reserved, atMs: clock.nowMs })
           // As every schedule here, half a gap before the end of the day.
           clock.nowMs += Math.max(1_000, (day.endMs - clock.nowMs) / (Math.max(0, unitsLeft - 1) + 0.5))
         } else {
@@ -98,7 +98,7 @@ function given(
             unitsUsed: unitsUsed - 1,
             ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - 1 }),
           }
-          await truth.refused(before, answer.retryAfterS * 1_000)
+          await tracked.noteRefusal(before, answer.retryAfterS * 1_000)
           clock.nowMs += answer.retryAfterS * 1_000
         }
       }
@@ -107,9 +107,9 @@ function given(
       limits.takeUnits(units, clock.nowMs)
     },
     restart() {
-      truth = open()
+      tracked = open()
     },
-    means: () => truth.means(clock.nowMs),
+    means: () => tracked.means(clock.nowMs),
     grant(unitsPerDayNow: number) {
       limits = createLimits({
         requestsPerMinute: 1e6,
