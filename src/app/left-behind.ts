@@ -100,9 +100,8 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
       const left = await within(collectTimeoutMs, 'counting orphans', inForce().orphans.list()).catch(
         () => undefined,
       )
-      if (left === undefined) return
       metrics.orphanedJobs.reset()
-      for (const { sink, waiting, sending, delayed, dead } of left)
+      for (const { sink, waiting, sending, delayed, dead } of left ?? [])
         metrics.orphanedJobs.set({ sink }, waiting + sending + delayed + dead)
     },
     onConfig: () => watch.lookAgain(),

@@ -1,5 +1,5 @@
 import { within } from '../lib/time-limit.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import { jobStates, type Metrics } from '../telemetry/metrics.ts'
 import type { SinkQueues } from './queues.ts'
 
 export interface CollectOptions {
@@ -10,18 +10,29 @@ export interface CollectOptions {
 
 /**
  * Reads how many jobs stand where into the gauges. Never throws and never takes longer than `timeoutMs`: while Redis is
- * away the metrics that need no Redis are worth the most. Resolves to whether the numbers are fresh.
+ * away the metrics that need no Redis are worth the most, and these are left out: nobody can tell them from fresh ones.
+ * Resolves to whether the numbers are fresh.
  */
 export async function collectQueues({
   queues,
   metrics,
   timeoutMs = 1_000,
 }: CollectOptions): Promise<boolean> {
-  const reads = Promise.all(queues.sinks.map((sink) => collectSink(queues, sink, metrics)))
-  return within(timeoutMs, 'counting jobs', reads).then(
-    () => true,
-    () => false,
+  const fresh = queues.sinks.map((sink) =>
+    within(timeoutMs, 'counting jobs', collectSink(queues, sink, metrics)).then(
+      () => true,
+      () => {
+        forgetSink(sink, metrics)
+        return false
+      },
+    ),
   )
+  return (await Promise.all(fresh)).every(Boolean)
+}
+
+function forgetSink(sink: string, metrics: Metrics): void {
+  for (const state of jobStates) metrics.queueJobs.remove({ sink, state })
+  metrics.deadLetters.remove({ sink })
 }
 
 async function collectSink(queues: SinkQueues, sink: string, metrics: Metrics): Promise<void> {

@@ -169,17 +169,17 @@ export function createMetrics(build: { version: string; node: string }) {
     sendDuration: histogram('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
     queueJobs: gauge(
       'queue_jobs',
-      'Jobs in the queue by state; the same from every replica: aggregate with max.',
+      'Jobs in the queue by state; the same from every replica: aggregate with max. Left out while Redis does not tell.',
       ['sink', 'state'],
     ),
     deadLetters: gauge(
       'dead_letters',
-      'Jobs that were given up on; the same from every replica: aggregate with max.',
+      'Jobs that were given up on; the same from every replica: aggregate with max. Left out while Redis does not tell.',
       ['sink'],
     ),
     orphanedJobs: gauge(
       'orphaned_jobs',
-      'Alerts and dead letters left of a sink that is not in the config; the same from every replica: aggregate with max.',
+      'Alerts and dead letters left of a sink that is not in the config; the same from every replica: aggregate with max. Left out while Redis does not tell.',
       ['sink'],
     ),
     circuitOpen: gauge('circuit_open', '1 while the sink is at fault: its alerts wait, and a few probe it.', [

@@ -117,14 +117,17 @@ describe('the gauges of the queues', () => {
     expect(text).toContain('alert_bridge_queue_jobs{sink="desk",state="waiting"} 0')
   })
 
-  it('keep nobody waiting while Redis is away or frozen', async () => {
+  it('keep nobody waiting while Redis is away or frozen, and say nothing then', async () => {
     const own = await startRedis()
     try {
       const { queues, metrics } = bench(own, ['hook'])
       await collectQueues({ queues, metrics })
+      expect(await metrics.registry.metrics()).toContain('alert_bridge_dead_letters{')
       own.freeze()
       const startMs = Date.now()
       expect(await collectQueues({ queues, metrics, timeoutMs: 300 })).toBe(false)
+      // A count that nobody can tell now is no count: also not the last one, nor the 0 of the start.
+      expect(await metrics.registry.metrics()).not.toMatch(/alert_bridge_(dead_letters|queue_jobs)\{/)
       own.thaw()
       await own.kill9()
       expect(await collectQueues({ queues, metrics, timeoutMs: 300 })).toBe(false)
