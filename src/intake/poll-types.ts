@@ -22,7 +22,7 @@ export type PageAnswer =
    * No call was made: the day's budget, the minute's limit, the feed's own 429 or the lost lease forbids it. No unit was
    * spent, but where the lease was lost between the reservation and the call.
    */
-  | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' | 'lease' }
+  | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' | 'lease' | 'rest' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 export interface PollOptions {
@@ -111,6 +111,7 @@ export type PollReason =
   | 'refused_minute' // the minute's limit
   | 'refused_hold' // the feed asked to wait
   | 'refused_lease' // another replica polls now
+  | 'refused_rest' // pages beneath the first failed again and again, and are not asked for now
   | 'failed' // the feed's answer was an error
   | 'queue_failed' // not all could be routed and stored: nothing of this page is marked
   | 'state_failed' // Redis did not answer

@@ -7,6 +7,7 @@ import { freshEveryMs } from '../store/ledger.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { Means } from './budget.ts'
+import { failureDelayMs } from './pace.ts'
 import type { PageTally } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
 
@@ -25,7 +26,14 @@ export interface Lead {
   refusedUntilMs: number | undefined
   /** What pages beneath the first leave of the day to fresh polls, as it was when the catch-up or the day began. */
   walkLeaves: { readonly day: string; readonly units: number }
+  /** Polls in a row whose first page failed. */
   failures: number
+  /**
+   * Polls in a row whose first page was good, and a later one failed; and until when, by the monotonic clock, no later
+   * one is asked for.
+   */
+  walkFailures: number
+  walkRestUntilMs: number
   stopped: { reason: string; retryAtMs: number } | undefined
   hotUntilMs: number
   /** The budget day in which no more sweeps are made: its round is done, or one of them failed. */
@@ -73,6 +81,8 @@ export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): 
     refusedUntilMs: undefined,
     walkLeaves: { day: '', units: 0 },
     failures: 0,
+    walkFailures: 0,
+    walkRestUntilMs: 0,
     stopped: undefined,
     // What the snapshot remembers of it may have been taken back.
     hotUntilMs: -1,
@@ -87,6 +97,7 @@ export function conclude(
   lead: Lead,
   done: NonNullable<Lead['done']>,
   stoppedIntervalMs: number,
+  monotonicMs: number,
 ): ReturnType<typeof failureOf> {
   const { result, tally, startMs, endMs } = done
   const error = failureOf(result, tally)
@@ -95,7 +106,12 @@ export function conclude(
   lead.lastReason = result.reason
   lead.lastPages = result.ok ? result.pages : null
   lead.refusedUntilMs = refusedUntil(tally, startMs)
-  lead.failures = error === undefined ? 0 : lead.failures + 1
+  // A page that fails for good does not keep the first one from being read.
+  lead.failures = error === undefined || result.ok ? 0 : lead.failures + 1
+  if (error !== undefined && result.ok) {
+    lead.walkFailures += 1
+    lead.walkRestUntilMs = monotonicMs + failureDelayMs(lead.walkFailures)
+  } else if (result.ok && result.reason !== 'refused_rest') lead.walkFailures = 0
   lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs: endMs + stoppedIntervalMs }
   return error
 }
@@ -152,8 +168,8 @@ export function teach(
   const { result, tally, startMs, endMs } = poll
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return
   const { fired, ok, pages, reason } = result
-  // Pages that the budget cannot pay for today are no reason to hurry.
-  const behind = result.behind && reason !== 'refused_budget'
+  // Pages that the budget cannot pay for today, or that cannot be read, are no reason to hurry.
+  const behind = result.behind && !['refused_budget', 'refused_rest', 'failed'].includes(reason)
   const times = (passedOver: boolean) =>
     fired.filter((each) => each.passedOver === passedOver).map(({ firedAtMs }) => firedAtMs)
   // A failed call may have taken its whole timeout: the pause before the next begins at its end.

@@ -259,7 +259,8 @@ class SourcePoller implements Poller {
 
   async #learn(lead: Lead, done: NonNullable<Lead['done']>): Promise<void> {
     const { result, tally, endMs } = done
-    const error = conclude(lead, done, this.#deps.limits.stoppedIntervalMs)
+    const { clock, limits } = this.#deps
+    const error = conclude(lead, done, limits.stoppedIntervalMs, clock.monotonicMs())
     if (result.ok) this.#crash = undefined
     this.#view.polled(result, error ? describeFailure(error, endMs) : null)
     teach(lead.schedule, done)

@@ -50,11 +50,13 @@ interface Leading {
   readonly lease: Lease
   /** Units of the day that pages beneath the first leave to fresh polls. */
   readonly walkLeaves: { readonly units: number }
+  /** By the monotonic clock; until then pages beneath the first are not asked for: they failed again and again. */
+  readonly walkRestUntilMs: number
 }
 
 export function createPageReader(
   deps: ReaderDeps,
-  { lease, walkLeaves }: Leading,
+  { lease, walkLeaves, walkRestUntilMs }: Leading,
   { stopping, abort }: ReaderSignals,
   onCall: () => void,
 ): PageReader {
@@ -63,6 +65,8 @@ export function createPageReader(
     tally,
     async read(page, purpose) {
       if (stopping.aborted) return failed(new FeedError('aborted', 'the bridge is stopping'))
+      if (purpose === 'walk' && deps.clock.monotonicMs() < walkRestUntilMs)
+        return { kind: 'refused', why: 'rest' }
       let reserved: Reservation
       try {
         lease.check()
@@ -109,11 +113,16 @@ export async function withReader<T>(
   },
   work: (reader: PageReader) => Promise<T>,
 ): Promise<T> {
-  const { lease, walkLeaves, signal, onCall } = reading
+  const { lease, walkLeaves, walkRestUntilMs, signal, onCall } = reading
   const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
   try {
     return await work(
-      createPageReader(deps, { lease, walkLeaves }, { stopping: signal, abort: drain.signal }, onCall),
+      createPageReader(
+        deps,
+        { lease, walkLeaves, walkRestUntilMs },
+        { stopping: signal, abort: drain.signal },
+        onCall,
+      ),
     )
   } finally {
     drain.clear()

@@ -151,7 +151,7 @@ export class PollerView {
   /** A poll that a limit refused says neither; one whose head was good and whose second page failed says that it failed. */
   #failingSince(result: PollResult, error: PollerStatus['lastError']): number | null {
     const { failingSinceMs } = this.#status
-    if (error === null) return result.ok ? null : failingSinceMs
+    if (error === null) return result.ok && result.reason !== 'refused_rest' ? null : failingSinceMs
     return Math.min(failingSinceMs ?? error.atMs, error.atMs)
   }
 

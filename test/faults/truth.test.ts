@@ -123,15 +123,15 @@ it(
     // Long enough that page 2 is asked for no more often than once a minute.
     const fresh: number[] = []
     for (let polls = 3; polls <= 8; polls += 1) {
-      await until(`${polls} polls`, () => failed() >= polls)
+      await until(`page 2 failed ${polls} times`, () => failed() >= polls)
       shown.fire()
       const firedMs = clock.monotonicMs()
-      await letPass(clock, 60_000)
       await until('what fires arrives', () => log.taken.length === 100 + polls + 1)
       fresh.push(clock.monotonicMs() - firedMs)
+      await letPass(clock, 60_000)
     }
-    await row.kept('the newest rows are sent, once a minute at least', () =>
-      expect(Math.max(...fresh)).toBeLessThan(60_000 + slackMs),
+    await row.kept('the newest rows are sent as fast as ever', () =>
+      expect(Math.max(...fresh)).toBeLessThan(slackMs),
     )
     await row.kept('its last complete walk grows old', async () => {
       expect(await complete()).toBe(before)

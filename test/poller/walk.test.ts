@@ -54,6 +54,31 @@ describe('the loop and the walk', () => {
   })
 })
 
+describe('a page that fails for good', () => {
+  it('keeps the first one from nothing, and is asked for less and less often', async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.dispose())
+    const rig = await pollerRig({ redis: server.client(), sandbox: { history: 0 }, everyMs: 50 })
+    const handed = new Map<number, number>()
+    const run = rig.replica(server.client(), walking(rig, server.client(), handed))
+    rig.sandbox.fire()
+    await vi.waitFor(() => expect(handed.size).toBe(1), soon)
+    rig.sandbox.fault({ kind: 'status', status: 500, page: 2, times: 0 })
+    rig.sandbox.fireMany(150)
+    const failed = () => rig.sandbox.requests.filter(({ status }) => status === 500)
+    await vi.waitFor(() => expect(failed().length).toBe(4), soon)
+    const calls = rig.sandbox.requests.length
+    for (let news = 1; news <= 10; news += 1) {
+      rig.sandbox.fire()
+      await vi.waitFor(() => expect(handed.size).toBe(101 + news), soon)
+    }
+    expect(rig.sandbox.requests.slice(calls).map(({ status }) => status)).not.toContain(500)
+    expect(run.poller.status()).toMatchObject({ behind: true, lastError: expect.anything() })
+    rig.sandbox.clearFaults()
+    await vi.waitFor(() => expect(handed.size).toBe(161), soon)
+  })
+})
+
 const soon = { timeout: 20_000, interval: 20 }
 
 /** Everything from the beginning, for one sink whose queue is a count of what it was given. */
