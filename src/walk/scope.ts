@@ -119,7 +119,7 @@ function counts(evidence: Evidence): boolean {
   const { firedAtMs, fromBottom, onHead, outside, facts } = evidence
   const { scope, lastCompleteMs } = facts
   const before = totalBefore(facts)
-  const isGained = before !== null && fromBottom > before
+  const isGained = before !== null && fromBottom > before && !(before === 0 && isLongBefore(firedAtMs, scope))
   if (mayBeForgotten(evidence, isGained)) return false
   if (scope.kind === 'all') return true
   if (firedAtMs !== null && !isBefore(firedAtMs, scope.sinceMs)) return true
@@ -130,6 +130,16 @@ function counts(evidence: Evidence): boolean {
   const { beneath } = scope
   return isGained || (firedAtMs === null && onHead && beneath !== undefined && fromBottom > beneath)
 }
+
+/**
+ * A feed that showed nothing at all may have been asked while its service started: what then comes with dates of long before
+ * the scope is its history, and no row that came late.
+ */
+function isLongBefore(firedAtMs: number | null, scope: Scope): boolean {
+  return firedAtMs !== null && scope.kind === 'from' && firedAtMs < scope.sinceMs - lateMsMax
+}
+
+const lateMsMax = 3_600_000
 
 /** Its id may have been seen and forgotten: it would be sent a second time, weeks later. */
 function mayBeForgotten({ firedAtMs, outside, facts }: Evidence, isGained: boolean): boolean {

@@ -57,6 +57,15 @@ describe('startFrom: now', () => {
     expect(queues.ids()).toEqual([251, 252])
   })
 
+  it('takes no history of a feed that showed nothing at first, but what may have come late', async () => {
+    const { bench, feed, poll, queues } = setUp(server)
+    await poll()
+    for (const minutes of [600, 300, 90, 30]) feed.rows.unshift(feed.row(benchStartMs - minutes * minuteMs))
+    bench.nowMs += minuteMs
+    expect(await poll()).toMatchObject({ newAlerts: 1, passedOver: 3 })
+    expect(queues.ids()).toEqual([4])
+  })
+
   it('takes a late row with an older date, afterwards', async () => {
     const { bench, feed, poll, queues } = setUp(server)
     history(bench, 250)
