@@ -32,6 +32,8 @@ export interface Situation {
   readonly refusedUntilMs: number | undefined
   /** Polls in a row that failed. */
   readonly failures: number
+  /** Polls in a row whose first page was good, and a later one failed. */
+  readonly walkFailures: number
   readonly behind: boolean
   /** Set while a person has to mend something. */
   readonly stopped: { readonly reason: string; readonly retryAtMs: number } | undefined
@@ -78,7 +80,7 @@ const catchUpReasons: ReadonlySet<PollReason | null> = new Set<PollReason>([
 
 function planned(situation: Situation): { atMs: number; nextReason: DecisionReason; reason: string } {
   const { decision, nowMs, day, unitsLeft, wanted, behind, lastReason, failures } = situation
-  const { maxIntervalMs, lastStartMs } = situation
+  const { maxIntervalMs, lastStartMs, walkFailures } = situation
   if (wanted) return { atMs: nowMs, nextReason: 'hot', reason: 'a poll was asked for' }
   // What the schedule remembers lies in the future: a poll now sets it right, for one unit.
   if (wasSetBack(situation))
@@ -86,6 +88,11 @@ function planned(situation: Situation): { atMs: number; nextReason: DecisionReas
   if (behind && failures === 0 && catchUpReasons.has(lastReason)) {
     return { atMs: nowMs, nextReason: 'catch_up', reason: 'more pages are waiting' }
   }
+  // Rows are known to wait; after a few times the plan goes on, so that an outage does not eat the day's units.
+  const retries = failures === 0 && walkFailures > 0 && walkFailures <= quickRetriesMax
+  const retryMs = (lastStartMs ?? nowMs) + failureDelayMsMin
+  if (behind && retries && retryMs < decision.atMs)
+    return { atMs: retryMs, nextReason: 'retry', reason: sentences.retry }
   // Whatever a schedule says: nobody waits longer than the longest interval, or than twice what the units that are left
   // allow where that is longer.
   const evenMs = Math.max(0, day.endMs - nowMs) / Math.max(1, unitsLeft)

@@ -141,7 +141,7 @@ it(
     })
     sandbox.clearFaults()
     const mendedMs = clock.monotonicMs()
-    await row.heals('a minute after the pages can be read', async () => {
+    await row.heals('the first poll a minute after the pages can be read', async () => {
       await letPass(clock, 60_000)
       await until('the rest arrives', () => hasAll(shown, log), 20_000)
       await until(

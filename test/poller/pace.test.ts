@@ -17,6 +17,7 @@ const usual: Situation = {
   hold: undefined,
   refusedUntilMs: undefined,
   failures: 0,
+  walkFailures: 0,
   behind: false,
   stopped: undefined,
   wanted: false,
@@ -34,6 +35,16 @@ describe('the pace', () => {
       'polls at once on the first day',
       { decision: { atMs: nowMs, reason: 'first' }, lastStartMs: null },
       { inMs: 0 },
+    ],
+    [
+      'asks soon for a page beneath the first that failed',
+      { behind: true, lastReason: 'failed', walkFailures: 1, lastStartMs: nowMs },
+      { inMs: 2_000, nextReason: 'retry' },
+    ],
+    [
+      'leaves one that failed again and again to the schedule',
+      { behind: true, lastReason: 'failed', walkFailures: 4, lastStartMs: nowMs },
+      { inMs: 30_000, nextReason: 'expected' },
     ],
     [
       'waits no longer than the longest interval, whatever the schedule says',

@@ -54,6 +54,16 @@ describe('the loop and the walk', () => {
   })
 })
 
+it('asks again soon for a page beneath the first that failed once, however far apart polls are', async () => {
+  const server = await startRedis()
+  onTestFinished(() => server.dispose())
+  const rig = await pollerRig({ redis: server.client(), sandbox: { history: 150 }, everyMs: 120_000 })
+  const handed = new Map<number, number>()
+  rig.sandbox.fault({ kind: 'status', status: 500, page: 2, times: 1 })
+  rig.replica(server.client(), walking(rig, server.client(), handed))
+  await vi.waitFor(() => expect(handed.size).toBe(150), soon)
+})
+
 describe('a page that fails for good', () => {
   it('keeps the first one from nothing, and is asked for less and less often', async () => {
     const server = await startRedis()
