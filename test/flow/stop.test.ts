@@ -167,9 +167,11 @@ describe('a stop', () => {
     const nowhere = 'http://127.0.0.1:9'
     const text = configText({ redis: 'embedded', feed: nowhere, hook: nowhere, timeout: undefined, dataDir })
     const program = startProgram(['run', '--config', writeConfig(text, folder)], { REDIS_SERVER_BIN: server })
-    const socket = join(dataDir, 'redis.sock')
-    await until('it loads', () => existsSync(socket), startLimitMs)
-    const pid = readFileSync(join(dataDir, 'redis.pid'), 'utf8').trim()
+    // It listens a moment before it writes its number down.
+    const pidFile = join(dataDir, 'redis.pid')
+    const pidOf = () => (existsSync(pidFile) ? readFileSync(pidFile, 'utf8').trim() : '')
+    await until('it loads', () => existsSync(join(dataDir, 'redis.sock')) && pidOf() !== '', startLimitMs)
+    const pid = pidOf()
     program.kill('SIGTERM')
     expect(await program.ended()).toBe(0)
     expect(existsSync(`/proc/${pid}`)).toBe(false)
