@@ -33,8 +33,17 @@ function isServerByProc(pid: number, dir: string): boolean {
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(dir)
   } catch {
-    // It belongs to another user, or has just ended: then it is asked for again.
-    return existsSync(`/proc/${pid}`)
+    // It belongs to another user; or it has ended, and its parent has not asked how.
+    return existsSync(`/proc/${pid}`) && !hasEnded(pid)
+  }
+}
+
+/** A process that has ended keeps its number until its parent asks; the first one of a container may never do so. */
+function hasEnded(pid: number): boolean {
+  try {
+    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return !existsSync(`/proc/${pid}`)
   }
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -52,6 +52,18 @@ describe('the embedded Redis', () => {
     await vi.waitFor(async () => expect(await redis.get('key')).toBe('value'), soon)
     expect(told('embedded Redis died; starting it again')).toHaveLength(1)
     await vi.waitFor(() => expect(told('embedded Redis is back')).toHaveLength(1), soon)
+  })
+
+  it('takes no server for running that was killed, and whose parent does not ask for its end', async () => {
+    const dir = tempDir()
+    const { pidFile, socketPath } = embeddedPlace(dir)
+    const flags = `--port 0 --unixsocket ${socketPath} --dir ${dir} --pidfile ${pidFile}`
+    const parent = spawn('sh', ['-c', `${findServer()} ${flags} & exec sleep 60`], { stdio: 'ignore' })
+    onTestFinished(() => void parent.kill('SIGKILL'))
+    await vi.waitFor(async () => expect(await answersPing(socketPath)).toBe(true), soon)
+    process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL')
+    await vi.waitFor(async () => expect(await answersPing(socketPath)).toBe(false), soon)
+    expect(await client(await start(dir)).ping()).toBe('PONG')
   })
 
   it.each([-dayMs, dayMs])(
