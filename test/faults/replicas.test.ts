@@ -64,7 +64,7 @@ it.concurrent.for([
           }),
         ])
         await row.heals(
-          'polling and what was being sent go on after 10–25 s, by lease and locks',
+          'polling and what was being sent go on after 10–30 s, by lease and locks',
           Math.max(polledMs, sentMs),
         )
         if (fault !== 'killed') {

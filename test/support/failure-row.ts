@@ -22,7 +22,7 @@ export type Cell = 'kept' | 'twice' | 'heals'
 export interface FailureRow {
   kept(words: string, shows: () => unknown): Promise<void>
   twice(words: string, shows: () => unknown): Promise<void>
-  /** With a number of milliseconds: at most the longest duration that the words name, and a fifth more. */
+  /** With a number of milliseconds: at most the longest duration that the words name. */
   heals(words: string, shows: number | (() => unknown)): Promise<void>
   /** The same, in the long form alone: the row's last column says which. */
   readonly inLong: Pick<FailureRow, Cell>
@@ -31,8 +31,6 @@ export interface FailureRow {
 export const tableFile: string = join(import.meta.dirname, '../faults/README.md')
 export const cells: readonly Cell[] = ['kept', 'twice', 'heals']
 const long = process.env['LONG'] === '1'
-/** The table says it: its times are those of a machine with a core to spare, and the tests run beside each other. */
-const busyFactor = 1.2
 
 export function failureTable(): TableRow[] {
   const lines = readFileSync(tableFile, 'utf8').split('\n')
@@ -61,7 +59,7 @@ export function failureRow(what: string): FailureRow {
       if (!row[cell].includes(words)) throw new Error(`"${words}" does not stand in "${row[cell]}"`)
       asserted.add(cell)
       if (!runs) return
-      if (typeof shows === 'number') expect(shows, words).toBeLessThanOrEqual(longestMs(words) * busyFactor)
+      if (typeof shows === 'number') expect(shows, words).toBeLessThanOrEqual(longestMs(words))
       else await shows()
     }
   const columns = (runs: boolean) => {
