@@ -195,11 +195,11 @@ export async function until<T>(
   check: () => T | Promise<T>,
   limitMs = 15_000,
 ): Promise<NonNullable<T>> {
-  const deadline = Date.now() + limitMs
+  const deadline = performance.now() + limitMs
   for (;;) {
     const value = await check()
     if (value) return value
-    if (Date.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`)
+    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
