@@ -11,7 +11,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { type Notice, noticeAlert } from './notices.ts'
 
 /**
- * Tells the people behind `operators:` when a sink fails or recovers, when alerts were given up on (one notice a sink
+ * Tells the people behind `operators:` when a sink fails, when it has been well again for a while, when alerts were given up on (one notice a sink
  * and hour, with the count), when rows could not be read (the same for a source), when a source needs a person, and when
  * a name leaves the config with something left. A sink in trouble is never told of itself. Telling is best effort: when
  * Redis is away, log and status page say the same. What people know stands in Redis, so that a restart neither repeats it
@@ -59,6 +59,9 @@ const troubleMs = 24 * hourMs
 /** People who left an orphan where it is need not be told of it again for long. */
 const orphanMs = 30 * 24 * hourMs
 
+/** A sink counts as well after so many looks, a minute, in which no replica's breaker was open. */
+const wellLooksMin = 12
+
 export function createOperators(options: OperatorsOptions): Operators {
   const { inForce, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
   const tell = teller(options)
@@ -79,21 +82,27 @@ export function createOperators(options: OperatorsOptions): Operators {
     const count = await queues.failedSince(sink, sinceMs + 1)
     if (count > 0) await tell({ kind: 'dead_letters', sink, count, sinceMs })
   }
-  const onOpen = async (sink: string, reason: string) => {
-    if (await store.begin(`breaker:${sink}`, clock.now(), troubleMs))
-      await tell({ kind: 'sink_down', sink, reason })
+  const onOpen = async (sink: string, reason: string, atMs: number) => {
+    await store.move(`open:${sink}`, atMs)
+    if (await store.begin(`breaker:${sink}`, atMs, troubleMs)) await tell({ kind: 'sink_down', sink, reason })
   }
-  const onClosed = async (sink: string) => {
-    if (await store.end(`breaker:${sink}`)) await tell({ kind: 'sink_up', sink, reason: '' })
-  }
-  /** The breaker that people were told of may have ended with its process: then a delivery says that the sink is well. */
+  /**
+   * Over is an outage when a delivery went well after every breaker closed, also those of other replicas, and of a process
+   * that is gone, and none opened again for a while: what comes and goes, or is seen by one replica of several, is told
+   * of once.
+   */
   const recover = async (sink: string, queues: Told['queues']) => {
     const sinceMs = await store.since(`breaker:${sink}`)
-    if (sinceMs !== undefined && (await queues.completedSince(sink, sinceMs + 1)) > 0) await onClosed(sink)
+    if (sinceMs === undefined) return
+    const openMs = Math.max(sinceMs, (await store.at(`open:${sink}`)) ?? 0)
+    if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
+    if ((await queues.completedSince(sink, openMs + 1)) === 0) return
+    if (await store.end(`breaker:${sink}`)) await tell({ kind: 'sink_up', sink, reason: '' })
   }
   const lookAtSink = async (sink: string, queues: Told['queues']) => {
+    const nowMs = clock.now()
     const open = breakers().find((each) => each.sink === sink && each.breaker === 'open')
-    await (open ? onOpen(sink, open.reason ?? '') : recover(sink, queues))
+    await (open ? onOpen(sink, open.reason ?? '', nowMs) : recover(sink, queues))
     await lookAtDead(sink, queues)
   }
   const lookAtSource = async ({ status, quarantine }: SourceLook) => {
@@ -131,11 +140,13 @@ export function createOperators(options: OperatorsOptions): Operators {
     onBreaker({ sink, state, reason }) {
       const { operators, queues } = inForce()
       if (operators.length === 0) return
+      // That it is over is told by the looks, once it has stayed so.
+      if (state === 'closed') return
+      const nowMs = clock.now()
       void attempt(async () => {
-        if (state === 'closed') return onClosed(sink)
         // Of the outage before, when nobody could tell yet that it was over.
         await recover(sink, queues)
-        await onOpen(sink, reason)
+        await onOpen(sink, reason, nowMs)
       })
     },
     onOrphan(orphan) {

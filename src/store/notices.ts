@@ -11,6 +11,8 @@ export interface NoticeStore {
   end(trouble: string): Promise<boolean>
   /** How far something that only grows was told of, such as a time or a count; moves that to `to`. */
   move(what: string, to: number): Promise<number | undefined>
+  /** Where that stands. */
+  at(what: string): Promise<number | undefined>
 }
 
 export function createNoticeStore(redis: RedisClient, prefix: string): NoticeStore {
@@ -29,6 +31,10 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
     async move(what, to) {
       const before = await redis.set(noticedKey(prefix, what), String(to), 'GET')
       return before === null ? undefined : Number(before)
+    },
+    async at(what) {
+      const known = await redis.get(noticedKey(prefix, what))
+      return known === null ? undefined : Number(known)
     },
   }
 }

@@ -18,7 +18,10 @@ it('operators are told once when a sink fails, once when it recovers, and never 
   const sandbox = await startSandbox()
   const sick = await startWebhookReceiver({ answer: { status: 503 } })
   const desk = await startWebhookReceiver()
-  await startApp(configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url }))
+  await startApp(
+    configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url }),
+    quick,
+  )
   sandbox.fireMany(12)
   const [down] = await desk.received(1, 15_000)
   expect(noticeOf(down)).toMatchObject({
@@ -60,7 +63,6 @@ it('a recovery that a restart falls into is told, and so is the next outage', as
   const sick = await startWebhookReceiver({ answer: { status: 503 } })
   const desk = await startWebhookReceiver()
   const text = configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url })
-  const kinds = () => desk.requests.map((request) => (noticeOf(request) as { kind: string }).kind)
   const first = await startApp(text, quick)
   sandbox.fireMany(8)
   await desk.received(1, 15_000)
@@ -71,8 +73,71 @@ it('a recovery that a restart falls into is told, and so is the next outage', as
   sick.answerWith({ status: 503 })
   sandbox.fireMany(8)
   await desk.received(3, 15_000)
-  expect(kinds()).toEqual(['bridge.sink_down', 'bridge.sink_up', 'bridge.sink_down'])
+  expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up', 'bridge.sink_down'])
 }, 60_000)
+
+it('a sink that comes and goes is told of once, and its recovery once it stays', async () => {
+  const sandbox = await startSandbox()
+  const sick = await startWebhookReceiver({ answer: { status: 503 } })
+  const desk = await startWebhookReceiver()
+  const { url } = await startApp(
+    configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: sick.url, desk: desk.url }),
+    quick,
+  )
+  const sinkIs = (state: string) => async () => (await sinkOf(url, 'sick')).state === state
+  sandbox.fireMany(8)
+  await desk.received(1, 15_000)
+  for (const _ of [1, 2]) {
+    sick.answerWith({ status: 204 })
+    await until('it is well', sinkIs('active'), 15_000)
+    sick.answerWith({ status: 503 })
+    sandbox.fireMany(8)
+    await until('it fails again', sinkIs('open'), 15_000)
+  }
+  sick.answerWith({ status: 204 })
+  await desk.received(2, 20_000)
+  expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+}, 90_000)
+
+it('a sink that one replica of two cannot reach is told of once, whatever the other delivers', async () => {
+  const sandbox = await startSandbox()
+  const well = await startWebhookReceiver()
+  const sick = await startWebhookReceiver({ answer: { status: 503 } })
+  const desk = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  for (const { url } of [well, sick])
+    await startApp(
+      configText(`{ main: ${sourceText(sandbox.url)} }`, { sick: url, desk: desk.url }, prefix),
+      quick,
+    )
+  await until(
+    'the outage is told',
+    () => {
+      sandbox.fireMany(1)
+      return desk.requests.length > 0
+    },
+    30_000,
+  )
+  const deliveredBefore = well.requests.length
+  await until(
+    'the other replica delivers',
+    () => {
+      sandbox.fireMany(1)
+      return well.requests.length > deliveredBefore + 5
+    },
+    30_000,
+  )
+  sick.answerWith({ status: 204 })
+  await until(
+    'the recovery is told',
+    () => {
+      sandbox.fireMany(1)
+      return kindsOf(desk).includes('bridge.sink_up')
+    },
+    60_000,
+  )
+  expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+}, 130_000)
 
 /** What the API may answer for good, with what people are shown of it. */
 const wrongForGood = {
@@ -173,9 +238,9 @@ function sourceText(feed: string): string {
   return `{ baseUrl: "${feed}", token: sandbox-token, startFrom: beginning, budget: { unitsPerDay: 80000 }, poll: { every: 2s } }`
 }
 
-function configText(sources: string, urls: { sick: string; desk: string }): string {
+function configText(sources: string, urls: { sick: string; desk: string }, prefix = freshPrefix()): string {
   return `
-    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    redis: { url: "${redis.url}", prefix: ${prefix} }
     http: { listen: "127.0.0.1:0" }
     sources: ${sources}
     sinks:
@@ -184,6 +249,15 @@ function configText(sources: string, urls: { sick: string; desk: string }): stri
     routes: [{ sinks: [sick] }]
     operators: [desk, sick]
   `
+}
+
+async function sinkOf(url: string, name: string): Promise<{ state: string }> {
+  const { sinks } = await api<{ sinks: { name: string; state: string }[] }>(url, '/api/v1/status')
+  return sinks.find((sink) => sink.name === name) ?? { state: 'none' }
+}
+
+function kindsOf({ requests }: { readonly requests: readonly { body: string }[] }): string[] {
+  return requests.map((request) => (noticeOf(request) as { kind: string }).kind)
 }
 
 function noticeOf(request: { body: string } | undefined): unknown {
