@@ -49,8 +49,15 @@ const dayMs = 24 * 3_600_000
 
 /** The knobs of the machinery, which no config names; tests turn them. */
 export interface Tuning {
-  /** A job whose process is gone or frozen is taken over after this, plus up to one `stalledIntervalMs` and `takeOverMs`. */
+  /**
+   * A job whose process is gone or frozen is sent again after this at the latest, plus twice `stalledIntervalMs`, plus
+   * `takeOverMs`; the lock may have been renewed right before.
+   */
   readonly lockMs: number
+  /**
+   * So often each process looks for such jobs. A look that comes a moment too early after the one before, of whichever
+   * process, is left out by BullMQ: also a process that is alone leaves out every fifth.
+   */
   readonly stalledIntervalMs: number
   /**
    * So long waits who takes over a job from a process that may have sent it: the time in which that one, when it is there
@@ -71,7 +78,7 @@ export interface Tuning {
 
 export const defaultTuning: Tuning = {
   lockMs: 15_000,
-  stalledIntervalMs: 5_000,
+  stalledIntervalMs: 2_000,
   takeOverMs: 4_000,
   watchEveryMs: 5_000,
   othersEveryMs: 60_000,
