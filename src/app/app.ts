@@ -72,7 +72,7 @@ class Bridge implements App {
   readonly #teardown: Teardown
   readonly #stopping = new AbortController()
   readonly #startedAtMs: number
-  readonly #memories: RuntimeTools['memories'] = new Map()
+  readonly #processStates: RuntimeTools['processStates'] = new Map()
   readonly #fail: (error: Error) => void
   /** As they were when they were used: a secret in a file may have changed since. */
   #fixed: ReadonlyMap<string, string>
@@ -222,7 +222,7 @@ class Bridge implements App {
 
   #createRuntime(config: Config, redis: RedisPair): Runtime {
     const { log, role, clock, operatorsLookEveryMs, senderTuning } = this.#options
-    const tools = { redis, log, role, clock, metrics: this.metrics, memories: this.#memories }
+    const tools = { redis, log, role, clock, metrics: this.metrics, processStates: this.#processStates }
     return createRuntime(config, {
       ...tools,
       ...(operatorsLookEveryMs ? { operatorsLookEveryMs } : {}),

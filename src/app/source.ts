@@ -1,7 +1,7 @@
 import type { SourceConfig } from '../config/schema.ts'
 import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
-import { createPollMemory, refreshPollMemory, runPoll } from '../intake/poll.ts'
+import { createProcessState, refreshProcessState, runPoll } from '../intake/poll.ts'
 import type { PollDeps } from '../intake/poll-types.ts'
 import { retryQuarantined } from '../intake/quarantine.ts'
 import { runSweep } from '../intake/sweep.ts'
@@ -71,8 +71,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     onExchange: countExchanges(metrics, source),
   })
   const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(config))
-  const memory = tools.memories.get(source) ?? createPollMemory(clock)
-  tools.memories.set(source, memory)
+  const processState = tools.processStates.get(source) ?? createProcessState(clock)
+  tools.processStates.set(source, processState)
   const ledger = createLedger({
     redis,
     prefix,
@@ -94,7 +94,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       return intake()
     },
   })
-  const walking = { source, startFrom: config.startFrom, memory }
+  const walking = { source, startFrom: config.startFrom, processState }
   const poller = createPoller({
     source,
     prefix,
@@ -112,7 +112,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
     sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),
     prepare: () => tools.succeed(source),
-    onStandby: () => refreshPollMemory(state, memory),
+    onStandby: () => refreshProcessState(state, processState),
     createSchedule: (saved) => createSchedule(scheduleOptionsOf(config), saved),
     budgetDay: dayOf,
     limits: {

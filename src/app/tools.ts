@@ -1,5 +1,5 @@
 import type { Tuning } from '../delivery/settings.ts'
-import type { PollMemory } from '../intake/poll.ts'
+import type { ProcessState } from '../intake/poll.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -14,7 +14,7 @@ export interface RuntimeTools {
   readonly clock: Clock
   readonly metrics: Metrics
   /** What this process remembers of each source, over reloads: it tells a loss of Redis from a first start. */
-  readonly memories: Map<string, PollMemory>
+  readonly processStates: Map<string, ProcessState>
   readonly operatorsLookEveryMs?: number
   readonly senderTuning?: Partial<Tuning>
 }

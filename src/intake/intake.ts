@@ -5,7 +5,7 @@ import type { DeliveryJob } from '../alert/job.ts'
 import { type Quarantined, rawOf } from '../store/quarantine.ts'
 import type { Looked } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
-import { firedAtText, type Verdict } from '../walk/scope.ts'
+import { firedAtText, type RowScope } from '../walk/scope.ts'
 
 /**
  * From a page to jobs. Nothing is marked here: whoever calls marks the rows once every job is stored, so that a
@@ -23,13 +23,13 @@ export interface IntakeDeps {
 }
 
 /** A page as it was read: its rows, what was known of them then, and which of them count. */
-export interface Reading {
+export interface ExaminedPage {
   readonly page: FeedPage
   readonly looked: Looked
-  readonly verdicts: readonly Verdict[]
+  readonly rowScopes: readonly RowScope[]
 }
 
-export interface Sorted {
+export interface SortedRows {
   /** Alerts that count and were never sent: not shown before, or set aside until now. Oldest first. */
   readonly alerts: readonly Alert[]
   readonly quarantine: readonly Quarantined[]
@@ -37,7 +37,7 @@ export interface Sorted {
   readonly readable: readonly string[]
   /** Rows never shown before that do not count, and are marked. */
   readonly passedOver: number
-  readonly fired: readonly Fired[]
+  readonly fired: readonly FiringTime[]
   /** Why the date of one of them cannot be believed, if there is one, for people. */
   readonly doubt: string | null
   /** Keys of the rows never shown before, and of the others. */
@@ -45,7 +45,7 @@ export interface Sorted {
   readonly shown: readonly string[]
 }
 
-export interface Fired {
+export interface FiringTime {
   readonly firedAtMs: number
   readonly passedOver: boolean
 }
@@ -55,19 +55,19 @@ export interface Fired {
  * (`proven`): a patch of known history deep in the feed would make the unknown rows above it look like late ones.
  */
 export function sortRows(
-  reading: Reading,
+  examined: ExaminedPage,
   { nowMs, proven }: { readonly nowMs: number; readonly proven: boolean },
-): Sorted {
-  const { page, looked, verdicts } = reading
+): SortedRows {
+  const { page, looked, rowScopes } = examined
   const rows = page.rows.map((row, index) => ({
     row,
     mark: looked.marks[index],
-    verdict: verdicts[index],
+    rowScope: rowScopes[index],
     // Only rows that count were ever set aside, so a row that can be read at last needs no other reason to be sent.
     isReadable: looked.setAside[index] === true && row.ok,
   }))
-  const fresh = rows.filter(({ mark, verdict }) => mark === 'new' && (proven || verdict?.inScope)).reverse()
-  const counting = fresh.filter(({ verdict, isReadable }) => verdict?.inScope || isReadable)
+  const fresh = rows.filter(({ mark, rowScope }) => mark === 'new' && (proven || rowScope?.inScope)).reverse()
+  const counting = fresh.filter(({ rowScope, isReadable }) => rowScope?.inScope || isReadable)
   const toSend = new Set(counting)
   for (const each of rows) if (each.isReadable) toSend.add(each)
   return {
@@ -77,7 +77,7 @@ export function sortRows(
     ),
     readable: rows.flatMap(({ row, isReadable }) => (isReadable ? [row.key] : [])),
     passedOver: fresh.length - counting.length,
-    fired: fresh.flatMap(({ verdict }) => (verdict ? firedOf(verdict, reading, nowMs) : [])),
+    fired: fresh.flatMap(({ rowScope }) => (rowScope ? firingTimeOf(rowScope, examined, nowMs) : [])),
     doubt:
       fresh
         .map(({ row }) => (row.ok ? doubtOf(firedAtText(row), nowMs) : null))
@@ -113,7 +113,11 @@ export function isUnrouted({ shares, held }: Assignment): boolean {
 }
 
 /** A row without a date was fired about now, if it is not one of the first that were ever read. */
-function firedOf({ firedAtMs, inScope }: Verdict, { looked }: Reading, nowMs: number): Fired[] {
+function firingTimeOf(
+  { firedAtMs, inScope }: RowScope,
+  { looked }: ExaminedPage,
+  nowMs: number,
+): FiringTime[] {
   if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope }]
   return inScope && looked.facts.lastCompleteMs !== null ? [{ firedAtMs: nowMs, passedOver: false }] : []
 }

@@ -1,6 +1,6 @@
-import { decideAside } from '../walk/walk.ts'
-import type { Reading } from './intake.ts'
-import { examine, type Memory, PollStop, readPage, take } from './page-steps.ts'
+import { decideOutsideWalk } from '../walk/walk.ts'
+import type { ExaminedPage } from './intake.ts'
+import { enqueueAndMark, examine, PollStop, readPage, type WalkSnapshot } from './page-steps.ts'
 import type { PollDeps } from './poll-types.ts'
 import type { Tally } from './tally.ts'
 
@@ -8,7 +8,7 @@ import type { Tally } from './tally.ts'
  * Late rows: rows that the feed inserts beneath its head. A walk that ends at a covered row does not see them; but the
  * feed's total tells that there are some, by having grown more than the new rows explain.
  */
-export function unexplained({ looked }: Reading, total: number): number {
+export function unexplained({ looked }: ExaminedPage, total: number): number {
   const { expected } = looked.facts
   if (expected === null) return 0
   const fresh = looked.marks.filter((mark) => mark === 'new').length
@@ -19,7 +19,7 @@ export function unexplained({ looked }: Reading, total: number): number {
 export async function lookDeeper(
   deps: PollDeps,
   tally: Tally,
-  { memory, from, pagesMax }: { memory: Memory; from: number; pagesMax: number },
+  { snapshot, from, pagesMax }: { snapshot: WalkSnapshot; from: number; pagesMax: number },
 ): Promise<void> {
   if (tally.feedGap === 0) return
   const { source } = deps.state
@@ -28,7 +28,7 @@ export async function lookDeeper(
   let lastPage = Number.POSITIVE_INFINITY
   for (let number = from; number < from + pagesMax && number <= lastPage; number += 1) {
     if (tally.feedGap === 0) return
-    const found = await takeAside(deps, tally, memory, number)
+    const found = await takeOutsideWalk(deps, tally, snapshot, number)
     if (found === undefined) return
     lastPage = found.lastPage
     tally.feedGap = Math.max(0, tally.feedGap - found.fresh)
@@ -36,20 +36,20 @@ export async function lookDeeper(
 }
 
 /** A page outside the walk. undefined: it could not be read, which here is no reason to fail the poll. */
-async function takeAside(
+async function takeOutsideWalk(
   deps: PollDeps,
   tally: Tally,
-  memory: Memory,
+  snapshot: WalkSnapshot,
   number: number,
 ): Promise<{ fresh: number; lastPage: number } | undefined> {
   try {
     const page = await readPage(deps, tally, number, 'walk')
-    const reading = await examine(deps, page, memory, () => true)
-    const { marks } = reading.looked
+    const examined = await examine(deps, page, snapshot, () => true)
+    const { marks } = examined.looked
     const view = { page, marks, old: [] }
-    await take(deps, tally, reading, memory, {
+    await enqueueAndMark(deps, tally, examined, snapshot, {
       proven: false,
-      rowsBecome: decideAside(view),
+      rowsBecome: decideOutsideWalk(view),
       explains: false,
     })
     return { fresh: marks.filter((mark) => mark === 'new').length, lastPage: page.lastPage }

@@ -1,8 +1,8 @@
 import type { Looked, Opened, WalkChange, WalkFacts } from '../store/walk-state.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
-import { judgeRows } from '../walk/scope.ts'
-import { isUnrouted, jobsOf, type Reading, sortRows } from './intake.ts'
+import { scopeOfRows } from '../walk/scope.ts'
+import { type ExaminedPage, isUnrouted, jobsOf, sortRows } from './intake.ts'
 import type { PollDeps, PollReason } from './poll-types.ts'
 import { countPage, type Tally } from './tally.ts'
 
@@ -38,14 +38,14 @@ export async function readPage(
  * The memory as it was before the page was read. What another poller did since may speak of rows that the page could
  * not show yet: a change is decided on the stretches of before, or not made.
  */
-export interface Memory {
+export interface WalkSnapshot {
   readonly id: string
   readonly facts: WalkFacts
   version: number
   marked: number
 }
 
-export function memoryOf({ id, facts, version, marked }: Opened): Memory {
+export function snapshotOf({ id, facts, version, marked }: Opened): WalkSnapshot {
   return { id, facts, version, marked }
 }
 
@@ -53,24 +53,24 @@ export function memoryOf({ id, facts, version, marked }: Opened): Memory {
 export async function examine(
   deps: PollDeps,
   page: FeedPage,
-  memory: Memory,
+  snapshot: WalkSnapshot,
   isAside: (marks: Looked['marks'], known: Looked) => boolean,
-): Promise<Reading> {
+): Promise<ExaminedPage> {
   const keys = page.rows.map(({ key }) => key)
-  const looked = await orStop('state_failed', () => deps.state.look(keys))
-  if (looked.id !== memory.id) throw new PollStop('state_lost')
+  const looked = await stopOnError('state_failed', () => deps.state.look(keys))
+  if (looked.id !== snapshot.id) throw new PollStop('state_lost')
   const nowMs = deps.clock.now()
   // Rows are forgotten at any change, also between two pages of one poll: what is forgotten must be as old as the marks.
   const { forgottenMs } = looked.facts
-  const facts = { ...memory.facts, forgottenMs }
-  const judge = (alone: boolean) => judgeRows(page, looked.marks, facts, { nowMs, aside: alone })
-  const verdicts = judge(isAside(looked.marks, looked))
-  if (looked.marked === memory.marked) return { page, looked, verdicts }
+  const facts = { ...snapshot.facts, forgottenMs }
+  const judge = (alone: boolean) => scopeOfRows(page, looked.marks, facts, { nowMs, aside: alone })
+  const rowScopes = judge(isAside(looked.marks, looked))
+  if (looked.marked === snapshot.marked) return { page, looked, rowScopes }
   // What another poller marked since the page was read says nothing of the rows above it. Where that matters, the page
   // is left to the next poll: to pass over what counts would lose it.
   const alone = judge(true)
-  if (verdicts.some(({ inScope }, index) => inScope !== alone[index]?.inScope)) throw new PollStop('raced')
-  return { page, looked, verdicts }
+  if (rowScopes.some(({ inScope }, index) => inScope !== alone[index]?.inScope)) throw new PollStop('raced')
+  return { page, looked, rowScopes }
 }
 
 /** What the walk makes of the page, beside what follows from its rows. */
@@ -80,24 +80,24 @@ export type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
   }
 
 /** Enqueues what is new, and what was set aside until now, then marks the page. */
-export async function take(
+export async function enqueueAndMark(
   deps: PollDeps,
   tally: Tally,
-  reading: Reading,
-  memory: Memory,
+  examined: ExaminedPage,
+  snapshot: WalkSnapshot,
   { proven, ...given }: PageChange,
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const { intake } = deps
-  const sorted = sortRows(reading, { nowMs, proven })
+  const sorted = sortRows(examined, { nowMs, proven })
   const { alerts, mark, shown, quarantine, readable, passedOver } = sorted
-  const fresh = reading.looked.marks.filter((each) => each === 'new').length
+  const fresh = examined.looked.marks.filter((each) => each === 'new').length
   // A row that is left as unknown as it was may stand beneath one that is taken, which then covers nothing.
   const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
-  const assignments = await orStop('queue_failed', () => intake.assign(alerts, nowMs))
-  await orStop('queue_failed', () => intake.queues.enqueue(jobsOf(alerts, assignments, intake, nowMs)))
-  const committed = await orStop('state_failed', () =>
-    deps.state.commit(memory, {
+  const assignments = await stopOnError('queue_failed', () => intake.assign(alerts, nowMs))
+  await stopOnError('queue_failed', () => intake.queues.enqueue(jobsOf(alerts, assignments, intake, nowMs)))
+  const committed = await stopOnError('state_failed', () =>
+    deps.state.commit(snapshot, {
       nowMs,
       joins: [],
       finished: [],
@@ -111,13 +111,13 @@ export async function take(
     }),
   )
   if (committed.kind === 'lost') throw new PollStop('state_lost')
-  memory.version = committed.version
-  memory.marked += committed.added
-  countPage(tally, deps, { reading, sorted, assignments, nowMs, fellOut: committed.fellOut })
+  snapshot.version = committed.version
+  snapshot.marked += committed.added
+  countPage(tally, deps, { examined, sorted, assignments, nowMs, fellOut: committed.fellOut })
   if (committed.kind === 'raced') throw new PollStop('raced')
 }
 
-export async function orStop<T>(reason: PollReason, work: () => Promise<T>): Promise<T> {
+export async function stopOnError<T>(reason: PollReason, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (thrown) {

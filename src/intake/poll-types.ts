@@ -29,7 +29,7 @@ export interface PollOptions {
   readonly source: string
   readonly startFrom: StartFrom
   /** What this process remembers between its polls of this source: one for each source, made at the start. */
-  readonly memory: PollMemory
+  readonly processState: ProcessState
   /** Pages after which the walk of one poll ends, so that the head of the feed is looked at again during a long catch-up. */
   readonly pagesMax?: number
   /** Pages beyond these that may go into looking for a late row when the feed grew by more than the new rows. */
@@ -43,7 +43,7 @@ export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
  * What tells a loss of Redis from a first start: only a process that has seen the state can say that it vanished.
  * Nothing about single rows is kept here: what is seen must rewind with Redis.
  */
-export interface PollMemory {
+export interface ProcessState {
   readonly startedAtMs: number
   /** How many pages of a feed that looks foreign were searched for rows that are known; 0: none, or it is ours. */
   searchedTo: number
@@ -92,7 +92,7 @@ export interface PollResult {
   /** `meta.total` of the first page; null when it was not read. */
   readonly total: number | null
   /** A person is needed: nothing of this page was taken. The next poll looks again. */
-  readonly stopped: 'strangers_feed' | null
+  readonly stopped: 'foreign_feed' | null
   /** The state in Redis had vanished; this poll began a new one and walks back to the last complete walk. */
   readonly lost: boolean
   /** What was thrown or answered when `reason` is `failed`, `queue_failed` or `state_failed`. */
@@ -117,4 +117,4 @@ export type PollReason =
   | 'state_failed' // Redis did not answer
   | 'state_lost' // Redis lost its data during this poll
   | 'raced' // another poller changed the walk meanwhile
-  | 'strangers_feed' // page 1 is not the feed that this source's memory knows
+  | 'foreign_feed' // page 1 is not the feed that this source's memory knows

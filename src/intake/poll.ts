@@ -1,27 +1,42 @@
 import type { Clock } from '../lib/clock.ts'
 import type { WalkState } from '../store/walk-state.ts'
 import { sinceBeneath } from '../walk/scope.ts'
-import { type Decision, decideHead, decideNext, isOnWay, type PageView, type Progress } from '../walk/walk.ts'
-import { openMemory, remember } from './beginning.ts'
-import type { Reading } from './intake.ts'
+import {
+  continuesWalk,
+  decideHead,
+  decideNext,
+  type PageDecision,
+  type PageView,
+  type WalkProgress,
+} from '../walk/walk.ts'
+import { checkFeed } from './foreign-feed.ts'
+import type { ExaminedPage } from './intake.ts'
 import { lookDeeper, unexplained } from './late-rows.ts'
-import { examine, type Memory, memoryOf, orStop, PollStop, readPage, take } from './page-steps.ts'
-import type { PollDeps, PollMemory, PollOptions, PollReason, PollResult } from './poll-types.ts'
-import { isOurs } from './strangers.ts'
+import { noteState, openState } from './open-state.ts'
+import {
+  enqueueAndMark,
+  examine,
+  PollStop,
+  readPage,
+  snapshotOf,
+  stopOnError,
+  type WalkSnapshot,
+} from './page-steps.ts'
+import type { PollDeps, PollOptions, PollReason, PollResult, ProcessState } from './poll-types.ts'
 import { createTally, reportPoll, type Tally, toResult } from './tally.ts'
 
 export type {
   PageAnswer,
   PollDeps,
-  PollMemory,
   PollOptions,
   PollReason,
   PollResult,
+  ProcessState,
   StartFrom,
 } from './poll-types.ts'
 
 /** One for each source, when the process starts: `startFrom: now` means this moment, not that of the first poll. */
-export function createPollMemory(clock: Clock): PollMemory {
+export function createProcessState(clock: Clock): ProcessState {
   return { startedAtMs: clock.now(), searchedTo: 0, known: null }
 }
 
@@ -29,10 +44,10 @@ export function createPollMemory(clock: Clock): PollMemory {
  * For a replica that waits for its turn: what it needs to notice a loss when it takes over. Without it a standby that
  * inherits an empty Redis goes back to its own start, however long ago. Rejects when Redis does not answer.
  */
-export async function refreshPollMemory(state: WalkState, memory: PollMemory): Promise<void> {
+export async function refreshProcessState(state: WalkState, processState: ProcessState): Promise<void> {
   const looked = await state.look([])
   // No id: the memory is gone. What was known of it is what the next poll needs.
-  if (looked.id !== '') remember(memory, looked)
+  if (looked.id !== '') noteState(processState, looked)
 }
 
 const pagesMaxDefault = 25
@@ -53,26 +68,26 @@ export async function runPoll(deps: PollDeps, options: PollOptions): Promise<Pol
 }
 
 /** What one poll carries from page to page. */
-interface Walk {
+interface PollRun {
   readonly deps: PollDeps
   readonly tally: Tally
-  readonly memory: Memory
-  readonly process: PollMemory
+  readonly snapshot: WalkSnapshot
+  readonly processState: ProcessState
   readonly startMs: number
   /** The feed has shown rows that this memory knows. */
-  ours: boolean
+  isOurFeed: boolean
 }
 
 async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise<PollReason> {
   // Before a unit is spent: a Redis that does not answer could not keep what the page shows.
-  const { opened, lost } = await orStop('state_failed', () => openMemory(deps, options))
+  const { opened, lost } = await stopOnError('state_failed', () => openState(deps, options))
   tally.lost = lost
   tally.behind = opened.stretches.length > 0
   tally.lastCompleteMs = opened.facts.lastCompleteMs
-  const poll: Walk = {
-    ...{ deps, tally, memory: memoryOf(opened), process: options.memory },
+  const poll: PollRun = {
+    ...{ deps, tally, snapshot: snapshotOf(opened), processState: options.processState },
     startMs: deps.clock.now(),
-    ours: false,
+    isOurFeed: false,
   }
   let step = await takePage(poll, 1, 'head')
   while (step.next.kind === 'read') {
@@ -80,49 +95,49 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
     step = await takePage(poll, step.next.page, step.progress)
   }
   if (step.complete) {
-    remember(options.memory, {
+    noteState(options.processState, {
       id: opened.id,
       facts: { ...opened.facts, lastCompleteMs: poll.startMs, total: tally.total },
     })
     const pagesMax = options.deeperPagesMax ?? deeperPagesMaxDefault
-    await lookDeeper(deps, tally, { memory: poll.memory, from: step.page + 1, pagesMax })
+    await lookDeeper(deps, tally, { snapshot: poll.snapshot, from: step.page + 1, pagesMax })
   }
   return step.next.reason
 }
 
-interface Step extends Pick<Decision, 'next' | 'progress'> {
+interface PageStep extends Pick<PageDecision, 'next' | 'progress'> {
   readonly page: number
   readonly complete: boolean
 }
 
-async function takePage(poll: Walk, number: number, progress: Progress | 'head'): Promise<Step> {
-  const { deps, tally, memory, startMs } = poll
+async function takePage(poll: PollRun, number: number, progress: WalkProgress | 'head'): Promise<PageStep> {
+  const { deps, tally, snapshot, startMs } = poll
   const isHead = progress === 'head'
   const page = await readPage(deps, tally, number, isHead ? 'poll' : 'walk')
-  const reading = await examine(
+  const examined = await examine(
     deps,
     page,
-    memory,
-    (marks, known) => !isHead && !isOnWay({ page, marks }, known),
+    snapshot,
+    (marks, known) => !isHead && !continuesWalk({ page, marks }, known),
   )
-  poll.ours ||= await isOurs(deps, tally, reading, { isHead, memory: poll.process })
-  const { looked } = reading
+  poll.isOurFeed ||= await checkFeed(deps, tally, examined, { isHead, processState: poll.processState })
+  const { looked } = examined
   const decision = isHead
-    ? decideHead(viewOf(reading, memory), looked)
-    : decideNext(viewOf(reading, memory), looked, progress)
+    ? decideHead(viewOf(examined, snapshot), looked)
+    : decideNext(viewOf(examined, snapshot), looked, progress)
   if (isHead) tally.total = page.total
   const total = tally.total ?? page.total
   const complete = isComplete(decision)
   if (!complete) tally.behind = true
-  const gap = complete ? unexplained(reading, total) : 0
-  await take(deps, tally, reading, memory, {
+  const gap = complete ? unexplained(examined, total) : 0
+  await enqueueAndMark(deps, tally, examined, snapshot, {
     proven: decision.proven,
     rowsBecome: decision.rowsBecome,
     joins: decision.joins,
     finished: decision.finished,
-    stretches: sameStretches(reading, decision) ? undefined : decision.stretches,
+    stretches: sameStretches(examined, decision) ? undefined : decision.stretches,
     explains: true,
-    scope: isHead ? scopeWithHistory(reading, startMs) : undefined,
+    scope: isHead ? scopeWithHistory(examined, startMs) : undefined,
     complete: complete ? { atMs: startMs, total } : undefined,
   })
   tally.headTaken = true
@@ -139,21 +154,21 @@ async function takePage(poll: Walk, number: number, progress: Progress | 'head')
  * The bound of `startFrom` ends the first walk alone: whatever appears later has a row beneath it that is known, and old
  * dates above that one say that something was published late, not that nothing follows.
  */
-function viewOf({ page, looked, verdicts }: Reading, { facts }: Memory): PageView {
+function viewOf({ page, looked, rowScopes }: ExaminedPage, { facts }: WalkSnapshot): PageView {
   // As the poll began, like the verdicts: another poller may have completed a walk since.
   const isFirst = facts.lastCompleteMs === null
-  return { page, marks: looked.marks, old: isFirst ? verdicts.map(({ old }) => old) : [] }
+  return { page, marks: looked.marks, old: isFirst ? rowScopes.map(({ old }) => old) : [] }
 }
 
 /** Whether all that the feed showed when the poll began is handled now. */
-function isComplete({ stretches, next }: Decision): boolean {
+function isComplete({ stretches, next }: PageDecision): boolean {
   if (next.kind === 'read') return false
   // Of an empty feed nothing is left to walk; its stretches stay, because it may be a slip of the feed.
   if (next.reason === 'empty_feed') return true
   return stretches.length === 0 && ['caught_up', 'end_of_feed', 'start_bound'].includes(next.reason)
 }
 
-function sameStretches({ looked }: Reading, { stretches, joins, finished }: Decision): boolean {
+function sameStretches({ looked }: ExaminedPage, { stretches, joins, finished }: PageDecision): boolean {
   if (joins.length > 0 || finished.length > 0 || stretches.length !== looked.stretches.length) return false
   return stretches.every((each, index) => each === looked.stretches[index])
 }
@@ -162,9 +177,9 @@ function sameStretches({ looked }: Reading, { stretches, joins, finished }: Deci
  * `startFrom: now` takes the rows that the first page shows for history, but for those that were fired since: counting
  * tells later which rows the feed has gained. An empty page says nothing; it may be a slip of the feed.
  */
-function scopeWithHistory({ page, looked, verdicts }: Reading, nowMs: number) {
+function scopeWithHistory({ page, looked, rowScopes }: ExaminedPage, nowMs: number) {
   const { scope } = looked.facts
   if (scope.kind !== 'from' || scope.history !== null || page.rows.length === 0) return undefined
   const sinceMs = sinceBeneath(page, scope.sinceMs, nowMs)
-  return { ...scope, sinceMs, history: page.total - verdicts.filter(({ inScope }) => inScope).length }
+  return { ...scope, sinceMs, history: page.total - rowScopes.filter(({ inScope }) => inScope).length }
 }

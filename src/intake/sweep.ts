@@ -1,7 +1,7 @@
 import type { SweepPlace } from '../store/walk-state.ts'
-import { decideAside } from '../walk/walk.ts'
-import { openMemory } from './beginning.ts'
-import { examine, memoryOf, orStop, PollStop, readPage, take } from './page-steps.ts'
+import { decideOutsideWalk } from '../walk/walk.ts'
+import { openState } from './open-state.ts'
+import { enqueueAndMark, examine, PollStop, readPage, snapshotOf, stopOnError } from './page-steps.ts'
 import type { PollDeps, PollOptions, PollReason } from './poll-types.ts'
 import { createTally, type Tally } from './tally.ts'
 
@@ -11,7 +11,7 @@ import { createTally, type Tally } from './tally.ts'
  * done and the next one begins beneath the head. What it has not reached yet is the documented limit of the promise, so
  * its depth and age are kept for people to see.
  */
-export interface SweepOptions extends Pick<PollOptions, 'source' | 'startFrom' | 'memory'> {
+export interface SweepOptions extends Pick<PollOptions, 'source' | 'startFrom' | 'processState'> {
   /** Units that this sweep may spend. */
   readonly pagesMax: number
   /** Where to begin, from 1; left out, where the last sweep ended. */
@@ -56,22 +56,27 @@ interface Sweep {
 
 async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
   const { deps, tally } = run
-  const { opened } = await orStop('state_failed', () => openMemory(deps, options))
+  const { opened } = await stopOnError('state_failed', () => openState(deps, options))
   const { stretches, facts } = opened
   if (stretches.length > 0 || facts.lastCompleteMs === null) return 'behind'
-  const memory = memoryOf(opened)
-  let place = await orStop('state_failed', () => deps.state.sweep())
+  const snapshot = snapshotOf(opened)
+  let place = await stopOnError('state_failed', () => deps.state.sweep())
   run.depth = place.depth
   let number = options.fromPage ?? pageNow(place, facts.total ?? place.total)
   while (tally.pages < options.pagesMax) {
     const page = await readPage(deps, tally, number, 'sweep')
-    const reading = await examine(deps, page, memory, () => true)
-    const { marks } = reading.looked
-    const atEnd = page.page >= page.lastPage || reading.verdicts.every(({ old }) => old !== false)
+    const examined = await examine(deps, page, snapshot, () => true)
+    const { marks } = examined.looked
+    const atEnd = page.page >= page.lastPage || examined.rowScopes.every(({ old }) => old !== false)
     const depth = Math.min(page.page * page.perPage, page.total)
     place = { ...nextPlace(place, page, atEnd, deps.clock.now()), depth }
-    const rowsBecome = decideAside({ page, marks, old: [] })
-    await take(deps, tally, reading, memory, { proven: false, rowsBecome, explains: false, sweep: place })
+    const rowsBecome = decideOutsideWalk({ page, marks, old: [] })
+    await enqueueAndMark(deps, tally, examined, snapshot, {
+      proven: false,
+      rowsBecome,
+      explains: false,
+      sweep: place,
+    })
     run.depth = depth
     if (atEnd) return 'round_done'
     number = place.page

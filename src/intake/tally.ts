@@ -1,7 +1,7 @@
 import type { Assignment } from '../alert/assignment.ts'
 import { believedAt } from '../alert/fired-at.ts'
 import { redisErrorText } from '../store/redis.ts'
-import { type Fired, isUnrouted, type Reading, type Sorted } from './intake.ts'
+import { type ExaminedPage, type FiringTime, isUnrouted, type SortedRows } from './intake.ts'
 import type { PollDeps, PollReason, PollResult } from './poll-types.ts'
 
 /** What a poll or a sweep has done so far, told to the metrics as it happens and to the caller at the end. */
@@ -12,7 +12,7 @@ export interface Tally {
   passedOver: number
   duplicates: number
   quarantined: number
-  fired: Fired[]
+  fired: FiringTime[]
   doubt: string | null
   behind: boolean
   finished: boolean
@@ -48,15 +48,15 @@ export function countPage(
   tally: Tally,
   { metrics, state: { source } }: PollDeps,
   page: {
-    readonly reading: Reading
-    readonly sorted: Sorted
+    readonly examined: ExaminedPage
+    readonly sorted: SortedRows
     readonly assignments: readonly Assignment[]
     readonly nowMs: number
     /** Rows that fell out of the quarantine. */
     readonly fellOut: number
   },
 ): void {
-  const { reading, assignments, nowMs, fellOut } = page
+  const { examined, assignments, nowMs, fellOut } = page
   const { alerts, quarantine, readable, passedOver, shown, fired, doubt } = page.sorted
   const duplicates = shown.filter((key) => !readable.includes(key)).length
   const unrouted = assignments.filter(isUnrouted).length
@@ -76,12 +76,12 @@ export function countPage(
   for (const alert of alerts) {
     const firedAtMs = believedAt(alert.firedAtMs, nowMs)
     // What was fired before this source was set up could not have been seen earlier.
-    if (firedAtMs === null || firedAtMs < reading.looked.facts.createdMs) continue
+    if (firedAtMs === null || firedAtMs < examined.looked.facts.createdMs) continue
     metrics.detectionLag.observe({ source }, Math.max(0, nowMs - firedAtMs) / 1_000)
   }
 }
 
-const strangersHelp =
+const foreignFeedHelp =
   'the token shows a feed of which nothing is known here, so nothing was taken: put the token right, or give the source another name'
 
 /** Loud only where someone is needed. */
@@ -91,7 +91,7 @@ export function reportPoll({ log, metrics, state: { source } }: PollDeps, result
   const line = { source, reason, pages, newAlerts, passedOver, quarantined, behind }
   // The line that people read, `poll.done`, is the loop's: it knows what follows.
   if (error !== undefined) log.debug({ ...line, why: redisErrorText(error) }, 'poll')
-  else if (reason === 'strangers_feed') log.error(line, strangersHelp)
+  else if (reason === 'foreign_feed') log.error(line, foreignFeedHelp)
   else if (reason === 'state_lost') log.error(line, 'Redis has lost its data during this poll')
   else log.debug(line, 'poll')
   return result
@@ -104,7 +104,7 @@ export function toResult(tally: Tally, reason: PollReason, error?: unknown): Pol
     reason,
     ok: headTaken,
     fired: fired.toSorted((a, b) => a.firedAtMs - b.firedAtMs),
-    stopped: reason === 'strangers_feed' ? 'strangers_feed' : null,
+    stopped: reason === 'foreign_feed' ? 'foreign_feed' : null,
     ...(error === undefined ? {} : { error }),
   }
 }

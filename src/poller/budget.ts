@@ -18,7 +18,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 /** Of the API's own day, which has no time zone. */
 const budgetDayMs = 86_400_000
 
-interface TruthDeps {
+interface GrantedBudgetDeps {
   readonly source: string
   readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'toldDay' | 'countFrom'>
   readonly budgetDay: (nowMs: number) => BudgetDay
@@ -32,7 +32,7 @@ interface TruthDeps {
 }
 
 /** What the plan may spend, and of which day. */
-export interface Means {
+export interface AvailableBudget {
   readonly budget: BudgetView & { readonly trialAtMs?: number }
   /** Units used of that day. */
   readonly used: number
@@ -63,11 +63,11 @@ export interface Spending {
  * configured one. The plan follows it. The ledger, which is the guarantee, goes on counting the configured day.
  */
 export class GrantedBudget {
-  readonly #deps: TruthDeps
+  readonly #deps: GrantedBudgetDeps
   readonly #store: GrantStore
   #grant: Grant | undefined
 
-  constructor(deps: TruthDeps, store: GrantStore) {
+  constructor(deps: GrantedBudgetDeps, store: GrantStore) {
     this.#deps = deps
     this.#store = store
   }
@@ -76,7 +76,7 @@ export class GrantedBudget {
   async load(): Promise<void> {
     const parsed = grantSchema.safeParse(await this.#store.load())
     const grant =
-      parsed.success && !isUnbelievable(parsed.data, this.#deps.clock.now()) ? parsed.data : undefined
+      parsed.success && !isFarAheadGrant(parsed.data, this.#deps.clock.now()) ? parsed.data : undefined
     // The config may have been set right since.
     const { budgetDay, ledger } = this.#deps
     const agrees = grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs))
@@ -85,7 +85,7 @@ export class GrantedBudget {
   }
 
   /** Throws what Redis throws. */
-  async means(nowMs: number): Promise<Means> {
+  async available(nowMs: number): Promise<AvailableBudget> {
     const { ledger, unitsPerDay, sharers } = this.#deps
     // What another source of the account was taught counts for this one.
     if ((sharers?.() ?? 1) > 1) await this.load()
@@ -167,7 +167,7 @@ export class GrantedBudget {
 }
 
 /** Learned by a clock that was ahead: it would not be tried again before that time comes. */
-function isUnbelievable({ learnedAtMs, resetsAtMs }: Grant, nowMs: number): boolean {
+function isFarAheadGrant({ learnedAtMs, resetsAtMs }: Grant, nowMs: number): boolean {
   return isFarAhead(Math.max(learnedAtMs, resetsAtMs ?? 0), nowMs)
 }
 

@@ -7,12 +7,12 @@ import { createScheduleState, type ScheduleState } from '../store/schedule-state
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { GrantedBudget, shareOf } from './budget.ts'
-import { conclude, describeFailure, type Lead, leaseOrReason, leaveToFresh, newLead, teach } from './lead.ts'
-import { type Pace, paceOf } from './pace.ts'
+import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
+import { decideNextPoll, type NextPoll } from './next-poll.ts'
 import { type PageReader, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
 import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
-import { healthOf, hungOf, logPoll, PollerView, type Vitals } from './status.ts'
+import { healthOf, hungOf, type LoopActivity, logPoll, PollerView } from './status.ts'
 
 /**
  * The loop around the walk: hold the lease, wait for the planned instant, poll, learn, tell, again. It spends nothing
@@ -32,10 +32,13 @@ class SourcePoller implements Poller {
   readonly #state: ScheduleState
   readonly #override: SourceOverride
   #wake = new AbortController()
-  #wanted = false
+  #pollRequested = false
   #crash: string | undefined
   /** By the monotonic clock. */
-  #pulse: Pick<Vitals, 'lastActMs' | 'expectActMs'> = { lastActMs: 0, expectActMs: 0 }
+  #activity: Pick<LoopActivity, 'actedAtMs' | 'dueAtMs'> = {
+    actedAtMs: 0,
+    dueAtMs: 0,
+  }
 
   constructor(deps: PollerDeps) {
     this.source = deps.source
@@ -44,7 +47,7 @@ class SourcePoller implements Poller {
     this.#view = new PollerView(deps, createSourceStatus(deps))
     this.#state = createScheduleState(deps)
     this.#override = createSourceOverride(deps)
-    this.#act()
+    this.#markActive()
   }
 
   status(): PollerStatus {
@@ -52,19 +55,19 @@ class SourcePoller implements Poller {
   }
 
   health(): PollerHealth {
-    return healthOf(this.#vitals(), this.#deps.clock.monotonicMs())
+    return healthOf(this.#loopActivity(), this.#deps.clock.monotonicMs())
   }
 
   hung(): string | undefined {
-    return hungOf(this.#vitals(), this.#deps.clock.monotonicMs())
+    return hungOf(this.#loopActivity(), this.#deps.clock.monotonicMs())
   }
 
-  #vitals(): Vitals {
-    return { ...this.#pulse, status: this.#view.status, crash: this.#crash }
+  #loopActivity(): LoopActivity {
+    return { ...this.#activity, status: this.#view.status, crash: this.#crash }
   }
 
   pollNow(): void {
-    this.#wanted = true
+    this.#pollRequested = true
     this.#wake.abort(new Error('a poll was asked for'))
   }
 
@@ -73,7 +76,7 @@ class SourcePoller implements Poller {
     let pauseMs = 0
     while (!signal.aborted) {
       try {
-        await this.#serve(signal)
+        await this.#pollWhileLeader(signal)
       } catch (thrown) {
         if (signal.aborted) break
         if (thrown instanceof LeaseLost) {
@@ -86,18 +89,18 @@ class SourcePoller implements Poller {
         metrics.pollerRestarts.inc({ source })
         log.error({ source, err: thrown, pauseMs }, 'poller.crashed')
         log.debug({ source, stack: toError(thrown).stack }, 'poller.crashed')
-        await this.#rest(pauseMs, signal)
+        await this.#sleep(pauseMs, signal)
         pauseMs = Math.min(pauseMs * 2, pauses.restartMsMax)
       }
     }
   }
 
-  async #serve(signal: AbortSignal): Promise<void> {
+  async #pollWhileLeader(signal: AbortSignal): Promise<void> {
     const lease = await this.#acquire(signal)
     if (!lease) return
     try {
-      const lead = await this.#begin(lease, signal)
-      while (lead && !signal.aborted) await this.#turn(lead, signal)
+      const leader = await this.#startLeading(lease, signal)
+      while (leader && !signal.aborted) await this.#iterate(leader, signal)
     } finally {
       await lease.release()
     }
@@ -107,11 +110,11 @@ class SourcePoller implements Poller {
     const { leaseTtlMs: ttlMs } = this.#deps.limits
     while (!signal.aborted) {
       try {
-        const lease = await leaseOrReason(this.#deps, ttlMs)
+        const lease = await takeLease(this.#deps, ttlMs)
         if (typeof lease !== 'string') return lease
         this.#view.enter('standby', lease)
         await this.#deps.onStandby?.()
-        await this.#rest(leaseRetryMs(ttlMs), signal)
+        await this.#sleep(leaseRetryMs(ttlMs), signal)
       } catch (thrown) {
         await this.#pauseForRedis(thrown, signal)
       }
@@ -119,13 +122,13 @@ class SourcePoller implements Poller {
     return undefined
   }
 
-  async #begin(lease: Lease, signal: AbortSignal): Promise<Lead | undefined> {
+  async #startLeading(lease: Lease, signal: AbortSignal): Promise<Leader | undefined> {
     while (!signal.aborted) {
       try {
         lease.check()
         await Promise.all([this.#view.restore(), this.#deps.granted.load()])
         const schedule = this.#deps.createSchedule(await this.#state.load())
-        return newLead(lease, schedule, this.#view.status)
+        return newLeader(lease, schedule, this.#view.status)
       } catch (thrown) {
         await this.#pauseForRedis(thrown, signal)
       }
@@ -133,103 +136,103 @@ class SourcePoller implements Poller {
     return undefined
   }
 
-  async #turn(lead: Lead, signal: AbortSignal): Promise<void> {
+  async #iterate(leader: Leader, signal: AbortSignal): Promise<void> {
     try {
-      lead.lease.check()
-      const { pace, budget, shareLeft } = await this.#decide(lead)
+      leader.lease.check()
+      const { nextPoll, budget, shareLeft } = await this.#decide(leader)
       await this.#view.save()
-      if (await this.#study(lead, budget, signal)) return
-      if (await this.#sweep(lead, pace, { ...budget, shareLeft }, signal)) return
-      if (!(await this.#waitFor(pace, lead, signal))) return
-      if (await this.#waitForRoom(lead, signal)) return
-      await this.#poll(lead, signal)
+      if (await this.#readHistory(leader, budget, signal)) return
+      if (await this.#sweep(leader, nextPoll, { ...budget, shareLeft }, signal)) return
+      if (!(await this.#waitFor(nextPoll, leader, signal))) return
+      if (await this.#waitForRoom(leader, signal)) return
+      await this.#poll(leader, signal)
       // The line of a poll that a shutdown ends has no next instant.
-      if (signal.aborted) this.#logDone(lead)
+      if (signal.aborted) this.#logPoll(leader)
     } catch (thrown) {
       await this.#pauseForRedis(thrown, signal)
     }
   }
 
-  async #decide(lead: Lead): Promise<{ pace: Pace; budget: BudgetView; shareLeft: number }> {
+  async #decide(leader: Leader): Promise<{ nextPoll: NextPoll; budget: BudgetView; shareLeft: number }> {
     const { clock, ledger, limits, granted } = this.#deps
     const hotUntilMs = await this.#override.hotUntilMs(clock.now())
-    if (hotUntilMs !== lead.hotUntilMs) lead.schedule.setHot(hotUntilMs)
-    lead.hotUntilMs = hotUntilMs
+    if (hotUntilMs !== leader.hotUntilMs) leader.schedule.setHot(hotUntilMs)
+    leader.hotUntilMs = hotUntilMs
     const nowMs = clock.now()
-    lead.decidedMs = nowMs
-    const means = await granted.means(nowMs)
-    const budget = shareOf(means.budget, this.#deps.sharers?.() ?? 1)
-    leaveToFresh(lead, means, limits.unitsPerDay, this.#view.status.behind)
-    const pace = paceOf({
-      ...lead,
+    leader.decidedMs = nowMs
+    const available = await granted.available(nowMs)
+    const budget = shareOf(available.budget, this.#deps.sharers?.() ?? 1)
+    keepForHead(leader, available, limits.unitsPerDay, this.#view.status.behind)
+    const nextPoll = decideNextPoll({
+      ...leader,
       ...limits,
       nowMs,
-      decision: lead.schedule.next(nowMs, budget),
+      decision: leader.schedule.next(nowMs, budget),
       ...budget,
       hold: await ledger.held(),
       behind: this.#view.status.behind,
-      wanted: this.#wanted,
+      pollRequested: this.#pollRequested,
     })
-    this.#view.plan(pace, means, lead.schedule.describe(nowMs))
-    this.#logDone(lead)
-    return { pace, budget, shareLeft: sweepShareLeft(means, limits.sweepShare) }
+    this.#view.plan(nextPoll, available, leader.schedule.describe(nowMs))
+    this.#logPoll(leader)
+    return { nextPoll, budget, shareLeft: sweepShareLeft(available, limits.sweepShare) }
   }
 
   /** True when the instant has come; false when everything has to be decided anew, or the loop ends. */
-  async #waitFor(pace: Pace, lead: Lead, signal: AbortSignal): Promise<boolean> {
+  async #waitFor(nextPoll: NextPoll, leader: Leader, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps
-    for (let seenMs = lead.decidedMs; ; ) {
-      lead.lease.check()
+    for (let seenMs = leader.decidedMs; ; ) {
+      leader.lease.check()
       const nowMs = clock.now()
       if (signal.aborted || nowMs < seenMs) return false
-      if (nowMs >= pace.atMs) return true
+      if (nowMs >= nextPoll.atMs) return true
       seenMs = nowMs
-      await this.#rest(
-        Math.min(pace.atMs - nowMs, pauses.lookUpMs),
-        AbortSignal.any([signal, lead.lease.lost]),
+      await this.#sleep(
+        Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs),
+        AbortSignal.any([signal, leader.lease.lost]),
       )
-      if (this.#wanted || (await this.#override.hotUntilMs(nowMs)) !== lead.hotUntilMs) return false
+      if (this.#pollRequested || (await this.#override.hotUntilMs(nowMs)) !== leader.hotUntilMs) return false
     }
   }
 
   /** Waits while the queues are full; true when it had to, and everything is to be decided anew. */
-  async #waitForRoom(lead: Lead, signal: AbortSignal): Promise<boolean> {
+  async #waitForRoom(leader: Leader, signal: AbortSignal): Promise<boolean> {
     const { tooManyWaiting, limits } = this.#deps
     let waited = false
     while (!signal.aborted && (await tooManyWaiting?.())) {
       waited = true
-      lead.lease.check()
+      leader.lease.check()
       this.#view.enter('backpressure', 'the queues are full: rows wait in the feed')
       await this.#view.save()
-      await this.#rest(limits.backpressureIntervalMs, signal)
+      await this.#sleep(limits.backpressureIntervalMs, signal)
     }
     return waited
   }
 
-  async #poll(lead: Lead, signal: AbortSignal): Promise<void> {
+  async #poll(leader: Leader, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps
     const startMs = clock.now()
-    this.#wanted = false
-    lead.lastStartMs = startMs
+    this.#pollRequested = false
+    leader.lastStartMs = startMs
     this.#view.polling(startMs)
-    await this.#reading(lead, signal, async (reader) => {
+    await this.#withReader(leader, signal, async (reader) => {
       const result = await this.#deps.poll(reader.read)
-      await this.#learn(lead, { result, tally: reader.tally, startMs, endMs: clock.now() })
+      await this.#learn(leader, { result, tally: reader.tally, startMs, endMs: clock.now() })
     })
   }
 
   /** True when pages of the past were bought, so that everything is to be decided anew. */
-  async #study(lead: Lead, { unitsLeft }: BudgetView, signal: AbortSignal): Promise<boolean> {
+  async #readHistory(leader: Leader, { unitsLeft }: BudgetView, signal: AbortSignal): Promise<boolean> {
     const { limits, clock, log } = this.#deps
     const { behind } = this.#view.status
-    const { memory } = lead.schedule.describe(clock.now())
-    const bought = historyPages({ ...lead, wanted: limits.historyPages, unitsLeft, memory, behind })
+    const { memory } = leader.schedule.describe(clock.now())
+    const bought = historyPages({ ...leader, wanted: limits.historyPages, unitsLeft, memory, behind })
     if (!bought) return false
-    lead.historyRead = true
-    return this.#reading(lead, signal, async (reader) => {
+    leader.historyRead = true
+    return this.#withReader(leader, signal, async (reader) => {
       const { pages, firedAtMs } = await readHistory(reader.read, bought, this.#deps.clock.now())
-      lead.schedule.learnHistory(firedAtMs)
-      await this.#state.save(lead.schedule.snapshot())
+      leader.schedule.learnHistory(firedAtMs)
+      await this.#state.save(leader.schedule.snapshot())
       log.info({ source: this.source, pages, alerts: firedAtMs.length }, 'poll.history')
       return pages > 0
     })
@@ -237,35 +240,34 @@ class SourcePoller implements Poller {
 
   /** True when units were spent on late rows, so that everything is to be decided anew. */
   async #sweep(
-    lead: Lead,
-    pace: Pace,
+    leader: Leader,
+    nextPoll: NextPoll,
     budget: BudgetView & { readonly shareLeft: number },
     signal: AbortSignal,
   ): Promise<boolean> {
     const { clock, sweep } = this.#deps
-    const well = lead.done === undefined && lead.failures === 0 && !this.#view.status.behind
-    const pagesMax = sweepPages({ ...lead, ...budget, nowMs: clock.now(), pace, well })
-    if (!sweep || pagesMax === 0 || lead.sweptDay === budget.day.key) return false
-    return this.#reading(lead, signal, async (reader) => {
+    const healthy = leader.done === undefined && leader.failures === 0 && !this.#view.status.behind
+    const pagesMax = sweepPages({ ...leader, ...budget, nowMs: clock.now(), nextPoll, healthy })
+    if (!sweep || pagesMax === 0 || leader.sweptDay === budget.day.key) return false
+    return this.#withReader(leader, signal, async (reader) => {
       const { reason, pages } = await sweep(reader.read, pagesMax)
-      if (!sweepGoesOn(reason)) lead.sweptDay = budget.day.key
+      if (!sweepGoesOn(reason)) leader.sweptDay = budget.day.key
       return pages > 0
     })
   }
 
-  #reading<T>(lead: Lead, signal: AbortSignal, work: (reader: PageReader) => Promise<T>): Promise<T> {
-    return withReader(this.#deps, { ...lead, signal, onCall: () => this.#act() }, work)
+  #withReader<T>(leader: Leader, signal: AbortSignal, work: (reader: PageReader) => Promise<T>): Promise<T> {
+    return withReader(this.#deps, { ...leader, signal, onCall: () => this.#markActive() }, work)
   }
 
-  async #learn(lead: Lead, done: NonNullable<Lead['done']>): Promise<void> {
+  async #learn(leader: Leader, done: NonNullable<Leader['done']>): Promise<void> {
     const { result, tally, endMs } = done
     const { clock, limits } = this.#deps
-    const error = conclude(lead, done, limits.stoppedIntervalMs, clock.monotonicMs())
+    const error = applyResult(leader, done, limits.stoppedIntervalMs, clock.monotonicMs())
     if (result.ok) this.#crash = undefined
     this.#view.polled(result, error ? describeFailure(error, endMs) : null)
-    teach(lead.schedule, done)
     if (result.reason === 'refused_lease') throw new LeaseLost('another replica polls now')
-    await this.#state.save(lead.schedule.snapshot())
+    await this.#state.save(leader.schedule.snapshot())
     await this.#view.save()
     if (error !== undefined && (tally.redisAway || isRedisAway(error))) throw error
   }
@@ -274,26 +276,25 @@ class SourcePoller implements Poller {
   async #pauseForRedis(thrown: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted || !isRedisAway(thrown)) throw thrown
     this.#view.enter('redis_down', redisErrorText(thrown))
-    await this.#rest(pauses.redisMs, signal)
+    await this.#sleep(pauses.redisMs, signal)
   }
 
-  #logDone(lead: Lead): void {
-    if (!lead.done) return
-    logPoll(this.#deps.log, { ...lead.done, source: this.source, status: this.#view.status })
-    lead.done = undefined
+  #logPoll(leader: Leader): void {
+    if (!leader.done) return
+    logPoll(this.#deps.log, { ...leader.done, source: this.source, status: this.#view.status })
+    leader.done = undefined
   }
 
   /** Sleeps until then, or until somebody wakes the loop; never throws. */
-  async #rest(ms: number, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps
-    this.#act(ms)
-    await clock.sleep(ms, AbortSignal.any([signal, this.#wake.signal])).catch(() => {})
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    this.#markActive(ms)
+    await this.#deps.clock.sleep(ms, AbortSignal.any([signal, this.#wake.signal])).catch(() => {})
     if (this.#wake.signal.aborted) this.#wake = new AbortController()
-    this.#act()
+    this.#markActive()
   }
 
-  #act(restMs = 0): void {
-    const lastActMs = this.#deps.clock.monotonicMs()
-    this.#pulse = { lastActMs, expectActMs: lastActMs + restMs }
+  #markActive(restMs = 0): void {
+    const actedAtMs = this.#deps.clock.monotonicMs()
+    this.#activity = { actedAtMs, dueAtMs: actedAtMs + restMs }
   }
 }

@@ -46,17 +46,17 @@ export interface ReaderSignals {
 }
 
 /** What reading takes of whoever leads. */
-interface Leading {
+interface ReaderLimits {
   readonly lease: Lease
   /** Units of the day that pages beneath the first leave to fresh polls. */
-  readonly walkLeaves: { readonly units: number }
+  readonly keptForHead: { readonly units: number }
   /** By the monotonic clock; until then pages beneath the first are not asked for: they failed again and again. */
   readonly walkRestUntilMs: number
 }
 
 export function createPageReader(
   deps: ReaderDeps,
-  { lease, walkLeaves, walkRestUntilMs }: Leading,
+  { lease, keptForHead: walkLeaves, walkRestUntilMs }: ReaderLimits,
   { stopping, abort }: ReaderSignals,
   onCall: () => void,
 ): PageReader {
@@ -81,7 +81,7 @@ export function createPageReader(
         lease.check()
         if (!reserved.ok) {
           tally.refused = reserved
-          return { kind: 'refused', why: whyOf(reserved) }
+          return { kind: 'refused', why: refusalReason(reserved) }
         }
         count(deps, purpose, reserved)
       } catch (thrown) {
@@ -97,7 +97,7 @@ export function createPageReader(
       } catch (thrown) {
         if (thrown instanceof FeedError) tally.feedError = thrown
         if (thrown instanceof FeedError && thrown.code === 'rate_limited')
-          await holdAll(deps, thrown, reserved)
+          await holdAllReplicas(deps, thrown, reserved)
         return failed(thrown)
       }
     },
@@ -107,19 +107,19 @@ export function createPageReader(
 /** Lets something read pages; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
 export async function withReader<T>(
   deps: ReaderDeps & { readonly limits: { readonly drainTimeoutMs: number } },
-  reading: Leading & {
+  reading: ReaderLimits & {
     readonly signal: AbortSignal
     readonly onCall: () => void
   },
   work: (reader: PageReader) => Promise<T>,
 ): Promise<T> {
-  const { lease, walkLeaves, walkRestUntilMs, signal, onCall } = reading
+  const { lease, keptForHead: walkLeaves, walkRestUntilMs, signal, onCall } = reading
   const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
   try {
     return await work(
       createPageReader(
         deps,
-        { lease, walkLeaves, walkRestUntilMs },
+        { lease, keptForHead: walkLeaves, walkRestUntilMs },
         { stopping: signal, abort: drain.signal },
         onCall,
       ),
@@ -156,7 +156,7 @@ export function countExchanges(metrics: Metrics, source: string): (exchange: Exc
 
 const pageUnits = unitsOf('/api/v1/alerts/deliveries')
 
-async function holdAll(
+async function holdAllReplicas(
   deps: ReaderDeps,
   error: FeedError,
   { unitsUsed, toldDayUsed }: Extract<Reservation, { ok: true }>,
@@ -190,7 +190,7 @@ function count(
   metrics.budgetUnitsUsed.set({ source }, reserved.toldDayUsed ?? reserved.unitsUsed)
 }
 
-function whyOf(refused: Extract<Reservation, { ok: false }>): 'budget' | 'minute' | 'hold' | 'lease' {
+function refusalReason(refused: Extract<Reservation, { ok: false }>): 'budget' | 'minute' | 'hold' | 'lease' {
   return refused.limit !== 'lease' && refused.held ? 'hold' : refused.limit
 }
 

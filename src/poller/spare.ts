@@ -1,7 +1,7 @@
 import type { SweepReason } from '../intake/sweep.ts'
 import type { BudgetDay, DecisionReason } from '../schedule/schedule.ts'
 import { firedAtOf } from '../walk/scope.ts'
-import type { Pace } from './pace.ts'
+import type { NextPoll } from './next-poll.ts'
 import type { ReadPage } from './settings.ts'
 
 /** What units buy that polls do not need: late rows deep in the feed (sweep), and pages of the past on a cold start. */
@@ -17,29 +17,29 @@ export function sweepPages(situation: {
   readonly unitsLeft: number
   /** Units that the share of sweeps has left. */
   readonly shareLeft: number
-  readonly pace: Pace
+  readonly nextPoll: NextPoll
   /** When the last poll began; null before the first. */
   readonly lastStartMs: number | null
   /** Nothing failed, nothing is behind. */
-  readonly well: boolean
+  readonly healthy: boolean
 }): number {
-  const { nowMs, day, unitsLeft, shareLeft, pace, lastStartMs, well } = situation
+  const { nowMs, day, unitsLeft, shareLeft, nextPoll, lastStartMs, healthy } = situation
   const leftMs = day.endMs - nowMs
-  if (!well || lastStartMs === null || pace.state !== 'waiting') return 0
-  if (leftMs > windowMs || leftMs < endGuardMs || pace.atMs - nowMs < pauseMsMin) return 0
-  const planMs = Math.max(1_000, pace.atMs - lastStartMs)
+  if (!healthy || lastStartMs === null || nextPoll.state !== 'waiting') return 0
+  if (leftMs > windowMs || leftMs < endGuardMs || nextPoll.atMs - nowMs < pauseMsMin) return 0
+  const planMs = Math.max(1_000, nextPoll.atMs - lastStartMs)
   // Where nothing is expected, a poll a minute is enough for the few minutes that are left of the day.
-  const intervalMs = quiet.has(pace.nextReason) ? Math.max(planMs, quietIntervalMs) : planMs
+  const intervalMs = quiet.has(nextPoll.nextReason) ? Math.max(planMs, quietIntervalMs) : planMs
   const spare = unitsLeft - Math.ceil(leftMs / intervalMs) - keptUnits
   return Math.max(0, Math.min(spare, shareLeft, pagesMax))
 }
 
 /** What sweeps may still spend of the day; of the smallest budget a page. */
-export function sweepShareLeft({ budget, swept }: SweepMeans, share: number): number {
+export function sweepShareLeft({ budget, swept }: SweepBudget, share: number): number {
   return Math.max(0, Math.ceil(budget.unitsPerDay * share) - swept)
 }
 
-interface SweepMeans {
+interface SweepBudget {
   readonly budget: { readonly unitsPerDay: number }
   readonly swept: number
 }

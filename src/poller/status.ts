@@ -4,9 +4,9 @@ import { isFarAhead } from '../lib/waits.ts'
 import type { ScheduleView } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { Means } from './budget.ts'
-import { needsPerson } from './lead.ts'
-import type { Pace } from './pace.ts'
+import type { AvailableBudget } from './budget.ts'
+import { needsPerson } from './leader.ts'
+import type { NextPoll } from './next-poll.ts'
 import type { PageTally } from './reader.ts'
 import type { PollerDeps, PollerFault, PollerHealth } from './settings.ts'
 
@@ -20,8 +20,8 @@ export class PollerView {
   readonly #store: SourceStatusStore
   #status: PollerStatus
   /** The trouble that people were told of, until a poll goes well. */
-  #told: PollerState | undefined
-  #toldFailure = false
+  #reportedTrouble: PollerState | undefined
+  #failureReported = false
 
   constructor(deps: ViewDeps, store: SourceStatusStore) {
     this.#deps = deps
@@ -75,12 +75,12 @@ export class PollerView {
   enter(state: PollerState, reason: string): void {
     const { state: before, sinceMs } = this.#status
     this.#change({ state, reason, sinceMs: state === before ? sinceMs : this.#deps.clock.now() })
-    this.#tell(state, reason)
+    this.#logTrouble(state, reason)
     const { log, source } = this.#deps
     if (state === 'standby' && before !== 'standby') log.info({ source, reason }, 'poller.standby')
   }
 
-  plan(pace: Pace, { budget, used, lesson }: Means, schedule: ScheduleView): void {
+  plan(nextPoll: NextPoll, { budget, used, lesson }: AvailableBudget, schedule: ScheduleView): void {
     const { learnedFrom, firing, onMarks, hotUntilMs } = schedule
     const { metrics, source, limits } = this.#deps
     metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
@@ -88,10 +88,10 @@ export class PollerView {
     metrics.budgetReset.set({ source }, budget.day.endMs / 1_000)
     metrics.planLearned.set({ source }, learnedFrom)
     metrics.planOnMarks.set({ source }, onMarks ? 1 : 0)
-    metrics.nextPoll.set({ source }, pace.atMs / 1_000)
+    metrics.nextPoll.set({ source }, nextPoll.atMs / 1_000)
     this.#change({
-      nextPollAtMs: pace.atMs,
-      nextReason: pace.nextReason,
+      nextPollAtMs: nextPoll.atMs,
+      nextReason: nextPoll.nextReason,
       unitsUsed: used,
       unitsPerDay: budget.unitsPerDay,
       dayStartMs: budget.day.startMs,
@@ -99,7 +99,7 @@ export class PollerView {
       lesson,
       plan: firing === null ? null : { learnedFrom, firing, hotUntilMs },
     })
-    this.enter(pace.state, pace.reason)
+    this.enter(nextPoll.state, nextPoll.reason)
   }
 
   polling(nowMs: number): void {
@@ -113,19 +113,19 @@ export class PollerView {
     const { metrics, source, clock, log } = this.#deps
     const nowMs = clock.now()
     if (result.ok) metrics.lastPoll.set({ source }, nowMs / 1_000)
-    if (result.ok && this.#told !== undefined) {
-      log.info({ source, after: this.#told }, 'poller.resumed')
-      this.#told = undefined
+    if (result.ok && this.#reportedTrouble !== undefined) {
+      log.info({ source, after: this.#reportedTrouble }, 'poller.resumed')
+      this.#reportedTrouble = undefined
     }
     this.#change({
       behind: result.behind,
       ...(result.ok ? { lastOkAtMs: nowMs } : {}),
       ...(result.lastCompleteMs === null ? {} : { lastCompleteWalkAtMs: result.lastCompleteMs }),
       ...(error === null ? {} : { lastError: error }),
-      doubt: this.#doubted(result.doubt, nowMs),
+      doubt: this.#doubtAfter(result.doubt, nowMs),
       failingSinceMs: this.#failingSince(result, error),
     })
-    this.#tellFailure()
+    this.#logFailure()
   }
 
   /** For other replicas; throws what Redis throws. */
@@ -134,12 +134,12 @@ export class PollerView {
   }
 
   /** Told once, and again only when there was none for a while; the status goes on showing the first example. */
-  #doubted(example: string | null, nowMs: number): PollerStatus['doubt'] {
+  #doubtAfter(example: string | null, nowMs: number): PollerStatus['doubt'] {
     const { log, source } = this.#deps
     const { doubt } = this.#status
     const before = doubt !== null && nowMs - doubt.atMs < doubtKeptMs ? doubt : null
     if (example === null) return before
-    const text = before?.text ?? `${example}: ${doubtMeans}`
+    const text = before?.text ?? `${example}: ${doubtEffect}`
     if (before === null) log.warn({ source }, text)
     return { text, atMs: nowMs }
   }
@@ -155,23 +155,23 @@ export class PollerView {
     return Math.min(failingSinceMs ?? error.atMs, error.atMs)
   }
 
-  #tellFailure(): void {
+  #logFailure(): void {
     const { log, source } = this.#deps
     const reason = lastingFailure(this.#status)
-    if (reason !== undefined && !this.#toldFailure) log.error({ source, reason }, 'poller.failing')
-    this.#toldFailure = reason !== undefined
+    if (reason !== undefined && !this.#failureReported) log.error({ source, reason }, 'poller.failing')
+    this.#failureReported = reason !== undefined
   }
 
   /** Between two attempts nothing is known to be better: a source that is stopped is told once, not at every try. */
-  #tell(state: PollerState, reason: string): void {
-    if (state === this.#told || !(state in troubles)) return
-    this.#told = state
+  #logTrouble(state: PollerState, reason: string): void {
+    if (state === this.#reportedTrouble || !(state in troubles)) return
+    this.#reportedTrouble = state
     const { log, source } = this.#deps
     log[troubles[state as keyof typeof troubles]]({ source, state, reason }, 'poller.state')
   }
 }
 
-const doubtMeans =
+const doubtEffect =
   'such rows count by their place in the feed, and lag, expireAfter and plan do without their dates'
 const doubtKeptMs = 24 * 60 * 60 * 1_000
 
@@ -224,12 +224,12 @@ export function logPoll(
 }
 
 /** What the watchdog looks at; pure. Instants are those of the monotonic clock. */
-export interface Vitals {
+export interface LoopActivity {
   readonly status: PollerStatus
   /** When the loop last did anything: a decision, a call, a look at a waiting lease. */
-  readonly lastActMs: number
+  readonly actedAtMs: number
   /** When the loop means to act next; while it polls, by when something must have happened. */
-  readonly expectActMs: number
+  readonly dueAtMs: number
   /** What the loop threw, until a poll goes well again. */
   readonly crash: string | undefined
 }
@@ -261,12 +261,15 @@ export function lastingFailure({ state, lastError, failingSinceMs }: PollerStatu
  * Whether the loop does what it should and the feed is of use: also on standby, and while a limit keeps it waiting. A
  * source that is stopped is no fault of this process: its state says so, and another process would be refused as well.
  */
-export function healthOf({ status, expectActMs, lastActMs, crash }: Vitals, nowMs: number): PollerHealth {
+export function healthOf(
+  { status, dueAtMs: expectActMs, actedAtMs, crash }: LoopActivity,
+  nowMs: number,
+): PollerHealth {
   const { state, reason } = status
   const bad = (why: PollerFault, text: string): PollerHealth => ({ ok: false, why, reason: text })
   if (crash !== undefined) return bad('crashed', `the polling loop failed and was started again: ${crash}`)
   if (state === 'redis_down') return bad('redis_down', `polling pauses while Redis is away: ${reason}`)
-  if (nowMs > expectActMs + lateMsMax) return bad('stuck', stuckText(state, nowMs - lastActMs))
+  if (nowMs > expectActMs + lateMsMax) return bad('stuck', stuckText(state, nowMs - actedAtMs))
   if (state === 'starting') return bad('starting', 'no poll was tried yet')
   const failure = lastingFailure(status)
   if (failure !== undefined) return bad('failing', failure)
@@ -277,9 +280,12 @@ export function healthOf({ status, expectActMs, lastActMs, crash }: Vitals, nowM
 }
 
 /** Why only a new process helps; undefined where the loop may go on by itself. */
-export function hungOf({ status, expectActMs, lastActMs }: Vitals, nowMs: number): string | undefined {
+export function hungOf(
+  { status, dueAtMs: expectActMs, actedAtMs }: LoopActivity,
+  nowMs: number,
+): string | undefined {
   if (nowMs <= expectActMs + hungMsMin) return undefined
-  return `source ${status.source}: ${stuckText(status.state, nowMs - lastActMs)}`
+  return `source ${status.source}: ${stuckText(status.state, nowMs - actedAtMs)}`
 }
 
 function stuckText(state: PollerState, forMs: number): string {

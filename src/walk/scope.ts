@@ -40,7 +40,7 @@ export interface ScopeFacts {
   readonly forgottenMs: number
 }
 
-export interface Verdict {
+export interface RowScope {
   /** Counts, if it is new. */
   readonly inScope: boolean
   /**
@@ -51,12 +51,12 @@ export interface Verdict {
   readonly firedAtMs: number | null
 }
 
-export function judgeRows(
+export function scopeOfRows(
   page: FeedPage,
   marks: readonly Mark[],
   facts: ScopeFacts,
   { nowMs, aside }: { readonly nowMs: number; readonly aside: boolean },
-): readonly Verdict[] {
+): readonly RowScope[] {
   const lastKnown = marks.findLastIndex((mark) => mark !== 'new')
   const firstCovered = marks.indexOf('covered')
   // Between known rows stands what came late; or what was forgotten, once something was, since it goes by last showing.
@@ -64,7 +64,7 @@ export function judgeRows(
   return page.rows.map((row, index) => {
     const firedAtMs = firedAtOf(row, nowMs)
     const place = (page.page - 1) * page.perPage + index
-    const inScope = counts({
+    const inScope = isInScope({
       firedAtMs,
       fromBottom: page.total - place,
       aboveKnown: index < lastKnown,
@@ -115,7 +115,7 @@ interface Evidence {
   readonly facts: ScopeFacts
 }
 
-function counts(evidence: Evidence): boolean {
+function isInScope(evidence: Evidence): boolean {
   const { firedAtMs, fromBottom, onHead, outside, facts } = evidence
   const { scope, lastCompleteMs } = facts
   const before = totalBefore(facts)

@@ -39,7 +39,7 @@ export interface PageView {
   readonly old: readonly (boolean | null)[]
 }
 
-export interface Known {
+export interface OpenStretches {
   /** Top first. */
   readonly stretches: readonly Stretch[]
   /** The greatest number that a run was given. */
@@ -47,12 +47,12 @@ export interface Known {
 }
 
 /** How the walk of this poll goes: how often its place was lost, and the total that it last read. */
-export interface Progress {
+export interface WalkProgress {
   readonly lost: number
   readonly total: number
 }
 
-export interface Decision {
+export interface PageDecision {
   /** The page continues a stretch (or is the head): its place is known. */
   readonly proven: boolean
   /** What the page's rows become: covered, rows of that run, or rows of no stretch. */
@@ -66,7 +66,7 @@ export interface Decision {
   readonly next:
     | { readonly kind: 'read'; readonly page: number }
     | { readonly kind: 'end'; readonly reason: WalkEnd }
-  readonly progress: Progress
+  readonly progress: WalkProgress
 }
 
 export type WalkEnd =
@@ -84,35 +84,35 @@ const lostMax = 4
 const stretchesMax = 4
 
 /** Page 1: the head of the feed. It needs no proof of its place. */
-export function decideHead(view: PageView, known: Known): Decision {
+export function decideHead(view: PageView, known: OpenStretches): PageDecision {
   const { page } = view
-  if (page.rows.length === 0) return nothing(known, page, page.total === 0 ? 'empty_feed' : 'empty_page')
-  return proceed(view, known, met(view, known), { lost: 0, total: page.total })
+  if (page.rows.length === 0) return unchanged(known, page, page.total === 0 ? 'empty_feed' : 'empty_page')
+  return continueWalk(view, known, stretchesOn(view, known), { lost: 0, total: page.total })
 }
 
 /** Any later page of a walk, read where the topmost open stretch should go on. */
-export function decideNext(view: PageView, known: Known, progress: Progress): Decision {
+export function decideNext(view: PageView, known: OpenStretches, progress: WalkProgress): PageDecision {
   const { page } = view
   const [current] = known.stretches
   // Another poller finished the walk meanwhile.
-  if (current === undefined) return nothing(known, page, 'raced')
-  if (page.rows.length === 0 && page.page < page.lastPage) return nothing(known, page, 'empty_page')
-  if (!isNextTo(view, current)) return findAgain(view, known, progress)
-  const stretches = met(view, known)
-  return proceed(view, known, stretches.includes(current) ? stretches : [current, ...stretches], {
+  if (current === undefined) return unchanged(known, page, 'raced')
+  if (page.rows.length === 0 && page.page < page.lastPage) return unchanged(known, page, 'empty_page')
+  if (!isNextTo(view, current)) return relocate(view, known, progress)
+  const stretches = stretchesOn(view, known)
+  return continueWalk(view, known, stretches.includes(current) ? stretches : [current, ...stretches], {
     lost: progress.lost,
     total: page.total,
   })
 }
 
 /** Whether a later page of a walk stands where the topmost open stretch goes on, so that its rows' places are known. */
-export function isOnWay(view: Pick<PageView, 'page' | 'marks'>, known: Known): boolean {
+export function continuesWalk(view: Pick<PageView, 'page' | 'marks'>, known: OpenStretches): boolean {
   const [current] = known.stretches
   return current !== undefined && isNextTo(view, current)
 }
 
 /** Any page outside a walk: the look for late rows, the sweep. It finishes nothing. */
-export function decideAside(view: PageView): 'covered' | 0 {
+export function decideOutsideWalk(view: PageView): 'covered' | 0 {
   return view.marks.includes('covered') ? 'covered' : 0
 }
 
@@ -137,12 +137,17 @@ function isNextTo({ page, marks }: Pick<PageView, 'page' | 'marks'>, stretch: St
 }
 
 /** The open stretches that have a row on the page, top first. */
-function met({ marks }: PageView, known: Known): readonly Stretch[] {
+function stretchesOn({ marks }: PageView, known: OpenStretches): readonly Stretch[] {
   return known.stretches.filter(({ run }) => marks.includes(run))
 }
 
 /** The page continues `mine`, stretches that its rows join to one; a head that meets none begins its own. */
-function proceed(view: PageView, known: Known, mine: readonly Stretch[], progress: Progress): Decision {
+function continueWalk(
+  view: PageView,
+  known: OpenStretches,
+  mine: readonly Stretch[],
+  progress: WalkProgress,
+): PageDecision {
   const others = known.stretches.filter((each) => !mine.includes(each))
   const end = endOf(view, mine)
   if (end !== undefined) {
@@ -155,7 +160,7 @@ function proceed(view: PageView, known: Known, mine: readonly Stretch[], progres
       joins: [],
       finished: (atEnd ? known.stretches : mine).map(({ run }) => run),
       stretches,
-      next: readOn(stretches, view.page, end),
+      next: nextStep(stretches, view.page, end),
       progress,
     }
   }
@@ -170,7 +175,7 @@ function proceed(view: PageView, known: Known, mine: readonly Stretch[], progres
     joins: mine.filter((each) => each !== lowest).map((each) => ({ from: each.run, to: run })),
     finished: [],
     stretches,
-    next: readOn(stretches, view.page, 'end_of_feed'),
+    next: nextStep(stretches, view.page, 'end_of_feed'),
     progress,
   }
 }
@@ -204,11 +209,11 @@ function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: nu
 }
 
 /** The page is not where it was thought to be: count again with its total, or step back a page. */
-function findAgain(view: PageView, known: Known, progress: Progress): Decision {
+function relocate(view: PageView, known: OpenStretches, progress: WalkProgress): PageDecision {
   const { page } = view
   const [current, ...others] = known.stretches
   const lost = progress.lost + 1
-  const aside = { proven: false, rowsBecome: decideAside(view), joins: [], finished: [] }
+  const aside = { proven: false, rowsBecome: decideOutsideWalk(view), joins: [], finished: [] }
   const recounted = current === undefined ? 0 : pageAfter(current, page)
   const moved = page.total !== progress.total && recounted !== page.page
   const target = moved ? recounted : page.page - 1
@@ -220,13 +225,13 @@ function findAgain(view: PageView, known: Known, progress: Progress): Decision {
   return { ...aside, stretches: known.stretches, next, progress: { lost, total: page.total } }
 }
 
-function readOn(stretches: readonly Stretch[], page: FeedPage, reason: WalkEnd): Decision['next'] {
+function nextStep(stretches: readonly Stretch[], page: FeedPage, reason: WalkEnd): PageDecision['next'] {
   const [top] = stretches
   return top === undefined ? { kind: 'end', reason } : { kind: 'read', page: pageAfter(top, page) }
 }
 
 /** The page says nothing: all stays as it is. */
-function nothing(known: Known, page: FeedPage, reason: WalkEnd): Decision {
+function unchanged(known: OpenStretches, page: FeedPage, reason: WalkEnd): PageDecision {
   return {
     proven: false,
     rowsBecome: 0,

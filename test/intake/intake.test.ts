@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { jobsOf, type Reading, sortRows } from '../../src/intake/intake.ts'
+import { type ExaminedPage, jobsOf, sortRows } from '../../src/intake/intake.ts'
 import { rawCharactersMax } from '../../src/store/quarantine.ts'
 import type { Looked } from '../../src/store/walk-state.ts'
 import type { FeedPage } from '../../src/walk/page.ts'
@@ -14,8 +14,8 @@ const taken = { nowMs: benchStartMs, proven: true }
 describe('a page', () => {
   it('becomes jobs, oldest first, of the rows that are new and count', () => {
     const rows = [feed.row(3), feed.row(2), feed.row(1), feed.row(0)]
-    const reading = readingOf(rows, ['new', 'covered', 'new', 'new'], [true, true, true, false])
-    const sorted = sortRows(reading, taken)
+    const examined = examinedPage(rows, ['new', 'covered', 'new', 'new'], [true, true, true, false])
+    const sorted = sortRows(examined, taken)
     expect(sorted.alerts.map(({ id }) => id)).toEqual([rows[2]?.id, rows[0]?.id])
     const jobs = jobsOf(sorted.alerts, [desk, desk], single, benchStartMs)
     expect(jobs.map(({ alert, seenAtMs }) => [alert.id, seenAtMs])).toEqual([
@@ -28,7 +28,7 @@ describe('a page', () => {
 
   it('gives each target of a sink a job, and tells it what was held back before', () => {
     const targetsOf = (sink: string) => (sink === 'mail' ? ['a', 'b'] : [undefined])
-    const { alerts } = sortRows(readingOf([feed.row(1)], ['new'], [true]), taken)
+    const { alerts } = sortRows(examinedPage([feed.row(1)], ['new'], [true]), taken)
     const shares = [{ sink: 'mail', heldBack: 3 }, { sink: 'desk' }]
     const jobs = jobsOf(alerts, [{ shares, held: [] }], { targetsOf }, benchStartMs)
     expect(jobs.map(({ sink, target, heldBack }) => [sink, target, heldBack])).toEqual([
@@ -42,26 +42,29 @@ describe('a page', () => {
 
   it('of unknown place leaves rows unmarked that do not count', () => {
     const rows = [feed.row(1), feed.row(0)]
-    const reading = readingOf(rows, ['new', 'new'], [true, false])
-    const sorted = sortRows(reading, { ...taken, proven: false })
+    const examined = examinedPage(rows, ['new', 'new'], [true, false])
+    const sorted = sortRows(examined, { ...taken, proven: false })
     expect(sorted).toMatchObject({ mark: [rows[0]?.key], passedOver: 0 })
     expect(sorted.fired).toHaveLength(1)
   })
 
   it('tells firing times, and takes now for a row without one once the first walk is done', () => {
     const undated = [{ inScope: true, old: false, firedAtMs: null }]
-    const reading = { ...readingOf([feed.row(1)], ['new'], [true]), verdicts: undated }
-    expect(sortRows(reading, taken).fired).toEqual([])
-    const facts = { ...reading.looked.facts, lastCompleteMs: 1 }
-    const later = { ...reading, looked: { ...reading.looked, facts } }
+    const examined = { ...examinedPage([feed.row(1)], ['new'], [true]), rowScopes: undated }
+    expect(sortRows(examined, taken).fired).toEqual([])
+    const facts = { ...examined.looked.facts, lastCompleteMs: 1 }
+    const later = { ...examined, looked: { ...examined.looked, facts } }
     expect(sortRows(later, taken).fired).toEqual([{ firedAtMs: benchStartMs, passedOver: false }])
   })
 
   it('sets rows aside that cannot be read, cut to a bounded length', () => {
-    const reading = readingOf([feed.bad()], ['new'], [true])
-    const huge: Reading = {
-      ...reading,
-      page: { ...reading.page, rows: [{ ok: false, key: 'raw-x', raw: 'x'.repeat(10 ** 6), reason: 'row' }] },
+    const examined = examinedPage([feed.bad()], ['new'], [true])
+    const huge: ExaminedPage = {
+      ...examined,
+      page: {
+        ...examined.page,
+        rows: [{ ok: false, key: 'raw-x', raw: 'x'.repeat(10 ** 6), reason: 'row' }],
+      },
     }
     const [entry] = sortRows(huge, taken).quarantine
     expect(entry).toMatchObject({ key: 'raw-x', reason: 'row', atMs: benchStartMs })
@@ -69,7 +72,11 @@ describe('a page', () => {
   })
 })
 
-function readingOf(rows: readonly BenchRow[], marks: readonly Mark[], inScope: readonly boolean[]): Reading {
+function examinedPage(
+  rows: readonly BenchRow[],
+  marks: readonly Mark[],
+  inScope: readonly boolean[],
+): ExaminedPage {
   const page: FeedPage = { page: 1, perPage: 100, total: rows.length, lastPage: 1, rows: rows.map(toFeedRow) }
   const facts = {
     scope: { kind: 'all' as const },
@@ -86,6 +93,6 @@ function readingOf(rows: readonly BenchRow[], marks: readonly Mark[], inScope: r
   return {
     page,
     looked,
-    verdicts: inScope.map((counts) => ({ inScope: counts, old: !counts, firedAtMs: 1 })),
+    rowScopes: inScope.map((counts) => ({ inScope: counts, old: !counts, firedAtMs: 1 })),
   }
 }

@@ -49,7 +49,7 @@ describe('when all rows that are known leave the head at once', () => {
   it('and half of the new head or more fired before the last complete walk, the source stops as one that shows another feed', async () => {
     const { bench, feed, poll, queues } = await given()
     feed.add(45, bench.nowMs - minuteMs)
-    expect(await poll()).toMatchObject({ stopped: 'strangers_feed', newAlerts: 0 })
+    expect(await poll()).toMatchObject({ stopped: 'foreign_feed', newAlerts: 0 })
     expect(queues.ids()).toEqual([])
     feed.add(10, bench.nowMs)
     expect(await poll()).toMatchObject({ newAlerts: 55 })

@@ -1,4 +1,4 @@
-import { createPollMemory, type PollOptions, refreshPollMemory, runPoll } from '../../src/intake/poll.ts'
+import { createProcessState, type PollOptions, refreshProcessState, runPoll } from '../../src/intake/poll.ts'
 import { runSweep, type SweepOptions } from '../../src/intake/sweep.ts'
 import { createQuarantineStore } from '../../src/store/quarantine.ts'
 import { createWalkState, type WalkState } from '../../src/store/walk-state.ts'
@@ -31,7 +31,7 @@ export function setUp(
     ...(rowsKept === undefined ? {} : { rowsKept }),
   })
   const bench = createBench(wrap(state), options)
-  let memory = createPollMemory(bench.deps.clock)
+  let memory = createProcessState(bench.deps.clock)
   return {
     redis,
     prefix,
@@ -41,13 +41,13 @@ export function setUp(
     feed: bench.feed,
     queues: bench.queues,
     poll: (some: Partial<PollOptions> = {}) =>
-      runPoll(bench.deps, { source: 'main', startFrom, memory, ...some }),
+      runPoll(bench.deps, { source: 'main', startFrom, processState: memory, ...some }),
     sweep: (some: Partial<SweepOptions> = {}) =>
-      runSweep(bench.deps, { source: 'main', startFrom, memory, pagesMax: 100, ...some }),
-    standBy: () => refreshPollMemory(state, memory),
+      runSweep(bench.deps, { source: 'main', startFrom, processState: memory, pagesMax: 100, ...some }),
+    standBy: () => refreshProcessState(state, memory),
     /** The process ends and another one begins. */
     restart: () => {
-      memory = createPollMemory(bench.deps.clock)
+      memory = createProcessState(bench.deps.clock)
     },
     metric: async (
       name:

@@ -1,8 +1,8 @@
 import {
-  createPollMemory,
+  createProcessState,
   type PollDeps,
-  type PollMemory,
   type PollResult,
+  type ProcessState,
   runPoll,
 } from '../../src/intake/poll.ts'
 import { runSweep } from '../../src/intake/sweep.ts'
@@ -80,8 +80,8 @@ class Run {
   /** Those that were so before the turn. */
   #before = new Set<string>()
   readonly #doubled: string[] = []
-  #memory: PollMemory
-  readonly #rival: PollMemory
+  #processState: ProcessState
+  readonly #rival: ProcessState
   #disturbed = false
   #wasBehind = false
   /** A page of the poll was read. */
@@ -114,8 +114,8 @@ class Run {
       lastRead: { page: 0, total: 0 },
     }
     this.#bench = createBench(this.#twin, { feed: this.#feed, metrics })
-    this.#memory = createPollMemory(this.#bench.deps.clock)
-    this.#rival = createPollMemory(this.#bench.deps.clock)
+    this.#processState = createProcessState(this.#bench.deps.clock)
+    this.#rival = createProcessState(this.#bench.deps.clock)
     const rows = this.#feed.add(before, (index) => benchStartMs - (before - index) * secondMs)
     const odd = startFrom === 'since' ? 0 : (wide?.datesBefore ?? 0)
     for (const row of rows) this.#note(row, 'before', odd)
@@ -149,7 +149,7 @@ class Run {
     this.#walking = false
     for (const ops of reads) this.#disturb(ops)
     if (turn.failAt >= 0) this.#disturbed = true
-    if (turn.crash) this.#memory = createPollMemory(this.#bench.deps.clock)
+    if (turn.crash) this.#processState = createProcessState(this.#bench.deps.clock)
   }
 
   /** The feed stands still and nothing fails: what was promised must be there. */
@@ -205,20 +205,24 @@ class Run {
     if (wide?.queuesForget) this.#bench.queues.jobs.clear()
   }
 
-  #poll(pagesMax: number, deps: PollDeps, memory = this.#memory): Promise<PollResult> {
-    return runPoll(deps, { ...this.#options(memory), pagesMax })
+  #poll(pagesMax: number, deps: PollDeps, processState = this.#processState): Promise<PollResult> {
+    return runPoll(deps, { ...this.#options(processState), pagesMax })
   }
 
   async #sweep(pagesMax: number, fromPage?: number): Promise<void> {
     if (pagesMax === 0) return
     const deps = this.#deps([], { at: -1, after: false })
     const from = fromPage === undefined ? {} : { fromPage }
-    await runSweep(deps, { ...this.#options(this.#memory), pagesMax, ...from })
+    await runSweep(deps, { ...this.#options(this.#processState), pagesMax, ...from })
   }
 
-  #options(memory: PollMemory) {
+  #options(processState: ProcessState) {
     const { startFrom } = this.#history
-    return { source: 'main', startFrom: startFrom === 'since' ? { sinceMs: startMs } : startFrom, memory }
+    return {
+      source: 'main',
+      startFrom: startFrom === 'since' ? { sinceMs: startMs } : startFrom,
+      processState,
+    }
   }
 
   #deps(

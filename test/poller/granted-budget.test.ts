@@ -70,7 +70,7 @@ function given(
     async run(untilMs: number) {
       await tracked.load()
       while (clock.nowMs < untilMs) {
-        const { budget } = await tracked.means(clock.nowMs)
+        const { budget } = await tracked.available(clock.nowMs)
         const { unitsLeft, day, trialAtMs } = budget
         if (unitsLeft === 0) {
           clock.nowMs = Math.max(clock.nowMs, trialAtMs ?? day.endMs + 2_001)
@@ -109,7 +109,7 @@ function given(
     restart() {
       tracked = open()
     },
-    means: () => tracked.means(clock.nowMs),
+    means: () => tracked.available(clock.nowMs),
     grant(unitsPerDayNow: number) {
       limits = createLimits({
         requestsPerMinute: 1e6,

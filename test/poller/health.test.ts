@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { failingMsMax, healthOf, hungMsMin, hungOf, lateMsMax, type Vitals } from '../../src/poller/status.ts'
+import {
+  failingMsMax,
+  healthOf,
+  hungMsMin,
+  hungOf,
+  type LoopActivity,
+  lateMsMax,
+} from '../../src/poller/status.ts'
 import type { PollerStatus } from '../../src/store/source-status.ts'
 
 const nowMs = 1_000_000_000
@@ -29,7 +36,7 @@ const status: PollerStatus = {
 const error = (atMs: number) => ({ atMs, code: 'bad_shape', message: 'perPage is 50' })
 
 describe('the health of a poller', () => {
-  it.each<[string, Partial<PollerStatus>, Partial<Vitals>, boolean, RegExp?]>([
+  it.each<[string, Partial<PollerStatus>, Partial<LoopActivity>, boolean, RegExp?]>([
     ['is good while it waits for its next poll', {}, {}, true],
     [
       'is bad before the first poll was tried',
@@ -41,7 +48,7 @@ describe('the health of a poller', () => {
     ['is bad while the first poll is only planned', { lastPollAtMs: null }, {}, false, /no poll was tried/],
     ['is good on standby', { state: 'standby', lastPollAtMs: null }, {}, true],
     ['is good for hours of a spent budget', { state: 'budget_spent', lastPollAtMs: null }, {}, true],
-    ['is good while the API asks to wait', { state: 'held' }, { expectActMs: nowMs + 3 * 3_600_000 }, true],
+    ['is good while the API asks to wait', { state: 'held' }, { dueAtMs: nowMs + 3 * 3_600_000 }, true],
     ['is good where a person is needed', { state: 'stopped', reason: 'no token' }, {}, true],
     [
       'is good while a feed fails for some minutes',
@@ -78,32 +85,32 @@ describe('the health of a poller', () => {
     [
       'is bad when nothing happens that should',
       {},
-      { expectActMs: nowMs - lateMsMax - 1 },
+      { dueAtMs: nowMs - lateMsMax - 1 },
       false,
       /stuck \(waiting\)/,
     ],
     [
       'is bad when a poll never ends',
       { state: 'polling' },
-      { expectActMs: nowMs - lateMsMax - 1 },
+      { dueAtMs: nowMs - lateMsMax - 1 },
       false,
       /stuck \(polling\)/,
     ],
     [
       'is bad on a standby that hangs',
       { state: 'standby' },
-      { expectActMs: nowMs - lateMsMax - 1 },
+      { dueAtMs: nowMs - lateMsMax - 1 },
       false,
       /stuck/,
     ],
-    ['is good when something is only a little late', {}, { expectActMs: nowMs - lateMsMax + 1 }, true],
+    ['is good when something is only a little late', {}, { dueAtMs: nowMs - lateMsMax + 1 }, true],
     ['is bad after the loop itself failed', {}, { crash: 'x is undefined' }, false, /x is undefined/],
   ])('%s', (_, fields, vitals, ok, reason) => {
     const health = healthOf(
       {
         status: { ...status, ...fields },
-        lastActMs: nowMs - 90_000,
-        expectActMs: nowMs,
+        actedAtMs: nowMs - 90_000,
+        dueAtMs: nowMs,
         crash: undefined,
         ...vitals,
       },
@@ -115,7 +122,7 @@ describe('the health of a poller', () => {
 })
 
 describe('a poller that only a new process helps', () => {
-  const vitals = { lastActMs: 0, crash: undefined }
+  const vitals = { actedAtMs: 0, crash: undefined }
 
   it.each<[PollerStatus['state'], number, boolean]>([
     ['waiting', hungMsMin, false],
@@ -123,7 +130,7 @@ describe('a poller that only a new process helps', () => {
     ['redis_down', hungMsMin + 1, true],
     ['budget_spent', -hungMsMin, false],
   ])('%s, and late by %d ms: %s', (state, lateMs, hung) => {
-    const found = hungOf({ ...vitals, status: { ...status, state }, expectActMs: nowMs - lateMs }, nowMs)
+    const found = hungOf({ ...vitals, status: { ...status, state }, dueAtMs: nowMs - lateMs }, nowMs)
     expect(found !== undefined).toBe(hung)
   })
 })

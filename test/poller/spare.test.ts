@@ -26,7 +26,7 @@ describe('a sweep', () => {
     ],
     ['counts a slow plan as it is', { unitsLeft: 8, nextReason: 'fixed', nextInMs: 9 * minuteMs }, 2],
     ['does not run before the first poll', { unitsLeft: 500, lastStartMs: null }, 0],
-    ['does not run while something is wrong', { unitsLeft: 500, well: false }, 0],
+    ['does not run while something is wrong', { unitsLeft: 500, healthy: false }, 0],
     ['does not run while a limit holds', { unitsLeft: 500, state: 'held' }, 0],
   ])('%s', (_, situation, pages) => {
     const { minutesLeft = 20, nextInMs = 50_000, nextReason = 'even', state = 'waiting', ...rest } = situation
@@ -37,9 +37,9 @@ describe('a sweep', () => {
         ...usual,
         nowMs,
         day,
-        pace,
+        nextPoll: pace,
         lastStartMs: nowMs - 1_000,
-        well: true,
+        healthy: true,
         unitsLeft: 0,
         ...rest,
       }),
@@ -68,6 +68,6 @@ type Input = Parameters<typeof sweepPages>[0]
 interface Situation extends Omit<Input, 'nowMs' | 'day' | 'pace'> {
   minutesLeft: number
   nextInMs: number
-  nextReason: Input['pace']['nextReason']
-  state: Input['pace']['state']
+  nextReason: Input['nextPoll']['nextReason']
+  state: Input['nextPoll']['state']
 }

@@ -65,7 +65,7 @@ describe('a failing feed', () => {
   it("that shows a stranger's rows stops", async () => {
     const { replica, redis } = await rig()
     const { poller } = replica(redis, {
-      poll: async (readPage) => ({ ...(await pollOnePage(readPage)), ok: false, stopped: 'strangers_feed' }),
+      poll: async (readPage) => ({ ...(await pollOnePage(readPage)), ok: false, stopped: 'foreign_feed' }),
     })
     await vi.waitFor(() => expect(poller.status()).toMatchObject({ state: 'stopped' }), soon)
     expect(poller.status().reason).toMatch(/another feed/)

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import type { IntakeDeps } from '../../src/intake/intake.ts'
-import { createPollMemory, runPoll } from '../../src/intake/poll.ts'
+import { createProcessState, runPoll } from '../../src/intake/poll.ts'
 import { runSweep } from '../../src/intake/sweep.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { PollerDeps } from '../../src/poller/settings.ts'
@@ -108,7 +108,7 @@ function walking(
     assign: async (alerts) => alerts.map(() => ({ shares: [{ sink: 'ops' }], held: [] })),
     targetsOf: () => [undefined],
   }
-  const options = { source, startFrom: 'beginning', memory: createPollMemory(systemClock) } as const
+  const options = { source, startFrom: 'beginning', processState: createProcessState(systemClock) } as const
   const depsWith = { state, intake, clock: systemClock, log: captured.log, metrics }
   return {
     poll: (readPage) => runPoll({ ...depsWith, readPage }, { ...options, pagesMax }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
-import { judgeRows, type ScopeFacts } from '../../src/walk/scope.ts'
+import { type ScopeFacts, scopeOfRows } from '../../src/walk/scope.ts'
 import type { Mark } from '../../src/walk/walk.ts'
 import { BenchFeed, toFeedRow } from '../intake/bench.ts'
 
@@ -28,11 +28,11 @@ describe('startFrom: an instant', () => {
   it('reads the date of a row that cannot be parsed otherwise', () => {
     const raw = (firedAt: unknown): FeedRow => ({ ok: false, key: 'raw-1', raw: { firedAt }, reason: 'kind' })
     const page = pageOf([raw('2026-11-20T00:00:00Z'), raw('2026-11-22T00:00:00Z'), raw(7), raw('yesterday')])
-    expect(judge(page, { scope }).map(({ inScope }) => inScope)).toEqual([false, true, true, true])
+    expect(scopes(page, { scope }).map(({ inScope }) => inScope)).toEqual([false, true, true, true])
   })
 
   it('does not believe a date far in the future', () => {
-    expect(judge(pageOf([dated(2 * 86_400_000)]), { scope })[0]).toEqual({
+    expect(scopes(pageOf([dated(2 * 86_400_000)]), { scope })[0]).toEqual({
       inScope: true,
       old: false,
       firedAtMs: null,
@@ -49,13 +49,13 @@ describe('startFrom: now', () => {
   })
 
   it('takes an old date for a late row when a known row stands beneath', () => {
-    const verdicts = judge(pageOf([dated(-1), dated(-2), dated(-3)]), later, ['new', 5, 'new'])
-    expect(verdicts.map(({ inScope }) => inScope)).toEqual([true, false, false])
+    const rowScopes = scopes(pageOf([dated(-1), dated(-2), dated(-3)]), later, ['new', 5, 'new'])
+    expect(rowScopes.map(({ inScope }) => inScope)).toEqual([true, false, false])
   })
 
   it('takes an old date for a late row when counting says that the feed has gained it', () => {
     const page = { ...pageOf([dated(-1), dated(-2)]), total: 101 }
-    expect(judge(page, later).map(({ inScope }) => inScope)).toEqual([true, false])
+    expect(scopes(page, later).map(({ inScope }) => inScope)).toEqual([true, false])
   })
 
   it('takes what has no readable date once the first walk is done', () => {
@@ -64,10 +64,13 @@ describe('startFrom: now', () => {
 
   it('lets nothing but dates speak where a sweep looks', () => {
     const page = pageOf([dated(-1), dated(-2), dated(1), feedRow(undated)])
-    const verdicts = judgeRows(page, ['new', 'covered', 'new', 'new'], facts(later), { nowMs, aside: true })
-    expect(verdicts.map(({ inScope }) => inScope)).toEqual([false, false, true, false])
+    const rowScopes = scopeOfRows(page, ['new', 'covered', 'new', 'new'], facts(later), {
+      nowMs,
+      aside: true,
+    })
+    expect(rowScopes.map(({ inScope }) => inScope)).toEqual([false, false, true, false])
     // Rows that were filled in at the bottom of the feed make every row above them look gained.
-    const filled = judgeRows(
+    const filled = scopeOfRows(
       { ...page, total: 350 },
       page.rows.map(() => 'new'),
       facts(later),
@@ -78,7 +81,7 @@ describe('startFrom: now', () => {
 
   it('counts what the feed gained from the last complete walk on, and not from the first day', () => {
     const page = { ...pageOf([dated(-1), dated(-2)]), total: 201 }
-    expect(judge(page, { ...later, total: 200 }).map(({ inScope }) => inScope)).toEqual([true, false])
+    expect(scopes(page, { ...later, total: 200 }).map(({ inScope }) => inScope)).toEqual([true, false])
   })
 
   it('after a loss takes what stands on top without a date', () => {
@@ -86,7 +89,7 @@ describe('startFrom: now', () => {
     expect(counts(lost, [1, -1, undated, undated])).toEqual([true, false, true, false])
     expect(counts({ scope: { ...scope, history: 100 } }, [undated, undated])).toEqual([false, false])
     const deeper = { ...pageOf([feedRow(undated)]), page: 2 }
-    expect(judge(deeper, lost).map(({ inScope }) => inScope)).toEqual([false])
+    expect(scopes(deeper, lost).map(({ inScope }) => inScope)).toEqual([false])
   })
 })
 
@@ -105,8 +108,8 @@ describe('a firing time that cannot be true', () => {
     { scope: { kind: 'from', sinceMs: startMs, history: 500 }, lastCompleteMs: startMs },
     { scope: { kind: 'all' }, lastCompleteMs: startMs, forgottenMs: startMs },
   ])('leaves no row out of %j', (some) => {
-    const verdicts = judge(page, some)
-    expect(verdicts).toEqual(page.rows.map(() => ({ inScope: true, old: false, firedAtMs: null })))
+    const rowScopes = scopes(page, some)
+    expect(rowScopes).toEqual(page.rows.map(() => ({ inScope: true, old: false, firedAtMs: null })))
   })
 })
 
@@ -114,9 +117,9 @@ describe('a memory that forgets', () => {
   it('does not send again what it may have seen long ago', () => {
     const forgetful = { scope: { kind: 'all' as const }, forgottenMs: startMs, lastCompleteMs: startMs }
     expect(counts(forgetful, [1, -1_000, undated])).toEqual([true, false, true])
-    const late = judge(pageOf([dated(-1_000), dated(1)]), forgetful, ['new', 'covered'])
+    const late = scopes(pageOf([dated(-1_000), dated(1)]), forgetful, ['new', 'covered'])
     expect(late[0]?.inScope).toBe(false)
-    const gained = judge(
+    const gained = scopes(
       { ...pageOf([dated(-1_000), dated(-1_000)]), total: 101 },
       { ...forgetful, total: 100 },
     )
@@ -126,9 +129,9 @@ describe('a memory that forgets', () => {
   it('sends nothing without a date from where no walk comes by', () => {
     const forgetful = { scope: { kind: 'all' as const }, forgottenMs: startMs, lastCompleteMs: startMs }
     const page = pageOf([feedRow(undated), dated(-1_000), dated(1)])
-    const aside = judgeRows(page, ['new', 'new', 'covered'], facts(forgetful), { nowMs, aside: true })
+    const aside = scopeOfRows(page, ['new', 'new', 'covered'], facts(forgetful), { nowMs, aside: true })
     expect(aside.map(({ inScope }) => inScope)).toEqual([false, false, true])
-    const fresh = judgeRows(page, ['new', 'new', 'covered'], facts({}), { nowMs, aside: true })
+    const fresh = scopeOfRows(page, ['new', 'new', 'covered'], facts({}), { nowMs, aside: true })
     expect(fresh.map(({ inScope }) => inScope)).toEqual([true, true, true])
   })
 })
@@ -136,15 +139,15 @@ describe('a memory that forgets', () => {
 const undated = Symbol('undated')
 
 function counts(some: Partial<ScopeFacts>, rows: readonly (number | typeof undated)[]): boolean[] {
-  return judge(pageOf(rows.map(feedRow)), some).map(({ inScope }) => inScope)
+  return scopes(pageOf(rows.map(feedRow)), some).map(({ inScope }) => inScope)
 }
 
-function judge(
+function scopes(
   page: FeedPage,
   some: Partial<ScopeFacts>,
   marks: readonly Mark[] = page.rows.map(() => 'new'),
 ) {
-  return judgeRows(page, marks, facts(some), { nowMs, aside: false })
+  return scopeOfRows(page, marks, facts(some), { nowMs, aside: false })
 }
 
 function facts(some: Partial<ScopeFacts>): ScopeFacts {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { FeedPage } from '../../src/walk/page.ts'
 import {
-  decideAside,
   decideHead,
   decideNext,
+  decideOutsideWalk,
   type Mark,
   type PageView,
   pageAfter,
@@ -222,7 +222,7 @@ describe('the place after a stretch', () => {
 
 describe('a page outside of any walk', () => {
   it('is covered as a whole by one covered row, and by nothing else', () => {
-    expect(decideAside(view(9, 50, ['new', 'new', 'covered', 3, 0]))).toBe('covered')
-    expect(decideAside(view(9, 50, ['new', 3, 0, 'new', 'new']))).toBe(0)
+    expect(decideOutsideWalk(view(9, 50, ['new', 'new', 'covered', 3, 0]))).toBe('covered')
+    expect(decideOutsideWalk(view(9, 50, ['new', 3, 0, 'new', 'new']))).toBe(0)
   })
 })

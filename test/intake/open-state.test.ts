@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPollMemory } from '../../src/intake/poll.ts'
+import { createProcessState } from '../../src/intake/poll.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 import { benchStartMs } from './bench.ts'
@@ -316,10 +316,10 @@ describe('a Redis that lost everything', () => {
 
   it('is noticed by a replica that stood by and takes over', async () => {
     const { bench, feed, poll, standBy, queues, redis } = setUp(server)
-    const active = createPollMemory(bench.deps.clock)
+    const active = createProcessState(bench.deps.clock)
     feed.add(40, (index) => benchStartMs + (index + 1) * 60 * minuteMs)
     bench.nowMs += 48 * 60 * minuteMs
-    await poll({ memory: active })
+    await poll({ processState: active })
     await standBy()
     await redis.flushall()
     await standBy()

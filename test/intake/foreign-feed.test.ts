@@ -6,7 +6,7 @@ import { history, ids, minuteMs, setUp } from './setup.ts'
 const server = useRedis()
 
 /** A feed with rows that this source has never seen, as old as its own. */
-function strangersFeed(): BenchFeed {
+function foreignFeed(): BenchFeed {
   const feed = new BenchFeed()
   const rows = ids(100_001, 950).map((id, index) => feed.row(benchStartMs - (950 - index) * minuteMs, id))
   feed.rows = rows.toReversed()
@@ -20,10 +20,10 @@ describe("another account's feed", () => {
     await poll()
     bench.nowMs += 30 * minuteMs
     await poll()
-    const strange = strangersFeed()
+    const strange = foreignFeed()
     bench.answer = (page) => ({ kind: 'page', page: strange.page(page) })
     const result = await poll()
-    expect(result).toMatchObject({ stopped: 'strangers_feed', ok: false, newAlerts: 0, passedOver: 0 })
+    expect(result).toMatchObject({ stopped: 'foreign_feed', ok: false, newAlerts: 0, passedOver: 0 })
     expect(result.pages).toBeLessThanOrEqual(5)
     expect(queues.ids()).toEqual(ids(1, 250))
     bench.answer = () => undefined
@@ -37,14 +37,14 @@ describe("another account's feed", () => {
     await poll()
     bench.nowMs += 30 * minuteMs
     await poll()
-    const strange = strangersFeed()
+    const strange = foreignFeed()
     bench.answer = (page) => ({ kind: 'page', page: strange.page(page) })
-    expect(await poll()).toMatchObject({ stopped: 'strangers_feed' })
+    expect(await poll()).toMatchObject({ stopped: 'foreign_feed' })
     expect((await state.look([strange.rows[0]?.key ?? ''])).marks).toEqual(['new'])
   })
 })
 
-describe('what is no stranger', () => {
+describe('what is no foreign feed', () => {
   it('is a burst that fills the first pages', async () => {
     const { bench, feed, poll } = setUp(server)
     history(bench, 250)

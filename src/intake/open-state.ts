@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Opened } from '../store/walk-state.ts'
 import type { Scope } from '../walk/scope.ts'
-import type { PollDeps, PollMemory, PollOptions } from './poll-types.ts'
+import type { PollDeps, PollOptions, ProcessState } from './poll-types.ts'
 
 /**
  * What counts when a source has no memory yet. Decided before the first page is read and stored with the memory, so that
@@ -14,12 +14,13 @@ import type { PollDeps, PollMemory, PollOptions } from './poll-types.ts'
  */
 export const lossLookbackMs = 3_600_000
 
-export async function openMemory(
+export async function openState(
   deps: PollDeps,
   options: PollOptions,
 ): Promise<{ opened: Opened; lost: boolean }> {
-  const { memory } = options
-  const scope = memory.known === null ? firstScope(options) : scopeAfterLoss(options, memory.known)
+  const { processState } = options
+  const scope =
+    processState.known === null ? firstScope(options) : scopeAfterLoss(options, processState.known)
   const opened = await deps.state.open({ id: randomUUID(), scope })
   if (opened.seenVanished) {
     const again = await deps.state.open({
@@ -27,26 +28,26 @@ export async function openMemory(
       scope: scopeAfterLoss(options, bounds(opened)),
       replaces: opened.id,
     })
-    return announce(deps, options, again, true)
+    return report(deps, options, again, true)
   }
-  return announce(deps, options, opened, memory.known !== null && memory.known.id !== opened.id)
+  return report(deps, options, opened, processState.known !== null && processState.known.id !== opened.id)
 }
 
 /** Keeps what the next poll needs to notice a loss. */
-export function remember(memory: PollMemory, opened: Pick<Opened, 'id' | 'facts'>): void {
+export function noteState(processState: ProcessState, opened: Pick<Opened, 'id' | 'facts'>): void {
   const { lastCompleteMs, total, sinceMs, history } = bounds(opened)
   // A second loss before the first was walked off goes back as far as the first.
-  memory.known = {
+  processState.known = {
     id: opened.id,
-    lastCompleteMs: lastCompleteMs ?? memory.known?.lastCompleteMs ?? null,
-    total: total ?? memory.known?.total ?? null,
+    lastCompleteMs: lastCompleteMs ?? processState.known?.lastCompleteMs ?? null,
+    total: total ?? processState.known?.total ?? null,
     sinceMs,
-    history: history ?? memory.known?.history ?? null,
+    history: history ?? processState.known?.history ?? null,
   }
 }
 
 /** How far back a walk may go that makes up for the loss of this memory. */
-type Bounds = Omit<NonNullable<PollMemory['known']>, 'id'>
+type Bounds = Omit<NonNullable<ProcessState['known']>, 'id'>
 
 function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<Opened, 'facts'>): Bounds {
   switch (scope.kind) {
@@ -61,9 +62,9 @@ function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<Opened, 'facts
   }
 }
 
-function firstScope({ startFrom, memory }: PollOptions): Scope {
+function firstScope({ startFrom, processState }: PollOptions): Scope {
   if (startFrom === 'beginning') return { kind: 'all' }
-  if (startFrom === 'now') return { kind: 'from', sinceMs: memory.startedAtMs, history: null }
+  if (startFrom === 'now') return { kind: 'from', sinceMs: processState.startedAtMs, history: null }
   return { kind: 'since', sinceMs: startFrom.sinceMs }
 }
 
@@ -77,9 +78,9 @@ function scopeAfterLoss(options: PollOptions, known: Bounds): Scope {
   return { kind: 'from', sinceMs: floorMs, history: known.total, ...beneath }
 }
 
-function announce(
+function report(
   { log, metrics }: PollDeps,
-  { source, memory }: PollOptions,
+  { source, processState }: PollOptions,
   opened: Opened,
   lost: boolean,
 ): { opened: Opened; lost: boolean } {
@@ -91,6 +92,6 @@ function announce(
   } else if (opened.created) {
     log.info({ source, since }, 'nothing is known of this source yet; starting')
   }
-  remember(memory, opened)
+  noteState(processState, opened)
   return { opened, lost }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { looksForeign, witnessPages } from '../../src/walk/strangers.ts'
+import { looksForeign, witnessPages } from '../../src/walk/foreign-feed.ts'
 
 const lastCompleteMs = Date.parse('2026-11-21T09:00:00Z')
 const nowMs = lastCompleteMs + 120_000

@@ -6,7 +6,7 @@ import { type Hold, resetGuardMs } from '../store/ledger.ts'
  * When the loop acts next, and what it is doing until then; pure. The schedule proposes; limits of the feed, of the
  * budget and of failing calls can only make it later, catching up and a person's wish sooner.
  */
-export interface Pace {
+export interface NextPoll {
   readonly atMs: number
   readonly state: 'waiting' | 'held' | 'budget_spent' | 'stopped'
   readonly nextReason: DecisionReason
@@ -14,7 +14,7 @@ export interface Pace {
   readonly reason: string
 }
 
-export interface Situation {
+export interface NextPollInput {
   readonly nowMs: number
   readonly decision: Decision
   readonly day: BudgetDay
@@ -38,12 +38,12 @@ export interface Situation {
   /** Set while a person has to mend something. */
   readonly stopped: { readonly reason: string; readonly retryAtMs: number } | undefined
   /** A person asked for a poll now. */
-  readonly wanted: boolean
+  readonly pollRequested: boolean
 }
 
-export function paceOf(situation: Situation): Pace {
-  const { nowMs, hold, stopped, wanted, unitsLeft, day } = situation
-  const plan = planned(situation)
+export function decideNextPoll(situation: NextPollInput): NextPoll {
+  const { nowMs, hold, stopped, pollRequested: wanted, unitsLeft, day } = situation
+  const plan = plannedPoll(situation)
   const earliestMs = Math.max(plan.atMs, notBefore(situation))
   if (hold && hold.untilMs > nowMs) {
     const reason = `the API asked to wait: its ${hold.limit === 'minute' ? 'per-minute' : 'daily'} limit is reached`
@@ -78,8 +78,8 @@ const catchUpReasons: ReadonlySet<PollReason | null> = new Set<PollReason>([
   'refused_hold',
 ])
 
-function planned(situation: Situation): { atMs: number; nextReason: DecisionReason; reason: string } {
-  const { decision, nowMs, day, unitsLeft, wanted, behind, lastReason, failures } = situation
+function plannedPoll(situation: NextPollInput): { atMs: number; nextReason: DecisionReason; reason: string } {
+  const { decision, nowMs, day, unitsLeft, pollRequested: wanted, behind, lastReason, failures } = situation
   const { maxIntervalMs, lastStartMs, walkFailures } = situation
   if (wanted) return { atMs: nowMs, nextReason: 'hot', reason: 'a poll was asked for' }
   // What the schedule remembers lies in the future: a poll now sets it right, for one unit.
@@ -92,22 +92,22 @@ function planned(situation: Situation): { atMs: number; nextReason: DecisionReas
   const retries = failures === 0 && walkFailures > 0 && walkFailures <= quickRetriesMax
   const retryMs = (lastStartMs ?? nowMs) + failureDelayMsMin
   if (behind && retries && retryMs < decision.atMs)
-    return { atMs: retryMs, nextReason: 'retry', reason: sentences.retry }
+    return { atMs: retryMs, nextReason: 'retry', reason: reasonTexts.retry }
   // Whatever a schedule says: nobody waits longer than the longest interval, or than twice what the units that are left
   // allow where that is longer.
   const evenMs = Math.max(0, day.endMs - nowMs) / Math.max(1, unitsLeft)
   const latestMs = Math.min(nowMs, lastStartMs ?? nowMs) + Math.max(maxIntervalMs, 2 * evenMs)
   const { reason: nextReason } = decision
-  return { atMs: Math.min(decision.atMs, latestMs), nextReason, reason: sentences[nextReason] }
+  return { atMs: Math.min(decision.atMs, latestMs), nextReason, reason: reasonTexts[nextReason] }
 }
 
 /** By more than what clocks of replicas differ by anyway. */
-function wasSetBack({ lastStartMs, nowMs, minIntervalMs }: Situation): boolean {
+function wasSetBack({ lastStartMs, nowMs, minIntervalMs }: NextPollInput): boolean {
   return lastStartMs !== null && lastStartMs - nowMs > minIntervalMs
 }
 
-function notBefore(situation: Situation): number {
-  const { lastStartMs, minIntervalMs, refusedUntilMs = 0, failures, nowMs, wanted } = situation
+function notBefore(situation: NextPollInput): number {
+  const { lastStartMs, minIntervalMs, refusedUntilMs = 0, failures, nowMs, pollRequested: wanted } = situation
   // An instant of before the clock was set back says nothing; a ledger that has no room says so again.
   if (wasSetBack(situation)) return nowMs
   if (lastStartMs === null || lastStartMs > nowMs) return refusedUntilMs
@@ -115,7 +115,7 @@ function notBefore(situation: Situation): number {
   return Math.max(lastStartMs + pauseMs, refusedUntilMs)
 }
 
-const sentences: Readonly<Record<DecisionReason, string>> = {
+const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   first: 'the first poll',
   fixed: 'the fixed pace',
   even: 'the units left, spread evenly',

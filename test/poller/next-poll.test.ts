@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { failureDelayMs, paceOf, type Situation } from '../../src/poller/pace.ts'
+import { decideNextPoll, failureDelayMs, type NextPollInput } from '../../src/poller/next-poll.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 12)
 const hourMs = 3_600_000
 const day = { key: '2026-11-21', startMs: nowMs - 12 * hourMs, endMs: nowMs + 12 * hourMs }
-const usual: Situation = {
+const usual: NextPollInput = {
   nowMs,
   decision: { atMs: nowMs + 30_000, reason: 'expected' },
   day,
@@ -20,11 +20,11 @@ const usual: Situation = {
   walkFailures: 0,
   behind: false,
   stopped: undefined,
-  wanted: false,
+  pollRequested: false,
 }
 
 describe('the pace', () => {
-  it.each<[string, Partial<Situation>, { inMs: number; state?: string; nextReason?: string }]>([
+  it.each<[string, Partial<NextPollInput>, { inMs: number; state?: string; nextReason?: string }]>([
     ['is what the schedule says', {}, { inMs: 30_000, nextReason: 'expected' }],
     [
       'keeps the shortest interval',
@@ -118,16 +118,16 @@ describe('the pace', () => {
     ],
     [
       'is at once when a person asks, also where one was needed and calls had failed',
-      { wanted: true, failures: 20, stopped: { reason: 'no token', retryAtMs: nowMs + 300_000 } },
+      { pollRequested: true, failures: 20, stopped: { reason: 'no token', retryAtMs: nowMs + 300_000 } },
       { inMs: 0, state: 'waiting', nextReason: 'hot' },
     ],
     [
       'does not let a person overrun a 429',
-      { wanted: true, hold: { limit: 'budget', untilMs: nowMs + 7_000 } },
+      { pollRequested: true, hold: { limit: 'budget', untilMs: nowMs + 7_000 } },
       { inMs: 7_000, state: 'held' },
     ],
   ])('%s', (_, situation, { inMs, ...rest }) => {
-    const pace = paceOf({ ...usual, ...situation })
+    const pace = decideNextPoll({ ...usual, ...situation })
     expect({ ...pace, inMs: Math.max(0, pace.atMs - nowMs) }).toMatchObject({ inMs, ...rest })
   })
 

@@ -6,15 +6,15 @@ import { type Lease, type LeaseHolder, type LeaseOptions, leaseHolder, tryLease 
 import { freshEveryMs } from '../store/ledger.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
-import type { Means } from './budget.ts'
-import { failureDelayMs } from './pace.ts'
+import type { AvailableBudget } from './budget.ts'
+import { failureDelayMs } from './next-poll.ts'
 import type { PageTally } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
 
 /** What the replica that polls knows, and what follows from one poll: whether it failed, whether a person is needed. */
 
 /** What a replica knows while it is the one that polls. */
-export interface Lead {
+export interface Leader {
   readonly lease: Lease
   readonly schedule: Schedule
   /** When the next instant was decided on; a clock that shows less was set back, and it means another one now. */
@@ -25,7 +25,7 @@ export interface Lead {
   lastPages: number | null
   refusedUntilMs: number | undefined
   /** What pages beneath the first leave of the day to fresh polls, as it was when the catch-up or the day began. */
-  walkLeaves: { readonly day: string; readonly units: number }
+  keptForHead: { readonly day: string; readonly units: number }
   /** Polls in a row whose first page failed. */
   failures: number
   /**
@@ -45,7 +45,7 @@ export interface Lead {
 }
 
 /** The lease, with all done that comes before the first poll; or why this replica does not poll for now. */
-export async function leaseOrReason(
+export async function takeLease(
   deps: Omit<LeaseOptions, 'ttlMs'> & Pick<PollerDeps, 'prepare'>,
   ttlMs: number,
 ): Promise<Lease | string> {
@@ -69,7 +69,7 @@ function standbyReason(holder: LeaseHolder | undefined): string {
 }
 
 /** A new leader knows what the last one told; what that one only thought is asked anew. */
-export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): Lead {
+export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus): Leader {
   return {
     lease,
     schedule,
@@ -79,7 +79,7 @@ export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): 
     lastReason: known.behind && known.lastOkAtMs !== null ? 'page_limit' : null,
     lastPages: null,
     refusedUntilMs: undefined,
-    walkLeaves: { day: '', units: 0 },
+    keptForHead: { day: '', units: 0 },
     failures: 0,
     walkFailures: 0,
     walkRestUntilMs: 0,
@@ -93,26 +93,27 @@ export function newLead(lease: Lease, schedule: Schedule, known: PollerStatus): 
 }
 
 /** What a poll that is done changes for the next one; returns why it failed, if it did. */
-export function conclude(
-  lead: Lead,
-  done: NonNullable<Lead['done']>,
+export function applyResult(
+  leader: Leader,
+  done: NonNullable<Leader['done']>,
   stoppedIntervalMs: number,
   monotonicMs: number,
 ): ReturnType<typeof failureOf> {
   const { result, tally, startMs, endMs } = done
   const error = failureOf(result, tally)
   const stop = stopReason(result, tally)
-  lead.done = done
-  lead.lastReason = result.reason
-  lead.lastPages = result.ok ? result.pages : null
-  lead.refusedUntilMs = refusedUntil(tally, startMs)
+  leader.done = done
+  leader.lastReason = result.reason
+  leader.lastPages = result.ok ? result.pages : null
+  leader.refusedUntilMs = refusedUntil(tally, startMs)
   // A page that fails for good does not keep the first one from being read.
-  lead.failures = error === undefined || result.ok ? 0 : lead.failures + 1
+  leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1
   if (error !== undefined && result.ok) {
-    lead.walkFailures += 1
-    lead.walkRestUntilMs = monotonicMs + failureDelayMs(lead.walkFailures)
-  } else if (result.ok && result.reason !== 'refused_rest') lead.walkFailures = 0
-  lead.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs: endMs + stoppedIntervalMs }
+    leader.walkFailures += 1
+    leader.walkRestUntilMs = monotonicMs + failureDelayMs(leader.walkFailures)
+  } else if (result.ok && result.reason !== 'refused_rest') leader.walkFailures = 0
+  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs: endMs + stoppedIntervalMs }
+  observe(leader.schedule, done)
   return error
 }
 
@@ -120,11 +121,16 @@ export function conclude(
  * A backlog takes no more than half of the units that are left, once a day: a walk that is larger than the budget would
  * else leave nothing for what fires until the reset.
  */
-export function leaveToFresh(lead: Lead, means: Means, unitsPerDay: number, behind: boolean): void {
-  const { budget, ledgerUsed } = means
-  if (behind && lead.walkLeaves.day === budget.day.key) return
+export function keepForHead(
+  leader: Leader,
+  available: AvailableBudget,
+  unitsPerDay: number,
+  behind: boolean,
+): void {
+  const { budget, ledgerUsed } = available
+  if (behind && leader.keptForHead.day === budget.day.key) return
   const walkMax = ledgerUsed + Math.ceil(budget.unitsLeft / 2)
-  lead.walkLeaves = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
+  leader.keptForHead = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
 }
 
 /** A walk that waits for room in the minute, or for another day, does not keep the first page from being read. */
@@ -149,7 +155,7 @@ export function describeFailure(error: Error, atMs: number): NonNullable<PollerS
 
 /** Why a person is needed, or undefined. */
 export function stopReason(result: PollResult, { feedError }: PageTally): string | undefined {
-  if (result.stopped === 'strangers_feed') {
+  if (result.stopped === 'foreign_feed') {
     return 'the token shows another feed than the one that this source remembers'
   }
   return feedError && needsPerson(feedError.code) ? feedError.message : undefined
@@ -161,7 +167,7 @@ export function needsPerson(code: string): boolean {
 }
 
 /** A poll that made no call, or that a shutdown broke off, tells nothing about the feed. */
-export function teach(
+function observe(
   schedule: Schedule,
   poll: { result: PollResult; tally: PageTally; startMs: number; endMs: number },
 ): void {

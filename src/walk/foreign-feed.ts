@@ -8,7 +8,7 @@ import type { Mark } from './walk.ts'
  * says where the rows that are known must stand now, and those pages are asked before anything is taken; then ever deeper
  * ones, since a feed that drops its oldest rows does not grow by what is new.
  */
-export interface FeedMemory {
+export interface LastWalk {
   readonly lastCompleteMs: number | null
   /** `meta.total` at the last complete walk. */
   readonly total: number | null
@@ -25,14 +25,14 @@ export const firstSearchTo = 2
 export function looksForeign(
   marks: readonly Mark[],
   firedAtMs: readonly (number | null)[],
-  memory: FeedMemory,
+  lastWalk: LastWalk,
   nowMs: number,
 ): boolean {
-  if (memory.lastCompleteMs === null || !memory.total) return false
+  if (lastWalk.lastCompleteMs === null || !lastWalk.total) return false
   // A clock that was ahead then tells nothing of what was handled.
-  if (memory.lastCompleteMs > nowMs) return false
+  if (lastWalk.lastCompleteMs > nowMs) return false
   if (marks.length < rowsMin || marks.some((mark) => mark !== 'new')) return false
-  const handledMs = memory.lastCompleteMs - slackMs
+  const handledMs = lastWalk.lastCompleteMs - slackMs
   const before = firedAtMs.filter((ms) => ms !== null && ms < handledMs)
   return before.length * 2 >= marks.length
 }
@@ -42,12 +42,12 @@ export function looksForeign(
  * Where a poll found none down to `searchedTo`, the next one asks the pages beneath, so that a feed which is ours after
  * all is not stopped for good.
  */
-export function witnessPages(page: FeedPage, memory: FeedMemory, searchedTo: number): readonly number[] {
+export function witnessPages(page: FeedPage, lastWalk: LastWalk, searchedTo: number): readonly number[] {
   if (searchedTo > 0) {
     const next = Array.from({ length: witnessesMax }, (_, index) => searchedTo + 1 + index)
     return next.filter((each) => each <= page.lastPage)
   }
-  const gained = Math.max(0, page.total - (memory.total ?? 0))
+  const gained = Math.max(0, page.total - (lastWalk.total ?? 0))
   const counted = Math.floor(gained / page.perPage) + 1
   const deeper = [1, 2, 4, 16].map((pages) => page.page + pages)
   const candidates = [counted, counted + 1, ...deeper]

@@ -1,0 +1,37 @@
+import { firstSearchTo, looksForeign, witnessPages } from '../walk/foreign-feed.ts'
+import type { Mark } from '../walk/walk.ts'
+import type { ExaminedPage } from './intake.ts'
+import { PollStop, readPage, stopOnError } from './page-steps.ts'
+import type { PollDeps, ProcessState } from './poll-types.ts'
+import type { Tally } from './tally.ts'
+
+/**
+ * Whether this page proves that the feed is the one this source's memory is of. A page that looks foreign is not taken
+ * until another one speaks for it; without one the poll stops as `foreign_feed`. Nothing of the stop is stored: the
+ * next poll looks again, at other pages, and goes on by itself when the token is put right.
+ */
+export async function checkFeed(
+  deps: PollDeps,
+  tally: Tally,
+  { page, looked, rowScopes }: ExaminedPage,
+  { isHead, processState }: { readonly isHead: boolean; readonly processState: ProcessState },
+): Promise<boolean> {
+  // Beneath the head, rows of an open stretch may be rows that this very poll took.
+  const isKnown = (mark: Mark) => (isHead ? mark !== 'new' : mark === 'covered')
+  if (looked.marks.some(isKnown)) return true
+  const firedAtMs = rowScopes.map((rowScope) => rowScope.firedAtMs)
+  if (!looksForeign(looked.marks, firedAtMs, looked.facts, deps.clock.now())) return false
+  const pages = witnessPages(page, looked.facts, processState.searchedTo)
+  for (const number of pages) {
+    const witness = await readPage(deps, tally, number, 'walk')
+    const keys = witness.rows.map(({ key }) => key)
+    const { marks } = await stopOnError('state_failed', () => deps.state.look(keys))
+    if (!marks.some(isKnown)) continue
+    processState.searchedTo = 0
+    return true
+  }
+  // From the top again once the end was reached: the feed moves meanwhile.
+  processState.searchedTo =
+    pages.length === 0 ? 0 : processState.searchedTo === 0 ? firstSearchTo : (pages.at(-1) ?? 0)
+  throw new PollStop('foreign_feed')
+}
