@@ -61,6 +61,16 @@ export function decideNextPoll(situation: NextPollInput): NextPoll {
   return { ...plan, atMs: earliestMs, state: 'waiting' }
 }
 
+/** What was decided in a budget day that is over goes by the units of that day, and is told with them. */
+export function dayIsOver(
+  { decidedMs }: { decidedMs: number },
+  { endMs }: BudgetDay,
+  nowMs: number,
+): boolean {
+  const turnsMs = endMs + resetGuardMs
+  return decidedMs < turnsMs && nowMs >= turnsMs
+}
+
 /** The first failures are tried again soon by the schedule; what stays bad is asked less and less often. */
 export function failureDelayMs(failures: number): number {
   if (failures <= quickRetriesMax) return 0

@@ -1,5 +1,5 @@
 import { toError } from '../lib/errors.ts'
-import type { BudgetView } from '../schedule/schedule.ts'
+import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import { createGrantStore } from '../store/grant.ts'
 import { type Lease, LeaseLost, leaseRetryMs } from '../store/lease.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
@@ -8,7 +8,7 @@ import { createSourceOverride, type SourceOverride } from '../store/source-overr
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { GrantedBudget, shareOf } from './budget.ts'
 import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
-import { decideNextPoll, type NextPoll } from './next-poll.ts'
+import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
 import { type PageReader, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
 import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
@@ -143,7 +143,7 @@ class SourcePoller implements Poller {
       await this.#view.save()
       if (await this.#readHistory(leader, budget, signal)) return
       if (await this.#sweep(leader, nextPoll, { ...budget, shareLeft }, signal)) return
-      if (!(await this.#waitFor(nextPoll, leader, signal))) return
+      if (!(await this.#waitFor(nextPoll, leader, budget.day, signal))) return
       if (await this.#waitForRoom(leader, signal)) return
       await this.#poll(leader, signal)
       // The line of a poll that a shutdown ends has no next instant.
@@ -179,18 +179,17 @@ class SourcePoller implements Poller {
   }
 
   /** True when the instant has come; false when everything has to be decided anew, or the loop ends. */
-  async #waitFor(nextPoll: NextPoll, leader: Leader, signal: AbortSignal): Promise<boolean> {
+  async #waitFor(nextPoll: NextPoll, leader: Leader, day: BudgetDay, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps
     for (let seenMs = leader.decidedMs; ; ) {
       leader.lease.check()
       const nowMs = clock.now()
       if (signal.aborted || nowMs < seenMs) return false
       if (nowMs >= nextPoll.atMs) return true
+      if (dayIsOver(leader, day, nowMs)) return false
       seenMs = nowMs
-      await this.#sleep(
-        Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs),
-        AbortSignal.any([signal, leader.lease.lost]),
-      )
+      const ends = AbortSignal.any([signal, leader.lease.lost])
+      await this.#sleep(Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs), ends)
       if (this.#pollRequested || (await this.#override.hotUntilMs(nowMs)) !== leader.hotUntilMs) return false
     }
   }

@@ -4,6 +4,7 @@ import { isFarAhead } from '../lib/waits.ts'
 import type { ScheduleView } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { forgetPolling } from '../telemetry/metrics.ts'
 import type { AvailableBudget } from './budget.ts'
 import { needsPerson } from './leader.ts'
 import type { NextPoll } from './next-poll.ts'
@@ -76,8 +77,10 @@ export class PollerView {
     const { state: before, sinceMs } = this.#status
     this.#change({ state, reason, sinceMs: state === before ? sinceMs : this.#deps.clock.now() })
     this.#logTrouble(state, reason)
-    const { log, source } = this.#deps
-    if (state === 'standby' && before !== 'standby') log.info({ source, reason }, 'poller.standby')
+    const { log, source, metrics } = this.#deps
+    if (state !== 'standby' || before === 'standby') return
+    forgetPolling(metrics, source)
+    log.info({ source, reason }, 'poller.standby')
   }
 
   plan(nextPoll: NextPoll, { budget, used, lesson }: AvailableBudget, schedule: ScheduleView): void {

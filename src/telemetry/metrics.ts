@@ -243,6 +243,22 @@ export function initialiseMetrics(
   }
 }
 
+/** Another replica polls this source: it alone knows these, and what stood here would grow old. */
+export function forgetPolling(metrics: Metrics, source: string): void {
+  const gauges = [
+    metrics.budgetUnitsLimit,
+    metrics.budgetUnitsLearned,
+    metrics.budgetUnitsUsed,
+    metrics.budgetReset,
+    metrics.lastPoll,
+    metrics.nextPoll,
+    metrics.planLearned,
+    metrics.planOnMarks,
+    metrics.lastCompleteWalk,
+  ]
+  for (const gauge of gauges) gauge.remove({ source })
+}
+
 /** Takes away every series of a source or a sink that is not among these. */
 export async function forgetOthers(
   { registry, orphanedJobs }: Metrics,

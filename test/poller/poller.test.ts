@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { createSourceOverride } from '../../src/store/source-override.ts'
 import { createSourceStatus } from '../../src/store/source-status.ts'
-import { wallClock } from '../support/clock.ts'
+import { passingClock, wallClock } from '../support/clock.ts'
 import { callsDuring, pollerRig, pollOnePage, type RigOptions, untilCalls } from '../support/poller.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 
@@ -37,6 +37,29 @@ describe('a poller', () => {
     expect(status?.nextPollAtMs).toBeGreaterThan(Date.now() + 50_000)
     expect(status).toMatchObject({ nextReason: 'fixed', unitsPerDay: 1_000, behind: false, lastError: null })
     expect(status?.lastOkAtMs).toBeGreaterThan(Date.now() - 10_000)
+  })
+
+  it('tells of a new budget day when it begins, however far away the next poll is', async () => {
+    const clock = passingClock()
+    const resetMs = Date.now() + dayMs / 2
+    const budgetDay = (nowMs: number) => {
+      const startMs = nowMs < resetMs ? resetMs - dayMs : resetMs
+      return { key: new Date(startMs).toISOString(), startMs, endMs: startMs + dayMs }
+    }
+    const { replica, redis, sandbox, metrics } = await rig({
+      ...{ everyMs: 2 * dayMs, budgetDay },
+      limits: { maxIntervalMs: 2 * dayMs },
+    })
+    const { poller } = replica(redis, { clock })
+    await untilCalls(sandbox, 1)
+    await vi.waitFor(() => expect(poller.status()).toMatchObject({ unitsUsed: 1, state: 'waiting' }), soon)
+    clock.pass(resetMs + 10_000 - clock.now())
+    await vi.waitFor(
+      () => expect(poller.status()).toMatchObject({ unitsUsed: 0, resetsAtMs: resetMs + dayMs }),
+      soon,
+    )
+    expect((await metrics.budgetUnitsUsed.get()).values).toMatchObject([{ value: 0 }])
+    expect(sandbox.requests).toHaveLength(1)
   })
 
   it('writes one line a poll, with what came, what it cost and what follows', async () => {

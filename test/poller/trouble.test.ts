@@ -89,6 +89,21 @@ describe('several replicas', () => {
     expect(second.poller.status().state).not.toBe('standby')
   })
 
+  it('of which one that polls no more leaves what the other knows better out of its metrics', async () => {
+    const { replica, redis, sandbox, prefix, metrics } = await rig()
+    const { poller } = replica(redis)
+    const shown = async () => {
+      const { budgetUnitsUsed, budgetUnitsLearned, budgetReset, lastPoll, nextPoll } = metrics
+      const gauges = [budgetUnitsUsed, budgetUnitsLearned, budgetReset, lastPoll, nextPoll]
+      return (await Promise.all(gauges.map((gauge) => gauge.get()))).map(({ values }) => values.length)
+    }
+    await untilCalls(sandbox, 2)
+    expect(await shown()).toEqual([1, 1, 1, 1, 1])
+    await redis.set(`{${prefix}}:lease:main`, 'another', 'PX', 60_000)
+    await vi.waitFor(() => expect(poller.status().state).toBe('standby'), soon)
+    expect(await shown()).toEqual([0, 0, 0, 0, 0])
+  })
+
   it('of which one lost its lease in the middle of a walk read no further page', async () => {
     const { replica, redis, sandbox, prefix, captured } = await rig({ everyMs: 60_000 })
     const answers: unknown[] = []
