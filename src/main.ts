@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 
+// A bridge reads its config later than this, so a wish that it read it again is met already; unheard it would end it.
+if (process.argv.includes('run')) process.on('SIGHUP', () => {})
 // By this signal Node.js opens its debugger, and with it everything to whoever is on this host. First of all: the rest
 // takes its time to load.
 process.on('SIGUSR1', () => {})

@@ -55,8 +55,8 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   return app
 }
 
-/** No request to this server has reason to be bigger; a replay by ids carries some thousand of them. */
-const bodyBytesMax = 64 * 1_024
+/** Of an order by ids that names as many as one may, by the longest names. */
+const bodyBytesMax = 1_024 * 1_024
 const requestTimeoutMs = 10_000
 const handlerTimeoutMs = 15_000
 const keepAliveTimeoutMs = 5_000

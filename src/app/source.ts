@@ -108,6 +108,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
         if (number === 1) tools.sawHead(source, page)
         return page
       },
+      tokenTrouble: () => feed.tokenTrouble(),
     },
     poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
     sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),

@@ -34,7 +34,10 @@ export function planCommand(readLearned?: ReadLearned): Command {
     .option('--config <file>', 'the config, YAML')
     .option('--source <name>', 'the source of the config; default: all of them, or with --trace the only one')
     .option('--hours <count>', 'how far to plan', countOption('--hours'), 24)
-    .option('--trace <file>', 'firing times, an ISO time a line, oldest first')
+    .option(
+      '--trace <file>',
+      'firing times, an ISO time a line, oldest first; without --config, polls 1 s apart or more',
+    )
     .option('--units-per-day <count>', 'units a budget day', countOption('--units-per-day'))
     .option('--time-zone <zone>', 'the zone of the budget day, by its IANA name')
     .option('--polls <file>', 'with --trace: where to write the time of each poll, a line each')

@@ -18,6 +18,8 @@ export interface FeedClient {
   deliveries(page: number, signal?: AbortSignal): Promise<FeedPage>
   /** One page of the caller's alert rules, newest first. Rejects with a FeedError. */
   rules(page: number, signal?: AbortSignal): Promise<RulesPage>
+  /** What keeps every call from being made: a token that cannot be had from its file now. It may cost no unit. */
+  tokenTrouble(): FeedError | undefined
   /** Ends at once; calls that still run are rejected as `aborted`. */
   close(): Promise<void>
 }
@@ -103,6 +105,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     deliveries: (page, signal) =>
       call('alerts/deliveries', page, (body) => parseDeliveriesPage(source, page, body), signal),
     rules: (page, signal) => call('alerts', page, (body) => parseRulesPage(page, body), signal),
+    tokenTrouble: () => tokenTrouble(token),
     close: () => pool.destroy(),
   }
 }
@@ -157,6 +160,15 @@ async function readAnswer(
 function headerOf(answer: Dispatcher.ResponseData, name: string): string | undefined {
   const value = answer.headers[name]
   return Array.isArray(value) ? value[0] : value
+}
+
+function tokenTrouble(token: Secret): FeedError | undefined {
+  try {
+    reveal(token)
+    return undefined
+  } catch (thrown) {
+    return toFeedError(thrown, { timeoutMs: 0, expired: false, gaveUp: false })
+  }
 }
 
 function reveal(token: Secret): string {

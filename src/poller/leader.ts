@@ -92,6 +92,8 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
   }
 }
 
+const ownTroubleMs = 5_000
+
 /** What a poll that is done changes for the next one; returns why it failed, if it did. */
 export function applyResult(
   leader: Leader,
@@ -112,7 +114,8 @@ export function applyResult(
     leader.walkFailures += 1
     leader.walkRestUntilMs = monotonicMs + failureDelayMs(leader.walkFailures)
   } else if (result.ok && result.reason !== 'refused_rest') leader.walkFailures = 0
-  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs: endMs + stoppedIntervalMs }
+  const retryAtMs = endMs + (isOwnTrouble(tally) ? ownTroubleMs : stoppedIntervalMs)
+  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs }
   observe(leader.schedule, done)
   return error
 }
@@ -159,6 +162,11 @@ export function stopReason(result: PollResult, { feedError }: PageTally): string
     return 'the token shows another feed than the one that this source remembers'
   }
   return feedError && needsPerson(feedError.code) ? feedError.message : undefined
+}
+
+/** A token's file is empty or away for a moment while it is replaced; to look again costs nothing. */
+function isOwnTrouble({ feedError }: PageTally): boolean {
+  return feedError !== undefined && needsPerson(feedError.code) && feedError.status === undefined
 }
 
 /** Whether a person must mend what the API refuses with this code: nothing that is tried again helps. */

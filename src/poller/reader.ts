@@ -67,6 +67,11 @@ export function createPageReader(
       if (stopping.aborted) return failed(new FeedError('aborted', 'the bridge is stopping'))
       if (purpose === 'walk' && deps.clock.monotonicMs() < walkRestUntilMs)
         return { kind: 'refused', why: 'rest' }
+      const trouble = deps.feed.tokenTrouble?.()
+      if (trouble) {
+        tally.feedError = trouble
+        return failed(trouble)
+      }
       let reserved: Reservation
       try {
         lease.check()

@@ -47,7 +47,7 @@ export interface PollerDeps {
   /** As the ledger has it; and how many sources share it now, this one with them. */
   readonly account?: string | undefined
   readonly sharers?: () => number
-  readonly feed: Pick<FeedClient, 'deliveries'>
+  readonly feed: Pick<FeedClient, 'deliveries'> & Partial<Pick<FeedClient, 'tokenTrouble'>>
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
   readonly poll: (readPage: ReadPage) => Promise<PollResult>
   /** `runSweep` of sweep.ts in the same way; without it, units that would expire do. */

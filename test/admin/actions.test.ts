@@ -319,7 +319,11 @@ describe('bodies', () => {
       })
     problemOf(await send('{"ids":'), 400)
     problemOf(await send('{"__proto__":{"x":1},"ids":["a.1"]}'), 400)
-    problemOf(await send(JSON.stringify({ ids: ['a.1'], sink: 'x'.repeat(70_000) })), 413)
+    problemOf(await send(JSON.stringify({ ids: ['a.1'], sink: 'x'.repeat(2_000_000) })), 413)
     expect(calls).toEqual([])
+    // As many ids as a request may name, of the longest names that there are.
+    const ids = Array.from({ length: 2_000 }, (_, index) => `${'ف'.repeat(100)}.${index + 1_000_000_000}`)
+    expect((await send(JSON.stringify({ ids }))).statusCode).toBe(200)
+    expect(calls).toHaveLength(1)
   })
 })

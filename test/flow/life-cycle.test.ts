@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { until } from '../support/app.ts'
@@ -101,6 +102,28 @@ describe('the daemon', () => {
     expect(new Set(ids).size).toBe(5)
     expect(ids).toHaveLength(5)
   }, 30_000)
+
+  it('does not end by a SIGHUP that comes before it has read its config', async () => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver()
+    const pipe = join(testFolder(), 'bridge.yaml')
+    execFileSync('mkfifo', [pipe])
+    const program = startProgram(['--log-level', 'info', 'run', '--config', pipe])
+    let writer: number | undefined
+    // It can be opened once somebody reads.
+    await until('it reads its config', () => {
+      try {
+        writer ??= openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)
+      } catch {}
+      return writer !== undefined
+    })
+    program.kill('SIGHUP')
+    writeSync(writer ?? -1, configText({ redis: redis.url, feed: sandbox.url, hook: hook.url }))
+    closeSync(writer ?? -1)
+    await program.logged('started')
+    program.kill('SIGTERM')
+    expect(await program.ended()).toBe(0)
+  })
 
   it('reloads on SIGHUP, and goes on with the old config when the new one has mistakes', async () => {
     const folder = testFolder()

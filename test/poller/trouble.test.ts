@@ -1,4 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createFeedClient } from '../../src/feed/client.ts'
+import { Secret } from '../../src/lib/secret.ts'
+import { sandboxToken } from '../../src/sandbox/sandbox.ts'
+import { passingClock } from '../support/clock.ts'
 import {
   callsDuring,
   pollerRig,
@@ -7,9 +13,11 @@ import {
   type RigOptions,
   untilCalls,
 } from '../support/poller.ts'
+import { testFolder } from '../support/process.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 
 const server = useRedis()
+const today = { key: 'today', startMs: 0, endMs: Number.POSITIVE_INFINITY }
 const soon = { timeout: 10_000, interval: 5 }
 const rig = (options: Omit<RigOptions, 'redis'> = {}) => pollerRig({ redis: server.client(), ...options })
 
@@ -69,6 +77,28 @@ describe('a failing feed', () => {
     })
     await vi.waitFor(() => expect(poller.status()).toMatchObject({ state: 'stopped' }), soon)
     expect(poller.status().reason).toMatch(/another feed/)
+  })
+})
+
+describe('a token that stands in a file', () => {
+  it('which is empty for a moment is read again soon, and costs no unit meanwhile', async () => {
+    const { replica, redis, sandbox, url, ledger } = await rig()
+    const clock = passingClock()
+    const file = join(testFolder(), 'token')
+    writeFileSync(file, `${sandboxToken}\n`)
+    const feed = createFeedClient({ source: 'main', baseUrl: url, token: Secret.fromFile(file) })
+    onTestFinished(() => feed.close())
+    const { poller } = replica(redis, { feed, clock })
+    await untilCalls(sandbox, 1)
+    writeFileSync(file, '')
+    await vi.waitFor(() => expect(poller.status().state).toBe('stopped'), soon)
+    expect(poller.status().reason).toContain(file)
+    const calls = sandbox.requests.length
+    expect((await ledger.used(today)).used).toBe(calls)
+    writeFileSync(file, sandboxToken)
+    clock.pass(10_000)
+    await untilCalls(sandbox, calls + 1)
+    await vi.waitFor(() => expect(poller.status().state).not.toBe('stopped'), soon)
   })
 })
 

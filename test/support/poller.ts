@@ -19,6 +19,8 @@ import { freshPrefix } from './redis.ts'
 export interface PollerRig {
   readonly prefix: string
   readonly sandbox: Sandbox
+  /** Where the sandbox answers. */
+  readonly url: string
   readonly redis: RedisClient
   readonly ledger: Ledger
   readonly metrics: Metrics
@@ -80,7 +82,7 @@ export async function pollerRig(options: RigOptions): Promise<PollerRig> {
     log: captured.log,
   })
   return {
-    ...{ prefix, sandbox, metrics, captured, reports, redis: options.redis },
+    ...{ prefix, sandbox, url, metrics, captured, reports, redis: options.redis },
     ledger: ledgerOn(options.redis),
     replica: (redis, overrides = {}) => start({ ...depsOn(redis), ...overrides }),
   }
