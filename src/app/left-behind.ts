@@ -38,7 +38,7 @@ export interface LeftBehindOptions extends RuntimeTools {
 const collectTimeoutMs = 1_000
 
 export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
-  const { prefix, inForce, operators, redis, processStates, metrics, clock, log } = options
+  const { prefix, inForce, operators, redis, metrics, clock, log } = options
   const names = createNames(redis.commands, prefix)
   const memory = createSourceMemory(redis.commands, prefix)
   const marks = () => marksOf(inForce(), prefix)
@@ -72,14 +72,9 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
     clock,
     log,
   })
-  // The next poll begins with what is stored then, and takes it for no loss.
-  const forget = (source: string) => {
-    const known = processStates.get(source)
-    if (known) known.known = null
-  }
   return {
     names,
-    port: orphansPort(inForce, { names, memory, marks, forget }),
+    port: orphansPort(inForce, { names, memory, marks }),
     list: () => list().catch(() => null),
     succeed: (source) =>
       succeed({

@@ -30,7 +30,8 @@ export async function openState(
     })
     return report(deps, options, again, true)
   }
-  return report(deps, options, opened, processState.known !== null && processState.known.id !== opened.id)
+  const isKnown = [opened.id, opened.replacedId].includes(processState.known?.id ?? opened.id)
+  return report(deps, options, opened, !isKnown)
 }
 
 /** Keeps what the next poll needs to notice a loss. */

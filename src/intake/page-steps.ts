@@ -58,7 +58,8 @@ export async function examine(
 ): Promise<ExaminedPage> {
   const keys = page.rows.map(({ key }) => key)
   const looked = await stopOnError('state_failed', () => deps.state.look(keys))
-  if (looked.id !== snapshot.id) throw new PollStop('state_lost')
+  if (looked.id !== snapshot.id)
+    throw new PollStop(looked.replacedId === snapshot.id ? 'raced' : 'state_lost')
   const nowMs = deps.clock.now()
   // Rows are forgotten at any change, also between two pages of one poll: what is forgotten must be as old as the marks.
   const { forgottenMs } = looked.facts
@@ -111,6 +112,7 @@ export async function enqueueAndMark(
     }),
   )
   if (committed.kind === 'lost') throw new PollStop('state_lost')
+  if (committed.kind === 'replaced') throw new PollStop('raced')
   snapshot.version = committed.version
   snapshot.marked += committed.added
   countPage(tally, deps, { examined, sorted, assignments, nowMs, fellOut: committed.fellOut })

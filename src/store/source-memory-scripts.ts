@@ -8,7 +8,8 @@ import { joinedUnits } from './account.ts'
  * ARGV old name, new name, what is known of the new one as JSON, how young (ms) a memory of the new one may be replaced
  * (0: none), life of the counts (ms), how many pairs there are, then for each pair what becomes of two
  * Returns done, nothing, polled, taken or old. A poller that works under the new name loses its lease, and finds what
- * it has not stored yet refused, because the memory has another id: it begins again with what is there now.
+ * it has not stored yet refused, because the memory has another id: it begins again with what is there now. The memory
+ * names the one that it replaced, so that no process takes that for a loss.
  */
 export const carryOverScript = `${joinedUnits}
 local pairsEnd = 3 + 2 * tonumber(ARGV[6])
@@ -17,6 +18,7 @@ local there = 0
 for index = 4, pairsEnd, 2 do there = there + redis.call('EXISTS', KEYS[index]) end
 for day = pairsEnd + 1, #KEYS, 3 do there = there + redis.call('EXISTS', unitsOf(KEYS[day + 2], KEYS[day])) end
 if there == 0 then return 'nothing' end
+local replaced = redis.call('HGET', KEYS[5], 'id')
 if redis.call('EXISTS', KEYS[5]) == 1 then
   if ARGV[4] == '0' then return 'taken' end
   local time = redis.call('TIME')
@@ -42,6 +44,7 @@ for index = 4, pairsEnd, 2 do
     redis.call('RENAME', from, to)
   end
 end
+if replaced then redis.call('HSET', KEYS[5], 'replacedId', replaced) end
 for day = pairsEnd + 1, #KEYS, 3 do
   local from, to, joined = KEYS[day], KEYS[day + 1], KEYS[day + 2]
   joinUnits(joined, from, to, ARGV[5])

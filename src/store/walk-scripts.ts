@@ -45,7 +45,7 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  * KEYS meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes
  * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
  *   set-aside rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are
- * Returns: done, raced or lost; how many rows were new; the version of the stretches after it; how many rows that were
+ * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows that were
  * set aside fell out.
  *
  * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are handled all
@@ -53,7 +53,8 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  */
 export const commitScript = `
 local meta, seen, uncovered, stretch, sweep, aside, asideTimes = unpack(KEYS)
-if redis.call('HGET', meta, 'id') ~= ARGV[1] then return {'lost', 0, 0, 0} end
+local id, replacedId = unpack(redis.call('HMGET', meta, 'id', 'replacedId'))
+if id ~= ARGV[1] then return {replacedId == ARGV[1] and 'replaced' or 'lost', 0, 0, 0} end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

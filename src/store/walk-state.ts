@@ -32,7 +32,7 @@ export interface WalkState {
   open(beginning: { id: string; scope: Scope; replaces?: string }): Promise<Opened>
   /** What is known of these rows, with the stretches of the same moment. */
   look(keys: readonly string[]): Promise<Looked>
-  /** `lost`: the memory of `base.id` is gone, nothing was changed. */
+  /** `lost`: the memory of `base.id` is gone, `replaced`: another is in its place; nothing was changed. */
   commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed>
   sweep(): Promise<SweepPlace>
 }
@@ -54,6 +54,8 @@ export interface WalkFacts {
 
 export interface Remembered {
   readonly id: string
+  /** The memory in whose place an operator put this one; '' where there was none. */
+  readonly replacedId: string
   readonly version: number
   readonly stretches: readonly Stretch[]
   readonly runs: number
@@ -101,7 +103,7 @@ export interface WalkChange {
 }
 
 export interface Committed {
-  readonly kind: 'done' | 'raced' | 'lost'
+  readonly kind: 'done' | 'raced' | 'replaced' | 'lost'
   /** Rows that were really new to this memory. */
   readonly added: number
   /** The version that the next change is based on. */
@@ -214,7 +216,12 @@ const stretchesSchema: z.ZodType<readonly Stretch[]> = z.array(
 const openAnswer = z.tuple([z.number(), z.number(), z.array(z.string()), z.string()])
 const scores = z.array(z.string().nullable())
 const lookAnswer = z.tuple([z.array(z.string()), z.string(), scores, scores, scores])
-const commitAnswer = z.tuple([z.enum(['done', 'raced', 'lost']), z.number(), z.number(), z.number()])
+const commitAnswer = z.tuple([
+  z.enum(['done', 'raced', 'replaced', 'lost']),
+  z.number(),
+  z.number(),
+  z.number(),
+])
 
 function toMark(seenAt: string | null | undefined, run: string | null | undefined): Mark {
   if (typeof seenAt !== 'string') return 'new'
@@ -227,6 +234,7 @@ function remembered(record: Record<string, string>, stretches: string): Remember
   return {
     // Without an id the memory is gone; no memory has an empty one.
     id: record['id'] ?? '',
+    replacedId: record['replacedId'] ?? '',
     version: count('version'),
     runs: count('runs'),
     marked: count('marked'),

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createProcessState } from '../../src/intake/poll.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
+import { createSourceMemory } from '../../src/store/source-memory.ts'
+import { createWalkState } from '../../src/store/walk-state.ts'
 import { useRedis } from '../support/redis.ts'
 import { benchStartMs } from './bench.ts'
 import { history, ids, minuteMs, setUp } from './setup.ts'
@@ -354,4 +356,50 @@ describe('a Redis that rewound', () => {
     expect(await poll()).toMatchObject({ newAlerts: 5 })
     expect(queues.ids()).toEqual(ids(51, 5))
   })
+})
+
+describe('a memory that an operator puts in the place of this one', () => {
+  it.each(['between two polls', 'while a page is read', 'before a page is marked'])(
+    '%s is no loss',
+    async (moment) => {
+      const replace = async () => {
+        const given = { redis, prefix, source: 'before', seenWindowMs: 30 * 86_400_000 }
+        await createWalkState(given).open({ id: 'of before', scope: { kind: 'all' } })
+        await redis.zadd(sourceKeys(prefix, 'before').seen, Date.now(), 'a row of before')
+        expect(await createSourceMemory(redis, prefix).carryOver('before', 'main', { replace: true })).toBe(
+          'done',
+        )
+      }
+      const once: Partial<Record<string, () => Promise<void>>> = {}
+      const reach = async (reached: string) => {
+        const act = once[reached]
+        delete once[reached]
+        await act?.()
+      }
+      const { bench, feed, poll, prefix, queues, redis, metric } = setUp(server, {
+        wrap: (state) => ({
+          ...state,
+          async commit(base, change) {
+            await reach('before a page is marked')
+            return state.commit(base, change)
+          },
+        }),
+      })
+      const read = bench.deps.readPage
+      const readPage: typeof read = async (...args) => {
+        await reach('while a page is read')
+        return read(...args)
+      }
+      Object.assign(bench.deps, { readPage })
+      history(bench, 5)
+      await poll()
+      feed.add(3, benchStartMs + minuteMs)
+      once[moment] = replace
+      await reach('between two polls')
+      if (moment !== 'between two polls') expect(await poll()).toMatchObject({ reason: 'raced', lost: false })
+      expect(await poll()).toMatchObject({ lost: false, finished: true })
+      expect(queues.ids()).toEqual(ids(1, 8))
+      expect((await metric('stateLost')) ?? 0).toBe(0)
+    },
+  )
 })

@@ -22,11 +22,8 @@ export async function listOrphans(config: InForce, tools: OrphanTools): Promise<
   ]
 }
 
-/** The port of the admin server; `forget` makes this process start from what is stored of a source. */
-export function orphansPort(
-  inForce: () => InForce,
-  tools: OrphanTools & { forget(source: string): void },
-): OrphansPort {
+/** The port of the admin server. */
+export function orphansPort(inForce: () => InForce, tools: OrphanTools): OrphansPort {
   return {
     list: () => listOrphans(inForce(), tools),
     async deliveries(name, { limit, state }) {
@@ -82,10 +79,9 @@ async function carryOver(
   from: string,
   to: string,
   { config }: InForce,
-  { memory, forget }: OrphanTools & { forget(source: string): void },
+  { memory }: OrphanTools,
 ): Promise<void> {
   if (!Object.hasOwn(config.sources, to)) throw new NotFoundError(`There is no source ${to}.`)
-  forget(to)
   const answer = await memory.carryOver(from, to, { account: config.sources[to]?.account, replace: true })
   switch (answer) {
     case 'done':
