@@ -151,14 +151,14 @@ function continueWalk(
   const others = known.stretches.filter((each) => !mine.includes(each))
   const end = endOf(view, mine)
   if (end !== undefined) {
-    // The last page of the feed leaves nothing for any stretch; a covered row speaks only for those met above it.
-    const atEnd = view.page.page >= view.page.lastPage
-    const stretches = atEnd ? [] : others
+    // Both speak only for the stretches met above. The last page of the feed leaves no place for any other: its rows
+    // have gone, or a server answered that does not have them yet. In case they come back, they are not covered.
+    const stretches = view.page.page >= view.page.lastPage ? [] : others
     return {
       proven: true,
       rowsBecome: 'covered',
       joins: [],
-      finished: (atEnd ? known.stretches : mine).map(({ run }) => run),
+      finished: mine.map(({ run }) => run),
       stretches,
       next: nextStep(stretches, view.page, end),
       progress,

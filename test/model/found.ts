@@ -145,4 +145,33 @@ export const found: readonly (readonly [what: string, history: History])[] = [
       ],
     },
   ],
+  [
+    'the only page of a server that was behind counted as the end of the feed for a stretch that it did not have',
+    {
+      startFrom: 'beginning',
+      late: false,
+      before: 0,
+      turns: [
+        {
+          pagesMax: 1,
+          reads: [[{ kind: 'top', count: 1, jitter: 0 }], [{ kind: 'top', count: 12, jitter: 0 }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+        { pagesMax: 1, reads: [], failAt: -1, failAfter: false, crash: false, rival: null, flush: false },
+        {
+          pagesMax: 1,
+          reads: [[{ kind: 'stale', behind: 6 }]],
+          failAt: -1,
+          failAfter: false,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+      ],
+    },
+  ],
 ]

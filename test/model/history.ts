@@ -5,6 +5,8 @@ import * as fc from 'fast-check'
  * `late` says so) anywhere, and lose rows anywhere; any effect of a poll may fail, or be the last one of its process;
  * a poll has units for one to six pages; two may run at once, one step of either at a time.
  *
+ * In a lagging history several servers answer in turn, of which some do not have the newest rows yet; the feed loses none.
+ *
  * In a wide history days pass between polls, rows carry dates that cannot be true, old rows are filled in beneath what
  * counts, the memory forgets as soon as it may, the queues forget their jobs, and the clocks of Redis and of the process
  * are wrong, each by itself.
@@ -59,6 +61,8 @@ export type FeedOp =
   | { readonly kind: 'late'; readonly at: number; readonly age: number; readonly odd?: number }
   | { readonly kind: 'backfill'; readonly count: number }
   | { readonly kind: 'bad' }
+  /** The next answer comes from a server that has not seen so many of the last changes. */
+  | { readonly kind: 'stale'; readonly behind: number }
 
 export const hourMs = 3_600_000
 export const dayMs = 24 * hourMs
@@ -103,6 +107,11 @@ const feedOp: fc.Arbitrary<FeedOp> = fc.oneof(
   ...lost,
 )
 
+const laggingOp: fc.Arbitrary<FeedOp> = fc.oneof(
+  fc.record(top),
+  fc.record({ kind: fc.constant('stale' as const), behind: fc.integer({ min: 1, max: 6 }) }),
+)
+
 const wideOp: fc.Arbitrary<FeedOp> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ ...top, odd }) },
   { weight: 2, arbitrary: fc.record({ ...late, age: fc.nat(4 * dayMs), odd }) },
@@ -131,6 +140,8 @@ const plainTurn: fc.Arbitrary<Turn> = fc.record({
   ...turnOf(feedOp),
   flush: fc.oneof({ weight: 60, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
 })
+
+const laggingTurn: fc.Arbitrary<Turn> = fc.record({ ...turnOf(laggingOp), flush: fc.constant(false) })
 
 /** One of the clocks at a time is wrong by weeks: of two that are wrong together nobody knows. */
 const clocks = fc.oneof(
@@ -184,6 +195,13 @@ export const plainHistories: fc.Arbitrary<History> = fc
       : { ...history, turns: history.turns.map((each) => ({ ...each, flush: false })) },
   )
 
+export const laggingHistories: fc.Arbitrary<History> = fc.record({
+  startFrom,
+  late: fc.constant(false),
+  before: fc.nat(40),
+  turns: fc.array(laggingTurn, { minLength: 1, maxLength: 12 }),
+})
+
 export const wideHistories: fc.Arbitrary<History> = fc.record({
   startFrom,
   late: fc.boolean(),
@@ -196,4 +214,4 @@ export const wideHistories: fc.Arbitrary<History> = fc.record({
   }),
 })
 
-export const histories: fc.Arbitrary<History> = fc.oneof(plainHistories, wideHistories)
+export const histories: fc.Arbitrary<History> = fc.oneof(plainHistories, wideHistories, laggingHistories)

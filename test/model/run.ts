@@ -91,6 +91,10 @@ class Run {
   #shift: 'gains' | 'loses' | undefined
   /** The first walk was complete before the polls of this turn began. */
   #afterFirst = false
+  /** The feed after each change. */
+  readonly #past: BenchRow[][] = []
+  /** How many of the last changes the server that answers next has not seen. */
+  #behind = 0
 
   constructor(history: History, broken: Broken) {
     this.#history = history
@@ -148,6 +152,7 @@ class Run {
     }
     this.#walking = false
     for (const ops of reads) this.#disturb(ops)
+    this.#behind = 0
     if (turn.failAt >= 0) this.#disturbed = true
     if (turn.crash) this.#processState = createProcessState(this.#bench.deps.clock)
   }
@@ -286,15 +291,28 @@ class Run {
   }
 
   #read(page: number, purpose: Purpose): FeedPage {
-    const answer = this.#feed.page(page)
+    const answer = this.#server().page(page)
     const { row } = this.#broken
     if (row === undefined) return answer
     const about = { ...this.#world, nowMs: this.#trueMs, purpose }
     return { ...answer, rows: answer.rows.map((each, index) => row(each, answer, index, about)) }
   }
 
+  /** Who answers the next read: the feed, or a server that is behind it. */
+  #server(): BenchFeed {
+    const behind = this.#behind
+    this.#behind = 0
+    if (behind === 0) return this.#feed
+    const server = new BenchFeed(perPage)
+    server.rows = this.#past.at(-1 - behind) ?? this.#past[0] ?? []
+    return server
+  }
+
   #disturb(ops: readonly FeedOp[]): void {
-    for (const op of ops) this.#apply(op)
+    for (const op of ops) {
+      this.#apply(op)
+      this.#past.push([...this.#feed.rows])
+    }
   }
 
   #apply(op: FeedOp): void {
@@ -307,6 +325,7 @@ class Run {
       const rows = feed.add(op.count, (index) => nowMs - ((index * op.jitter) % 7) * 100)
       for (const row of rows) this.#note(row, 'top', op.odd ?? 0)
     }
+    if (op.kind === 'stale') this.#behind = op.behind
     if (op.kind === 'bad') {
       feed.rows.unshift(feed.bad())
       if (!this.#afterFirst) this.#undatedFirst = true
