@@ -154,17 +154,29 @@ export const found: readonly (readonly [what: string, history: History])[] = [
       turns: [
         {
           pagesMax: 1,
-          reads: [[{ kind: 'top', count: 1, jitter: 0 }], [{ kind: 'top', count: 12, jitter: 0 }]],
+          reads: [[{ kind: 'top', count: 1, jitter: 0 }], [{ kind: 'top', count: 11, jitter: 0 }]],
           failAt: -1,
           failAfter: false,
           crash: false,
           rival: null,
           flush: false,
         },
-        { pagesMax: 1, reads: [], failAt: -1, failAfter: false, crash: false, rival: null, flush: false },
         {
           pagesMax: 1,
-          reads: [[{ kind: 'stale', behind: 6 }]],
+          reads: [[{ kind: 'top', count: 1, jitter: 0 }]],
+          failAt: 4,
+          failAfter: true,
+          crash: false,
+          rival: null,
+          flush: false,
+        },
+        {
+          pagesMax: 1,
+          reads: [
+            [{ kind: 'stale', behind: 6 }],
+            [{ kind: 'top', count: 2, jitter: 0 }],
+            [{ kind: 'top', count: 2, jitter: 0 }],
+          ],
           failAt: -1,
           failAfter: false,
           crash: false,
