@@ -1,18 +1,25 @@
 import { decideOutsideWalk } from '../walk/walk.ts'
 import type { ExaminedPage } from './intake.ts'
 import { enqueueAndMark, examine, PollStop, readPage, type WalkSnapshot } from './page-steps.ts'
-import type { PollDeps } from './poll-types.ts'
+import type { PollDeps, ProcessState } from './poll-types.ts'
 import type { Tally } from './tally.ts'
 
 /**
  * Late rows: rows that the feed inserts beneath its head. A walk that ends at a covered row does not see them; but the
  * feed's total tells that there are some, by having grown more than the new rows explain.
  */
-export function unexplained({ looked }: ExaminedPage, total: number): number {
-  const { expected } = looked.facts
+export function unexplained(
+  { page, looked }: ExaminedPage,
+  total: number,
+  lastHead: ProcessState['lastHead'],
+): number {
+  const { expected, lastCompleteMs } = looked.facts
   if (expected === null) return 0
-  const fresh = looked.marks.filter((mark) => mark === 'new').length
-  return Math.max(0, total - expected - fresh)
+  // All rows above the one that was on top explain a growth: who answered then may have had an older view of the feed.
+  const isLast = lastHead !== null && lastHead.atMs === lastCompleteMs && expected === looked.facts.total
+  const above = isLast ? page.rows.findIndex(({ key }) => key === lastHead.topKey) : -1
+  const explained = looked.marks.filter((mark, index) => mark === 'new' || index < above).length
+  return Math.max(0, total - expected - explained)
 }
 
 /** Looks once for the rows of `tally.feedGap`, beneath the last page of the walk. What stays hidden is the sweep's. */

@@ -41,12 +41,14 @@ export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
 
 /**
  * What tells a loss of Redis from a first start: only a process that has seen the state can say that it vanished.
- * Nothing about single rows is kept here: what is seen must rewind with Redis.
+ * Of single rows only the topmost is kept here: what is seen must rewind with Redis.
  */
 export interface ProcessState {
   readonly startedAtMs: number
   /** How many pages of a feed that looks foreign were searched for rows that are known; 0: none, or it is ours. */
   searchedTo: number
+  /** Which row was on top at the last complete walk, if it was this process that made it. */
+  lastHead: { readonly atMs: number; readonly topKey: string } | null
   /** The state that the last poll worked on. */
   known: {
     readonly id: string

@@ -37,7 +37,7 @@ export type {
 
 /** One for each source, when the process starts: `startFrom: now` means this moment, not that of the first poll. */
 export function createProcessState(clock: Clock): ProcessState {
-  return { startedAtMs: clock.now(), searchedTo: 0, known: null }
+  return { startedAtMs: clock.now(), searchedTo: 0, lastHead: null, known: null }
 }
 
 /**
@@ -76,6 +76,8 @@ interface PollRun {
   readonly startMs: number
   /** The feed has shown rows that this memory knows. */
   isOurFeed: boolean
+  /** The key of the row on top of the feed. */
+  topKey: string | undefined
 }
 
 async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise<PollReason> {
@@ -88,6 +90,7 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
     ...{ deps, tally, snapshot: snapshotOf(opened), processState: options.processState },
     startMs: deps.clock.now(),
     isOurFeed: false,
+    topKey: undefined,
   }
   let step = await takePage(poll, 1, 'head')
   while (step.next.kind === 'read') {
@@ -95,6 +98,8 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
     step = await takePage(poll, step.next.page, step.progress)
   }
   if (step.complete) {
+    const { startMs: atMs, topKey } = poll
+    options.processState.lastHead = topKey === undefined ? null : { atMs, topKey }
     noteState(options.processState, {
       id: opened.id,
       facts: { ...opened.facts, lastCompleteMs: poll.startMs, total: tally.total },
@@ -126,10 +131,11 @@ async function takePage(poll: PollRun, number: number, progress: WalkProgress | 
     ? decideHead(viewOf(examined, snapshot), looked)
     : decideNext(viewOf(examined, snapshot), looked, progress)
   if (isHead) tally.total = page.total
+  if (isHead) poll.topKey = page.rows[0]?.key
   const total = tally.total ?? page.total
   const complete = isComplete(decision)
   if (!complete) tally.behind = true
-  const gap = complete ? unexplained(examined, total) : 0
+  const gap = complete ? unexplained(examined, total, poll.processState.lastHead) : 0
   await enqueueAndMark(deps, tally, examined, snapshot, {
     proven: decision.proven,
     rowsBecome: decision.rowsBecome,

@@ -322,6 +322,27 @@ describe('late rows', () => {
     expect(queues.ids()).not.toContain(951)
   })
 
+  it('are none that an older view of the feed left out, and are found beside those', async () => {
+    const { bench, feed, poll, queues, metric } = setUp(server, { startFrom: 'beginning' })
+    history(bench, 450)
+    await poll()
+    feed.add(5, benchStartMs)
+    await poll()
+    const newest = feed.rows.splice(0, 5)
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, feedGap: 0 })
+    feed.rows.unshift(...newest)
+    feed.add(2, benchStartMs)
+    expect(await poll()).toMatchObject({ pages: 1, newAlerts: 2, feedGap: 0 })
+    const older = feed.rows.splice(0, 4)
+    await poll()
+    const late = feed.row(benchStartMs - 150 * minuteMs)
+    feed.rows.splice(150, 0, late)
+    feed.rows.unshift(...older)
+    expect(await poll()).toMatchObject({ pages: 2, newAlerts: 1 })
+    expect(queues.ids()).toContain(late.id)
+    expect(await metric('feedGap')).toBe(1)
+  })
+
   it('are not taken for deletions that make room for them', async () => {
     const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
     history(bench, 450)
