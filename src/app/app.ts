@@ -175,7 +175,7 @@ class Bridge implements App {
     const runtime = this.#runtime
     // Before the start is done the config is only kept, once it is known that its sinks can be built.
     const change = runtime ? runtime.reload(config) : void buildSinks(config)
-    initialiseMetrics(this.metrics, namesOf(config), namesOf(this.#config))
+    initialiseMetrics(this.metrics, namesOf(config))
     this.#config = config
     this.metrics.configReloaded.set(clock.now() / 1_000)
     setLogLevel?.(config.log.level)

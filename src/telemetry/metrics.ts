@@ -57,6 +57,8 @@ export function createMetrics(build: { version: string; node: string }) {
 
   return {
     registry,
+    /** The names whose series are there. */
+    initialised: { sources: new Set<string>(), sinks: new Set<string>() },
     configReloaded: gauge(
       'config_reload_success_timestamp_seconds',
       'When the config in force was taken: at the start, or by the last reload that was not refused.',
@@ -200,16 +202,13 @@ interface Names {
 
 /**
  * Puts the counters, histograms and counts of jobs of these sources and sinks at 0, so that rates and alerts work from the
- * first scrape; those that were there `before` go on counting.
+ * first scrape; those that are there go on counting, also where their name had left the config.
  */
-export function initialiseMetrics(
-  metrics: Metrics,
-  names: Names,
-  before: Names = { sources: [], sinks: [] },
-): void {
-  const newSinks = names.sinks.filter((sink) => !before.sinks.includes(sink))
+export function initialiseMetrics(metrics: Metrics, names: Names): void {
+  const { initialised } = metrics
+  const newSinks = names.sinks.filter((sink) => !initialised.sinks.has(sink))
   for (const source of names.sources) {
-    const isNew = !before.sources.includes(source)
+    const isNew = !initialised.sources.has(source)
     for (const sink of isNew ? names.sinks : newSinks) metrics.deliveryLag.zero({ source, sink })
     if (!isNew) continue
     for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
@@ -241,6 +240,8 @@ export function initialiseMetrics(
     metrics.circuitOpen.set({ sink }, 0)
     metrics.sinkStuck.set({ sink }, 0)
   }
+  for (const source of names.sources) initialised.sources.add(source)
+  for (const sink of newSinks) initialised.sinks.add(sink)
 }
 
 /** Another replica polls this source: it alone knows these, and what stood here would grow old. */
@@ -261,9 +262,11 @@ export function forgetPolling(metrics: Metrics, source: string): void {
 
 /** Takes away every series of a source or a sink that is not among these. */
 export async function forgetOthers(
-  { registry, orphanedJobs }: Metrics,
+  { registry, orphanedJobs, initialised }: Metrics,
   { sources, sinks }: Names,
 ): Promise<void> {
+  for (const source of initialised.sources) if (!sources.includes(source)) initialised.sources.delete(source)
+  for (const sink of initialised.sinks) if (!sinks.includes(sink)) initialised.sinks.delete(sink)
   for (const metric of registry.getMetricsAsArray()) {
     if (!(metric instanceof Counter || metric instanceof Gauge || metric instanceof Histogram)) continue
     // Its labels are the names of sinks that are gone.

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { DecisionReason } from '../../src/schedule/schedule.ts'
-import { createMetrics, initialiseMetrics, pollReasons } from '../../src/telemetry/metrics.ts'
+import { createMetrics, forgetOthers, initialiseMetrics, pollReasons } from '../../src/telemetry/metrics.ts'
 import { promtool } from '../support/promtool.ts'
 
 const promised =
@@ -30,6 +30,29 @@ describe('the metrics', () => {
     expect(text).toContain('alert_bridge_upstream_rate_limited_total{source="main",limit="budget"} 0')
     expect(text).toContain('alert_bridge_detection_lag_seconds_count{source="main"} 0')
     expect(text).toContain('alert_bridge_delivery_lag_seconds_count{source="main",sink="ops"} 0')
+  })
+
+  it('of a name that leaves the config and comes back go on together, or begin together', async () => {
+    const metrics = createMetrics({ version: '1.2.3', node: 'v24' })
+    const initialise = (sinks: string[]) => initialiseMetrics(metrics, { sources: ['main'], sinks })
+    const counted = async () => {
+      const text = await metrics.registry.metrics()
+      return [
+        /^alert_bridge_sends_total\{sink="ops",result="delivered"\} (.+)$/m,
+        /^alert_bridge_send_duration_seconds_count\{sink="ops"\} (.+)$/m,
+        /^alert_bridge_delivery_lag_seconds_count\{source="main",sink="ops"\} (.+)$/m,
+      ].map((line) => Number(line.exec(text)?.[1]))
+    }
+    initialise(['ops'])
+    metrics.sends.inc({ sink: 'ops', result: 'delivered' })
+    metrics.sendDuration.observe({ sink: 'ops' }, 1)
+    metrics.deliveryLag.observe({ source: 'main', sink: 'ops' }, 1)
+    initialise([])
+    initialise(['ops'])
+    expect(await counted()).toEqual([1, 1, 1])
+    await forgetOthers(metrics, { sources: ['main'], sinks: [] })
+    initialise(['ops'])
+    expect(await counted()).toEqual([0, 0, 0])
   })
 
   it('count polls by every reason that the schedule knows, and by no other', async () => {
