@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { untilSignal } from '../app/signal.ts'
 import { tokenProblem } from '../lib/secret.ts'
+import { type Announcement, announcements } from '../sandbox/evaluations.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { print } from './output.ts'
 import { UsageError } from './usage.ts'
@@ -11,6 +12,10 @@ export function sandboxCommand(): Command {
     .description('serves the Market Data Read API with synthetic alerts, to develop against')
     .option('--port <n>', 'port of the API; 0 takes a free one', '4010')
     .option('--rate <n/unit>', 'alerts that fire: 30/m, 2/s or 5/h; 0/m is none', '30/m')
+    .option(
+      '--evaluations <how>',
+      `rules are evaluated at instants announced so: ${announcements.join(', ')}`,
+    )
     .option('--history <n>', 'alerts that are there at the start', '250')
     .option('--units-per-day <n>', 'daily budget; calls beyond it are refused until midnight in Tehran')
     .option('--token <token>', 'the token that it takes', sandboxToken)
@@ -31,6 +36,7 @@ export function parseRate(text: string): number {
 interface Flags {
   readonly port: string
   readonly rate: string
+  readonly evaluations?: string
   readonly history: string
   readonly unitsPerDay?: string
   readonly token: string
@@ -45,6 +51,7 @@ async function run(flags: Flags): Promise<void> {
   const sandbox = createSandbox({
     port: whole('--port', flags.port, 65_535),
     ratePerMinute: parseRate(flags.rate),
+    ...(flags.evaluations === undefined ? {} : { evaluations: announcementOf(flags.evaluations) }),
     history: whole('--history', flags.history, 1_000_000),
     tokens: [{ value: flags.token }],
     seed: whole('--seed', flags.seed, 2 ** 32 - 1),
@@ -63,6 +70,12 @@ async function run(flags: Flags): Promise<void> {
   } finally {
     await sandbox.stop()
   }
+}
+
+function announcementOf(text: string): Announcement {
+  const found = announcements.find((each) => each === text)
+  if (found !== undefined) return found
+  throw new UsageError(`--evaluations: "${text}" is none of ${announcements.join(', ')}`)
 }
 
 function whole(option: string, text: string, max: number): number {

@@ -8,10 +8,10 @@ import type { DeliveryRow, RuleRow } from './rows.ts'
 export interface Account {
   readonly feed: SandboxFeed
   readonly limits: Limits
-  /** Newest first, with the time each last fired. */
-  rules(): readonly RuleRow[]
-  /** A new alert at the head of the feed. */
-  fire(nowMs: number, fields: Partial<DeliveryRow>): DeliveryRow
+  /** Newest first, with the time each last fired, and what is announced of its evaluations. */
+  rules(nowMs: number): readonly RuleRow[]
+  /** A new alert at the head of the feed, by `ruleId` where one is given. */
+  fire(nowMs: number, fields: Partial<DeliveryRow>, ruleId?: number): DeliveryRow
   /** A row as the generator makes them, with an id of its own, in no feed yet. */
   make(firedAtMs: number): DeliveryRow
 }
@@ -24,12 +24,12 @@ export function createAccount(
   history: { readonly rows: number; readonly firstId: number },
   nowMs: number,
 ): Account {
-  const { generator } = settings
+  const { generator, evaluations } = settings
   const feed = createFeed()
   const random = createRandom(settings.seed + 1)
   const nextId = createIds(settings.ids, history.firstId, settings.seed + 2)
   const lastFired = new Map<string, string>()
-  const make = (firedAtMs: number) => generator.alert(nextId(), firedAtMs)
+  const make = (firedAtMs: number, ruleId?: number) => generator.alert(nextId(), firedAtMs, ruleId)
   const add = (row: DeliveryRow) => {
     for (const id of row.ruleIds) lastFired.set(id, row.firedAt)
     feed.add(row)
@@ -44,9 +44,12 @@ export function createAccount(
   return {
     feed,
     limits: createLimits(settings.limits),
-    rules: () =>
-      generator.rules.map((rule) => ({ ...rule, lastFiredAt: lastFired.get(String(rule.id)) ?? null })),
-    fire: (atMs, fields) => add({ ...make(atMs), ...fields }),
+    rules: (atMs) =>
+      generator.rules.map((rule) => {
+        const fired = { ...rule, lastFiredAt: lastFired.get(String(rule.id)) ?? null }
+        return evaluations?.announce(fired, atMs) ?? fired
+      }),
+    fire: (atMs, fields, ruleId) => add({ ...make(atMs, ruleId), ...fields }),
     make,
   }
 }

@@ -7,8 +7,8 @@ import { type AlertKind, type Subject, tell } from './stories.ts'
 export interface Generator {
   /** Newest first. */
   readonly rules: readonly RuleRow[]
-  /** Row `id`, fired at `firedAtMs` (ms since the epoch). */
-  alert(id: number, firedAtMs: number): DeliveryRow
+  /** Row `id`, fired at `firedAtMs` (ms since the epoch), by `ruleId` where one is given. */
+  alert(id: number, firedAtMs: number, ruleId?: number): DeliveryRow
 }
 
 interface Watch {
@@ -23,8 +23,8 @@ export function createGenerator(seed: number): Generator {
   const watches = makeWatches()
   return {
     rules: watches.map(toRule).reverse(),
-    alert(id, firedAtMs) {
-      const watch = random.pick(watches)
+    alert(id, firedAtMs, ruleId) {
+      const watch = watches.find((each) => each.ruleId === ruleId) ?? random.pick(watches)
       const subject = toSubject(watch, random)
       const { instrument } = subject
       return {

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Announcement, createEvaluations } from './evaluations.ts'
 import { createGenerator, type Generator } from './generator.ts'
 import type { SandboxToken } from './judge.ts'
 import { nextMidnight, type ResetZone } from './limits.ts'
@@ -18,6 +19,8 @@ export interface SandboxOptions {
   /** Alerts that fire by themselves; 0 (the default) is none. */
   readonly ratePerMinute?: number
   readonly spacing?: 'poisson' | 'even'
+  /** The rules are evaluated at instants that are announced so, and fire by that too; left out: they never are. */
+  readonly evaluations?: Announcement
   /** Rows that are there at the start. */
   readonly history?: number
   /** `shuffled`: ids are unique, but do not grow with time. */
@@ -39,7 +42,8 @@ export const sandboxToken = 'sandbox-token'
 export type Settings = ReturnType<typeof withDefaults>
 
 export function withDefaults(options: SandboxOptions) {
-  const { resets = 'Asia/Tehran', seed = 1 } = options
+  const { resets = 'Asia/Tehran', seed = 1, evaluations } = options
+  const generator = options.generator ?? createGenerator(seed)
   return {
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
@@ -54,7 +58,9 @@ export function withDefaults(options: SandboxOptions) {
     firstId: options.firstId ?? 1,
     seed,
     clock: options.clock ?? systemClock,
-    generator: options.generator ?? createGenerator(seed),
+    generator,
+    evaluations:
+      evaluations === undefined ? undefined : createEvaluations(generator.rules, evaluations, seed),
     limits: {
       requestsPerMinute: options.requestsPerMinute ?? 240,
       minuteWindow: options.minuteWindow ?? 'sliding',

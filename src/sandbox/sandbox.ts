@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { type Account, createAccount } from './account.ts'
 import { createControl } from './control.ts'
+import { publishOnAndOn } from './evaluations.ts'
 import { createFaultQueue, type Fault } from './faults.ts'
 import { fireOnAndOn } from './firing.ts'
 import type { SandboxToken, TokenState } from './judge.ts'
@@ -49,6 +50,7 @@ class HttpSandbox implements Sandbox {
     this.#port = await listen(server, host, this.#port)
     const url = `http://${host}:${this.#port}${pathPrefix}`
     this.setRate(ratePerMinute)
+    this.#evaluate()
     if (controlPort === undefined) return { url }
     const control = createControl(this)
     this.#servers.push(control)
@@ -63,9 +65,7 @@ class HttpSandbox implements Sandbox {
   }
 
   fire(fields: Partial<DeliveryRow> = {}) {
-    const row = this.#account.fire(this.#settings.clock.now(), fields)
-    for (const listener of this.#firedListeners) listener(row)
-    return row
+    return this.#emitFired(this.#account.fire(this.#settings.clock.now(), fields))
   }
 
   fireMany(count: number, fields: Partial<DeliveryRow> = {}) {
@@ -89,7 +89,7 @@ class HttpSandbox implements Sandbox {
   }
 
   get rules() {
-    return this.#account.rules()
+    return this.#account.rules(this.#settings.clock.now())
   }
 
   get requests() {
@@ -138,6 +138,18 @@ class HttpSandbox implements Sandbox {
 
   stopFiring() {
     this.#firing.abort()
+  }
+
+  #evaluate() {
+    const { clock, evaluations } = this.#settings
+    if (evaluations === undefined) return
+    const publish = (ruleId: number) => this.#emitFired(this.#account.fire(clock.now(), {}, ruleId))
+    publishOnAndOn({ clock, evaluations, publish }, this.#life.signal)
+  }
+
+  #emitFired(row: DeliveryRow): DeliveryRow {
+    for (const listener of this.#firedListeners) listener(row)
+    return row
   }
 
   on(

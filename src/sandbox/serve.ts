@@ -69,7 +69,7 @@ function deliveriesPage(page: number, desk: Desk) {
 }
 
 function rulesPage(page: number, desk: Desk) {
-  const rules = desk.account().rules()
+  const rules = desk.account().rules(desk.clock.now())
   return toPage(rules.slice((page - 1) * perPage, page * perPage), page, rules.length)
 }
 

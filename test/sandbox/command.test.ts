@@ -63,6 +63,7 @@ describe('the sandbox command', () => {
     [['--port', 'http'], '--port: "http" is no whole number from 0 to 65535'],
     [['--port', '70000'], '--port: "70000" is no whole number'],
     [['--rate', 'often'], '--rate: "often" is no rate; 30/m, 2/s and 5/h are'],
+    [['--evaluations', 'yes'], '--evaluations: "yes" is none of true, noisy, wrong, null'],
     [['--history', '-1'], '--history: "-1" is no whole number'],
     [['--units-per-day', '1.5'], '--units-per-day: "1.5" is no whole number'],
     [['--token', 'two words'], '--token: expected a token'],

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/lib/clock.ts'
 import { createGenerator } from '../../src/sandbox/generator.ts'
 import { createRandom } from '../../src/sandbox/random.ts'
 import {
@@ -8,21 +7,8 @@ import {
   type SandboxOptions,
   type SandboxRequest,
 } from '../../src/sandbox/sandbox.ts'
+import { jumpingClock } from '../support/clock.ts'
 import { connect, type StartedSandbox, startSandbox } from '../support/sandbox.ts'
-
-/** A clock that jumps: a sleep ends at once, and moves the time. Ends the `count`th sleep never. */
-function makeJumpingClock(sleeps: number) {
-  let nowMs = Date.UTC(2026, 4, 3, 9, 0, 0)
-  let left = sleeps
-  return {
-    now: () => nowMs,
-    monotonicMs: () => nowMs,
-    async sleep(ms: number, signal?: AbortSignal) {
-      if (left-- <= 0) return systemClock.sleep(2 ** 31, signal)
-      nowMs += Math.max(0, ms)
-    },
-  }
-}
 
 function nextFired(sandbox: StartedSandbox, count: number): Promise<DeliveryRow[]> {
   return new Promise((resolve) => {
@@ -106,7 +92,7 @@ describe('the rows', () => {
 
 describe('firing by itself', () => {
   async function gapsOf(options: SandboxOptions, count: number): Promise<number[]> {
-    const sandbox = createSandbox({ ...options, clock: makeJumpingClock(count) })
+    const sandbox = createSandbox({ ...options, clock: jumpingClock(count) })
     const times: number[] = []
     const fired = new Promise<void>((resolve) => {
       sandbox.on('fired', (row) => {

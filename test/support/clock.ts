@@ -49,3 +49,17 @@ export async function letPass(clock: { pass(ms: number): void }, ms: number): Pr
   if (process.env['LONG'] === '1') await systemClock.sleep(ms)
   else clock.pass(ms)
 }
+
+/** A clock that jumps: a sleep ends at once, and moves the time. After `sleeps` of them, one never ends. */
+export function jumpingClock(sleeps: number): Clock {
+  let nowMs = Date.UTC(2026, 4, 3, 9, 0, 0)
+  let left = sleeps
+  return {
+    now: () => nowMs,
+    monotonicMs: () => nowMs,
+    async sleep(ms: number, signal?: AbortSignal) {
+      if (left-- <= 0) return systemClock.sleep(2 ** 31, signal)
+      nowMs += Math.max(0, ms)
+    },
+  }
+}
