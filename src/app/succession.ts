@@ -21,31 +21,48 @@ export interface SuccessionOptions {
 
 /** Resolves to why the source has to wait, or undefined once it may poll. */
 export async function succeed(options: SuccessionOptions): Promise<string | undefined> {
-  const { source, account, marks, names, memory, log, onRenamed } = options
+  const { source, marks, names, memory } = options
   const mark = marks().get(source)
   if (mark !== undefined && !(await memory.exists(source))) {
-    const { before, ambiguous } = await predecessors(options, mark)
-    const [from] = before
-    if (from !== undefined && !ambiguous) {
-      const carried = await memory.carryOver(from, source, { mark, account })
-      if (carried === 'polled')
-        return `the same account is still polled as source ${from}, by this process or another`
-      if (carried === 'done') {
-        log.warn({ source, from }, 'this source has a new name: it goes on with the memory of the old one')
-        onRenamed(from, source)
-      }
-    } else if (ambiguous) {
-      for (const each of before) await memory.copyUnits(each, source)
-      log.warn(
-        { source, before },
-        'sources of the same account left the config, and it is not clear which one this is: alert-bridge orphans move carries the memory of one over',
-      )
-    }
+    const waitsFor = await takeOver(options, mark)
+    if (waitsFor !== undefined)
+      return `the same account is still polled as source ${waitsFor}, by this process or another`
   }
   if (mark !== undefined) await countDropped(options, mark)
   await names.addSource(source, mark === undefined ? {} : { mark })
   return undefined
 }
+
+/** Resolves to the name under which the account is still polled, or undefined. */
+async function takeOver(options: SuccessionOptions, mark: string): Promise<string | undefined> {
+  const { source, account, names, memory, log, onRenamed } = options
+  for (let tries = 1; tries <= triesMax; tries += 1) {
+    const { before, ambiguous } = await predecessors(options, mark)
+    const [from] = before
+    if (from === undefined) return undefined
+    if (ambiguous) {
+      for (const each of before) await memory.copyUnits(each, source)
+      log.warn(
+        { source, before },
+        'sources of the same account left the config, and it is not clear which one this is: alert-bridge orphans move carries the memory of one over',
+      )
+      return undefined
+    }
+    const carried = await memory.carryOver(from, source, { mark, account })
+    if (carried === 'polled') return from
+    if (carried === 'done') {
+      log.warn({ source, from }, 'this source has a new name: it goes on with the memory of the old one')
+      onRenamed(from, source)
+      return undefined
+    }
+    // A replica whose config has yet another name for the account was faster: that name is the one to follow now.
+    if ((await names.sources()).has(from)) return undefined
+  }
+  return undefined
+}
+
+/** Replicas that give one account different names at the same moment, at most. */
+const triesMax = 5
 
 /** What a source of this account had spent before it was dropped is spent, whatever the name that it comes back by. */
 async function countDropped({ source, names, memory }: SuccessionOptions, mark: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { succeed } from '../../src/app/succession.ts'
 import { accountKeys, leaseKey, sourceKeys } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
@@ -82,6 +82,23 @@ describe('a new name of an account', () => {
     await own.redis.del(leaseKey(own.prefix, 'main'))
     expect(await own.start('desk', { desk: 'a' })).toBeUndefined()
     expect(await own.unitsOf('desk')).toBe(40)
+  })
+
+  it('waits for a replica that gave the account yet another name at the same moment, and was faster', async () => {
+    const own = scene()
+    await own.polled('main', 'a', 40)
+    await own.redis.set(leaseKey(own.prefix, 'office'), 'the other replica')
+    const { carryOver } = own.memory
+    vi.spyOn(own.memory, 'carryOver').mockImplementationOnce(async (from, to, options) => {
+      expect(await own.start('office', { office: 'a' })).toBeUndefined()
+      return carryOver(from, to, options)
+    })
+    expect(await own.start('desk', { desk: 'a' })).toMatch(
+      /the same account is still polled as source office/,
+    )
+    expect([await own.unitsOf('office'), await own.memory.exists('desk')]).toEqual([40, false])
+    expect([...(await own.names.sources()).keys()]).toEqual(['office'])
+    expect(own.renamed).toEqual(['main → office'])
   })
 
   it('takes over nothing of another account, of a source that is in the config, or when it has polled before', async () => {
