@@ -1,7 +1,7 @@
 import { cut } from '../alert/text.ts'
 import { looksLikeToken } from '../lib/secret.ts'
 import { soundsSecret } from './env.ts'
-import { formatPath, type Path } from './mistake.ts'
+import { formatPath, mixesAll, type Path } from './mistake.ts'
 import { childOf, isSecret, property, type Schema } from './outline.ts'
 import type { Reading } from './read.ts'
 
@@ -42,7 +42,7 @@ export function describeFound(
  * token. Also one that is written wrongly, which is why it is shown.
  */
 export function maskAddress(text: string): string {
-  return text
+  return maskBroken(text)
     .replace(/:\/\/[^\s]*@/g, '://[redacted]@')
     .replace(
       /(\w:\/\/[^\s/?#]*|^[a-z]+:?\/{1,2}[^\s/?#]*|^[\w-]+(?:\.[\w-]+)+(?::\d+)?(?=\/))([^\s?#]*)/gi,
@@ -68,9 +68,22 @@ function maskToken(part: string): string {
 const charsMax = 80
 const maskedCharsMax = 4_000
 
+/** Of an address with a blank in it, which is written wrongly, all that may be a token. */
+function maskBroken(text: string): string {
+  // A template is no address.
+  if (text.includes('{{')) return text
+  return /^\s*[a-z][a-z+]*:\/\/\S*\s/i.test(text) ? text.replace(/(?<=[^/]\/|\s)[^\s/?#]+/g, maskToken) : text
+}
+
+/** What nobody would choose for a name: a secret, then, that got to the wrong key. */
+function looksRandom(text: string): boolean {
+  return mixesAll(text, 16) || /^[\da-f]{32,}$/i.test(text)
+}
+
 function quote(text: string): string {
   // Nobody reads it, and what must be masked in it takes a search that goes back and forth.
   if (text.length > maskedCharsMax) return `a text of ${text.length} characters`
+  if (looksRandom(text)) return 'a value that is not shown'
   const shown = maskLogin(maskAddress(text))
   return JSON.stringify(cut(shown, charsMax))
 }

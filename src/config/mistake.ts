@@ -40,9 +40,14 @@ export function formatPath(path: Path): string {
     .join('')
 }
 
-/** A path for people: a key may be as long as the file. */
+/** One word of small and capital letters and digits, at least so long: no key and no name is one, but many a secret. */
+export function mixesAll(text: string, charsMin: number): boolean {
+  return text.length >= charsMin && [/^[\w+/=-]+$/, /[a-z]/, /[A-Z]/, /\d/].every((form) => form.test(text))
+}
+
+/** A path for people: a key may be as long as the file, or a value whose colon is missing. */
 export function shownPath(path: Path): string {
-  const text = formatPath(path)
+  const text = formatPath(path).replace(/[\w+/=-]+/g, (word) => (mixesAll(word, 12) ? '[redacted]' : word))
   return text.length > pathCharsMax ? `${text.slice(0, pathCharsMax)}…` : text
 }
 

@@ -6,6 +6,7 @@ import { formatMistake } from '../../src/config/mistake.ts'
 import { childOf, isSecret, property, type Schema } from '../../src/config/outline.ts'
 import { showConfig } from '../../src/config/redact.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { configText } from './config-text.ts'
 
 /** Puts a canary, in every wrong shape, where a secret or a whole mapping belongs, and listens. */
 const canary = 'CANARY7654567'
@@ -63,6 +64,27 @@ describe('nothing that is told of the example holds a secret', () => {
   it('when the file is broken off anywhere', () => {
     const text = stringify(example).replace(/\$\{(\w+)\}/g, (_, name) => property(env, name) as string)
     for (let end = 0; end < text.length; end += 23) expectSilence(everythingTold(text.slice(0, end)))
+  })
+})
+
+describe('a secret at a place that is none', () => {
+  const secret = 'Kq9Zx7Rw9Vt3Lm5Np8Qd'
+  const hex = '0123456789abcdef0123456789abcdef'
+  const sink = (more: string) => configText({ sinks: `{ ops: { type: webhook, ${more} } }` })
+  it.each([
+    ['an address with a blank in it', sink(`url: "https://h ooks.example.com/a/${secret}"`)],
+    ['an address with a blank in its token', sink(`url: "https://h.example.com/a/xx ${secret}"`)],
+    ['the name of another key', sink(`url: "https://h.example.com/a", format: ${secret}`)],
+    ['the name of another key, in hex', sink(`url: "https://h.example.com/a", format: ${hex}`)],
+    ['a key, since its colon is missing', sink(`url: "https://h.example.com/a", auth: { bearer${secret}: }`)],
+    ['a key with a blank in it', sink(`url: "https://h.example.com/a", auth: { beare ${secret}: }`)],
+  ])('is not repeated: %s', (_, text) => {
+    const loaded = parseConfig(text, { env, folder: '.' })
+    const told = loaded.ok
+      ? showConfig(loaded.config)
+      : loaded.mistakes.map((each) => formatMistake('f', each)).join()
+    expect(told).not.toContain(secret.slice(2))
+    expect(told).not.toContain(hex)
   })
 })
 
