@@ -30,7 +30,8 @@ end`
  * optionally the same of its twin ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of
  * the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
- *   the field of its half hour, the longest that a hold lasts (ms), the account or ''
+ *   the field of its half hour, the longest that a hold lasts (ms), the account or '', then for each day what the caller
+ *   knows to be used of it: Redis may have forgotten that
  * Moved: the source counts in the ledger of another account by now, which has to be taken over first.
  * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the day that the feed told of, or -1}
@@ -41,14 +42,16 @@ for day = 6, #KEYS, 2 do days[#days + 1] = unitsOf(KEYS[day + 1], KEYS[day]) end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
-local used = tonumber(redis.call('HGET', days[1], 'used') or '0')
+local function usedOf(day)
+  return math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[12 + day]))
+end
+local used = usedOf(1)
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
 if (redis.call('GET', KEYS[5]) or '') ~= ARGV[12] then return {'moved', '', 0, used} end
 local left = holdLeft(KEYS[1], now, tonumber(ARGV[11]))
 if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
-for day, units in ipairs(days) do
-  local spent = tonumber(redis.call('HGET', units, 'used') or '0')
-  if spent + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day, used} end
+for day = 1, #days do
+  if usedOf(day) + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day, used} end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])
 for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf')) do redis.call('ZADD', KEYS[2], now, ahead) end
@@ -60,8 +63,8 @@ if requests >= max then
 end
 redis.call('ZADD', KEYS[2], now, ARGV[8])
 redis.call('PEXPIRE', KEYS[2], ARGV[5])
-for _, units in ipairs(days) do
-  redis.call('HINCRBY', units, 'used', cost)
+for day, units in ipairs(days) do
+  redis.call('HSET', units, 'used', usedOf(day) + cost)
   redis.call('HINCRBY', units, ARGV[4], cost)
   redis.call('PEXPIRE', units, ARGV[6])
 end

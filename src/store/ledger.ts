@@ -5,13 +5,15 @@ import type { BudgetDay } from '../schedule/schedule.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
+import { createKnownUnits } from './known-units.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
  * What the bridge spends of a source, or of an account of several sources, over all replicas. Every call to the feed is
- * reserved here first, in one script: as long as Redis forgets nothing, the day's units and the sliding minute are never
- * exceeded, however many ask at once. A unit that was reserved is spent: the feed may have counted it.
+ * reserved here first, in one script: the day's units and the sliding minute are never exceeded, however many ask at once.
+ * A unit that was reserved is spent: the feed may have counted it. Where Redis forgets, as after a failover, whoever asks
+ * says what it knows to be used of the day; the minute begins anew.
  *
  * The day turns at the feed by the feed's clock. A call within `resetGuardMs` of the reset may count on either side,
  * so it is charged to both days and must fit into both.
@@ -135,6 +137,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
     throw new Error(`replicas count the units of source ${options.source} for different accounts`)
   }
+  const known = createKnownUnits()
   /** A hold that Redis does not know of, because it was away; its end is one of the monotonic clock. */
   let own: Hold | undefined
   return {
@@ -143,10 +146,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (own && own.untilMs > clock.monotonicMs()) await tell(own)
       const day = options.budgetDay(nowMs)
       const twin = twinDay(day, nowMs, options.budgetDay)
-      const units = [day, ...(twin ? [twin] : [])].flatMap(({ key }) => [
-        keys.units(key),
-        joinedUnitsKey(options.prefix, key),
-      ])
+      const days = [day, ...(twin ? [twin] : [])]
+      const units = days.flatMap(({ key }) => [keys.units(key), joinedUnitsKey(options.prefix, key)])
       const lease = leaseKey(options.prefix, options.source)
       const names = [keys.hold, keys.minute, lease, keys.toldDay, spendsIn, ...units]
       const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
@@ -165,10 +166,13 @@ export function createLedger(options: LedgerOptions): Ledger {
         `${halfHourField}${Math.floor(nowMs / halfHourMs)}`,
         waits.apiHold.maxMs,
         options.account ?? '',
+        ...days.map(({ key }) => known.of(key)),
       ]
       const reply = await evalReserve(names, limits)
       const [verdict, limit, waitMs, unitsUsed, toldDayUsed = -1] = reply
       if (verdict === 'ok') {
+        if (twin) known.note(twin.key, known.of(twin.key) + cost)
+        known.note(day.key, unitsUsed)
         const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
         return { ok: true, unitsUsed, unitsLeft, ...(toldDayUsed < 0 ? {} : { toldDayUsed }) }
       }
@@ -181,7 +185,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const { used = '0', ...rest } = await counted(day.key)
       const purposes = Object.entries(rest).filter(([name]) => !/^(half|from):/.test(name))
       const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
-      return { used: Number(used), byPurpose }
+      return { used: Math.max(Number(used), known.of(day.key)), byPurpose }
     },
     async usedSince(fromMs) {
       const first = Math.round(fromMs / halfHourMs)

@@ -205,6 +205,22 @@ describe('the day', () => {
     expect(await ledger.used(utcDay(resetMs))).toMatchObject({ used: 2 })
   })
 
+  it('is not spent again where Redis forgets what was spent, also some of it', async () => {
+    const { ledger, redis, keys } = given({ unitsPerDay: 7 })
+    const units = keys.units('2026-11-21')
+    await ledger.reserve({ cost: 2, purpose: 'poll' })
+    await redis.copy(units, `${units}:replica`)
+    await ledger.reserve({ cost: 3, purpose: 'poll' })
+    await redis.rename(`${units}:replica`, units)
+    expect(await ledger.used(utcDay(noonMs))).toMatchObject({ used: 5 })
+    expect(await ledger.reserve({ cost: 1, purpose: 'context', leaveUnits: 2 })).toMatchObject({ ok: false })
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 6 })
+    await redis.del(units)
+    expect(await ledger.reserve({ cost: 2, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
+    expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 7 })
+    expect(await redis.hget(units, 'used')).toBe('7')
+  })
+
   it('that is spent keeps calls away until its end is certain', async () => {
     const { ledger, clock } = given({ unitsPerDay: 1 })
     const resetMs = utcDay(noonMs).endMs
