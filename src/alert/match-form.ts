@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isEffortSpent, oncePerEffort } from './effort.ts'
+import { isCpuLimitSpent, oncePerCheck } from './cpu-limit.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from './fields.ts'
 import { type Match, type Matcher, normaliseSymbol, type PlainMatcher } from './match.ts'
 import { type Compiled, compileGlob, compileRegex } from './regex.ts'
@@ -136,7 +136,7 @@ function patternOf({ glob, regex }: Pattern): PlainMatcher {
   return glob === undefined ? { op: 'regex', value: regex ?? '' } : { op: 'glob', value: glob }
 }
 
-const tooMuchEffort = {
+const cpuLimitSpent = {
   ok: false,
   problem: 'was not looked at: to get here took too long; fewer or simpler patterns are needed',
 } as const
@@ -148,8 +148,8 @@ function patternField(compile: (pattern: string) => Compiled) {
     .superRefine((pattern, context) => {
       // What is compared has its letters made alike, and so has the pattern: it must stay one.
       for (const text of new Set([pattern, normaliseSymbol(pattern)])) {
-        const compiled = oncePerEffort(`${compile.name} ${text}`, () =>
-          isEffortSpent() ? tooMuchEffort : compile(text),
+        const compiled = oncePerCheck(`${compile.name} ${text}`, () =>
+          isCpuLimitSpent() ? cpuLimitSpent : compile(text),
         )
         if (compiled.ok) continue
         context.addIssue({ code: 'custom', message: `this pattern ${compiled.problem}` })

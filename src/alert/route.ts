@@ -41,7 +41,7 @@ export interface RouteContext {
   readonly ruleOf: RuleLookup
 }
 
-export type RouteDecision = Decided & (Taken | Missed | HeldBack)
+export type RouteDecision = RouteRef & (Taken | Missed | Withheld)
 
 export type Taken =
   | { readonly taken: true; readonly reason: 'takes_everything' | 'matched'; readonly throttle?: ThrottleKey }
@@ -57,9 +57,9 @@ export type Missed =
   | { readonly taken: false; readonly reason: 'rule_unknown'; readonly ruleIds: readonly string[] }
 
 /** The route wants the alert, and its sinks do not get it by this route. */
-export type HeldBack = { readonly taken: false } & HoldReason
+export type Withheld = { readonly taken: false } & WithheldReason
 
-export type HoldReason =
+export type WithheldReason =
   | {
       readonly reason: 'silenced'
       readonly silenceId: string
@@ -75,7 +75,7 @@ export interface ThrottleKey {
   readonly perMs: number
 }
 
-export interface Decided {
+export interface RouteRef {
   /** Place in the config, from 0. */
   readonly index: number
   readonly name?: string
@@ -102,17 +102,17 @@ export function withThrottles({ decisions }: Routing, heldUntil: ReadonlyMap<num
     decisions.map((decision) => {
       const untilMs = heldUntil.get(decision.index)
       if (!decision.taken || untilMs === undefined) return decision
-      return { ...decidedOf(decision), taken: false, reason: 'throttled', untilMs }
+      return { ...refOf(decision), taken: false, reason: 'throttled', untilMs }
     }),
   )
 }
 
 /** How people call a route. */
-export function routeLabel({ index, name }: Pick<Decided, 'index' | 'name'>): string {
+export function routeLabel({ index, name }: Pick<RouteRef, 'index' | 'name'>): string {
   return name ?? `routes[${index}]`
 }
 
-export function isHeldBack(decision: RouteDecision): decision is Decided & HeldBack {
+export function isWithheld(decision: RouteDecision): decision is RouteRef & Withheld {
   return !decision.taken && decision.reason !== 'differs' && decision.reason !== 'rule_unknown'
 }
 
@@ -173,6 +173,6 @@ function takenOf(alert: Alert, route: Route, matched: Matched): Taken {
   return { taken: true, reason: asksNothing(route.match) ? 'takes_everything' : 'matched', ...window }
 }
 
-function decidedOf({ index, name, sinks }: Decided): Decided {
+function refOf({ index, name, sinks }: RouteRef): RouteRef {
   return { index, ...(name === undefined ? {} : { name }), sinks }
 }

@@ -7,7 +7,7 @@ import { createDeliveryLog, type DeliveryLog } from '../delivery/records/deliver
 import { createReplay, type Replay } from '../delivery/records/resend.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
-import type { Names } from '../store/names.ts'
+import type { NameStore } from '../store/names.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { type AlertRouting, createRouting, known } from './routing.ts'
 import { buildSinks } from './sinks.ts'
@@ -40,7 +40,7 @@ export interface InForceTools extends RuntimeTools {
   readonly tooManyWaiting: () => Promise<boolean>
   readonly sharers: (source: string) => number
   readonly sawHead: (source: string, page: FeedPage) => void
-  readonly names: Names
+  readonly names: NameStore
   /** What a source does before it polls for the first time. */
   readonly succeed: (source: string) => Promise<string | undefined>
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/schema.ts'
-import { embeddedPlace, socketUrl } from '../store/embedded-place.ts'
+import { embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
 import { closeRedis, connectRedis, waitForRedis } from '../store/redis.ts'
 import { createScheduleState } from '../store/schedule-state.ts'
 import { createLogger } from '../telemetry/log.ts'
@@ -29,5 +29,5 @@ export async function readLearned(config: Config, source: string): Promise<unkno
 }
 
 function targetOf({ redis, dataDir }: Config) {
-  return redis.mode === 'embedded' ? { url: socketUrl(embeddedPlace(dataDir)) } : redisTargetOf(redis)
+  return redis.mode === 'embedded' ? { url: socketUrl(embeddedPaths(dataDir)) } : redisTargetOf(redis)
 }

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { OrphanView } from '../admin/orphan-view.ts'
 import type { OrphansPort } from '../admin/ports.ts'
 import { within } from '../lib/time-limit.ts'
-import { createNames, type Names } from '../store/names.ts'
+import { createNameStore, type NameStore } from '../store/names.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
-import { accountMark, createSourceMemory } from '../store/source-memory.ts'
+import { accountMark, createSourceData } from '../store/source-data.ts'
 import { forgetOthers } from '../telemetry/metrics.ts'
 import type { InForce } from './in-force.ts'
 import { noticeSource } from './notices.ts'
@@ -16,7 +16,7 @@ import type { RuntimeTools } from './tools.ts'
 
 /** All that has to do with names that left the config, or came to it in the place of another. */
 export interface LeftBehind {
-  readonly names: Names
+  readonly names: NameStore
   readonly port: OrphansPort
   /** null while Redis does not answer. */
   list(): Promise<OrphanView[] | null>
@@ -39,8 +39,8 @@ const collectTimeoutMs = 1_000
 
 export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
   const { prefix, inForce, operators, redis, metrics, clock, log } = options
-  const names = createNames(redis.commands, prefix)
-  const memory = createSourceMemory(redis.commands, prefix)
+  const names = createNameStore(redis.commands, prefix)
+  const memory = createSourceData(redis.commands, prefix)
   const marks = () => marksOf(inForce(), prefix)
   const list = () => listOrphans(inForce(), { names, memory, marks })
   const process = randomUUID()
@@ -109,7 +109,7 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
 }
 
 /** A token that was replaced is still the account of its source: by it the next name would be known. */
-async function keepMarks(names: Names, marks: ReadonlyMap<string, string | undefined>): Promise<void> {
+async function keepMarks(names: NameStore, marks: ReadonlyMap<string, string | undefined>): Promise<void> {
   for (const [name, { mark: known }] of await names.sources()) {
     const mark = marks.get(name)
     if (mark !== undefined && mark !== known) await names.addSource(name, { mark })

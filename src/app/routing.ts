@@ -1,14 +1,14 @@
 import type { Config } from '../config/schema.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { type AssignDeps, assign } from '../routing/assign.ts'
-import { createKindWatch, type KindWatch } from '../routing/kinds.ts'
+import { createKindWatch, type KindWatch } from '../routing/kind-watch.ts'
 import type { RuleBook } from '../routing/rules.ts'
 import { createSilenceReader } from '../routing/silences.ts'
-import { createHeldStore, type HeldStore } from '../store/held.ts'
 import { createKindStore } from '../store/kinds.ts'
 import { createRuleStore } from '../store/rules.ts'
 import { createSilenceStore, type SilenceStore } from '../store/silences.ts'
 import { createThrottles } from '../store/throttle.ts'
+import { createWithheldStore, type WithheldStore } from '../store/withheld.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** Where alerts go and what holds them back: the routes of the config with all that they are decided by. */
@@ -16,7 +16,7 @@ export interface AlertRouting {
   readonly assign: IntakeDeps['assign']
   readonly silences: SilenceStore
   /** undefined: the config names no such source. */
-  heldOf(source: string): HeldStore | undefined
+  heldOf(source: string): WithheldStore | undefined
   /** What routes ask for and no alert has had, by source; rejects when Redis is away. */
   kindNotes: KindWatch['notes']
   /** As they were last read for a route that asks of them, each with its source. */
@@ -33,7 +33,7 @@ export function createRouting(
   const held = new Map(
     Object.keys(config.sources).map((source) => [
       source,
-      createHeldStore({ redis, prefix, source, retention }),
+      createWithheldStore({ redis, prefix, source, retention }),
     ]),
   )
   const silences = createSilenceStore({ redis, prefix })
@@ -42,7 +42,7 @@ export function createRouting(
     readSilences: createSilenceReader({ store: silences, clock, log }),
     rulesOf,
     throttles: createThrottles({ redis, prefix }),
-    heldOf: (source) => known(held.get(source), source),
+    withheldOf: (source) => known(held.get(source), source),
     clock,
   }
   const rulesIn = async (source: string) =>

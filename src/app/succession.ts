@@ -1,5 +1,5 @@
-import type { Names } from '../store/names.ts'
-import type { SourceMemory } from '../store/source-memory.ts'
+import type { NameStore } from '../store/names.ts'
+import type { SourceData } from '../store/source-data.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
@@ -11,8 +11,8 @@ export interface SuccessionOptions {
   readonly source: string
   /** Every source of the config in force, with what its account is known by; undefined where its token cannot be read. */
   readonly marks: () => ReadonlyMap<string, string | undefined>
-  readonly names: Names
-  readonly memory: SourceMemory
+  readonly names: NameStore
+  readonly memory: SourceData
   readonly log: Logger
   /** What the config calls the account, where it is shared. */
   readonly account: string | undefined

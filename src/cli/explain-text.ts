@@ -1,7 +1,7 @@
 import type { Alert } from '../alert/alert.ts'
 import type { Miss } from '../alert/match.ts'
 import { describeMute } from '../alert/mute.ts'
-import { isHeldBack, type Route, type RouteDecision, type Routing } from '../alert/route.ts'
+import { isWithheld, type Route, type RouteDecision, type Routing } from '../alert/route.ts'
 import { oneLine } from '../alert/text.ts'
 import { formatDuration } from '../lib/duration.ts'
 
@@ -18,7 +18,7 @@ export interface Explained {
 
 export function explainText({ alert, routing, routes, sinks, atMs, asked }: Explained): string {
   const reached = routing.sinks
-  const held = routing.decisions.filter(isHeldBack).flatMap((decision) => decision.sinks)
+  const held = routing.decisions.filter(isWithheld).flatMap((decision) => decision.sinks)
   const heldOnly = [...new Set(held)].filter((sink) => !reached.includes(sink))
   const idle = sinks.filter((name) => !reached.includes(name) && !heldOnly.includes(name))
   const symbol = alert.symbol === null ? 'none' : oneLine(alert.symbol)
@@ -35,10 +35,10 @@ export function explainText({ alert, routing, routes, sinks, atMs, asked }: Expl
 
 function describeDecision(decision: RouteDecision, route: Route | undefined): string[] {
   const label = `routes[${decision.index}]${decision.name === undefined ? '' : ` (${decision.name})`}`
-  const word = decision.taken ? 'yes ' : isHeldBack(decision) ? 'held' : 'no  '
+  const word = decision.taken ? 'yes ' : isWithheld(decision) ? 'held' : 'no  '
   return [
     `  ${word} ${label} → ${listed(decision.sinks)}: ${reasonOf(decision)}`,
-    ...(route === undefined || (!decision.taken && !isHeldBack(decision)) ? [] : limitsOf(route)),
+    ...(route === undefined || (!decision.taken && !isWithheld(decision)) ? [] : limitsOf(route)),
   ]
 }
 

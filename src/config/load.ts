@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { withinEffort } from '../alert/effort.ts'
+import { withinCpuLimit } from '../alert/cpu-limit.ts'
 import { checkAcross } from './check.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
@@ -42,7 +42,7 @@ export function parseConfig(
   if (!tree.ok) return failed(tree.mistakes)
   const reading = readTree(configSchema, { ...tree, ...options })
   if (reading.tooLarge) return failed(reading.mistakes)
-  const parsed = withinEffort(cpuMsMax, () => configSchema.safeParse(reading.value))
+  const parsed = withinCpuLimit(cpuMsMax, () => configSchema.safeParse(reading.value))
   const mistakes = [
     ...reading.mistakes,
     ...explainIssues(parsed.error?.issues ?? [], configSchema, reading),

@@ -17,7 +17,7 @@ export interface RetryPolicy {
 }
 
 /** A remote that asks for more than this (`Retry-After`) is asked again after this. */
-export const toldMsMax: number = waits.receiverHold.maxMs
+export const retryAfterMsMax: number = waits.receiverHold.maxMs
 
 /** Chosen so that the default policy spans 24 hours. */
 const growth = 3.27
@@ -34,7 +34,7 @@ export function delayMs(
   random: () => number = Math.random,
 ): number {
   const own = pauseMs(attempt, policy) * (1 - spread + 2 * spread * random())
-  return Math.round(Math.max(own, Math.min(afterMs ?? 0, toldMsMax)))
+  return Math.round(Math.max(own, Math.min(afterMs ?? 0, retryAfterMsMax)))
 }
 
 /** The pauses of a whole schedule without the spread, one fewer than there are attempts. */

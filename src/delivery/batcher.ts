@@ -1,15 +1,15 @@
 import type { Clock } from '../lib/clock.ts'
 import type { RateLimit } from '../sinks/common-config.ts'
 import type { Batch } from '../sinks/sink.ts'
+import { createMessageLimiter, type MessageLimiter } from './message-limiter.ts'
 import {
   type Member,
+  type MemberResult,
   Messenger,
   type MessengerOptions,
+  type PendingMember,
   type Send,
-  type Sent,
-  type Waiting,
 } from './messenger.ts'
-import { createPace, type Pace } from './pace.ts'
 
 /**
  * Puts jobs that are in hand at the same time into one message. A job that opens a group waits here, its lock renewed
@@ -30,7 +30,7 @@ export interface BatcherOptions {
 }
 
 interface Group {
-  readonly waiting: Set<Waiting>
+  readonly waiting: Set<PendingMember>
   readonly openedAtMs: number
   timer: NodeJS.Timeout
 }
@@ -42,7 +42,7 @@ const digestWaitMsMax = 8_000
 export class Batcher {
   readonly #options: BatcherOptions
   readonly #messenger: Messenger
-  readonly #pace: Pace
+  readonly #limiter: MessageLimiter
   /** By target. */
   readonly #groups = new Map<string, Group>()
   /** When alerts went out on their own. */
@@ -52,12 +52,12 @@ export class Batcher {
   constructor(options: BatcherOptions) {
     this.#options = options
     const { rateLimit, clock, before } = options
-    this.#pace = createPace(rateLimit, clock, before === undefined ? undefined : before.#pace)
-    this.#messenger = new Messenger({ ...options, pace: this.#pace, stopping: this.#stopping.signal })
+    this.#limiter = createMessageLimiter(rateLimit, clock, before === undefined ? undefined : before.#limiter)
+    this.#messenger = new Messenger({ ...options, limiter: this.#limiter, stopping: this.#stopping.signal })
   }
 
   /** Resolves when the send that this member was part of is over. */
-  join(member: Member): Promise<Sent> {
+  join(member: Member): Promise<MemberResult> {
     return new Promise((resolve) => {
       const waiting = { ...member, resolve }
       if (this.#goesAlone(member)) void this.#messenger.deliver([waiting])
@@ -86,7 +86,7 @@ export class Batcher {
     return true
   }
 
-  #wait(waiting: Waiting): void {
+  #wait(waiting: PendingMember): void {
     const { batch, clock } = this.#options
     const { plan } = batch
     const target = waiting.target ?? ''
@@ -109,7 +109,7 @@ export class Batcher {
     if (group.waiting.size >= plan.max) this.#close(target)
   }
 
-  #leave(group: Group, waiting: Waiting): void {
+  #leave(group: Group, waiting: PendingMember): void {
     if (group.waiting.delete(waiting)) waiting.resolve({ step: 'not_ours' })
   }
 
@@ -124,7 +124,7 @@ export class Batcher {
   }
 
   /** One message after the other, so that they come in the order of what they tell. */
-  async #deliver(members: readonly Waiting[]): Promise<void> {
+  async #deliver(members: readonly PendingMember[]): Promise<void> {
     for (const message of this.#options.batch.split(members)) await this.#messenger.deliver(message)
   }
 }

@@ -32,10 +32,10 @@ export interface OpenBreaker {
 }
 
 /** What an attempt says about its sink: it answered, it is at fault, or nothing either way. */
-export type SinkSign = 'answered' | 'fault' | 'none'
+export type SinkSignal = 'answered' | 'fault' | 'none'
 
 export interface BreakerEvent {
-  readonly sign: SinkSign
+  readonly signal: SinkSignal
   /** Any name that tells one alert from another. */
   readonly alert: string
   readonly reason: string
@@ -80,7 +80,7 @@ export function afterAttempt(
   limits: BreakerLimits,
   now: Moment,
 ): BreakerStep {
-  switch (event.sign) {
+  switch (event.signal) {
     case 'none':
       return { breaker }
     case 'answered':
@@ -92,7 +92,7 @@ export function afterAttempt(
         ? failedProbe(breaker, event, limits, now)
         : fault(breaker, event, limits, now)
     default:
-      return event.sign satisfies never
+      return event.signal satisfies never
   }
 }
 

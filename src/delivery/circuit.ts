@@ -15,7 +15,7 @@ import {
   openBreaker,
 } from './breaker.ts'
 import { chooseProbe, seekProbe } from './probe.ts'
-import { promoteDelayed } from './queue-reading.ts'
+import { promoteDelayed } from './queue-view.ts'
 import type { AlertQueue } from './queues.ts'
 import { Recovery } from './recovery.ts'
 import type { SinkSettings, Tuning } from './settings.ts'
@@ -36,7 +36,7 @@ export interface CircuitOptions {
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: Clock
-  readonly onBreaker?: ((news: BreakerNews) => void) | undefined
+  readonly onBreaker?: ((news: BreakerChange) => void) | undefined
   /** The queue is held, because this sink asks for it. */
   held(): Promise<void>
   /** How many alerts this process sends to the sink at this moment. */
@@ -49,7 +49,7 @@ export interface CircuitOptions {
   readonly sameReceiver: boolean
 }
 
-export interface BreakerNews {
+export interface BreakerChange {
   readonly sink: string
   readonly state: 'open' | 'closed'
   /** Why it opened. */
@@ -137,11 +137,11 @@ export class Circuit {
     const step = afterAttempt(this.#breaker, event, this.#limits, this.#now())
     const failedProbe = this.isOpen && step.breaker !== this.#breaker
     this.#breaker = step.breaker
-    if (event.sign === 'answered') this.#width = step.change === 'closed' ? 1 : this.#width * 2
+    if (event.signal === 'answered') this.#width = step.change === 'closed' ? 1 : this.#width * 2
     this.#options.widthChanged()
     if (step.change === 'opened') this.#endRecovery()
-    if (step.change === 'opened') void this.#keep()
-    if (step.change !== undefined) this.#tell(event.reason)
+    if (step.change === 'opened') void this.#store()
+    if (step.change !== undefined) this.#report(event.reason)
     if (step.change === 'closed') this.#beginRecovery()
     if (step.holdMs !== undefined) await this.hold(step.holdMs)
     if (failedProbe && step.breaker.state === 'open') await this.#failed(step.breaker.probes)
@@ -178,7 +178,7 @@ export class Circuit {
       this.#looked = true
       if (!kept || this.isOpen || this.#recovery || this.#stopped) return
       // Whose breaker it is says so again and again: one that has not for so long is gone.
-      if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#adopt(kept)
+      if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#takeOver(kept)
     })
     // Not connected yet, perhaps: what stands in Redis is to be known before much is sent.
     clearTimeout(this.#again)
@@ -205,14 +205,14 @@ export class Circuit {
     return { wallMs: clock.now(), monotonicMs: clock.monotonicMs() }
   }
 
-  #adopt(kept: { reason: string; sinceMs: number }): void {
+  #takeOver(kept: { reason: string; sinceMs: number }): void {
     this.#breaker = openBreaker(kept, this.#limits, this.#now().monotonicMs)
     this.#options.widthChanged()
-    this.#tell(kept.reason)
+    this.#report(kept.reason)
     this.#probeIn(this.#limits.firstPauseMs)
   }
 
-  #tell(reason: string): void {
+  #report(reason: string): void {
     const { sink, metrics, log, onBreaker } = this.#options
     const { state } = this.#breaker
     metrics.circuitOpen.set({ sink }, state === 'open' ? 1 : 0)
@@ -227,7 +227,7 @@ export class Circuit {
 
   /** Another alert is the next probe: this one may be the only one that the sink cannot digest. */
   async #failed(probes: number): Promise<void> {
-    void this.#keep()
+    void this.#store()
     await this.#try('the same alert may be the next probe', () => chooseProbe(this.#options.queue, probes))
   }
 
@@ -248,12 +248,12 @@ export class Circuit {
         if (await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))) return
         this.#breaker = closedBreaker
         this.#options.widthChanged()
-        this.#tell('another process has found it well')
+        this.#report('another process has found it well')
       })
     if (this.#breaker.state === 'open') this.#probeIn(this.#breaker.pauseMs)
   }
 
-  async #keep(): Promise<void> {
+  async #store(): Promise<void> {
     const { breakers, sink } = this.#options
     const breaker = this.#breaker
     if (breaker.state === 'closed') return

@@ -9,19 +9,19 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { Batcher } from './batcher.ts'
 import { waitsUntil } from './digest-wait.ts'
-import { replacedBy } from './hand-on.ts'
+import { expiresAtMs, isLastAttempt } from './follow-up.ts'
 import type { Marks } from './job-marks.ts'
-import type { Member, Sent } from './messenger.ts'
+import type { Member, MemberResult } from './messenger.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
+import { replacementsOf } from './replace-job.ts'
 import type { SinkEntry, SinkSettings } from './settings.ts'
-import { expiresAtMs, isLastAttempt } from './verdict.ts'
 
 /**
  * One job, one attempt at most: from what the queue holds to what the sink answered. Keeps that nothing is sent that
  * cannot be read, is too old, was acknowledged already as far as this process or Redis knows, or belongs to somebody
  * else by now. Decides nothing about what follows, and never throws for what a sink does.
  */
-export type Tried =
+export type JobResult =
   | {
       readonly step: 'sent'
       readonly job: DeliveryJob
@@ -32,7 +32,7 @@ export type Tried =
       /** How much earlier than by the alert's own schedule it ended; 0 for one that was due. */
       readonly earlyMs: number
       /** Of the alerts that shared a message, one speaks of it to the circuit. */
-      readonly leads: boolean
+      readonly reportsToCircuit: boolean
       readonly random: () => number
     }
   /** Its digest is not due yet. */
@@ -71,7 +71,11 @@ export interface DeliverContext extends SendContext {
   readonly batcher?: Pick<Batcher, 'join'> | undefined
 }
 
-export async function deliver(job: LockedJob, signal: AbortSignal, context: DeliverContext): Promise<Tried> {
+export async function deliver(
+  job: LockedJob,
+  signal: AbortSignal,
+  context: DeliverContext,
+): Promise<JobResult> {
   const { sink, settings, acknowledged, clock } = context
   const parsed = fromJobData(sink.name, job.data)
   if (!parsed.ok) return { step: 'unreadable', reason: parsed.reason }
@@ -81,11 +85,11 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
   const record = acknowledged.get(name)
   if (record) return { step: 'acknowledged_before', record }
   if (job.takenOver) {
-    const known = await heard(job, delivery, signal, context)
+    const known = await marksAfterWait(job, delivery, signal, context)
     if (known === undefined) return { step: 'not_ours' }
     if (known.acknowledged) return { step: 'acknowledged_before', record: known.acknowledged }
   }
-  const by = replacedBy(delivery, sink.targets)
+  const by = replacementsOf(delivery, sink.targets)
   if (by !== undefined) return { step: 'replaced', by }
   if (clock.now() >= expiresAtMs(delivery, settings)) return { step: 'expired', job: delivery }
   const untilMs = waitsUntil(delivery, context, clock.now())
@@ -119,7 +123,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, context: Deli
  * What is known of a job that was taken over, after the time that whoever had it needs to say that it was sent: both may
  * have been cut off from Redis at the same time.
  */
-async function heard(
+async function marksAfterWait(
   job: LockedJob,
   delivery: DeliveryJob,
   signal: AbortSignal,
@@ -134,13 +138,13 @@ async function heard(
 }
 
 /** The way of a sink that gets each alert on its own: no waiting, no pace but the queue's. */
-async function sendAlone(member: Member, context: SendContext): Promise<Sent> {
+async function sendAlone(member: Member, context: SendContext): Promise<MemberResult> {
   if (!(await member.ready())) return { step: 'not_ours' }
   const { clock } = context
   const [startedAtMs, fromMs] = [clock.now(), clock.monotonicMs()]
   const outcome = await sendMembers([member], member.signal, context)
   const durationMs = Math.round(clock.monotonicMs() - fromMs)
-  return { step: 'sent', outcome, startedAtMs, durationMs, leads: true, random: Math.random }
+  return { step: 'sent', outcome, startedAtMs, durationMs, reportsToCircuit: true, random: Math.random }
 }
 
 const fenceTimeoutMs = 5_000

@@ -1,7 +1,7 @@
 import type { DeliveryJob } from '../alert/job.ts'
 import { digestMark } from './digest-mark.ts'
+import { expiresAtMs } from './follow-up.ts'
 import type { SinkEntry } from './settings.ts'
-import { expiresAtMs } from './verdict.ts'
 
 /**
  * When the digest that this alert belongs to goes out, unless it is due, or that would be too late for the alert. Pure.

@@ -12,7 +12,7 @@ import { type AttemptRecord, parseAttemptRecord } from './records/attempt-record
 export interface JobMarks {
   read(job: MarkedJob): Promise<Marks>
   /** From now on the alert is due by its own schedule after `delayMs`. */
-  putOff(job: MarkedJob, delayMs: number): Promise<void>
+  delay(job: MarkedJob, delayMs: number): Promise<void>
   acknowledge(job: MarkedJob, record: AttemptRecord): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export interface Marks {
 }
 
 /** Fields of the job's hash. BullMQ leaves those alone that it does not know. */
-export const putOffField = 'bridge:put-off'
+export const delayField = 'bridge:put-off'
 const acknowledgedField = 'bridge:acknowledged'
 
 export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks {
@@ -45,8 +45,8 @@ export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks 
       const acknowledged = text ? parseAttemptRecord(String(text)) : undefined
       return { earlyMs: Number(earlyMs) || 0, ...(acknowledged ? { acknowledged } : {}) }
     },
-    async putOff(job, delayMs) {
-      await run(putOffScript, job, putOffField, Math.ceil(delayMs))
+    async delay(job, delayMs) {
+      await run(delayScript, job, delayField, Math.ceil(delayMs))
     },
     async acknowledge(job, record) {
       await run(acknowledgeScript, job, acknowledgedField, JSON.stringify(record))
@@ -71,14 +71,14 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)`
  * begins anew.
  */
 const readScript = `${nowLine}
-local marks = redis.call('HMGET', KEYS[1], '${putOffField}', '${acknowledgedField}')
+local marks = redis.call('HMGET', KEYS[1], '${delayField}', '${acknowledgedField}')
 local earlyMs = 0
 if marks[1] then
   local delivery, atMs, delayMs = string.match(marks[1], '^(%d*) (%d+) (%d+)$')
   if delivery == ARGV[1] then
     if tonumber(atMs) > nowMs then
       atMs = nowMs
-      redis.call('HSET', KEYS[1], '${putOffField}', delivery .. ' ' .. string.format('%d', nowMs) .. ' ' .. delayMs)
+      redis.call('HSET', KEYS[1], '${delayField}', delivery .. ' ' .. string.format('%d', nowMs) .. ' ' .. delayMs)
     end
     earlyMs = math.max(0, atMs + delayMs - nowMs)
   end
@@ -88,7 +88,7 @@ return {earlyMs, delivery == ARGV[1] and acknowledgement or ''}
 `
 
 /** KEYS job · ARGV delivery, field, pause (ms). A job that is gone is not made again. */
-const putOffScript = `${nowLine}
+const delayScript = `${nowLine}
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('HSET', KEYS[1], ARGV[2], ARGV[1] .. ' ' .. string.format('%d', nowMs) .. ' ' .. ARGV[3])
 end

@@ -6,19 +6,19 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import { Batcher } from './batcher.ts'
-import { type BreakerNews, Circuit, type CircuitState } from './circuit.ts'
+import { type BreakerChange, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { sendMembers, sendMsMax } from './deliver.ts'
-import { type HandOn, handOn } from './hand-on.ts'
-import { InHand } from './in-hand.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
-import { PutOff } from './put-off.ts'
-import { viewOf } from './queue-reading.ts'
+import { readQueueView } from './queue-view.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
+import { type JobReplacement, replaceJob } from './replace-job.ts'
+import { RunningJobs } from './running-jobs.ts'
 import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
+import { StaleDelays } from './stale-delays.ts'
 import type { Unrecorded } from './unrecorded.ts'
 import { type Stuck, Watchdog } from './watchdog.ts'
 import { noLimit } from './worker.ts'
@@ -39,7 +39,7 @@ export interface LaneOptions extends SinkEntry {
   readonly log: Logger
   readonly clock: Clock
   readonly tuning: Tuning
-  readonly onBreaker?: (news: BreakerNews) => void
+  readonly onBreaker?: (news: BreakerChange) => void
   /** The lane of this sink until now: it is being stopped, or about to be. */
   readonly before?: Lane | undefined
 }
@@ -61,8 +61,8 @@ export class Lane {
   readonly #circuit: Circuit
   readonly #clockWatch: ClockWatch
   readonly #marks: JobMarks
-  readonly #putOff: PutOff
-  readonly #inHand = new InHand()
+  readonly #staleDelays: StaleDelays
+  readonly #running = new RunningJobs()
   readonly #workers: Workers
   readonly #watchdog: Watchdog
   #watch: NodeJS.Timeout | undefined
@@ -76,7 +76,7 @@ export class Lane {
     this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
     this.#marks = createJobMarks(redis, this.#queue)
-    this.#putOff = new PutOff({ ...options, queue: this.#queue, signal: this.#ending.signal })
+    this.#staleDelays = new StaleDelays({ ...options, queue: this.#queue, signal: this.#ending.signal })
     this.#before = before
     this.#circuit = new Circuit({
       sink: sink.name,
@@ -90,8 +90,8 @@ export class Lane {
       breakers: createBreakerStore(redis, prefix),
       before: before === undefined ? undefined : before.#circuit,
       sameReceiver: before !== undefined && before.#options.receiver === options.receiver,
-      held: () => this.#putOff.held(),
-      sending: () => this.#inHand.sends,
+      held: () => this.#staleDelays.held(),
+      sending: () => this.#running.sends,
       widthChanged: () => {
         this.#workers.concurrency = this.#concurrency()
       },
@@ -104,20 +104,20 @@ export class Lane {
       settings,
       tuning,
       log,
-      process: (job, token) => this.#inHand.hold(() => this.#process(job, token)),
-      lostLocks: (jobIds) => this.#inHand.abort('the lock was lost', jobIds),
+      process: (job, token) => this.#running.track(() => this.#process(job, token)),
+      lostLocks: (jobIds) => this.#running.abort('the lock was lost', jobIds),
       recorded: (jobId) => options.unrecorded.recorded(this.#nameOf(jobId)),
     })
     this.#workers.concurrency = this.#concurrency()
     this.#watchdog = new Watchdog({
       tuning,
       clock,
-      view: () => viewOf(redis, this.#queue, (settings.rateLimit ?? noLimit).max),
+      view: () => readQueueView(redis, this.#queue, (settings.rateLimit ?? noLimit).max),
       own: () =>
         this.#workers.isOpen
-          ? { room: this.#inHand.jobs < this.#workers.concurrency, taken: this.#inHand.taken }
+          ? { room: this.#running.jobs < this.#workers.concurrency, taken: this.#running.taken }
           : undefined,
-      onStuck: (stuck) => this.#found(stuck),
+      onStuck: (stuck) => this.#onStuck(stuck),
     })
     const { batch } = sink
     this.#batcher =
@@ -128,7 +128,7 @@ export class Lane {
         clock,
         send: (members, signal) => sendMembers(members, signal, options),
         isOpen: () => this.#circuit.isOpen,
-        refused: (tried) => void this.#circuit.observe(breakerEventOf(tried, clock)),
+        refused: (sent) => void this.#circuit.observe(breakerEventOf(sent, clock)),
         before: before === undefined ? undefined : before.#batcher,
       })
   }
@@ -136,7 +136,7 @@ export class Lane {
   /** `sends: false`: other processes do, and this one only looks whether they do. */
   start({ sends }: { sends: boolean } = { sends: true }): void {
     if (sends) {
-      void this.#putOff.look()
+      void this.#staleDelays.look()
       this.#workers.open()
       this.#circuit.start()
     }
@@ -150,7 +150,7 @@ export class Lane {
 
   /** How many alerts this process is sending. */
   get sending(): number {
-    return this.#inHand.sends
+    return this.#running.sends
   }
 
   /**
@@ -162,7 +162,7 @@ export class Lane {
     this.#ending.abort(new Error('stopping'))
     clearInterval(this.#watch)
     this.#circuit.stop()
-    this.#putOff.stop()
+    this.#staleDelays.stop()
     this.#batcher?.stop()
     const endMs = Math.min(endMsMax, deadlineMs / 5)
     const reserveMs = Math.min(abortReserveMs, deadlineMs / 4)
@@ -170,7 +170,7 @@ export class Lane {
       const closed = this.#workers.close()
       const ended = Promise.race([closed, this.#onlyRedisIsLeft(closed)])
       if (!(await settlesWithin(deadlineMs - reserveMs - endMs, ended))) {
-        this.#inHand.abort('shutting down')
+        this.#running.abort('shutting down')
         await settlesWithin(reserveMs, closed)
       }
     }
@@ -188,7 +188,7 @@ export class Lane {
 
   /** Resolves once no send of this job runs, here or in the lane before. */
   async #sendOver(jobId: string): Promise<void> {
-    await this.#inHand.sendOver(jobId)
+    await this.#running.sendOver(jobId)
     if (this.#before) await this.#before.#sendOver(jobId)
   }
 
@@ -196,7 +196,7 @@ export class Lane {
   async #onlyRedisIsLeft(closed: Promise<unknown>): Promise<void> {
     let quietMs = 0
     while (quietMs < recordMsMax && !(await settlesWithin(lookEveryMs, closed)))
-      quietMs = this.#inHand.sends === 0 ? quietMs + lookEveryMs : 0
+      quietMs = this.#running.sends === 0 ? quietMs + lookEveryMs : 0
   }
 
   /** Over all replicas, until resumed. */
@@ -246,29 +246,29 @@ export class Lane {
         this.#options.unrecorded.add(this.#nameOf(marked.id), () => this.#marks.acknowledge(marked, record)),
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
-      waiting: () => this.#putOff.waiting(),
+      waiting: () => this.#staleDelays.waiting(),
       replace: (id, token, copies) => this.#replace({ id, state: 'active', token }, copies),
     })
     const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1
-    return this.#inHand.run(id, { controller, done, renew })
+    return this.#running.run(id, { controller, done, renew })
   }
 
-  #replace(job: HandOn['job'], copies: HandOn['copies']): Promise<unknown> {
+  #replace(job: JobReplacement['job'], copies: JobReplacement['copies']): Promise<unknown> {
     const { redis, prefix, clock } = this.#options
-    return handOn({ redis, prefix, from: this.#queue, to: this.#queue, job, copies, nowMs: clock.now() })
+    return replaceJob({ redis, prefix, from: this.#queue, to: this.#queue, job, copies, nowMs: clock.now() })
   }
 
   #look(): void {
     void this.#watchdog.look()
     if (!this.#workers.isOpen) return
     const backMs = this.#clockWatch.setBackMs()
-    if (backMs > 0) this.#inHand.clockSetBack()
+    if (backMs > 0) this.#running.clockSetBack()
     void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look())
-    void this.#inHand.renewLocks()
-    void this.#putOff.look()
+    void this.#running.renewLocks()
+    void this.#staleDelays.look()
   }
 
-  #found({ waiting, forMs }: Stuck): void {
+  #onStuck({ waiting, forMs }: Stuck): void {
     const { sink, log } = this.#options
     if (this.#ending.signal.aborted) return
     if (!this.#workers.isOpen) {
@@ -279,7 +279,7 @@ export class Lane {
       { sink: sink.name, waiting, stuckMs: forMs },
       'this process takes none of the waiting jobs: new worker',
     )
-    this.#workers.replace(this.#inHand.running())
+    this.#workers.replace(this.#running.running())
   }
 }
 

@@ -2,8 +2,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import type { Parcel } from '../sinks/sink.ts'
 import type { BreakerEvent } from './breaker.ts'
-import type { Pace } from './pace.ts'
-import { signOf } from './verdict.ts'
+import { signalOf } from './follow-up.ts'
+import type { MessageLimiter } from './message-limiter.ts'
 
 /**
  * Sends the alerts of one message, and finds out which of them it is that the sink cannot take: a message that was
@@ -20,28 +20,28 @@ export interface Member extends Parcel {
   ready(): Promise<boolean>
 }
 
-export type Sent =
+export type MemberResult =
   | {
       readonly step: 'sent'
       readonly outcome: Outcome
       readonly startedAtMs: number
       readonly durationMs: number
       /** Of those that shared the send, one tells the circuit of it. */
-      readonly leads: boolean
+      readonly reportsToCircuit: boolean
       /** The same for all that shared the send, so that what is tried again comes back together. */
       readonly random: () => number
     }
   | { readonly step: 'not_ours' }
 
-export interface Waiting extends Member {
-  readonly resolve: (sent: Sent) => void
+export interface PendingMember extends Member {
+  readonly resolve: (sent: MemberResult) => void
 }
 
 /** One send of one or several members; never throws. */
 export type Send = (members: readonly Member[], signal: AbortSignal) => Promise<Outcome>
 
 export interface MessengerOptions {
-  readonly pace: Pace
+  readonly limiter: MessageLimiter
   readonly clock: Clock
   readonly send: Send
   /** From now on nothing begins, and what waits for its turn goes back. */
@@ -49,7 +49,7 @@ export interface MessengerOptions {
   /** The sink is down. */
   isOpen(): boolean
   /** A message was not taken whose alerts all go again at once: no member tells of it. */
-  refused(tried: Tried): void
+  refused(sent: SentMessage): void
 }
 
 export class Messenger {
@@ -60,10 +60,10 @@ export class Messenger {
   }
 
   /** Resolves each member as soon as it is known what becomes of it. */
-  async deliver(message: readonly Waiting[]): Promise<void> {
+  async deliver(message: readonly PendingMember[]): Promise<void> {
     const left = [message]
     let faultsInARow = 0
-    let refused: Tried | undefined
+    let refused: SentMessage | undefined
     for (let part = left.shift(); part; part = left.shift()) {
       if (refused && (faultsInARow >= faultsMax || this.#options.isOpen())) {
         // The sink is at fault, not one of them: the rest shares what became of the others.
@@ -75,27 +75,27 @@ export class Messenger {
         }
         part = last
       }
-      const tried = await this.#try(part)
-      if (tried === undefined) continue
-      const { members, outcome } = tried
-      if (outcome.kind === 'retry') refused = tried
+      const sent = await this.#try(part)
+      if (sent === undefined) continue
+      const { members, outcome } = sent
+      if (outcome.kind === 'retry') refused = sent
       faultsInARow = outcome.kind === 'retry' ? faultsInARow + 1 : 0
-      const again = goAgain(members, outcome)
+      const again = partsToRepeat(members, outcome)
       left.unshift(...again)
       const repeated = new Set(again.flat())
       const [, settled] = divide(members, (member) => repeated.has(member))
-      settle(settled, tried, true)
-      if (settled.length === 0) this.#options.refused(tried)
+      settle(settled, sent, true)
+      if (settled.length === 0) this.#options.refused(sent)
     }
   }
 
   /** undefined: none of them is ours to send any more. */
-  async #try(part: readonly Waiting[]): Promise<Tried | undefined> {
-    const { pace, clock, send, stopping } = this.#options
+  async #try(part: readonly PendingMember[]): Promise<SentMessage | undefined> {
+    const { limiter, clock, send, stopping } = this.#options
     const calledOff = allAborted(part.map(({ signal }) => signal))
     try {
       stopping.throwIfAborted()
-      await pace.turn(AbortSignal.any([calledOff.signal, stopping]))
+      await limiter.wait(AbortSignal.any([calledOff.signal, stopping]))
     } catch {
       for (const { resolve } of part) resolve({ step: 'not_ours' })
       return undefined
@@ -111,24 +111,24 @@ export class Messenger {
     const outcome = await send(members, sending.signal)
     sending.release()
     const durationMs = Math.round(clock.monotonicMs() - fromMs)
-    return { members, outcome, startedAtMs, durationMs, luck: Math.random() }
+    return { members, outcome, startedAtMs, durationMs, random: Math.random() }
   }
 }
 
 /** One send, and what came of it. */
-export interface Tried {
-  readonly members: readonly Waiting[]
+export interface SentMessage {
+  readonly members: readonly PendingMember[]
   readonly outcome: Outcome
   readonly startedAtMs: number
   readonly durationMs: number
-  readonly luck: number
+  readonly random: number
 }
 
 /** What a message that no member tells of says about its sink. */
-export function breakerEventOf({ members, outcome, durationMs }: Tried, clock: Clock): BreakerEvent {
+export function breakerEventOf({ members, outcome, durationMs }: SentMessage, clock: Clock): BreakerEvent {
   const [alert] = members.map(({ alert: { source, id } }) => `${source}.${id}`)
   return {
-    sign: signOf(outcome),
+    signal: signalOf(outcome),
     alert: alert ?? '',
     reason: outcome.kind === 'delivered' ? 'delivered' : outcome.reason,
     startedAtMs: clock.monotonicMs() - durationMs,
@@ -141,7 +141,7 @@ const faultsMax = 5
 const parts = 4
 
 /** Which of a message that was not taken go again at once, in smaller ones. */
-function goAgain(members: readonly Waiting[], outcome: Outcome): (readonly Waiting[])[] {
+function partsToRepeat(members: readonly PendingMember[], outcome: Outcome): (readonly PendingMember[])[] {
   if (members.length === 1 || outcome.kind === 'delivered') return []
   if (mayBeOneOfThem(outcome)) return partsOf(members)
   const burns = outcome.kind === 'retry' && outcome.reason !== 'aborted' && outcome.afterMs === undefined
@@ -156,7 +156,7 @@ function mayBeOneOfThem(outcome: Exclude<Outcome, { kind: 'delivered' }>): boole
 }
 
 /** At random: if several of them are to blame, they do not stand in the way of the same others each time. */
-function partsOf(members: readonly Waiting[]): (readonly Waiting[])[] {
+function partsOf(members: readonly PendingMember[]): (readonly PendingMember[])[] {
   const mixed = members
     .map((member) => ({ member, place: Math.random() }))
     .sort((a, b) => a.place - b.place)
@@ -167,11 +167,18 @@ function partsOf(members: readonly Waiting[]): (readonly Waiting[])[] {
   )
 }
 
-function settle(members: readonly Waiting[], tried: Tried, told: boolean): void {
-  const { outcome, startedAtMs, durationMs, luck } = tried
-  const random = tried.members.length > 1 ? () => luck : Math.random
+function settle(members: readonly PendingMember[], sent: SentMessage, isReported: boolean): void {
+  const { outcome, startedAtMs, durationMs, random: shared } = sent
+  const random = sent.members.length > 1 ? () => shared : Math.random
   for (const [index, { resolve }] of members.entries())
-    resolve({ step: 'sent', outcome, startedAtMs, durationMs, leads: told && index === 0, random })
+    resolve({
+      step: 'sent',
+      outcome,
+      startedAtMs,
+      durationMs,
+      reportsToCircuit: isReported && index === 0,
+      random,
+    })
 }
 
 function divide<T>(all: readonly T[], isFirst: (each: T, index: number) => boolean): [T[], T[]] {

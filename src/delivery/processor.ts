@@ -6,14 +6,14 @@ import type { Answer } from '../sinks/outcome.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { BreakerEvent } from './breaker.ts'
-import { type DeliverContext, deliver, type LockedJob, type Tried } from './deliver.ts'
+import { type DeliverContext, deliver, type JobResult, type LockedJob } from './deliver.ts'
+import { expiresAtMs, type FollowUp, followUpOf, signalOf } from './follow-up.ts'
 import type { JobMarks, MarkedJob } from './job-marks.ts'
 import { type AttemptRecord, attemptRecord } from './records/attempt-record.ts'
 import { reportAttempt } from './report.ts'
-import { expiresAtMs, signOf, type Verdict, verdictOf } from './verdict.ts'
 
 /**
- * Carries out in BullMQ's terms what an attempt's verdict says. What is thrown here is made here: its message starts
+ * Carries out in BullMQ's terms what follows an attempt (`FollowUp`). What is thrown here is made here: its message starts
  * with a word of ours, because BullMQ gives meaning to some texts and names of errors, and keeps the message in Redis.
  */
 export type AlertJob = Job<JobData, AttemptRecord>
@@ -34,7 +34,7 @@ export interface ProcessorContext extends DeliverContext {
   replace(id: string, token: string, by: readonly DeliveryJob[]): Promise<unknown>
 }
 
-/** To be tried again, after `delayMs`; read by the worker's backoff strategy. */
+/** To be result again, after `delayMs`; read by the worker's backoff strategy. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
   readonly delayMs: number
@@ -58,7 +58,7 @@ export async function processJob(
   try {
     return await step(job, token, signal, context)
   } catch (error) {
-    if (verdicts.some((kind) => error instanceof kind)) throw error
+    if (expectedErrors.some((kind) => error instanceof kind)) throw error
     // The text of an error that was not made here is neither kept nor given a chance to mean something.
     const kind = errorCode(error) ?? toError(error).constructor.name
     context.log.error({ sink: context.sink.name, job: job.id, kind }, 'a job could not be handled')
@@ -66,7 +66,7 @@ export async function processJob(
   }
 }
 
-const verdicts = [RetryLater, UnrecoverableError, DelayedError, WaitingError]
+const expectedErrors = [RetryLater, UnrecoverableError, DelayedError, WaitingError]
 
 async function step(
   job: AlertJob,
@@ -82,29 +82,29 @@ async function step(
     return extended === 1 ? marks : undefined
   }
   const takenOver = job.stalledCounter > 0
-  const tried = await deliver({ id, data: job.data, number, takenOver, claim }, signal, context)
-  switch (tried.step) {
+  const result = await deliver({ id, data: job.data, number, takenOver, claim }, signal, context)
+  switch (result.step) {
     case 'acknowledged_before':
       context.log.info({ sink: context.sink.name, job: job.id }, 'acknowledged before, not sent again')
-      return tried.record
+      return result.record
     case 'not_ours':
       return putBack(job, token, context)
     case 'waits':
       await context.waiting()
-      return delay(job, token, tried.untilMs - context.clock.now(), context)
+      return delay(job, token, result.untilMs - context.clock.now(), context)
     case 'replaced':
-      await moved(context.replace(id, token, tried.by), context)
+      await moved(context.replace(id, token, result.by), context)
       throw new WaitingError()
     case 'unreadable':
-      context.log.error({ sink: context.sink.name, job: job.id, reason: tried.reason }, 'unreadable job')
+      context.log.error({ sink: context.sink.name, job: job.id, reason: result.reason }, 'unreadable job')
       context.metrics.sends.inc({ sink: context.sink.name, result: 'dead' })
-      throw new UnrecoverableError(`unrenderable: ${tried.reason}`)
+      throw new UnrecoverableError(`unrenderable: ${result.reason}`)
     case 'expired':
-      return bury(job, number, tried, context)
+      return giveUpExpired(job, number, result, context)
     case 'sent':
-      return settle(job, token, number, tried, signal.aborted, context)
+      return settle(job, token, number, result, signal.aborted, context)
     default:
-      return tried satisfies never
+      return result satisfies never
   }
 }
 
@@ -112,21 +112,21 @@ async function settle(
   job: AlertJob,
   token: string,
   number: number,
-  tried: Extract<Tried, { step: 'sent' }>,
+  sent: Extract<JobResult, { step: 'sent' }>,
   brokenOff: boolean,
   context: ProcessorContext,
 ): Promise<AttemptRecord> {
   const { sink, settings, clock, acknowledged, metrics, log } = context
-  const { outcome, startedAtMs, durationMs, earlyMs } = tried
+  const { outcome, startedAtMs, durationMs, earlyMs } = sent
   const nowMs = clock.now()
-  const verdict = verdictOf(
+  const followUp = followUpOf(
     outcome,
-    { number, nowMs, brokenOff, earlyMs, expiresAtMs: expiresAtMs(tried.job, settings) },
+    { number, nowMs, brokenOff, earlyMs, expiresAtMs: expiresAtMs(sent.job, settings) },
     settings,
-    tried.random,
+    sent.random,
   )
   const reason = outcome.kind === 'delivered' ? undefined : outcome.reason
-  const result = resultOf(verdict)
+  const result = resultOf(followUp)
   const record = attemptRecord({
     number,
     atMs: startedAtMs,
@@ -134,78 +134,80 @@ async function settle(
     result: result === 'back' ? 'retry' : result,
     answer: outcome.answer,
     ...(reason === undefined ? {} : { reason }),
-    ...(verdict.kind === 'again' ? { nextAtMs: nowMs + verdict.delayMs } : {}),
+    ...(followUp.kind === 'again' ? { nextAtMs: nowMs + followUp.delayMs } : {}),
   })
   // First of all: whatever breaks from here on, this process does not send it again.
-  if (verdict.kind === 'delivered') {
-    acknowledged.add(tried.name, record)
-    context.onAcknowledged({ id: job.id ?? '', requestedAtMs: tried.job.requestedAtMs }, record)
+  if (followUp.kind === 'delivered') {
+    acknowledged.add(sent.name, record)
+    context.onAcknowledged({ id: job.id ?? '', requestedAtMs: sent.job.requestedAtMs }, record)
   }
   reportAttempt(
     {
       sink: sink.name,
-      job: tried.job,
+      job: sent.job,
       number,
       result,
       durationMs,
       nowMs,
       ...(reason === undefined ? {} : { reason }),
       ...(outcome.answer.status === undefined ? {} : { status: outcome.answer.status }),
-      ...(verdict.kind === 'again' ? { nextInMs: verdict.delayMs } : {}),
+      ...(followUp.kind === 'again' ? { nextInMs: followUp.delayMs } : {}),
     },
     metrics,
     log,
   )
-  if (verdict.kind !== 'back' && tried.leads) {
-    const sign = signOf(outcome)
+  if (followUp.kind !== 'back' && sent.reportsToCircuit) {
+    const sign = signalOf(outcome)
     const startedAtMs = clock.monotonicMs() - durationMs
-    await context.observe({ sign, alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs })
+    await context.observe({ signal: sign, alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs })
   }
-  return carryOut(verdict, record, { job, token, requestedAtMs: tried.job.requestedAtMs }, context)
+  return carryOut(followUp, record, { job, token, requestedAtMs: sent.job.requestedAtMs }, context)
 }
 
-interface Taken {
+interface LockedByToken {
   readonly job: AlertJob
   readonly token: string
   readonly requestedAtMs: number | undefined
 }
 
 async function carryOut(
-  verdict: Verdict,
+  followUp: FollowUp,
   record: AttemptRecord,
-  taken: Taken,
+  taken: LockedByToken,
   context: ProcessorContext,
 ): Promise<AttemptRecord> {
   const { job, token } = taken
-  switch (verdict.kind) {
+  switch (followUp.kind) {
     case 'delivered':
       return record
     case 'back':
       return putBack(job, token, context)
     case 'dead':
       await keep(job, record, context)
-      throw new UnrecoverableError(`${verdict.reason}: ${describe(whyDead(verdict, record), verdict.answer)}`)
+      throw new UnrecoverableError(
+        `${followUp.reason}: ${describe(whyDead(followUp, record), followUp.answer)}`,
+      )
     case 'again':
-      if (verdict.holdMs !== undefined) await context.hold(verdict.holdMs)
+      if (followUp.holdMs !== undefined) await context.hold(followUp.holdMs)
       await keep(job, record, context)
       // Before the job is let go: whoever takes it next must know whether it is due.
-      if ((await markedDue(verdict.dueInMs, taken, context)) && verdict.burnt)
-        throw new RetryLater(`${verdict.reason}: ${describe(undefined, verdict.answer)}`, verdict.delayMs)
-      return delay(job, token, verdict.delayMs, context)
+      if ((await markedDue(followUp.dueInMs, taken, context)) && followUp.burnt)
+        throw new RetryLater(`${followUp.reason}: ${describe(undefined, followUp.answer)}`, followUp.delayMs)
+      return delay(job, token, followUp.delayMs, context)
     default:
-      return verdict satisfies never
+      return followUp satisfies never
   }
 }
 
-async function bury(
+async function giveUpExpired(
   job: AlertJob,
   number: number,
-  tried: Extract<Tried, { step: 'expired' }>,
+  expired: Extract<JobResult, { step: 'expired' }>,
   context: ProcessorContext,
 ): Promise<never> {
   const nowMs = context.clock.now()
   const text = `too old for this sink before attempt ${number}`
-  const report = { sink: context.sink.name, job: tried.job, number, result: 'expired' as const, nowMs }
+  const report = { sink: context.sink.name, job: expired.job, number, result: 'expired' as const, nowMs }
   reportAttempt(report, context.metrics, context.log)
   await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, context)
   throw new UnrecoverableError(`expired: ${text}`)
@@ -214,11 +216,11 @@ async function bury(
 /** Where Redis does not take the mark, it is not told of an attempt either: the job is put off, or left to its lock. */
 async function markedDue(
   dueInMs: number | undefined,
-  { job, requestedAtMs }: Taken,
+  { job, requestedAtMs }: LockedByToken,
   { marks, sink, log }: ProcessorContext,
 ): Promise<boolean> {
   try {
-    if (dueInMs !== undefined) await marks.putOff({ id: job.id ?? '', requestedAtMs }, dueInMs)
+    if (dueInMs !== undefined) await marks.delay({ id: job.id ?? '', requestedAtMs }, dueInMs)
     return true
   } catch (error) {
     log.warn({ sink: sink.name, reason: redisErrorText(error) }, 'attempt not counted')
@@ -262,14 +264,14 @@ async function moved(move: Promise<unknown>, context: ProcessorContext): Promise
   }
 }
 
-function resultOf(verdict: Verdict) {
-  if (verdict.kind === 'dead') return verdict.reason === 'expired' ? 'expired' : 'dead'
-  return verdict.kind === 'again' ? 'retry' : verdict.kind
+function resultOf(followUp: FollowUp) {
+  if (followUp.kind === 'dead') return followUp.reason === 'expired' ? 'expired' : 'dead'
+  return followUp.kind === 'again' ? 'retry' : followUp.kind
 }
 
-/** The reason of the last attempt, where that is not the verdict itself. */
-function whyDead(verdict: { readonly reason: string }, record: AttemptRecord): string | undefined {
-  return record.reason === verdict.reason ? undefined : record.reason
+/** The reason of the last attempt, where that is not why it is a dead letter. */
+function whyDead(followUp: { readonly reason: string }, record: AttemptRecord): string | undefined {
+  return record.reason === followUp.reason ? undefined : record.reason
 }
 
 function describe(reason: string | undefined, { status, text }: Answer): string {

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import type { BreakerStore } from '../store/breakers.ts'
-import { promoteDelayed } from './queue-reading.ts'
+import { promoteDelayed } from './queue-view.ts'
 import type { AlertQueue } from './queues.ts'
 
 /**

@@ -4,12 +4,12 @@ import type { RedisClient } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createAcknowledged } from './acknowledged.ts'
-import type { BreakerNews } from './circuit.ts'
+import type { BreakerChange } from './circuit.ts'
 import { Lane, type LaneState } from './lane.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
 import { Unrecorded } from './unrecorded.ts'
 
-export type { BreakerNews } from './circuit.ts'
+export type { BreakerChange as BreakerNews } from './circuit.ts'
 export type { LaneState } from './lane.ts'
 
 /** The sink side of the queues: one lane a sink, each on its own. */
@@ -45,7 +45,7 @@ export interface SenderOptions {
   readonly log: Logger
   readonly clock: Clock
   /** A sink's breaker opened or closed. */
-  readonly onBreaker?: (news: BreakerNews) => void
+  readonly onBreaker?: (news: BreakerChange) => void
   readonly tuning?: Partial<Tuning>
 }
 
@@ -80,7 +80,7 @@ class Lanes implements Sender {
       this.#lanes.delete(name)
       this.#end(name, lane)
     }
-    this.#tellOfWaiting([...before])
+    this.#logWaiting([...before])
     for (const [name, entry] of sinks) {
       if (this.#lanes.has(name)) continue
       const lane = this.#createLane(entry, before.get(name) ?? this.#endingOf(name))
@@ -94,7 +94,7 @@ class Lanes implements Sender {
     const lanes = [...this.#lanes].map(([name, { lane }]): [string, Lane] => [name, lane])
     for (const [name, lane] of lanes) this.#end(name, lane, deadlineMs)
     this.#lanes.clear()
-    this.#tellOfWaiting([...this.#ending.keys()].map((lane) => [lane.state().sink, lane]))
+    this.#logWaiting([...this.#ending.keys()].map((lane) => [lane.state().sink, lane]))
     await Promise.all(this.#ending.values())
     this.#unrecorded.stop()
   }
@@ -151,7 +151,7 @@ class Lanes implements Sender {
     return [...this.#ending.keys()].findLast((lane) => lane.state().sink === name)
   }
 
-  #tellOfWaiting(ending: readonly (readonly [string, Lane])[]): void {
+  #logWaiting(ending: readonly (readonly [string, Lane])[]): void {
     const busy = ending.filter(([, { sending }]) => sending > 0)
     if (busy.length === 0) return
     const sends = busy.reduce((sum, [, { sending }]) => sum + sending, 0)

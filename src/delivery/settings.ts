@@ -9,7 +9,7 @@ export interface SinkSettings {
   readonly concurrency: number
   /**
    * At most `max` attempts in a window of `per`, over all replicas. A window begins with its first attempt. Where several
-   * alerts go out as one message: messages, in any stretch of `perMs`, of one process (`pace.ts`).
+   * alerts go out as one message: messages, in any stretch of `perMs`, of one process (`message-limiter.ts`).
    */
   readonly rateLimit?: RateLimit
   readonly retry: RetryPolicy

@@ -10,7 +10,7 @@ export interface QueueView {
   /** Jobs that somebody should be working on: they wait, are overdue, or were left by a process that is gone. */
   readonly waiting: number
   /** Jobs that some process holds. */
-  readonly held: number
+  readonly locked: number
   /** The job that is to be taken next. */
   readonly next: string | undefined
   readonly paused: boolean
@@ -44,7 +44,7 @@ export function standstill(
 ): Standstill | undefined {
   // A queue that cannot be looked at says nothing: an outage is no dead consumer.
   if (!view || view.waiting === 0 || view.paused || view.limited) return undefined
-  if (own ? !own.room : view.held > 0) return undefined
+  if (own ? !own.room : view.locked > 0) return undefined
   const { waiting } = view
   const mark = own ? `${own.taken} taken` : `next is ${view.next}`
   if (before?.mark !== mark) return { sinceMs: nowMs, looks: 1, waiting, mark }

@@ -8,8 +8,8 @@ import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from 
  */
 export class Workers {
   readonly #options: WorkerOptions
-  readonly #replaced = new Set<Opened>()
-  #current: Opened | undefined
+  readonly #replaced = new Set<OpenWorker>()
+  #current: OpenWorker | undefined
   #concurrency: number
 
   constructor(options: WorkerOptions) {
@@ -35,11 +35,11 @@ export class Workers {
   }
 
   /** A new worker on a connection of its own: what holds up the one that all lanes share may be what is wrong. */
-  replace(inHand: readonly Promise<unknown>[]): void {
+  replace(runningSends: readonly Promise<unknown>[]): void {
     const before = this.#current
     const own = duplicateRedis(this.#options.redis)
     this.#current = { ...this.#open(own), own }
-    if (before) void this.#retire(before, inHand)
+    if (before) void this.#retire(before, runningSends)
   }
 
   /** Takes no more jobs; resolves when all that were taken have been recorded. */
@@ -52,32 +52,32 @@ export class Workers {
     await Promise.all(this.#all().map((each) => this.#end(each, limitMs)))
   }
 
-  #all(): Opened[] {
+  #all(): OpenWorker[] {
     return [...(this.#current ? [this.#current] : []), ...this.#replaced]
   }
 
-  #open(redis: RedisClient): Opened {
+  #open(redis: RedisClient): OpenWorker {
     const worker = openWorker({ ...this.#options, redis })
     worker.concurrency = this.#concurrency
     return { worker }
   }
 
-  async #retire(before: Opened, inHand: readonly Promise<unknown>[]): Promise<void> {
+  async #retire(before: OpenWorker, runningSends: readonly Promise<unknown>[]): Promise<void> {
     this.#replaced.add(before)
     const closed = before.worker.close()
-    await Promise.allSettled(inHand)
+    await Promise.allSettled(runningSends)
     await settlesWithin(recordMsMax, closed)
     await this.#end(before, endMsMax)
   }
 
-  async #end(opened: Opened, limitMs: number): Promise<void> {
+  async #end(opened: OpenWorker, limitMs: number): Promise<void> {
     await destroyWorker(opened.worker, limitMs)
     opened.own?.disconnect()
     this.#replaced.delete(opened)
   }
 }
 
-interface Opened {
+interface OpenWorker {
   readonly worker: AlertWorker
   readonly own?: RedisClient
 }

@@ -3,7 +3,7 @@ import type { Assignment } from '../alert/assignment.ts'
 import { doubtOf } from '../alert/fired-at.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import { type Quarantined, rawOf } from '../store/quarantine.ts'
-import type { Looked } from '../store/walk-state.ts'
+import type { RowLookup } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { firedAtText, type RowScope } from '../walk/scope.ts'
 
@@ -25,7 +25,7 @@ export interface IntakeDeps {
 /** A page as it was read: its rows, what was known of them then, and which of them count. */
 export interface ExaminedPage {
   readonly page: FeedPage
-  readonly looked: Looked
+  readonly looked: RowLookup
   readonly rowScopes: readonly RowScope[]
 }
 
@@ -95,7 +95,7 @@ export function jobsOf(
   seenAtMs: number,
 ): DeliveryJob[] {
   return alerts.flatMap((alert, index) =>
-    (assignments[index]?.shares ?? []).flatMap(({ sink, heldBack }) =>
+    (assignments[index]?.sinks ?? []).flatMap(({ sink, heldBack }) =>
       targetsOf(sink).map((target) => ({
         sink,
         alert,
@@ -108,7 +108,7 @@ export function jobsOf(
 }
 
 /** No route wanted it. */
-export function isUnrouted({ shares, held }: Assignment): boolean {
+export function isUnrouted({ sinks: shares, withheld: held }: Assignment): boolean {
   return shares.length === 0 && held.length === 0
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Opened } from '../store/walk-state.ts'
+import type { OpenedWalk } from '../store/walk-state.ts'
 import type { Scope } from '../walk/scope.ts'
 import type { PollDeps, PollOptions, ProcessState } from './poll-types.ts'
 
@@ -17,7 +17,7 @@ export const lossLookbackMs = 3_600_000
 export async function openState(
   deps: PollDeps,
   options: PollOptions,
-): Promise<{ opened: Opened; lost: boolean }> {
+): Promise<{ opened: OpenedWalk; lost: boolean }> {
   const { processState } = options
   const scope =
     processState.known === null ? firstScope(options) : scopeAfterLoss(options, processState.known)
@@ -35,7 +35,7 @@ export async function openState(
 }
 
 /** Keeps what the next poll needs to notice a loss. */
-export function noteState(processState: ProcessState, opened: Pick<Opened, 'id' | 'facts'>): void {
+export function noteState(processState: ProcessState, opened: Pick<OpenedWalk, 'id' | 'facts'>): void {
   const { lastCompleteMs, total, sinceMs, history } = bounds(opened)
   // A second loss before the first was walked off goes back as far as the first.
   processState.known = {
@@ -50,7 +50,7 @@ export function noteState(processState: ProcessState, opened: Pick<Opened, 'id' 
 /** How far back a walk may go that makes up for the loss of this memory. */
 type Bounds = Omit<NonNullable<ProcessState['known']>, 'id'>
 
-function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<Opened, 'facts'>): Bounds {
+function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<OpenedWalk, 'facts'>): Bounds {
   switch (scope.kind) {
     case 'all':
       return { lastCompleteMs, total, sinceMs: null, history: 0 }
@@ -82,9 +82,9 @@ function scopeAfterLoss(options: PollOptions, known: Bounds): Scope {
 function report(
   { log, metrics }: PollDeps,
   { source, processState }: PollOptions,
-  opened: Opened,
+  opened: OpenedWalk,
   lost: boolean,
-): { opened: Opened; lost: boolean } {
+): { opened: OpenedWalk; lost: boolean } {
   const scope = opened.facts.scope
   const since = scope.kind === 'all' ? 'the beginning' : new Date(scope.sinceMs).toISOString()
   if (lost) {

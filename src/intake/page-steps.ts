@@ -1,4 +1,4 @@
-import type { Looked, Opened, WalkChange, WalkFacts } from '../store/walk-state.ts'
+import type { OpenedWalk, RowLookup, WalkChange, WalkFacts } from '../store/walk-state.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { scopeOfRows } from '../walk/scope.ts'
@@ -45,7 +45,7 @@ export interface WalkSnapshot {
   marked: number
 }
 
-export function snapshotOf({ id, facts, version, marked }: Opened): WalkSnapshot {
+export function snapshotOf({ id, facts, version, marked }: OpenedWalk): WalkSnapshot {
   return { id, facts, version, marked }
 }
 
@@ -54,7 +54,7 @@ export async function examine(
   deps: PollDeps,
   page: FeedPage,
   snapshot: WalkSnapshot,
-  isAside: (marks: Looked['marks'], known: Looked) => boolean,
+  isAside: (marks: RowLookup['marks'], known: RowLookup) => boolean,
 ): Promise<ExaminedPage> {
   const keys = page.rows.map(({ key }) => key)
   const looked = await stopOnError('state_failed', () => deps.state.look(keys))

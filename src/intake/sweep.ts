@@ -1,4 +1,4 @@
-import type { SweepPlace } from '../store/walk-state.ts'
+import type { SweepPosition } from '../store/walk-state.ts'
 import { decideOutsideWalk } from '../walk/walk.ts'
 import { openState } from './open-state.ts'
 import { enqueueAndMark, examine, PollStop, readPage, snapshotOf, stopOnError } from './page-steps.ts'
@@ -85,7 +85,7 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
 }
 
 /** The page that was to be read next, where it stands in a feed of `total` rows. */
-function pageNow({ page, perPage, total: before }: SweepPlace, total: number): number {
+function pageNow({ page, perPage, total: before }: SweepPosition, total: number): number {
   if (page < firstPage) return firstPage
   return Math.max(firstPage, page + Math.floor((total - before) / Math.max(1, perPage)))
 }
@@ -94,11 +94,11 @@ function pageNow({ page, perPage, total: before }: SweepPlace, total: number): n
 const firstPage = 2
 
 function nextPlace(
-  place: SweepPlace,
+  place: SweepPosition,
   { page, perPage, total }: { page: number; perPage: number; total: number },
   atEnd: boolean,
   nowMs: number,
-): SweepPlace {
+): SweepPosition {
   const next = { ...place, perPage, total, atMs: nowMs }
   return atEnd ? { ...next, page: firstPage, roundAtMs: nowMs } : { ...next, page: page + 1 }
 }

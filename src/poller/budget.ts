@@ -20,7 +20,7 @@ const budgetDayMs = 86_400_000
 
 interface GrantedBudgetDeps {
   readonly source: string
-  readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'toldDay' | 'countFrom'>
+  readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'apiDay' | 'countApiDay'>
   readonly budgetDay: (nowMs: number) => BudgetDay
   /** How many sources share the ledger. */
   readonly sharers?: () => number
@@ -80,7 +80,7 @@ export class GrantedBudget {
     // The config may have been set right since.
     const { budgetDay, ledger } = this.#deps
     const agrees = grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs))
-    if (agrees) await ledger.countFrom(null)
+    if (agrees) await ledger.countApiDay(null)
     this.#take(grant && agrees ? { ...grant, resetsAtMs: null } : grant)
   }
 
@@ -90,7 +90,7 @@ export class GrantedBudget {
     // What another source of the account was taught counts for this one.
     if ((sharers?.() ?? 1) > 1) await this.load()
     const day = this.#deps.budgetDay(nowMs)
-    const [{ used, byPurpose }, told] = await Promise.all([ledger.used(day), ledger.toldDay()])
+    const [{ used, byPurpose }, told] = await Promise.all([ledger.used(day), ledger.apiDay()])
     const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }
     // Where the ledger has nothing left, the feed's own day is of no use.
     const own = told === undefined || configured.unitsLeft === 0
@@ -110,7 +110,7 @@ export class GrantedBudget {
     const { ledger, budgetDay, unitsPerDay } = this.#deps
     const { atMs, unitsUsed, toldDayUsed = 0 } = spent
     // What Redis cannot tell now was told by nobody.
-    const known = await ledger.toldDay().catch(() => undefined)
+    const known = await ledger.apiDay().catch(() => undefined)
     const told = known && { ...known, used: toldDayUsed }
     const named =
       retryAfterMs === undefined
@@ -136,8 +136,8 @@ export class GrantedBudget {
   }
 
   /** What Redis could not keep is learned again by the next refusal. */
-  async #countFrom(reset: Parameters<Ledger['countFrom']>[0]): Promise<void> {
-    await this.#deps.ledger.countFrom(reset).catch(() => {})
+  async #countFrom(reset: Parameters<Ledger['countApiDay']>[0]): Promise<void> {
+    await this.#deps.ledger.countApiDay(reset).catch(() => {})
   }
 
   async #learn({ grant, text }: Lesson): Promise<void> {

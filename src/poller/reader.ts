@@ -164,7 +164,7 @@ const pageUnits = unitsOf('/api/v1/alerts/deliveries')
 async function holdAllReplicas(
   deps: ReaderDeps,
   error: FeedError,
-  { unitsUsed, toldDayUsed }: Extract<Reservation, { ok: true }>,
+  { unitsUsed, apiDayUsed: toldDayUsed }: Extract<Reservation, { ok: true }>,
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
@@ -192,7 +192,7 @@ function count(
   reserved: Extract<Reservation, { ok: true }>,
 ): void {
   metrics.budgetUnits.inc({ source, purpose }, pageUnits)
-  metrics.budgetUnitsUsed.set({ source }, reserved.toldDayUsed ?? reserved.unitsUsed)
+  metrics.budgetUnitsUsed.set({ source }, reserved.apiDayUsed ?? reserved.unitsUsed)
 }
 
 function refusalReason(refused: Extract<Reservation, { ok: false }>): 'budget' | 'minute' | 'hold' | 'lease' {

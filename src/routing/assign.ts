@@ -1,8 +1,8 @@
 import { type Alert, alertKey } from '../alert/alert.ts'
-import type { Assignment, Share } from '../alert/assignment.ts'
+import type { AssignedSink, Assignment } from '../alert/assignment.ts'
 import { asksOfRule } from '../alert/match.ts'
 import {
-  isHeldBack,
+  isWithheld,
   type Route,
   type RouteContext,
   type Routing,
@@ -11,8 +11,8 @@ import {
   withThrottles,
 } from '../alert/route.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { HeldEntry, HeldRecord, HeldStore } from '../store/held.ts'
 import type { Claim, Throttles } from '../store/throttle.ts'
+import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/withheld.ts'
 import type { RuleBook } from './rules.ts'
 import type { ReadSilences } from './silences.ts'
 
@@ -25,7 +25,7 @@ export interface AssignDeps {
   readonly readSilences: ReadSilences
   readonly rulesOf: (source: string) => RuleBook
   readonly throttles: Throttles
-  readonly heldOf: (source: string) => HeldStore
+  readonly withheldOf: (source: string) => WithheldStore
   readonly clock: Clock
 }
 
@@ -42,16 +42,16 @@ export async function assign(
     routed.flatMap(({ alert, routing }) => recordOf(alert, routing, seenAtMs)),
     ({ source }) => source,
   )
-  for (const [source, own] of records) await deps.heldOf(source).keep(own.map(({ record }) => record))
+  for (const [source, own] of records) await deps.withheldOf(source).keep(own.map(({ record }) => record))
   return routed.map(({ routing, passed }) => assignmentOf(routing, passed))
 }
 
-interface Decided {
+interface RoutedAlert {
   readonly alert: Alert
   readonly routing: Routing
 }
 
-interface Throttled extends Decided {
+interface ThrottledAlert extends RoutedAlert {
   /** What was held back before, by place of the route. */
   readonly passed: ReadonlyMap<number, number>
 }
@@ -70,7 +70,7 @@ async function contextOf(deps: AssignDeps, alerts: readonly Alert[]): Promise<Ro
 }
 
 /** Oldest first, so that of a page the oldest passes. */
-async function throttle(deps: AssignDeps, decided: readonly Decided[]): Promise<Throttled[]> {
+async function throttle(deps: AssignDeps, decided: readonly RoutedAlert[]): Promise<ThrottledAlert[]> {
   const asked = decided.flatMap(({ alert, routing }, place) =>
     claimsOf(alert, routing, deps.routes).map((each) => ({ ...each, place })),
   )
@@ -103,13 +103,13 @@ function identityOf(route: Route | undefined): string {
   return JSON.stringify([route?.name, route?.match, route?.sinks])
 }
 
-function assignmentOf({ sinks, decisions }: Routing, passed: Throttled['passed']): Assignment {
+function assignmentOf({ sinks, decisions }: Routing, passed: ThrottledAlert['passed']): Assignment {
   const reached = new Set(sinks)
   const held = decisions
-    .filter(isHeldBack)
+    .filter(isWithheld)
     .filter((decision) => decision.sinks.some((sink) => !reached.has(sink)))
     .map(({ reason }) => reason)
-  const shares = sinks.map((sink): Share => {
+  const shares = sinks.map((sink): AssignedSink => {
     const counts = decisions
       .filter((decision) => decision.taken && decision.sinks.includes(sink))
       .map(({ index }) => passed.get(index))
@@ -117,23 +117,23 @@ function assignmentOf({ sinks, decisions }: Routing, passed: Throttled['passed']
     const heldBack = counts.includes(undefined) ? 0 : Math.max(0, ...counts.map((count = 0) => count))
     return heldBack > 0 ? { sink, heldBack } : { sink }
   })
-  return { shares, held: [...new Set(held)] }
+  return { sinks: shares, withheld: [...new Set(held)] }
 }
 
 /** Only sinks that the alert does not reach by another route miss it. */
 function recordOf(alert: Alert, { sinks, decisions }: Routing, seenAtMs: number) {
   const reached = new Set(sinks)
-  const held = decisions.filter(isHeldBack).flatMap((decision): HeldEntry[] => {
+  const held = decisions.filter(isWithheld).flatMap((decision): WithheldEntry[] => {
     const missed = decision.sinks.filter((sink) => !reached.has(sink))
     if (missed.length === 0) return []
     const { reason, untilMs } = decision
     const silence = reason === 'silenced' ? { silenceId: decision.silenceId, comment: decision.comment } : {}
     return [{ route: routeLabel(decision), sinks: missed, reason, untilMs, ...silence }]
   })
-  const unrouted: HeldEntry[] =
+  const unrouted: WithheldEntry[] =
     sinks.length === 0 && held.length === 0 ? [{ route: null, sinks: [], reason: 'unrouted' }] : []
   const entries = [...held, ...unrouted]
   if (entries.length === 0) return []
-  const record: HeldRecord = { v: 1, seenAtMs, row: { ...alert.row }, held: entries }
+  const record: WithheldRecord = { v: 1, seenAtMs, row: { ...alert.row }, held: entries }
   return [{ source: alert.source, record }]
 }

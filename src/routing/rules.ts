@@ -148,7 +148,7 @@ class AccountRules implements RuleBook {
       }
       this.#spentAtMs.push(this.#options.clock.monotonicMs())
       metrics.budgetUnits.inc({ source, purpose: 'context' }, pageUnits)
-      metrics.budgetUnitsUsed.set({ source }, reserved.toldDayUsed ?? reserved.unitsUsed)
+      metrics.budgetUnitsUsed.set({ source }, reserved.apiDayUsed ?? reserved.unitsUsed)
       return await feed.rules(number, AbortSignal.timeout(pageTimeoutMs))
     } catch (thrown) {
       this.#pause()

@@ -1,9 +1,9 @@
 import { isPage } from './transport/json-answer.ts'
 
 /**
- * What became of one attempt, and what follows from it. Sinks say what happened (`Happened`); `outcomeOf` is the only
+ * What became of one attempt, and what follows from it. Sinks report what happened (`ProtocolResult`); `outcomeOf` is the only
  * place that decides whether that is delivered, to be tried again, or final. The reasons are closed unions: they are
- * words of the log, of an alert's story and of the status page.
+ * words of the log, of an alert's content and of the status page.
  */
 export type Outcome =
   | { readonly kind: 'delivered'; readonly answer: Answer }
@@ -55,8 +55,8 @@ export type DeadReason =
 
 export const answerTextMax = 300
 
-/** What happened, in the words of the protocol it happened in. */
-export type Happened =
+/** What happened, in the words of its protocol. */
+export type ProtocolResult =
   | {
       readonly via: 'http'
       readonly status: number
@@ -98,18 +98,18 @@ export type Fault =
   | 'tls'
   | 'unrenderable'
 
-export function outcomeOf(happened: Happened): Outcome {
-  switch (happened.via) {
+export function outcomeOf(result: ProtocolResult): Outcome {
+  switch (result.via) {
     case 'http':
-      return ofReply(happened)
+      return ofReply(result)
     case 'slack':
-      return ofSlack(happened)
+      return ofSlack(result)
     case 'smtp':
-      return ofSmtp(happened)
+      return ofSmtp(result)
     case 'fault':
-      return ofFault(happened.fault, { text: happened.text })
+      return ofFault(result.fault, { text: result.text })
     default:
-      return happened satisfies never
+      return result satisfies never
   }
 }
 
@@ -118,8 +118,8 @@ export function isSlackMessageFault(word: string): boolean {
   return slackWords.get(word) === 'message'
 }
 
-function ofReply(happened: Extract<Happened, { via: 'http' }>): Outcome {
-  const { status, retryAfterMs: afterMs, text, meaning } = happened
+function ofReply(result: Extract<ProtocolResult, { via: 'http' }>): Outcome {
+  const { status, retryAfterMs: afterMs, text, meaning } = result
   const answer = { status, text }
   switch (meaning) {
     case undefined:
@@ -127,7 +127,7 @@ function ofReply(happened: Extract<Happened, { via: 'http' }>): Outcome {
     case 'rate_limited':
       return retry('rate_limited', answer, { afterMs, sinkFault: false })
     case 'bad_answer':
-      return ofStranger(ofHttp(status, afterMs, answer))
+      return ofForeignAnswer(ofHttp(status, afterMs, answer))
     case 'rejected':
       return dead('rejected', false, answer)
     case 'gone':
@@ -139,7 +139,7 @@ function ofReply(happened: Extract<Happened, { via: 'http' }>): Outcome {
 }
 
 /** What stands in the receiver's place may ask for patience; it neither takes an alert nor refuses one. */
-function ofStranger(byStatus: Outcome): Outcome {
+function ofForeignAnswer(byStatus: Outcome): Outcome {
   return byStatus.kind === 'retry' ? byStatus : retry('bad_answer', byStatus.answer)
 }
 
@@ -183,8 +183,8 @@ const slackWords: ReadonlyMap<string, 'gone' | 'credentials' | 'message'> = new 
   ['msg_blocks_too_long', 'message'],
 ])
 
-function ofSlack(happened: Extract<Happened, { via: 'slack' }>): Outcome {
-  const { status, word, retryAfterMs: afterMs } = happened
+function ofSlack(result: Extract<ProtocolResult, { via: 'slack' }>): Outcome {
+  const { status, word, retryAfterMs: afterMs } = result
   const answer = { status, text: word }
   const meaning = slackWords.get(word)
   // Slack says `ok` and nothing else; any other 2xx comes from something that stands in its place.
@@ -192,13 +192,13 @@ function ofSlack(happened: Extract<Happened, { via: 'slack' }>): Outcome {
     return word === 'ok' ? { kind: 'delivered', answer } : retry('bad_answer', answer)
   if (meaning === undefined || status === 429 || status >= 500) {
     const byStatus = ofHttp(status, afterMs, answer)
-    return isPage(word) ? ofStranger(byStatus) : byStatus
+    return isPage(word) ? ofForeignAnswer(byStatus) : byStatus
   }
   return meaning === 'message' ? dead('rejected', false, answer) : dead(meaning, true, answer)
 }
 
-function ofSmtp(happened: Extract<Happened, { via: 'smtp' }>): Outcome {
-  const { code, stage, text } = happened
+function ofSmtp(result: Extract<ProtocolResult, { via: 'smtp' }>): Outcome {
+  const { code, stage, text } = result
   const answer = { status: code, text }
   // 221 says goodbye and nothing of the message; and a message is all that can be acknowledged.
   const isAcknowledged = code >= 200 && code <= 299 && code !== 221 && stage === 'message'

@@ -1,12 +1,12 @@
 import type * as z from 'zod'
 import type { Display } from '../alert/display.ts'
 import { version } from '../telemetry/version.ts'
-import type { SinkKind } from './kind.ts'
-import * as kinds from './kinds.ts'
-import type { Resolve } from './lookup.ts'
+import type { SinkDefinition } from './definition.ts'
+import * as kinds from './definitions.ts'
 import type { Sink } from './sink.ts'
 import type { SinkConfig, SinkType } from './sink-config.ts'
 import { createGuard } from './transport/guard.ts'
+import type { Resolve } from './transport/lookup.ts'
 
 export type { SinkConfig, SinkType } from './sink-config.ts'
 export { sinkTypes } from './sink-config.ts'
@@ -19,7 +19,7 @@ export interface SinkContext {
 
 /** Throws a UserError over a file (CA, certificate, key) that cannot be read. */
 export function createSink(name: string, config: SinkConfig, context: SinkContext): Sink {
-  const kind = kindOf[config.type]
+  const kind = definitionOf[config.type]
   return kind.create(name, config, {
     display: context.display,
     userAgent: `alert-bridge/${version}`,
@@ -28,4 +28,6 @@ export function createSink(name: string, config: SinkConfig, context: SinkContex
 }
 
 /** The kind that a config names is the one whose schema made it, which the compiler cannot follow. */
-const kindOf = { ...kinds } as unknown as Readonly<Record<SinkType, SinkKind<z.ZodType<SinkConfig>>>>
+const definitionOf = { ...kinds } as unknown as Readonly<
+  Record<SinkType, SinkDefinition<z.ZodType<SinkConfig>>>
+>

@@ -1,6 +1,6 @@
 import { looksLikeToken, type Secret, tokenCharsMin } from '../lib/secret.ts'
 import { checkedSecret, httpUrlProblem } from './common-config.ts'
-import type { Work } from './transport/attempt.ts'
+import type { AttemptContext } from './transport/attempt.ts'
 import { SinkError } from './transport/fault.ts'
 
 /** An address that is the credential itself: whoever has it can post. */
@@ -10,50 +10,50 @@ export const secretUrlField = checkedSecret((text) => httpUrlProblem(text, { use
  * The address in `secret`, from now on hidden whole and in its parts. A file may hold anything by now, and errors about
  * bad addresses quote them: such a one is a SinkError (`credentials`) that calls it `what`.
  */
-export function secretUrl(secret: Secret, what: string, work: Work): URL {
-  const url = URL.parse(work.reveal(secret).trim())
+export function secretUrl(secret: Secret, what: string, context: AttemptContext): URL {
+  const url = URL.parse(context.reveal(secret).trim())
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw new SinkError('credentials', `${what} is no http or https address`)
-  hideUrl(url, work)
+  hideUrl(url, context)
   return url
 }
 
-export function hideUrl(url: URL, work: Work): void {
+export function hideUrl(url: URL, context: AttemptContext): void {
   const segments = url.pathname.split('/')
   const tokens = segments.filter((segment, at) => looksLikeToken(segment) || at === segments.length - 1)
   const values = [...url.searchParams.values()].filter(looksLikeToken)
   const search = url.search.length >= tokenCharsMin ? [url.search, url.search.slice(1)] : []
   const path = url.pathname.length >= tokenCharsMin ? [url.pathname] : []
-  for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, work)
+  for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, context)
 }
 
 /** Of an address that stands openly in the config, only the parts that look like a token. */
-export function hideTokens(url: URL, work: Work): void {
+export function hideTokens(url: URL, context: AttemptContext): void {
   for (const part of [...url.pathname.split('/'), ...url.searchParams.values()])
-    if (looksLikeToken(part)) hideWithDecoded(part, work)
+    if (looksLikeToken(part)) hideWithDecoded(part, context)
 }
 
 /** The address of a proxy. One that refuses may repeat its login, as it stands in the address or as it was sent. */
-export function revealProxy(proxy: Secret | undefined, work: Work): string | undefined {
+export function revealProxy(proxy: Secret | undefined, context: AttemptContext): string | undefined {
   if (proxy === undefined) return undefined
-  const address = work.reveal(proxy).trim()
+  const address = context.reveal(proxy).trim()
   const url = URL.parse(address)
-  if (url !== null && (url.username !== '' || url.password !== '')) hideLogin(url, work)
+  if (url !== null && (url.username !== '' || url.password !== '')) hideLogin(url, context)
   return address
 }
 
-function hideLogin(url: URL, work: Work): void {
+function hideLogin(url: URL, context: AttemptContext): void {
   const login = `${decoded(url.username)}:${decoded(url.password)}`
   const sent = Buffer.from(login, 'utf8').toString('base64')
   for (const text of [url.href, `${url.username}:${url.password}`, login, sent, sent.replace(/=+$/, '')])
-    work.hide(text)
-  for (const password of [url.password, decoded(url.password)]) work.hideWord(password)
+    context.hide(text)
+  for (const password of [url.password, decoded(url.password)]) context.hideWord(password)
 }
 
 /** A part of an address may be repeated with its percent sequences or without. */
-export function hideWithDecoded(text: string, work: Work): void {
-  work.hide(text)
-  work.hide(decoded(text))
+export function hideWithDecoded(text: string, context: AttemptContext): void {
+  context.hide(text)
+  context.hide(decoded(text))
 }
 
 function decoded(text: string): string {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import * as kinds from './kinds.ts'
+import * as kinds from './definitions.ts'
 
 /** The config of any sink, made of what the kinds say of themselves. */
 type Schema = (typeof kinds)[SinkType]['schema']

@@ -7,8 +7,8 @@ import type { RedisClient } from './redis.ts'
  * an outage goes on with it. Written anew while the outage lasts.
  */
 export interface BreakerStore {
-  read(sink: string): Promise<KeptBreaker | undefined>
-  write(sink: string, breaker: Pick<KeptBreaker, 'reason' | 'sinceMs'>): Promise<void>
+  read(sink: string): Promise<StoredBreaker | undefined>
+  write(sink: string, breaker: Pick<StoredBreaker, 'reason' | 'sinceMs'>): Promise<void>
   /**
    * Says again that the sink is down; false when that is not kept any more: another process found it well, or Redis
    * forgot.
@@ -17,7 +17,7 @@ export interface BreakerStore {
   clear(sink: string): Promise<void>
 }
 
-export interface KeptBreaker {
+export interface StoredBreaker {
   readonly reason: string
   readonly sinceMs: number
   /** How long ago a process last said so, by Redis' clock. */

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type EmbeddedPlace, embeddedPlace, findServer, lockDir, socketUrl } from './embedded-place.ts'
+import { type EmbeddedPaths, embeddedPaths, findServer, lockDir, socketUrl } from './embedded-paths.ts'
 import { runningPid } from './running-server.ts'
 
 /**
@@ -41,11 +41,11 @@ export interface EmbeddedOptions {
 export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<EmbeddedRedis> {
   const { log, clock = systemClock } = options
   const binary = options.binary ?? findServer()
-  const place = embeddedPlace(options.dataDir)
+  const place = embeddedPaths(options.dataDir)
   const unlock = await lockDir(place.dir)
   try {
     await endLeftover(place, log, clock)
-    const keeper = new Keeper({ binary, place, log, clock, unlock })
+    const keeper = new Supervisor({ binary, place, log, clock, unlock })
     await keeper.start(options.signal)
     return {
       socketPath: place.socketPath,
@@ -69,72 +69,75 @@ const steadyMs = 60_000
 const askEveryMs = 25
 const linesKept = 10
 
-interface Kept {
+interface SupervisorOptions {
   readonly binary: string
-  readonly place: EmbeddedPlace
+  readonly place: EmbeddedPaths
   readonly log: Logger
   readonly clock: Clock
   readonly unlock: () => void
 }
 
 /** Starts the server, and starts it again whenever it dies before `stop`. Holds the lock for as long. */
-class Keeper {
-  readonly #kept: Kept
+class Supervisor {
+  readonly #options: SupervisorOptions
   readonly #stopping = new AbortController()
   #child: ChildProcess | undefined
   #watch: Promise<void> = Promise.resolve()
 
-  constructor(kept: Kept) {
-    this.#kept = kept
+  constructor(kept: SupervisorOptions) {
+    this.#options = kept
   }
 
   async start(signal: AbortSignal | undefined): Promise<void> {
     await this.#launch(signal)
-    this.#kept.log.info({ dir: this.#kept.place.dir, pid: this.#child?.pid }, 'embedded Redis started')
+    this.#options.log.info({ dir: this.#options.place.dir, pid: this.#child?.pid }, 'embedded Redis started')
     this.#watch = this.#keepAlive()
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'))
-    await end(this.#child, this.#kept.log)
+    await end(this.#child, this.#options.log)
     await this.#watch
     // It may have been started again while the first was ending.
-    await end(this.#child, this.#kept.log)
-    this.#kept.unlock()
+    await end(this.#child, this.#options.log)
+    this.#options.unlock()
   }
 
   async #keepAlive(): Promise<void> {
     const { signal } = this.#stopping
     let delayMs = 0
     while (!signal.aborted) {
-      const startedMs = this.#kept.clock.monotonicMs()
+      const startedMs = this.#options.clock.monotonicMs()
       const how = this.#child && (await ending(this.#child))
       if (signal.aborted) return
-      if (this.#kept.clock.monotonicMs() - startedMs > steadyMs) delayMs = 0
-      this.#kept.log.error({ how, again: formatDuration(delayMs) }, 'embedded Redis died; starting it again')
+      if (this.#options.clock.monotonicMs() - startedMs > steadyMs) delayMs = 0
+      this.#options.log.error(
+        { how, again: formatDuration(delayMs) },
+        'embedded Redis died; starting it again',
+      )
       try {
-        await this.#kept.clock.sleep(delayMs, signal)
+        await this.#options.clock.sleep(delayMs, signal)
         delayMs = Math.min(Math.max(250, delayMs * 2), restartDelayMsMax)
         await this.#launch(signal)
-        this.#kept.log.info({ pid: this.#child?.pid }, 'embedded Redis is back')
+        this.#options.log.info({ pid: this.#child?.pid }, 'embedded Redis is back')
       } catch (error) {
         if (!signal.aborted)
-          this.#kept.log.error({ reason: toError(error).message }, 'embedded Redis did not start')
+          this.#options.log.error({ reason: toError(error).message }, 'embedded Redis did not start')
       }
     }
   }
 
   async #launch(signal: AbortSignal | undefined): Promise<void> {
-    const child = spawn(this.#kept.binary, flags(this.#kept.place), {
+    const child = spawn(this.#options.binary, flags(this.#options.place), {
       stdio: ['ignore', 'pipe', 'pipe'],
-      cwd: this.#kept.place.dir,
+      cwd: this.#options.place.dir,
       // A Ctrl-C at the terminal must not end it before the bridge has drained.
       detached: true,
     })
     this.#child = child
-    const said = remember(child, this.#kept.log)
+    const said = remember(child, this.#options.log)
     try {
-      await untilReady(child, this.#kept.place.socketPath, this.#kept.clock, signal)
+      await untilReady(child, this.#options.place.socketPath, this.#options.clock, signal)
     } catch (error) {
       child.kill('SIGKILL')
       await ending(child)
@@ -146,7 +149,7 @@ class Keeper {
   }
 }
 
-function flags({ dir, socketPath, pidFile }: EmbeddedPlace): string[] {
+function flags({ dir, socketPath, pidFile }: EmbeddedPaths): string[] {
   return [
     ...['--port', '0', '--unixsocket', socketPath, '--unixsocketperm', '700'],
     ...['--dir', dir, '--pidfile', pidFile, '--daemonize', 'no', '--logfile', ''],
@@ -156,7 +159,7 @@ function flags({ dir, socketPath, pidFile }: EmbeddedPlace): string[] {
   ]
 }
 
-async function endLeftover(place: EmbeddedPlace, log: Logger, clock: Clock): Promise<void> {
+async function endLeftover(place: EmbeddedPaths, log: Logger, clock: Clock): Promise<void> {
   if ((await ask(place.socketPath)) === 'nothing') return refuseSilentServer(place)
   const redis = new Redis({
     path: place.socketPath,
@@ -188,7 +191,7 @@ async function endLeftover(place: EmbeddedPlace, log: Logger, clock: Clock): Pro
 }
 
 /** Two servers on one append-only file would spoil it: one that lives without answering stops the start. */
-function refuseSilentServer(place: EmbeddedPlace): void {
+function refuseSilentServer(place: EmbeddedPaths): void {
   const pid = runningPid(place)
   if (pid === undefined) return
   throw new UserError(

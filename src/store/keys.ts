@@ -67,7 +67,7 @@ export interface SourceKeys {
    * HASH `{resetsAtMs, sinceMs, startMs, used}`: the day as the feed's refusals told of it, where that is another one
    * than the configured, and its units. No expiry. Lost: the next refusal tells it again.
    */
-  readonly toldDay: string
+  readonly apiDay: string
   /** STRING, JSON of what the poller last told about itself, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */
   readonly status: string
   /**
@@ -91,7 +91,7 @@ export interface SourceKeys {
 }
 
 /** What is counted by account: see `SourceKeys`. */
-export type SpendingKeys = Pick<SourceKeys, 'units' | 'minute' | 'hold' | 'grant' | 'toldDay'>
+export type SpendingKeys = Pick<SourceKeys, 'units' | 'minute' | 'hold' | 'grant' | 'apiDay'>
 
 /** The same for sources that name an account, which share them: types and lifetimes are those of `SourceKeys`. */
 export function accountKeys(prefix: string, account: string): SpendingKeys {
@@ -101,7 +101,7 @@ export function accountKeys(prefix: string, account: string): SpendingKeys {
     minute: `${root}:minute`,
     hold: `${root}:hold`,
     grant: `${root}:truth`,
-    toldDay: `${root}:told-day`,
+    apiDay: `${root}:told-day`,
   }
 }
 
@@ -121,7 +121,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     hold: `${root}:hold`,
     profile: `${root}:profile`,
     grant: `${root}:truth`,
-    toldDay: `${root}:told-day`,
+    apiDay: `${root}:told-day`,
     status: `${root}:status`,
     held: `${root}:held`,
     heldTimes: `${root}:held-times`,

@@ -53,7 +53,7 @@ export async function tryLease(options: LeaseOptions): Promise<Lease | undefined
   const askedMs = elapsed()
   const key = leaseKey(options.prefix, options.source)
   const answer = await options.redis.set(key, token, 'PX', ttlMs, 'NX')
-  if (answer === 'OK') return new HeldLease({ ...options, key, token, ttlMs, elapsed, askedMs })
+  if (answer === 'OK') return new OwnLease({ ...options, key, token, ttlMs, elapsed, askedMs })
   await options.redis.eval(shortenScript, 1, key, waits.lease.maxMs)
   return undefined
 }
@@ -90,7 +90,7 @@ export function leaseRetryMs(ttlMs: number = leaseTtlMs): number {
   return (ttlMs / 3) * (0.7 + 0.3 * Math.random())
 }
 
-interface HeldOptions extends LeaseOptions {
+interface OwnLeaseOptions extends LeaseOptions {
   readonly key: string
   readonly token: string
   readonly ttlMs: number
@@ -98,15 +98,15 @@ interface HeldOptions extends LeaseOptions {
   readonly askedMs: number
 }
 
-class HeldLease implements Lease {
+class OwnLease implements Lease {
   readonly token: string
-  readonly #options: HeldOptions
+  readonly #options: OwnLeaseOptions
   readonly #lost = new AbortController()
   readonly #done = new AbortController()
   readonly #renewing: Promise<void>
   #renewedMs: number
 
-  constructor(options: HeldOptions) {
+  constructor(options: OwnLeaseOptions) {
     this.token = options.token
     this.#options = options
     this.#renewedMs = options.askedMs

@@ -3,11 +3,11 @@ import { joinedUnits } from './account.ts'
 /** The scripts of `ledger.ts`. Each is one indivisible reservation, hold or reading; all keys share a hash tag. */
 
 export type ReserveReply = [
-  verdict: 'ok' | 'held' | 'spent' | 'minute' | 'lease' | 'moved',
+  kind: 'ok' | 'held' | 'spent' | 'minute' | 'lease' | 'moved',
   limit: 'minute' | 'budget',
   wait: number,
   used: number,
-  toldDayUsed?: number,
+  apiDayUsed?: number,
 ]
 
 /**
@@ -27,13 +27,13 @@ end`
 
 /**
  * KEYS hold, minute, lease, the day that the feed told of, spendsIn, units of the day and what is joined on it,
- * optionally the same of its twin ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of
+ * optionally the same of the day beside it · ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of
  * the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or '', then for each day what the caller
  *   knows to be used of it: Redis may have forgotten that
  * Moved: the source counts in the ledger of another account by now, which has to be taken over first.
- * Returns {verdict, limit, wait in ms (verdict spent: which of the days is full, from 1), units used of the day, and where
+ * Returns {kind, limit, wait in ms (kind spent: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the day that the feed told of, or -1}
  */
 export const reserveScript = `${holdLeft}${joinedUnits}

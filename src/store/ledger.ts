@@ -33,8 +33,8 @@ export interface Ledger {
    * From now on units are counted by the feed's day too: it resets at this instant and every 24 hours. That limits
    * nothing here, it is for the plan. `used` is what was spent of the current one; null ends the counting.
    */
-  countFrom(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
-  toldDay(): Promise<ToldDay | undefined>
+  countApiDay(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
+  apiDay(): Promise<ApiDay | undefined>
   /**
    * Units since an instant of the last 48 hours that is a full or a half hour, give or take a minute; undefined for
    * others, and where none were spent in the first hour: then nobody knows that this bridge was there.
@@ -43,7 +43,7 @@ export interface Ledger {
 }
 
 /** The feed's own budget day, as far as it told. */
-export interface ToldDay {
+export interface ApiDay {
   readonly day: BudgetDay
   readonly used: number
   /** Counted from its start, and not from some instant within it. */
@@ -70,7 +70,7 @@ export type Reservation =
       readonly unitsUsed: number
       readonly unitsLeft: number
       /** Units used of the day that the feed told of. */
-      readonly toldDayUsed?: number
+      readonly apiDayUsed?: number
     }
   | { readonly ok: false; readonly limit: 'lease'; readonly unitsUsed: number }
   | {
@@ -143,13 +143,13 @@ export function createLedger(options: LedgerOptions): Ledger {
   return {
     async reserve({ cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' }) {
       const nowMs = Math.round(clock.now())
-      if (own && own.untilMs > clock.monotonicMs()) await tell(own)
+      if (own && own.untilMs > clock.monotonicMs()) await storeHold(own)
       const day = options.budgetDay(nowMs)
-      const twin = twinDay(day, nowMs, options.budgetDay)
-      const days = [day, ...(twin ? [twin] : [])]
+      const other = otherDay(day, nowMs, options.budgetDay)
+      const days = [day, ...(other ? [other] : [])]
       const units = days.flatMap(({ key }) => [keys.units(key), joinedUnitsKey(options.prefix, key)])
       const lease = leaseKey(options.prefix, options.source)
-      const names = [keys.hold, keys.minute, lease, keys.toldDay, spendsIn, ...units]
+      const names = [keys.hold, keys.minute, lease, keys.apiDay, spendsIn, ...units]
       const unitsMax = Math.max(0, options.unitsPerDay - leaveUnits)
       const limits = [
         unitsMax,
@@ -169,16 +169,16 @@ export function createLedger(options: LedgerOptions): Ledger {
         ...days.map(({ key }) => known.of(key)),
       ]
       const reply = await evalReserve(names, limits)
-      const [verdict, limit, waitMs, unitsUsed, toldDayUsed = -1] = reply
-      if (verdict === 'ok') {
-        if (twin) known.note(twin.key, known.of(twin.key) + cost)
+      const [kind, limit, waitMs, unitsUsed, apiDayUsed = -1] = reply
+      if (kind === 'ok') {
+        if (other) known.note(other.key, known.of(other.key) + cost)
         known.note(day.key, unitsUsed)
         const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
-        return { ok: true, unitsUsed, unitsLeft, ...(toldDayUsed < 0 ? {} : { toldDayUsed }) }
+        return { ok: true, unitsUsed, unitsLeft, ...(apiDayUsed < 0 ? {} : { apiDayUsed }) }
       }
-      if (verdict === 'lease') return { ok: false, limit: 'lease', unitsUsed }
-      const retryAtMs = verdict === 'spent' ? afterSpent(day, twin, waitMs) : nowMs + waitMs
-      return { ok: false, limit, held: verdict === 'held', retryAtMs, unitsUsed }
+      if (kind === 'lease') return { ok: false, limit: 'lease', unitsUsed }
+      const retryAtMs = kind === 'spent' ? afterSpent(day, other, waitMs) : nowMs + waitMs
+      return { ok: false, limit, held: kind === 'held', retryAtMs, unitsUsed }
     },
     async used(day) {
       await join()
@@ -210,30 +210,30 @@ export function createLedger(options: LedgerOptions): Ledger {
       const forMs = holdMs(limit, askedMs, options.budgetDay(nowMs).endMs - nowMs)
       const hold = { limit, untilMs: clock.monotonicMs() + forMs }
       if (own === undefined || own.untilMs < hold.untilMs) own = hold
-      await tell(hold).catch(() => {})
+      await storeHold(hold).catch(() => {})
       return forMs
     },
     async held() {
       await join()
-      if (own && own.untilMs > clock.monotonicMs()) await tell(own)
+      if (own && own.untilMs > clock.monotonicMs()) await storeHold(own)
       const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold, waits.apiHold.maxMs)) as [
         RateLimit | '',
         number,
       ]
       return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }
     },
-    async countFrom(reset) {
-      if (reset === null) await redis.del(keys.toldDay)
+    async countApiDay(reset) {
+      if (reset === null) await redis.del(keys.apiDay)
       else
-        await redis.hset(keys.toldDay, {
+        await redis.hset(keys.apiDay, {
           resetsAtMs: Math.round(reset.atMs),
           sinceMs: clock.now(),
           startMs: dayStart(Math.round(reset.atMs), clock.now()),
           used: reset.used,
         })
     },
-    async toldDay() {
-      const { resetsAtMs, sinceMs, startMs, used } = await redis.hgetall(keys.toldDay)
+    async apiDay() {
+      const { resetsAtMs, sinceMs, startMs, used } = await redis.hgetall(keys.apiDay)
       if (![resetsAtMs, sinceMs, startMs, used].every((text) => Math.abs(Number(text)) <= instantMsMax))
         return undefined
       const start = dayStart(Number(resetsAtMs), clock.now())
@@ -242,7 +242,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
   }
 
-  async function tell(hold: Hold): Promise<void> {
+  async function storeHold(hold: Hold): Promise<void> {
     const leftMs = Math.max(1, Math.ceil(hold.untilMs - clock.monotonicMs()))
     await redis.eval(holdScript, 1, keys.hold, hold.limit, leftMs)
     if (own === hold) own = undefined
@@ -255,12 +255,12 @@ export function createLedger(options: LedgerOptions): Ledger {
  * that replicas and sources that were refused together do not come back in step.
  */
 function holdMs(limit: RateLimit, askedMs: number | undefined, untilResetMs: number): number {
-  const meantMs = askedMs ?? (limit === 'budget' ? Math.min(untilResetMs, untoldBudgetMs) : untoldMinuteMs)
+  const meantMs = askedMs ?? (limit === 'budget' ? Math.min(untilResetMs, budgetHoldMsMax) : minuteHoldMs)
   return Math.min(Math.max(meantMs, holdMsMin) + Math.random() * holdJitterMs, waits.apiHold.maxMs)
 }
 
-const untoldMinuteMs = 60_000
-const untoldBudgetMs = 3_600_000
+const minuteHoldMs = 60_000
+const budgetHoldMsMax = 3_600_000
 const holdMsMin = 1_000
 const holdJitterMs = 500
 
@@ -277,7 +277,7 @@ function dayStart(resetsAtMs: number, nowMs: number): number {
 }
 
 /** The day that a call at `nowMs` may count on instead of `day`, by the feed's clock. */
-function twinDay(
+function otherDay(
   day: BudgetDay,
   nowMs: number,
   budgetDay: LedgerOptions['budgetDay'],
@@ -287,8 +287,8 @@ function twinDay(
   return undefined
 }
 
-/** `full` is 1 when the day itself is spent, 2 when only its twin is: then the guard's end frees it. */
-function afterSpent(day: BudgetDay, twin: BudgetDay | undefined, full: number): number {
-  if (full === 1 || !twin) return day.endMs
-  return twin.endMs <= day.startMs ? day.startMs + resetGuardMs : twin.endMs
+/** `full` is 1 when the day itself is spent, 2 when only its other is: then the guard's end frees it. */
+function afterSpent(day: BudgetDay, other: BudgetDay | undefined, full: number): number {
+  if (full === 1 || !other) return day.endMs
+  return other.endMs <= day.startMs ? day.startMs + resetGuardMs : other.endMs
 }

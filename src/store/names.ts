@@ -7,7 +7,7 @@ import type { RedisClient } from './redis.ts'
  * Under which names work was ever stored, so that what a config does not name any more is not forgotten. A sink's name
  * is written down by whoever stores its alerts, in the same breath; that of a source by its poller.
  */
-export interface Names {
+export interface NameStore {
   sinks(): Promise<readonly string[]>
   /**
    * Says for `servedMs` that this process has these sinks in its config, and no others any more. While a config is
@@ -28,7 +28,7 @@ export interface Names {
 
 export type KnownSource = z.infer<typeof knownSchema>
 
-export function createNames(redis: RedisClient, prefix: string): Names {
+export function createNameStore(redis: RedisClient, prefix: string): NameStore {
   const sinksKey = sinkNamesKey(prefix)
   const sourcesKey = sourceNamesKey(prefix)
   return {

@@ -71,7 +71,7 @@ export async function waitForRedis(
 ): Promise<void> {
   const { log, signal, clock = systemClock, ask } = options
   const startMs = clock.monotonicMs()
-  let told = 0
+  let logged = 0
   let connectionError: Error | undefined
   const onError = (error: Error) => {
     connectionError = error
@@ -89,14 +89,14 @@ export async function waitForRedis(
       }
       const waitedMs = clock.monotonicMs() - startMs
       const due =
-        told === 0 ? connectionError !== undefined || waitedMs > graceMs : waitedMs >= told * tellEveryMs
+        logged === 0 ? connectionError !== undefined || waitedMs > graceMs : waitedMs >= logged * logEveryMs
       if (due) {
         log.warn({ reason, waited: formatDuration(waitedMs) }, 'waiting for Redis')
-        told += 1
+        logged += 1
       }
       await clock.sleep(askEveryMs, signal)
     }
-    if (told > 0) log.info({ waited: formatDuration(clock.monotonicMs() - startMs) }, 'Redis answers')
+    if (logged > 0) log.info({ waited: formatDuration(clock.monotonicMs() - startMs) }, 'Redis answers')
   } finally {
     redis.off('error', onError)
   }
@@ -128,7 +128,7 @@ export function isRedisAway(thrown: unknown): boolean {
 const closeTimeoutMs = 2_000
 const pingTimeoutMs = 2_000
 const askEveryMs = 200
-const tellEveryMs = 30_000
+const logEveryMs = 30_000
 /** A connection needs a moment to be made; that is no outage. */
 const graceMs = 1_000
 

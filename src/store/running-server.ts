@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
-import type { EmbeddedPlace } from './embedded-place.ts'
+import type { EmbeddedPaths } from './embedded-paths.ts'
 
 /**
  * The pid in the server's own file, while that is a server on this directory. After a crash the number may be anybody's:
  * in a container, where numbers are small and soon used again, it often is. Where it cannot be told, it counts as ours:
  * two servers on one append-only file would spoil it.
  */
-export function runningPid(place: EmbeddedPlace): number | undefined {
+export function runningPid(place: EmbeddedPaths): number | undefined {
   const pid = pidIn(place.pidFile)
   if (pid === undefined || pid === process.pid) return undefined
   const isOurs = existsSync('/proc/self') ? isServerByProc(pid, place.dir) : isServerByPs(pid)

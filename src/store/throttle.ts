@@ -34,9 +34,9 @@ export function createThrottles({ redis, prefix }: { redis: RedisClient; prefix:
         const name = createHash('sha256').update(JSON.stringify(window)).digest('hex').slice(0, 32)
         const keys = [throttleKey(prefix, name), throttledKey(prefix, name, alert)]
         const answer = await redis.eval(claimScript, 2, ...keys, perMs, throttleKeptMs)
-        const [verdict, number] = answerSchema.parse(answer)
+        const [decision, number] = answerSchema.parse(answer)
         answers.push(
-          verdict === 'pass' ? { passes: true, heldBack: number } : { passes: false, untilMs: number },
+          decision === 'pass' ? { passes: true, heldBack: number } : { passes: false, untilMs: number },
         )
       }
       return answers
@@ -55,7 +55,7 @@ local decided = redis.call('GET', KEYS[2])
 if decided then return {string.sub(decided, 1, 4), tonumber(string.sub(decided, 6))} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local verdict = 'hold'
+local decision = 'hold'
 local longest = now + ARGV[1]
 local number = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
 -- Written before Redis' clock was set back: a window is never longer than its length.
@@ -66,11 +66,11 @@ end
 if number > now then
   redis.call('HINCRBY', KEYS[1], 'pending', 1)
 else
-  verdict = 'pass'
+  decision = 'pass'
   number = tonumber(redis.call('HGET', KEYS[1], 'pending') or '0')
   redis.call('HSET', KEYS[1], 'untilMs', now + ARGV[1], 'pending', 0)
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1] + ARGV[2])
-redis.call('SET', KEYS[2], verdict .. ':' .. number, 'PX', ARGV[2])
-return {verdict, number}
+redis.call('SET', KEYS[2], decision .. ':' .. number, 'PX', ARGV[2])
+return {decision, number}
 `

@@ -29,12 +29,12 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
 export interface WalkState {
   readonly source: string
   /** The memory, made with `scope` when there is none or when `replaces` is its id. */
-  open(beginning: { id: string; scope: Scope; replaces?: string }): Promise<Opened>
+  open(beginning: { id: string; scope: Scope; replaces?: string }): Promise<OpenedWalk>
   /** What is known of these rows, with the stretches of the same moment. */
-  look(keys: readonly string[]): Promise<Looked>
+  look(keys: readonly string[]): Promise<RowLookup>
   /** `lost`: the memory of `base.id` is gone, `replaced`: another is in its place; nothing was changed. */
   commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed>
-  sweep(): Promise<SweepPlace>
+  sweep(): Promise<SweepPosition>
 }
 
 export interface WalkFacts {
@@ -52,7 +52,7 @@ export interface WalkFacts {
   readonly unrouted: number
 }
 
-export interface Remembered {
+export interface StoredWalk {
   readonly id: string
   /** The memory in whose place an operator put this one; '' where there was none. */
   readonly replacedId: string
@@ -64,13 +64,13 @@ export interface Remembered {
   readonly facts: WalkFacts
 }
 
-export interface Opened extends Remembered {
+export interface OpenedWalk extends StoredWalk {
   readonly created: boolean
   /** Rows were marked, and none is there any more, although not all of them were trimmed. */
   readonly seenVanished: boolean
 }
 
-export interface Looked extends Remembered {
+export interface RowLookup extends StoredWalk {
   readonly marks: readonly Mark[]
   /** Which of them are set aside: they could not be read when they were handled, and were never sent. */
   readonly setAside: readonly boolean[]
@@ -99,7 +99,7 @@ export interface WalkChange {
   readonly unrouted: number
   readonly scope?: Scope | undefined
   readonly complete?: { readonly atMs: number; readonly total: number } | undefined
-  readonly sweep?: SweepPlace | undefined
+  readonly sweep?: SweepPosition | undefined
 }
 
 export interface Committed {
@@ -112,7 +112,7 @@ export interface Committed {
   readonly fellOut: number
 }
 
-export interface SweepPlace {
+export interface SweepPosition {
   /** The page to read next, when the feed had `total` rows in pages of `perPage`; 0 before the first sweep. */
   readonly page: number
   readonly perPage: number
@@ -167,7 +167,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
       const record = pairs(fields)
       const kept = Number(record['marked'] ?? 0) - Number(record['forgotten'] ?? 0)
       return {
-        ...remembered(record, stretches),
+        ...storedWalkOf(record, stretches),
         created: created === 1,
         seenVanished: kept > 0 && seenSize === 0,
       }
@@ -177,7 +177,7 @@ export function createWalkState(options: WalkStateOptions): WalkState {
       const [fields, stretches, seenAt, runs, asideAt] = lookAnswer.parse(answer)
       const marks = rows.map((_row, index) => toMark(seenAt[index], runs[index]))
       const aside = rows.map((_row, index) => typeof asideAt[index] === 'string')
-      return { ...remembered(pairs(fields), stretches), marks, setAside: aside }
+      return { ...storedWalkOf(pairs(fields), stretches), marks, setAside: aside }
     },
     async commit(base, change) {
       const answer = await redis.eval(
@@ -228,7 +228,7 @@ function toMark(seenAt: string | null | undefined, run: string | null | undefine
   return typeof run === 'string' ? Number(run) : 'covered'
 }
 
-function remembered(record: Record<string, string>, stretches: string): Remembered {
+function storedWalkOf(record: Record<string, string>, stretches: string): StoredWalk {
   const count = (name: string) => Number(record[name] ?? 0)
   const known = (name: string) => (record[name] === undefined ? null : Number(record[name]))
   return {

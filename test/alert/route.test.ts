@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
 import { parseMatch } from '../../src/alert/match-form.ts'
 import {
-  isHeldBack,
+  isWithheld,
   type Route,
   type RouteContext,
   route,
@@ -107,7 +107,7 @@ describe('a mute', () => {
 
   it('of a route that does not match says nothing', () => {
     const { decisions } = route(alert(), [to(['slack'], 'screen', { mute: [always] })], context)
-    expect(decisions.filter(isHeldBack)).toEqual([])
+    expect(decisions.filter(isWithheld)).toEqual([])
   })
 })
 
@@ -157,7 +157,7 @@ describe('a rule that is not known', () => {
     const { sinks, decisions } = route(given, [{ match, sinks: ['hook'], whenRuleUnknown: 'skip' }], context)
     expect(sinks).toEqual([])
     expect(decisions[0]).toMatchObject({ taken: false, reason: 'rule_unknown' })
-    expect(decisions.filter(isHeldBack)).toEqual([])
+    expect(decisions.filter(isWithheld)).toEqual([])
   })
 })
 
@@ -215,7 +215,7 @@ describe('whatever the routes are', () => {
         const open = matching.filter(({ muted }) => !muted && !silenced)
         expect(sinks).toEqual([...new Set(open.flatMap((each) => each.sinks))])
         expect(decisions.map(({ index }) => index)).toEqual(routes.map((_, index) => index))
-        expect(decisions.filter(isHeldBack)).toHaveLength(matching.length - open.length)
+        expect(decisions.filter(isWithheld)).toHaveLength(matching.length - open.length)
       }),
     )
   })

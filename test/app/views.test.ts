@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { deliveryRow } from '../../src/app/operator-api/views.ts'
-import type { DeliveryView } from '../../src/delivery/records/delivery-view.ts'
+import type { JobView } from '../../src/delivery/records/job-view.ts'
 
 const alert = {
   source: 'main',
@@ -13,7 +13,7 @@ const alert = {
   ruleIds: ['12'],
   firedAt: '2026-11-21T05:30:00Z',
 }
-const view: DeliveryView = {
+const view: JobView = {
   sink: 'hook',
   jobId: 'main.7',
   state: 'completed',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { delayMs, pausesMs, toldMsMax } from '../../src/delivery/backoff.ts'
+import { delayMs, pausesMs, retryAfterMsMax } from '../../src/delivery/backoff.ts'
 
 const hourMs = 3_600_000
 const policy = { attempts: 11, initialDelayMs: 5_000, maxDelayMs: 8 * hourMs }
@@ -52,6 +52,6 @@ describe('what the remote asks for', () => {
   })
 
   it('is obeyed up to an hour', () => {
-    expect(delayMs(1, policy, 400 * 24 * hourMs, middle)).toBe(toldMsMax)
+    expect(delayMs(1, policy, 400 * 24 * hourMs, middle)).toBe(retryAfterMsMax)
   })
 })

@@ -7,11 +7,11 @@ const at = (monotonicMs: number) => ({ wallMs: wallMs + monotonicMs, monotonicMs
 const wallMs = 1_800_000_000_000
 
 function fault(alert: string, startedAtMs = 0): BreakerEvent {
-  return { sign: 'fault', alert, reason: 'connect', startedAtMs }
+  return { signal: 'fault', alert, reason: 'connect', startedAtMs }
 }
 
 function answer(startedAtMs = 0): BreakerEvent {
-  return { sign: 'answered', alert: 'x', reason: 'delivered', startedAtMs }
+  return { signal: 'answered', alert: 'x', reason: 'delivered', startedAtMs }
 }
 
 function run(events: BreakerEvent[], from: Breaker = closedBreaker, nowMs = 0) {
@@ -39,7 +39,7 @@ describe('the breaker', () => {
   })
 
   it('learns nothing from what says nothing about the sink', () => {
-    const none: BreakerEvent = { sign: 'none', alert: 'x', reason: 'rate_limited', startedAtMs: 0 }
+    const none: BreakerEvent = { signal: 'none', alert: 'x', reason: 'rate_limited', startedAtMs: 0 }
     expect(run([fault('a'), none, fault('b'), none, fault('c')]).change).toBe('opened')
     expect(run([none], open).breaker).toBe(open)
   })
@@ -79,7 +79,7 @@ describe('the breaker', () => {
 
   it('tells of opening and closing in turn, whatever happens', () => {
     const event = fc.record({
-      sign: fc.constantFrom('answered' as const, 'fault' as const, 'none' as const),
+      signal: fc.constantFrom('answered' as const, 'fault' as const, 'none' as const),
       alert: fc.constantFrom('a', 'b', 'c'),
       reason: fc.constant('connect'),
       startedAtMs: fc.nat(1_000),

@@ -64,7 +64,10 @@ describe('dead letters', () => {
     expect(sink.sends.map(({ number }) => number)).toEqual([1, 2, 1, 2])
     expect(await list({ limit: 10 })).toEqual([])
     expect(await dead.retry({ ids: ['main.1'] })).toMatchObject(done(0))
-    const [part] = await createDeliveryLog({ queues: own.queues, targets }).story({ source: 'main', id: 1 })
+    const [part] = await createDeliveryLog({ queues: own.queues, targets }).historiesOf({
+      source: 'main',
+      id: 1,
+    })
     expect(part?.history.map(({ result }) => result)).toEqual(['retry', 'dead', 'retry', 'delivered'])
   })
 
@@ -141,7 +144,7 @@ describe('dead letters', () => {
       const after = testSink('desk', () => delivered, to)
       await running.swap(new Map([['desk', { sink: after, settings: quickSettings }]]))
       const today = { queues: own.queues, targets: new Map([['desk', to]]), clock: systemClock }
-      const story = await createDeliveryLog(today).story({ source: 'main', id: 1 })
+      const story = await createDeliveryLog(today).historiesOf({ source: 'main', id: 1 })
       expect(story.map(({ target, state }) => `${state} ${target}`).sort()).toEqual(
         from.map((target) => `failed ${target}`),
       )
@@ -164,10 +167,10 @@ describe('dead letters', () => {
     await until('dead', async () => (await own.queues.queue('desk').getFailedCount()) === 1)
     const today = new Map([['desk', ['a@example.com']]])
     const log = createDeliveryLog({ queues: own.queues, targets: today })
-    expect(await log.story({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
+    expect(await log.historiesOf({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
     const gone = own.queues.reconfigured({ sinks: [], retention: { ageMs: 1, count: 1 } })
     const after = createDeliveryLog({ queues: gone, targets: new Map(), gone: async () => ['desk'] })
-    expect(await after.story({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
+    expect(await after.historiesOf({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
     const dead = createDeadLetters({ queues: own.queues, targets: today, clock: systemClock })
     expect(await dead.drop({ ids: ['main.1'] })).toMatchObject(done(1))
   })
@@ -214,7 +217,10 @@ describe('replay', () => {
     await until('sent again', () => sink.sends.length === 4)
     await until('recorded', async () => (await completed()) === 3)
     expect(sink.sends[3]).toMatchObject({ id: 2, number: 1 })
-    const [part] = await createDeliveryLog({ queues: own.queues, targets }).story({ source: 'main', id: 2 })
+    const [part] = await createDeliveryLog({ queues: own.queues, targets }).historiesOf({
+      source: 'main',
+      id: 2,
+    })
     expect(part?.history.map(({ result }) => result)).toEqual(['delivered', 'delivered'])
     expect(part?.requestedAtMs).toBeGreaterThan(0)
   })

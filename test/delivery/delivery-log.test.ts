@@ -34,10 +34,10 @@ describe('the story of an alert', () => {
     await queues.enqueue([deliveryJob('hook', 7), ...emails])
     const alert = { source: 'main', id: 7 }
     await until('all tried', async () => {
-      const states = (await log.story(alert)).map(({ state }) => state)
+      const states = (await log.historiesOf(alert)).map(({ state }) => state)
       return states.join() === 'completed,failed,delayed'
     })
-    const [sent, dead, later] = await log.story(alert)
+    const [sent, dead, later] = await log.historiesOf(alert)
     expect(sent).toMatchObject({
       sink: 'hook',
       alert: { source: 'main', id: 7, headline: 'alert 7' },
@@ -58,7 +58,7 @@ describe('the story of an alert', () => {
 
   it('is empty for an alert that no sink was given', async () => {
     const { queues } = bench(server, ['hook'])
-    expect(await createDeliveryLog({ queues, targets }).story({ source: 'main', id: 1 })).toEqual([])
+    expect(await createDeliveryLog({ queues, targets }).historiesOf({ source: 'main', id: 1 })).toEqual([])
   })
 
   it('tells only the last attempts of very many', async () => {
@@ -67,7 +67,7 @@ describe('the story of an alert', () => {
     sender([sink], { settings: { retry: { attempts: 200, initialDelayMs: 1, maxDelayMs: 1 } } })
     await queues.enqueue(jobs('hook', 1, 1))
     await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
-    const [part] = await createDeliveryLog({ queues, targets }).story({ source: 'main', id: 1 })
+    const [part] = await createDeliveryLog({ queues, targets }).historiesOf({ source: 'main', id: 1 })
     expect(part?.history.map(({ number }) => number)).toEqual(Array.from({ length: 101 }, (_, i) => i + 31))
   })
 })

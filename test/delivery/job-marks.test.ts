@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createJobMarks, putOffField } from '../../src/delivery/job-marks.ts'
+import { createJobMarks, delayField } from '../../src/delivery/job-marks.ts'
 import { useRedis } from '../support/redis.ts'
 import { bench, jobs } from './support.ts'
 
@@ -25,11 +25,11 @@ describe('what is kept with a job', () => {
 
   it('is when it is due, for every process', async () => {
     const { here, there } = await setting()
-    await here.putOff({ id: 'main.1' }, minuteMs)
+    await here.delay({ id: 'main.1' }, minuteMs)
     const { earlyMs } = await there.read({ id: 'main.1' })
     expect(earlyMs).toBeGreaterThan(minuteMs - 5_000)
     expect(earlyMs).toBeLessThanOrEqual(minuteMs)
-    await there.putOff({ id: 'main.1' }, 0)
+    await there.delay({ id: 'main.1' }, 0)
     expect(await here.read({ id: 'main.1' })).toEqual({ earlyMs: 0 })
   })
 
@@ -41,19 +41,19 @@ describe('what is kept with a job', () => {
 
   it('says nothing of what an operator asks for again, nor of the delivery before that', async () => {
     const { here } = await setting()
-    await here.putOff({ id: 'main.1' }, minuteMs)
+    await here.delay({ id: 'main.1' }, minuteMs)
     await here.acknowledge({ id: 'main.1' }, record)
     expect(await here.read({ id: 'main.1', requestedAtMs: 7 })).toEqual({ earlyMs: 0 })
-    await here.putOff({ id: 'main.1', requestedAtMs: 7 }, minuteMs)
+    await here.delay({ id: 'main.1', requestedAtMs: 7 }, minuteMs)
     expect((await here.read({ id: 'main.1' })).earlyMs).toBe(0)
     expect((await here.read({ id: 'main.1', requestedAtMs: 7 })).earlyMs).toBeGreaterThan(0)
   })
 
   it('goes with the job, and makes no job', async () => {
     const { here, redis, queue, key } = await setting()
-    await here.putOff({ id: 'main.1' }, minuteMs)
+    await here.delay({ id: 'main.1' }, minuteMs)
     await (await queue.getJob('main.1'))?.remove()
-    await here.putOff({ id: 'main.1' }, minuteMs)
+    await here.delay({ id: 'main.1' }, minuteMs)
     await here.acknowledge({ id: 'main.1' }, record)
     expect(await redis.exists(key)).toBe(0)
   })
@@ -61,9 +61,9 @@ describe('what is kept with a job', () => {
   it('lets nobody wait longer than the pause when the clock of Redis is set back', async () => {
     const { here, redis, key } = await setting()
     const tomorrowMs = Date.now() + 86_400_000
-    await redis.hset(key, putOffField, ` ${tomorrowMs} ${minuteMs}`)
+    await redis.hset(key, delayField, ` ${tomorrowMs} ${minuteMs}`)
     expect((await here.read({ id: 'main.1' })).earlyMs).toBe(minuteMs)
     expect((await here.read({ id: 'main.1' })).earlyMs).toBeGreaterThan(minuteMs - 5_000)
-    expect(await redis.hget(key, putOffField)).not.toContain(String(tomorrowMs))
+    expect(await redis.hget(key, delayField)).not.toContain(String(tomorrowMs))
   })
 })

@@ -6,7 +6,7 @@ import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { NotFoundError } from '../../src/lib/errors.ts'
 import { targetTagsName } from '../../src/store/keys.ts'
-import { createNames } from '../../src/store/names.ts'
+import { createNameStore } from '../../src/store/names.ts'
 import { useRedis } from '../support/redis.ts'
 import { type Bench, bench, deliveryJob, endWaiting, jobs, testSink, unavailable, until } from './support.ts'
 
@@ -18,7 +18,7 @@ const day = 86_400_000
 function scene(targets: Readonly<Record<string, readonly (string | undefined)[]>> = {}) {
   const own = bench(server, ['gone', 'next'])
   const { prefix, redis } = own
-  const names = createNames(redis, prefix)
+  const names = createNameStore(redis, prefix)
   const orphansIn = (sinks: string[], known = names) => {
     const queues = own.queues.reconfigured({ sinks, retention: { ageMs: 7 * day, count: 10 } })
     const map = new Map(sinks.map((sink) => [sink, targets[sink] ?? [undefined]]))
@@ -63,7 +63,9 @@ describe('a sink that left the config with alerts', () => {
     await own.queues.enqueue(jobs('gone', 1, 1))
     const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: day, count: 10 } })
     const log = createDeliveryLog({ queues, targets: new Map(), gone: () => own.orphans.names() })
-    expect(await log.story({ source: 'main', id: 1 })).toMatchObject([{ sink: 'gone', state: 'waiting' }])
+    expect(await log.historiesOf({ source: 'main', id: 1 })).toMatchObject([
+      { sink: 'gone', state: 'waiting' },
+    ])
   })
 
   it('is nothing that an operator of a sink in the config can move or drop by mistake', async () => {
@@ -180,9 +182,12 @@ describe('moving', () => {
     own.sender([next])
     await until('all but the dead letter are sent', () => next.sends.length === 5)
     const stories = createDeliveryLog({ queues: own.queues, targets: new Map() })
-    const [dead] = await stories.story({ source: 'main', id: 1 })
+    const [dead] = await stories.historiesOf({ source: 'main', id: 1 })
     expect(dead).toMatchObject({ sink: 'next', state: 'failed', seenAtMs: old, failure: 'rejected: 400 no' })
-    expect((await stories.story({ source: 'main', id: 4 }))[0]).toMatchObject({ sink: 'next', seenAtMs: old })
+    expect((await stories.historiesOf({ source: 'main', id: 4 }))[0]).toMatchObject({
+      sink: 'next',
+      seenAtMs: old,
+    })
     expect(next.sends.map(({ id }) => id).sort()).toEqual([2, 3, 4, 5, 6])
     await createDeadLetters({
       queues: own.queues,

@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { viewOf } from '../../src/delivery/queue-reading.ts'
+import { readQueueView } from '../../src/delivery/queue-view.ts'
 import { openQueue } from '../../src/delivery/queues.ts'
 import { type QueueView, standstill } from '../../src/delivery/watchdog.ts'
 import { useRedis } from '../support/redis.ts'
@@ -10,7 +10,7 @@ const server = useRedis()
 const quick = { watchEveryMs: 50, stuckMs: 200 }
 
 describe('a standstill', () => {
-  const waits: QueueView = { waiting: 3, held: 0, next: 'a', paused: false, limited: false }
+  const waits: QueueView = { waiting: 3, locked: 0, next: 'a', paused: false, limited: false }
   const idle = { room: true, taken: 7 }
 
   it('lasts while jobs wait, this process has room for one more and takes none', () => {
@@ -22,7 +22,7 @@ describe('a standstill', () => {
 
   it('is not ended by what other replicas do', () => {
     const first = standstill(undefined, waits, idle, 1_000)
-    expect(standstill(first, { ...waits, held: 20 }, idle, 9_000)).toMatchObject({ looks: 2 })
+    expect(standstill(first, { ...waits, locked: 20 }, idle, 9_000)).toMatchObject({ looks: 2 })
   })
 
   it('begins anew when this process took a job in between', () => {
@@ -48,7 +48,7 @@ describe('a standstill', () => {
     const first = standstill(undefined, waits, undefined, 1_000)
     expect(standstill(first, waits, undefined, 9_000)).toMatchObject({ sinceMs: 1_000, looks: 2 })
     expect(standstill(first, { ...waits, next: 'b' }, undefined, 9_000)).toMatchObject({ looks: 1 })
-    expect(standstill(first, { ...waits, held: 1 }, undefined, 9_000)).toBeUndefined()
+    expect(standstill(first, { ...waits, locked: 1 }, undefined, 9_000)).toBeUndefined()
   })
 })
 
@@ -57,7 +57,7 @@ describe('what waits in a queue', () => {
     const { queues, redis, prefix } = bench(server, ['hook'])
     const queue = openQueue(redis, prefix, 'hook')
     onTestFinished(() => queue.close())
-    const look = () => viewOf(redis, queue, 1_000)
+    const look = () => readQueueView(redis, queue, 1_000)
     await until('it is connected', () => look().catch(() => undefined))
     expect(await look()).toMatchObject({ waiting: 0, held: 0, next: undefined })
     await queues.enqueue(jobs('hook', 1, 2))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
 import { createRandom, type Random } from '../../src/sandbox/random.ts'
-import { embeddedPlace } from '../../src/store/embedded-place.ts'
+import { embeddedPaths } from '../../src/store/embedded-paths.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { until } from '../support/app.ts'
 import { failureRow } from '../support/failure-row.ts'
@@ -36,7 +36,7 @@ it('a bridge that is killed at any moment, again and again, loses no alert and r
 }, async () => {
   const row = failureRow('It is killed (`SIGKILL`), at any moment')
   const folder = testFolder()
-  const place = embeddedPlace(join(folder, 'data'))
+  const place = embeddedPaths(join(folder, 'data'))
   onTestFinished(() => endRedisOf(place.pidFile))
   const [own, shared] = await Promise.all([
     lane({

@@ -125,7 +125,7 @@ export function createBench(state: WalkState, options: BenchOptions = {}): Bench
   const intake: IntakeDeps = {
     queues,
     assign: async (alerts) =>
-      alerts.map((alert) => ({ shares: route(alert).map((sink) => ({ sink })), held: [] })),
+      alerts.map((alert) => ({ sinks: route(alert).map((sink) => ({ sink })), withheld: [] })),
     targetsOf: (sink) => (sink === 'mail' ? ['a@example.com', 'b@example.com'] : [undefined]),
   }
   const bench: Bench = {

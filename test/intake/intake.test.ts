@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { type ExaminedPage, jobsOf, sortRows } from '../../src/intake/intake.ts'
 import { rawCharactersMax } from '../../src/store/quarantine.ts'
-import type { Looked } from '../../src/store/walk-state.ts'
+import type { RowLookup } from '../../src/store/walk-state.ts'
 import type { FeedPage } from '../../src/walk/page.ts'
 import type { Mark } from '../../src/walk/walk.ts'
 import { BenchFeed, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
 
 const feed = new BenchFeed()
-const desk = { shares: [{ sink: 'desk' }], held: [] }
+const desk = { sinks: [{ sink: 'desk' }], withheld: [] }
 const single = { targetsOf: () => [undefined] }
 const taken = { nowMs: benchStartMs, proven: true }
 
@@ -30,7 +30,7 @@ describe('a page', () => {
     const targetsOf = (sink: string) => (sink === 'mail' ? ['a', 'b'] : [undefined])
     const { alerts } = sortRows(examinedPage([feed.row(1)], ['new'], [true]), taken)
     const shares = [{ sink: 'mail', heldBack: 3 }, { sink: 'desk' }]
-    const jobs = jobsOf(alerts, [{ shares, held: [] }], { targetsOf }, benchStartMs)
+    const jobs = jobsOf(alerts, [{ sinks: shares, withheld: [] }], { targetsOf }, benchStartMs)
     expect(jobs.map(({ sink, target, heldBack }) => [sink, target, heldBack])).toEqual([
       ['mail', 'a', 3],
       ['mail', 'b', 3],
@@ -89,7 +89,7 @@ function examinedPage(
     unrouted: 0,
   }
   const known = { id: 'x', replacedId: '', version: 0, stretches: [], runs: 0, marked: 0, facts }
-  const looked: Looked = { ...known, marks, setAside: marks.map(() => false) }
+  const looked: RowLookup = { ...known, marks, setAside: marks.map(() => false) }
   return {
     page,
     looked,

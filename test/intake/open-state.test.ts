@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createProcessState } from '../../src/intake/poll.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
-import { createSourceMemory } from '../../src/store/source-memory.ts'
+import { createSourceData } from '../../src/store/source-data.ts'
 import { createWalkState } from '../../src/store/walk-state.ts'
 import { useRedis } from '../support/redis.ts'
 import { benchStartMs } from './bench.ts'
@@ -366,7 +366,7 @@ describe('a memory that an operator puts in the place of this one', () => {
         const given = { redis, prefix, source: 'before', seenWindowMs: 30 * 86_400_000 }
         await createWalkState(given).open({ id: 'of before', scope: { kind: 'all' } })
         await redis.zadd(sourceKeys(prefix, 'before').seen, Date.now(), 'a row of before')
-        expect(await createSourceMemory(redis, prefix).carryOver('before', 'main', { replace: true })).toBe(
+        expect(await createSourceData(redis, prefix).carryOver('before', 'main', { replace: true })).toBe(
           'done',
         )
       }

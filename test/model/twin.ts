@@ -1,8 +1,8 @@
 import type {
   Committed,
-  Looked,
-  Opened,
-  SweepPlace,
+  OpenedWalk,
+  RowLookup,
+  SweepPosition,
   WalkChange,
   WalkFacts,
   WalkState,
@@ -39,14 +39,14 @@ export class TwinState implements WalkState {
   #forgotten = 0
   #completeAt: number | undefined
   readonly #options: TwinOptions
-  #sweep: SweepPlace = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
+  #sweep: SweepPosition = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
   readonly #setAside = new Set<string>()
 
   constructor(options: TwinOptions) {
     this.#options = options
   }
 
-  async open({ id, scope, replaces }: { id: string; scope: Scope; replaces?: string }): Promise<Opened> {
+  async open({ id, scope, replaces }: { id: string; scope: Scope; replaces?: string }): Promise<OpenedWalk> {
     const created = this.#id === '' || this.#id === replaces
     if (created) {
       this.#id = id
@@ -62,7 +62,7 @@ export class TwinState implements WalkState {
     return { ...this.#remembered(), created, seenVanished }
   }
 
-  async look(keys: readonly string[]): Promise<Looked> {
+  async look(keys: readonly string[]): Promise<RowLookup> {
     const marks = keys.map((key): Mark => {
       if (!this.seen.has(key)) return 'new'
       return this.uncovered.get(key) ?? 'covered'
@@ -93,7 +93,7 @@ export class TwinState implements WalkState {
     return { kind: raced ? 'raced' : 'done', added: fresh.length, version: this.version, fellOut: 0 }
   }
 
-  async sweep(): Promise<SweepPlace> {
+  async sweep(): Promise<SweepPosition> {
     return this.#sweep
   }
 

@@ -82,7 +82,7 @@ function given(
           clock.nowMs = reserved.retryAtMs
           continue
         }
-        const { unitsUsed, toldDayUsed } = reserved
+        const { unitsUsed, apiDayUsed: toldDayUsed } = reserved
         const answer = limits.takeUnits(1, clock.nowMs)
         if (answer.ok) {
           granted.push(clock.nowMs)

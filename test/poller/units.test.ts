@@ -148,7 +148,7 @@ describe('units that would expire', () => {
 describe('the units of the day', () => {
   it("are those of the API's own day where it told of another one, also while a poll runs", async () => {
     const { replica, redis, ledger, metrics } = await rig()
-    await ledger.countFrom({ atMs: Date.now() - dayMs / 2, used: 7 })
+    await ledger.countApiDay({ atMs: Date.now() - dayMs / 2, used: 7 })
     const seen: number[] = []
     replica(redis, {
       async poll(readPage) {

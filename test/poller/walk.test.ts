@@ -105,7 +105,7 @@ function walking(
   }
   const intake: IntakeDeps = {
     queues: { enqueue },
-    assign: async (alerts) => alerts.map(() => ({ shares: [{ sink: 'ops' }], held: [] })),
+    assign: async (alerts) => alerts.map(() => ({ sinks: [{ sink: 'ops' }], withheld: [] })),
     targetsOf: () => [undefined],
   }
   const options = { source, startFrom: 'beginning', processState: createProcessState(systemClock) } as const

@@ -5,8 +5,8 @@ import { parseMatch } from '../../src/alert/match-form.ts'
 import type { Route } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
 import { type AssignDeps, assign } from '../../src/routing/assign.ts'
-import { createHeldStore } from '../../src/store/held.ts'
 import { createThrottles } from '../../src/store/throttle.ts'
+import { createWithheldStore } from '../../src/store/withheld.ts'
 import { clockAt } from '../support/clock.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { alertOf, nowMs } from './scene.ts'
@@ -22,7 +22,7 @@ function to(sinks: string[], more: Partial<Route> = {}): Route {
 function scene(routes: readonly Route[], silences: readonly Silence[] = []) {
   const [redis, prefix] = [server.client(), freshPrefix()]
   const retention = { ageMs: 3_600_000, count: 1_000 }
-  const held = createHeldStore({ redis, prefix, source: 'main', retention })
+  const held = createWithheldStore({ redis, prefix, source: 'main', retention })
   const asked: string[][] = []
   const rules = new Map([['1', ruleFacts({ name: 'Steel' })]])
   const book = {
@@ -34,24 +34,24 @@ function scene(routes: readonly Route[], silences: readonly Silence[] = []) {
     readSilences: async () => silences,
     rulesOf: () => book,
     throttles: createThrottles({ redis, prefix }),
-    heldOf: () => held,
+    withheldOf: () => held,
     clock: clockAt(() => nowMs),
   }
   const sinksOf = async (alerts: readonly Alert[]) =>
-    (await assign(deps, alerts, nowMs)).map(({ shares }) => shares.map(({ sink }) => sink))
+    (await assign(deps, alerts, nowMs)).map(({ sinks: shares }) => shares.map(({ sink }) => sink))
   return { held, asked, deps, sinksOf }
 }
 
 describe('alerts', () => {
   it('that nothing holds back leave no record', async () => {
     const { deps, held } = scene([to(['hook'])])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [{ sink: 'hook' }], held: [] }])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
     expect(await held.of(1)).toBeUndefined()
   })
 
   it('that no route wants stand on record', async () => {
     const { deps, held } = scene([to(['hook'], { match: parseMatch({ kind: 'screen' }) ?? {} })])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [], held: [] }])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [], withheld: [] }])
     expect(await held.of(1)).toMatchObject({
       row: { id: 1 },
       held: [{ route: null, reason: 'unrouted', sinks: [] }],
@@ -60,7 +60,7 @@ describe('alerts', () => {
 
   it('that a mute holds back from some sinks stand on record for these', async () => {
     const { deps, held } = scene([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [{ sink: 'hook' }], held: ['muted'] }])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: ['muted'] }])
     expect((await held.of(1))?.held).toEqual([
       { route: 'night', sinks: ['slack'], reason: 'muted', untilMs: Date.parse('2026-11-22T00:00:00Z') },
     ])
@@ -68,14 +68,14 @@ describe('alerts', () => {
 
   it('that reach every sink by another route are not held back', async () => {
     const { deps, held } = scene([to(['hook'], { mute: [always] }), to(['hook'])])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [{ sink: 'hook' }], held: [] }])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
     expect(await held.of(1)).toBeUndefined()
   })
 
   it('that are silenced stand on record with the silence', async () => {
     const silence = { id: 's1', match: {}, startsAtMs: nowMs, endsAtMs: nowMs + 9, comment: 'audit' }
     const { deps, held } = scene([to(['hook'])], [silence])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ shares: [], held: ['silenced'] }])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [], withheld: ['silenced'] }])
     expect((await held.of(1))?.held).toMatchObject([
       { route: 'routes[0]', reason: 'silenced', silenceId: 's1', comment: 'audit', untilMs: nowMs + 9 },
     ])
@@ -103,14 +103,14 @@ describe('a throttle', () => {
     const short = { ...everyHour, per: 200 }
     const { deps } = scene([to(['slack', 'hook'], { throttle: short }), to(['hook'])])
     const first = await assign(deps, [alertOf(1), alertOf(2), alertOf(3)], nowMs)
-    expect(first.map(({ held }) => held)).toEqual([[], ['throttled'], ['throttled']])
+    expect(first.map(({ withheld: held }) => held)).toEqual([[], ['throttled'], ['throttled']])
     let id = 4
     let passed = first[1]
-    while (!passed?.shares.some(({ sink }) => sink === 'slack')) {
+    while (!passed?.sinks.some(({ sink }) => sink === 'slack')) {
       ;[passed] = await assign(deps, [alertOf(id)], nowMs)
       id += 1
     }
-    const [slack, hook] = passed.shares
+    const [slack, hook] = passed.sinks
     expect(slack).toEqual({ sink: 'slack', heldBack: id - 3 })
     expect(hook).toEqual({ sink: 'hook' })
   })
@@ -155,9 +155,9 @@ describe('an alert is never held without a record', () => {
   it('so without Redis nothing is decided', async () => {
     const own = await startRedis()
     const retention = { ageMs: 3_600_000, count: 1_000 }
-    const away = createHeldStore({ redis: own.client(), prefix: 'away', source: 'main', retention })
+    const away = createWithheldStore({ redis: own.client(), prefix: 'away', source: 'main', retention })
     await own.dispose()
     const { deps } = scene([to(['hook'], { mute: [always] })])
-    await expect(assign({ ...deps, heldOf: () => away }, [alertOf(1)], nowMs)).rejects.toThrow()
+    await expect(assign({ ...deps, withheldOf: () => away }, [alertOf(1)], nowMs)).rejects.toThrow()
   })
 })

@@ -3,17 +3,17 @@ import { classifyFault } from '../../src/sinks/transport/fault.ts'
 import { createGuard } from '../../src/sinks/transport/guard.ts'
 import {
   bodyBytesMax,
-  createHttpTransport,
+  createHttpClient,
+  type HttpClient,
   type HttpOptions,
-  type HttpTransport,
-} from '../../src/sinks/transport/http.ts'
+} from '../../src/sinks/transport/http-client.ts'
 import { testAuthority, testServer } from '../support/certificates.ts'
 import { withFiles } from '../support/files.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 let receiver: WebhookReceiver
-const transports: HttpTransport[] = []
+const transports: HttpClient[] = []
 
 beforeEach(async () => {
   receiver = await startWebhookReceiver()
@@ -24,8 +24,8 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-function transportOf(options: Partial<HttpOptions> = {}): HttpTransport {
-  const transport = createHttpTransport({
+function transportOf(options: Partial<HttpOptions> = {}): HttpClient {
+  const transport = createHttpClient({
     guard: createGuard(true),
     connections: 2,
     timeoutMs: 2_000,

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { expect, test } from 'vitest'
-import { sharingLookups } from '../../src/sinks/lookup.ts'
+import { sharingLookups } from '../../src/sinks/transport/lookup.ts'
 
 const found: LookupAddress[] = [{ address: '192.0.2.1', family: 4 }]
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import * as kinds from '../../src/sinks/kinds.ts'
+import * as kinds from '../../src/sinks/definitions.ts'
 import { sinkTypes } from '../../src/sinks/registry.ts'
 
 const sinksFolder = join(import.meta.dirname, '../../src/sinks')

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/embedded.ts'
-import { embeddedPlace, findServer } from '../../src/store/embedded-place.ts'
+import { embeddedPaths, findServer } from '../../src/store/embedded-paths.ts'
 import { parseAddress } from '../../src/store/redis-options.ts'
 import { wallClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
@@ -56,7 +56,7 @@ describe('the embedded Redis', () => {
 
   it('takes no server for running that was killed, and whose parent does not ask for its end', async () => {
     const dir = tempDir()
-    const { pidFile, socketPath } = embeddedPlace(dir)
+    const { pidFile, socketPath } = embeddedPaths(dir)
     const flags = `--port 0 --unixsocket ${socketPath} --dir ${dir} --pidfile ${pidFile}`
     const parent = spawn('sh', ['-c', `${findServer()} ${flags} & exec sleep 60`], { stdio: 'ignore' })
     onTestFinished(() => void parent.kill('SIGKILL'))
@@ -128,7 +128,7 @@ describe('the embedded Redis', () => {
 
   it('is not confused by a socket and a pid that a crash left behind', async () => {
     const dataDir = tempDir()
-    const { socketPath } = embeddedPlace(dataDir)
+    const { socketPath } = embeddedPaths(dataDir)
     writeFileSync(socketPath, '')
     const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1_000)', '/srv/redis/main.ts'])
     onTestFinished(() => void other.kill('SIGKILL'))
@@ -181,47 +181,47 @@ describe('the embedded Redis', () => {
 describe('its place', () => {
   it('has a socket near the data, or a short one elsewhere when the path is too long for a socket', () => {
     const dir = tempDir()
-    expect(embeddedPlace(dir).socketPath).toBe(join(dir, 'redis.sock'))
+    expect(embeddedPaths(dir).socketPath).toBe(join(dir, 'redis.sock'))
     const deep = join(dir, 'd'.repeat(100))
-    const far = embeddedPlace(deep, dir)
+    const far = embeddedPaths(deep, dir)
     expect(far.socketPath.length).toBeLessThan(104)
     expect(far.dir).toBe(deep)
-    expect(embeddedPlace(deep, dir)).toEqual(far)
-    expect(embeddedPlace(`${deep}2`, dir).socketPath).not.toBe(far.socketPath)
+    expect(embeddedPaths(deep, dir)).toEqual(far)
+    expect(embeddedPaths(`${deep}2`, dir).socketPath).not.toBe(far.socketPath)
   })
 
   it('is not a directory that somebody else may read', () => {
     const dir = tempDir()
     const deep = join(dir, 'd'.repeat(100))
-    const { socketPath } = embeddedPlace(deep, dir)
+    const { socketPath } = embeddedPaths(deep, dir)
     const socketDir = join(socketPath, '..')
     rmSync(socketDir, { recursive: true })
     mkdirSync(socketDir, { mode: 0o755 })
-    expect(() => embeddedPlace(deep, dir)).toThrow(/not a directory of this user alone/)
+    expect(() => embeddedPaths(deep, dir)).toThrow(/not a directory of this user alone/)
   })
 
   it('must be a directory', () => {
     const file = join(tempDir(), 'file')
     writeFileSync(file, '')
     for (const dir of [file, join(file, 'below')])
-      expect(() => embeddedPlace(dir)).toThrow(`dataDir ${dir} cannot be written to`)
+      expect(() => embeddedPaths(dir)).toThrow(`dataDir ${dir} cannot be written to`)
   })
 
   it('is named with the one for its socket where that cannot be made', () => {
     const file = join(tempDir(), 'file')
     writeFileSync(file, '')
     const deep = join(tempDir(), 'd'.repeat(120))
-    expect(() => embeddedPlace(deep, file)).toThrow(
+    expect(() => embeddedPaths(deep, file)).toThrow(
       new RegExp(`^${file}/alert-bridge-[0-9a-f]+, for the socket of dataDir ${deep}, cannot be written to$`),
     )
   })
 
   it('is made with all that is above it, and refused at once where nothing can be made', () => {
     const deep = join(tempDir(), 'a', 'b', 'c')
-    expect(embeddedPlace(deep).dir).toBe(deep)
+    expect(embeddedPaths(deep).dir).toBe(deep)
     expect(statSync(join(deep, '..')).mode & 0o777).toBe(0o700)
     // In a process of its own, which can be ended: mkdir may go round in circles there.
-    const module = new URL('../../src/store/embedded-place.ts', import.meta.url).href
+    const module = new URL('../../src/store/embedded-paths.ts', import.meta.url).href
     const code = `import { embeddedPlace } from ${JSON.stringify(module)}; embeddedPlace('/proc/alert-bridge/data')`
     const tried = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
       timeout: 10_000,

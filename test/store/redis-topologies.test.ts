@@ -6,7 +6,7 @@ import { Secret } from '../../src/lib/secret.ts'
 import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger } from '../../src/store/ledger.ts'
-import { createNames } from '../../src/store/names.ts'
+import { createNameStore } from '../../src/store/names.ts'
 import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis } from '../../src/store/redis-check.ts'
 import { startApp, until } from '../support/app.ts'
@@ -47,7 +47,7 @@ describe('a cluster', () => {
     // Names that an earlier version did not write down are found on whichever node has them.
     await redis.hset(`${queuePrefix(prefix)}:old:meta`, 'version', 'bullmq')
     await redis.hset(sourceKeys(prefix, 'main').meta, 'id', 'x')
-    const names = createNames(redis, prefix)
+    const names = createNameStore(redis, prefix)
     await names.findOnce()
     expect([await names.sinks(), [...(await names.sources()).keys()]]).toEqual([['old'], ['main']])
   })

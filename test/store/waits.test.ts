@@ -111,8 +111,8 @@ describe("the feed's own day", () => {
       budgetDay: (ms) => budgetDay(ms, { resetsAt: '00:00', timeZone: 'UTC' }),
       clock: clockAt(() => nowMs),
     })
-    await at.redis.hset(keys.toldDay, { resetsAtMs: 'soon', sinceMs: 1, startMs: 1, used: 1 })
-    expect(await ledger.toldDay()).toBeUndefined()
+    await at.redis.hset(keys.apiDay, { resetsAtMs: 'soon', sinceMs: 1, startMs: 1, used: 1 })
+    expect(await ledger.apiDay()).toBeUndefined()
   })
 })
 

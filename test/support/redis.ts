@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
-import { findServer } from '../../src/store/embedded-place.ts'
+import { findServer } from '../../src/store/embedded-paths.ts'
 
 /** A real redis-server of our own, on a unix socket in a temporary directory. */
 export interface RedisServer {

@@ -1,11 +1,11 @@
 import type { HeldView } from '../../admin/delivery-view.ts'
 import { parseRow } from '../../alert/alert.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
-import type { HeldEntry, HeldRecord } from '../../store/held.ts'
+import type { WithheldEntry, WithheldRecord } from '../../store/withheld.ts'
 import type { InForce } from '../in-force.ts'
 
 /** What was held back, as the API shows it, and the way to send it on purpose after all. */
-export function heldView(entry: HeldEntry): HeldView {
+export function heldView(entry: WithheldEntry): HeldView {
   const { route, sinks, reason, untilMs, silenceId, comment } = entry
   const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
   return { route, sinks, reason, until, silence: silenceId ?? null, text: textOf(entry, until, comment) }
@@ -15,7 +15,7 @@ export async function heldRecord(
   config: InForce,
   source: string,
   id: number,
-): Promise<HeldRecord | undefined> {
+): Promise<WithheldRecord | undefined> {
   return config.routing.heldOf(source)?.of(id)
 }
 
@@ -48,7 +48,7 @@ export function splitName(name: string): { source: string; id: number } {
 
 function jobsOf(
   config: InForce,
-  { row, seenAtMs }: HeldRecord,
+  { row, seenAtMs }: WithheldRecord,
   { source, sink, nowMs }: { source: string; sink: string; nowMs: number },
 ): DeliveryJob[] {
   const parsed = parseRow(source, row)
@@ -63,7 +63,7 @@ function jobsOf(
   }))
 }
 
-function textOf({ route, reason, silenceId }: HeldEntry, until: string | null, comment = ''): string {
+function textOf({ route, reason, silenceId }: WithheldEntry, until: string | null, comment = ''): string {
   switch (reason) {
     case 'unrouted':
       return 'no route names a sink for it'

@@ -1,15 +1,15 @@
 import type { OrphanKind, OrphanView } from '../../admin/orphan-view.ts'
 import type { OrphansPort } from '../../admin/ports.ts'
 import { NotFoundError, UserError } from '../../lib/errors.ts'
-import type { Names } from '../../store/names.ts'
-import type { MemoryLeft, SourceMemory } from '../../store/source-memory.ts'
+import type { NameStore } from '../../store/names.ts'
+import type { SourceData, SourceDataLeft } from '../../store/source-data.ts'
 import type { InForce } from '../in-force.ts'
 import { deliveryRow, jobStateOf } from './views.ts'
 
 /** What is left of names that the config in force does not have. */
 export interface OrphanTools {
-  readonly names: Names
-  readonly memory: SourceMemory
+  readonly names: NameStore
+  readonly memory: SourceData
   /** Every source of the config in force, with what its account is known by. */
   marks(): ReadonlyMap<string, string | undefined>
 }
@@ -44,7 +44,7 @@ export function orphansPort(inForce: () => InForce, tools: OrphanTools): Orphans
   }
 }
 
-async function orphanedSources({ names, memory, marks }: OrphanTools): Promise<[string, MemoryLeft][]> {
+async function orphanedSources({ names, memory, marks }: OrphanTools): Promise<[string, SourceDataLeft][]> {
   const configured = marks()
   // Before its first poll a source may still take over the memory of one of its account.
   const starting = new Set<string | undefined>()
@@ -53,10 +53,10 @@ async function orphanedSources({ names, memory, marks }: OrphanTools): Promise<[
     .filter(([name, { mark }]) => !configured.has(name) && !(mark !== undefined && starting.has(mark)))
     .map(([name]) => name)
   const left = await Promise.all(unnamed.map(async (name) => ({ name, left: await memory.left(name) })))
-  return left.flatMap((each): [string, MemoryLeft][] => (each.left ? [[each.name, each.left]] : []))
+  return left.flatMap((each): [string, SourceDataLeft][] => (each.left ? [[each.name, each.left]] : []))
 }
 
-function sourceView(name: string, { rows, held, quarantined, lastPollAtMs }: MemoryLeft): OrphanView {
+function sourceView(name: string, { rows, held, quarantined, lastPollAtMs }: SourceDataLeft): OrphanView {
   const lastPollAt = lastPollAtMs === null ? null : new Date(lastPollAtMs).toISOString()
   return { kind: 'source', name, lastPollAt, rows, held, quarantined }
 }

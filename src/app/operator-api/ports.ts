@@ -120,7 +120,7 @@ async function unknownOf(config: InForce, ids: readonly string[]): Promise<strin
   for (const id of ids) {
     const name = splitName(id)
     const [parts, held] = await Promise.all([
-      config.deliveryLog.story(name),
+      config.deliveryLog.historiesOf(name),
       heldRecord(config, name.source, name.id),
     ])
     if (parts.length === 0 && held === undefined) unknown.push(id)

@@ -1,7 +1,7 @@
 import type { DeliveryStory } from '../../admin/delivery-view.ts'
 import { parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
-import type { HeldRecord } from '../../store/held.ts'
+import type { WithheldRecord } from '../../store/withheld.ts'
 import type { InForce } from '../in-force.ts'
 import { heldRecord, heldView } from './held.ts'
 import { historyOf } from './views.ts'
@@ -13,7 +13,7 @@ export async function storyOf(
   id: number,
 ): Promise<DeliveryStory | undefined> {
   const [parts, record] = await Promise.all([
-    config.deliveryLog.story({ source, id }),
+    config.deliveryLog.historiesOf({ source, id }),
     heldRecord(config, source, id),
   ])
   const alert = parts[0]?.alert ?? alertOf(source, record)
@@ -27,7 +27,7 @@ export async function storyOf(
   }
 }
 
-function alertOf(source: string, record: HeldRecord | undefined) {
+function alertOf(source: string, record: WithheldRecord | undefined) {
   const parsed = record && parseRow(source, record.row)
   if (!parsed?.ok) return undefined
   const { id, kind, symbol, url, why, ruleIds, firedAt } = parsed.alert

@@ -17,12 +17,8 @@ import type {
 import { cut } from '../../alert/text.ts'
 import type { AttemptRecord } from '../../delivery/records/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead-letters.ts'
-import type { SinkQueueView, StoryPart } from '../../delivery/records/delivery-log.ts'
-import type {
-  AlertView,
-  DeliveryState as JobState,
-  DeliveryView as JobView,
-} from '../../delivery/records/delivery-view.ts'
+import type { JobHistory, SinkQueueView } from '../../delivery/records/delivery-log.ts'
+import type { AlertSummary, JobState, JobView } from '../../delivery/records/job-view.ts'
 import type { LaneState } from '../../delivery/sender.ts'
 import { lastingFailure } from '../../poller/status.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
@@ -66,7 +62,7 @@ export function deliveryRow(view: JobView): DeliveryRow {
  * For lists of hundreds, which people look through: one field may hold megabytes of what upstream wrote. The story has it
  * whole. Half an address would be another one.
  */
-function inList(alert: AlertView): AlertView {
+function inList(alert: AlertSummary): AlertSummary {
   const { kind, symbol, headline, url, why, ruleIds, firedAt } = alert
   return {
     ...alert,
@@ -93,7 +89,7 @@ export function deadLetterRow(letter: StoredDeadLetter): DeadLetter {
   return { ...deliveryRow(letter), state: 'dead', reason: letter.failure ?? letter.reason }
 }
 
-export function historyOf(part: StoryPart): DeliveryHistory {
+export function historyOf(part: JobHistory): DeliveryHistory {
   return {
     sink: part.sink,
     ...(part.target === undefined ? {} : { target: part.target }),

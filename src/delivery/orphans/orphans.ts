@@ -1,8 +1,8 @@
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
-import type { Names } from '../../store/names.ts'
+import type { NameStore } from '../../store/names.ts'
 import { listLimitMax, listState } from '../records/delivery-log.ts'
-import { type DeliveryState, type DeliveryView, deliveryStates } from '../records/delivery-view.ts'
+import { type JobState, type JobView, jobStates } from '../records/job-view.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import { type OrphanOrder, type OrphanPortion, runOrphanPortion } from './steps.ts'
 import { tidyOrphan } from './tidy.ts'
@@ -21,7 +21,7 @@ export interface Orphans {
    * What changed last comes first. Throws, as `move` and `drop` do, a NotFoundError for a name that is no orphan, and a
    * UserError for a sink that another process has in its config.
    */
-  deliveries(sink: string, query: { limit: number; state?: DeliveryState }): Promise<readonly DeliveryView[]>
+  deliveries(sink: string, query: { limit: number; state?: JobState }): Promise<readonly JobView[]>
   /**
    * Gives its alerts to the sink `to`, with the time at which they were first seen and no regard to their age; dead
    * letters become dead letters there, or are sent with the rest (`retry`). What `to` was given already stays as it is.
@@ -51,7 +51,7 @@ export interface OrphanCounts {
 }
 
 export interface OrphansOptions extends PortionOptions {
-  readonly names: Names
+  readonly names: NameStore
   readonly prefix: string
   readonly retention: { readonly ageMs: number }
 }
@@ -81,7 +81,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
     async deliveries(sink, { limit, state }) {
       const queue = await orphan(sink)
       const count = Math.min(Math.max(1, limit), listLimitMax)
-      const states = state === undefined ? deliveryStates : [state]
+      const states = state === undefined ? jobStates : [state]
       const lists = states.map((each) => listState(sink, queue, each, count))
       const views = (await within(readTimeoutMs, 'listing an orphan', Promise.all(lists))).flat()
       return views.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)

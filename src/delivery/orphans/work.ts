@@ -1,10 +1,10 @@
 import { type DeliveryJob, fromJobData, toJobData } from '../../alert/job.ts'
-import { handOn } from '../hand-on.ts'
 import { deliveryJobId, noteTargets } from '../job-ids.ts'
 import { createJobMarks } from '../job-marks.ts'
 import type { AlertJob } from '../processor.ts'
 import type { AlertQueue } from '../queues.ts'
 import type { PortionOptions } from '../records/portion.ts'
+import { replaceJob } from '../replace-job.ts'
 import { moveDeadScript, removeScript } from './scripts.ts'
 import type { OrphanState, OrphanStep, Tally } from './steps.ts'
 
@@ -26,8 +26,8 @@ export function moveStep(move: Move, options: PortionOptions): OrphanStep {
   const { queue } = move
   return async (ids, state, atMs, tally) => {
     const jobs = await Promise.all(ids.map((id) => queue.getJob(id)))
-    const fates = ids.map((id, index) => moveOne(id, jobs[index], { move, state, atMs }, options))
-    return count(await Promise.all(fates), tally)
+    const results = ids.map((id, index) => moveOne(id, jobs[index], { move, state, atMs }, options))
+    return count(await Promise.all(results), tally)
   }
 }
 
@@ -37,14 +37,14 @@ export function dropStep(queue: AlertQueue, options: PortionOptions): OrphanStep
 }
 
 /** What became of one alert: a word of the tally. */
-type Fate = Exclude<keyof Tally, 'looked'>
+type MoveResult = Exclude<keyof Tally, 'looked'>
 
-function count(fates: readonly Fate[], tally: Tally): number {
-  for (const fate of fates) tally[fate] += 1
-  return fates.filter((fate) => fate === 'busy' || fate === 'unreadable').length
+function count(results: readonly MoveResult[], tally: Tally): number {
+  for (const fate of results) tally[fate] += 1
+  return results.filter((fate) => fate === 'busy' || fate === 'unreadable').length
 }
 
-interface Circumstances {
+interface MoveContext {
   readonly move: Move
   readonly state: OrphanState
   readonly atMs: number
@@ -53,9 +53,9 @@ interface Circumstances {
 async function moveOne(
   id: string,
   job: AlertJob | undefined,
-  { move, state, atMs }: Circumstances,
+  { move, state, atMs }: MoveContext,
   options: PortionOptions,
-): Promise<Fate> {
+): Promise<MoveResult> {
   const { queue, to, retry } = move
   const { redis } = options.queues
   // Only its place is left: no alert can be made of it.
@@ -64,7 +64,7 @@ async function moveOne(
   if (!parsed.ok) return 'unreadable'
   const { requestedAtMs } = parsed.job
   const { acknowledged } = await createJobMarks(redis, queue).read({ id, requestedAtMs })
-  if (acknowledged !== undefined) return there(await remove(queue, id, state, options))
+  if (acknowledged !== undefined) return asThere(await remove(queue, id, state, options))
   const copies = copiesOf(parsed.job, to, options)
   if (state === 'failed' && !retry) return moveDead(id, copies, move, options)
   // Its own time may be over: an operator asks for it now.
@@ -75,14 +75,14 @@ async function moveOne(
 async function moveWaiting(
   id: string,
   copies: readonly DeliveryJob[],
-  { move: { queue, to, prefix }, state, atMs }: Circumstances,
+  { move: { queue, to, prefix }, state, atMs }: MoveContext,
   { queues }: PortionOptions,
-): Promise<Fate> {
-  const answer = await handOn({
+): Promise<MoveResult> {
+  const answer = await replaceJob({
     ...{ redis: queues.redis, prefix, from: queue, to: queues.queue(to), copies, nowMs: atMs },
     job: { id, state, token: '' },
   })
-  return answer === -2 ? 'busy' : fateOf(answer)
+  return answer === -2 ? 'busy' : moveResultOf(answer)
 }
 
 async function moveDead(
@@ -90,7 +90,7 @@ async function moveDead(
   copies: readonly DeliveryJob[],
   { queue, to }: Move,
   { queues }: PortionOptions,
-): Promise<Fate> {
+): Promise<MoveResult> {
   const target = queues.queue(to)
   await noteTargets(queues.redis, target, copies)
   const here = [queue.toKey('failed'), queue.toKey(id), queue.toKey(`${id}:logs`)]
@@ -107,11 +107,11 @@ async function moveDead(
     id,
     ...made.flatMap((copy) => [copy.id, copy.data]),
   )
-  return fateOf(answer)
+  return moveResultOf(answer)
 }
 
 /** Of a script that moves: how many were made there, or -1. */
-function fateOf(made: unknown): Fate {
+function moveResultOf(made: unknown): MoveResult {
   if (made === -1) return 'gone'
   return made === 0 ? 'there' : 'handled'
 }
@@ -128,7 +128,7 @@ function idOf({ alert, target }: DeliveryJob): string {
   return deliveryJobId(alert, target)
 }
 
-function there(fate: Fate): Fate {
+function asThere(fate: MoveResult): MoveResult {
   return fate === 'handled' ? 'there' : fate
 }
 
@@ -137,7 +137,7 @@ async function remove(
   id: string,
   state: OrphanState,
   { queues }: PortionOptions,
-): Promise<Fate> {
+): Promise<MoveResult> {
   const keys = [state, id, `${id}:logs`, `${id}:lock`].map((each) => queue.toKey(each))
   const answer = await queues.redis.eval(removeScript, keys.length, ...keys, id)
   if (answer === 1) return 'handled'

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { within } from '../../lib/time-limit.ts'
 import type { SinkQueues } from '../queues.ts'
 import { readCursor, writeCursor } from './cursor.ts'
-import { type DeliveryView, viewOfJob } from './delivery-view.ts'
 import { countEnded, type Ended, type EndedSet, endedBefore } from './ended.ts'
+import { type JobView, viewOfJob } from './job-view.ts'
 import { type Operation, type PortionOptions, runPortion, type Selected } from './portion.ts'
 import { isResent, resend } from './resend.ts'
 import type { Order, Portion } from './selection.ts'
@@ -38,7 +38,7 @@ export interface DeadLetterPage {
   readonly cursor?: string
 }
 
-export interface DeadLetter extends DeliveryView {
+export interface DeadLetter extends JobView {
   /** The word of the closed union; `stalled` for an alert that took its process down again and again; else `unknown`. */
   readonly reason: string
 }
@@ -92,7 +92,7 @@ async function drop({ redis, queue }: SinkQueues, { sink, job }: Selected): Prom
   return (await redis.eval(dropScript, keys.length, ...keys, id)) === 1
 }
 
-function letterOf(view: DeliveryView): DeadLetter {
+function letterOf(view: JobView): DeadLetter {
   const word = /^(\w+): /.exec(view.failure ?? '')?.[1]
   return { ...view, reason: word ?? (view.failure?.startsWith('job stalled') ? 'stalled' : 'unknown') }
 }
@@ -101,7 +101,7 @@ const readTimeoutMs = 5_000
 
 async function listLetters(queues: SinkQueues, query: DeadLetterQuery): Promise<DeadLetterPage> {
   const { limit, sink, sinceMs: fromMs = Number.NEGATIVE_INFINITY } = query
-  const place = query.cursor === undefined ? undefined : readCursor(placeSchema, query.cursor)
+  const place = query.cursor === undefined ? undefined : readCursor(positionSchema, query.cursor)
   const sets = (sink === undefined ? queues.sinks : [sink]).map((name) => setOf(queues, name))
   const range = { fromMs, throughMs: place?.endedAtMs ?? Number.POSITIVE_INFINITY }
   // Each sink gives its newest; only then is it known which are the newest of all.
@@ -132,10 +132,10 @@ function setOf(queues: SinkQueues, sink: string): EndedSet & { readonly sink: st
   return { sink, redis: queues.redis, queue: queues.queue(sink), state: 'failed' }
 }
 
-const placeSchema = z.object({ sink: z.string(), jobId: z.string(), endedAtMs: z.number() })
-type Place = z.infer<typeof placeSchema>
+const positionSchema = z.object({ sink: z.string(), jobId: z.string(), endedAtMs: z.number() })
+type ListPosition = z.infer<typeof positionSchema>
 
-function inOrder(a: Place, b: Place): number {
+function inOrder(a: ListPosition, b: ListPosition): number {
   if (a.endedAtMs !== b.endedAtMs) return b.endedAtMs - a.endedAtMs
   if (a.sink !== b.sink) return a.sink < b.sink ? -1 : 1
   return a.jobId === b.jobId ? 0 : a.jobId > b.jobId ? -1 : 1

@@ -1,9 +1,9 @@
 import { within } from '../../lib/time-limit.ts'
 import { jobIdsOf } from '../job-ids.ts'
-import { dueAt } from '../queue-reading.ts'
+import { readDueMs } from '../queue-view.ts'
 import type { AlertQueue, SinkQueues } from '../queues.ts'
 import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
-import { type DeliveryState, type DeliveryView, deliveryStates, viewOfJob } from './delivery-view.ts'
+import { type JobState, type JobView, jobStates, viewOfJob } from './job-view.ts'
 
 /**
  * What became of the alerts: read from the queues themselves, which are the only record. Every call ends within a
@@ -14,14 +14,14 @@ export interface DeliveryLog {
    * One alert over all sinks, with every attempt and its answer; empty when no sink was given it, or its time is over. A
    * recipient that left the list of its sink is not part of it.
    */
-  story(alert: { source: string; id: number }): Promise<StoryPart[]>
+  historiesOf(alert: { source: string; id: number }): Promise<JobHistory[]>
   /** What changed last comes first. */
-  list(query: { limit: number; state?: DeliveryState; sink?: string }): Promise<DeliveryView[]>
+  list(query: { limit: number; state?: JobState; sink?: string }): Promise<JobView[]>
   /** How each sink's queue stands; `deliveredSince` counts what was acknowledged at or after `sinceMs` and is still kept. */
   sinks(sinceMs?: number): Promise<SinkQueueView[]>
 }
 
-export interface StoryPart extends DeliveryView {
+export interface JobHistory extends JobView {
   /** Oldest first; the last `recordsMax` of them. */
   readonly history: readonly AttemptRecord[]
 }
@@ -29,7 +29,7 @@ export interface StoryPart extends DeliveryView {
 export interface SinkQueueView {
   readonly sink: string
   readonly paused: boolean
-  readonly counts: Readonly<Record<DeliveryState, number>>
+  readonly counts: Readonly<Record<JobState, number>>
   readonly lastDeliveredAtMs?: number
   readonly lastDeadAtMs?: number
   readonly deliveredSince: number
@@ -50,20 +50,20 @@ export const listLimitMax = 500
 
 export function createDeliveryLog({ queues, targets, gone }: DeliveryLogOptions): DeliveryLog {
   return {
-    async story(alert) {
+    async historiesOf(alert) {
       const sinks = [...queues.sinks, ...((await gone?.()) ?? [])]
       const found = sinks.map(async (sink) => {
         const queue = queues.anyQueue(sink)
         const own = { redis: queues.redis, queue, targets: targets.get(sink) ?? [] }
         const ids = await jobIdsOf(alert, own)
-        return Promise.all(ids.map((id) => storyPart(sink, queue, id)))
+        return Promise.all(ids.map((id) => historyOf(sink, queue, id)))
       })
       const parts = await within(readTimeoutMs, 'reading an alert', Promise.all(found))
       return parts.flat().filter((part) => part !== undefined)
     },
     async list({ limit, state, sink }) {
       const count = Math.min(Math.max(1, limit), listLimitMax)
-      const states = state === undefined ? deliveryStates : [state]
+      const states = state === undefined ? jobStates : [state]
       const lists = (sink === undefined ? queues.sinks : [sink]).flatMap((name) =>
         states.map((each) => listState(name, queues.queue(name), each, count)),
       )
@@ -79,14 +79,14 @@ export function createDeliveryLog({ queues, targets, gone }: DeliveryLogOptions)
 
 const readTimeoutMs = 10_000
 
-async function storyPart(sink: string, queue: AlertQueue, jobId: string): Promise<StoryPart | undefined> {
+async function historyOf(sink: string, queue: AlertQueue, jobId: string): Promise<JobHistory | undefined> {
   const [job, state, { logs }, nextAtMs] = await Promise.all([
     queue.getJob(jobId),
     queue.getJobState(jobId),
     queue.getJobLogs(jobId, 0, recordsMax),
-    dueAt(queue, jobId),
+    readDueMs(queue, jobId),
   ])
-  const known = deliveryStates.find((each) => each === state)
+  const known = jobStates.find((each) => each === state)
   if (!job || !known) return undefined
   const view = viewOfJob(sink, job, known, nextAtMs)
   // An answer may be kept twice where a process died while it put the alert back.
@@ -98,13 +98,13 @@ async function storyPart(sink: string, queue: AlertQueue, jobId: string): Promis
 export async function listState(
   sink: string,
   queue: AlertQueue,
-  state: DeliveryState,
+  state: JobState,
   count: number,
-): Promise<DeliveryView[]> {
+): Promise<JobView[]> {
   const jobs = await queue.getJobs([state], 0, count - 1, false)
   return Promise.all(
     jobs.map(async (job) =>
-      viewOfJob(sink, job, state, state === 'delayed' ? await dueAt(queue, job.id ?? '') : undefined),
+      viewOfJob(sink, job, state, state === 'delayed' ? await readDueMs(queue, job.id ?? '') : undefined),
     ),
   )
 }
@@ -112,18 +112,18 @@ export async function listState(
 async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {
   const queue = queues.queue(sink)
   const [counts, paused, [lastDelivered], [lastDead], deliveredSince] = await Promise.all([
-    queue.getJobCounts(...deliveryStates),
+    queue.getJobCounts(...jobStates),
     queue.isPaused(),
     queue.getJobs(['completed'], 0, 0, false),
     queue.getJobs(['failed'], 0, 0, false),
     queues.completedSince(sink, sinceMs),
   ])
-  const numbers = Object.fromEntries(deliveryStates.map((state) => [state, counts[state] ?? 0]))
+  const numbers = Object.fromEntries(jobStates.map((state) => [state, counts[state] ?? 0]))
   return {
     sink,
     paused,
     deliveredSince,
-    counts: numbers as Record<DeliveryState, number>,
+    counts: numbers as Record<JobState, number>,
     ...(lastDelivered?.finishedOn === undefined ? {} : { lastDeliveredAtMs: lastDelivered.finishedOn }),
     ...(lastDead?.finishedOn === undefined ? {} : { lastDeadAtMs: lastDead.finishedOn }),
   }

@@ -40,7 +40,7 @@ export interface Portion {
 /** How far an operation is. */
 export type Progress = z.infer<typeof progressSchema>
 /** The record that was looked at last. */
-export type Place = NonNullable<Progress['place']>
+export type CursorPosition = NonNullable<Progress['place']>
 
 export const progressSchema = z.object({
   v: z.literal(1),

@@ -1,8 +1,8 @@
 import type { Display } from '../../alert/display.ts'
 import { cut, directionMark, isolate } from '../../alert/text.ts'
-import { inert } from '../inert.ts'
+import { withoutAutolinks } from '../autolinks.ts'
+import { contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
-import { type Piece, smallPrint, storyOf } from '../story.ts'
 
 /** An alert as one embed of Discord. Nothing in it can mention anybody, format or link. */
 export interface DiscordMessage {
@@ -22,25 +22,25 @@ export interface DiscordEmbed {
 }
 
 export function discordMessage(parcel: Parcel, display: Display, username?: string): DiscordMessage {
-  const story = storyOf(parcel, display, limits)
-  const { url, why, around } = story
+  const content = contentOf(parcel, display, limits)
+  const { url, why, around } = content
   const ms = parcel.alert.firedAtMs
   return {
     ...(username === undefined ? {} : { username }),
     embeds: [
       {
-        title: line({ ...story.title, text: cut(story.title.text, titleCharsMax, longest) }),
+        title: line({ ...content.title, text: cut(content.title.text, titleCharsMax, longest) }),
         ...(url === undefined ? {} : { url }),
         ...(why.length === 0 ? {} : { description: why.map(line).join('\n') }),
-        fields: story.facts.map(({ word, value }) => ({
+        fields: content.facts.map(({ word, value }) => ({
           name: word,
           value: directionMark(around) + isolate(markdown(value)),
           inline: value.length <= inlineCharsMax,
         })),
         // A footer knows no markup, and shows a backslash as one.
         footer: {
-          text: smallPrint(story)
-            .map((part) => isolate(inert(part)))
+          text: smallPrint(content)
+            .map((part) => isolate(withoutAutolinks(part)))
             .join(' · '),
         },
         ...(ms === null || Math.abs(ms) > timestampMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
@@ -62,13 +62,13 @@ const color = 0x1f6feb
 /** The years that Discord's clients can show. */
 const timestampMsMax = 253_402_300_799_999
 
-function line({ text, direction }: Piece): string {
+function line({ text, direction }: Line): string {
   return directionMark(direction) + markdown(text)
 }
 
 /** A list, a quote or a heading could only start at the start of a line, where the direction mark stands. */
 function markdown(text: string): string {
-  return inert(text).replace(/[\\*_~`|<>[\](){}#:@-]/g, (mark) => `\\${mark}`)
+  return withoutAutolinks(text).replace(/[\\*_~`|<>[\](){}#:@-]/g, (mark) => `\\${mark}`)
 }
 
 /** As long as `markdown` can make each character, whatever stands beside it. */

@@ -1,9 +1,9 @@
-import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
 import type { Meaning } from '../outcome.ts'
+import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { HttpReply } from '../transport/http.ts'
+import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
 import { type DiscordConfig, discordConfigSchema } from './config.ts'
 import { discordMessage } from './message.ts'
@@ -12,20 +12,20 @@ export const discord = { schema: discordConfigSchema, create: createDiscordSink 
 
 /** Posts alerts to a webhook of Discord and waits until Discord says that the message stands in the channel. */
 function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (parcel, work) => {
-    const url = secretUrl(config.url, 'the Discord address', work)
+  return createRequestSink(name, config, tools, (parcel, context) => {
+    const url = secretUrl(config.url, 'the Discord address', context)
     url.searchParams.set('wait', 'true')
     return {
       url: url.href,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(discordMessage(parcel, tools.display, config.username)),
-      speaksJson: true,
-      sayMore,
+      expectsJson: true,
+      readBody: sayMore,
     }
   })
 }
 
-function sayMore(reply: HttpReply): Said {
+function sayMore(reply: HttpResponse): ResponseDetails {
   const { code, message, retry_after: seconds } = jsonAnswer(reply.body)
   if (isSuccess(reply)) return { text: '' }
   // Discord's own pause is exact to the millisecond; its header is rounded.

@@ -1,37 +1,37 @@
 import { type Display, displayDirection } from '../../alert/display.ts'
-import { inert } from '../inert.ts'
-import { type Story, smallPrint } from '../story.ts'
-import { faint, font, ink, mailFrame, sideOf } from './frame.ts'
+import { withoutAutolinks } from '../autolinks.ts'
+import { type Content, smallPrint } from '../content.ts'
 import { type Html, html } from './html.ts'
+import { faint, font, ink, mailLayout, sideOf } from './layout.ts'
 import { dotted, linked } from './page.ts'
 
 /** Several alerts as one HTML mail: a list in which each reads in its own direction. */
-export function digestPage(title: string, stories: readonly Story[], display: Display): string {
+export function digestPage(title: string, contents: readonly Content[], display: Display): string {
   const side = sideOf(displayDirection(display))
   const style = html`margin:0;font-size:20px;line-height:1.5;font-weight:700;${ink}`
   const rows = [
     html`<tr><td ${side} style="padding:24px 28px 8px;${font}"><h1 class="ab-ink" style="${style}">${title}</h1></td></tr>`,
-    ...stories.map(digestEntry),
+    ...contents.map(digestEntry),
     html`<tr><td style="padding:0 0 14px;font-size:0;line-height:0">&nbsp;</td></tr>`,
   ]
-  return mailFrame(title, display, rows).markup
+  return mailLayout(title, display, rows).markup
 }
 
 /** One alert of a digest. */
-export function digestEntry(story: Story): Html {
-  const { title, url, facts, why } = story
+export function digestEntry(content: Content): Html {
+  const { title, url, facts, why } = content
   const side = sideOf(title.direction)
   const heading = html`margin:0;font-size:16px;line-height:1.6;font-weight:700;overflow-wrap:anywhere;${ink}`
   const small = html`margin:4px 0 0;font-size:13px;line-height:1.7;overflow-wrap:anywhere;${faint}`
   const reasons = why.map(
     ({ text, direction }) =>
-      html`<div class="ab-ink" ${sideOf(direction)} style="margin:4px 0 0;font-size:14px;line-height:1.7;${ink}">${inert(text)}</div>`,
+      html`<div class="ab-ink" ${sideOf(direction)} style="margin:4px 0 0;font-size:14px;line-height:1.7;${ink}">${withoutAutolinks(text)}</div>`,
   )
   // The line between two alerts is the cell's, so that it runs over the whole width in either direction.
   return html`<tr><td class="ab-line" ${side} style="padding:14px 28px;border-top:1px solid #edf0f3;overflow-wrap:anywhere;${font}">
 <h2 class="ab-ink" style="${heading}">${linked(title.text, url)}</h2>
 ${reasons}
 <div class="ab-faint" ${side} style="${small}">${dotted(facts.map(({ value }) => value))}</div>
-<div class="ab-faint" ${side} style="${small}font-size:12px">${dotted(smallPrint(story))}</div>
+<div class="ab-faint" ${side} style="${small}font-size:12px">${dotted(smallPrint(content))}</div>
 </td></tr>`
 }

@@ -7,14 +7,14 @@ export class Html {
   }
 }
 
-type Piece = string | number | Html | readonly Html[]
+type HtmlPart = string | number | Html | readonly Html[]
 
 /** Builds markup from a template whose every string is escaped: upstream text cannot become markup by oversight. */
-export function html(literals: TemplateStringsArray, ...pieces: readonly Piece[]): Html {
+export function html(literals: TemplateStringsArray, ...pieces: readonly HtmlPart[]): Html {
   return new Html(literals.map((literal, index) => literal + markupOf(pieces[index] ?? '')).join(''))
 }
 
-function markupOf(piece: Piece): string {
+function markupOf(piece: HtmlPart): string {
   if (piece instanceof Html) return piece.markup
   if (typeof piece === 'string' || typeof piece === 'number') return escapeHtml(String(piece))
   return piece.map((each) => each.markup).join('')

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { type AddressGuard, isLoopbackName, withoutBrackets } from '../transport/guard.ts'
-import type { TlsSettings } from '../transport/http.ts'
+import type { TlsSettings } from '../transport/http-client.ts'
 import type { Mailbox } from './address.ts'
 import type { MailMessage } from './message.ts'
 import type { SmtpServer } from './smtp-url.ts'

@@ -3,10 +3,10 @@ import { type Alert, alertKey } from '../../alert/alert.ts'
 import { type Display, displayDirection, localDay, titleOf } from '../../alert/display.ts'
 import { cut, type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
-import { inert } from '../inert.ts'
+import { withoutAutolinks } from '../autolinks.ts'
+import { type Content, contentOf, type Line, smallPrint } from '../content.ts'
 import { pack } from '../pack.ts'
 import type { Parcel } from '../sink.ts'
-import { type Piece, type Story, smallPrint, storyOf } from '../story.ts'
 import { domainOf, type Mailbox } from './address.ts'
 import { digestEntry, digestPage } from './digest-page.ts'
 import { mailPage } from './page.ts'
@@ -40,11 +40,11 @@ const limits = { titleCharsMax: 300, factCharsMax: 300, whyCharsMax: 4_000, whyL
 export function mailMessage(parcel: Parcel, parties: MailParties, display: Display): MailMessage {
   const { alert } = parcel
   const host = domainOf(parties.from.address)
-  const story = storyOf(parcel, display, limits)
+  const content = contentOf(parcel, display, limits)
   return {
     subject: cut(titleOf(alert), subjectCharsMax),
-    text: textOf(storyParagraphs(story, display)),
-    html: mailPage(story, display),
+    text: textOf(contentParagraphs(content, display)),
+    html: mailPage(content, display),
     messageId: `<${atom(alertKey(alert))}.${recipientTag(parties.to)}@${host}>`,
     threadId: `<${atom(threadOf(alert, display))}@${host}>`,
     headers: headersOf(alert.source, host),
@@ -54,7 +54,7 @@ export function mailMessage(parcel: Parcel, parties: MailParties, display: Displ
 /** Which alerts of a digest share a mail: each says what it would say alone, and the mail is shown whole. */
 export function splitDigest<P extends Parcel>(parcels: readonly P[], display: Display): P[][] {
   const frameBytes = Buffer.byteLength(digestPage(countText(digestMax, display), [], display))
-  const takes = (parcel: P) => [Buffer.byteLength(digestEntry(storyOf(parcel, display, limits)).markup)]
+  const takes = (parcel: P) => [Buffer.byteLength(digestEntry(contentOf(parcel, display, limits)).markup)]
   return pack(parcels, takes, [htmlBytesMax - frameBytes])
 }
 
@@ -65,9 +65,9 @@ export function digestMessage(
   display: Display,
 ): MailMessage {
   const host = domainOf(parties.from.address)
-  const stories = parcels.map((parcel) => storyOf(parcel, display, limits))
+  const contents = parcels.map((parcel) => contentOf(parcel, display, limits))
   const count = countText(parcels.length, display)
-  const contents = tag(
+  const contentTag = tag(
     parcels
       .map(({ alert }) => alertKey(alert))
       .sort()
@@ -75,10 +75,10 @@ export function digestMessage(
   )
   const sources = [...new Set(parcels.map(({ alert }) => alert.source))]
   return {
-    subject: cut([count, ...stories.slice(0, 1).map(({ title }) => title.text)].join(': '), subjectCharsMax),
-    text: textOf([[fullLine(count, displayDirection(display))], ...stories.map(entryLines)]),
-    html: digestPage(count, stories, display),
-    messageId: `<digest.${contents}.${recipientTag(parties.to)}@${host}>`,
+    subject: cut([count, ...contents.slice(0, 1).map(({ title }) => title.text)].join(': '), subjectCharsMax),
+    text: textOf([[fullLine(count, displayDirection(display))], ...contents.map(entryLines)]),
+    html: digestPage(count, contents, display),
+    messageId: `<digest.${contentTag}.${recipientTag(parties.to)}@${host}>`,
     threadId: `<digests.${tag(sources.sort().join(' '))}@${host}>`,
     headers: headersOf(sources.length === 1 ? (sources[0] ?? '') : 'all', host),
   }
@@ -92,21 +92,21 @@ function headersOf(list: string, host: string): Record<string, string> {
   }
 }
 
-function storyParagraphs(story: Story, display: Display): string[][] {
-  const { title, url, why, held, origin, around } = story
+function contentParagraphs(content: Content, display: Display): string[][] {
+  const { title, url, why, heldBack, origin, around } = content
   return [
     [line(title)],
-    story.facts.map(({ word, value }) => fact(word, value, around)),
+    content.facts.map(({ word, value }) => fact(word, value, around)),
     why.map(line),
     url === undefined ? [] : [url],
-    held === undefined ? [] : [fullLine(held, around)],
+    heldBack === undefined ? [] : [fullLine(heldBack, around)],
     [`${lineMark(around)}${wordsOf(display).source}: ${isolated(origin)}`],
   ]
 }
 
-function entryLines(story: Story): string[] {
-  const { title, url, facts, why, around } = story
-  const values = [...facts.map(({ value }) => value), ...smallPrint(story)]
+function entryLines(content: Content): string[] {
+  const { title, url, facts, why, around } = content
+  const values = [...facts.map(({ value }) => value), ...smallPrint(content)]
   return [
     line(title),
     ...why.map(line),
@@ -120,8 +120,8 @@ function textOf(paragraphs: readonly (readonly string[])[]): string {
   return `${whole.join('\n\n')}\n`
 }
 
-function line({ text, direction }: Piece): string {
-  return fullLine(inert(text), direction)
+function line({ text, direction }: Line): string {
+  return fullLine(withoutAutolinks(text), direction)
 }
 
 function fullLine(text: string, direction: Direction): string {
@@ -129,11 +129,11 @@ function fullLine(text: string, direction: Direction): string {
 }
 
 function fact(word: string, value: string, around: Direction): string {
-  return `${lineMark(around)}${word}: ${isolate(inert(value))}`
+  return `${lineMark(around)}${word}: ${isolate(withoutAutolinks(value))}`
 }
 
 function isolated(parts: readonly string[]): string {
-  return parts.map((part) => isolate(inert(part))).join(' · ')
+  return parts.map((part) => isolate(withoutAutolinks(part))).join(' · ')
 }
 
 /** Mail programs start from left to right, so only the other direction needs its mark. */

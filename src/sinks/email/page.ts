@@ -1,31 +1,31 @@
 import type { Display } from '../../alert/display.ts'
 import { wordsOf } from '../../alert/words.ts'
-import { inert } from '../inert.ts'
-import type { Fact, Story } from '../story.ts'
-import { faint, font, ink, mailFrame, sideOf } from './frame.ts'
+import { withoutAutolinks } from '../autolinks.ts'
+import type { Content, Fact } from '../content.ts'
 import { Html, html } from './html.ts'
+import { faint, font, ink, mailLayout, sideOf } from './layout.ts'
 
 /** One alert as an HTML mail. */
-export function mailPage(story: Story, display: Display): string {
-  const { title, url } = story
+export function mailPage(content: Content, display: Display): string {
+  const { title, url } = content
   const side = sideOf(title.direction)
   const rows = [
-    html`<tr><td ${side} style="padding:24px 28px 4px;${font}">${headline(story)}</td></tr>`,
-    html`<tr><td ${side} style="padding:12px 28px 4px">${facts(story.facts, side)}</td></tr>`,
-    ...why(story),
+    html`<tr><td ${side} style="padding:24px 28px 4px;${font}">${headline(content)}</td></tr>`,
+    html`<tr><td ${side} style="padding:12px 28px 4px">${facts(content.facts, side)}</td></tr>`,
+    ...why(content),
     ...(url === undefined ? [] : [button(url, wordsOf(display).open, side)]),
-    html`<tr><td ${side} style="padding:20px 28px 22px;${font}">${held(story)}${origin(story, display)}</td></tr>`,
+    html`<tr><td ${side} style="padding:20px 28px 22px;${font}">${heldBackLine(content)}${origin(content, display)}</td></tr>`,
   ]
-  return mailFrame(title.text, display, rows).markup
+  return mailLayout(title.text, display, rows).markup
 }
 
-function headline({ title, url }: Story): Html {
+function headline({ title, url }: Content): Html {
   const style = html`margin:0;font-size:20px;line-height:1.5;font-weight:700;overflow-wrap:anywhere;${ink}`
   return html`<h1 class="ab-ink" style="${style}">${linked(title.text, url)}</h1>`
 }
 
 export function linked(words: string, url: string | undefined): Html {
-  const text = html`<bdi>${inert(words)}</bdi>`
+  const text = html`<bdi>${withoutAutolinks(words)}</bdi>`
   return url === undefined
     ? text
     : html`<a class="ab-ink" href="${url}" style="${ink}text-decoration:none">${text}</a>`
@@ -40,16 +40,16 @@ function fact(word: string, value: string, side: Html): Html {
   const cell = html`padding:7px 0;font-size:14px;line-height:1.6;border-bottom:1px solid #edf0f3;${font}`
   return html`<tr>
 <td class="ab-faint ab-line" ${side} width="90" valign="top" style="${cell}${faint}">${word}</td>
-<td class="ab-ink ab-line" ${side} valign="top" style="${cell}${ink}overflow-wrap:anywhere"><bdi>${inert(value)}</bdi></td>
+<td class="ab-ink ab-line" ${side} valign="top" style="${cell}${ink}overflow-wrap:anywhere"><bdi>${withoutAutolinks(value)}</bdi></td>
 </tr>`
 }
 
-function why({ why: lines }: Story): Html[] {
+function why({ why: lines }: Content): Html[] {
   const [first] = lines
   if (first === undefined) return []
   const side = sideOf(first.direction)
   const style = html`padding:12px 14px;font-size:14px;line-height:1.7;border-radius:8px;${font}${ink}`
-  const paragraphs = lines.map(({ text }) => html`<div ${side}>${inert(text)}</div>`)
+  const paragraphs = lines.map(({ text }) => html`<div ${side}>${withoutAutolinks(text)}</div>`)
   return [
     html`<tr><td ${side} style="padding:14px 28px 0"><table role="presentation" ${side} width="100%" cellpadding="0" cellspacing="0" border="0">
 <tr><td class="ab-ink ab-why" ${side} style="${style}background:#f4f6f8;overflow-wrap:anywhere">${paragraphs}</td></tr>
@@ -64,19 +64,19 @@ function button(url: string, word: string, side: Html): Html {
 </td></tr>`
 }
 
-function held({ held: text, around }: Story): Html {
+function heldBackLine({ heldBack: text, around }: Content): Html {
   const style = html`margin:0 0 6px;font-size:13px;line-height:1.6;${ink}`
   return text === undefined
     ? new Html('')
     : html`<div class="ab-ink" dir="${around}" style="${style}">${text}</div>`
 }
 
-function origin({ origin: parts, around }: Story, display: Display): Html {
+function origin({ origin: parts, around }: Content, display: Display): Html {
   const style = html`font-size:12px;line-height:1.6;overflow-wrap:anywhere;${faint}`
   return html`<div class="ab-faint" dir="${around}" style="${style}">${wordsOf(display).source} ${dotted(parts)}</div>`
 }
 
 /** Parts that do not disturb each other's direction. */
 export function dotted(parts: readonly string[]): Html[] {
-  return parts.map((part, at) => html`${at === 0 ? '' : ' · '}<bdi>${inert(part)}</bdi>`)
+  return parts.map((part, at) => html`${at === 0 ? '' : ' · '}<bdi>${withoutAutolinks(part)}</bdi>`)
 }

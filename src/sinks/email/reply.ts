@@ -1,13 +1,13 @@
 import { errorCode } from '../../lib/errors.ts'
-import type { Happened, SmtpStage } from '../outcome.ts'
+import type { ProtocolResult, SmtpStage } from '../outcome.ts'
 
 /** The SMTP reply to a whole message. */
-export function smtpReply(text: string): Happened {
+export function smtpReply(text: string): ProtocolResult {
   return { via: 'smtp', code: Number.parseInt(text, 10), stage: 'message', text }
 }
 
 /** The SMTP reply that an error of nodemailer carries; undefined when the server said nothing. */
-export function smtpHappened(error: unknown): Happened | undefined {
+export function smtpErrorReply(error: unknown): ProtocolResult | undefined {
   if (!(error instanceof Error)) return undefined
   // A server that refuses STARTTLS did answer, but what is wrong is the TLS that it owes us.
   if (errorCode(error) === 'ETLS') return undefined

@@ -1,15 +1,15 @@
-import type { Happened, Outcome } from '../outcome.ts'
+import type { Outcome, ProtocolResult } from '../outcome.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import { runAttempt, type Work } from '../transport/attempt.ts'
+import { type AttemptContext, runAttempt } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
-import { tlsOptions } from '../transport/http.ts'
+import { tlsOptions } from '../transport/http-client.ts'
 import { parseMailbox } from './address.ts'
 import { type EmailConfig, emailConfigSchema } from './config.ts'
 import { dkimKey } from './dkim-key.ts'
 import { createMailer, type Mailer } from './mailer.ts'
 import { digestMax, digestMessage, type MailMessage, mailMessage, splitDigest } from './message.ts'
-import { smtpHappened, smtpReply } from './reply.ts'
+import { smtpErrorReply, smtpReply } from './reply.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
 
 export const email = { schema: emailConfigSchema, create: createEmailSink } as const
@@ -26,14 +26,14 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   // The address stands in a file that may change: a new text makes a new pool.
   let current: { readonly smtp: string; readonly mailer: Mailer } | undefined
 
-  function mailerFor(smtp: string, work: Work): Mailer {
+  function mailerFor(smtp: string, context: AttemptContext): Mailer {
     const parsed = parseSmtpUrl(smtp)
     if (!parsed.ok) throw new SinkError('credentials', `the SMTP address cannot be used: ${parsed.problem}`)
     const { password, user } = parsed.server
-    if (password !== undefined) work.hideWord(password)
+    if (password !== undefined) context.hideWord(password)
     if (user !== undefined && password !== undefined) {
-      work.hide(Buffer.from(`\0${user}\0${password}`).toString('base64'))
-      work.hide(Buffer.from(password).toString('base64'))
+      context.hide(Buffer.from(`\0${user}\0${password}`).toString('base64'))
+      context.hide(Buffer.from(password).toString('base64'))
     }
     if (current?.smtp === smtp) return current.mailer
     current?.mailer.close()
@@ -51,14 +51,14 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   async function send(
     messageTo: (to: string) => MailMessage,
     attempt: BatchAttempt,
-    work: Work,
-  ): Promise<Happened> {
+    context: AttemptContext,
+  ): Promise<ProtocolResult> {
     const to = attempt.target ?? ''
     if (!config.to.includes(to))
       throw new SinkError('unrenderable', 'the recipient is not in the config any more')
     const message = messageTo(to)
-    const dkim = config.dkim && { ...config.dkim, key: dkimKey(work.reveal(config.dkim.key)) }
-    const mailer = mailerFor(work.reveal(config.smtp), work)
+    const dkim = config.dkim && { ...config.dkim, key: dkimKey(context.reveal(config.dkim.key)) }
+    const mailer = mailerFor(context.reveal(config.smtp), context)
     try {
       const text = await mailer.send(message, {
         from,
@@ -66,19 +66,19 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
         replyTo,
         dkim,
         atMs: attempt.nowMs,
-        signal: work.signal,
+        signal: context.signal,
       })
       return smtpReply(text)
     } catch (error) {
-      const happened = smtpHappened(error)
-      if (happened === undefined) throw error
-      return happened
+      const result = smtpErrorReply(error)
+      if (result === undefined) throw error
+      return result
     }
   }
 
   function attempted(attempt: BatchAttempt, messageTo: (to: string) => MailMessage): Promise<Outcome> {
-    const frame = { signal: attempt.signal, timeoutMs: config.timeout }
-    return runAttempt(frame, (work) => send(messageTo, attempt, work))
+    const limits = { signal: attempt.signal, timeoutMs: config.timeout }
+    return runAttempt(limits, (context) => send(messageTo, attempt, context))
   }
 
   const { display } = tools

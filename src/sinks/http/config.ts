@@ -4,7 +4,7 @@ import { checkedSecret, commonSinkFields, proxyField, tlsField } from '../common
 import { urlTemplateProblem } from '../template/url-template.ts'
 import { authField, headersField } from '../transport/headers.ts'
 
-export type HttpRequestConfig = z.output<typeof httpConfigSchema>
+export type HttpSinkConfig = z.output<typeof httpConfigSchema>
 
 export const httpConfigSchema = z
   .strictObject({

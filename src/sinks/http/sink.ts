@@ -1,17 +1,17 @@
 import { bodyWriter } from '../body.ts'
-import { createHttpSink } from '../http-sink.ts'
+import { createRequestSink } from '../request-sink.ts'
 import { hideUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import { createUrlTemplate, type UrlTemplate, urlTemplateProblem } from '../template/url-template.ts'
 import type { SinkTools } from '../tools.ts'
 import { SinkError } from '../transport/fault.ts'
 import { ownHeaders } from '../transport/headers.ts'
-import { type HttpRequestConfig, httpConfigSchema } from './config.ts'
+import { type HttpSinkConfig, httpConfigSchema } from './config.ts'
 
-export const http = { schema: httpConfigSchema, create: createRequestSink } as const
+export const http = { schema: httpConfigSchema, create: createHttpSink } as const
 
 /** Any HTTP request that an operator can write down. Any 2xx is an acknowledgement; nothing is signed. */
-function createRequestSink(name: string, config: HttpRequestConfig, tools: SinkTools): Sink {
+function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
   // The address may stand in a file that changes: a new text makes a new template.
   let current: { readonly text: string; readonly template: UrlTemplate } | undefined
@@ -24,13 +24,13 @@ function createRequestSink(name: string, config: HttpRequestConfig, tools: SinkT
     return current.template
   }
 
-  return createHttpSink(name, config, tools, (parcel, work) => {
-    const url = templateOf(work.reveal(config.url).trim()).render(parcel)
-    hideUrl(url, work)
+  return createRequestSink(name, config, tools, (parcel, context) => {
+    const url = templateOf(context.reveal(config.url).trim()).render(parcel)
+    hideUrl(url, context)
     return {
       url: url.href,
       method: config.method,
-      headers: { ...ownHeaders(config, work), 'content-type': writer.contentType },
+      headers: { ...ownHeaders(config, context), 'content-type': writer.contentType },
       body: writer.write(parcel),
     }
   })

@@ -1,9 +1,9 @@
 import type { Display } from '../../alert/display.ts'
 import { directionMark, isolate } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
-import { inert } from '../inert.ts'
+import { withoutAutolinks } from '../autolinks.ts'
+import { contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
-import { type Piece, smallPrint, storyOf } from '../story.ts'
 
 const priorities = { min: 1, low: 2, default: 3, high: 4, max: 5 } as const
 
@@ -18,22 +18,22 @@ export interface NtfyOptions {
  * themselves; ours is `click`.
  */
 export function ntfyMessage(parcel: Parcel, display: Display, options: NtfyOptions): object {
-  const story = storyOf(parcel, display, limits)
-  const mark = directionMark(story.around)
+  const content = contentOf(parcel, display, limits)
+  const mark = directionMark(content.around)
   const lines = [
-    ...story.facts.map(({ word, value }) => `${mark}${word}: ${isolate(inert(value))}`),
-    ...story.why.map(line),
-    `${mark}${wordsOf(display).source}: ${smallPrint(story)
-      .map((part) => isolate(inert(part)))
+    ...content.facts.map(({ word, value }) => `${mark}${word}: ${isolate(withoutAutolinks(value))}`),
+    ...content.why.map(line),
+    `${mark}${wordsOf(display).source}: ${smallPrint(content)
+      .map((part) => isolate(withoutAutolinks(part)))
       .join(' · ')}`,
   ]
   return {
     topic: options.topic,
-    title: line(story.title),
+    title: line(content.title),
     message: lines.join('\n'),
     priority: priorities[options.priority],
     ...(options.tags.length === 0 ? {} : { tags: options.tags }),
-    ...(story.url === undefined ? {} : { click: story.url }),
+    ...(content.url === undefined ? {} : { click: content.url }),
     markdown: false,
   }
 }
@@ -41,6 +41,6 @@ export function ntfyMessage(parcel: Parcel, display: Display, options: NtfyOptio
 /** A message of more than 4,096 bytes becomes an attachment; a character has three bytes, and a joiner as many. */
 const limits = { titleCharsMax: 200, factCharsMax: 80, whyCharsMax: 600, whyLinesMax: 12 } as const
 
-function line({ text, direction }: Piece): string {
-  return directionMark(direction) + inert(text)
+function line({ text, direction }: Line): string {
+  return directionMark(direction) + withoutAutolinks(text)
 }

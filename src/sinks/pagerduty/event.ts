@@ -2,8 +2,8 @@ import { alertKey } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { cut, oneLine } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
+import { contentOf, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
-import { smallPrint, storyOf } from '../story.ts'
 
 /**
  * An alert as an event that opens an incident. The same alert has the same `dedup_key`, so that a repeated attempt joins
@@ -15,10 +15,10 @@ export function pagerDutyEvent(
   options: { routingKey: string; severity: string; client: string },
 ): object {
   const { alert } = parcel
-  const story = storyOf(parcel, display, limits)
+  const content = contentOf(parcel, display, limits)
   const ms = alert.firedAtMs
-  const why = story.why.map(({ text }) => text).join('\n')
-  const facts = Object.fromEntries(story.facts.map(({ word, value }) => [word, value]))
+  const why = content.why.map(({ text }) => text).join('\n')
+  const facts = Object.fromEntries(content.facts.map(({ word, value }) => [word, value]))
   const component = cut(oneLine(alert.symbol ?? ''), limits.factCharsMax)
   const kind = cut(oneLine(alert.kind), limits.factCharsMax)
   return {
@@ -27,7 +27,7 @@ export function pagerDutyEvent(
     dedup_key: alertKey(alert),
     client: options.client,
     payload: {
-      summary: story.title.text,
+      summary: content.title.text,
       source: alert.source,
       severity: options.severity,
       ...(ms === null || ms < 0 || ms > timeMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
@@ -36,10 +36,10 @@ export function pagerDutyEvent(
       custom_details: {
         ...facts,
         ...(why === '' ? {} : { [wordsOf(display).why]: why }),
-        id: smallPrint(story).join(' · '),
+        id: smallPrint(content).join(' · '),
       },
     },
-    ...(story.url === undefined ? {} : { links: [{ href: story.url, text: wordsOf(display).open }] }),
+    ...(content.url === undefined ? {} : { links: [{ href: content.url, text: wordsOf(display).open }] }),
   }
 }
 

@@ -1,10 +1,10 @@
 import { under } from '../common-config.ts'
-import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
+import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { Work } from '../transport/attempt.ts'
+import type { AttemptContext } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
-import type { HttpReply } from '../transport/http.ts'
+import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer } from '../transport/json-answer.ts'
 import { type PagerDutyConfig, pagerDutyConfigSchema, routingKeyProblem } from './config.ts'
 import { pagerDutyEvent } from './event.ts'
@@ -13,24 +13,24 @@ export const pagerduty = { schema: pagerDutyConfigSchema, create: createPagerDut
 
 /** Hands alerts to PagerDuty's Events API v2. A 202 is an acknowledgement. */
 function createPagerDutySink(name: string, config: PagerDutyConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (parcel, work) => ({
+  return createRequestSink(name, config, tools, (parcel, context) => ({
     url: under(config.baseUrl, '/v2/enqueue'),
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(
       pagerDutyEvent(parcel, tools.display, {
-        routingKey: routingKey(config, work),
+        routingKey: routingKey(config, context),
         severity: config.severity,
         client: 'alert-bridge',
       }),
     ),
-    speaksJson: true,
-    sayMore,
+    expectsJson: true,
+    readBody: sayMore,
   }))
 }
 
-function routingKey(config: PagerDutyConfig, work: Work): string {
-  const key = work.reveal(config.routingKey).trim()
-  work.hide(key)
+function routingKey(config: PagerDutyConfig, context: AttemptContext): string {
+  const key = context.reveal(config.routingKey).trim()
+  context.hide(key)
   if (routingKeyProblem(key) === undefined) return key
   throw new SinkError(
     'credentials',
@@ -39,7 +39,7 @@ function routingKey(config: PagerDutyConfig, work: Work): string {
 }
 
 /** A 400 is about the event, but for a key that PagerDuty does not know. */
-function sayMore(reply: HttpReply): Said {
+function sayMore(reply: HttpResponse): ResponseDetails {
   const { message, errors } = jsonAnswer(reply.body)
   if (isSuccess(reply)) return {}
   if (typeof message !== 'string') return {}

@@ -1,9 +1,9 @@
 import type { Display } from '../../alert/display.ts'
 import { type Direction, shares } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
+import { type Content, contentOf, type Fact, type Line, smallPrint } from '../content.ts'
 import { pack } from '../pack.ts'
 import type { Parcel } from '../sink.ts'
-import { type Fact, type Piece, type Story, smallPrint, storyOf } from '../story.ts'
 import { directed, directedCharsMax, link, valueLine } from './mrkdwn.ts'
 
 /**
@@ -43,18 +43,18 @@ const blocksMax = 50
 const messageCharsMax = 12_000
 
 export function slackMessage(parcel: Parcel, display: Display): SlackMessage {
-  return { ...plainMessage(parcel, display), blocks: blocks(storyOf(parcel, display, limits), display) }
+  return { ...plainMessage(parcel, display), blocks: blocks(contentOf(parcel, display, limits), display) }
 }
 
 /** The same alert without blocks, for the day that Slack takes none of ours. */
 export function plainMessage(parcel: Parcel, display: Display): SlackMessage {
-  const story = storyOf(parcel, display, limits)
-  const { url, held } = story
+  const content = contentOf(parcel, display, limits)
+  const { url, heldBack } = content
   return message([
-    titleLine(story.title, limits.titleCharsMax),
-    ...story.facts.map((fact) => `${fact.word}: ${factValue(fact, story.around)}`),
-    ...whyLines(story),
-    ...(held === undefined ? [] : [held]),
+    titleLine(content.title, limits.titleCharsMax),
+    ...content.facts.map((fact) => `${fact.word}: ${factValue(fact, content.around)}`),
+    ...whyLines(content),
+    ...(heldBack === undefined ? [] : [heldBack]),
     ...(url === undefined ? [] : [link(url, wordsOf(display).open)]),
   ])
 }
@@ -62,48 +62,48 @@ export function plainMessage(parcel: Parcel, display: Display): SlackMessage {
 /** A burst of alerts as one message; each says what it would say alone. `splitList` keeps it within what Slack takes. */
 export function slackList(parcels: readonly Parcel[], display: Display): SlackMessage {
   const count = mrkdwnText(`*${countText(parcels.length, display)}*`)
-  const entries = parcels.flatMap((parcel) => listBlocks(storyOf(parcel, display, limits)))
+  const entries = parcels.flatMap((parcel) => listBlocks(contentOf(parcel, display, limits)))
   return { ...plainList(parcels, display), blocks: [{ type: 'section', text: count }, ...entries] }
 }
 
 export function plainList(parcels: readonly Parcel[], display: Display): SlackMessage {
-  const lines = parcels.flatMap((parcel) => listLines(storyOf(parcel, display, limits)))
+  const lines = parcels.flatMap((parcel) => listLines(contentOf(parcel, display, limits)))
   return message([countText(parcels.length, display), ...lines])
 }
 
 /** Which alerts of a burst share a message. */
 export function splitList<P extends Parcel>(parcels: readonly P[], display: Display): P[][] {
   const takes = (parcel: P) => {
-    const story = storyOf(parcel, display, limits)
-    const made = listBlocks(story)
-    return [made.length, Math.max(charsIn(made), listLines(story).join('\n').length + 1)]
+    const content = contentOf(parcel, display, limits)
+    const made = listBlocks(content)
+    return [made.length, Math.max(charsIn(made), listLines(content).join('\n').length + 1)]
   }
   return pack(parcels, takes, [blocksMax - 1, messageCharsMax])
 }
 
-function listBlocks(story: Story): SlackBlock[] {
-  const title = `*${listTitle(story)}*`
-  const why = whyLines(story).join('\n')
+function listBlocks(content: Content): SlackBlock[] {
+  const title = `*${listTitle(content)}*`
+  const why = whyLines(content).join('\n')
   const together = [title, why].filter((text) => text !== '').join('\n')
   const sections = together.length <= sectionCharsMax ? [together] : [title, why]
   return [
     ...sections.map((text): SlackBlock => ({ type: 'section', text: mrkdwnText(text) })),
-    { type: 'context', elements: [mrkdwnText(listFacts(story))] },
+    { type: 'context', elements: [mrkdwnText(listFacts(content))] },
   ]
 }
 
-function listLines(story: Story): string[] {
-  return [`• ${listTitle(story)}`, ...whyLines(story), listFacts(story)]
+function listLines(content: Content): string[] {
+  return [`• ${listTitle(content)}`, ...whyLines(content), listFacts(content)]
 }
 
-function listTitle({ title, url }: Story): string {
+function listTitle({ title, url }: Content): string {
   const label = titleLine(title, limits.titleCharsMax)
   return url === undefined ? label : link(url, label)
 }
 
-function listFacts(story: Story): string {
-  const facts = story.facts.map((fact) => factValue(fact, story.around))
-  const rest = smallPrint(story).map((part) => valueLine(part, contextCharsMax, story.around))
+function listFacts(content: Content): string {
+  const facts = content.facts.map((fact) => factValue(fact, content.around))
+  const rest = smallPrint(content).map((part) => valueLine(part, contextCharsMax, content.around))
   return [...facts, ...rest].join(' · ')
 }
 
@@ -119,18 +119,18 @@ function message(lines: readonly string[]): SlackMessage {
   return { text: lines.join('\n'), unfurl_links: false, unfurl_media: false, link_names: false }
 }
 
-function blocks(story: Story, display: Display): SlackBlock[] {
-  const { url, held, around } = story
-  const title = titleLine(story.title, limits.titleCharsMax)
-  const fields = story.facts.map((fact) => mrkdwnText(`*${fact.word}*\n${factValue(fact, around)}`))
-  const why = whyLines(story)
-  const origin = story.origin.map((part) => valueLine(part, contextCharsMax, around)).join(' · ')
+function blocks(content: Content, display: Display): SlackBlock[] {
+  const { url, heldBack, around } = content
+  const title = titleLine(content.title, limits.titleCharsMax)
+  const fields = content.facts.map((fact) => mrkdwnText(`*${fact.word}*\n${factValue(fact, around)}`))
+  const why = whyLines(content)
+  const origin = content.origin.map((part) => valueLine(part, contextCharsMax, around)).join(' · ')
   // Slack refuses a section that is empty.
   return [
     { type: 'section', text: mrkdwnText(`*${url === undefined ? title : link(url, title)}*`) },
     ...(fields.length === 0 ? [] : [{ type: 'section', fields } as const]),
     ...(why.length === 0 ? [] : [whySection(why, display)]),
-    { type: 'context', elements: [origin, ...(held === undefined ? [] : [held])].map(mrkdwnText) },
+    { type: 'context', elements: [origin, ...(heldBack === undefined ? [] : [heldBack])].map(mrkdwnText) },
   ]
 }
 
@@ -138,7 +138,7 @@ function whySection(lines: readonly string[], display: Display): SlackBlock {
   return { type: 'section', text: mrkdwnText([`*${wordsOf(display).why}*`, ...lines].join('\n')) }
 }
 
-function titleLine({ text, direction }: Piece, charsMax: number): string {
+function titleLine({ text, direction }: Line, charsMax: number): string {
   return directed(text, charsMax, direction)
 }
 
@@ -146,7 +146,7 @@ function factValue({ value }: Fact, around: Direction): string {
   return valueLine(value, limits.factCharsMax, around)
 }
 
-function whyLines({ why }: Story): string[] {
+function whyLines({ why }: Content): string[] {
   const room = shares(
     why.map(({ text }) => directedCharsMax(text)),
     limits.whyCharsMax,

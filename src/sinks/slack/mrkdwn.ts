@@ -1,5 +1,5 @@
 import { cut, type Direction, directionMark, isolate, oneLine } from '../../alert/text.ts'
-import { inert, joiner } from '../inert.ts'
+import { joiner, withoutAutolinks } from '../autolinks.ts'
 
 /**
  * Upstream text as Slack's markup. It cannot mention, link or format: the three control characters are escaped, marks
@@ -7,8 +7,8 @@ import { inert, joiner } from '../inert.ts'
  * follows, and so is whatever Slack could make an address of by itself.
  */
 export function mrkdwn(text: string): string {
-  return inert(text)
-    .replace(formatMark, (mark) => twins[mark] ?? mark)
+  return withoutAutolinks(text)
+    .replace(formatMark, (mark) => lookalikes[mark] ?? mark)
     .replace(joiningColon, `:${joiner}`)
     .replace(/[&<>]/g, (character) => entities[character] ?? character)
 }
@@ -45,7 +45,7 @@ const joiningColon = /:(?!\d\d:)(?=[a-z0-9_+'-]+:)/gi
 
 /** Between two letters or digits an underscore opens nothing: USD_IRR stays what it is. */
 const formatMark = /[*~`]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
-const twins: Readonly<Record<string, string>> = { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' }
+const lookalikes: Readonly<Record<string, string>> = { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' }
 
 function fitted(line: string, charsMax: number): string {
   return mrkdwn(cut(line, charsMax, longest))

@@ -1,11 +1,11 @@
 import { IncomingWebhook, type IncomingWebhookDefaultArguments, SlackWebhookError } from '@slack/webhook'
-import { type Happened, isSlackMessageFault, type Outcome } from '../outcome.ts'
+import { isSlackMessageFault, type Outcome, type ProtocolResult } from '../outcome.ts'
 import { revealProxy, secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import { runAttempt, type Work } from '../transport/attempt.ts'
+import { type AttemptContext, runAttempt } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
-import { createHttpTransport, type HttpReply } from '../transport/http.ts'
+import { createHttpClient, type HttpResponse } from '../transport/http-client.ts'
 import {
   listMax,
   plainList,
@@ -26,19 +26,23 @@ export const slack = { schema: slackConfigSchema, create: createSlackSink } as c
  * cannot take goes out once more as plain text, within the same attempt.
  */
 function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): Sink {
-  const transport = createHttpTransport({
+  const transport = createHttpClient({
     guard: tools.guard(config.allowPrivateNetworks),
     connections: config.concurrency,
     timeoutMs: config.timeout,
   })
 
-  async function post(message: SlackMessage, attempt: BatchAttempt, work: Work): Promise<Reply> {
-    const proxy = revealProxy(config.proxy, work)
-    const url = secretUrl(config.url, 'the Slack address', work).href
-    let reply: HttpReply | undefined
+  async function post(
+    message: SlackMessage,
+    attempt: BatchAttempt,
+    context: AttemptContext,
+  ): Promise<SlackResult> {
+    const proxy = revealProxy(config.proxy, context)
+    const url = secretUrl(config.url, 'the Slack address', context).href
+    let reply: HttpResponse | undefined
     // The package forgets Retry-After and reads answers of any size: the exchange itself is ours.
     const fetch: Fetch = async (_address, init) => {
-      const { signal } = work
+      const { signal } = context
       const body = typeof init?.body === 'string' ? init.body : ''
       reply = await transport.post({
         url,
@@ -48,7 +52,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
         nowMs: attempt.nowMs,
         proxy,
         // A refusal is one whatever its body says; a 2xx is none yet.
-        onStatus: (early) => isOk(early) || work.know(happenedOf(early)),
+        onStatus: (early) => isOk(early) || context.reportEarly(resultOf(early)),
       })
       return asResponse(reply)
     }
@@ -60,14 +64,14 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
       if (reply === undefined) throw error instanceof SlackWebhookError ? (error.cause ?? error) : error
     }
     if (reply === undefined) throw new SinkError('bad_answer', 'the Slack client returned without an answer')
-    return happenedOf(reply)
+    return resultOf(reply)
   }
 
   /** Slack's refusal of a message is the reason to say the same more plainly. */
   function send(whole: SlackMessage, plain: SlackMessage, attempt: BatchAttempt): Promise<Outcome> {
-    return runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (work) => {
-      const reply = await post(whole, attempt, work)
-      return isSlackMessageFault(reply.word) ? post(plain, attempt, work) : reply
+    return runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (context) => {
+      const reply = await post(whole, attempt, context)
+      return isSlackMessageFault(reply.word) ? post(plain, attempt, context) : reply
     })
   }
 
@@ -92,17 +96,17 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
   }
 }
 
-type Reply = Extract<Happened, { via: 'slack' }>
+type SlackResult = Extract<ProtocolResult, { via: 'slack' }>
 
-function happenedOf(reply: HttpReply): Reply {
+function resultOf(reply: HttpResponse): SlackResult {
   return { via: 'slack', status: reply.status, retryAfterMs: reply.retryAfterMs, word: reply.body.trim() }
 }
 
-function isOk(reply: HttpReply): boolean {
+function isOk(reply: HttpResponse): boolean {
   return reply.status >= 200 && reply.status <= 299
 }
 
-function asResponse(reply: HttpReply): Awaited<ReturnType<Fetch>> {
+function asResponse(reply: HttpResponse): Awaited<ReturnType<Fetch>> {
   return {
     ok: isOk(reply),
     status: reply.status,

@@ -1,23 +1,23 @@
 import type { Display } from '../../alert/display.ts'
 import { type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
-import { inert } from '../inert.ts'
+import { withoutAutolinks } from '../autolinks.ts'
+import { type Content, contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
-import { type Piece, type Story, smallPrint, storyOf } from '../story.ts'
 
 /**
  * An alert as an Adaptive Card. Upstream text stands in text runs, which know no Markdown, so there is nothing to
  * escape; people can only be mentioned by a list that the card does not have.
  */
 export function teamsMessage(parcel: Parcel, display: Display): object {
-  const story = storyOf(parcel, display, limits)
+  const content = contentOf(parcel, display, limits)
   return {
     type: 'message',
     attachments: [
       {
         contentType: 'application/vnd.microsoft.card.adaptive',
         contentUrl: null,
-        content: card(story, display),
+        content: card(content, display),
       },
     ],
   }
@@ -27,8 +27,8 @@ export function teamsMessage(parcel: Parcel, display: Display): object {
 const limits = { titleCharsMax: 400, factCharsMax: 300, whyCharsMax: 3_000, whyLinesMax: 20 } as const
 export const cardBytesMax = 28_000
 
-function card(story: Story, display: Display): object {
-  const { title, url, why, around } = story
+function card(content: Content, display: Display): object {
+  const { title, url, why, around } = content
   const words = wordsOf(display)
   return {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
@@ -40,15 +40,19 @@ function card(story: Story, display: Display): object {
     fallbackText: plain(title),
     body: [
       lines([{ text: plain(title), weight: 'Bolder', size: 'Large' }], title.direction, around),
-      ...story.facts.map(({ word, value }) =>
-        lines([{ text: `${word}: `, isSubtle: true }, { text: isolate(inert(value)) }], around, around),
+      ...content.facts.map(({ word, value }) =>
+        lines(
+          [{ text: `${word}: `, isSubtle: true }, { text: isolate(withoutAutolinks(value)) }],
+          around,
+          around,
+        ),
       ),
       ...why.map((piece) => lines([{ text: plain(piece) }], piece.direction, around)),
       lines(
         [
           {
-            text: smallPrint(story)
-              .map((part) => isolate(inert(part)))
+            text: smallPrint(content)
+              .map((part) => isolate(withoutAutolinks(part)))
               .join(' · '),
             isSubtle: true,
             size: 'Small',
@@ -79,6 +83,6 @@ function lines(runs: readonly Run[], direction: Direction, around: Direction): o
   }
 }
 
-function plain({ text, direction }: Piece): string {
-  return directionMark(direction) + inert(text)
+function plain({ text, direction }: Line): string {
+  return directionMark(direction) + withoutAutolinks(text)
 }

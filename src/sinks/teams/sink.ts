@@ -1,9 +1,9 @@
-import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
 import type { Meaning } from '../outcome.ts'
+import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { HttpReply } from '../transport/http.ts'
+import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer } from '../transport/json-answer.ts'
 import { teamsMessage } from './card.ts'
 import { type TeamsConfig, teamsConfigSchema } from './config.ts'
@@ -15,16 +15,16 @@ export const teams = { schema: teamsConfigSchema, create: createTeamsSink } as c
  * does with it later is not told to anybody but its owner.
  */
 function createTeamsSink(name: string, config: TeamsConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (parcel, work) => ({
-    url: secretUrl(config.url, 'the Teams address', work).href,
+  return createRequestSink(name, config, tools, (parcel, context) => ({
+    url: secretUrl(config.url, 'the Teams address', context).href,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(teamsMessage(parcel, tools.display)),
-    speaksJson: true,
-    sayMore,
+    expectsJson: true,
+    readBody: sayMore,
   }))
 }
 
-function sayMore(reply: HttpReply): Said {
+function sayMore(reply: HttpResponse): ResponseDetails {
   if (isSuccess(reply)) return { meaning: wrapped(reply.body) }
   const { error } = jsonAnswer(reply.body)
   if (typeof error !== 'object' || error === null) return { meaning: meaningOf('', reply.status) }

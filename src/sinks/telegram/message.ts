@@ -1,24 +1,24 @@
 import type { Display } from '../../alert/display.ts'
 import { type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
-import { inert, joiner } from '../inert.ts'
+import { joiner, withoutAutolinks } from '../autolinks.ts'
+import { contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
-import { type Piece, smallPrint, storyOf } from '../story.ts'
 
 /**
  * An alert as the HTML of Telegram's messages. Telegram takes 4,096 characters, counted after its markup is read, and
  * the pieces stay below that however much the joiners of `inert` add to them.
  */
 export function telegramText(parcel: Parcel, display: Display): string {
-  const story = storyOf(parcel, display, limits)
-  const { url, around } = story
-  const title = line(story.title)
+  const content = contentOf(parcel, display, limits)
+  const { url, around } = content
+  const title = line(content.title)
   const paragraphs = [
     [url === undefined ? `<b>${title}</b>` : `<b><a href="${escapeHtml(url)}">${title}</a></b>`],
-    story.facts.map(({ word, value }) => `${mark(around)}${word}: ${isolate(text(value))}`),
-    story.why.length === 0 ? [] : [`<blockquote>${story.why.map(line).join('\n')}</blockquote>`],
+    content.facts.map(({ word, value }) => `${mark(around)}${word}: ${isolate(text(value))}`),
+    content.why.length === 0 ? [] : [`<blockquote>${content.why.map(line).join('\n')}</blockquote>`],
     [
-      `<i>${mark(around)}${wordsOf(display).source}: ${smallPrint(story)
+      `<i>${mark(around)}${wordsOf(display).source}: ${smallPrint(content)
         .map((part) => isolate(text(part)))
         .join(' · ')}</i>`,
     ],
@@ -28,7 +28,7 @@ export function telegramText(parcel: Parcel, display: Display): string {
 
 const limits = { titleCharsMax: 300, factCharsMax: 150, whyCharsMax: 1_000, whyLinesMax: 15 } as const
 
-function line({ text: words, direction }: Piece): string {
+function line({ text: words, direction }: Line): string {
   return mark(direction) + text(words)
 }
 
@@ -37,7 +37,7 @@ function mark(direction: Direction): string {
 }
 
 function text(words: string): string {
-  return escapeHtml(inert(words).replace(tagOrCommand, (mark) => `${mark}${joiner}`))
+  return escapeHtml(withoutAutolinks(words).replace(tagOrCommand, (mark) => `${mark}${joiner}`))
 }
 
 /** Of #tags, $TAGS and /commands, which Telegram makes into links too. */

@@ -1,11 +1,11 @@
 import { under } from '../common-config.ts'
-import { createHttpSink, isSuccess, type Said } from '../http-sink.ts'
 import type { Meaning } from '../outcome.ts'
+import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { Work } from '../transport/attempt.ts'
+import type { AttemptContext } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
-import type { HttpReply } from '../transport/http.ts'
+import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
 import { type TelegramConfig, telegramConfigSchema, tokenProblem } from './config.ts'
 import { telegramText } from './message.ts'
@@ -14,8 +14,8 @@ export const telegram = { schema: telegramConfigSchema, create: createTelegramSi
 
 /** Posts alerts through a bot of Telegram. Only an answer that says `"ok": true` is an acknowledgement. */
 function createTelegramSink(name: string, config: TelegramConfig, tools: SinkTools): Sink {
-  return createHttpSink(name, config, tools, (parcel, work) => ({
-    url: under(config.baseUrl, `/bot${botToken(config, work)}/sendMessage`),
+  return createRequestSink(name, config, tools, (parcel, context) => ({
+    url: under(config.baseUrl, `/bot${botToken(config, context)}/sendMessage`),
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
       chat_id: config.chatId,
@@ -26,20 +26,20 @@ function createTelegramSink(name: string, config: TelegramConfig, tools: SinkToo
       ...(config.threadId === undefined ? {} : { message_thread_id: config.threadId }),
     }),
     needsBody: true,
-    speaksJson: true,
-    sayMore,
+    expectsJson: true,
+    readBody: sayMore,
   }))
 }
 
-function botToken(config: TelegramConfig, work: Work): string {
-  const token = work.reveal(config.token).trim()
-  work.hide(token)
-  work.hide(token.split(':')[1] ?? '')
+function botToken(config: TelegramConfig, context: AttemptContext): string {
+  const token = context.reveal(config.token).trim()
+  context.hide(token)
+  context.hide(token.split(':')[1] ?? '')
   if (tokenProblem(token) === undefined) return token
   throw new SinkError('credentials', `the text in ${config.token.file ?? 'token'} is no token of a bot`)
 }
 
-function sayMore(reply: HttpReply): Said {
+function sayMore(reply: HttpResponse): ResponseDetails {
   const answer = jsonAnswer(reply.body)
   const description = typeof answer['description'] === 'string' ? answer['description'] : undefined
   const text = description ?? reply.body

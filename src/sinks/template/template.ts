@@ -1,13 +1,13 @@
 import type { Template as Part } from 'liquidjs'
 import { alertKey } from '../../alert/alert.ts'
+import { isCpuLimitSpent, oncePerCheck } from '../../alert/cpu-limit.ts'
 import { type Display, firedTime, linkOf, titleOf } from '../../alert/display.ts'
-import { isEffortSpent, oncePerEffort } from '../../alert/effort.ts'
 import { toError } from '../../lib/errors.ts'
 import type { Parcel } from '../sink.ts'
 import { SinkError } from '../transport/fault.ts'
 import { type Engine, engineFor, templateCharsMax } from './engine.ts'
 import type { Escaping } from './escaping.ts'
-import { tooMuchEffort, trialProblem } from './trial.ts'
+import { cpuLimitSpent, trialProblem } from './trial.ts'
 
 /**
  * Liquid templates of an operator, filled with text of anybody. A template reaches no file, no code and nothing that an
@@ -53,11 +53,11 @@ export function createTemplate(text: string, escaping: Escaping, display: Displa
 
 /** What keeps `text` from being a template whose result is sound, whatever alert comes. */
 export function templateProblem(text: string, escaping: Escaping): string | undefined {
-  return oncePerEffort(`template ${escaping} ${text}`, () => problemOf(text, escaping))
+  return oncePerCheck(`template ${escaping} ${text}`, () => problemOf(text, escaping))
 }
 
 function problemOf(text: string, escaping: Escaping): string | undefined {
-  if (isEffortSpent()) return tooMuchEffort
+  if (isCpuLimitSpent()) return cpuLimitSpent
   const problem = formProblem(text, escaping)
   if (problem !== undefined) return problem
   const template = createTemplate(text, escaping, trialDisplay)

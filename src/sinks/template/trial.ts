@@ -1,5 +1,5 @@
 import { type Alert, parseRow } from '../../alert/alert.ts'
-import { isEffortSpent } from '../../alert/effort.ts'
+import { isCpuLimitSpent } from '../../alert/cpu-limit.ts'
 import { sampleAlert } from '../../alert/sample.ts'
 import { toError } from '../../lib/errors.ts'
 
@@ -23,7 +23,7 @@ export function trialProblem(
   trials ??= madeTrials()
   for (const { name, isDocumented, alert } of trials) {
     if (options.documentedOnly === true && !isDocumented) continue
-    if (isEffortSpent()) return tooMuchEffort
+    if (isCpuLimitSpent()) return cpuLimitSpent
     try {
       render(alert)
     } catch (error) {
@@ -33,7 +33,7 @@ export function trialProblem(
   return undefined
 }
 
-export const tooMuchEffort =
+export const cpuLimitSpent =
   'was not tried to the end: with the templates and patterns before it that takes too long; fewer or simpler ones are needed'
 
 const sample = sampleAlert(Date.UTC(2026, 0, 1)).row

@@ -1,10 +1,10 @@
+import { isCpuLimitSpent, oncePerCheck } from '../../alert/cpu-limit.ts'
 import type { Display } from '../../alert/display.ts'
-import { isEffortSpent, oncePerEffort } from '../../alert/effort.ts'
 import { httpUrlProblem } from '../common-config.ts'
 import type { Parcel } from '../sink.ts'
 import { SinkError } from '../transport/fault.ts'
 import { createTemplate, formProblem, trialDisplay } from './template.ts'
-import { tooMuchEffort, trialProblem } from './trial.ts'
+import { cpuLimitSpent, trialProblem } from './trial.ts'
 
 /**
  * An address with values of the alert in its path or query, each encoded, so that none of them can name another host,
@@ -17,11 +17,11 @@ export function urlTemplateProblem(text: string): string | undefined {
     return 'expected https://, the host and a / before the first value of the alert'
   const problem = httpUrlProblem(start, { userinfo: false })
   if (problem !== undefined || isFixed) return problem
-  return oncePerEffort(`address ${text}`, () => trialOf(text))
+  return oncePerCheck(`address ${text}`, () => trialOf(text))
 }
 
 function trialOf(text: string): string | undefined {
-  if (isEffortSpent()) return tooMuchEffort
+  if (isCpuLimitSpent()) return cpuLimitSpent
   if (formProblem(text, 'url') !== undefined)
     return 'the template in the address cannot be used (a value is written {{ symbol }}, and none may be raw)'
   const template = createUrlTemplate(text, trialDisplay)

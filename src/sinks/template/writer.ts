@@ -2,7 +2,7 @@ import type { Comparable, ComparableResult, Emitter } from 'liquidjs'
 import { toValue } from 'liquidjs'
 import { SinkError } from '../transport/fault.ts'
 import { type Escaping, escaped, plain } from './escaping.ts'
-import { JsonPlace } from './json-place.ts'
+import { JsonPosition } from './json-position.ts'
 
 /**
  * What a template writes, in two kinds that are never mixed up: its own text, which stays as it is, and values, which
@@ -90,7 +90,7 @@ export function asPlain(value: unknown): unknown {
 export class Writer implements Emitter {
   buffer = ''
   readonly #escaping: Escaping
-  readonly #place = new JsonPlace()
+  readonly #place = new JsonPosition()
 
   constructor(escaping: Escaping) {
     this.#escaping = escaping

@@ -1,23 +1,23 @@
 import { cut, oneLine } from '../../alert/text.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { scrub, secretCharsMin } from '../../telemetry/scrub.ts'
-import { answerTextMax, type Happened, type Outcome, outcomeOf } from '../outcome.ts'
+import { answerTextMax, type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
 import { classifyFault, SinkError } from './fault.ts'
-import { bodyBytesMax } from './http.ts'
+import { bodyBytesMax } from './http-client.ts'
 
 /**
- * The frame of one attempt, the same for every sink: the secrets are read, the work runs under one deadline for all of
+ * The course of one attempt, the same for every sink: the secrets are read, the work runs under one deadline for all of
  * it (a receiver that drips a byte a second meets it too), whatever is thrown becomes a fault, and what people are told
  * is short, printable and free of the secrets that were read.
  */
-export interface Frame {
+export interface AttemptLimits {
   /** Aborts at shutdown. */
   readonly signal: AbortSignal
   readonly timeoutMs: number
 }
 
 /** What an attempt works with. */
-export interface Work {
+export interface AttemptContext {
   /** Aborts at shutdown or when the time is up. */
   readonly signal: AbortSignal
   /** The secret's text, which from now on cannot appear in the outcome; a text of less than `secretCharsMin` can. */
@@ -27,17 +27,20 @@ export interface Work {
   /** The same for a password of any length: a short one where it stands as a word. */
   hideWord(text: string): void
   /** What is certain already: it stands when the attempt is cut short later. */
-  know(happened: Happened): void
+  reportEarly(result: ProtocolResult): void
 }
 
-export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Happened>): Promise<Outcome> {
+export async function runAttempt(
+  limits: AttemptLimits,
+  send: (context: AttemptContext) => Promise<ProtocolResult>,
+): Promise<Outcome> {
   const hidden = new Set<string>()
   const words = new Set<string>()
-  let known: Happened | undefined
+  let known: ProtocolResult | undefined
   const deadline = new AbortController()
-  const timer = setTimeout(() => deadline.abort(), frame.timeoutMs)
-  const signal = AbortSignal.any([frame.signal, deadline.signal])
-  const tools: Work = {
+  const timer = setTimeout(() => deadline.abort(), limits.timeoutMs)
+  const signal = AbortSignal.any([limits.signal, deadline.signal])
+  const context: AttemptContext = {
     signal,
     reveal: (secret) => {
       const text = readSecret(secret)
@@ -50,35 +53,35 @@ export async function runAttempt(frame: Frame, work: (tools: Work) => Promise<Ha
       if (text === '' || text.length >= secretCharsMin) return
       for (const form of [text, encodeURIComponent(text.toWellFormed())]) words.add(form)
     },
-    know: (happened) => {
-      known = happened
+    reportEarly: (result) => {
+      known = result
     },
   }
   try {
     signal.throwIfAborted()
-    return told(outcomeOf(await untilAborted(signal, work(tools))), hidden, words)
+    return redacted(outcomeOf(await untilAborted(signal, send(context))), hidden, words)
   } catch (error) {
-    const happened = signal.aborted && known !== undefined ? known : faultOf(error, frame, deadline.signal)
-    return told(outcomeOf(happened), hidden, words)
+    const result = signal.aborted && known !== undefined ? known : faultOf(error, limits, deadline.signal)
+    return redacted(outcomeOf(result), hidden, words)
   } finally {
     clearTimeout(timer)
   }
 }
 
-function faultOf(error: unknown, frame: Frame, deadline: AbortSignal): Happened {
+function faultOf(error: unknown, limits: AttemptLimits, deadline: AbortSignal): ProtocolResult {
   if (error instanceof SinkError) return { via: 'fault', fault: error.fault, text: error.message }
-  if (frame.signal.aborted) return { via: 'fault', fault: 'aborted', text: 'the attempt was called off' }
+  if (limits.signal.aborted) return { via: 'fault', fault: 'aborted', text: 'the attempt was called off' }
   if (deadline.aborted)
-    return { via: 'fault', fault: 'timeout', text: `no complete answer within ${frame.timeoutMs} ms` }
+    return { via: 'fault', fault: 'timeout', text: `no complete answer within ${limits.timeoutMs} ms` }
   return { via: 'fault', ...classifyFault(error) }
 }
 
 /** Not every library lets go at once when its signal aborts; the attempt does. */
-function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function untilAborted<T>(signal: AbortSignal, sending: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+    sending.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }
 
@@ -94,7 +97,7 @@ function readSecret(secret: Secret): string {
 const lookedAtCharsMax = 2_000
 
 /** Scrubs before it cuts: half a secret is a secret still. */
-function told(outcome: Outcome, hidden: ReadonlySet<string>, words: ReadonlySet<string>): Outcome {
+function redacted(outcome: Outcome, hidden: ReadonlySet<string>, words: ReadonlySet<string>): Outcome {
   const given = outcome.answer.text
   const line = oneLine(given)
   const cutOff = line.length > lookedAtCharsMax || Buffer.byteLength(given) > bodyBytesMax - utf8BytesMax

@@ -2,9 +2,9 @@ import type { LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { toError } from '../../lib/errors.ts'
-import { lookupWith, type Resolve, systemResolve } from '../lookup.ts'
 import { SinkError } from './fault.ts'
 import { isMetadata, isPublic, liesIn, unwrap } from './ip.ts'
+import { lookupWith, type Resolve, systemResolve } from './lookup.ts'
 
 /**
  * Keeps sinks from being turned against the network they run in. Every address is checked, in whatever notation and

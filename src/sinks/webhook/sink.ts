@@ -1,11 +1,11 @@
 import { alertKey } from '../../alert/alert.ts'
 import { Secret } from '../../lib/secret.ts'
 import { bodyWriter } from '../body.ts'
-import { createHttpSink } from '../http-sink.ts'
+import { createRequestSink } from '../request-sink.ts'
 import { hideTokens } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { Work } from '../transport/attempt.ts'
+import type { AttemptContext } from '../transport/attempt.ts'
 import { ownHeaders } from '../transport/headers.ts'
 import { replayHeader, type WebhookConfig, webhookConfigSchema } from './config.ts'
 import { type Signer, webhookSigner } from './secret.ts'
@@ -16,17 +16,17 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 /** Posts alerts as Standard Webhooks. Any 2xx is an acknowledgement, whatever its body says. */
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
-  return createHttpSink(name, config, tools, (parcel, work, attempt) => {
-    hideTokens(new URL(config.url), work)
+  return createRequestSink(name, config, tools, (parcel, context, attempt) => {
+    hideTokens(new URL(config.url), context)
     const body = writer.write(parcel)
     const { requestedAtMs } = parcel
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
       url: config.url,
       headers: {
-        ...ownHeaders(config, work),
+        ...ownHeaders(config, context),
         'content-type': writer.contentType,
-        ...signedHeaders(message, signersOf(config, work)),
+        ...signedHeaders(message, signersOf(config, context)),
         ...(requestedAtMs === undefined ? {} : { [replayHeader]: new Date(requestedAtMs).toISOString() }),
       },
       body,
@@ -34,13 +34,13 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
   })
 }
 
-function signersOf(config: WebhookConfig, work: Work): Signer[] {
+function signersOf(config: WebhookConfig, context: AttemptContext): Signer[] {
   const { secret } = config
   if (secret === undefined) return []
   const secrets = secret instanceof Secret ? [secret] : secret
   return secrets.map((each) => {
-    const text = work.reveal(each)
-    work.hide(text.replace(/^whs(ec|k)_/, '').trim())
+    const text = context.reveal(each)
+    context.hide(text.replace(/^whs(ec|k)_/, '').trim())
     return webhookSigner(text)
   })
 }

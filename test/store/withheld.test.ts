@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createHeldStore, type HeldRecord } from '../../src/store/held.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
+import { createWithheldStore, type WithheldRecord } from '../../src/store/withheld.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const server = useRedis()
@@ -10,11 +10,11 @@ function stored(retention = { ageMs: 3_600_000, count: 1_000 }) {
   return {
     redis,
     keys: sourceKeys(prefix, 'main'),
-    store: createHeldStore({ redis, prefix, source: 'main', retention }),
+    store: createWithheldStore({ redis, prefix, source: 'main', retention }),
   }
 }
 
-function record(id: number): HeldRecord {
+function record(id: number): WithheldRecord {
   const held = [{ route: 'night', sinks: ['desk'], reason: 'muted' as const, untilMs: 7 }]
   return { v: 1, seenAtMs: 5, row: { id, headline: 'فولاد' }, held }
 }

@@ -43,7 +43,7 @@ const kindCharsMax = 100
 export function createKindWatch(options: KindWatchOptions): KindWatch {
   const { routes, sources, storeOf, ruleKindsOf, log } = options
   const isAsked = routes.some(({ match }) => match.kind !== undefined)
-  const told = new Set<string>()
+  const logged = new Set<string>()
   const look = async () => {
     const seen = await Promise.all(
       sources.map(async (source): Promise<[string, Map<string, number>]> => {
@@ -60,8 +60,8 @@ export function createKindWatch(options: KindWatchOptions): KindWatch {
           await storeOf(source).add(countsOf(own))
         if (!isAsked || alerts.length === 0) return
         for (const { source, text } of await look()) {
-          if (!told.has(text)) log.warn({ source }, text)
-          told.add(text)
+          if (!logged.has(text)) log.warn({ source }, text)
+          logged.add(text)
         }
       } catch (thrown) {
         log.debug({ reason: toError(thrown).name }, 'the kinds of alerts were not counted')

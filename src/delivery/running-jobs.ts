@@ -6,7 +6,7 @@ export interface RunningSend {
   renew(): Promise<boolean>
 }
 
-export class InHand {
+export class RunningJobs {
   readonly #sends = new Map<string, RunningSend>()
   /** Those that BullMQ keeps no lock of. */
   #unrenewed = new Set<RunningSend>()
@@ -27,7 +27,7 @@ export class InHand {
     return this.#sends.size
   }
 
-  async hold<T>(work: () => Promise<T>): Promise<T> {
+  async track<T>(work: () => Promise<T>): Promise<T> {
     this.#taken += 1
     this.#jobs += 1
     try {

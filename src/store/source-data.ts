@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto'
 import { joinAccount, unitsKeyOf } from './account.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
 import type { RedisClient } from './redis.ts'
-import { carryOverScript, dropMemoryScript, joinUnitsScript } from './source-memory-scripts.ts'
+import { carryOverScript, dropSourceScript, joinUnitsScript } from './source-data-scripts.ts'
 import { createSourceStatus } from './source-status.ts'
 
 /**
  * All that is kept under the name of one source, as a whole: what it has seen and spent, learned, held back and set
  * aside. Under another name of the same account it goes on where it was.
  */
-export interface SourceMemory {
+export interface SourceData {
   /** undefined where nothing is kept, or another process polls the source. */
-  left(source: string): Promise<MemoryLeft | undefined>
+  left(source: string): Promise<SourceDataLeft | undefined>
   /** Whether the source has ever polled. */
   exists(source: string): Promise<boolean>
   /** Whether `source` had begun to poll before `other` last did; not where that is not known. */
@@ -40,7 +40,7 @@ export interface CarryOver {
 /** `polled`: another process polls `from`; `taken`: `to` has a memory; `old`: one that is too old to be replaced. */
 export type CarriedOver = 'done' | 'nothing' | 'polled' | 'taken' | 'old'
 
-export interface MemoryLeft {
+export interface SourceDataLeft {
   readonly rows: number
   readonly held: number
   readonly quarantined: number
@@ -53,7 +53,7 @@ export interface MemoryLeft {
  */
 const replaceableMs = 24 * 3_600_000
 
-export function createSourceMemory(redis: RedisClient, prefix: string): SourceMemory {
+export function createSourceData(redis: RedisClient, prefix: string): SourceData {
   return {
     async left(source) {
       const keys = sourceKeys(prefix, source)
@@ -90,7 +90,7 @@ export function createSourceMemory(redis: RedisClient, prefix: string): SourceMe
         ...units,
         ...[from, to, JSON.stringify(mark === undefined ? {} : { mark }), replace ? replaceableMs : 0],
         ...[unitsKeptMs, pairs.length],
-        ...pairs.map(({ how }) => how),
+        ...pairs.map(({ rule }) => rule),
       )
       // Otherwise what was spent would count for one source alone.
       await joinAccount(redis, { prefix, source: to, account }, daysAround(Date.now()))
@@ -113,7 +113,7 @@ export function createSourceMemory(redis: RedisClient, prefix: string): SourceMe
       const first = [sourceNamesKey(prefix), leaseKey(prefix, source)]
       const known = mark === undefined ? '' : JSON.stringify({ mark, dropped: true })
       const answer = await redis.eval(
-        dropMemoryScript,
+        dropSourceScript,
         first.length + all.length,
         ...first,
         ...all,
@@ -134,12 +134,12 @@ export function accountMark(prefix: string, baseUrl: string, token: string): str
 }
 
 /** What becomes of a key of which both names have one: `over`: that of the old name; the others, both together. */
-type How = 'over' | 'fields' | 'union'
+type MergeRule = 'over' | 'fields' | 'union'
 
 interface Pair {
   readonly from: string
   readonly to: string
-  readonly how: How
+  readonly rule: MergeRule
 }
 
 /** That of `meta` comes first: by it the script knows whether there is a memory. */
@@ -148,8 +148,8 @@ function pairsOf(prefix: string, from: string, to: string): Pair[] {
   const { units: _to, meta: metaTo, ...there } = sourceKeys(prefix, to)
   const names = Object.keys(here) as (keyof typeof here)[]
   return [
-    { from: metaFrom, to: metaTo, how: 'over' },
-    ...names.map((name) => ({ from: here[name], to: there[name], how: joined[name] ?? 'over' })),
+    { from: metaFrom, to: metaTo, rule: 'over' },
+    ...names.map((name) => ({ from: here[name], to: there[name], rule: joined[name] ?? 'over' })),
   ]
 }
 
@@ -163,7 +163,7 @@ function unitsOf(prefix: string, from: string, to: string): string[] {
   ])
 }
 
-const joined: Readonly<Record<string, How>> = {
+const joined: Readonly<Record<string, MergeRule>> = {
   minute: 'union',
   held: 'fields',
   heldTimes: 'union',

@@ -8,21 +8,21 @@ import type { Parcel } from './sink.ts'
  * An alert as people are told it, in pieces that each sink puts into its own markup: lines of plain text, cut, free of
  * controls, and nothing more. They are as hostile as what came from upstream: each sink escapes them for its place.
  */
-export interface Story {
-  readonly title: Piece
+export interface Content {
+  readonly title: Line
   readonly url: string | undefined
   readonly facts: readonly Fact[]
-  readonly why: readonly Piece[]
+  readonly why: readonly Line[]
   /** Where the alert comes from, to find it again: source, number, rules. */
   readonly origin: readonly string[]
   /** How many alerts like this one were held back before it, in words. */
-  readonly held: string | undefined
+  readonly heldBack: string | undefined
   /** The direction of the reader's own words. */
   readonly around: Direction
 }
 
 /** A line that reads in its own direction. */
-export interface Piece {
+export interface Line {
   readonly text: string
   readonly direction: Direction
 }
@@ -32,14 +32,14 @@ export interface Fact {
   readonly value: string
 }
 
-export interface StoryLimits {
+export interface ContentLimits {
   readonly titleCharsMax: number
   readonly factCharsMax: number
   readonly whyCharsMax: number
   readonly whyLinesMax: number
 }
 
-export function storyOf({ alert, heldBack = 0 }: Parcel, display: Display, limits: StoryLimits): Story {
+export function contentOf({ alert, heldBack = 0 }: Parcel, display: Display, limits: ContentLimits): Content {
   const around = displayDirection(display)
   const title = titleOf(alert)
   return {
@@ -48,14 +48,14 @@ export function storyOf({ alert, heldBack = 0 }: Parcel, display: Display, limit
     facts: factsOf(alert, display, limits.factCharsMax),
     why: whyOf(alert, limits, around),
     origin: originOf(alert, display, limits.factCharsMax),
-    held: heldBackText(heldBack, display),
+    heldBack: heldBackText(heldBack, display),
     around,
   }
 }
 
 /** Where it comes from, and what was held back: the small print. */
-export function smallPrint({ origin, held }: Story): string[] {
-  return held === undefined ? [...origin] : [...origin, held]
+export function smallPrint({ origin, heldBack }: Content): string[] {
+  return heldBack === undefined ? [...origin] : [...origin, heldBack]
 }
 
 /** What is known beside the headline, each with its word. */
@@ -72,7 +72,7 @@ function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
   })
 }
 
-function whyOf(alert: Alert, { whyCharsMax, whyLinesMax }: StoryLimits, around: Direction): Piece[] {
+function whyOf(alert: Alert, { whyCharsMax, whyLinesMax }: ContentLimits, around: Direction): Line[] {
   const lines = fewLines(alert.why ?? '', whyLinesMax)
   // One direction for all of it: a line of mostly Latin words inside a Persian reason is still part of it.
   const direction = directionOf(lines.join(' '), around)

@@ -6,7 +6,11 @@ import type { QueueView } from './watchdog.ts'
 /** Small questions to a sink's queue that BullMQ has no single call for. Each answers within a limit or throws. */
 
 /** `maxJobs`: of the sink's rate limit. `redis`: a connection that fails fast. */
-export async function viewOf(redis: RedisClient, queue: AlertQueue, maxJobs: number): Promise<QueueView> {
+export async function readQueueView(
+  redis: RedisClient,
+  queue: AlertQueue,
+  maxJobs: number,
+): Promise<QueueView> {
   const key = (name: string) => queue.toKey(name)
   const read = async (): Promise<QueueView> => {
     const [paused, limitedMs, waiting, next, overdue, active] = await Promise.all([
@@ -20,7 +24,7 @@ export async function viewOf(redis: RedisClient, queue: AlertQueue, maxJobs: num
     const held = active.length === 0 ? 0 : await redis.exists(...active.map((id) => `${key(id)}:lock`))
     return {
       waiting: waiting + overdue + active.length - held,
-      held,
+      locked: held,
       next: next ?? undefined,
       paused,
       limited: limitedMs > 0,
@@ -30,7 +34,7 @@ export async function viewOf(redis: RedisClient, queue: AlertQueue, maxJobs: num
 }
 
 /** When a delayed job is due; undefined for any other. */
-export async function dueAt(queue: AlertQueue, jobId: string): Promise<number | undefined> {
+export async function readDueMs(queue: AlertQueue, jobId: string): Promise<number | undefined> {
   const read = async () => (await queue.getBackend().client).zscore(queue.toKey('delayed'), jobId)
   const score = await within(readTimeoutMs, 'reading when a job is due', read())
   return score === null ? undefined : dueOfScore(score)

@@ -1,11 +1,11 @@
 import type { DeliveryJob } from '../alert/job.ts'
 import type { Answer, DeadReason, Outcome, RetryReason } from '../sinks/outcome.ts'
-import { delayMs, toldMsMax } from './backoff.ts'
-import type { SinkSign } from './breaker.ts'
+import { delayMs, retryAfterMsMax } from './backoff.ts'
+import type { SinkSignal } from './breaker.ts'
 import { expireDefaultMs, type SinkSettings } from './settings.ts'
 
 /** What follows an outcome: decided here, from data alone; the worker only carries it out. */
-export type Verdict =
+export type FollowUp =
   | { readonly kind: 'delivered'; readonly answer: Answer }
   | {
       readonly kind: 'again'
@@ -23,7 +23,7 @@ export type Verdict =
   /** We broke it off ourselves: back to the queue as if it had not been taken. */
   | { readonly kind: 'back'; readonly answer: Answer }
 
-export interface Circumstances {
+export interface AttemptFacts {
   /** From 1. */
   readonly number: number
   /** When the alert becomes too old to be sent. */
@@ -52,12 +52,12 @@ export function expiresAtMs(job: DeliveryJob, settings: SinkSettings): number {
  * `Retry-After`) is obeyed by the whole queue and burns no attempt: the sink is well and asks for patience, which
  * `expireAfter` bounds. Every other failure burns one.
  */
-export function verdictOf(
+export function followUpOf(
   outcome: Outcome,
-  at: Circumstances,
+  at: AttemptFacts,
   settings: SinkSettings,
   random?: () => number,
-): Verdict {
+): FollowUp {
   const { answer } = outcome
   switch (outcome.kind) {
     case 'delivered':
@@ -66,7 +66,7 @@ export function verdictOf(
       return { kind: 'dead', reason: outcome.reason, answer }
     case 'retry':
       if (outcome.reason === 'aborted' && at.brokenOff) return { kind: 'back', answer }
-      return retryVerdict(outcome, at, settings, random)
+      return retryFollowUp(outcome, at, settings, random)
     default:
       return outcome satisfies never
   }
@@ -74,14 +74,14 @@ export function verdictOf(
 
 /** Whether an alert is given up on if this attempt fails, as far as it depends on the alert. */
 export function isLastAttempt(
-  { number, nowMs, expiresAtMs: endMs }: Pick<Circumstances, 'number' | 'nowMs' | 'expiresAtMs'>,
+  { number, nowMs, expiresAtMs: endMs }: Pick<AttemptFacts, 'number' | 'nowMs' | 'expiresAtMs'>,
   { retry }: SinkSettings,
 ): boolean {
   return number >= retry.attempts || endMs - nowMs <= lastChanceMs
 }
 
 /** What an outcome says about the sink, for its breaker. */
-export function signOf(outcome: Outcome): SinkSign {
+export function signalOf(outcome: Outcome): SinkSignal {
   if (outcome.kind === 'delivered') return 'answered'
   // Final refusals go to the dead letters at once, whatever they say of the sink: no alert waits because of them.
   if (outcome.kind === 'dead') return outcome.sinkFault ? 'none' : 'answered'
@@ -89,38 +89,38 @@ export function signOf(outcome: Outcome): SinkSign {
 }
 
 /** A sink that says "too fast" without saying how long gets its own backoff, up to this. */
-const untoldHoldMsMax = 60_000
+const unaskedHoldMsMax = 60_000
 /** The last attempt is made so long before the alert expires, or a tenth of the time left where that is shorter. */
 const lastChanceMs = 60_000
 
-function retryVerdict(
+function retryFollowUp(
   outcome: Extract<Outcome, { kind: 'retry' }>,
-  at: Circumstances,
+  at: AttemptFacts,
   settings: SinkSettings,
   random?: () => number,
-): Verdict {
+): FollowUp {
   const { reason, answer, afterMs } = outcome
   const { retry } = settings
-  const told =
-    afterMs === undefined ? undefined : Math.min(Math.max(afterMs, retry.initialDelayMs), toldMsMax)
+  const askedMs =
+    afterMs === undefined ? undefined : Math.min(Math.max(afterMs, retry.initialDelayMs), retryAfterMsMax)
   const { earlyMs = 0 } = at
-  if (reason === 'rate_limited' && told !== undefined) {
-    const dueInMs = Math.max(told, earlyMs)
-    return { kind: 'again', reason, answer, delayMs: told, holdMs: told, dueInMs, burnt: false }
+  if (reason === 'rate_limited' && askedMs !== undefined) {
+    const dueInMs = Math.max(askedMs, earlyMs)
+    return { kind: 'again', reason, answer, delayMs: askedMs, holdMs: askedMs, dueInMs, burnt: false }
   }
   if (earlyMs > 0) {
-    const delayMs = Math.max(earlyMs, told ?? 0)
-    const hold = told === undefined ? {} : { holdMs: told, dueInMs: delayMs }
+    const delayMs = Math.max(earlyMs, askedMs ?? 0)
+    const hold = askedMs === undefined ? {} : { holdMs: askedMs, dueInMs: delayMs }
     return { kind: 'again', reason, answer, delayMs, burnt: false, ...hold }
   }
   if (at.number >= retry.attempts) return { kind: 'dead', reason: 'attempts_exhausted', answer }
   const leftMs = at.expiresAtMs - at.nowMs
   if (leftMs <= Math.min(retry.initialDelayMs, lastChanceMs))
     return { kind: 'dead', reason: 'expired', answer }
-  const ownMs = delayMs(at.number, retry, told, random)
-  const holdMs = told ?? (reason === 'rate_limited' ? Math.min(ownMs, untoldHoldMsMax) : undefined)
+  const ownMs = delayMs(at.number, retry, askedMs, random)
+  const holdMs = askedMs ?? (reason === 'rate_limited' ? Math.min(ownMs, unaskedHoldMsMax) : undefined)
   // A pause that overshoots the alert's end is cut so that there is a last attempt before it.
-  const pauseMs = Math.max(told ?? 0, Math.min(ownMs, leftMs - Math.min(lastChanceMs, leftMs / 10)), 1)
+  const pauseMs = Math.max(askedMs ?? 0, Math.min(ownMs, leftMs - Math.min(lastChanceMs, leftMs / 10)), 1)
   return {
     kind: 'again',
     reason,

@@ -1,6 +1,6 @@
 import { joinedUnits } from './account.ts'
 
-/** The scripts of `source-memory.ts`. All keys of one prefix share a hash tag. */
+/** The scripts of `source-data.ts`. All keys of one prefix share a hash tag. */
 
 /**
  * KEYS names of sources, the lease of the old name, that of the new one, then pairs of keys: of the old name, of the new
@@ -71,7 +71,7 @@ for day = 1, #KEYS, 3 do joinUnits(KEYS[day + 2], KEYS[day], KEYS[day + 1], ARGV
  * KEYS names of sources, the lease, then the keys of the source that go · ARGV its name, what stays known of it or ''
  * Returns 0 when somebody polls it.
  */
-export const dropMemoryScript = `
+export const dropSourceScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 for index = 3, #KEYS do redis.call('UNLINK', KEYS[index]) end
 if ARGV[2] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end

@@ -2,8 +2,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { succeed } from '../../src/app/succession.ts'
 import { accountKeys, leaseKey, sourceKeys } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
-import { createNames } from '../../src/store/names.ts'
-import { accountMark, createSourceMemory } from '../../src/store/source-memory.ts'
+import { createNameStore } from '../../src/store/names.ts'
+import { accountMark, createSourceData } from '../../src/store/source-data.ts'
 import { createSourceStatus, type PollerStatus } from '../../src/store/source-status.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -15,8 +15,8 @@ const today = new Date().toISOString().slice(0, 10)
 
 function scene() {
   const [prefix, redis] = [freshPrefix(), server.client()]
-  const memory = createSourceMemory(redis, prefix)
-  const names = createNames(redis, prefix)
+  const memory = createSourceData(redis, prefix)
+  const names = createNameStore(redis, prefix)
   const captured = captureLog()
   const renamed: string[] = []
   /** What `source` does before it polls, in a config of these sources and accounts. */

@@ -5,8 +5,8 @@ import type { RedisClient } from './redis.ts'
  * By whose config and clock the alerts of a sink are put off, over all processes: what one writes down here, one with
  * another config or another clock finds, which may have no reason to let them wait.
  */
-export interface PutOffStore {
-  read(sink: string): Promise<PutOffBy>
+export interface DelayOriginStore {
+  read(sink: string): Promise<DelayOrigins>
   /** A process has looked at what is put off, when its clock showed this. */
   looked(sink: string, clockMs: number): Promise<void>
   /** Alerts go to this receiver from now on. */
@@ -21,7 +21,7 @@ export interface PutOffStore {
   endHold(sink: string, receiver: string, limiter: string): Promise<void>
 }
 
-export interface PutOffBy {
+export interface DelayOrigins {
   /** Absent where no process of this version has worked at the sink yet. */
   readonly receiver?: string
   readonly held?: string
@@ -32,9 +32,9 @@ export interface PutOffBy {
 }
 
 /** BullMQ's limiter counts this far where it is a hold, and no limit of a config reaches it. */
-export const heldFrom = Number.MAX_SAFE_INTEGER
+export const holdCountMin = Number.MAX_SAFE_INTEGER
 
-export function createPutOffStore(redis: RedisClient, prefix: string): PutOffStore {
+export function createDelayOriginStore(redis: RedisClient, prefix: string): DelayOriginStore {
   const set = async (sink: string, field: string, value: string) => {
     const key = putOffKey(prefix, sink)
     await redis.multi().hset(key, field, value).pexpire(key, putOffKeptMs).exec()
@@ -63,7 +63,7 @@ export function createPutOffStore(redis: RedisClient, prefix: string): PutOffSto
       await redis.eval(forgetScript, 1, putOffKey(prefix, sink), `${planField}${plan}`, count)
     },
     async endHold(sink, receiver, limiter) {
-      await redis.eval(endHoldScript, 2, putOffKey(prefix, sink), limiter, receiver, heldFrom)
+      await redis.eval(endHoldScript, 2, putOffKey(prefix, sink), limiter, receiver, holdCountMin)
     },
   }
 }

@@ -4,12 +4,12 @@ import type { AlertJob } from '../processor.ts'
 import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 
 /** How one alert stands with one sink (or one target of it), for people and programs to read. */
-export interface DeliveryView {
+export interface JobView {
   readonly sink: string
   readonly jobId: string
-  readonly state: DeliveryState
+  readonly state: JobState
   /** Absent only where the job's data cannot be read. */
-  readonly alert?: AlertView
+  readonly alert?: AlertSummary
   readonly target?: string
   readonly seenAtMs?: number
   /** When an operator last asked to send it again. */
@@ -27,7 +27,7 @@ export interface DeliveryView {
   readonly changedAtMs: number
 }
 
-export interface AlertView {
+export interface AlertSummary {
   readonly source: string
   readonly id: number
   readonly kind: string
@@ -39,15 +39,10 @@ export interface AlertView {
   readonly firedAt: string
 }
 
-export const deliveryStates = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const
-export type DeliveryState = (typeof deliveryStates)[number]
+export const jobStates = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const
+export type JobState = (typeof jobStates)[number]
 
-export function viewOfJob(
-  sink: string,
-  job: AlertJob,
-  state: DeliveryState,
-  nextAttemptAtMs?: number,
-): DeliveryView {
+export function viewOfJob(sink: string, job: AlertJob, state: JobState, nextAttemptAtMs?: number): JobView {
   const parsed = fromJobData(sink, job.data)
   const delivered = state === 'completed' ? parseAttemptRecord(job.returnvalue) : undefined
   // BullMQ keeps the last failure with a job that was acknowledged in the end.

@@ -1,14 +1,19 @@
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import { waits } from '../lib/waits.ts'
-import { createPutOffStore, heldFrom, type PutOffBy, type PutOffStore } from '../store/put-off.ts'
+import {
+  createDelayOriginStore,
+  type DelayOriginStore,
+  type DelayOrigins,
+  holdCountMin,
+} from '../store/delay-origins.ts'
 import { type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { setBackMsMin } from './clock-watch.ts'
 import { digestPlanOf } from './digest-wait.ts'
-import { hasten } from './hasten.ts'
 import type { AlertQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type Tuning } from './settings.ts'
+import { shortenDelays } from './shorten-delays.ts'
 import { noLimit } from './worker.ts'
 
 /**
@@ -17,7 +22,7 @@ import { noLimit } from './worker.ts'
  * for a time by a clock that was set back before this lane could notice it.
  * Looks when a lane begins, and then again and again, because a process of the config before may still put off more.
  */
-export interface PutOffOptions extends SinkEntry {
+export interface StaleDelaysOptions extends SinkEntry {
   readonly redis: RedisClient
   readonly prefix: string
   readonly queue: AlertQueue
@@ -28,9 +33,9 @@ export interface PutOffOptions extends SinkEntry {
   readonly signal: AbortSignal
 }
 
-export class PutOff {
-  readonly #options: PutOffOptions
-  readonly #store: PutOffStore
+export class StaleDelays {
+  readonly #options: StaleDelaysOptions
+  readonly #store: DelayOriginStore
   readonly #plan: string | undefined
   readonly #receiver: string
   /** By the monotonic clock. */
@@ -41,12 +46,12 @@ export class PutOff {
   #looks = 0
   /** Until this lane began, alerts went elsewhere. */
   #otherReceiver = false
-  #plansBefore: PutOffBy['plans'] = new Map()
+  #plansBefore: DelayOrigins['plans'] = new Map()
 
-  constructor(options: PutOffOptions) {
+  constructor(options: StaleDelaysOptions) {
     const { redis, prefix, receiver } = options
     this.#options = options
-    this.#store = createPutOffStore(redis, prefix)
+    this.#store = createDelayOriginStore(redis, prefix)
     this.#plan = digestPlanOf(options)
     this.#receiver = receiver ?? ''
   }
@@ -103,7 +108,7 @@ export class PutOff {
     const setBack = this.#looks === 0 && (by.clockMs ?? 0) - clock.now() >= setBackMsMin
     const plans = [...by.plans].filter(([plan]) => plan !== this.#plan)
     if (otherReceiver || setBack || plans.length > 0 || by.receiver === undefined) {
-      const { looked, sooner } = await hasten({ ...this.#options, otherReceiver })
+      const { looked, shortened: sooner } = await shortenDelays({ ...this.#options, otherReceiver })
       if (sooner > 0)
         log.info({ sink: sink.name, alerts: sooner }, 'alerts go sooner by the config and the clock of now')
       // What was left may wait for a mark of this plan too, and that of before is forgotten below.
@@ -146,7 +151,7 @@ const writeTimeoutMs = 5_000
  */
 async function fitLimiter(redis: RedisClient, queue: AlertQueue, perMs: number): Promise<void> {
   const key = queue.toKey('limiter')
-  const fitting = redis.eval(fitScript, 1, key, Math.ceil(perMs), heldFrom, waits.receiverHold.maxMs)
+  const fitting = redis.eval(fitScript, 1, key, Math.ceil(perMs), holdCountMin, waits.receiverHold.maxMs)
   await within(writeTimeoutMs, 'fitting the window of the rate limit', fitting)
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expiresAtMs, signOf, verdictOf } from '../../src/delivery/verdict.ts'
+import { expiresAtMs, followUpOf, signalOf } from '../../src/delivery/follow-up.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './support.ts'
 
@@ -15,19 +15,19 @@ const middle = () => 0.5
 
 describe('what follows an outcome', () => {
   it('is the end when the sink took it or refused it for good', () => {
-    expect(verdictOf(delivered, at, settings)).toMatchObject({ kind: 'delivered' })
-    expect(verdictOf(rejected, at, settings)).toMatchObject({ kind: 'dead', reason: 'rejected' })
+    expect(followUpOf(delivered, at, settings)).toMatchObject({ kind: 'delivered' })
+    expect(followUpOf(rejected, at, settings)).toMatchObject({ kind: 'dead', reason: 'rejected' })
   })
 
   it('is a burnt attempt after the own pause, and the queue goes on', () => {
-    const verdict = verdictOf(unavailable, at, settings, middle)
-    expect(verdict).toMatchObject({ kind: 'again', delayMs: 5_000, burnt: true })
-    expect(verdict).not.toHaveProperty('holdMs')
+    const followUp = followUpOf(unavailable, at, settings, middle)
+    expect(followUp).toMatchObject({ kind: 'again', delayMs: 5_000, burnt: true })
+    expect(followUp).not.toHaveProperty('holdMs')
   })
 
   it('is the dead letters after the last attempt', () => {
-    expect(verdictOf(unavailable, { ...at, number: 10 }, settings).kind).toBe('again')
-    expect(verdictOf(unavailable, { ...at, number: 11 }, settings)).toMatchObject({
+    expect(followUpOf(unavailable, { ...at, number: 10 }, settings).kind).toBe('again')
+    expect(followUpOf(unavailable, { ...at, number: 11 }, settings)).toMatchObject({
       kind: 'dead',
       reason: 'attempts_exhausted',
     })
@@ -35,21 +35,21 @@ describe('what follows an outcome', () => {
 
   it('is patience that burns nothing when a 429 says how long, even at the last attempt', () => {
     const limited: Outcome = { ...unavailable, reason: 'rate_limited', afterMs: 30_000 }
-    expect(verdictOf(limited, { ...at, number: 11 }, settings)).toMatchObject({
+    expect(followUpOf(limited, { ...at, number: 11 }, settings)).toMatchObject({
       kind: 'again',
       delayMs: 30_000,
       holdMs: 30_000,
       burnt: false,
     })
-    const forEver = verdictOf({ ...limited, afterMs: 90 * 24 * hourMs }, at, settings)
+    const forEver = followUpOf({ ...limited, afterMs: 90 * 24 * hourMs }, at, settings)
     expect(forEver).toMatchObject({ holdMs: hourMs })
     // "Now" would be a loop without end.
-    expect(verdictOf({ ...limited, afterMs: 0 }, at, settings)).toMatchObject({ delayMs: 5_000 })
+    expect(followUpOf({ ...limited, afterMs: 0 }, at, settings)).toMatchObject({ delayMs: 5_000 })
   })
 
   it('holds the queue for a minute at most when a 429 does not say how long', () => {
     const limited: Outcome = { ...unavailable, reason: 'rate_limited' }
-    expect(verdictOf(limited, { ...at, number: 9 }, settings, middle)).toMatchObject({
+    expect(followUpOf(limited, { ...at, number: 9 }, settings, middle)).toMatchObject({
       holdMs: 60_000,
       delayMs: 8 * hourMs,
       burnt: true,
@@ -57,7 +57,7 @@ describe('what follows an outcome', () => {
   })
 
   it('holds the queue as any other answer asks, and burns the attempt', () => {
-    expect(verdictOf({ ...unavailable, afterMs: 120_000 }, at, settings, middle)).toMatchObject({
+    expect(followUpOf({ ...unavailable, afterMs: 120_000 }, at, settings, middle)).toMatchObject({
       holdMs: 120_000,
       delayMs: 120_000,
       burnt: true,
@@ -65,24 +65,24 @@ describe('what follows an outcome', () => {
   })
 
   it('is the queue again when we broke it off ourselves, and an attempt when the sink did', () => {
-    expect(verdictOf(aborted, { ...at, brokenOff: true }, settings).kind).toBe('back')
-    expect(verdictOf(aborted, at, settings).kind).toBe('again')
-    expect(verdictOf(delivered, { ...at, brokenOff: true }, settings).kind).toBe('delivered')
+    expect(followUpOf(aborted, { ...at, brokenOff: true }, settings).kind).toBe('back')
+    expect(followUpOf(aborted, at, settings).kind).toBe('again')
+    expect(followUpOf(delivered, { ...at, brokenOff: true }, settings).kind).toBe('delivered')
   })
 
   it('costs nothing when the alert only probed the sink before its time', () => {
-    const early = verdictOf(unavailable, { ...at, number: 11, earlyMs: 700_000 }, settings)
+    const early = followUpOf(unavailable, { ...at, number: 11, earlyMs: 700_000 }, settings)
     expect(early).toMatchObject({ kind: 'again', delayMs: 700_000, burnt: false })
     // What its job says of it stays true.
     expect(early).not.toHaveProperty('dueInMs')
-    expect(verdictOf(unavailable, { ...at, earlyMs: 0 }, settings)).toMatchObject({ burnt: true })
+    expect(followUpOf(unavailable, { ...at, earlyMs: 0 }, settings)).toMatchObject({ burnt: true })
   })
 
   it('is due again after the pause, and never before the time that the sink has named', () => {
     const told: Outcome = { ...unavailable, afterMs: 60_000 }
     const limited: Outcome = { ...told, reason: 'rate_limited' }
     const due = (outcome: Outcome, earlyMs: number) =>
-      verdictOf(outcome, { ...at, earlyMs }, settings, middle)
+      followUpOf(outcome, { ...at, earlyMs }, settings, middle)
     expect(due(unavailable, 0)).toMatchObject({ delayMs: 5_000, dueInMs: 5_000 })
     for (const each of [told, limited]) {
       expect(due(each, 7_000)).toMatchObject({ holdMs: 60_000, dueInMs: 60_000, burnt: false })
@@ -92,12 +92,12 @@ describe('what follows an outcome', () => {
 
   it('brings the last attempt before the end of an alert instead of missing it', () => {
     const late = { ...at, number: 9, nowMs: 20 * hourMs }
-    expect(verdictOf(unavailable, late, settings, middle)).toMatchObject({ delayMs: 4 * hourMs - 60_000 })
+    expect(followUpOf(unavailable, late, settings, middle)).toMatchObject({ delayMs: 4 * hourMs - 60_000 })
   })
 
   it('is the dead letters, as expired, when there is no time left for another attempt', () => {
     const late = { ...at, nowMs: 24 * hourMs - 3_000 }
-    expect(verdictOf(unavailable, late, settings)).toMatchObject({ kind: 'dead', reason: 'expired' })
+    expect(followUpOf(unavailable, late, settings)).toMatchObject({ kind: 'dead', reason: 'expired' })
   })
 })
 
@@ -134,12 +134,15 @@ describe('the age of an alert', () => {
         const own = { ...open, retry }
         let nowMs = job.seenAtMs
         let number = 1
-        let verdict = verdictOf(unavailable, lived(), own, () => luck)
-        for (; verdict.kind === 'again'; verdict = verdictOf(unavailable, lived(), own, () => luck)) {
-          nowMs += verdict.delayMs
+        let followUp = followUpOf(unavailable, lived(), own, () => luck)
+        for (; followUp.kind === 'again'; followUp = followUpOf(unavailable, lived(), own, () => luck)) {
+          nowMs += followUp.delayMs
           number += 1
         }
-        expect({ number, ...verdict }).toMatchObject({ number: retry.attempts, reason: 'attempts_exhausted' })
+        expect({ number, ...followUp }).toMatchObject({
+          number: retry.attempts,
+          reason: 'attempts_exhausted',
+        })
         expect(nowMs - job.seenAtMs).toBeGreaterThan(24 * hourMs)
         function lived() {
           return { number, nowMs, expiresAtMs: expiresAtMs(job, own), brokenOff: false }
@@ -155,13 +158,13 @@ describe('the age of an alert', () => {
 
 describe('what an outcome says about the sink', () => {
   it('is that it answers when it took the alert or refused this one', () => {
-    expect([delivered, rejected].map(signOf)).toEqual(['answered', 'answered'])
+    expect([delivered, rejected].map(signalOf)).toEqual(['answered', 'answered'])
   })
 
   it('is a fault when the sink is down, and nothing when it asks for patience or refuses everything', () => {
-    expect(signOf(unavailable)).toBe('fault')
-    expect(signOf({ ...unavailable, reason: 'rate_limited' })).toBe('none')
-    expect(signOf({ ...rejected, kind: 'dead', reason: 'gone', sinkFault: true })).toBe('none')
-    expect(signOf({ ...unavailable, sinkFault: false })).toBe('none')
+    expect(signalOf(unavailable)).toBe('fault')
+    expect(signalOf({ ...unavailable, reason: 'rate_limited' })).toBe('none')
+    expect(signalOf({ ...rejected, kind: 'dead', reason: 'gone', sinkFault: true })).toBe('none')
+    expect(signalOf({ ...unavailable, sinkFault: false })).toBe('none')
   })
 })

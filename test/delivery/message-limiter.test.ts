@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Batcher } from '../../src/delivery/batcher.ts'
-import type { Member, Sent } from '../../src/delivery/messenger.ts'
-import { createPace } from '../../src/delivery/pace.ts'
+import { createMessageLimiter } from '../../src/delivery/message-limiter.ts'
+import type { Member, MemberResult } from '../../src/delivery/messenger.ts'
 import type { BatchPlan } from '../../src/sinks/sink.ts'
 import { clockAt, wallClock } from '../support/clock.ts'
 import { delivered, deliveryJob, testSink } from './support.ts'
@@ -14,11 +14,11 @@ describe('the pace of messages', () => {
     const slept: number[] = []
     let nowMs = 0
     const clock = { ...clockAt(() => nowMs), sleep: async (ms: number) => void slept.push(ms) }
-    const pace = createPace({ max: 2, per: 1_000 }, clock)
-    for (let turn = 0; turn < 5; turn += 1) await pace.turn(signal)
+    const pace = createMessageLimiter({ max: 2, per: 1_000 }, clock)
+    for (let turn = 0; turn < 5; turn += 1) await pace.wait(signal)
     expect(slept).toEqual([1_000, 1_000, 2_000])
     nowMs = 60_000
-    await pace.turn(signal)
+    await pace.wait(signal)
     expect(slept).toHaveLength(3)
   })
 
@@ -29,11 +29,11 @@ describe('the pace of messages', () => {
       return aborted ? Promise.reject(new Error('called off')) : Promise.resolve()
     }
     const clock = { ...clockAt(() => 0), sleep }
-    const before = createPace({ max: 2, per: 1_000 }, clock)
-    for (let turn = 0; turn < 2; turn += 1) await before.turn(signal)
-    await expect(before.turn(AbortSignal.abort())).rejects.toThrow()
-    const pace = createPace({ max: 3, per: 600 }, clock, before)
-    for (let turn = 0; turn < 2; turn += 1) await pace.turn(signal)
+    const before = createMessageLimiter({ max: 2, per: 1_000 }, clock)
+    for (let turn = 0; turn < 2; turn += 1) await before.wait(signal)
+    await expect(before.wait(AbortSignal.abort())).rejects.toThrow()
+    const pace = createMessageLimiter({ max: 3, per: 600 }, clock, before)
+    for (let turn = 0; turn < 2; turn += 1) await pace.wait(signal)
     expect(slept).toEqual([1_000, 600])
   })
 })
@@ -43,10 +43,10 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
     const clock = wallClock()
     const slept: number[] = []
     const sleep = async (ms: number) => void slept.push(ms)
-    const pace = createPace({ max: 1, per: 60_000 }, { ...clock, now: clock.now, sleep })
-    await pace.turn(signal)
+    const pace = createMessageLimiter({ max: 1, per: 60_000 }, { ...clock, now: clock.now, sleep })
+    await pace.wait(signal)
     clock.turn(byMs)
-    await pace.turn(signal)
+    await pace.wait(signal)
     expect(slept[0]).toBeLessThanOrEqual(60_000)
     expect(slept[0]).toBeGreaterThan(30_000)
   })
@@ -68,7 +68,7 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
     })
     await batcher.join(member(1))
     clock.turn(byMs)
-    const group: Promise<Sent>[] = [batcher.join(member(2))]
+    const group: Promise<MemberResult>[] = [batcher.join(member(2))]
     clock.turn(byMs)
     group.push(batcher.join(member(3)))
     expect(await Promise.all(group)).toMatchObject([{ step: 'sent' }, { step: 'sent' }])

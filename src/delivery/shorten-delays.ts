@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { waitsUntil } from './digest-wait.ts'
-import { createJobMarks, putOffField } from './job-marks.ts'
+import { createJobMarks, delayField } from './job-marks.ts'
 import type { AlertQueue } from './queues.ts'
 import type { SinkEntry } from './settings.ts'
 
@@ -13,7 +13,7 @@ import type { SinkEntry } from './settings.ts'
  * harmless beside other processes that do the same or take the jobs meanwhile: an attempt that comes too early because
  * of it burns nothing.
  */
-export interface Hasten extends SinkEntry {
+export interface ShortenDelays extends SinkEntry {
   readonly redis: RedisClient
   readonly queue: AlertQueue
   readonly clock: Clock
@@ -22,13 +22,13 @@ export interface Hasten extends SinkEntry {
   readonly signal: AbortSignal
 }
 
-export interface Hastened {
+export interface ShortenedDelays {
   readonly looked: number
-  readonly sooner: number
+  readonly shortened: number
 }
 
 /** Throws what Redis throws; then some may go sooner, and it is to be asked for again. */
-export async function hasten(options: Hasten): Promise<Hastened> {
+export async function shortenDelays(options: ShortenDelays): Promise<ShortenedDelays> {
   const { redis, queue, clock, signal } = options
   // Who counts from the mark of a digest counts by the wall clock, as BullMQ does.
   const fromScore = (clock.now() + slackMs) * scoreUnits
@@ -36,19 +36,19 @@ export async function hasten(options: Hasten): Promise<Hastened> {
   const ids = await within(readTimeoutMs, 'reading what is put off', reading)
   let sooner = 0
   for (let from = 0; from < ids.length && !signal.aborted; from += portionMax) {
-    const portion = ids.slice(from, from + portionMax).map((id) => hastenOne(id, options))
+    const portion = ids.slice(from, from + portionMax).map((id) => shortenDelay(id, options))
     const done = await within(portionTimeoutMs, 'letting alerts go sooner', Promise.all(portion))
     sooner += done.filter((each) => each).length
   }
-  return { looked: ids.length, sooner }
+  return { looked: ids.length, shortened: sooner }
 }
 
-async function hastenOne(id: string, options: Hasten): Promise<boolean> {
+async function shortenDelay(id: string, options: ShortenDelays): Promise<boolean> {
   const { redis, queue, clock, otherReceiver } = options
   const [job, score, marked] = await Promise.all([
     queue.getJob(id),
     redis.zscore(queue.toKey('delayed'), id),
-    redis.hexists(queue.toKey(id), putOffField),
+    redis.hexists(queue.toKey(id), delayField),
   ])
   if (job === undefined || score === null) return false
   const parsed = fromJobData(queue.name, job.data)

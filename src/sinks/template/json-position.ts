@@ -1,5 +1,5 @@
 /** Whether the JSON that was written so far ends within a string, so that what follows is known to be text of it. */
-export class JsonPlace {
+export class JsonPosition {
   inString = false
   #isEscaped = false
 

@@ -1,7 +1,7 @@
 import { promises as dns, type LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { type Clock, systemClock } from '../lib/clock.ts'
-import { toError } from '../lib/errors.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { toError } from '../../lib/errors.ts'
 
 /**
  * How sinks look up names. The system does it on a few threads of the process, and a name server that says nothing keeps a

@@ -1,15 +1,15 @@
 import type { Alert } from '../alert/alert.ts'
 import type { Secret } from '../lib/secret.ts'
-import type { Happened, Meaning } from './outcome.ts'
+import type { Meaning, ProtocolResult } from './outcome.ts'
 import { revealProxy } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
-import { runAttempt, type Work } from './transport/attempt.ts'
-import { createHttpTransport, type HttpPost, type HttpReply, type TlsFiles } from './transport/http.ts'
+import { type AttemptContext, runAttempt } from './transport/attempt.ts'
+import { createHttpClient, type HttpPost, type HttpResponse, type TlsFiles } from './transport/http-client.ts'
 import { isPage } from './transport/json-answer.ts'
 
 /** What a sink that speaks HTTP brings along; the frame of an attempt, the guard and the pool of connections are here. */
-export interface HttpSinkConfig {
+export interface RequestSinkConfig {
   readonly type: string
   readonly timeout: number
   readonly concurrency: number
@@ -19,11 +19,11 @@ export interface HttpSinkConfig {
 }
 
 /** One request, and how its answer is read. */
-export interface Request extends Pick<HttpPost, 'url' | 'method' | 'headers' | 'body'> {
+export interface SinkRequest extends Pick<HttpPost, 'url' | 'method' | 'headers' | 'body'> {
   /** The body adds to what the status says; without it, any 2xx is an acknowledgement. */
-  readonly sayMore?: (reply: HttpReply) => Said
+  readonly readBody?: (reply: HttpResponse) => ResponseDetails
   /** The receiver is a service that writes no pages for people: one that comes is not its word, whatever the status. */
-  readonly speaksJson?: boolean
+  readonly expectsJson?: boolean
   /**
    * A 2xx means nothing before its body has come. Otherwise the status decides where the body is late, and it is not
    * waited for long.
@@ -31,41 +31,46 @@ export interface Request extends Pick<HttpPost, 'url' | 'method' | 'headers' | '
   readonly needsBody?: boolean
 }
 
-export interface Said {
+export interface ResponseDetails {
   readonly meaning?: Meaning | undefined
   readonly retryAfterMs?: number | undefined
   readonly text?: string
 }
 
 /** Makes the request of one alert. What it throws is the attempt's fault. */
-export type Render = (parcel: Parcel, work: Work, attempt: Attempt) => Request
+export type Render = (parcel: Parcel, context: AttemptContext, attempt: Attempt) => SinkRequest
 
-export function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools, render: Render): Sink {
-  const transport = createHttpTransport({
+export function createRequestSink(
+  name: string,
+  config: RequestSinkConfig,
+  tools: SinkTools,
+  render: Render,
+): Sink {
+  const transport = createHttpClient({
     guard: tools.guard(config.allowPrivateNetworks),
     connections: config.concurrency,
     timeoutMs: config.timeout,
     tls: config.tls,
   })
 
-  async function exchange(alert: Alert, attempt: Attempt, work: Work): Promise<Happened> {
+  async function exchange(alert: Alert, attempt: Attempt, context: AttemptContext): Promise<ProtocolResult> {
     const {
-      sayMore,
-      speaksJson = false,
+      readBody: sayMore,
+      expectsJson: speaksJson = false,
       needsBody = false,
       headers,
       ...request
-    } = render(parcelOf(alert, attempt), work, attempt)
+    } = render(parcelOf(alert, attempt), context, attempt)
     const reply = await transport.post({
       ...request,
       headers: { 'user-agent': tools.userAgent, ...headers },
-      signal: work.signal,
+      signal: context.signal,
       nowMs: attempt.nowMs,
-      proxy: revealProxy(config.proxy, work),
+      proxy: revealProxy(config.proxy, context),
       ...(needsBody ? {} : { bodyWaitMs }),
-      onStatus: (early) => (needsBody && isSuccess(early)) || work.know(happenedOf(early)),
+      onStatus: (early) => (needsBody && isSuccess(early)) || context.reportEarly(resultOf(early)),
     })
-    return happenedOf(reply, speaksJson && isPage(reply.body) ? sayStranger : sayMore)
+    return resultOf(reply, speaksJson && isPage(reply.body) ? foreignDetails : sayMore)
   }
 
   return {
@@ -73,25 +78,25 @@ export function createHttpSink(name: string, config: HttpSinkConfig, tools: Sink
     type: config.type,
     targets: [undefined],
     send: (alert, attempt) =>
-      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (work) =>
-        exchange(alert, attempt, work),
+      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (context) =>
+        exchange(alert, attempt, context),
       ),
     close: () => transport.close(),
   }
 }
 
-export function isSuccess({ status }: Pick<HttpReply, 'status'>): boolean {
+export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
   return status >= 200 && status <= 299
 }
 
 /** The status line is the answer; a body that only adds to it is not waited for long. */
 const bodyWaitMs = 2_000
 
-function sayStranger(): Said {
+function foreignDetails(): ResponseDetails {
   return { meaning: 'bad_answer' }
 }
 
-function happenedOf(reply: HttpReply, sayMore?: Request['sayMore']): Happened {
+function resultOf(reply: HttpResponse, sayMore?: SinkRequest['readBody']): ProtocolResult {
   const { status, retryAfterMs, body: text } = reply
   return { via: 'http', status, retryAfterMs, text, ...sayMore?.(reply) }
 }

@@ -5,23 +5,27 @@ import type { RateLimit } from '../sinks/common-config.ts'
  * The rate limit of a sink that gets several alerts in one message: what counts there is messages, while BullMQ's
  * limiter counts jobs. First come, first served; over this process alone, by a clock that nobody sets.
  */
-export interface Pace {
+export interface MessageLimiter {
   /** Resolves when the next message may go out; rejects when the signal aborts first. */
-  turn(signal: AbortSignal): Promise<void>
+  wait(signal: AbortSignal): Promise<void>
   /** When the latest messages went out, by the monotonic clock, oldest first, as many as a window may have. */
-  past(): readonly number[]
+  sentAtMs(): readonly number[]
 }
 
 /** `before`: that of the same sink until its config changed. */
-export function createPace(limit: RateLimit | undefined, clock: Clock, before?: Pace): Pace {
-  if (limit === undefined) return { turn: async () => {}, past: () => [] }
+export function createMessageLimiter(
+  limit: RateLimit | undefined,
+  clock: Clock,
+  before?: MessageLimiter,
+): MessageLimiter {
+  if (limit === undefined) return { wait: async () => {}, sentAtMs: () => [] }
   const { max, per: perMs } = limit
-  let past = (before?.past() ?? []).slice(-max)
+  let past = (before?.sentAtMs() ?? []).slice(-max)
   /** When the latest messages went out or will, oldest first, at most `max`. */
   const turns = [...past]
   return {
-    past: () => past,
-    async turn(signal) {
+    sentAtMs: () => past,
+    async wait(signal) {
       const nowMs = clock.monotonicMs()
       const oldest = turns.length < max ? undefined : turns.shift()
       const atMs = oldest === undefined ? nowMs : Math.max(nowMs, oldest + perMs)

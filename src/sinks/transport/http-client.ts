@@ -2,9 +2,9 @@ import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from 'und
 import { errorCode, toError, UserError } from '../../lib/errors.ts'
 import { parseRetryAfter } from '../../lib/retry-after.ts'
 import { readSmallFile } from '../../lib/small-file.ts'
-import { lookupWith, systemResolve } from '../lookup.ts'
 import { SinkError } from './fault.ts'
 import type { AddressGuard } from './guard.ts'
+import { lookupWith, systemResolve } from './lookup.ts'
 
 /**
  * The one way in which sinks speak HTTP/1.1 (HTTP/2 is off: one slow receiver must not stall what shares its
@@ -13,8 +13,8 @@ import type { AddressGuard } from './guard.ts'
  * refuses. Through a proxy only literal addresses are checked: names are resolved by the proxy, and its rules apply to
  * them.
  */
-export interface HttpTransport {
-  post(message: HttpPost): Promise<HttpReply>
+export interface HttpClient {
+  post(message: HttpPost): Promise<HttpResponse>
   close(): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export interface HttpPost {
   readonly signal: AbortSignal
   readonly nowMs: number
   /** Told as soon as the status has come, with an empty body. */
-  readonly onStatus?: (reply: HttpReply) => void
+  readonly onStatus?: (reply: HttpResponse) => void
   /** How long a body is worth waiting for; without it, as long as the signal allows. */
   readonly bodyWaitMs?: number
   /** The address of a proxy, as it was revealed for this request. */
@@ -36,7 +36,7 @@ export interface HttpPost {
 
 export type HttpMethod = 'POST' | 'PUT' | 'PATCH'
 
-export interface HttpReply {
+export interface HttpResponse {
   readonly status: number
   readonly retryAfterMs: number | undefined
   /** The start of the body, at most `bodyBytesMax`, as UTF-8. */
@@ -75,7 +75,7 @@ const idleConnectionMs = 4_000
 const addressAttemptMs = 1_000
 
 /** Throws a UserError over a file (CA, certificate, key) that cannot be read. */
-export function createHttpTransport(options: HttpOptions): HttpTransport {
+export function createHttpClient(options: HttpOptions): HttpClient {
   const tls = tlsOptions(options.tls)
   let current: { readonly proxy: string | undefined; readonly dispatcher: Dispatcher } | undefined
   /** The proxy's address may stand in a file that changes: what runs goes on through the old one. */
@@ -194,7 +194,7 @@ function proxyFault(error: unknown): unknown {
   )
 }
 
-async function post(dispatcher: Dispatcher, message: HttpPost): Promise<HttpReply> {
+async function post(dispatcher: Dispatcher, message: HttpPost): Promise<HttpResponse> {
   const response = await request(message.url, {
     dispatcher,
     method: message.method ?? 'POST',

@@ -6,16 +6,16 @@ import type { RedisClient } from './redis.ts'
  * What was held back, and why: the record that makes holding back no loss. One entry an alert; an alert that is decided
  * again replaces its entry. Bounded by age and by number, like the stories of what was delivered.
  */
-export interface HeldStore {
+export interface WithheldStore {
   /** Resolves once all of them are stored. */
-  keep(records: readonly HeldRecord[]): Promise<void>
-  of(id: number): Promise<HeldRecord | undefined>
+  keep(records: readonly WithheldRecord[]): Promise<void>
+  of(id: number): Promise<WithheldRecord | undefined>
 }
 
-export type HeldRecord = z.infer<typeof recordSchema>
-export type HeldEntry = HeldRecord['held'][number]
+export type WithheldRecord = z.infer<typeof recordSchema>
+export type WithheldEntry = WithheldRecord['held'][number]
 
-export interface HeldStoreOptions {
+export interface WithheldStoreOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly source: string
@@ -28,7 +28,12 @@ export interface HeldStoreOptions {
  */
 const forgetMax = 500
 
-export function createHeldStore({ redis, prefix, source, retention }: HeldStoreOptions): HeldStore {
+export function createWithheldStore({
+  redis,
+  prefix,
+  source,
+  retention,
+}: WithheldStoreOptions): WithheldStore {
   const { held, heldTimes } = sourceKeys(prefix, source)
   return {
     async keep(records) {
@@ -73,7 +78,7 @@ const recordSchema = z.object({
   held: z.array(entrySchema).min(1),
 })
 
-function idOf({ row }: HeldRecord): unknown {
+function idOf({ row }: WithheldRecord): unknown {
   return row['id']
 }
 

@@ -5,7 +5,7 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { toError, UserError } from '../lib/errors.ts'
 
 /** Where the embedded Redis lives: its directory, its socket, its program, and the lock that makes it ours. */
-export interface EmbeddedPlace {
+export interface EmbeddedPaths {
   readonly dir: string
   readonly socketPath: string
   readonly pidFile: string
@@ -20,7 +20,7 @@ const sqliteBusy = 5
  * Makes the directory. The same `dataDir` yields the same socket, so that a leftover can be found; where its path is too
  * long for one, the socket stands in `tempDir`, which has to be the same too.
  */
-export function embeddedPlace(dataDir: string, tempDir: string = tmpdir()): EmbeddedPlace {
+export function embeddedPaths(dataDir: string, tempDir: string = tmpdir()): EmbeddedPaths {
   const dir = resolve(dataDir)
   makeDir(dir)
   const near = join(dir, 'redis.sock')
@@ -37,7 +37,7 @@ export function embeddedPlace(dataDir: string, tempDir: string = tmpdir()): Embe
 }
 
 /** The address of the server as `connectRedis` takes it: a path may hold what means something in an address. */
-export function socketUrl({ socketPath }: EmbeddedPlace): string {
+export function socketUrl({ socketPath }: EmbeddedPaths): string {
   return `unix://${socketPath.split('/').map(encodeURIComponent).join('/')}`
 }
 

@@ -29,7 +29,7 @@ a { text-decoration: none; }
   .ab-card { border-radius: 0 !important; border-left: 0 !important; border-right: 0 !important; }
 }`)
 
-export function mailFrame(title: string, display: Display, rows: readonly Html[]): Html {
+export function mailLayout(title: string, display: Display, rows: readonly Html[]): Html {
   const direction = new Html(`dir="${displayDirection(display)}"`)
   return html`<!doctype html>
 <html lang="${display.language}" ${direction}>

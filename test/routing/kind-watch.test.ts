@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Matcher } from '../../src/alert/match.ts'
-import { createKindWatch, unseenKinds } from '../../src/routing/kinds.ts'
+import { createKindWatch, unseenKinds } from '../../src/routing/kind-watch.ts'
 import { createKindStore } from '../../src/store/kinds.ts'
 import { alertOf } from '../sinks/samples.ts'
 import { captureLog } from '../support/log.ts'

@@ -10,7 +10,7 @@ import type { AlertQueue } from './queues.ts'
  * Returns what takes the place of a job that was stored before, or undefined where the job fits. A recipient that left
  * the list of its sink is none of these: its alerts go nowhere else.
  */
-export function replacedBy(
+export function replacementsOf(
   { target, ...rest }: DeliveryJob,
   targets: readonly (string | undefined)[],
 ): DeliveryJob[] | undefined {
@@ -19,7 +19,7 @@ export function replacedBy(
   return targets.map((each) => (each === undefined ? rest : { ...rest, target: each }))
 }
 
-export interface HandOn {
+export interface JobReplacement {
   readonly redis: RedisClient
   readonly prefix: string
   readonly from: AlertQueue
@@ -31,7 +31,15 @@ export interface HandOn {
 }
 
 /** Puts the copies into the place of the job, at one stroke. Returns as `moveWaitingScript`. */
-export async function handOn({ redis, prefix, from, to, job, copies, nowMs }: HandOn): Promise<unknown> {
+export async function replaceJob({
+  redis,
+  prefix,
+  from,
+  to,
+  job,
+  copies,
+  nowMs,
+}: JobReplacement): Promise<unknown> {
   await noteTargets(redis, to, copies)
   const { id, state, token } = job
   const made = copies.map((copy) => ({
