@@ -55,7 +55,7 @@ export interface Spending {
   /** Of the configured day. */
   readonly unitsUsed: number
   /** Of the day that the feed told of. */
-  readonly toldDayUsed?: number
+  readonly apiDayUsed?: number
 }
 
 /**
@@ -108,10 +108,10 @@ export class GrantedBudget {
     // What lies beyond a budget day is no reset.
     const retryAfterMs = (askedMs ?? 0) > waits.apiHold.maxMs ? undefined : askedMs
     const { ledger, budgetDay, unitsPerDay } = this.#deps
-    const { atMs, unitsUsed, toldDayUsed = 0 } = spent
+    const { atMs, unitsUsed, apiDayUsed = 0 } = spent
     // What Redis cannot tell now was told by nobody.
     const known = await ledger.apiDay().catch(() => undefined)
-    const told = known && { ...known, used: toldDayUsed }
+    const told = known && { ...known, used: apiDayUsed }
     const named =
       retryAfterMs === undefined
         ? undefined
@@ -128,8 +128,8 @@ export class GrantedBudget {
   }
 
   /** The feed granted a call; `spent` with the call. */
-  async noteGrant({ atMs, unitsUsed, toldDayUsed }: Spending): Promise<void> {
-    const lesson = this.#grant && confirmSpending(this.#grant, { atMs, unitsUsed: toldDayUsed ?? unitsUsed })
+  async noteGrant({ atMs, unitsUsed, apiDayUsed }: Spending): Promise<void> {
+    const lesson = this.#grant && confirmSpending(this.#grant, { atMs, unitsUsed: apiDayUsed ?? unitsUsed })
     if (!lesson) return
     if (lesson.grant.resetsAtMs === null) await this.#countFrom(null)
     await this.#learn(lesson)

@@ -164,7 +164,7 @@ const pageUnits = unitsOf('/api/v1/alerts/deliveries')
 async function holdAllReplicas(
   deps: ReaderDeps,
   error: FeedError,
-  { unitsUsed, apiDayUsed: toldDayUsed }: Extract<Reservation, { ok: true }>,
+  { unitsUsed, apiDayUsed }: Extract<Reservation, { ok: true }>,
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
@@ -181,7 +181,7 @@ async function holdAllReplicas(
     atMs: nowMs,
     cost: pageUnits,
     unitsUsed: unitsUsed - pageUnits,
-    ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - pageUnits }),
+    ...(apiDayUsed === undefined ? {} : { apiDayUsed: apiDayUsed - pageUnits }),
   }
   await deps.granted.noteRefusal(before, error.retryAfterMs)
 }

@@ -82,7 +82,7 @@ function given(
           clock.nowMs = reserved.retryAtMs
           continue
         }
-        const { unitsUsed, apiDayUsed: toldDayUsed } = reserved
+        const { unitsUsed, apiDayUsed } = reserved
         const answer = limits.takeUnits(1, clock.nowMs)
         if (answer.ok) {
           granted.push(clock.nowMs)
@@ -96,7 +96,7 @@ function given(
             atMs: clock.nowMs,
             cost: 1,
             unitsUsed: unitsUsed - 1,
-            ...(toldDayUsed === undefined ? {} : { toldDayUsed: toldDayUsed - 1 }),
+            ...(apiDayUsed === undefined ? {} : { apiDayUsed: apiDayUsed - 1 }),
           }
           await tracked.noteRefusal(before, answer.retryAfterS * 1_000)
           clock.nowMs += answer.retryAfterS * 1_000

@@ -60,7 +60,9 @@ describe('alerts', () => {
 
   it('that a mute holds back from some sinks stand on record for these', async () => {
     const { deps, held } = scene([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: ['muted'] }])
+    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([
+      { sinks: [{ sink: 'hook' }], withheld: ['muted'] },
+    ])
     expect((await held.of(1))?.held).toEqual([
       { route: 'night', sinks: ['slack'], reason: 'muted', untilMs: Date.parse('2026-11-22T00:00:00Z') },
     ])
