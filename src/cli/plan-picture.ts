@@ -1,9 +1,10 @@
 import { formatDuration } from '../lib/duration.ts'
 import { wallTime } from '../lib/zone.ts'
-import { budgetFindings } from '../schedule/findings.ts'
+import { budgetFindings } from '../schedule/budget/findings.ts'
+import { profileZone } from '../schedule/forecast/prior.ts'
 import type { ScheduleOptions } from '../schedule/options.ts'
+import { type PolicyName, policyNames } from '../schedule/pace/family.ts'
 import type { Preview } from '../schedule/preview.ts'
-import { profileZone } from '../schedule/prior.ts'
 
 /** The plan as a picture in the terminal, with the reasons in words. */
 
@@ -28,12 +29,13 @@ export function describePreview(name: string, options: ScheduleOptions, preview:
 }
 
 export function previewJson(name: string, options: ScheduleOptions, preview: Preview): unknown {
-  const { marks, hours, ...rest } = preview
+  const { marks, hours, weights, ...rest } = preview
   return {
     source: name,
     unitsPerDay: options.unitsPerDay,
     everySeconds: options.everyMs === undefined ? null : options.everyMs / 1_000,
     ...rest,
+    mix: Object.fromEntries(policyNames.map((name, policy) => [name, weights[policy] ?? 0])),
     marks: marks ? { waitSeconds: marks.waitSeconds, minuteWeights: marks.minuteWeights } : null,
     hours: hours.map(({ startMs, ...hour }) => ({ start: new Date(startMs).toISOString(), ...hour })),
     findings: budgetFindings(options, preview),
@@ -54,17 +56,34 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
   const learned =
     learnedFrom < 10
       ? 'Nothing is learned yet: the plan leans on the active hours of the config.'
-      : `The profile stands on ${Math.round(learnedFrom)} alerts, old ones counting for less.`
+      : `The profile was learned from ${Math.round(learnedFrom)} alerts (a batch counts once), old ones counting for less.`
   return [
     learned,
+    `The plan is a mix of ${mixText(preview.weights)}, by what each would have reached on the days behind.`,
     `Alerts are expected to wait ${formatDuration(lagSeconds * 1_000)}, ${share} % of the ${formatDuration(evenLagSeconds * 1_000)} of evenly spaced polls;`,
     `the best that any plan could reach for alerts that come so is ${(100 * bestRatio).toFixed(0)} %.`,
     `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
-    `Half a percent of the units is kept for further pages and released towards the reset at ${options.resetsAt} (${options.timeZone}).`,
+    `A twentieth of the units is kept for further pages and the unforeseen, and released until the reset at ${options.resetsAt} (${options.timeZone}).`,
     marks
       ? `Alerts fire on marks: polls go just after them, and an alert waits ${marks.waitSeconds.toFixed(1)} s at a poll a minute.`
       : 'No pattern was found in the second at which alerts fire.',
   ]
+}
+
+const policyTexts: Readonly<Record<PolicyName, string>> = {
+  even: 'evenly spaced polls',
+  profile: 'the usual hours',
+  profile_recent: 'the usual hours with recent alerts',
+  mean_recent: 'recent alerts alone',
+}
+
+function mixText(weights: readonly number[]): string {
+  return policyNames
+    .map((name, policy) => ({ text: policyTexts[name], share: Math.round(100 * (weights[policy] ?? 0)) }))
+    .filter(({ share }) => share > 0)
+    .toSorted((a, b) => b.share - a.share)
+    .map(({ text, share }) => `${share} % ${text}`)
+    .join(', ')
 }
 
 function bar(share: number): string {

@@ -1,12 +1,11 @@
 import { Command } from 'commander'
-import { scheduleOptionsOf } from '../app/schedule-options.ts'
+import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-options.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
-import { pollSchema } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
 import { wallTime } from '../lib/zone.ts'
-import { type ScheduleOptions, scheduleDefaults } from '../schedule/options.ts'
+import type { ScheduleOptions } from '../schedule/options.ts'
 import { previewPlan } from '../schedule/preview.ts'
 import { print, printError, printJson } from './output.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
@@ -62,7 +61,7 @@ async function printPlans(
   const names = options.source === undefined ? Object.keys(config.sources) : [options.source]
   const plans: unknown[] = []
   for (const name of names) {
-    const schedule = withOverrides(scheduleOptionsOf(sourceOf(config, name)), options)
+    const schedule = withOverrides(sourceOf(config, name), options)
     const learned = await readLearned?.(config, name).catch(() => undefined)
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     if (options.json) plans.push(previewJson(name, schedule, preview))
@@ -71,28 +70,26 @@ async function printPlans(
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
 }
 
-/** What a trace is replayed with: the config's source, or `scheduleDefaults`. */
+/** What a trace is replayed with: the config's source, or what a config without any setting would come to. */
 function traceOptions(options: Options, config: Config | undefined): ScheduleOptions {
   if (config !== undefined) {
     const names = Object.keys(config.sources)
     if (options.source === undefined && names.length > 1)
       throw new UserError(`--source: the config has several; choose one of ${names.join(', ')}.`)
-    return withOverrides(scheduleOptionsOf(sourceOf(config, options.source ?? names[0] ?? '')), options)
+    return withOverrides(sourceOf(config, options.source ?? names[0] ?? ''), options)
   }
   if (options.unitsPerDay === undefined)
     throw new UsageError('--trace needs --units-per-day N, or a --config that says it.')
-  const { activeHours } = pollSchema.parse({})
-  const timeZone = options.timeZone ?? scheduleDefaults.timeZone
-  const defaults = { ...scheduleDefaults, timeZone, holidays: [], unitsPerDay: options.unitsPerDay }
+  const { activeHours, ...usual } = withOverrides(usualSource(options.unitsPerDay), options)
   // The hours of the exchange are a fair guess only where its clock is the one that was asked for.
-  return withOverrides(activeHours.timeZone === timeZone ? { ...defaults, activeHours } : defaults, options)
+  return activeHours?.timeZone === usual.timeZone ? { ...usual, activeHours } : usual
 }
 
-function withOverrides(schedule: ScheduleOptions, { unitsPerDay, timeZone }: Options): ScheduleOptions {
+function withOverrides(source: Pick<SourceConfig, 'budget' | 'poll'>, options: Options): ScheduleOptions {
+  const { unitsPerDay, timeZone } = options
   if (timeZone !== undefined) checkZone(timeZone)
   return {
-    ...schedule,
-    ...(unitsPerDay === undefined ? {} : { unitsPerDay }),
+    ...(unitsPerDay === undefined ? scheduleOptionsOf(source) : withUnits(source, unitsPerDay)),
     ...(timeZone === undefined ? {} : { timeZone }),
   }
 }

@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { durationText, formatDuration } from '../lib/duration.ts'
+import { usualIntervals, wholeSeconds } from '../schedule/options.ts'
 import type { budgetSchema, pollSchema } from './source.ts'
 
 /**
@@ -21,13 +22,11 @@ export interface PaceProblem {
 const dayMs = 86_400_000
 /** Shorter pauses are not kept: a poll takes longer. */
 const intervalMsMin = 50
-const usual = { minIntervalMs: 2_000, maxIntervalMs: 900_000 }
 
 /** The intervals that hold when the config names none: as fast and as slow as budget and the given ones let the usual be. */
 export function withIntervals(budget: Budget, poll: Poll) {
   const { every, ...given } = poll
-  const shortest = Math.max(usual.minIntervalMs, intervalOf(budget.requestsPerMinute, 60_000))
-  const longest = Math.max(usual.maxIntervalMs, intervalOf(budget.unitsPerDay, dayMs))
+  const { minIntervalMs: shortest, maxIntervalMs: longest } = usualIntervals(budget)
   const {
     minInterval = Math.min(shortest, every ?? shortest, given.maxInterval ?? shortest),
     maxInterval = Math.max(longest, every ?? 0, given.minInterval ?? 0),
@@ -122,8 +121,7 @@ function shortestFor(key: Key, { requestsPerMinute, unitsPerDay }: Budget): numb
 
 /** The shortest interval, in whole seconds where it is longer than one, of which `count` fit into `spanMs`. */
 function intervalOf(count: number, spanMs: number): number {
-  const ms = Math.ceil(spanMs / count)
-  return ms <= 1_000 ? ms : Math.ceil(ms / 1_000) * 1_000
+  return wholeSeconds(spanMs / count)
 }
 
 function round(value: number): string {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { ScheduleOptions } from './options.ts'
-import { type Attempts, noteAttempt, retryAt } from './retry.ts'
 import type { BudgetView, Decision, PollReport, Schedule, ScheduleView } from './schedule.ts'
+import { type Attempts, noteAttempt, retryAt } from './time/attempts.ts'
 
 /**
  * The schedule that learns nothing: `poll.every`, or (which no config asks for) the units that are left spread evenly over

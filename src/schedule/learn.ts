@@ -1,16 +1,19 @@
+import { isFarAhead } from '../lib/waits.ts'
 import { wallTime } from '../lib/zone.ts'
-import { mendAhead } from './ahead.ts'
-import { type DayPlan, expectedBetween, rateAt } from './day-plan.ts'
-import { fadeDemand, noteDemand } from './demand.ts'
-import { dayLevel, noteArrivals, ownShares, startDay } from './intensity.ts'
+import { type DayForecast, expectedBetween, rateAt } from './forecast/day-forecast.ts'
+import { binMs, binOf, profileZone, rowOf } from './forecast/prior.ts'
+import { addLate, foldDay, forecastDay } from './forecast/profile.ts'
+import { creditParts, dayLevel, eventsOf, noteEvents, startDay } from './forecast/recent.ts'
+import { countFiring } from './marks/phase.ts'
 import type { Memory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
-import { expectedRate, outlookAt } from './outlook.ts'
-import { countFiring } from './phase.ts'
-import { binMs, binOf, profileZone, rowOf } from './prior.ts'
-import { addLate, foldDay, forecastDay } from './profile.ts'
-import { noteAttempt } from './retry.ts'
-import type { PollReport } from './schedule.ts'
+import { fadeDemand, type Paces, score, spendUntil } from './pace/family.ts'
+import { spanAt } from './pace/outlook.ts'
+import { fadeTail, noteWaits } from './pace/tail.ts'
+import { wholeDay } from './pace/whole-day.ts'
+import type { BudgetDay, PollReport } from './schedule.ts'
+import { noteAttempt } from './time/attempts.ts'
+import { budgetDay } from './time/budget-day.ts'
 
 /** How the memory takes in polls, bought history and the passing of days. */
 
@@ -19,44 +22,72 @@ const dayMs = 86_400_000
 const historyDaysMax = 120
 /** Longer without a poll is an outage. */
 const outageMs = 3_600_000
+/** Days of a history that the policies are scored on. */
+const scoredDays = 14
 /** What a day adds to the average of further pages. */
 const pageShare = 0.2
 
+/** What was expected of the time since the last poll. */
+export interface Expectation {
+  readonly forecast: DayForecast
+  readonly paces: Paces
+}
+
+/** Takes in a poll; true when the profile changed, so that forecasts are to be made anew. */
 export function learnPoll(
   memory: Memory,
   options: ScheduleOptions,
-  plan: DayPlan | undefined,
+  expectation: Expectation | undefined,
   poll: PollReport,
 ): boolean {
-  const lastAtMs = memory.attempts.lastAtMs
+  const wasBehind = memory.behind
   noteAttempt(memory.attempts, poll)
   if (!poll.ok) return false
   memory.behind = poll.behind
   memory.extraPages.today += Math.max(0, poll.pages - 1)
-  const fromMs = memory.intensity.atMs || poll.atMs
-  if (plan && lastAtMs !== null) compareDemand(memory, options, plan, fromMs, poll.atMs)
-  const baseAt = (at: number) => (plan ? rateAt(plan, at) : 0)
+  const { recent } = memory
+  const fromMs = recent.atMs || poll.atMs
+  // After an outage, what it hid says nothing about how lively the feed is now, nor about the plan.
+  const sinceMs = Math.max(fromMs, poll.atMs - Math.max(outageMs, planGapMs(options, expectation)))
   const fired = poll.firedAtMs.toSorted((a, b) => a - b)
-  const shares = ownShares(memory.intensity, fired, baseAt)
-  let profileChanged = false
-  for (const [index, at] of fired.entries()) {
-    if (countAlert(memory, options, at, shares[index] ?? 1)) profileChanged = true
-    // Rows of a catch-up say nothing about how late a row can be read.
-    countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs)
+  const events = eventsOf(recent.event, fired, (at) => expectedRate(expectation, at))
+  const current = events.filter((at) => at >= sinceMs || sinceMs === fromMs)
+  if (expectation && sinceMs === fromMs) {
+    for (const at of current) judge(memory, expectation, at)
+    spendUntil(memory.family, expectation.paces, poll.atMs)
+    if (!wasBehind) noteWaits(memory.tail, poll.atMs, fired, 1_000 / expectation.paces.evenPace)
   }
-  // After an outage, what it hid says nothing about how lively the feed is now.
-  const sinceMs = Math.max(fromMs, poll.atMs - outageMs)
-  const current = sinceMs > fromMs ? fired.filter((at) => at >= sinceMs) : fired
-  const expected = plan ? expectedBetween(plan, sinceMs, poll.atMs) : 0
-  noteArrivals(memory.intensity, poll.atMs, current, baseAt, expected)
+  let profileChanged = false
+  for (const at of events) if (countEvent(memory, options, at)) profileChanged = true
+  // Rows of a catch-up say nothing about how late a row can be read.
+  for (const at of fired) countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs)
+  const expected = expectation ? expectedBetween(expectation.forecast, sinceMs, poll.atMs) : 0
+  noteEvents(recent, poll.atMs, current, expected)
   return profileChanged
+}
+
+/** Parts of the rate and policies are judged by what they knew at the last poll: no poll could have come in between. */
+function judge({ recent, family }: Memory, { forecast, paces }: Expectation, at: number): void {
+  creditParts(recent, rateAt(forecast, at), forecast.meanRate, Math.max(0, at - recent.atMs) / 1_000)
+  score(family, paces, at)
+}
+
+function expectedRate(expectation: Expectation | undefined, at: number): number {
+  if (!expectation) return 0
+  const { outlook } = expectation.paces
+  return outlook.profileRecent.rates[spanAt(outlook, at)] ?? 0
+}
+
+/** The longest gap that a plan makes. */
+function planGapMs({ floor }: ScheduleOptions, expectation: Expectation | undefined): number {
+  return expectation ? 1_000 / (Math.max(0.01, floor) * expectation.paces.evenPace) : 0
 }
 
 /** Moves on to the date of `nowMs`: folds what the dates before it brought. True when the profile changed. */
 export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number): boolean {
   const wall = wallTime(nowMs, profileZone(options))
   const dateMs = Math.floor(wall / dayMs) * dayMs
-  mendAhead(memory, { nowMs, wall, dateMs })
+  mendAhead(memory, nowMs, wall, dateMs)
   if (!(memory.dateMs < dateMs)) {
     if (Number.isNaN(memory.dateMs)) {
       memory.dateMs = memory.sinceMs = dateMs
@@ -70,19 +101,35 @@ export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number
     memory.counts.fill(0)
   }
   memory.dateMs = dateMs
-  startDay(memory.intensity)
-  fadeDemand(memory.demand)
+  startDay(memory.recent)
+  fadeDemand(memory.family)
+  fadeTail(memory.tail)
   const { extraPages } = memory
   extraPages.average += pageShare * (extraPages.today - extraPages.average)
   extraPages.today = 0
   return true
 }
 
+/**
+ * Sets right what a clock that was far ahead left in the memory: a date that lies ahead would never end, and nothing
+ * would be learned until then. What was learned of days stays; what was counted of that date goes.
+ */
+function mendAhead(memory: Memory, nowMs: number, wall: number, dateMs: number): void {
+  if (isFarAhead(memory.dateMs, dateMs)) {
+    memory.dateMs = dateMs
+    memory.blindBins = binOf(wall)
+    memory.counts.fill(0)
+  }
+  if (memory.sinceMs > memory.dateMs) memory.sinceMs = memory.dateMs
+  if (isFarAhead(memory.recent.atMs, nowMs)) memory.recent.atMs = nowMs
+  if (isFarAhead(memory.attempts.lastAtMs ?? 0, nowMs)) memory.attempts.lastAtMs = null
+}
+
 /** What the first day hid before the first poll is taken to have been as the profile has it, not empty. */
 function fillBlindBins(memory: Memory, options: ScheduleOptions): void {
   if (memory.blindBins === 0) return
   const forecast = forecastDay(memory.profile, rowOf(memory.dateMs, options), options)
-  const perRate = (binMs / 1_000) * dayLevel(memory.intensity) * 1_000
+  const perRate = (binMs / 1_000) * dayLevel(memory.recent) * 1_000
   for (let bin = 0; bin < memory.blindBins; bin++)
     memory.counts[bin] = Math.round((forecast[bin] ?? 0) * perRate)
   memory.blindBins = 0
@@ -91,7 +138,9 @@ function fillBlindBins(memory: Memory, options: ScheduleOptions): void {
 /** Teaches alerts that no poll was made for; their order does not matter. */
 export function learnPast(memory: Memory, options: ScheduleOptions, firedAtMs: readonly number[]): void {
   const zone = profileZone(options)
-  for (const at of firedAtMs.toSorted((a, b) => b - a)) {
+  const sorted = firedAtMs.toSorted((a, b) => a - b)
+  const events = eventsOf({ startMs: 0, counted: 0 }, sorted, () => 0).reverse()
+  for (const at of events) {
     const date = Math.floor(wallTime(at, zone) / dayMs) * dayMs
     if (Number.isNaN(memory.dateMs)) memory.dateMs = memory.sinceMs = date
     // A date that the profile did not know of is one more day that it has seen, silent or not.
@@ -101,37 +150,37 @@ export function learnPast(memory: Memory, options: ScheduleOptions, firedAtMs: r
     }
     // Whoever knows the past of the first day has not missed its first hours.
     memory.blindBins = 0
-    countAlert(memory, options, at, 1)
-    countFiring(memory.phase, at, at)
+    countEvent(memory, options, at)
+  }
+  for (const at of sorted) countFiring(memory.phase, at, at)
+  scorePast(memory, options, events.reverse())
+}
+
+/** Scores the policies on the last days of a history, which no recent event of its time is known of. */
+function scorePast(memory: Memory, options: ScheduleOptions, events: readonly number[]): void {
+  const { family, profile } = memory
+  let day: BudgetDay | undefined
+  let paces: Paces | undefined
+  for (const at of events.filter((each) => each > (events.at(-1) ?? 0) - scoredDays * dayMs)) {
+    if (!day || !paces || at >= day.endMs) {
+      day = budgetDay(at, options)
+      paces = wholeDay(profile, family, options, day, options.unitsPerDay).paces
+      fadeDemand(family)
+    }
+    score(family, paces, at)
   }
 }
 
-/** Adds `share` of an alert to its date: the current one, or one that the profile holds already (then true). */
-function countAlert(memory: Memory, options: ScheduleOptions, firedAtMs: number, share: number): boolean {
+/** Adds an event to its date: the current one, or one that the profile holds already (then true). */
+function countEvent(memory: Memory, options: ScheduleOptions, firedAtMs: number): boolean {
   const wall = wallTime(firedAtMs, profileZone(options))
   const daysAgo = (memory.dateMs - Math.floor(wall / dayMs) * dayMs) / dayMs
   const bin = binOf(wall)
   if (daysAgo > historyDaysMax) return false
   if (daysAgo > 0) {
-    addLate(memory.profile, rowOf(wall, options), bin, share, daysAgo)
+    addLate(memory.profile, rowOf(wall, options), bin, 1, daysAgo)
     return true
   }
-  memory.counts[bin] = (memory.counts[bin] ?? 0) + Math.round(1_000 * share)
+  memory.counts[bin] = (memory.counts[bin] ?? 0) + 1_000
   return false
-}
-
-/** Compares what the polls since the last one were worth with what the day's plan had set aside for them. */
-function compareDemand(
-  memory: Memory,
-  options: ScheduleOptions,
-  plan: DayPlan,
-  fromMs: number,
-  toMs: number,
-): void {
-  const seconds = Math.min(600, (toMs - fromMs) / 1_000)
-  if (seconds <= 0) return
-  const base = rateAt(plan, fromMs + seconds * 500)
-  const outlook = outlookAt(memory.intensity, fromMs)
-  const real = expectedRate(outlook, base, seconds / 2) ** options.exponent
-  noteDemand(memory.demand, seconds, real, (base * outlook.level) ** options.exponent)
 }

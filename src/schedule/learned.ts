@@ -1,17 +1,22 @@
-import { type DayPlan, planDay } from './day-plan.ts'
-import { decide } from './decide.ts'
-import { learnPast, learnPoll, rollDate } from './learn.ts'
-import { type MarkPlan, markLimits, planMarks } from './mark-plan.ts'
+import { type DayForecast, forecastBudgetDay } from './forecast/day-forecast.ts'
+import { learnedAlerts } from './forecast/profile.ts'
+import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'
+import { type MarkPlan, markLimits, planMarks } from './marks/mark-plan.ts'
+import { isProven, type Phase } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
-import { isProven, type Phase } from './phase.ts'
-import { learnedAlerts } from './profile.ts'
-import { retryAt } from './retry.ts'
+import { decide } from './pace/decide.ts'
+import { beginDay, pacesOf } from './pace/family.ts'
+import { limitsFor } from './pace/limits.ts'
+import { outlookAt } from './pace/outlook.ts'
+import { floorOf } from './pace/tail.ts'
 import type { BudgetView, Decision, PollReport, Schedule, ScheduleView } from './schedule.ts'
+import { retryAt } from './time/attempts.ts'
 
 /**
- * The schedule that learns. It owns the memory and what is derived from it (the day's plan, the plan for marks), and
- * derives both anew exactly when the memory that they stand on changes, so that a restart decides as if it had not been.
+ * The schedule that learns. It owns the memory and what is derived from it (the forecast of the day, the paces of the
+ * policies, the plan for marks), and derives them anew when the memory that they follow from changes, so that a restart
+ * decides as if it had not been.
  */
 export function learnedSchedule(options: ScheduleOptions, saved: unknown): Schedule {
   const restored = readMemory(saved)
@@ -22,42 +27,73 @@ class LearnedSchedule implements Schedule {
   readonly #options: ScheduleOptions
   readonly #memory: Memory
   readonly #state: ScheduleView['memory']
-  #plan: DayPlan | undefined
-  #learned = 0
+  #forecast: DayForecast | undefined
+  /** What the last decision expected of the time since the last poll. */
+  #expectation: Expectation | undefined
   #marks: MarkPlan | undefined
   #lookedAt = 0
+  /** The budget that the API grants, which the plan for marks was made with. */
+  #unitsPerDay: number
 
   constructor(options: ScheduleOptions, memory: Memory, state: ScheduleView['memory']) {
     this.#options = options
     this.#memory = memory
     this.#state = state
+    this.#unitsPerDay = memory.family.unitsPerDay || options.unitsPerDay
     if (!memory.lockedOn) return
-    this.#marks = planMarks(memory.lockedOn, markLimits(options), true)
+    this.#marks = planMarks(memory.lockedOn, markLimits(options, this.#unitsPerDay), true)
     this.#lookedAt = memory.lockedOn.total
   }
 
   observe(poll: PollReport): void {
     const dateChanged = rollDate(this.#memory, this.#options, poll.atMs)
-    const profileChanged = learnPoll(this.#memory, this.#options, this.#plan, poll)
-    if (dateChanged || profileChanged) this.#plan = undefined
+    const profileChanged = learnPoll(this.#memory, this.#options, this.#expectation, poll)
+    if (poll.ok) this.#expectation = undefined
+    if (dateChanged || profileChanged) this.#forecast = undefined
     if (poll.firedAtMs.length > 0) this.#lookForMarks()
   }
 
   next(nowMs: number, budget: BudgetView): Decision {
     const memory = this.#memory
-    if (rollDate(memory, this.#options, nowMs)) this.#plan = undefined
+    if (rollDate(memory, this.#options, nowMs)) this.#forecast = undefined
     if (budget.unitsLeft <= 0) return { atMs: budget.day.endMs, reason: 'budget_spent' }
     const { lastAtMs } = memory.attempts
     if (lastAtMs === null) return { atMs: nowMs, reason: 'first' }
     const retryMs = retryAt(memory.attempts, this.#options.minIntervalMs)
     if (retryMs !== undefined) return { atMs: retryMs, reason: 'retry' }
-    const plan = this.#planFor(budget)
-    return decide(memory, this.#options, plan, this.#marks, budget, lastAtMs, this.#learned)
+    return this.#plan(lastAtMs, budget)
+  }
+
+  #plan(lastAtMs: number, budget: BudgetView): Decision {
+    const [options, memory] = [this.#options, this.#memory]
+    this.#useBudget(budget.unitsPerDay)
+    const fromMs = Math.max(lastAtMs, budget.day.startMs)
+    const forecast = this.#forecastFor(budget)
+    const limits = limitsFor(options, budget.day, budget.unitsPerDay)
+    beginDay(memory.family, budget, fromMs)
+    const outlook = outlookAt(forecast, memory.recent, options.exponent, fromMs)
+    const paces = pacesOf(memory.family, outlook, limits)
+    this.#expectation = { forecast, paces }
+    const floor = limitsFor(
+      { ...options, floor: floorOf(memory.tail, options.floor) },
+      budget.day,
+      budget.unitsPerDay,
+    ).floor
+    return decide({
+      ...{ paces, budget, limits, floor, lastAtMs },
+      family: memory.family,
+      marks: this.#marks,
+      lateMs: memory.phase.lateMs,
+      behind: memory.behind,
+      hotUntilMs: memory.hotUntilMs,
+      extraPagesPerDay: memory.extraPages.average,
+      minIntervalMs: options.minIntervalMs,
+    })
   }
 
   learnHistory(firedAtMs: readonly number[]): void {
     learnPast(this.#memory, this.#options, firedAtMs)
-    this.#plan = undefined
+    this.#forecast = undefined
     this.#lookForMarks()
   }
 
@@ -79,12 +115,19 @@ class LearnedSchedule implements Schedule {
     }
   }
 
-  #planFor({ day }: BudgetView): DayPlan {
-    if (this.#plan?.day.startMs !== day.startMs || this.#plan.day.endMs !== day.endMs) {
-      this.#plan = planDay(this.#memory.profile, day, this.#options)
-      this.#learned = learnedAlerts(this.#memory.profile)
-    }
-    return this.#plan
+  #forecastFor({ day }: BudgetView): DayForecast {
+    const known = this.#forecast
+    if (known?.day.startMs === day.startMs && known.day.endMs === day.endMs) return known
+    this.#forecast = forecastBudgetDay(this.#memory.profile, day, this.#options)
+    return this.#forecast
+  }
+
+  /** Marks are planned with the gaps that the budget in force leaves. */
+  #useBudget(unitsPerDay: number): void {
+    if (unitsPerDay === this.#unitsPerDay) return
+    this.#unitsPerDay = unitsPerDay
+    const { lockedOn } = this.#memory
+    if (lockedOn) this.#marks = planMarks(lockedOn, markLimits(this.#options, unitsPerDay), true)
   }
 
   /** Locks, unlocks, and looks again once much more is known than when it looked last. */
@@ -94,7 +137,7 @@ class LearnedSchedule implements Schedule {
     const lost = held && !isProven(phase.secondGain, true)
     if (!lost && !this.#knowsMore(phase)) return
     this.#lookedAt = phase.total
-    this.#marks = planMarks(phase, markLimits(this.#options), held)
+    this.#marks = planMarks(phase, markLimits(this.#options, this.#unitsPerDay), held)
     this.#memory.lockedOn = this.#marks ? structuredClone(phase) : null
   }
 

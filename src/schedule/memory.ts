@@ -1,14 +1,16 @@
 import * as z from 'zod'
-import { type Demand, emptyDemand } from './demand.ts'
-import { emptyIntensity, type Intensity } from './intensity.ts'
-import { emptyPhase, type Phase, quartersPerMinute, secondsPerFive } from './phase.ts'
-import { binsPerDay, rowCount } from './prior.ts'
-import { emptyProfile, type Profile } from './profile.ts'
-import type { Attempts } from './retry.ts'
+import { binsPerDay, rowCount } from './forecast/prior.ts'
+import { emptyProfile, type Profile } from './forecast/profile.ts'
+import { emptyRecent, memorySeconds, type Recent } from './forecast/recent.ts'
+import { emptyPhase, type Phase, quartersPerMinute, secondsPerFive } from './marks/phase.ts'
+import { emptyFamily, type Family, policyNames } from './pace/family.ts'
+import { emptyTail, type Tail } from './pace/tail.ts'
+import type { Attempts } from './time/attempts.ts'
 
 /**
  * All that the learned schedule remembers, and its stored form. What is read back decides exactly as what was saved
- * would have; what cannot be read is not repaired but replaced by what is believed before anything is learned.
+ * would have. Of the form of earlier versions the profile is kept and the rest begins anew; what cannot be read at all
+ * is replaced by what is believed before anything is learned.
  */
 export interface Memory {
   profile: Profile
@@ -18,9 +20,11 @@ export interface Memory {
   sinceMs: number
   /** Bins of the first date that had passed before the first poll; 0 once that date is over. */
   blindBins: number
-  /** Alerts of the date so far, in thousandths, by bin. */
+  /** Events of the date so far, in thousandths, by bin. */
   counts: Int32Array
-  intensity: Intensity
+  recent: Recent
+  family: Family
+  tail: Tail
   phase: Phase
   /** The pattern that polls are locked on; null while they are not. */
   lockedOn: Phase | null
@@ -28,9 +32,6 @@ export interface Memory {
   /** The last walk was not finished. */
   behind: boolean
   hotUntilMs: number
-  /** Polls a second for a demand of 1: where the last plan's search ended and the next one starts. */
-  scale: number
-  demand: Demand
   /** Pages beyond the first: today's, and a day's on average. */
   extraPages: { today: number; average: number }
 }
@@ -42,14 +43,14 @@ export function emptyMemory(): Memory {
     sinceMs: Number.NaN,
     blindBins: 0,
     counts: new Int32Array(binsPerDay),
-    intensity: emptyIntensity(),
+    recent: emptyRecent(),
+    family: emptyFamily(),
+    tail: emptyTail(),
     phase: emptyPhase(),
     lockedOn: null,
     attempts: { lastAtMs: null, failures: 0 },
     behind: false,
     hotUntilMs: 0,
-    scale: 1,
-    demand: emptyDemand(),
     extraPages: { today: 0, average: 0 },
   }
 }
@@ -57,7 +58,7 @@ export function emptyMemory(): Memory {
 export function saveMemory(memory: Memory): unknown {
   const { profile, counts, dateMs, sinceMs, ...rest } = memory
   return structuredClone({
-    v: 1,
+    v: 2,
     kind: 'learned',
     ...rest,
     dateMs: Number.isNaN(dateMs) ? null : dateMs,
@@ -74,10 +75,24 @@ export function saveMemory(memory: Memory): unknown {
 /** The memory that `saved` holds, or undefined where it holds none that this version can read. */
 export function readMemory(saved: unknown): Memory | undefined {
   const parsed = memorySchema.safeParse(saved)
-  if (!parsed.success) return undefined
-  const { v: _, kind: __, profile, counts, dateMs, sinceMs, ...rest } = parsed.data
+  if (parsed.success) return { ...parsed.data, ...learnedOf(parsed.data) }
+  const earlier = earlierSchema.safeParse(saved)
+  return earlier.success ? { ...emptyMemory(), ...learnedOf(earlier.data) } : undefined
+}
+
+function learnedOf({
+  profile,
+  counts,
+  dateMs,
+  sinceMs,
+  blindBins,
+  phase,
+  lockedOn,
+}: Omit<z.infer<typeof earlierSchema>, 'v'>) {
   return {
-    ...rest,
+    phase,
+    lockedOn,
+    blindBins,
     dateMs: dateMs ?? Number.NaN,
     sinceMs: sinceMs ?? Number.NaN,
     counts: Int32Array.from(counts),
@@ -91,10 +106,11 @@ export function readMemory(saved: unknown): Memory | undefined {
 
 const amount = z.number().nonnegative()
 const count = z.int().nonnegative()
-const tally = z.object({ seen: amount, expected: amount })
+const each = <T extends z.ZodType>(item: T, length: number) => z.array(item).length(length)
+const ofPolicies = each(z.number(), policyNames.length)
 const phase = z.object({
-  quarters: z.array(amount).length(quartersPerMinute),
-  seconds: z.array(amount).length(secondsPerFive),
+  quarters: each(amount, quartersPerMinute),
+  seconds: each(amount, secondsPerFive),
   total: amount,
   secondGain: amount,
   minuteGain: amount,
@@ -102,38 +118,50 @@ const phase = z.object({
   lateMs: amount,
 })
 
-const memorySchema = z.object({
+/** What version 1 stored and this one still uses. */
+const earlierSchema = z.object({
   v: z.literal(1),
   kind: z.literal('learned'),
   profile: z.object({
-    rows: z.array(z.array(count).length(binsPerDay)).length(rowCount),
-    days: z.array(count).length(rowCount),
-    lately: z.array(z.object({ row: count.max(rowCount - 1), counts: z.array(count).length(binsPerDay) })),
+    rows: each(each(count, binsPerDay), rowCount),
+    days: each(count, rowCount),
+    lately: z.array(z.object({ row: count.max(rowCount - 1), counts: each(count, binsPerDay) })),
   }),
   dateMs: z.number().nullable(),
   sinceMs: z.number().nullable(),
   blindBins: count.max(binsPerDay),
-  counts: z.array(count).length(binsPerDay),
-  intensity: z.object({
-    trust: z.array(z.number().positive()).length(5),
-    bursts: z.array(amount).length(3),
-    lullOdds: amount,
-    atMs: z.number(),
-    today: tally,
-    recent: tally,
-  }),
+  counts: each(count, binsPerDay),
   phase,
   lockedOn: phase.nullable(),
+})
+
+const memorySchema = earlierSchema.extend({
+  v: z.literal(2),
+  recent: z.object({
+    atMs: z.number(),
+    averages: each(amount, memorySeconds.length),
+    credit: z.object({
+      profile: each(z.number().positive(), memorySeconds.length + 1),
+      mean: each(z.number().positive(), memorySeconds.length + 1),
+    }),
+    today: z.object({ seen: amount, expected: amount }),
+    event: z.object({ startMs: z.number(), counted: amount }),
+  }),
+  family: z.object({
+    weights: each(z.number().positive(), policyNames.length),
+    dayStartMs: z.number().nullable(),
+    unitsPerDay: amount,
+    evenPace: amount,
+    unitsLeft: ofPolicies,
+    came: ofPolicies,
+    foreseen: ofPolicies,
+    seconds: amount,
+    perDay: amount,
+    today: amount,
+  }),
+  tail: z.object({ seen: amount, long: amount }),
   attempts: z.object({ lastAtMs: z.number().nullable(), failures: count }),
   behind: z.boolean(),
   hotUntilMs: amount,
-  scale: z.number().positive(),
-  demand: z.object({
-    real: amount,
-    planned: amount,
-    days: amount,
-    lateReal: amount,
-    latePlanned: amount,
-  }),
   extraPages: z.object({ today: amount, average: amount }),
 })

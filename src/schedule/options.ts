@@ -33,15 +33,27 @@ export interface ActiveHours {
   readonly timeZone: string
 }
 
-/**
- * What a history is replayed with where no config says otherwise. Live, a config without `poll.minInterval` has 2 s
- * (`config/pace.ts`).
- */
-export const scheduleDefaults = {
-  minIntervalMs: 1_000,
-  maxIntervalMs: 900_000,
-  exponent: 0.45,
-  floor: 0.2,
-  resetsAt: '00:00',
-  timeZone: 'Asia/Tehran',
-} as const
+/** The longest gap of every source that has units for it, and the pause that suits a server, where the budget asks for no other. */
+const usualMs = { shortest: 2_000, longest: 900_000 }
+/** A large budget is spent only if polls may come ten times as fast as evenly: an opening bell asks for up to nine times. */
+const fastestFactor = 10
+/** Below 480 units a day the longest gap follows from the floor: market at 10 to 100 units 0.45 to 0.53 of even, 0.84 to 1.03 with 15 minutes. */
+const slowestFactor = 5
+
+/** The intervals that hold where no config names any, in milliseconds. */
+export function usualIntervals(budget: { readonly unitsPerDay: number; readonly requestsPerMinute: number }) {
+  const evenMs = 86_400_000 / budget.unitsPerDay
+  const fastestMs = Math.max(1, Math.floor(evenMs / fastestFactor))
+  return {
+    minIntervalMs: Math.max(
+      Math.min(usualMs.shortest, fastestMs),
+      wholeSeconds(60_000 / budget.requestsPerMinute),
+    ),
+    maxIntervalMs: Math.max(usualMs.longest, wholeSeconds(slowestFactor * evenMs)),
+  }
+}
+
+/** Rounded up, to a whole second where it is longer than one. */
+export function wholeSeconds(ms: number): number {
+  return ms <= 1_000 ? Math.ceil(ms) : Math.ceil(ms / 1_000) * 1_000
+}

@@ -1,18 +1,19 @@
 import { wallTime } from '../lib/zone.ts'
-import { budgetDay } from './budget-day.ts'
-import { type DayPlan, planDay, stepMs } from './day-plan.ts'
-import { type MarkPlan, markLimits, planMarks, pollsFor } from './mark-plan.ts'
-import { emptyMemory, readMemory } from './memory.ts'
+import { profileZone } from './forecast/prior.ts'
+import { learnedAlerts } from './forecast/profile.ts'
+import { type MarkPlan, markLimits, planMarks, pollsFor } from './marks/mark-plan.ts'
+import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
-import { outlookAt } from './outlook.ts'
-import { addSpan, clamp, createSpans, type Limits, solveScale } from './pace.ts'
-import { profileZone } from './prior.ts'
-import { learnedAlerts } from './profile.ts'
+import { mixedPace } from './pace/family.ts'
+import { clamp, solveScale } from './pace/solve.ts'
+import { wholeDay } from './pace/whole-day.ts'
+import type { BudgetDay } from './schedule.ts'
+import { budgetDay } from './time/budget-day.ts'
 
-/** The plan of the hours to come as the profile has it: no burst and no lull, which nobody can know of yet. */
+/** The plan of the hours to come as the profile has it: without recent events, which nobody can know of yet. */
 export interface Preview {
   readonly hours: readonly PreviewHour[]
-  /** Weighed by the alerts that are expected. */
+  /** Weighed by the events that are expected. */
   readonly lagSeconds: number
   readonly evenLagSeconds: number
   /** The best that any schedule could reach against even polls, were the profile the truth: (∫√λ)² / (T ∫λ). */
@@ -21,6 +22,8 @@ export interface Preview {
   readonly learnedFrom: number
   readonly slowestSeconds: number
   readonly fastestSeconds: number
+  /** What each policy counts for. */
+  readonly weights: readonly number[]
   readonly marks: MarkPlan | undefined
 }
 
@@ -41,22 +44,25 @@ interface Step {
 
 export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: number, hours: number): Preview {
   const memory = readMemory(saved) ?? emptyMemory()
-  const marks = memory.lockedOn ? planMarks(memory.lockedOn, markLimits(options), true) : undefined
+  const unitsPerDay = Math.min(options.unitsPerDay, memory.family.unitsPerDay || options.unitsPerDay)
+  const marks =
+    memory.lockedOn && options.everyMs === undefined
+      ? planMarks(memory.lockedOn, markLimits(options, unitsPerDay), true)
+      : undefined
   // The hour that has begun is drawn whole.
   const endMs = nowMs + hours * 3_600_000
   const steps: Step[] = []
   for (let at = nowMs; at < endMs; ) {
-    const plan = planDay(memory.profile, budgetDay(at, options), options)
-    const level = outlookAt(memory.intensity, at).level
-    for (const step of stepsOf(plan, options, marks, at === nowMs ? level : 1))
+    const day = budgetDay(at, options)
+    for (const step of stepsOf(memory, options, day, unitsPerDay, marks))
       if (step.atMs + step.seconds * 1_000 > at && step.atMs < endMs) steps.push(step)
-    at = plan.day.endMs
+    at = day.endMs
   }
   const total = (of: (step: Step) => number) => steps.reduce((sum, step) => sum + of(step), 0)
   const alerts = total((step) => step.alerts)
   const seconds = total((step) => step.seconds)
   const roots = total((step) => Math.sqrt(step.alerts * step.seconds))
-  const even = 86_400 / options.unitsPerDay
+  const even = 86_400 / unitsPerDay
   return {
     hours: byHour(steps, nowMs, hours, profileZone(options)),
     lagSeconds: total((step) => step.alerts * step.lagSeconds) / alerts,
@@ -66,43 +72,48 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
     learnedFrom: learnedAlerts(memory.profile),
     slowestSeconds: Math.min(options.maxIntervalMs / 1_000, even / options.floor),
     fastestSeconds: options.minIntervalMs / 1_000,
+    weights: memory.family.weights,
     marks,
   }
 }
 
+/** A whole day from its start, as it would be planned before anything of it is known. */
 function stepsOf(
-  plan: DayPlan,
+  memory: Memory,
   options: ScheduleOptions,
+  day: BudgetDay,
+  unitsPerDay: number,
   marks: MarkPlan | undefined,
-  level: number,
 ): Step[] {
-  const { day, rates, demands } = plan
-  const spans = createSpans(demands.length)
-  const stepEnd = (step: number) => Math.min(day.endMs, day.startMs + (step + 1) * stepMs)
-  for (const [step, demand] of demands.entries())
-    addSpan(spans, (stepEnd(step) - day.startMs - step * stepMs) / 1_000, demand)
+  const { paces, limits } = wholeDay(memory.profile, memory.family, options, day, unitsPerDay)
+  const { outlook } = paces
+  const wishes = mixedPace(memory.family, paces)
   const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
-  const limits = limitsOf(options, day.endMs - day.startMs)
-  const scale = solveScale(spans, options.unitsPerDay, limits, 1, response)
-  return Array.from(demands, (demand, step) => {
-    const seconds = spans.seconds[step] ?? 0
-    const wish = scale * demand
-    const pace = clamp(response ? response(wish) : wish, limits.floor, limits.ceiling)
-    return {
-      atMs: day.startMs + step * stepMs,
-      seconds,
-      alerts: (rates[step] ?? 0) * seconds * level,
-      polls: pace * seconds,
-      lagSeconds: marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace,
-    }
+  const scale = solveScale(outlook.seconds, wishes, unitsPerDay, limits, response)
+  let atMs = day.startMs
+  return Array.from(wishes, (wish, span) => {
+    const seconds = outlook.seconds[span] ?? 0
+    const from = { atMs, seconds, alerts: (outlook.profile.rates[span] ?? 0) * seconds }
+    atMs += seconds * 1_000
+    if (options.everyMs !== undefined)
+      return { ...from, ...atFixedPace(from, options.everyMs, day, unitsPerDay) }
+    const pace = clamp(response ? response(scale * wish) : scale * wish, limits.floor, limits.ceiling)
+    const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace
+    return { ...from, polls: pace * seconds, lagSeconds }
   })
 }
 
-function limitsOf(options: ScheduleOptions, dayMs: number): Limits {
-  const even = (options.unitsPerDay * 1_000) / dayMs
-  const ceiling = 1_000 / options.minIntervalMs
-  const floor = Math.min(Math.max(1_000 / options.maxIntervalMs, options.floor * even), even, ceiling)
-  return { floor, ceiling }
+/** A fixed pace goes on until the units are spent; then alerts wait for the reset. */
+function atFixedPace(
+  { atMs, seconds }: Pick<Step, 'atMs' | 'seconds'>,
+  everyMs: number,
+  day: BudgetDay,
+  unitsPerDay: number,
+): Pick<Step, 'polls' | 'lagSeconds'> {
+  const spentMs = day.startMs + unitsPerDay * everyMs
+  if (atMs < spentMs)
+    return { polls: Math.min(seconds * 1_000, spentMs - atMs) / everyMs, lagSeconds: everyMs / 2_000 }
+  return { polls: 0, lagSeconds: (day.endMs - atMs) / 1_000 - seconds / 2 }
 }
 
 /** Between whole numbers of polls a minute the wait is drawn as a straight line. */

@@ -1,6 +1,6 @@
-import { budgetDay } from './budget-day.ts'
 import type { ScheduleOptions } from './options.ts'
 import type { Schedule } from './schedule.ts'
+import { budgetDay } from './time/budget-day.ts'
 
 /** What a schedule would have done with a history. Lags in milliseconds, in the order of the alerts. */
 export interface Replay {

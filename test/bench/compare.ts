@@ -1,8 +1,8 @@
+import { usualOptions } from '../../src/app/schedule-options.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
-import { type ScheduleOptions, scheduleDefaults } from '../../src/schedule/options.ts'
 import { evenLags, type LagSummary, replay, summarizeLags } from '../../src/schedule/simulate.ts'
 import { backOff, lagsOf, marketHours, seasonalRate, trueRate } from './policies.ts'
-import { benchTimeZone, createTrace, type ScenarioName } from './traces.ts'
+import { createTrace, type ScenarioName } from './traces.ts'
 
 /** One scenario at one budget: ours from an empty profile, side by side with the others on the same alerts. */
 export interface Comparison {
@@ -72,21 +72,8 @@ export function compare(
   }
 }
 
-/** A fresh config's options: the exchange's hours as the prior, which `wrongprior` and `shift` prove wrong. */
-export function benchOptions(unitsPerDay: number): ScheduleOptions {
-  return {
-    ...scheduleDefaults,
-    unitsPerDay,
-    timeZone: benchTimeZone,
-    holidays: [],
-    activeHours: {
-      days: ['sat', 'sun', 'mon', 'tue', 'wed'],
-      from: '08:45',
-      to: '12:45',
-      timeZone: benchTimeZone,
-    },
-  }
-}
+/** What a config that names nothing but the units comes to, with the exchange's hours, which `wrongprior` and `shift` prove wrong. */
+export const benchOptions = usualOptions
 
 const dayMs = 86_400_000
 

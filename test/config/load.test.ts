@@ -161,9 +161,9 @@ describe('values', () => {
     ])
   })
 
-  it('stretch the default intervals to what a small budget holds', () => {
+  it('stretch the default intervals to what a small budget holds: five even intervals', () => {
     const poll = fixtureConfig('good/poll-small-budget').sources['main']?.poll
-    expect([poll?.minInterval, poll?.maxInterval]).toEqual([6_000, 1_728_000])
+    expect([poll?.minInterval, poll?.maxInterval]).toEqual([6_000, 8_640_000])
     expect(fixtureConfig('good/poll-every-long').sources['main']?.poll.maxInterval).toBe(3_600_000)
   })
 })

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { budgetInForce, confirmSpending, grantSchema, learnRefusal } from '../../src/schedule/refusal.ts'
+import {
+  budgetInForce,
+  confirmSpending,
+  grantSchema,
+  learnRefusal,
+} from '../../src/schedule/budget/refusal.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-21', startMs: 0, endMs: 24 * hourMs }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Attempts, noteAttempt, retryAt } from '../../src/schedule/retry.ts'
+import { type Attempts, noteAttempt, retryAt } from '../../src/schedule/time/attempts.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 12)
 

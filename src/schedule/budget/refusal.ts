@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { formatDuration } from '../lib/duration.ts'
-import type { BudgetDay, BudgetView } from './schedule.ts'
+import { formatDuration } from '../../lib/duration.ts'
+import type { BudgetDay, BudgetView } from '../schedule.ts'
 
 /**
  * What the upstream's own refusals teach about the budget: that it is smaller than configured, or that it starts anew

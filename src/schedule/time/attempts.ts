@@ -1,4 +1,4 @@
-import type { PollReport } from './schedule.ts'
+import type { PollReport } from '../schedule.ts'
 
 const retryAfterMs = 2_000
 const retriesMax = 3

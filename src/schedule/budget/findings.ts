@@ -1,5 +1,5 @@
-import { formatDuration } from '../lib/duration.ts'
-import type { ScheduleOptions } from './options.ts'
+import { formatDuration } from '../../lib/duration.ts'
+import type { ScheduleOptions } from '../options.ts'
 
 /** What does not fit together in budget, pace and the alerts that come, each with its arithmetic. Pure. */
 export interface Finding {

@@ -1,6 +1,6 @@
-import { dateKey } from '../lib/zone.ts'
-import { minutesOf } from './budget-day.ts'
-import { type ScheduleOptions, weekdays } from './options.ts'
+import { dateKey } from '../../lib/zone.ts'
+import { type ScheduleOptions, weekdays } from '../options.ts'
+import { minutesOf } from '../time/budget-day.ts'
 
 /** What the config says about days, before anything is learned. A bin is five minutes of the wall clock. */
 

@@ -1,3 +1,4 @@
+import type { Decision } from '../schedule.ts'
 import {
   emptySlot,
   type MarkPattern,
@@ -7,8 +8,7 @@ import {
   slotIsDue,
   slotOf,
   slotStartMs,
-} from './marks.ts'
-import type { Decision } from './schedule.ts'
+} from './pattern.ts'
 
 /** What the walk over marks has to know of the moment. */
 export interface MarkView {

@@ -1,4 +1,4 @@
-import type { ScheduleOptions } from './options.ts'
+import type { ScheduleOptions } from '../options.ts'
 import { binMs, binsPerDay, isTrading, priorShape, rowCount } from './prior.ts'
 import { blockSums, logEvidence, smoothShape } from './shape.ts'
 

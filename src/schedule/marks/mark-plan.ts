@@ -1,6 +1,6 @@
+import type { ScheduleOptions } from '../options.ts'
 import { nextOnMarks } from './mark-walk.ts'
-import { findPattern, type MarkPattern } from './marks.ts'
-import type { ScheduleOptions } from './options.ts'
+import { findPattern, type MarkPattern } from './pattern.ts'
 import type { Phase } from './phase.ts'
 
 /** A pattern with what it makes of wishes: how many polls the walk over its marks spends. */
@@ -15,12 +15,10 @@ export interface MarkLimits {
   readonly gapMaxMs: number
 }
 
-export function markLimits({
-  minIntervalMs,
-  maxIntervalMs,
-  unitsPerDay,
-  floor,
-}: ScheduleOptions): MarkLimits {
+export function markLimits(
+  { minIntervalMs, maxIntervalMs, floor }: ScheduleOptions,
+  unitsPerDay: number,
+): MarkLimits {
   const evenMs = 86_400_000 / unitsPerDay
   return {
     minIntervalMs,

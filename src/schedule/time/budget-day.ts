@@ -1,5 +1,5 @@
-import { dateKey, instantOf, wallTime } from '../lib/zone.ts'
-import type { BudgetDay } from './schedule.ts'
+import { dateKey, instantOf, wallTime } from '../../lib/zone.ts'
+import type { BudgetDay } from '../schedule.ts'
 
 /** When the upstream's budget starts anew. */
 export interface BudgetReset {

@@ -1,0 +1,145 @@
+import { type MarkPlan, pollsFor } from '../marks/mark-plan.ts'
+import { nextOnMarks } from '../marks/mark-walk.ts'
+import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
+import { type Family, mixedPace, type Paces } from './family.ts'
+import { type Outlook, spanAt } from './outlook.ts'
+import { clamp, type Limits, mostPolls, solveScale } from './solve.ts'
+
+/**
+ * One decision: the mixed pace is scaled to the units that are really left, and the next poll is due when one poll's
+ * worth of it has passed since the last one. It depends on the memory, the time of the last poll and the units alone, so
+ * asking again, or after a restart, gives the same answer.
+ */
+export interface Moment {
+  readonly paces: Paces
+  readonly family: Family
+  readonly budget: BudgetView
+  readonly limits: Limits
+  /** The slowest pace while too many alerts waited long; otherwise that of `limits`. */
+  readonly floor: number
+  readonly marks: MarkPlan | undefined
+  readonly lateMs: number
+  readonly lastAtMs: number
+  readonly behind: boolean
+  readonly hotUntilMs: number
+  readonly extraPagesPerDay: number
+  readonly minIntervalMs: number
+}
+
+/** What an operator's word multiplies the pace by. */
+const hotFactor = 4
+/** Kept at the start of the day for further pages and for what nobody foresees, as a share of the units; released until its end. */
+const reserveShare = 0.05
+
+export function decide(moment: Moment): Decision {
+  const { paces, family, budget, limits, lastAtMs, minIntervalMs, behind } = moment
+  const { outlook } = paces
+  const { day, unitsLeft } = budget
+  const secondsLeft = Math.max(1, day.endMs - outlook.fromMs) / 1_000
+  // Where even the floor costs more than there is, what there is goes evenly.
+  const affordable = (unitsLeft + 0.5) / secondsLeft
+  const floor = Math.min(moment.floor, affordable)
+  const marks = unitsLeft + 0.5 - limits.floor * secondsLeft >= 1 ? moment.marks : undefined
+  const units = spendable(moment) - (marks ? markReserve(budget, outlook.fromMs) : 0)
+  const wishes = hotPace(mixedPace(family, paces), moment)
+  const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
+  const bounds = { floor, ceiling: limits.ceiling }
+  const scale = solveScale(outlook.seconds, wishes, units, bounds, response)
+  const surplus = response ? Math.max(0, units - mostPolls(outlook.seconds, wishes, bounds, response)) : 0
+  const slowest = Math.min(limits.ceiling, floor + surplus / secondsLeft)
+  const scaled = wishes.map((wish) => wish * scale)
+  const earliestMs = lastAtMs + minIntervalMs
+  const latestMs = lastAtMs + Math.max(minIntervalMs, 1_000 / slowest)
+  const next = behind
+    ? catchUp(outlook, scaled, bounds)
+    : marks
+      ? nextOnMarks(marks, {
+          fromMs: outlook.fromMs,
+          earliestMs,
+          latestMs,
+          lateMs: moment.lateMs,
+          wishAt: (atMs) => 60 * (scaled[spanAt(outlook, atMs)] ?? 0),
+          rateAt: (atMs) => outlook.profileRecent.rates[spanAt(outlook, atMs)] ?? 0,
+        })
+      : walk(moment, scaled, bounds)
+  if (marks && next.atMs >= day.endMs && unitsLeft >= 2) {
+    // No mark is left today, and what is not spent expires.
+    const evenMs = (day.endMs - outlook.fromMs) / (unitsLeft + 0.5)
+    return { atMs: clamp(outlook.fromMs + evenMs, earliestMs, latestMs), reason: 'even' }
+  }
+  if (next.atMs >= latestMs) return { atMs: latestMs, reason: next.reason === 'even' ? 'even' : 'floor' }
+  if (next.atMs <= earliestMs)
+    return { atMs: earliestMs, reason: next.reason === 'catch_up' ? 'catch_up' : 'ceiling' }
+  return next
+}
+
+/** Half a gap is left before the end of the day, and the reserve for further pages shrinks with what is ahead. */
+function spendable({ budget, paces, extraPagesPerDay }: Moment): number {
+  const { unitsLeft, unitsPerDay, day } = budget
+  const ahead = clamp((day.endMs - paces.outlook.fromMs) / (day.endMs - day.startMs), 0, 1)
+  const reserve = (reserveShare * unitsPerDay + extraPagesPerDay) * ahead
+  return unitsLeft + 0.5 - Math.min(unitsLeft / 2, reserve)
+}
+
+/** Whole polls a minute cannot follow the plan exactly; what that may cost is released in the last minutes. */
+function markReserve({ unitsPerDay, unitsLeft, day }: BudgetView, fromMs: number): number {
+  return Math.min(unitsLeft / 2, 0.001 * unitsPerDay * clamp((day.endMs - fromMs) / 900_000, 0, 1))
+}
+
+function hotPace(wishes: readonly number[], { paces, hotUntilMs }: Moment): readonly number[] {
+  const { fromMs, middleSeconds } = paces.outlook
+  if (hotUntilMs <= fromMs) return wishes
+  return wishes.map((wish, span) =>
+    fromMs + (middleSeconds[span] ?? 0) * 1_000 < hotUntilMs ? wish * hotFactor : wish,
+  )
+}
+
+/** The instant at which one poll's worth of the plan has passed since the last poll. */
+function walk(moment: Moment, wishes: readonly number[], bounds: Limits): Decision {
+  const { outlook } = moment.paces
+  let passed = 0
+  let at = outlook.fromMs
+  let pace = bounds.floor
+  for (let span = 0; span < wishes.length; span++) {
+    const wish = wishes[span] ?? 0
+    pace = clamp(wish, bounds.floor, bounds.ceiling)
+    const seconds = outlook.seconds[span] ?? 0
+    if (passed + pace * seconds >= 1) {
+      at += ((1 - passed) / pace) * 1_000
+      return { atMs: at, reason: reasonOf(moment, wish, bounds, span, at) }
+    }
+    passed += pace * seconds
+    at += seconds * 1_000
+  }
+  // The day ends first. Its last pace goes on into the next one, whose plan decides from then on.
+  return { atMs: at + ((1 - passed) / pace) * 1_000, reason: 'expected' }
+}
+
+function reasonOf(
+  { paces, family, hotUntilMs }: Moment,
+  wish: number,
+  bounds: Limits,
+  span: number,
+  atMs: number,
+): DecisionReason {
+  if (wish >= bounds.ceiling) return 'ceiling'
+  if (wish <= bounds.floor) return 'floor'
+  if (atMs < hotUntilMs) return 'hot'
+  const { profile, profileRecent } = paces.outlook
+  if ((profileRecent.rates[span] ?? 0) > 2 * (profile.rates[span] ?? 0)) return 'burst'
+  return (family.weights[0] ?? 0) > 0.5 ? 'even' : 'expected'
+}
+
+/** Alerts that wait unread on a full page. */
+const alertsOnPage = 100
+
+/**
+ * A further page is bought once the hundred alerts that wait on it have waited together as long as the alerts of a fresh
+ * poll would have.
+ */
+function catchUp(outlook: Outlook, wishes: readonly number[], bounds: Limits): Decision {
+  const rate = outlook.profileRecent.rates[0] ?? 0
+  const gap = 1 / clamp(wishes[0] ?? 0, bounds.floor, bounds.ceiling)
+  const seconds = Math.min(gap, (0.5 * rate * gap * gap) / alertsOnPage)
+  return { atMs: outlook.fromMs + seconds * 1_000, reason: 'catch_up' }
+}

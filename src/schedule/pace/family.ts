@@ -1,0 +1,169 @@
+import type { BudgetView } from '../schedule.ts'
+import { type Expected, type Outlook, spanAt } from './outlook.ts'
+import { clamp, type Limits, solveScale } from './solve.ts'
+
+/**
+ * The policies that the plan is mixed of. Each is a whole way to spend a budget day: a pace (polls a second) for every
+ * instant that is left of it, which adds up to the units that this policy would have left had it decided alone since the
+ * day began. The plan's pace is their weighted mean, so it costs as much as they do. README.md has what follows for lag.
+ */
+export const policyNames = ['even', 'profile', 'profile_recent', 'mean_recent'] as const
+export type PolicyName = (typeof policyNames)[number]
+
+/** What is remembered of the policies. */
+export interface Family {
+  /** What each policy's pace counts for; they sum to 1. */
+  weights: number[]
+  /** The budget day that the rest is of; null before the first. */
+  dayStartMs: number | null
+  unitsPerDay: number
+  /** Polls a second of the even policy. */
+  evenPace: number
+  /** Units that each policy would have left. */
+  unitsLeft: number[]
+  /** Demand that came, and that the forecast had without recent events, of each policy in demand-seconds; fading. */
+  came: number[]
+  foreseen: number[]
+  seconds: number
+  /** Events of a day: on average, and today's. */
+  perDay: number
+  today: number
+}
+
+/** The paces of all policies over an outlook, and of the even one. */
+export interface Paces {
+  readonly outlook: Outlook
+  readonly evenPace: number
+  /** paces[policy - 1][span]: those of the policies but the even one. */
+  readonly learned: readonly (readonly number[])[]
+}
+
+const priorWeights = [0.25, 0.25, 0.3, 0.2]
+const rateMax = 0.1
+/** Events of one day move a weight by so much at most: a night full of stray alerts does not undo what a month of days has taught. */
+const ratePerDay = 10
+const sharedPart = 0.005
+/** What a day adds to the average number of events. */
+const perDayShare = 0.2
+/** What demand of yesterday keeps of its weight, and seconds that come before its ratio is half believed. */
+const demandKept = 0.9
+const demandCautionSeconds = 0.3 * 86_400
+/** From here on a span's demand is that of an average moment, not of what recent events say. */
+const farSeconds = 600
+export const rangeMax = 5
+
+export function emptyFamily(): Family {
+  const zeros = () => priorWeights.map(() => 0)
+  return {
+    weights: [...priorWeights],
+    dayStartMs: null,
+    unitsPerDay: 0,
+    evenPace: 0,
+    unitsLeft: zeros(),
+    came: zeros(),
+    foreseen: zeros(),
+    seconds: 0,
+    perDay: 0,
+    today: 0,
+  }
+}
+
+/** Gives every policy the units that are left when a budget day begins, or when the budget turns out to be another. */
+export function beginDay(family: Family, { day, unitsPerDay, unitsLeft }: BudgetView, fromMs: number): void {
+  if (family.dayStartMs === day.startMs && family.unitsPerDay === unitsPerDay) return
+  family.dayStartMs = day.startMs
+  family.unitsPerDay = unitsPerDay
+  family.evenPace = (unitsLeft * 1_000) / Math.max(1, day.endMs - fromMs)
+  family.unitsLeft = priorWeights.map(() => unitsLeft)
+}
+
+export function pacesOf(family: Family, outlook: Outlook, limits: Limits): Paces {
+  const { evenPace } = family
+  const secondsLeft = outlook.seconds.reduce((sum, each) => sum + each, 0)
+  const expected: readonly [Expected, number][] = [
+    [outlook.profile, 1],
+    [outlook.profileRecent, usualDemand(family, 2)],
+    [outlook.meanRecent, usualDemand(family, 3)],
+  ]
+  const learned = expected.map(([{ demands }, usual], index) => {
+    const units = Math.max(0.01, family.unitsLeft[index + 1] ?? 0)
+    const floor = Math.min(limits.floor, units / Math.max(1e-3, secondsLeft))
+    const wishes: number[] = []
+    for (let span = 0; span < demands.length; span++) {
+      const isFar = (outlook.middleSeconds[span] ?? 0) > farSeconds
+      wishes.push((demands[span] ?? 0) * (isFar ? usual : 1))
+    }
+    const scale = solveScale(outlook.seconds, wishes, units, { floor, ceiling: limits.ceiling })
+    for (let span = 0; span < wishes.length; span++)
+      wishes[span] = clamp(scale * (wishes[span] ?? 0), floor, limits.ceiling)
+    return wishes
+  })
+  return { outlook, evenPace, learned }
+}
+
+/** The weighted mean of the paces in each span. */
+export function mixedPace({ weights }: Family, { evenPace, learned }: Paces): number[] {
+  const mixed = (learned[0] ?? []).map(() => (weights[0] ?? 0) * evenPace)
+  for (let policy = 1; policy < weights.length; policy++) {
+    const [weight, paces] = [weights[policy] ?? 0, learned[policy - 1]]
+    for (let span = 0; span < mixed.length; span++)
+      mixed[span] = (mixed[span] ?? 0) + weight * (paces?.[span] ?? 0)
+  }
+  return mixed
+}
+
+/** Lets every policy spend until then by its own pace, and compares demand with what was foreseen of it. */
+export function spendUntil(family: Family, { outlook, learned, evenPace }: Paces, untilMs: number): void {
+  let left = Math.max(0, untilMs - outlook.fromMs) / 1_000
+  const recent = [outlook.profile, outlook.profileRecent, outlook.meanRecent]
+  for (let span = 0; span < outlook.seconds.length && left > 0; span++) {
+    const seconds = Math.min(left, outlook.seconds[span] ?? 0)
+    left -= seconds
+    family.unitsLeft[0] = (family.unitsLeft[0] ?? 0) - seconds * evenPace
+    for (const [index, paces] of learned.entries()) {
+      const policy = index + 1
+      family.unitsLeft[policy] = (family.unitsLeft[policy] ?? 0) - seconds * (paces[span] ?? 0)
+      const foreseen = policy === 3 ? outlook.meanDemand : (outlook.profile.demands[span] ?? 0)
+      family.foreseen[policy] = (family.foreseen[policy] ?? 0) + seconds * foreseen
+      family.came[policy] = (family.came[policy] ?? 0) + seconds * (recent[index]?.demands[span] ?? 0)
+    }
+    family.seconds += seconds
+  }
+}
+
+/** Yesterday's demand counts for less. */
+export function fadeDemand(family: Family): void {
+  for (const each of [family.came, family.foreseen])
+    for (let policy = 0; policy < each.length; policy++) each[policy] = (each[policy] ?? 0) * demandKept
+  family.seconds *= demandKept
+  family.perDay += perDayShare * (family.today - family.perDay)
+  family.today = 0
+}
+
+/**
+ * Scores the policies on an event, by the lag that each would have given it on average, against the even policy's:
+ * `w <- w (1 + rate x)` with `x = 1 - lag / even lag`, and the even policy's weight stays (D-Prod: Even-Dar, Kearns,
+ * Mansour & Wortman 2008; Sani, Neu & Lazaric 2014). A small part of all weight is shared anew each time, so that a
+ * policy that was bad for long can come back (fixed share: Herbster & Warmuth 1998).
+ */
+export function score(family: Family, { outlook, evenPace, learned }: Paces, atMs: number): void {
+  const span = spanAt(outlook, atMs)
+  family.today++
+  const rate = Math.min(rateMax, ratePerDay / Math.max(family.perDay, family.today))
+  const shared = sharedPart * rate
+  const grown = family.weights.map((weight, policy) => {
+    if (policy === 0) return weight
+    const lag = clamp(evenPace / Math.max(1e-12, learned[policy - 1]?.[span] ?? 0), 0, rangeMax)
+    return weight * (1 + rate * (1 - lag))
+  })
+  const total = grown.reduce((sum, weight) => sum + weight, 0)
+  family.weights = grown.map(
+    (weight, policy) => (1 - shared) * (weight / total) + shared * (priorWeights[policy] ?? 0),
+  )
+}
+
+/** What the forecast's demand has to be multiplied by, for a time of which no recent event is known yet. */
+function usualDemand({ came, foreseen, seconds }: Family, policy: number): number {
+  const [real, plan] = [came[policy] ?? 0, foreseen[policy] ?? 0]
+  return real > 0 && plan > 0 ? (real / plan) ** (seconds / (seconds + demandCautionSeconds)) : 1
+}
