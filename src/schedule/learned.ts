@@ -56,8 +56,9 @@ class LearnedSchedule implements Schedule {
   next(nowMs: number, budget: BudgetView): Decision {
     const memory = this.#memory
     if (rollDate(memory, this.#options, nowMs)) this.#forecast = undefined
-    if (budget.unitsLeft <= 0) return { atMs: budget.day.endMs, reason: 'budget_spent' }
     const { lastAtMs } = memory.attempts
+    const earliestMs = (lastAtMs ?? 0) + this.#options.minIntervalMs
+    if (budget.unitsLeft <= 0) return { atMs: Math.max(budget.day.endMs, earliestMs), reason: 'budget_spent' }
     if (lastAtMs === null) return { atMs: nowMs, reason: 'first' }
     const retryMs = retryAt(memory.attempts, this.#options.minIntervalMs)
     if (retryMs !== undefined) return { atMs: retryMs, reason: 'retry' }
