@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { deliveryRow } from '../../src/app/operator-api/views.ts'
+import { deliveryRow, sourceView } from '../../src/app/operator-api/views.ts'
 import type { JobView } from '../../src/delivery/records/job-view.ts'
+import { pollerStatusSchema } from '../../src/store/source-status.ts'
 
 const alert = {
   source: 'main',
@@ -41,4 +42,18 @@ test('a row of a list stays a row, however much upstream wrote into a field', ()
   expect(row.headline).toMatch(/^متن long .*…$/)
   // Half an address leads elsewhere.
   expect(row.url).toBe('')
+})
+
+test('the units of a budget day that is over are not those of the next, where nobody has polled since', () => {
+  const dayMs = 86_400_000
+  const status = pollerStatusSchema.parse({
+    ...{ v: 1, source: 'main', state: 'waiting', reason: '', sinceMs: 0, behind: false, lastError: null },
+    ...{ lastPollAtMs: 0, lastOkAtMs: 0, nextPollAtMs: 0, nextReason: null, lastCompleteWalkAtMs: 0 },
+    ...{ unitsUsed: 1_900, unitsPerDay: 2_000, dayStartMs: 0, resetsAtMs: dayMs },
+  })
+  const about = { name: 'main', here: false, fault: null, lag: null }
+  const usedOn = (startMs: number) =>
+    sourceView(about, status, { key: '', startMs, endMs: startMs + dayMs }).budget
+  expect(usedOn(0)).toMatchObject({ unitsUsed: 1_900, resetsAt: '1970-01-02T00:00:00.000Z' })
+  expect(usedOn(dayMs)).toMatchObject({ unitsUsed: 0, resetsAt: '1970-01-03T00:00:00.000Z' })
 })

@@ -140,12 +140,19 @@ export function sourceView(
   }
 }
 
-/** The day in force, as the poller told of it; once that is over, the configured one. */
+/** The day in force, as the poller told of it; once that is over, the configured one, of which nothing is spent yet. */
 function budgetStatus(status: PollerStatus, configured: BudgetDay): BudgetStatus {
   const { unitsUsed, unitsPerDay, dayStartMs, resetsAtMs, lesson } = status
   const told = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
   const [startMs, endMs] = told ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
-  return { unitsUsed, unitsPerDay, startedAt: isoOf(startMs), resetsAt: isoOf(endMs), note: lesson }
+  const isOver = resetsAtMs !== null && resetsAtMs <= configured.startMs
+  return {
+    unitsUsed: isOver ? 0 : unitsUsed,
+    unitsPerDay,
+    startedAt: isoOf(startMs),
+    resetsAt: isoOf(endMs),
+    note: lesson,
+  }
 }
 
 export function quarantinedRow(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {
