@@ -87,16 +87,17 @@ export function createOperators(options: OperatorsOptions): Operators {
     if (await store.begin(`breaker:${sink}`, atMs, troubleMs)) await tell({ kind: 'sink_down', sink, reason })
   }
   /**
-   * Over is an outage when a delivery went well after every breaker closed, also those of other replicas, and of a process
-   * that is gone, and none opened again for a while: what comes and goes, or is seen by one replica of several, is told
-   * of once.
+   * Over is an outage when no breaker was open for a while, also none of other replicas, and one has closed or a delivery
+   * went well since: what comes and goes, or is seen by one replica of several, is told of once. A process that ends in
+   * an outage closes no breaker.
    */
   const recover = async (sink: string, queues: Told['queues']) => {
     const sinceMs = await store.since(`breaker:${sink}`)
     if (sinceMs === undefined) return
     const openMs = Math.max(sinceMs, (await store.at(`open:${sink}`)) ?? 0)
     if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
-    if ((await queues.completedSince(sink, openMs + 1)) === 0) return
+    const hasClosed = ((await store.at(`closed:${sink}`)) ?? 0) >= openMs
+    if (!hasClosed && (await queues.completedSince(sink, openMs + 1)) === 0) return
     if (await store.end(`breaker:${sink}`)) await tell({ kind: 'sink_up', sink, reason: '' })
   }
   const lookAtSink = async (sink: string, queues: Told['queues']) => {
@@ -140,10 +141,10 @@ export function createOperators(options: OperatorsOptions): Operators {
     onBreaker({ sink, state, reason }) {
       const { operators, queues } = inForce()
       if (operators.length === 0) return
-      // That it is over is told by the looks, once it has stayed so.
-      if (state === 'closed') return
       const nowMs = clock.now()
       void attempt(async () => {
+        // That it is over is told by the looks, once it has stayed so.
+        if (state === 'closed') return void (await store.move(`closed:${sink}`, nowMs))
         // Of the outage before, when nobody could tell yet that it was over.
         await recover(sink, queues)
         await onOpen(sink, reason, nowMs)
