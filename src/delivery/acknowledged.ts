@@ -1,9 +1,9 @@
 import type { AttemptRecord } from './records/attempt-record.ts'
 
 /**
- * What this process knows to be acknowledged, for as long as it remembers. When Redis is away for longer than a job's
- * lock, the acknowledgement cannot be recorded, and the job comes back to be sent again: this memory answers instead.
- * (Other processes learn of it by the job's mark: `unrecorded.ts`.) Bounded; the oldest entry goes first.
+ * The latest acknowledgements that this process received. When Redis is away for longer than a job's lock, BullMQ cannot
+ * record the acknowledgement and hands the job out again: then it is completed from here and not sent twice.
+ * (Other processes read it from the job's mark: `unrecorded.ts`.) Bounded; the oldest entry is removed first.
  */
 export interface Acknowledged {
   get(name: string): AttemptRecord | undefined

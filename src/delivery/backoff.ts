@@ -16,7 +16,7 @@ export interface RetryPolicy {
   readonly maxDelayMs: number
 }
 
-/** A remote that asks for more than this (`Retry-After`) is asked again after this. */
+/** A receiver that asks for a longer pause (`Retry-After`) gets the next attempt after this. */
 export const retryAfterMsMax: number = waits.receiverHold.maxMs
 
 /** Chosen so that the default policy spans 24 hours. */
@@ -49,6 +49,6 @@ export function spanOf(policy: RetryPolicy): { readonly ms: number; readonly msM
 }
 
 function pauseMs(attempt: number, { initialDelayMs, maxDelayMs }: RetryPolicy): number {
-  // Far out the power overflows to Infinity, which the maximum takes back.
+  // For many attempts the power becomes Infinity; the maximum limits it.
   return Math.min(Math.max(maxDelayMs, initialDelayMs), initialDelayMs * growth ** (attempt - 1))
 }

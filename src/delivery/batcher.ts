@@ -12,17 +12,16 @@ import {
 } from './messenger.ts'
 
 /**
- * Puts jobs that are in hand at the same time into one message. A job that opens a group waits here, its lock renewed
- * as ever, until the group is full or its time is over; then all of it makes one message, or as many as the sink needs to
- * say all of it. Nothing of this is kept anywhere: a crash leaves every job of the group in the queue, unacknowledged,
- * and repeats it.
+ * Puts jobs that this process has taken at the same time into one message. The first job of a group waits here, with its
+ * lock renewed, until the group is full or its time is over. Then the group becomes one message, or as many as its text
+ * needs. Groups are only in memory: after a crash every job of the group is still in the queue and is sent again.
  */
 export interface BatcherOptions {
   readonly batch: Batch
   readonly rateLimit: RateLimit | undefined
   readonly clock: Clock
   readonly send: Send
-  /** While the sink is down, one alert at a time probes it: nothing waits for company. */
+  /** While the sink is down, alerts are sent one at a time to probe it: none waits for a group. */
   isOpen(): boolean
   refused: MessengerOptions['refused']
   /** The sink's batcher until its config changed. */
@@ -66,8 +65,8 @@ export class Batcher {
   }
 
   /**
-   * What waits for company goes out now, if it need not wait for its turn. Everything else goes back, also what would
-   * follow a send that runs: each send has its own time, and a stop waits for no second one.
+   * Groups that are open are sent now, unless the rate limit makes them wait. Everything else goes back to the queue, also
+   * the messages after one that is being sent: a stop waits for one send, not for a second.
    */
   stop(): void {
     for (const target of [...this.#groups.keys()]) this.#close(target)
@@ -123,7 +122,7 @@ export class Batcher {
     if (members.length > 0) void this.#deliver(members)
   }
 
-  /** One message after the other, so that they come in the order of what they tell. */
+  /** One message after the other, so that the receiver gets the oldest alerts first. */
   async #deliver(members: readonly PendingMember[]): Promise<void> {
     for (const message of this.#options.batch.split(members)) await this.#messenger.deliver(message)
   }

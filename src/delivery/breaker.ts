@@ -1,13 +1,12 @@
 /**
- * The circuit breaker of one sink: pure, told of every attempt, answers with the next state and with how long the
- * sink's queue is to be held. It opens when `faultsToOpen` attempts in a row met a sink that is at fault, over at least
- * two alerts: one alert that a sink cannot digest says nothing about the others. While it is open a few probes go out
- * one after the other, then comes a pause, each twice as long as the one before up to `pauseMsMax`; the first answer
- * closes it.
+ * The circuit breaker of one sink. Pure: takes each attempt, returns the next state and how long to hold the sink's
+ * queue. It opens when `faultsToOpen` attempts in a row failed because of the sink, with at least two alerts: a sink that
+ * fails over one alert may accept the others. While it is open, a few probes are sent one after the other, then it
+ * pauses, each time twice as long, up to `pauseMsMax`. The first answer closes it.
  *
  * Every process has its own; what they share is the held queue and, in Redis, that the sink is down (`circuit.ts`). An
- * attempt is burnt only when its alert's own schedule had made it due, which its job says, so the breaker can delay an
- * alert's end but never hasten it.
+ * attempt is counted only when it was due by its alert's own schedule, which the job's mark says. So the breaker can make
+ * an alert wait longer, but an alert is never given up on sooner because of it.
  */
 export type Breaker =
   | {
@@ -36,7 +35,7 @@ export type SinkSignal = 'answered' | 'fault' | 'none'
 
 export interface BreakerEvent {
   readonly signal: SinkSignal
-  /** Any name that tells one alert from another. */
+  /** Any name that is different for each alert. */
   readonly alert: string
   readonly reason: string
   /** By the monotonic clock. */
@@ -116,7 +115,7 @@ function failedProbe(
   { pauseMsMax, probesARound }: BreakerLimits,
   { monotonicMs }: Moment,
 ): BreakerStep {
-  // It was on its way already when the queue was held: it tells what is known.
+  // This send began before the queue was held: it is no probe.
   if (startedAtMs <= breaker.heldAtMs) return { breaker }
   const probes = breaker.probes + 1
   if (probes % probesARound !== 0) return { breaker: { ...breaker, reason, probes } }

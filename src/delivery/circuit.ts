@@ -22,10 +22,10 @@ import type { SinkSettings, Tuning } from './settings.ts'
 import { noLimit } from './worker.ts'
 
 /**
- * The breaker of one sink in its place: holds the sink's queue over all replicas, lets a few alerts probe it one at a
- * time, and sends what was put off as soon as the sink answers again: one at a time first, twice as many after each
- * answer. That a sink is down is kept in Redis, so that who starts in an outage goes on with it, and who finds that a
- * process has died in one. A hold ends by itself.
+ * Applies the breaker of one sink: holds the sink's queue for all replicas and lets a few alerts probe the sink, one at a
+ * time. When the sink answers again, it sends the delayed alerts: one at a time first, twice as many after each answer.
+ * Redis stores that a sink is down, for a process that starts during the outage and for one that takes over from a
+ * process that ended. A hold expires by itself.
  */
 export interface CircuitOptions {
   readonly sink: string
@@ -37,15 +37,15 @@ export interface CircuitOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly onBreaker?: ((news: BreakerChange) => void) | undefined
-  /** The queue is held, because this sink asks for it. */
+  /** The queue was held for this receiver. */
   held(): Promise<void>
   /** How many alerts this process sends to the sink at this moment. */
   sending(): number
   /** How many it may send at a time changed. */
   widthChanged(): void
-  /** The sink's circuit until now, before its config changed: what that knew of the sink's trouble goes on here. */
+  /** The sink's circuit until its config changed: this one continues with its state. */
   readonly before?: Circuit | undefined
-  /** That one sent to the same place: what it was asked for counts. */
+  /** `before` sent to the same receiver, so a hold that the receiver asked for still counts. */
   readonly sameReceiver: boolean
 }
 
@@ -88,7 +88,7 @@ export class Circuit {
       this.#recovery = before.#recovery
       this.#looked = before.#looked
     }
-    // As patient as the sink's own policy, so that a quick one still ends quickly.
+    // Pauses are never longer than those of the sink's own retry policy.
     const { initialDelayMs } = settings.retry
     const longestMs = pausesMs(settings.retry).at(-1) ?? initialDelayMs
     this.#limits = {
@@ -99,13 +99,13 @@ export class Circuit {
     }
   }
 
-  /** An open breaker that was taken over, from before or from Redis, goes on probing. */
+  /** An open breaker that came from `before` or from Redis continues to probe. */
   start(): void {
     if (this.isOpen) this.#probeIn(Math.max(0, this.#heldUntilMs - this.#now().monotonicMs))
     void this.look()
   }
 
-  /** From now on it watches only: of two lanes of one sink, the one that goes does not hold the queue of the other. */
+  /** From now on it changes nothing: a lane that ends does not hold the queue of the new lane of the same sink. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#probe)
@@ -167,9 +167,9 @@ export class Circuit {
     const { sink, breakers, tuning } = this.#options
     if (this.#stopped) return
     if (this.#recovery) return this.#recover(this.#recovery)
-    await this.#try('other processes do not know of the breaker', async () => {
+    await this.#try('the breaker was not shared with other processes', async () => {
       if (this.isOpen) {
-        await within(commandTimeoutMs, 'keeping the breaker', breakers.confirm(sink))
+        await within(commandTimeoutMs, 'storing the breaker', breakers.confirm(sink))
         this.#looked = true
         return
       }
@@ -177,17 +177,17 @@ export class Circuit {
       const first = !this.#looked
       this.#looked = true
       if (!kept || this.isOpen || this.#recovery || this.#stopped) return
-      // Whose breaker it is says so again and again: one that has not for so long is gone.
+      // The process that opened it confirms it every few seconds: without that for so long, the process is gone.
       if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#takeOver(kept)
     })
-    // Not connected yet, perhaps: what stands in Redis is to be known before much is sent.
+    // Perhaps not connected yet: read what Redis stores before many alerts are sent.
     clearTimeout(this.#again)
     if (!this.#looked && !this.#stopped) this.#again = setTimeout(() => void this.look(), lookAgainMs)
   }
 
   /**
-   * A clock that was set back would keep delayed alerts waiting for as much longer: they go now instead, at no cost to
-   * their attempts if they fail. So would the hold, where Redis goes by the same clock.
+   * After the clock was set back, delayed alerts and the hold (if Redis uses the same clock) would wait for as much
+   * longer. So delayed alerts are sent now; if they fail, no attempt is counted.
    */
   async clockSetBack(backMs: number): Promise<void> {
     const { sink, log, queue } = this.#options
@@ -221,11 +221,11 @@ export class Circuit {
     try {
       onBreaker?.({ sink, state, reason })
     } catch (error) {
-      log.error({ sink, err: error }, 'telling of the breaker failed')
+      log.error({ sink, err: error }, 'the listener of the breaker failed')
     }
   }
 
-  /** Another alert is the next probe: this one may be the only one that the sink cannot digest. */
+  /** Another alert is the next probe: this one may be the only one that the sink cannot accept. */
   async #failed(probes: number): Promise<void> {
     void this.#store()
     await this.#try('the same alert may be the next probe', () => chooseProbe(this.#options.queue, probes))
@@ -244,11 +244,11 @@ export class Circuit {
     if (sending() === 0)
       await this.#try('no probe', async () => {
         if (await seekProbe(queue, probes)) return
-        // Nothing is left to probe with, and who sent it has found the sink well.
+        // No alert is left for a probe, and another process, which sent it, has closed the breaker.
         if (await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))) return
         this.#breaker = closedBreaker
         this.#options.widthChanged()
-        this.#report('another process has found it well')
+        this.#report('another process found that it answers')
       })
     if (this.#breaker.state === 'open') this.#probeIn(this.#breaker.pauseMs)
   }
@@ -257,8 +257,8 @@ export class Circuit {
     const { breakers, sink } = this.#options
     const breaker = this.#breaker
     if (breaker.state === 'closed') return
-    await this.#try('the breaker is not kept', () =>
-      within(commandTimeoutMs, 'keeping the breaker', breakers.write(sink, breaker)),
+    await this.#try('the breaker was not stored', () =>
+      within(commandTimeoutMs, 'storing the breaker', breakers.write(sink, breaker)),
     )
   }
 
@@ -289,7 +289,7 @@ export class Circuit {
 }
 
 const commandTimeoutMs = 5_000
-/** A breaker that nobody has confirmed for so many looks belongs to a process that is gone. */
+/** After so many looks without a confirmation, the process that opened the breaker is gone. */
 const looksMissed = 12
 const probeSlackMs = 100
 const lookAgainMs = 100

@@ -1,9 +1,9 @@
 import type { Clock } from '../lib/clock.ts'
 
-/** Notices that the wall clock was set back, which BullMQ goes by. To be asked every few seconds. */
+/** Notices that the wall clock, which BullMQ uses, was set back. To be called every few seconds. */
 export class ClockWatch {
   readonly #clock: Clock
-  /** How far the wall clock is ahead of the one that nobody sets. */
+  /** How far the wall clock is ahead of the monotonic clock. */
   #aheadMs: number
 
   constructor(clock: Clock) {
@@ -12,8 +12,7 @@ export class ClockWatch {
   }
 
   /**
-   * By how much it was set back since the last time this was asked; 0 for less than `setBackMsMin`, as whoever keeps it
-   * right does.
+   * By how much it was set back since the last call; 0 for less than `setBackMsMin`, as time synchronisation does.
    */
   setBackMs(): number {
     const before = this.#aheadMs
@@ -23,7 +22,7 @@ export class ClockWatch {
   }
 }
 
-/** A clock that is kept right goes back by less. */
+/** Time synchronisation sets a clock back by less. */
 export const setBackMsMin = 5_000
 
 function aheadMs(clock: Clock): number {

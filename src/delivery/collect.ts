@@ -9,9 +9,9 @@ export interface CollectOptions {
 }
 
 /**
- * Reads how many jobs stand where into the gauges. Never throws and never takes longer than `timeoutMs`: while Redis is
- * away the metrics that need no Redis are worth the most, and these are left out: nobody can tell them from fresh ones.
- * Resolves to whether the numbers are fresh.
+ * Sets the gauges to the number of jobs in each state. Never throws and never takes longer than `timeoutMs`: while Redis
+ * is away, the other metrics are needed most. These are then removed, because old numbers look like fresh ones. Resolves
+ * to whether the numbers are fresh.
  */
 export async function collectQueues({
   queues,

@@ -17,9 +17,9 @@ import { replacementsOf } from './replace-job.ts'
 import type { SinkEntry, SinkSettings } from './settings.ts'
 
 /**
- * One job, one attempt at most: from what the queue holds to what the sink answered. Keeps that nothing is sent that
- * cannot be read, is too old, was acknowledged already as far as this process or Redis knows, or belongs to somebody
- * else by now. Decides nothing about what follows, and never throws for what a sink does.
+ * One job, one attempt at most: from the job's data to the answer of the sink. Sends nothing that cannot be read, is too
+ * old, was acknowledged already (by what this process or Redis knows), or belongs to another worker by now. Does not
+ * decide what follows, and never throws because of a sink.
  */
 export type JobResult =
   | {
@@ -31,7 +31,7 @@ export type JobResult =
       readonly durationMs: number
       /** How much earlier than by the alert's own schedule it ended; 0 for one that was due. */
       readonly earlyMs: number
-      /** Of the alerts that shared a message, one speaks of it to the circuit. */
+      /** Of the alerts that shared a message, only one reports it to the circuit. */
       readonly reportsToCircuit: boolean
       readonly random: () => number
     }
@@ -42,7 +42,7 @@ export type JobResult =
   | { readonly step: 'replaced'; readonly by: readonly DeliveryJob[] }
   | { readonly step: 'expired'; readonly job: DeliveryJob }
   | { readonly step: 'unreadable'; readonly reason: string }
-  /** Another worker has it, or Redis does not say; and whoever shuts down sends nothing new. */
+  /** Another worker has it, Redis does not answer, or this process is stopping. */
   | { readonly step: 'not_ours' }
 
 export interface LockedJob {
@@ -50,7 +50,7 @@ export interface LockedJob {
   readonly data: unknown
   /** The attempt that this would be, from 1. */
   readonly number: number
-  /** Another process had it, which is gone, or was cut off from Redis. */
+  /** Another process had it, and has ended or lost its connection to Redis. */
   readonly takenOver: boolean
   /** Renews the lock and reads the marks; undefined when the job is not ours any more. */
   claim(requestedAtMs: number | undefined): Promise<Marks | undefined>
@@ -63,9 +63,9 @@ export interface SendContext extends SinkEntry {
 
 export interface DeliverContext extends SendContext {
   readonly acknowledged: Acknowledged
-  /** How long a job that was taken over waits for what its process before has to say. */
+  /** How long a job that was taken over waits for its former process to write down an acknowledgement. */
   readonly takeOverMs: number
-  /** Nobody takes anything over any more. */
+  /** Aborts when the lane stops: then no job is taken over. */
   readonly stopping: AbortSignal
   /** For a sink that takes several alerts as one message. */
   readonly batcher?: Pick<Batcher, 'join'> | undefined
@@ -103,7 +103,7 @@ export async function deliver(
     number: job.number,
     isLast: isLastAttempt(at, settings),
     signal,
-    // A process that was frozen, or cut off from Redis, wakes up believing that the job is still its own.
+    // A process that was frozen, or without Redis for a while, may have lost the job without noticing.
     ready: async () => {
       if (signal.aborted) return false
       marks = await claim(job, delivery)
@@ -120,8 +120,8 @@ export async function deliver(
 }
 
 /**
- * What is known of a job that was taken over, after the time that whoever had it needs to say that it was sent: both may
- * have been cut off from Redis at the same time.
+ * The marks of a job that was taken over, read after its former process had time to write down that it was sent: both
+ * processes may have lost Redis at the same time.
  */
 async function marksAfterWait(
   job: LockedJob,
@@ -137,7 +137,7 @@ async function marksAfterWait(
   return claim(job, delivery)
 }
 
-/** The way of a sink that gets each alert on its own: no waiting, no pace but the queue's. */
+/** For a sink that gets each alert on its own: the only rate limit is the queue's. */
 async function sendAlone(member: Member, context: SendContext): Promise<MemberResult> {
   if (!(await member.ready())) return { step: 'not_ours' }
   const { clock } = context
@@ -148,7 +148,7 @@ async function sendAlone(member: Member, context: SendContext): Promise<MemberRe
 }
 
 const fenceTimeoutMs = 5_000
-/** A sink keeps its own limit; one that does not is given up on so much later. */
+/** A sink ends its attempt at its own limit; if it does not, delivery stops waiting so much later. */
 const overtimeMs = 2_000
 
 /** How long a send that is about to begin may take at most. */
@@ -192,7 +192,7 @@ export async function sendMembers(
     overtime.abort()
     if (error instanceof TimeLimitError)
       return failure('timeout', `no outcome in ${settings.timeoutMs + overtimeMs} ms`)
-    // A fault of ours. Its text may repeat an address with a secret in it: only its kind is told.
+    // A bug in the sink. The text of the error may repeat an address with a secret in it: only its kind is logged.
     const kind = errorCode(error) ?? toError(error).constructor.name
     log.error({ sink: sink.name, kind }, 'a sink threw')
     return failure('bad_answer', `the sink failed: ${kind}`)

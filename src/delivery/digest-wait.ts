@@ -16,14 +16,14 @@ export function waitsUntil(
   const markAfter = (atMs: number) => digestMark(atMs, plan.everyMs, plan.timeZone)
   const markMs = markAfter(job.requestedAtMs ?? job.seenAtMs)
   if (nowMs >= markMs || markMs + goingOutMs > expiresAtMs(job, settings)) return undefined
-  // Further away than the mark of one that comes now: a clock that was ahead of this one says when it came.
+  // Further away than the mark of an alert that comes now: the clock that dated it was ahead of this one.
   return markMs <= markAfter(nowMs) ? markMs : undefined
 }
 
-/** What a digest takes from its mark on, until its alerts are sent: gathering them (8 s at most), then its first mails. */
+/** From the mark of a digest until its alerts are sent: gathering them (8 s at most), then its first mails. */
 const goingOutMs = 30_000
 
-/** Names all that `waitsUntil` goes by; undefined where no alert waits for a mark. */
+/** All that `waitsUntil` depends on; undefined where no alert waits for a mark. */
 export function digestPlanOf({ sink, settings }: SinkEntry): string | undefined {
   const plan = sink.batch?.plan
   if (plan?.kind !== 'digest') return undefined

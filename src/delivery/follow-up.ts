@@ -14,13 +14,13 @@ export type FollowUp =
       readonly delayMs: number
       /** Whether this was one of the attempts that the policy allows. */
       readonly burnt: boolean
-      /** When its own schedule has the alert due, from now; absent where that is what its job says already. */
+      /** When the alert is due by its own schedule, from now; absent where the job's mark says so already. */
       readonly dueInMs?: number
       /** Nothing else goes to this sink for so long. */
       readonly holdMs?: number
     }
   | { readonly kind: 'dead'; readonly reason: DeadReason; readonly answer: Answer }
-  /** We broke it off ourselves: back to the queue as if it had not been taken. */
+  /** This process aborted the attempt: the job goes back to the queue as if it had not been taken. */
   | { readonly kind: 'back'; readonly answer: Answer }
 
 export interface AttemptFacts {
@@ -28,7 +28,7 @@ export interface AttemptFacts {
   readonly number: number
   /** When the alert becomes too old to be sent. */
   readonly expiresAtMs: number
-  /** How much earlier than by its own schedule this is: it was sent to probe its sink, or because that is back. */
+  /** How much earlier than by its own schedule it was sent: as a probe, or because the sink answers again. */
   readonly earlyMs?: number
   /** Shutdown, or the lock was lost. */
   readonly brokenOff: boolean
@@ -47,10 +47,10 @@ export function expiresAtMs(job: DeliveryJob, settings: SinkSettings): number {
 }
 
 /**
- * An attempt is burnt only when the alert's own schedule had it due, so that an alert is given up on after its schedule in
- * attempts and in time, however often its sink was down meanwhile. A refusal that names its pause (429 with
- * `Retry-After`) is obeyed by the whole queue and burns no attempt: the sink is well and asks for patience, which
- * `expireAfter` bounds. Every other failure burns one.
+ * An attempt counts only when it was due by the alert's own schedule. So an alert is given up on after all attempts and
+ * the whole time of its schedule, however often its sink was down. A refusal that names its pause (429 with
+ * `Retry-After`) holds the whole queue and does not count: the sink works and asks to wait, which `expireAfter` bounds.
+ * Every other failure counts.
  */
 export function followUpOf(
   outcome: Outcome,
@@ -83,12 +83,12 @@ export function isLastAttempt(
 /** What an outcome says about the sink, for its breaker. */
 export function signalOf(outcome: Outcome): SinkSignal {
   if (outcome.kind === 'delivered') return 'answered'
-  // Final refusals go to the dead letters at once, whatever they say of the sink: no alert waits because of them.
+  // A final refusal makes a dead letter at once, also where the sink is at fault: no other alert waits because of it.
   if (outcome.kind === 'dead') return outcome.sinkFault ? 'none' : 'answered'
   return outcome.sinkFault && outcome.reason !== 'rate_limited' ? 'fault' : 'none'
 }
 
-/** A sink that says "too fast" without saying how long gets its own backoff, up to this. */
+/** Where a sink answers 429 without `Retry-After`, the pause is its own backoff, up to this. */
 const unaskedHoldMsMax = 60_000
 /** The last attempt is made so long before the alert expires, or a tenth of the time left where that is shorter. */
 const lastChanceMs = 60_000
@@ -119,7 +119,7 @@ function retryFollowUp(
     return { kind: 'dead', reason: 'expired', answer }
   const ownMs = delayMs(at.number, retry, askedMs, random)
   const holdMs = askedMs ?? (reason === 'rate_limited' ? Math.min(ownMs, unaskedHoldMsMax) : undefined)
-  // A pause that overshoots the alert's end is cut so that there is a last attempt before it.
+  // A pause beyond the time at which the alert expires is shortened, so that there is a last attempt before it.
   const pauseMs = Math.max(askedMs ?? 0, Math.min(ownMs, leftMs - Math.min(lastChanceMs, leftMs / 10)), 1)
   return {
     kind: 'again',

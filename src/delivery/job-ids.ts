@@ -4,8 +4,8 @@ import { targetTagsName } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
 
 /**
- * Under which ids the jobs of one alert stand in a sink's queue: one for each target that the sink has, or had when the
- * alert came. Of targets only their tags are kept, so that an alert is found whose recipient has left the config.
+ * The ids of one alert's jobs in a sink's queue: one for each target that the sink has, or had when the alert came. Redis
+ * stores the tags of all targets, so that an alert is found whose recipient has left the config.
  */
 
 /** The id of an alert's job in a sink's queue; `target` as in `DeliveryJob`. */
@@ -13,7 +13,7 @@ export function deliveryJobId(alert: { source: string; id: number }, target: str
   return jobId(alert, target === undefined ? undefined : targetTag(target))
 }
 
-/** Every id under which a job of this alert may stand there; `targets` are those of today. */
+/** Every id that a job of this alert may have there; `targets` are those of the present config. */
 export async function jobIdsOf(
   alert: { source: string; id: number },
   {
@@ -44,7 +44,7 @@ interface OwnKeys {
   waitUntilReady(): Promise<unknown>
 }
 
-/** Recipients are no part of a key: they are long, may hold any character, and are nobody's business in a log. */
+/** A hash, because recipients are long, may contain any character, and do not belong in a log. */
 function targetTag(target: string): string {
   return createHash('sha256').update(target).digest('hex').slice(0, 12)
 }

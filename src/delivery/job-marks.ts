@@ -4,10 +4,10 @@ import type { AlertQueue } from './queues.ts'
 import { type AttemptRecord, parseAttemptRecord } from './records/attempt-record.ts'
 
 /**
- * What is kept with a job beside BullMQ's own fields, so that whichever process takes the job next knows it: until when
- * the alert's own schedule lets it wait, and that its sink has acknowledged it. Both are fields of the job's hash and go
- * with it; times are those of Redis' clock, since the clocks of replicas differ. A mark holds for one delivery: what an
- * operator asks for again (`requestedAtMs`) begins without any, as does a job that an older version has stored.
+ * What is stored with a job beside BullMQ's own fields, for the process that takes the job next: until when the alert's
+ * own schedule lets it wait, and that its sink has acknowledged it. Both are fields of the job's hash and are deleted
+ * with it. Times are by Redis' clock, since the clocks of replicas differ. A mark is valid for one delivery: one that an
+ * operator asked for (`requestedAtMs`) begins without marks, as does a job that an older version stored.
  */
 export interface JobMarks {
   read(job: MarkedJob): Promise<Marks>

@@ -25,9 +25,9 @@ import { noLimit } from './worker.ts'
 import { Workers } from './workers.ts'
 
 /**
- * The life of one sink's delivery: its worker, and the circuit that holds its queue. Keeps that a lane depends on no
- * other, and that it can be stopped in bounded time whatever Redis and the sink do. A sink whose config changes gets a
- * new lane while the one before still waits for its last sends; between the two no alert is sent twice.
+ * The delivery of one sink in this process: its worker, and the circuit that holds its queue. A lane depends on no
+ * other, and stops in bounded time whatever Redis and the sink do. A sink whose config changes gets a new lane while the
+ * one before still waits for its last sends; the two never send the same alert twice.
  */
 export interface LaneOptions extends SinkEntry {
   readonly redis: RedisClient
@@ -49,7 +49,7 @@ export interface LaneState extends CircuitState {
   readonly type: string
   /** How many alerts this process is sending. */
   readonly sending: number
-  /** Alerts wait, nothing holds them back, and they are not taken. */
+  /** Alerts wait, no pause or hold is the reason, and no worker takes them. */
   readonly stuck?: Stuck
 }
 
@@ -218,7 +218,7 @@ export class Lane {
     return `${this.#options.sink.name}/${jobId}`
   }
 
-  /** Alerts that go out as one message do not press a sink that has just come back; one at a time they would be many. */
+  /** After an outage, a sink that takes several alerts in one message needs no slow start: it gets few messages. */
   #concurrency(): number {
     const { isOpen, width } = this.#circuit
     const { concurrency } = this.#settings
@@ -228,8 +228,8 @@ export class Lane {
 
   async #process(job: AlertJob, token: string): Promise<AttemptRecord> {
     const id = job.id ?? ''
-    // After an outage a job may come back while its first send still runs here: what that one brings is waited for,
-    // and consulted by the next step.
+    // After an outage BullMQ may hand out a job again while its first send still runs here: wait for that send, whose
+    // acknowledgement the next step looks up.
     await this.#sendOver(id)
     const circuit = this.#circuit
     const controller = new AbortController()

@@ -3,7 +3,7 @@ import type { RateLimit } from '../sinks/common-config.ts'
 
 /**
  * The rate limit of a sink that gets several alerts in one message: what counts there is messages, while BullMQ's
- * limiter counts jobs. First come, first served; over this process alone, by a clock that nobody sets.
+ * limiter counts jobs. First come, first served; for this process alone, by the monotonic clock.
  */
 export interface MessageLimiter {
   /** Resolves when the next message may go out; rejects when the signal aborts first. */

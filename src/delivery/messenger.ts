@@ -6,9 +6,9 @@ import { signalOf } from './follow-up.ts'
 import type { MessageLimiter } from './message-limiter.ts'
 
 /**
- * Sends the alerts of one message, and finds out which of them it is that the sink cannot take: a message that was
- * refused goes again in smaller ones, down to single alerts, unless it is the sink that is at fault. An alert whose last
- * attempt this is goes alone in any case, so that none is given up on because of the company it was in.
+ * Sends the alerts of one message, and finds out which of them the sink cannot accept: a refused message is sent again in
+ * smaller ones, down to single alerts, unless the sink itself is at fault. An alert whose last attempt this is goes
+ * alone, so that no alert is given up on because of another one in the same message.
  */
 export interface Member extends Parcel {
   readonly target?: string
@@ -26,7 +26,7 @@ export type MemberResult =
       readonly outcome: Outcome
       readonly startedAtMs: number
       readonly durationMs: number
-      /** Of those that shared the send, one tells the circuit of it. */
+      /** Of those that shared the send, only one reports it to the circuit. */
       readonly reportsToCircuit: boolean
       /** The same for all that shared the send, so that what is tried again comes back together. */
       readonly random: () => number
@@ -44,11 +44,11 @@ export interface MessengerOptions {
   readonly limiter: MessageLimiter
   readonly clock: Clock
   readonly send: Send
-  /** From now on nothing begins, and what waits for its turn goes back. */
+  /** Once aborted, no send begins, and members that wait for the rate limit go back to the queue. */
   readonly stopping: AbortSignal
   /** The sink is down. */
   isOpen(): boolean
-  /** A message was not taken whose alerts all go again at once: no member tells of it. */
+  /** A message was refused and all its alerts are sent again at once: so no member reports it to the circuit. */
   refused(sent: SentMessage): void
 }
 
@@ -66,7 +66,7 @@ export class Messenger {
     let refused: SentMessage | undefined
     for (let part = left.shift(); part; part = left.shift()) {
       if (refused && (faultsInARow >= faultsMax || this.#options.isOpen())) {
-        // The sink is at fault, not one of them: the rest shares what became of the others.
+        // The sink is at fault, not one of the alerts: the rest gets the same outcome.
         const [last, others] = divide(part, ({ isLast }) => isLast)
         settle(others, refused, false)
         if (last.length !== 1) {
@@ -124,7 +124,7 @@ export interface SentMessage {
   readonly random: number
 }
 
-/** What a message that no member tells of says about its sink. */
+/** What a message that no member reports means for the sink's breaker. */
 export function breakerEventOf({ members, outcome, durationMs }: SentMessage, clock: Clock): BreakerEvent {
   const [alert] = members.map(({ alert: { source, id } }) => `${source}.${id}`)
   return {
@@ -140,7 +140,7 @@ const faultsMax = 5
 /** A message of sixty is down to single alerts in three steps. */
 const parts = 4
 
-/** Which of a message that was not taken go again at once, in smaller ones. */
+/** Which members of a refused message are sent again at once, in smaller messages. */
 function partsToRepeat(members: readonly PendingMember[], outcome: Outcome): (readonly PendingMember[])[] {
   if (members.length === 1 || outcome.kind === 'delivered') return []
   if (mayBeOneOfThem(outcome)) return partsOf(members)
@@ -148,14 +148,14 @@ function partsToRepeat(members: readonly PendingMember[], outcome: Outcome): (re
   return burns ? members.filter(({ isLast }) => isLast).map((member) => [member]) : []
 }
 
-/** An answer may be about what the message holds; a sink that does not answer, or asks for patience, has not read it. */
+/** An answer may be about the content of the message; a sink that does not answer, or asks to wait, has not read it. */
 function mayBeOneOfThem(outcome: Exclude<Outcome, { kind: 'delivered' }>): boolean {
   if (outcome.kind === 'dead') return !outcome.sinkFault
   const { reason, afterMs } = outcome
   return afterMs === undefined && (reason === 'server_error' || reason === 'bad_answer')
 }
 
-/** At random: if several of them are to blame, they do not stand in the way of the same others each time. */
+/** At random: if the sink cannot accept several of them, they are not put together with the same others each time. */
 function partsOf(members: readonly PendingMember[]): (readonly PendingMember[])[] {
   const mixed = members
     .map((member) => ({ member, place: Math.random() }))

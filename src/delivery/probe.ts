@@ -3,15 +3,15 @@ import type { AlertJob } from './processor.ts'
 import type { AlertQueue } from './queues.ts'
 
 /**
- * Which alert probes a sink that is down: in turn the one at the front of its queue, the newest, and any other, so that
- * some alerts which the sink cannot digest do not hide for long that it takes the rest. Works on what waits and on what
- * is put off; moves one job to the front, and burns nothing.
+ * Chooses the alert that probes a sink that is down: in turn the one at the front of its queue, the newest, and any
+ * other. So a few alerts that the sink cannot accept do not hide for long that it accepts the rest. Chooses from waiting
+ * and delayed jobs, moves one to the front, and counts no attempt.
  */
 export async function chooseProbe(queue: AlertQueue, turn: number, random = Math.random): Promise<boolean> {
   return within(timeoutMs, 'choosing a probe', choose(queue, turns[turn % turns.length] ?? 'front', random))
 }
 
-/** Lets an alert that was tried before and is put off go now, if none waits to go; false where it finds none. */
+/** If no job waits, promotes a delayed one that was tried before; false where there is none. */
 export async function seekProbe(queue: AlertQueue, turn: number, random = Math.random): Promise<boolean> {
   const kind = turns[turn % turns.length] ?? 'front'
   const seek = async () => (await waitingCount(queue)) > 0 || promoteOne(queue, kind, random)
@@ -43,8 +43,8 @@ async function waitingCount(queue: AlertQueue): Promise<number> {
 async function promoteOne(queue: AlertQueue, turn: Turn, random: () => number): Promise<boolean> {
   const delayed = await queue.getDelayedCount()
   const from = turn === 'front' ? 0 : Math.floor(random() * delayed)
-  // From there on, and then from the beginning: the first that was tried before. What only waits for the mark of its
-  // digest has not failed, and would wait again.
+  // From there on, and then from the start: the first that was tried before. An alert that only waits for its digest has
+  // not failed, and would wait again.
   const jobs = [
     ...(await queue.getJobs(['delayed'], from, from + lookAtMax - 1, true)),
     ...(from === 0 ? [] : await queue.getJobs(['delayed'], 0, lookAtMax - 1, true)),
@@ -59,6 +59,6 @@ async function promoteOne(queue: AlertQueue, turn: Turn, random: () => number): 
 const lookAtMax = 20
 
 async function toFront(job: AlertJob | undefined): Promise<void> {
-  // Gone, or taken, meanwhile: then that one is the probe.
+  // Gone or taken by now: then that send is the probe.
   await job?.changePriority({ priority: 0, lifo: true }).catch(() => {})
 }

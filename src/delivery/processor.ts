@@ -18,14 +18,14 @@ import { reportAttempt } from './report.ts'
  */
 export type AlertJob = Job<JobData, AttemptRecord>
 
-/** What the sink's lane lends to the processor of its jobs. */
+/** What the processor of a sink's jobs needs from the sink's lane. */
 export interface ProcessorContext extends DeliverContext {
   readonly metrics: Metrics
   readonly lockMs: number
   readonly marks: JobMarks
-  /** Its sink has taken it; what is still to come is that Redis records it. */
+  /** The sink has acknowledged it; Redis has not recorded that yet. */
   onAcknowledged(job: MarkedJob, record: AttemptRecord): void
-  /** Before the job is let go, so that no other is fetched from a queue that is to be held. */
+  /** Awaited before the job is released, so that no other is fetched from a queue that is to be held. */
   observe(event: BreakerEvent): Promise<void>
   hold(forMs: number): Promise<void>
   /** An alert is about to wait for the mark of its digest; never rejects. */
@@ -45,10 +45,10 @@ export class RetryLater extends Error {
   }
 }
 
-/** After a fault of ours, which burns no attempt; the alert's age ends it some day. */
+/** The pause after a bug in this program. No attempt is counted; the alert expires at its time. */
 const faultPauseMs = 60_000
 
-/** Resolves to the record of the acknowledgement; everything else is thrown as BullMQ wants it. */
+/** Resolves to the record of the acknowledgement; everything else is thrown as the error that BullMQ expects. */
 export async function processJob(
   job: AlertJob,
   token: string,
@@ -59,7 +59,7 @@ export async function processJob(
     return await step(job, token, signal, context)
   } catch (error) {
     if (expectedErrors.some((kind) => error instanceof kind)) throw error
-    // The text of an error that was not made here is neither kept nor given a chance to mean something.
+    // The text of any other error may contain a secret, or a word that BullMQ acts on: only its kind is logged.
     const kind = errorCode(error) ?? toError(error).constructor.name
     context.log.error({ sink: context.sink.name, job: job.id, kind }, 'a job could not be handled')
     return delay(job, token, faultPauseMs, context)
@@ -136,7 +136,7 @@ async function settle(
     ...(reason === undefined ? {} : { reason }),
     ...(followUp.kind === 'again' ? { nextAtMs: nowMs + followUp.delayMs } : {}),
   })
-  // First of all: whatever breaks from here on, this process does not send it again.
+  // Before anything that may fail: this process must not send it again.
   if (followUp.kind === 'delivered') {
     acknowledged.add(sent.name, record)
     context.onAcknowledged({ id: job.id ?? '', requestedAtMs: sent.job.requestedAtMs }, record)
@@ -190,7 +190,7 @@ async function carryOut(
     case 'again':
       if (followUp.holdMs !== undefined) await context.hold(followUp.holdMs)
       await keep(job, record, context)
-      // Before the job is let go: whoever takes it next must know whether it is due.
+      // Before the job is released: the process that takes it next must know whether it is due.
       if ((await markedDue(followUp.dueInMs, taken, context)) && followUp.burnt)
         throw new RetryLater(`${followUp.reason}: ${describe(undefined, followUp.answer)}`, followUp.delayMs)
       return delay(job, token, followUp.delayMs, context)
@@ -213,7 +213,7 @@ async function giveUpExpired(
   throw new UnrecoverableError(`expired: ${text}`)
 }
 
-/** Where Redis does not take the mark, it is not told of an attempt either: the job is put off, or left to its lock. */
+/** Where Redis does not store the mark, the attempt is not counted either: the job is delayed, or left to its lock. */
 async function markedDue(
   dueInMs: number | undefined,
   { job, requestedAtMs }: LockedByToken,
@@ -231,16 +231,16 @@ async function markedDue(
 const keepTimeoutMs = 5_000
 const moveTimeoutMs = 5_000
 
-/** The story is worth less than the delivery: when Redis does not take it, things go on. */
+/** Without a record of the attempt the delivery still continues. */
 async function keep(job: AlertJob, record: AttemptRecord, context: ProcessorContext): Promise<void> {
   try {
-    await within(keepTimeoutMs, 'keeping the record', job.log(JSON.stringify(record)))
+    await within(keepTimeoutMs, 'storing the record', job.log(JSON.stringify(record)))
   } catch (error) {
     context.log.warn({ sink: context.sink.name, reason: redisErrorText(error) }, 'attempt not recorded')
   }
 }
 
-/** Back to the head of the queue. Where that fails, the lock runs out and the job is picked up as stalled: the same. */
+/** Back to the head of the queue. Where that fails, the lock expires and BullMQ hands the job out again as stalled. */
 async function putBack(job: AlertJob, token: string, context: ProcessorContext): Promise<never> {
   await moved(job.moveToWait(token), context)
   throw new WaitingError()

@@ -3,7 +3,7 @@ import type { RedisClient } from '../store/redis.ts'
 import type { AlertQueue } from './queues.ts'
 import type { QueueView } from './watchdog.ts'
 
-/** Small questions to a sink's queue that BullMQ has no single call for. Each answers within a limit or throws. */
+/** Small reads of a sink's queue that BullMQ has no single call for. Each returns within a limit or throws. */
 
 /** `maxJobs`: of the sink's rate limit. `redis`: a connection that fails fast. */
 export async function readQueueView(
@@ -45,7 +45,7 @@ export async function promoteDelayed(queue: AlertQueue): Promise<void> {
 }
 
 const readTimeoutMs = 5_000
-/** Due for so long by the clock that BullMQ goes by; clocks of replicas differ a little. */
+/** Due for so long by the clock that BullMQ uses; clocks of replicas differ a little. */
 const overdueMs = 30_000
 const activeLookedAt = 100
 const promoteTimeoutMs = 30_000

@@ -8,8 +8,8 @@ import { deliveryJobId, noteTargets } from './job-ids.ts'
 import { type AttemptRecord, recordsMax } from './records/attempt-record.ts'
 
 /**
- * One queue a sink. Owns how a job is stored: its fixed id, which makes adding it again harmless for as long as its
- * record is kept, and how long that is. Whoever adds decides what to do when Redis is away.
+ * One queue a sink. Decides how a job is stored: its fixed id, which makes adding it again harmless for as long as its
+ * record is kept, and how long that is. The caller decides what to do when Redis is away.
  */
 export type AlertQueue = Queue<JobData, AttemptRecord>
 
@@ -21,7 +21,7 @@ export interface SinkQueues {
    */
   enqueue(jobs: readonly DeliveryJob[]): Promise<void>
   readonly sinks: readonly string[]
-  /** For questions to their keys that BullMQ has no call for. */
+  /** For commands on their keys that BullMQ has no call for. */
   readonly redis: RedisClient
   /** Throws a NotFoundError for a sink that has no queue. */
   queue(sink: string): AlertQueue
@@ -32,8 +32,8 @@ export interface SinkQueues {
   /** How many dead letters are from `sinceMs` or later. */
   failedSince(sink: string, sinceMs: number): Promise<number>
   /**
-   * The same queues as another config sees them. Whoever still works by the old view goes on with it: no queue is
-   * closed before `close`, also none of a sink that left the config.
+   * The same queues for another config. Callers that still have the old object can use it: no queue is closed before
+   * `close`, also none of a sink that left the config.
    */
   reconfigured(next: Pick<QueuesOptions, 'sinks' | 'retention'>): SinkQueues
   /** Of every view. */
@@ -54,14 +54,14 @@ export interface QueuesOptions {
 /** `addBulk` is one pipeline: a batch keeps Redis busy for about a millisecond. */
 const batchMax = 100
 /**
- * No row of a feed page may be refused here: it would come back for ever. A page has 5 MiB at most, and a number that is
- * written short (1e20) becomes 4.4 times as long.
+ * No row of a feed page may be refused here: every poll would try it again. A page has 5 MiB at most, and a number that
+ * is written short (1e20) becomes 4.4 times as long.
  */
 const jobBytesMax = 32 * 1024 * 1024
 /** Dead letters wait for a person. */
 export const deadLetterKeptMs = 90 * 24 * 3_600_000
 const deadLetterKept = { age: deadLetterKeptMs / 1_000, count: 1_000_000, limit: 1_000 }
-/** An alert may be handed over again until its page is marked; its record must still be there then. */
+/** An alert may be enqueued again until its page is marked; its record must still exist then. */
 const recordKeptMin = { ageMs: 24 * 3_600_000, count: 10_000 }
 
 export function createQueues(options: QueuesOptions): SinkQueues {
@@ -92,21 +92,21 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
         const queue = queueOf(sink)
-        const writeDown = () =>
+        const storeNames = () =>
           within(
             enqueueTimeoutMs,
-            `writing down ${sink}`,
+            `storing the name of ${sink}`,
             Promise.all([redis.sadd(sinkNamesKey(prefix), sink), noteTargets(redis, queue, own)]),
           )
         await within(enqueueTimeoutMs, `connecting for ${sink}`, queue.waitUntilReady())
-        // Before its first alert is there: a sink that leaves the config one day is found by its name.
-        await writeDown()
+        // Before its first alert is stored: if the sink leaves the config, its alerts are found by its name.
+        await storeNames()
         for (let from = 0; from < own.length; from += batchMax) {
           const batch = own.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))
           await within(enqueueTimeoutMs, `storing ${batch.length} jobs for ${sink}`, queue.addBulk(batch))
         }
-        // And after: a process that has no such sink may have tidied up its empty queue in between.
-        await writeDown()
+        // And after: a process without this sink may have removed the empty queue and its name in between.
+        await storeNames()
       }
     },
     async close() {
@@ -135,7 +135,7 @@ export async function closeQueue(queue: AlertQueue, limitMs: number): Promise<vo
   await within(limitMs, 'closing a queue', queue.close()).catch(() => {})
 }
 
-/** For a process that knows itself to be the only one at this Redis: jobs that are being sent there are of the dead. */
+/** For a process that knows that it is alone on this Redis: whoever had a lock there has ended. */
 export async function dropLocks(redis: RedisClient, prefix: string, sinks: readonly string[]): Promise<void> {
   for (const sink of sinks) {
     const key = (name: string) => `${queuePrefix(prefix)}:${sink}:${name}`
@@ -168,7 +168,7 @@ function jobOptionsFor(retention: QueuesOptions['retention']): JobsOptions {
     removeOnFail: deadLetterKept,
     keepLogs: recordsMax,
     sizeLimit: jobBytesMax,
-    // Stack traces tell nobody anything and could carry what an error message must not.
+    // Stack traces help nobody here and could contain a secret.
     stackTraceLimit: 0,
   }
 }

@@ -5,12 +5,12 @@ import { promoteDelayed } from './queue-view.ts'
 import type { AlertQueue } from './queues.ts'
 
 /**
- * A sink has answered after an outage: what was put off meanwhile goes now, at no cost to its attempts if it fails, and
- * once more what was refused just before the answer and put off just after it. Goes on until Redis took both.
+ * After an outage a sink has answered: promotes the delayed alerts now (if they fail, no attempt is counted), and later
+ * once more those that were refused just before the answer and delayed just after it. Repeats until Redis did both.
  */
 export class Recovery {
   readonly #options: RecoveryOptions
-  /** By the monotonic clock: by then every send that was on its way at the answer has ended, of all replicas. */
+  /** By the monotonic clock: by then every send that ran at the time of the answer has ended, in all replicas. */
   readonly #endMs: number
   #begun = false
   #running = false
@@ -54,5 +54,5 @@ export interface RecoveryOptions {
 }
 
 const commandTimeoutMs = 5_000
-/** From the end of a send until its job is put off, and more. */
+/** More than it takes from the end of a send until its job is delayed. */
 const landingMs = 3_000

@@ -7,8 +7,8 @@ import type { AlertQueue } from './queues.ts'
 
 /**
  * A sink that changed its type has targets of another kind: recipients instead of a single one, or the other way round.
- * Returns what takes the place of a job that was stored before, or undefined where the job fits. A recipient that left
- * the list of its sink is none of these: its alerts go nowhere else.
+ * Returns the jobs that replace one that was stored before, or undefined where the job fits. Alerts of a recipient that
+ * left the list of its sink are not replaced.
  */
 export function replacementsOf(
   { target, ...rest }: DeliveryJob,
@@ -24,13 +24,13 @@ export interface JobReplacement {
   readonly prefix: string
   readonly from: AlertQueue
   readonly to: AlertQueue
-  /** `state`: where its id stands; `token`: of our lock of it, '' where nobody may have one. */
+  /** `state`: the list that has its id; `token`: of our lock on it, '' where no process may have one. */
   readonly job: { readonly id: string; readonly state: string; readonly token: string }
   readonly copies: readonly DeliveryJob[]
   readonly nowMs: number
 }
 
-/** Puts the copies into the place of the job, at one stroke. Returns as `moveWaitingScript`. */
+/** Puts the copies in the place of the job, in one script. Returns as `moveWaitingScript`. */
 export async function replaceJob({
   redis,
   prefix,

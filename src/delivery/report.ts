@@ -3,7 +3,7 @@ import type { DeliveryJob } from '../alert/job.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics, SendResult } from '../telemetry/metrics.ts'
 
-/** The one log line and the metrics of an attempt. */
+/** Writes the one log line of an attempt, and its metrics. */
 export interface AttemptReport {
   readonly sink: string
   readonly job: DeliveryJob

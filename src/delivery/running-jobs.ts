@@ -1,4 +1,4 @@
-/** What one lane has taken and not let go: its jobs, and the sends that run for them. */
+/** The jobs that one lane has taken and not finished, and the sends that run for them. */
 export interface RunningSend {
   readonly controller: AbortController
   readonly done: Promise<unknown>
@@ -8,7 +8,7 @@ export interface RunningSend {
 
 export class RunningJobs {
   readonly #sends = new Map<string, RunningSend>()
-  /** Those that BullMQ keeps no lock of. */
+  /** Sends whose locks BullMQ does not renew. */
   #unrenewed = new Set<RunningSend>()
   #jobs = 0
   #taken = 0
@@ -59,7 +59,7 @@ export class RunningJobs {
     for (const id of jobIds) this.#sends.get(id)?.controller.abort(new Error(why))
   }
 
-  /** BullMQ takes the age of a lock from the wall clock: it renews none from before that was set back. */
+  /** BullMQ counts the age of a lock by the wall clock: after that was set back, it does not renew older locks. */
   clockSetBack(): void {
     this.#unrenewed = new Set(this.#sends.values())
   }

@@ -17,8 +17,8 @@ export interface Sender {
   /** Returns at once; the lanes wait for Redis themselves. `sends: false`: only looks whether others send. */
   start(role?: { readonly sends: boolean }): void
   /**
-   * From now on these sinks. A sink whose entry is the same object goes on and does not notice; the others take no more
-   * jobs. Resolves when those have sent what they were sending, each within its own time, and are closed.
+   * Replaces the sinks. The lane of a sink whose entry is the same object continues unchanged; the other lanes take no
+   * more jobs. Resolves when those have ended their sends, each within its own time, and are closed.
    */
   swap(sinks: ReadonlyMap<string, SinkEntry>): Promise<void>
   /** Takes no more jobs, and waits for the sends that run. Within `stopMsMax`, whatever Redis and the sinks do. */

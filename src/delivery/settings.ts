@@ -25,8 +25,8 @@ export interface SinkEntry {
 }
 
 /**
- * How the queue of a sink is worked off. Where several alerts go out as one message, all of them must be in hand at the
- * same time, and the rate limit is kept where messages are counted, not jobs.
+ * The settings of a sink's worker. Where several alerts go out as one message, the worker must take all of them at the
+ * same time, and the rate limit is applied to messages (`message-limiter.ts`), not to jobs.
  */
 export function queueSettings({ sink, settings }: SinkEntry): SinkSettings {
   const { batch } = sink
@@ -37,8 +37,8 @@ export function queueSettings({ sink, settings }: SinkEntry): SinkSettings {
 }
 
 /**
- * The way of an alert ends at some time, also where no config says when: after a day, or as long as a schedule takes that
- * spans more than one. Counted from when it was seen, so that history that was asked for is sent.
+ * An alert expires also where the config does not say when: after a day, or after its whole retry schedule where that is
+ * longer. Counted from when it was seen, so that old alerts within `startFrom` are sent.
  */
 export function expireDefaultMs({ retry }: Pick<SinkSettings, 'retry'>): number {
   const { ms, msMax } = spanOf(retry)
@@ -47,7 +47,7 @@ export function expireDefaultMs({ retry }: Pick<SinkSettings, 'retry'>): number 
 
 const dayMs = 24 * 3_600_000
 
-/** The knobs of the machinery, which no config names; tests turn them. */
+/** Internal limits that are not in the config; tests change them. */
 export interface Tuning {
   /**
    * A job whose process is gone or frozen is sent again after this at the latest, plus twice `stalledIntervalMs`, plus
@@ -60,14 +60,14 @@ export interface Tuning {
    */
   readonly stalledIntervalMs: number
   /**
-   * So long waits who takes over a job from a process that may have sent it: the time in which that one, when it is there
-   * and Redis is back, says so. More than it takes to connect again.
+   * How long a process waits with a job that it took over: in this time the former process, if it still runs, writes
+   * down that it has sent it. More than it takes to connect to Redis again.
    */
   readonly takeOverMs: number
   readonly watchEveryMs: number
-  /** So often a lane looks for what is put off by a config that is not its own, which other processes may still have. */
+  /** How often a lane looks for alerts that a process with another config has delayed. */
   readonly othersEveryMs: number
-  /** Jobs wait and this process takes none, for so long: its worker is made anew. */
+  /** When jobs wait and this process takes none for so long, it replaces its worker. */
   readonly stuckMs: number
   readonly faultsToOpen: number
   /** Alerts that probe a sink that is down, one after the other, before the next pause. */

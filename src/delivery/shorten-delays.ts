@@ -8,16 +8,15 @@ import type { AlertQueue } from './queues.ts'
 import type { SinkEntry } from './settings.ts'
 
 /**
- * Looks through what a queue puts off, and lets go sooner what waits longer than its own schedule and the digest of this
- * config ask for. Nothing is made to wait longer: that is found out of when its turn comes. In small portions, and
- * harmless beside other processes that do the same or take the jobs meanwhile: an attempt that comes too early because
- * of it burns nothing.
+ * Looks through the delayed jobs of a queue and shortens delays that are longer than the job's own schedule and the
+ * digest of this config need. Makes no job wait longer: a job that is too early is delayed again when a worker takes it,
+ * and no attempt is counted. Works in small portions; other processes may do the same, or take the jobs, at the same time.
  */
 export interface ShortenDelays extends SinkEntry {
   readonly redis: RedisClient
   readonly queue: AlertQueue
   readonly clock: Clock
-  /** What was put off had been tried at another receiver: its schedule says nothing of this one. */
+  /** The delayed jobs were tried at another receiver: their schedules do not apply to this one. */
   readonly otherReceiver: boolean
   readonly signal: AbortSignal
 }
@@ -27,17 +26,17 @@ export interface ShortenedDelays {
   readonly shortened: number
 }
 
-/** Throws what Redis throws; then some may go sooner, and it is to be asked for again. */
+/** Throws what Redis throws; then only some are shortened, and it is to be called again. */
 export async function shortenDelays(options: ShortenDelays): Promise<ShortenedDelays> {
   const { redis, queue, clock, signal } = options
-  // Who counts from the mark of a digest counts by the wall clock, as BullMQ does.
+  // The marks of digests are by the wall clock, as BullMQ's delays are.
   const fromScore = (clock.now() + slackMs) * scoreUnits
   const reading = redis.zrangebyscore(queue.toKey('delayed'), fromScore, '+inf', 'LIMIT', 0, idsMax)
-  const ids = await within(readTimeoutMs, 'reading what is put off', reading)
+  const ids = await within(readTimeoutMs, 'reading delayed jobs', reading)
   let sooner = 0
   for (let from = 0; from < ids.length && !signal.aborted; from += portionMax) {
     const portion = ids.slice(from, from + portionMax).map((id) => shortenDelay(id, options))
-    const done = await within(portionTimeoutMs, 'letting alerts go sooner', Promise.all(portion))
+    const done = await within(portionTimeoutMs, 'shortening delays', Promise.all(portion))
     sooner += done.filter((each) => each).length
   }
   return { looked: ids.length, shortened: sooner }
@@ -53,7 +52,7 @@ async function shortenDelay(id: string, options: ShortenDelays): Promise<boolean
   if (job === undefined || score === null) return false
   const parsed = fromJobData(queue.name, job.data)
   if (!parsed.ok) return false
-  // An older version, which put it off after an attempt, has not written down until when.
+  // An older version delayed it after an attempt and has not stored until when.
   if (job.attemptsMade > 0 && marked === 0 && !otherReceiver) return false
   const { earlyMs } = await createJobMarks(redis, queue).read({
     id,
@@ -80,7 +79,7 @@ async function shortenDelay(id: string, options: ShortenDelays): Promise<boolean
 const scoreUnits = 0x1000
 /** Clocks of Redis and of replicas differ a little. */
 const slackMs = 1_000
-/** Of one look; what is beyond is looked at by the next, or goes by its own time. */
+/** Of one look; what is beyond is looked at by the next, or is due by then. */
 const idsMax = 200_000
 const portionMax = 100
 const readTimeoutMs = 10_000

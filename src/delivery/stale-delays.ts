@@ -17,10 +17,10 @@ import { shortenDelays } from './shorten-delays.ts'
 import { noLimit } from './worker.ts'
 
 /**
- * What one config puts off in a queue must not wait by it under the next: for the mark of a digest that is gone or
- * shorter now, for a receiver that alerts do not go to any more, for the end of a window of the rate limit of before. Nor
- * for a time by a clock that was set back before this lane could notice it.
- * Looks when a lane begins, and then again and again, because a process of the config before may still put off more.
+ * Ends delays that an earlier config set in a queue and the present one does not need: for the mark of a digest that is
+ * gone or shorter now, for another receiver than the present one, for the window of an earlier rate limit. Also delays by
+ * a clock that was set back before this lane could notice it.
+ * Looks when a lane begins and then repeatedly, because a process with the earlier config may still delay more.
  */
 export interface StaleDelaysOptions extends SinkEntry {
   readonly redis: RedisClient
@@ -29,7 +29,7 @@ export interface StaleDelaysOptions extends SinkEntry {
   readonly tuning: Pick<Tuning, 'othersEveryMs'>
   readonly clock: Clock
   readonly log: Logger
-  /** Nothing is begun from then on. */
+  /** Once aborted, no look begins. */
   readonly signal: AbortSignal
 }
 
@@ -42,9 +42,9 @@ export class StaleDelays {
   #nextMs = 0
   #looking = false
   #again: NodeJS.Timeout | undefined
-  /** How many times it was looked at what others put off. */
+  /** How many looks at the delays of other configs have ended. */
   #looks = 0
-  /** Until this lane began, alerts went elsewhere. */
+  /** Before this lane began, alerts went to another receiver. */
   #otherReceiver = false
   #plansBefore: DelayOrigins['plans'] = new Map()
 
@@ -66,12 +66,12 @@ export class StaleDelays {
       fitLimiter(redis, queue, (queueSettings(this.#options).rateLimit ?? noLimit).per),
     )
     if (clock.monotonicMs() >= this.#nextMs)
-      await this.#try('others may put off for longer', async () => {
+      await this.#try('delays of other configs stay', async () => {
         await this.#lookAtOthers()
         this.#nextMs = clock.monotonicMs() + tuning.othersEveryMs
       })
     this.#looking = false
-    // Not connected yet, perhaps: until then alerts wait as they did.
+    // Perhaps not connected yet: until then the delays stay as they are.
     if (this.#looks === 0 && !this.#options.signal.aborted)
       this.#again = setTimeout(() => void this.look(), lookAgainMs)
   }
@@ -82,7 +82,7 @@ export class StaleDelays {
 
   /** This receiver asked for a hold. */
   async held(): Promise<void> {
-    await this.#try('whose hold it is stays unknown', () =>
+    await this.#try('the receiver of the hold was not stored', () =>
       this.#write(this.#store.hold(this.#options.sink.name, this.#receiver)),
     )
   }
@@ -91,27 +91,30 @@ export class StaleDelays {
   async waiting(): Promise<void> {
     const plan = this.#plan
     if (plan === undefined) return
-    await this.#try('that an alert waits for a mark is not written down', () =>
+    await this.#try('the plan of a waiting alert was not stored', () =>
       this.#write(this.#store.wait(this.#options.sink.name, plan)),
     )
   }
 
   async #lookAtOthers(): Promise<void> {
     const { sink, queue, clock, log } = this.#options
-    const by = await within(readTimeoutMs, 'reading by whom alerts are put off', this.#store.read(sink.name))
+    const by = await within(readTimeoutMs, 'reading who delayed alerts', this.#store.read(sink.name))
     if (by.held !== undefined && by.held !== this.#receiver)
       await this.#write(this.#store.endHold(sink.name, by.held, queue.toKey('limiter')))
     if (this.#looks === 0) this.#otherReceiver = (by.receiver ?? by.held ?? this.#receiver) !== this.#receiver
     // Sends of the lane before may still end after the first look.
     const otherReceiver = this.#otherReceiver && this.#looks < looksAtOther
-    // While nobody was there: the watch of a lane that runs notices it by itself.
+    // While no lane ran: a lane that runs notices it by its own clock watch.
     const setBack = this.#looks === 0 && (by.clockMs ?? 0) - clock.now() >= setBackMsMin
     const plans = [...by.plans].filter(([plan]) => plan !== this.#plan)
     if (otherReceiver || setBack || plans.length > 0 || by.receiver === undefined) {
       const { looked, shortened: sooner } = await shortenDelays({ ...this.#options, otherReceiver })
       if (sooner > 0)
-        log.info({ sink: sink.name, alerts: sooner }, 'alerts go sooner by the config and the clock of now')
-      // What was left may wait for a mark of this plan too, and that of before is forgotten below.
+        log.info(
+          { sink: sink.name, alerts: sooner },
+          'delays were shortened to those of the present config and clock',
+        )
+      // The jobs that stay delayed may wait for a mark of this plan too, and the earlier plan is removed below.
       if (looked > sooner) await this.waiting()
     }
     // An alert that was about to wait at the look before has been found by this one.
@@ -126,7 +129,7 @@ export class StaleDelays {
   }
 
   #write(writing: Promise<unknown>): Promise<unknown> {
-    return within(writeTimeoutMs, 'writing down by whom alerts are put off', writing)
+    return within(writeTimeoutMs, 'storing who delayed alerts', writing)
   }
 
   /** What is done here helps; deliveries do not depend on it. */
@@ -145,9 +148,9 @@ const readTimeoutMs = 5_000
 const writeTimeoutMs = 5_000
 
 /**
- * A window of the rate limit that began by another config may last up to a day: it ends as it would by this one. A hold,
- * which BullMQ keeps in the same key as a count that no limit reaches, lasts as long as a receiver may ask for, also
- * where the clock of Redis was set back since.
+ * Shortens a window of the rate limit that began under another config, and may last up to a day, to the length of this
+ * config's. A hold, which BullMQ stores in the same key as a count that no limit reaches, is shortened to the longest
+ * pause that a receiver may ask for, for the case that the clock of Redis was set back.
  */
 async function fitLimiter(redis: RedisClient, queue: AlertQueue, perMs: number): Promise<void> {
   const key = queue.toKey('limiter')

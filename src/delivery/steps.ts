@@ -14,8 +14,8 @@ const limitDefault = 1_000
 const portionMsDefault = 4_000
 
 /**
- * Steps on until all is done (undefined) or a bound is met. An error after something was done is kept back: what was
- * done is told, and the next call begins where this one broke off and meets the trouble if it is still there.
+ * Repeats `step` until all is done (undefined) or a bound is reached. After something was done, an error is not thrown:
+ * the caller gets what was done, and its next call begins at the same step and throws if the error is still there.
  */
 export async function stepOn<P>(
   begun: P,

@@ -1,9 +1,9 @@
 import type { Clock } from '../lib/clock.ts'
 
 /**
- * Acknowledgements that BullMQ has not recorded yet: Redis is away, or took the lock from the job meanwhile. As soon as
- * Redis answers, each is written beside its job, where whichever process takes that job next finds it; until then this
- * process asks again and again. What it never gets through is lost with the process.
+ * Acknowledgements that BullMQ has not recorded yet: Redis is away, or the job's lock has expired. As soon as Redis
+ * answers, each is stored as a mark of its job, for the process that takes the job next; until then this process
+ * retries. An acknowledgement that was never stored is lost when the process ends.
  */
 export class Unrecorded {
   readonly #clock: Clock
@@ -21,7 +21,7 @@ export class Unrecorded {
     this.#lookIn(patienceMs)
   }
 
-  /** The job's record stands in Redis. */
+  /** Redis has the job's record. */
   recorded(name: string): void {
     this.#entries.delete(name)
   }
@@ -54,7 +54,7 @@ export class Unrecorded {
 
 interface Entry {
   readonly write: () => Promise<void>
-  /** Before that BullMQ itself is given the time to record it. */
+  /** Until then BullMQ itself may record it. */
   readonly fromMs: number
 }
 

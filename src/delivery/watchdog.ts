@@ -3,13 +3,13 @@ import { formatDuration } from '../lib/duration.ts'
 import type { Tuning } from './settings.ts'
 
 /**
- * Notices that jobs wait and are not taken, for whatever reason: consumers have been seen to stop while claiming to run.
- * What counts is what this process does itself; that other replicas are busy says nothing of its own worker.
+ * Notices that jobs wait and no worker takes them: BullMQ workers have been seen to stop without an error. Only the work
+ * of this process counts; busy replicas do not show that its own worker runs.
  */
 export interface QueueView {
-  /** Jobs that somebody should be working on: they wait, are overdue, or were left by a process that is gone. */
+  /** Jobs that a worker should have taken: they wait, are overdue, or were left by a process that is gone. */
   readonly waiting: number
-  /** Jobs that some process holds. */
+  /** Jobs that some process has locked. */
   readonly locked: number
   /** The job that is to be taken next. */
   readonly next: string | undefined
@@ -22,7 +22,7 @@ export interface QueueView {
 export interface OwnWork {
   /** It could take one more. */
   readonly room: boolean
-  /** How many it has taken in its life. */
+  /** How many it has taken since it began. */
   readonly taken: number
 }
 
@@ -35,14 +35,14 @@ export interface Standstill {
   readonly mark: string
 }
 
-/** What one more look makes of it; undefined while nothing stands still. `own`: undefined where others send. Pure. */
+/** The standstill after one more look; undefined while jobs are taken. `own`: undefined where others send. Pure. */
 export function standstill(
   before: Standstill | undefined,
   view: QueueView | undefined,
   own: OwnWork | undefined,
   nowMs: number,
 ): Standstill | undefined {
-  // A queue that cannot be looked at says nothing: an outage is no dead consumer.
+  // A queue that cannot be read shows nothing: an outage of Redis is no stopped worker.
   if (!view || view.waiting === 0 || view.paused || view.limited) return undefined
   if (own ? !own.room : view.locked > 0) return undefined
   const { waiting } = view
@@ -71,8 +71,8 @@ export interface WatchOptions {
 export class Watchdog {
   readonly #options: WatchOptions
   /**
-   * Looks are counted, not time: a process that was frozen, or a clock that was set, makes no look. A live worker looks
-   * for itself every ten seconds at the latest.
+   * Looks are counted, not time: while a process is frozen it makes no look, and a clock may be set. A worker that runs
+   * checks its queue at least every ten seconds.
    */
   readonly #looksToBeStuck: number
   #standstill: Standstill | undefined

@@ -21,14 +21,14 @@ export interface WorkerOptions {
   readonly tuning: Tuning
   readonly log: Logger
   process(job: AlertJob, token: string): Promise<AttemptRecord>
-  /** Redis says that these jobs are not ours any more. */
+  /** Redis answered that these locks are not ours any more. */
   lostLocks(jobIds: readonly string[]): void
   /** Redis has the acknowledgement of this job. */
   recorded(jobId: string): void
 }
 
 /**
- * A hold (`queue.rateLimit`) counts only in queues that have a limit, so those without one get a limit that no sink
+ * A hold (`queue.rateLimit`) works only in queues that have a limit, so those without one get a limit that no sink
  * reaches.
  */
 export const noLimit: RateLimit = { max: 1_000_000_000, per: 1_000 }
@@ -47,19 +47,19 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     lockDuration: tuning.lockMs,
     stalledInterval: tuning.stalledIntervalMs,
     // Every kill, and every lost connection, counts as a stall. BullMQ's default, 1, fails the job at the second one
-    // without having run it; only an alert that takes the process down each time reaches this.
+    // without having run it; only an alert that ends the process each time reaches this.
     maxStalledCount: 100,
     drainDelay: 5,
     runRetryDelay: 1_000,
     // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds: every retry would be
-    // late by up to one. On this connection the question outlives an outage.
+    // late by up to one. On this connection the check waits until an outage is over.
     skipVersionCheck: false,
     settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
   })
   worker.on('lockRenewalFailed', options.lostLocks)
   worker.on('completed', (job) => options.recorded(job.id ?? ''))
   worker.on('error', (error) => {
-    // Outages are told by the connection, once; a lock that went missing follows from one.
+    // The connection logs an outage once; a missing lock follows from one.
     const level =
       isRedisAway(error) || /^(Missing lock|could not renew lock)/.test(error.message) ? 'debug' : 'warn'
     log[level]({ sink, reason: redisErrorText(error) }, 'worker')
@@ -80,8 +80,8 @@ export async function destroyWorker(worker: AlertWorker, limitMs: number): Promi
 }
 
 /**
- * What a processor throws is made by `processJob`; any other error is Redis', which refused to record that a job is done.
- * That is soon tried again: until then only this process knows, beside the mark of the job where Redis took that.
+ * `processJob` throws only its own errors; any other error is from Redis, which did not record that a job is done. That
+ * is tried again soon: until then only this process, and perhaps the job's mark, know it.
  */
 function pauseAfter(error: Error | undefined): number {
   return Math.max(1, error instanceof RetryLater ? error.delayMs : recordAgainMs)

@@ -3,8 +3,8 @@ import { duplicateRedis, type RedisClient } from '../store/redis.ts'
 import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from './worker.ts'
 
 /**
- * The worker of one lane, and those that it replaced. One that takes no jobs any more may still be sending, and renews
- * the locks of what it sends: nothing of that is cut off.
+ * The worker of one lane, and those that it replaced. A replaced worker takes no more jobs, but may still be sending and
+ * renew the locks of its jobs: it is closed only when these sends have ended.
  */
 export class Workers {
   readonly #options: WorkerOptions
@@ -34,7 +34,7 @@ export class Workers {
     this.#current = this.#open(this.#options.redis)
   }
 
-  /** A new worker on a connection of its own: what holds up the one that all lanes share may be what is wrong. */
+  /** A new worker on a connection of its own: the one that all lanes share may be the cause. */
   replace(runningSends: readonly Promise<unknown>[]): void {
     const before = this.#current
     const own = duplicateRedis(this.#options.redis)

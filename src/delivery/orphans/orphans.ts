@@ -30,7 +30,7 @@ export interface Orphans {
     sink: string,
     order: OrphanOrder & { readonly to: string; readonly retry?: boolean },
   ): Promise<OrphanPortion>
-  /** Forgets its alerts; not what it was acknowledged for, which is kept as long as any story. */
+  /** Deletes its alerts, except records of acknowledged ones, which are kept for the retention time. */
   drop(sink: string, order: OrphanOrder): Promise<OrphanPortion>
   /** Forgets records that are too old, and the names of which nothing is left. */
   tidy(): Promise<void>
@@ -41,9 +41,9 @@ export interface OrphanedSink extends OrphanCounts {
 }
 
 export interface OrphanCounts {
-  /** To be sent; also what a process was sending when it died. */
+  /** To be sent; also what a process was sending when it was killed. */
   readonly waiting: number
-  /** Is sent at this moment by a process that had the sink in its config. */
+  /** Being sent at this moment by a process that had the sink in its config. */
   readonly sending: number
   /** To be tried again. */
   readonly delayed: number
@@ -74,7 +74,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
     async list() {
       const reads = unnamed().then((found) => Promise.all(found.map((sink) => countsOf(options, sink))))
       const counts = await within(readTimeoutMs, 'counting orphans', reads)
-      // What is being sent now may well be acknowledged in a moment: of that alone nothing is left behind.
+      // What is being sent now may be acknowledged in a moment: alone it does not make an orphan.
       return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
     },
     names: () => within(readTimeoutMs, 'reading the names', unnamed()),
@@ -107,7 +107,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
 }
 
 const readTimeoutMs = 5_000
-/** No process takes as many at once. */
+/** No process takes so many at once. */
 const activeMax = 1_000
 
 async function countsOf({ queues }: OrphansOptions, sink: string): Promise<OrphanedSink> {

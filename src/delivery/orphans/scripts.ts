@@ -11,7 +11,7 @@ end`
 
 /**
  * KEYS the set or list of the state, the job, its logs, its lock · ARGV id
- * Returns 1 when the job was removed; 0 when somebody works at it, or it is in another state by now; -1 when it has gone.
+ * Returns 1 when the job was removed; 0 when a process has it, or it is in another state by now; -1 when it is gone.
  */
 export const removeScript = `
 if redis.call('EXISTS', KEYS[4]) == 1 then return 0 end${takeOut}
@@ -24,8 +24,8 @@ return 1
  * KEYS the set or list of the state, the job, its logs, its lock, names of sinks, what waits there, meta there, marker
  * there, then a job there for each target · ARGV id, sink there, now (ms), token of our lock or '', then id and data
  * there for each target
- * Moves an alert that is to be sent at one stroke: whoever still sends for the sink here has it, or whoever sends there,
- * never both. Returns as `moveDeadScript`; -2 when somebody works at it, or it is in another state by now.
+ * Moves an alert that is to be sent, in one step: a worker of the old sink has it, or a worker of the new one, never
+ * both. Returns as `moveDeadScript`; -2 when a process has it, or it is in another state by now.
  */
 export const moveWaitingScript = `
 local lock = redis.call('GET', KEYS[4])
@@ -50,8 +50,8 @@ return made
 /**
  * KEYS failed jobs here, the job, its logs, failed jobs there, then a job and its logs there for each target
  * ARGV id, then id and data there for each target
- * Moves a dead letter with its reason and its story. Returns how many were made there: none where the alert has a
- * delivery there already; -1 when it has gone.
+ * Moves a dead letter with its reason and its attempts. Returns how many were made there: none where the alert has a
+ * delivery there already; -1 when it is gone.
  */
 export const moveDeadScript = `
 local score = redis.call('ZSCORE', KEYS[1], ARGV[1])

@@ -27,7 +27,7 @@ export interface Tally {
   handled: number
   /** Were moved to a sink that had been given the alert already, or had been acknowledged by their own. */
   there: number
-  /** Went meanwhile. */
+  /** Gone by the time that they were reached. */
   gone: number
   /** Left where they are: another process is sending them at this moment. */
   busy: number

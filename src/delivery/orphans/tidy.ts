@@ -28,8 +28,8 @@ const rest = [
 ]
 
 /**
- * Where a sink is in the config, its records are trimmed whenever one is added; here nobody adds any. Forgets a few of
- * those that are too old, and the name when nothing is left.
+ * BullMQ trims records whenever it adds one; to the queue of an orphan none is added. Removes a few of the records that
+ * are too old, and the name when nothing is left.
  */
 export async function tidyOrphan(
   queue: AlertQueue,

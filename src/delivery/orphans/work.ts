@@ -8,7 +8,7 @@ import { replaceJob } from '../replace-job.ts'
 import { moveDeadScript, removeScript } from './scripts.ts'
 import type { OrphanState, OrphanStep, Tally } from './steps.ts'
 
-/** What is done to the alerts of a queue that nobody works at. */
+/** What is done to the alerts of a queue that has no worker. */
 export interface Move {
   readonly queue: AlertQueue
   readonly to: string
@@ -19,8 +19,8 @@ export interface Move {
 }
 
 /**
- * Each alert goes at one stroke to the queue of `to`, under the id that it would have had there: a process of another
- * config may work at the queue here all the while.
+ * Each alert is moved in one script to the queue of `to`, under the id that it would have had there: a process with
+ * another config may take jobs from the old queue at the same time.
  */
 export function moveStep(move: Move, options: PortionOptions): OrphanStep {
   const { queue } = move
@@ -36,7 +36,7 @@ export function dropStep(queue: AlertQueue, options: PortionOptions): OrphanStep
     count(await Promise.all(ids.map((id) => remove(queue, id, state, options))), tally)
 }
 
-/** What became of one alert: a word of the tally. */
+/** The result for one alert, as the tally counts it. */
 type MoveResult = Exclude<keyof Tally, 'looked'>
 
 function count(results: readonly MoveResult[], tally: Tally): number {
@@ -58,7 +58,7 @@ async function moveOne(
 ): Promise<MoveResult> {
   const { queue, to, retry } = move
   const { redis } = options.queues
-  // Only its place is left: no alert can be made of it.
+  // Only its id is left in the list, not its data: it cannot be sent.
   if (job === undefined) return (await remove(queue, id, state, options)) === 'busy' ? 'busy' : 'gone'
   const parsed = fromJobData(to, job.data)
   if (!parsed.ok) return 'unreadable'

@@ -3,9 +3,9 @@ import { cut } from '../../alert/text.ts'
 import { type Answer, answerTextMax } from '../../sinks/outcome.ts'
 
 /**
- * One attempt as it is kept with its job, so that an alert's whole story can be told: in the job's log for those that
- * failed, as the job's return value for the one that was acknowledged (in the log too, once it is sent again). Parsed
- * again when read, since a newer or older version may have written it.
+ * One attempt as it is stored with its job: in the job's log if it failed, as the job's return value if it was
+ * acknowledged (in the log too, once it is sent again). Parsed again when read, since a newer or older version may have
+ * written it.
  */
 export type AttemptRecord = z.infer<typeof attemptRecordSchema>
 

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import { UserError } from '../../lib/errors.ts'
 
-/** Where a portion or a page ended, as text that callers hand back and do not look into. */
+/** Where a portion or a page ended, as text that callers give back unchanged. */
 export function writeCursor(place: object): string {
   return Buffer.from(JSON.stringify(place)).toString('base64url')
 }
 
-/** It went through the hands of whoever asks: it is read as strictly as everything else in a request. */
+/** The caller may have changed it: it is checked as strictly as everything else in a request. */
 export function readCursor<T>(schema: z.ZodType<T>, text: string): T {
   try {
     return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))

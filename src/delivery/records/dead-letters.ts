@@ -39,7 +39,7 @@ export interface DeadLetterPage {
 }
 
 export interface DeadLetter extends JobView {
-  /** The word of the closed union; `stalled` for an alert that took its process down again and again; else `unknown`. */
+  /** One of the closed union; `stalled` for an alert that ended its process again and again; else `unknown`. */
   readonly reason: string
 }
 
@@ -77,7 +77,7 @@ function ofLetters(order: Order): Omit<Operation, 'name' | 'act'> {
 
 /**
  * KEYS the failed jobs, then what belongs to the job · ARGV id
- * Returns 1, or 0 when it is no dead letter any more: whoever sends it again at this moment is not crossed.
+ * Returns 1, or 0 when it is no dead letter any more: then another request is sending it again.
  */
 const dropScript = `
 if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end

@@ -6,18 +6,18 @@ import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-re
 import { type JobState, type JobView, jobStates, viewOfJob } from './job-view.ts'
 
 /**
- * What became of the alerts: read from the queues themselves, which are the only record. Every call ends within a
- * limit and throws when Redis is away.
+ * The state of the alerts, read from the queues themselves, which are the only record. Every call ends within a limit
+ * and throws when Redis is away.
  */
 export interface DeliveryLog {
   /**
-   * One alert over all sinks, with every attempt and its answer; empty when no sink was given it, or its time is over. A
-   * recipient that left the list of its sink is not part of it.
+   * One alert over all sinks, with every attempt and its answer; empty when no sink got it, or its records were removed.
+   * A recipient that left the list of its sink is not part of it.
    */
   historiesOf(alert: { source: string; id: number }): Promise<JobHistory[]>
   /** What changed last comes first. */
   list(query: { limit: number; state?: JobState; sink?: string }): Promise<JobView[]>
-  /** How each sink's queue stands; `deliveredSince` counts what was acknowledged at or after `sinceMs` and is still kept. */
+  /** Each sink's queue; `deliveredSince` counts what was acknowledged at or after `sinceMs` and is still kept. */
   sinks(sinceMs?: number): Promise<SinkQueueView[]>
 }
 
@@ -40,8 +40,8 @@ export interface DeliveryLogOptions {
   /** The targets of each sink, as the sink itself names them. */
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   /**
-   * Sinks that left the config, of which something is kept: they are part of a story too, but for those with recipients,
-   * whom nobody knows any more.
+   * Sinks that left the config and still have records. They are looked through too, except for targets, which nobody
+   * knows any more.
    */
   readonly gone?: () => Promise<readonly string[]>
 }
@@ -89,7 +89,7 @@ async function historyOf(sink: string, queue: AlertQueue, jobId: string): Promis
   const known = jobStates.find((each) => each === state)
   if (!job || !known) return undefined
   const view = viewOfJob(sink, job, known, nextAtMs)
-  // An answer may be kept twice where a process died while it put the alert back.
+  // An answer may be stored twice where a process was killed while it put the alert back.
   const failed = [...new Set(logs)].map(parseAttemptRecord).filter((record) => record !== undefined)
   return { ...view, history: view.delivered ? [...failed, view.delivered] : failed }
 }

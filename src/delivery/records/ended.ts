@@ -4,8 +4,8 @@ import type { AlertQueue } from '../queues.ts'
 import type { EndState } from './selection.ts'
 
 /**
- * The ended deliveries of one queue in the order in which they ended, page by page. A place in that order is a time and
- * an id, not a number of records: records leave the set while it is walked, and none may be passed over because of it.
+ * The ended deliveries of one queue in the order in which they ended, page by page. A position in that order is a time
+ * and an id, not a number of records: records leave the set while it is read, and none may be skipped because of it.
  */
 export interface Ended {
   readonly jobId: string

@@ -3,7 +3,7 @@ import { fromJobData } from '../../alert/job.ts'
 import type { AlertJob } from '../processor.ts'
 import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 
-/** How one alert stands with one sink (or one target of it), for people and programs to read. */
+/** The delivery of one alert to one sink (or one target of it), for people and programs to read. */
 export interface JobView {
   readonly sink: string
   readonly jobId: string
@@ -14,16 +14,16 @@ export interface JobView {
   readonly seenAtMs?: number
   /** When an operator last asked to send it again. */
   readonly requestedAtMs?: number
-  /** Attempts of the current schedule; those that burnt nothing are not counted, giving up without a send counts as one. */
+  /** Attempts of the current schedule that count; giving up without a send counts as one. */
   readonly attempts: number
   /** The acknowledgement, once there is one. */
   readonly delivered?: AttemptRecord
-  /** Why the last attempt failed, or why the alert was given up on: a word, a colon, what was said. */
+  /** Why the last attempt failed, or why the alert was given up on: the reason, a colon, the answer. */
   readonly failure?: string
   readonly nextAttemptAtMs?: number
   /** When it was acknowledged or given up on. */
   readonly endedAtMs?: number
-  /** Of the last thing that happened to it. */
+  /** When its state last changed. */
   readonly changedAtMs: number
 }
 

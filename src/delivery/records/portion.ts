@@ -17,8 +17,8 @@ import {
 
 /**
  * One bounded portion of an operation on ended deliveries: so many records, and no more time than a caller waits for.
- * Nothing about an operation is kept between its portions: the cursor says how far it is, and what it put back carries
- * its instant, so that a portion that is asked for twice does nothing twice.
+ * Nothing about an operation is stored between its portions: the cursor says how far it is, and the jobs that it put
+ * back store its instant, so that a portion that is requested twice does nothing twice.
  */
 export interface PortionOptions {
   readonly queues: SinkQueues

@@ -45,7 +45,7 @@ const clockErrorMs = 24 * 3_600_000
 
 /** Whether this operation has put the job back already, and it has ended since. */
 export function isResent(job: AlertJob, { atMs }: Progress): boolean {
-  // One that was marked, and then not put back because the process died, still has the end that it had when it was marked.
+  // A job that was marked, but not put back because the process was killed, still has the same end as when it was marked.
   return job.data.requestedAtMs === atMs && job.data.repeatedEndMs !== job.finishedOn
 }
 
@@ -57,18 +57,18 @@ export async function resend(
 ): Promise<boolean> {
   const { id = '', finishedOn: repeatedEndMs } = job
   try {
-    // Marks it as a delivery of its own, so that neither its age nor the memory of the first one stops it.
+    // Marks it as a delivery of its own, so that neither its age nor the earlier acknowledgement stops it.
     const data: JobData = { ...job.data, requestedAtMs: atMs, ...(repeatedEndMs ? { repeatedEndMs } : {}) }
     const own = queue(sink)
     const keys = [own.toKey(state), own.toKey(id)]
     const given = [id, String(repeatedEndMs ?? ''), JSON.stringify(data)]
     if ((await redis.eval(markScript, keys.length, ...keys, ...given)) !== 1) return false
-    // The answer of the last time would go with the job's state.
+    // BullMQ deletes the last answer when it puts the job back.
     if (state === 'completed' && job.returnvalue) await job.log(JSON.stringify(job.returnvalue))
     await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true })
     return true
   } catch (error) {
-    // It has gone or is not in that state any more: too old by now, or somebody else was faster.
+    // It is gone or not in that state any more: too old by now, or another request was faster.
     if (error instanceof Error && 'code' in error && typeof error.code === 'number') return false
     throw error
   }
@@ -76,7 +76,7 @@ export async function resend(
 
 /**
  * KEYS the ended jobs of that state, the job · ARGV id, when it ended as it was read, data
- * Returns 0 when it is under way again, or has been: what is kept of a delivery that runs goes by its order.
+ * Returns 0 when the job is being delivered again, or has been since: then its data must not change.
  */
 const markScript = `
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
@@ -85,7 +85,7 @@ redis.call('HSET', KEYS[2], 'data', ARGV[3])
 return 1
 `
 
-/** When it fired; when it was seen where nobody knows. */
+/** When it fired; when it was seen where that is not known. */
 function firedMs(job: AlertJob): number {
   const parsed = fromJobData('', job.data)
   if (!parsed.ok) return job.timestamp

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { cursorInstant } from './cursor.ts'
 
-/** Which ended deliveries an operator means; what is given narrows. Times are milliseconds since the epoch. */
+/** Which ended deliveries an operator selects; all conditions must be true. Times are milliseconds since the epoch. */
 export interface Selection {
   /** `SOURCE.ID`, the alert in every sink and target, or the whole id of a job. With ids no time counts. */
   readonly ids?: readonly string[]
@@ -24,7 +24,7 @@ export interface Order extends Selection {
 
 export interface Portion {
   readonly handled: number
-  /** Were selected, and had gone when their turn came: too old by now, or somebody else was faster. */
+  /** Were selected, but gone when they were reached: too old by now, or another request was faster. */
   readonly gone: number
   readonly looked: number
   /** Of the whole operation: how many records there are to look at. */
