@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { OrphanView } from '../admin/orphan-view.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { BreakerNews, LaneState } from '../delivery/sender.ts'
@@ -175,8 +176,8 @@ function teller({ inForce, clock, log }: OperatorsOptions): (notice: Notice) => 
   let lastId = 0
   return async (notice) => {
     const { operators, queues, targetsOf } = inForce()
-    // Two troubles may begin in the same millisecond.
-    lastId = Math.max(lastId + 1, clock.now())
+    // Two troubles may begin in the same millisecond, also at two replicas.
+    lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
     const alert = noticeAlert(notice, lastId, clock.now())
     const subject = 'sink' in notice ? notice.sink : undefined
     const jobs = operators
@@ -192,6 +193,11 @@ function teller({ inForce, clock, log }: OperatorsOptions): (notice: Notice) => 
     log.info({ notice: notice.kind, operators: jobs.map(({ sink }) => sink) }, alert.headline)
     await queues.enqueue(jobs)
   }
+}
+
+/** A number below 1,000 that two notices seldom share. */
+function thousandthOf(notice: Notice): number {
+  return createHash('sha256').update(JSON.stringify(notice)).digest().readUInt32BE() % 1_000
 }
 
 function orphanTrouble({ kind, name }: Pick<OrphanView, 'kind' | 'name'>): string {

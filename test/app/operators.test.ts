@@ -3,7 +3,7 @@ import type { DeliveryJob } from '../../src/alert/job.ts'
 import { createOperators } from '../../src/app/operators.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
 import { until } from '../support/app.ts'
-import { passingClock } from '../support/clock.ts'
+import { clockAt, passingClock } from '../support/clock.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -43,4 +43,27 @@ it('a sink whose breaker closes is told to be well after a while, also where not
     return told.length === 2
   })
   expect(told).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+})
+
+it('what two replicas tell in the same millisecond are two notices', async () => {
+  const store = createNoticeStore(redis.client(), freshPrefix())
+  const ids: number[] = []
+  const queues = {
+    sinks: [],
+    enqueue: async (jobs: readonly DeliveryJob[]) => void ids.push(...jobs.map(({ alert }) => alert.id)),
+    failedSince: async () => 0,
+    completedSince: async () => 0,
+  }
+  for (const sink of ['hook', 'mail'])
+    createOperators({
+      inForce: () => ({ operators: ['desk'], queues, targetsOf: () => [undefined] }),
+      sources: async () => [],
+      breakers: () => [],
+      store,
+      clock: clockAt(() => 1_795_000_000_000),
+      log: captureLog().log,
+    }).onBreaker({ sink, state: 'open', reason: 'HTTP 503' })
+  await until('both are told', () => ids.length === 2)
+  expect(new Set(ids).size).toBe(2)
+  expect(ids.every(Number.isSafeInteger)).toBe(true)
 })
