@@ -1,13 +1,12 @@
-import { type Dispatcher, Pool } from 'undici'
-import { type Clock, systemClock } from '../lib/clock.ts'
-import { errorCode, UserError } from '../lib/errors.ts'
-import { type Secret, tokenProblem } from '../lib/secret.ts'
-import { scrub } from '../telemetry/scrub.ts'
-import { version } from '../telemetry/version.ts'
 import type { FeedPage } from '../walk/page.ts'
-import { readJson } from './body.ts'
-import { FeedError, oneLine, refusalOf } from './errors.ts'
+import { type Answered, type ApiPage, parseAnswer, tameAnswer } from './api/answer.ts'
+import { type ApiRequest, prepareLoose } from './api/request.ts'
+import { createCaller, type FeedClientOptions } from './caller.ts'
+import type { AnswerOf, EndpointPath, PagePath, ParametersOf } from './endpoints.ts'
+import { FeedError } from './errors.ts'
 import { type Parsed, parseDeliveriesPage, parseRulesPage, type RulesPage } from './wire.ts'
+
+export type { Exchange, FeedClientOptions, FeedEndpoint } from './caller.ts'
 
 /**
  * One attempt a call, one connection target, no retries, no redirects, no budget: whoever calls has paid for it and
@@ -18,224 +17,100 @@ export interface FeedClient {
   deliveries(page: number, signal?: AbortSignal): Promise<FeedPage>
   /** One page of the caller's alert rules, newest first. Rejects with a FeedError. */
   rules(page: number, signal?: AbortSignal): Promise<RulesPage>
+  /**
+   * One call of any endpoint: its record, or one page. Parameters are checked first: what the API would refuse is
+   * rejected as `invalid_request` without a status, and nothing was sent.
+   */
+  ask<P extends EndpointPath>(
+    path: P,
+    parameters: ParametersOf<P>,
+    signal?: AbortSignal,
+  ): Promise<Answered<P>>
+  /**
+   * A list, page by page, from the page of the parameters on. A page is called for when the one before it was taken, and
+   * what is never taken costs nothing. A list may move while it is read: a row may come twice or be missed.
+   */
+  pages<P extends PagePath>(
+    path: P,
+    parameters: ParametersOf<P>,
+    options?: PagesOptions,
+  ): AsyncGenerator<ApiPage<AnswerOf<P>>, void, undefined>
+  /** A request that was checked, and its answer as it came, made safe to print: for a person who looks. */
+  send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
   /** What keeps every call from being made: a token that cannot be had from its file now. It may cost no unit. */
   tokenTrouble(): FeedError | undefined
   /** Ends at once; calls that still run are rejected as `aborted`. */
   close(): Promise<void>
 }
 
-export interface FeedClientOptions {
-  /** The name that alerts of this account carry. */
-  readonly source: string
-  /** Everything before `/api/v1`; a path prefix and a trailing slash are fine. */
-  readonly baseUrl: string
-  readonly token: Secret
-  /** From the call to the last byte of the answer. */
-  readonly timeoutMs?: number
-  readonly connectTimeoutMs?: number
-  /** Decoded bytes of one answer. */
-  readonly bodyBytesMax?: number
-  readonly clock?: Clock
-  readonly onExchange?: (exchange: Exchange) => void
+export interface PagesOptions {
+  /** Before every page: reserves its units, or throws, which ends the list. */
+  readonly pay?: (page: number) => Promise<void>
+  readonly pagesMax?: number
+  readonly signal?: AbortSignal
 }
-
-/** One call as the metrics see it: `error` when no status came. */
-export interface Exchange {
-  readonly endpoint: FeedEndpoint
-  readonly status: number | 'error'
-  readonly durationMs: number
-}
-
-export type FeedEndpoint = 'alerts/deliveries' | 'alerts'
-
-/** An error envelope is short; what is longer is none. */
-const errorBodyBytesMax = 64 * 1_024
 
 export function createFeedClient(options: FeedClientOptions): FeedClient {
-  const { source, token, timeoutMs = 15_000, bodyBytesMax = 5 * 1_024 * 1_024, clock = systemClock } = options
-  const { origin, prefix } = splitBaseUrl(options.baseUrl)
-  const pool = createPool(origin, options.connectTimeoutMs ?? 5_000)
+  const { source } = options
+  const { call, tokenTrouble, close } = createCaller(options)
 
-  async function call<T>(
-    endpoint: FeedEndpoint,
-    page: number,
+  const send = <T>(
+    request: ApiRequest,
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
-  ): Promise<T> {
-    const startedMs = clock.monotonicMs()
-    let status: number | 'error' = 'error'
-    let secret = ''
-    const deadline = startDeadline(timeoutMs, signal)
-    try {
-      secret = reveal(token)
-      const answer = await pool.request({
-        method: 'GET',
-        path: `${prefix}/api/v1/${endpoint}?page=${page}`,
-        headers: {
-          authorization: `Bearer ${secret}`,
-          accept: 'application/json',
-          'accept-encoding': 'gzip, identity',
-          'user-agent': `alert-bridge/${version}`,
-        },
-        signal: deadline.signal,
-      })
-      status = answer.statusCode
-      const body = await readAnswer(answer, { bytesMax: bodyBytesMax, nowMs: clock.now(), secret })
-      const parsed = parse(body)
-      if (parsed.ok) return parsed.page
-      throw new FeedError(
-        'bad_shape',
-        `the API's answer is not the documented page: ${oneLine(parsed.reason)}`,
-        {
-          status,
-        },
-      )
-    } catch (thrown) {
-      const call = { timeoutMs, expired: deadline.expired(), gaveUp: signal?.aborted ?? false }
-      const error = toFeedError(thrown, call)
-      error.message = withoutSecret(error.message, secret)
-      throw error
-    } finally {
-      deadline.clear()
-      options.onExchange?.({ endpoint, status, durationMs: clock.monotonicMs() - startedMs })
-    }
+  ) =>
+    call(
+      request,
+      (body) => {
+        tameAnswer(request.endpoint.path, body)
+        return parse(body)
+      },
+      signal,
+    )
+  const ask = async <P extends EndpointPath>(
+    path: P,
+    parameters: ParametersOf<P>,
+    signal: AbortSignal | undefined,
+  ) => {
+    const request = requestOf(path, parameters)
+    const parse = (body: unknown) => parseAnswer(request.endpoint, request.page, body) as Parsed<Answered<P>>
+    return send(request, parse, signal)
   }
 
   return {
-    deliveries: (page, signal) =>
-      call('alerts/deliveries', page, (body) => parseDeliveriesPage(source, page, body), signal),
-    rules: (page, signal) => call('alerts', page, (body) => parseRulesPage(page, body), signal),
-    tokenTrouble: () => tokenTrouble(token),
-    close: () => pool.destroy(),
-  }
-}
-
-const echoCharsMin = 8
-
-/** A message may quote the answer, and the answer may quote the token, which the quote may have cut. */
-function withoutSecret(message: string, secret: string): string {
-  let text = scrub(message, [secret])
-  for (let length = secret.length - 1; length >= echoCharsMin; length -= 1)
-    text = text.replaceAll(`${secret.slice(0, length)}…`, '[redacted]')
-  return text
-}
-
-function createPool(origin: string, connectTimeoutMs: number): Pool {
-  return new Pool(origin, {
-    connections: 2,
-    pipelining: 1,
-    allowH2: false,
-    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot give the token to anybody.
-    connect: { timeout: connectTimeoutMs, rejectUnauthorized: true },
-    keepAliveTimeout: 4_000,
-    // The deadline of the whole call is the only one: a body that drips would reset these for ever.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
-}
-
-/** The parsed body of a 200; throws the FeedError that anything else is. */
-async function readAnswer(
-  answer: Dispatcher.ResponseData,
-  call: { readonly bytesMax: number; readonly nowMs: number; readonly secret: string },
-): Promise<unknown> {
-  const { statusCode: status, body } = answer
-  const headers = {
-    contentType: headerOf(answer, 'content-type'),
-    contentEncoding: headerOf(answer, 'content-encoding'),
-  }
-  if (status === 200) return readJson(body, headers, call.bytesMax)
-  if ([301, 302, 303, 307, 308].includes(status)) {
-    body.on('error', () => {}).destroy()
-    throw new FeedError('redirect', `the API redirects elsewhere, which is not followed (HTTP ${status})`, {
-      status,
-    })
-  }
-  // The status and the headers have said what matters; a body that cannot be read adds nothing.
-  const refusal = await readJson(body, headers, errorBodyBytesMax).catch(() => undefined)
-  const { nowMs, secret } = call
-  throw refusalOf({ status, retryAfter: headerOf(answer, 'retry-after'), body: refusal, nowMs, secret })
-}
-
-function headerOf(answer: Dispatcher.ResponseData, name: string): string | undefined {
-  const value = answer.headers[name]
-  return Array.isArray(value) ? value[0] : value
-}
-
-function tokenTrouble(token: Secret): FeedError | undefined {
-  try {
-    reveal(token)
-    return undefined
-  } catch (thrown) {
-    return toFeedError(thrown, { timeoutMs: 0, expired: false, gaveUp: false })
-  }
-}
-
-function reveal(token: Secret): string {
-  let value: string
-  try {
-    value = token.reveal()
-  } catch (thrown) {
-    const code = errorCode(thrown) ?? 'unreadable'
-    throw new FeedError('unauthenticated', `the token's file cannot be read (${code})`)
-  }
-  if (tokenProblem(value) === undefined) return value
-  const what = token.file === undefined ? 'the token' : `what stands in ${token.file}`
-  throw new FeedError('unauthenticated', `${what} is empty or holds characters that no token has`)
-}
-
-function splitBaseUrl(baseUrl: string): { origin: string; prefix: string } {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new UserError('baseUrl is no http:// or https:// address')
-  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
-}
-
-/** Aborts after `timeoutMs`, or with the caller's signal; `expired` tells which of the two it was. */
-function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
-  const controller = new AbortController()
-  let expired = false
-  const timer = setTimeout(() => {
-    expired = true
-    controller.abort()
-  }, timeoutMs)
-  const onAbort = () => controller.abort()
-  if (signal?.aborted) onAbort()
-  signal?.addEventListener('abort', onAbort, { once: true })
-  return {
-    signal: controller.signal,
-    expired: () => expired,
-    clear() {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
+    deliveries: async (page, signal) =>
+      call(
+        requestOf('/api/v1/alerts/deliveries', { query: { page } }),
+        (body) => parseDeliveriesPage(source, page, body),
+        signal,
+      ),
+    rules: async (page, signal) =>
+      call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), signal),
+    ask,
+    async *pages(path, parameters, { pay, pagesMax = pagesMaxDefault, signal } = {}) {
+      const first = requestOf(path, parameters).page
+      for (let number = first; number < first + pagesMax; number += 1) {
+        await pay?.(number)
+        const query = { ...parameters.query, page: number }
+        const page = (await ask(path, { ...parameters, query }, signal)) as ApiPage<AnswerOf<typeof path>>
+        yield page
+        if (number >= page.lastPage) return
+      }
     },
+    send: (request, signal) => send(request, (body) => ({ ok: true, page: body }), signal),
+    tokenTrouble,
+    close,
   }
 }
 
-function toFeedError(
-  thrown: unknown,
-  call: { readonly timeoutMs: number; readonly expired: boolean; readonly gaveUp: boolean },
-): FeedError {
-  if (thrown instanceof FeedError) return thrown
-  const code = errorCode(thrown) ?? 'unknown'
-  if (call.gaveUp || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED')
-    return new FeedError('aborted', 'the call was given up')
-  if (call.expired)
-    return new FeedError('timeout', `the API gave no whole answer within ${call.timeoutMs} ms`)
-  const reason = oneLine(code, 60)
-  if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return new FeedError('too_large', "the answer's headers are too long")
-  if (isConnectCode(code))
-    return new FeedError('connect', `the API cannot be reached (${reason})`, { cause: thrown })
-  return new FeedError('connection_lost', `the connection to the API broke (${reason})`, { cause: thrown })
-}
+/** Of one list: a feed that says at every page that there is one more would never end. */
+const pagesMaxDefault = 10_000
 
-/** DNS, TCP and TLS say so by their codes; OpenSSL's verification codes have no common prefix. */
-function isConnectCode(code: string): boolean {
-  return (
-    /^(UND_ERR_CONNECT_TIMEOUT|ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(
-      code,
-    ) ||
-    /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH$)/.test(code)
-  )
+function requestOf<P extends EndpointPath>(path: P, parameters: ParametersOf<P>): ApiRequest {
+  const prepared = prepareLoose(path, parameters)
+  if (prepared.ok) return prepared.request
+  const { problems } = prepared
+  throw new FeedError('invalid_request', `nothing was sent to ${path}: ${problems.join('; ')}`, {
+    fields: problems.map((problem) => problem.slice(0, problem.indexOf(':'))),
+  })
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { parseRetryAfter } from '../lib/retry-after.ts'
 import { scrub } from '../telemetry/scrub.ts'
+import type { Endpoint } from './endpoints.ts'
 
 /**
  * What can go wrong with one call, as a closed set of codes: the API's own, on which clients branch, and ours for
@@ -71,8 +72,9 @@ export function refusalOf(answer: {
   readonly nowMs: number
   /** The token: a remote that echoes it must not make us print it. */
   readonly secret: string
+  readonly endpoint: Pick<Endpoint, 'path' | 'scope'>
 }): FeedError {
-  const { status, nowMs } = answer
+  const { status, nowMs, endpoint } = answer
   const envelope = envelopeSchema.safeParse(answer.body).data?.error
   const code = apiErrorCodes.find((each) => each === envelope?.code) ?? codeOfStatus(status)
   const detail = envelope?.detail ?? {}
@@ -81,7 +83,7 @@ export function refusalOf(answer: {
   const limit = code !== 'rate_limited' ? undefined : budgetWait === undefined ? 'minute' : 'budget'
   const fields = code === 'invalid_request' ? fieldNames(detail['fields']) : undefined
   const said = envelope?.message ? `: ${oneLine(scrub(envelope.message, [answer.secret]))}` : ''
-  return new FeedError(code, `${sentence(code, limit, fields)} (HTTP ${status})${said}`, {
+  return new FeedError(code, `${sentence(code, endpoint, limit, fields)} (HTTP ${status})${said}`, {
     status,
     retryAfterMs: waits.find((each) => each !== undefined),
     limit,
@@ -118,6 +120,7 @@ function codeOfStatus(status: number): FeedErrorCode {
 
 function sentence(
   code: FeedErrorCode,
+  { path, scope }: Pick<Endpoint, 'path' | 'scope'>,
   limit: string | undefined,
   fields: readonly string[] | undefined,
 ): string {
@@ -125,13 +128,13 @@ function sentence(
     case 'unauthenticated':
       return 'the API does not accept the token'
     case 'scope_required':
-      return 'the token lacks the scope api:alerts, and a token never gains one: mint another'
+      return `the token lacks the scope ${scope}, and a token never gains one: mint another`
     case 'plan_required':
       return "the account's tier does not include API access"
     case 'rate_limited':
       return limit === 'budget' ? "the day's request budget is spent" : 'the per-minute ceiling is reached'
     case 'not_found':
-      return 'the API holds nothing at this address: is baseUrl right?'
+      return `the API holds ${absent(path)}`
     case 'invalid_request':
       return `the API refuses a parameter${fields?.length ? `, ${fields.join(', ')}` : ''}`
     case 'server_error':
@@ -139,6 +142,14 @@ function sentence(
     default:
       return 'the API gave an answer that is not documented'
   }
+}
+
+/** What a 404 of an endpoint means; a path that is missing altogether says the same. */
+function absent(path: string): string {
+  if (path.includes('{instrument}')) return 'no such instrument; it is matched exactly, by id, symbol or slug'
+  if (path === '/api/v1/macro/series') return 'no such series; macro lists the keys'
+  if (path === '/api/v1/screener/run') return 'no such screen'
+  return 'nothing at this address: is baseUrl right?'
 }
 
 /** Seconds or an HTTP date; garbage and endless waits are undefined. */

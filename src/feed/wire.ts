@@ -58,9 +58,10 @@ export function parseRulesPage(asked: number, body: unknown): Parsed<RulesPage> 
   return { ok: true, page: { ...meta, rules, skipped: data.length - rules.length } }
 }
 
-type Envelope = Omit<FeedPage, 'rows'> & { readonly data: readonly unknown[] }
+export type Envelope = Omit<FeedPage, 'rows'> & { readonly data: readonly unknown[] }
 
-function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
+/** What every page of the API has: rows, and four figures that must fit each other. */
+export function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
   const parsed = envelopeSchema.safeParse(body)
   if (!parsed.success) return refused(firstIssue(parsed.error, body))
   const { data, meta } = parsed.data
@@ -102,17 +103,17 @@ function canonicalJson(value: unknown): string {
 
 /**
  * Makes a freshly parsed JSON value safe to copy, store and print, in place: own `__proto__` keys go (a naive copy would
- * change its prototype) and what lies deeper than `depthMax` is replaced. Iterative, since JSON.parse takes depths that
+ * change its prototype) and what lies deeper than `levelsMax` is replaced. Iterative, since JSON.parse takes depths that
  * recursion does not.
  */
-function tame(value: unknown): void {
+export function tame(value: unknown, levelsMax = depthMax): void {
   const open: [node: object, depth: number][] = isObject(value) ? [[value, 1]] : []
   for (let next = open.pop(); next; next = open.pop()) {
     const [node, depth] = next
     if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
     for (const [key, child] of Object.entries(node)) {
       if (!isObject(child)) continue
-      if (depth < depthMax) {
+      if (depth < levelsMax) {
         open.push([child, depth + 1])
         continue
       }
@@ -130,8 +131,8 @@ function refused(reason: string): { ok: false; reason: string } {
 }
 
 /** The place, what was expected there, and what was found: an example for whoever has to talk to the API's people. */
-function firstIssue(error: z.ZodError, body: unknown): string {
-  const issue = error.issues[0]
+export function firstIssue(error: z.ZodError, body: unknown): string {
+  const issue = nearestIssue(error.issues)
   if (!issue) return 'not a page'
   const found = issue.path.reduce<unknown>(
     (value, key) => (isObject(value) ? Reflect.get(value, key) : undefined),
@@ -139,6 +140,19 @@ function firstIssue(error: z.ZodError, body: unknown): string {
   )
   const expected = issue.message.replace(/^Invalid input: /, '').replace(/, received .*$/, '')
   return `${issue.path.join('.') || 'body'}: ${expected}, found ${foundText(found)}`
+}
+
+type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>
+
+/** Of a value that fits none of several forms, what is wrong with it in the form that it fits best: where the fault lies deepest. */
+function nearestIssue(issues: readonly z.core.$ZodIssue[]): Issue | undefined {
+  const [issue] = issues
+  if (issue?.code !== 'invalid_union') return issue
+  const inner = issue.errors
+    .map(nearestIssue)
+    .filter((each) => each !== undefined)
+    .sort((a, b) => b.path.length - a.path.length)[0]
+  return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] }
 }
 
 const count = z.int().nonnegative()

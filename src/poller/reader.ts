@@ -1,5 +1,5 @@
 import type { Exchange } from '../feed/client.ts'
-import { unitsOf } from '../feed/cost.ts'
+import { unitsOf } from '../feed/endpoints.ts'
 import { FeedError } from '../feed/errors.ts'
 import type { PageAnswer } from '../intake/poll-types.ts'
 import { toError } from '../lib/errors.ts'

@@ -1,6 +1,6 @@
 import { type RuleFacts, ruleFacts, ruleFields } from '../alert/fields.ts'
 import type { FeedClient } from '../feed/client.ts'
-import { unitsOf } from '../feed/cost.ts'
+import { unitsOf } from '../feed/endpoints.ts'
 import { FeedError } from '../feed/errors.ts'
 import type { AlertRule, RulesPage } from '../feed/wire.ts'
 import type { Clock } from '../lib/clock.ts'

@@ -1,0 +1,57 @@
+import type * as z from 'zod'
+import type { AnswerOf, EndpointPath, endpoints, PagePath } from '../endpoints.ts'
+import { firstIssue, type Parsed, parseEnvelope, tame } from '../wire.ts'
+import { cutTrees } from './ownership.ts'
+
+/** One page of a list. */
+export interface ApiPage<T> {
+  /** From 1. */
+  readonly page: number
+  readonly perPage: number
+  readonly total: number
+  readonly lastPage: number
+  readonly rows: readonly T[]
+  /** Why each row that was left out is none of those that the document shows. */
+  readonly skipped: readonly string[]
+}
+
+/** What a call of `P` brings: a page where it has pages, else its record with `data` and `meta`. */
+export type Answered<P extends EndpointPath> = P extends PagePath ? ApiPage<AnswerOf<P>> : AnswerOf<P>
+
+/** Deeper than a tree of ownership that was cut, and not so deep that what reads it recursively fails. */
+const recordLevelsMax = 100
+
+/** Makes any answer safe to print, store and walk through, in place. */
+export function tameAnswer(path: EndpointPath, body: unknown): void {
+  if (path === '/api/v1/instruments/{instrument}/ownership') cutTrees(body)
+  tame(body, recordLevelsMax)
+}
+
+/** A body as the document shows it, or where it is not; unknown fields are kept. `asked` is the page. */
+export function parseAnswer(
+  endpoint: (typeof endpoints)[number],
+  asked: number,
+  body: unknown,
+): Parsed<unknown> {
+  const { answer } = endpoint
+  if (answer.envelope === 'page') return parsePage(answer.row, asked, body)
+  const parsed = answer.body.safeParse(body)
+  return parsed.success
+    ? { ok: true, page: parsed.data }
+    : { ok: false, reason: firstIssue(parsed.error, body) }
+}
+
+function parsePage(row: z.ZodType, asked: number, body: unknown): Parsed<ApiPage<unknown>> {
+  const envelope = parseEnvelope(asked, body)
+  if (!envelope.ok) return envelope
+  const { data, ...meta } = envelope.page
+  const rows = data.map((raw) => ({ raw, ...row.safeParse(raw) }))
+  return {
+    ok: true,
+    page: {
+      ...meta,
+      rows: rows.flatMap(({ success, data: fine }) => (success ? [fine] : [])),
+      skipped: rows.flatMap(({ error, raw }) => (error === undefined ? [] : [firstIssue(error, raw)])),
+    },
+  }
+}

@@ -1,0 +1,245 @@
+import { type Dispatcher, Pool } from 'undici'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { errorCode, UserError } from '../lib/errors.ts'
+import { type Secret, tokenProblem } from '../lib/secret.ts'
+import { scrub } from '../telemetry/scrub.ts'
+import { version } from '../telemetry/version.ts'
+import type { ApiRequest } from './api/request.ts'
+import { readJson } from './body.ts'
+import { type EndpointName, nameOf } from './endpoints.ts'
+import { FeedError, oneLine, refusalOf } from './errors.ts'
+import type { Parsed } from './wire.ts'
+
+/** One call over HTTP: a checked request in, its parsed answer or a FeedError out, within the time limit. */
+export interface Caller {
+  call<T>(
+    request: ApiRequest,
+    parse: (body: unknown) => Parsed<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T>
+  tokenTrouble(): FeedError | undefined
+  close(): Promise<void>
+}
+
+export interface FeedClientOptions {
+  /** The name that alerts of this account carry. */
+  readonly source: string
+  /** Everything before `/api/v1`; a path prefix and a trailing slash are fine. */
+  readonly baseUrl: string
+  readonly token: Secret
+  /** From the call to the last byte of the answer. */
+  readonly timeoutMs?: number
+  readonly connectTimeoutMs?: number
+  /** Decoded bytes of one answer. */
+  readonly bodyBytesMax?: number
+  readonly clock?: Clock
+  readonly onExchange?: (exchange: Exchange) => void
+}
+
+/** One call as the metrics see it: `error` when no status came. */
+export interface Exchange {
+  readonly endpoint: FeedEndpoint
+  readonly status: number | 'error'
+  readonly durationMs: number
+}
+
+export type FeedEndpoint = EndpointName
+
+/** An error envelope is short; what is longer is none. */
+const errorBodyBytesMax = 64 * 1_024
+
+export function createCaller(options: FeedClientOptions): Caller {
+  const { token, timeoutMs = 15_000, bodyBytesMax = 5 * 1_024 * 1_024, clock = systemClock } = options
+  const { origin, prefix } = splitBaseUrl(options.baseUrl)
+  const pool = createPool(origin, options.connectTimeoutMs ?? 5_000)
+
+  async function call<T>(
+    { endpoint, target, body: sent }: ApiRequest,
+    parse: (body: unknown) => Parsed<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const startedMs = clock.monotonicMs()
+    let status: number | 'error' = 'error'
+    let secret = ''
+    const deadline = startDeadline(timeoutMs, signal)
+    try {
+      secret = reveal(token)
+      const answer = await pool.request({
+        method: endpoint.method,
+        path: `${prefix}${target}`,
+        headers: {
+          authorization: `Bearer ${secret}`,
+          accept: 'application/json',
+          'accept-encoding': 'gzip, identity',
+          'user-agent': `alert-bridge/${version}`,
+          ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(sent === undefined ? {} : { body: sent }),
+        signal: deadline.signal,
+      })
+      status = answer.statusCode
+      const body = await readAnswer(answer, {
+        ...{ bytesMax: bodyBytesMax, nowMs: clock.now(), secret, endpoint },
+      })
+      const parsed = parse(body)
+      if (parsed.ok) return parsed.page
+      throw new FeedError(
+        'bad_shape',
+        `the API's answer is not the documented ${endpoint.answer.envelope}: ${oneLine(parsed.reason)}`,
+        {
+          status,
+        },
+      )
+    } catch (thrown) {
+      const call = { timeoutMs, expired: deadline.expired(), gaveUp: signal?.aborted ?? false }
+      const error = toFeedError(thrown, call)
+      error.message = withoutSecret(error.message, secret)
+      throw error
+    } finally {
+      deadline.clear()
+      options.onExchange?.({
+        endpoint: nameOf(endpoint.path),
+        status,
+        durationMs: clock.monotonicMs() - startedMs,
+      })
+    }
+  }
+
+  return { call, tokenTrouble: () => tokenTrouble(token), close: () => pool.destroy() }
+}
+
+const echoCharsMin = 8
+
+/** A message may quote the answer, and the answer may quote the token, which the quote may have cut. */
+function withoutSecret(message: string, secret: string): string {
+  let text = scrub(message, [secret])
+  for (let length = secret.length - 1; length >= echoCharsMin; length -= 1)
+    text = text.replaceAll(`${secret.slice(0, length)}…`, '[redacted]')
+  return text
+}
+
+function createPool(origin: string, connectTimeoutMs: number): Pool {
+  return new Pool(origin, {
+    connections: 2,
+    pipelining: 1,
+    allowH2: false,
+    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot give the token to anybody.
+    connect: { timeout: connectTimeoutMs, rejectUnauthorized: true },
+    keepAliveTimeout: 4_000,
+    // The deadline of the whole call is the only one: a body that drips would reset these for ever.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+}
+
+/** The parsed body of a 200; throws the FeedError that anything else is. */
+async function readAnswer(
+  answer: Dispatcher.ResponseData,
+  call: {
+    readonly bytesMax: number
+    readonly nowMs: number
+    readonly secret: string
+    readonly endpoint: ApiRequest['endpoint']
+  },
+): Promise<unknown> {
+  const { statusCode: status, body } = answer
+  const headers = {
+    contentType: headerOf(answer, 'content-type'),
+    contentEncoding: headerOf(answer, 'content-encoding'),
+  }
+  if (status === 200) return readJson(body, headers, call.bytesMax)
+  if ([301, 302, 303, 307, 308].includes(status)) {
+    body.on('error', () => {}).destroy()
+    throw new FeedError('redirect', `the API redirects elsewhere, which is not followed (HTTP ${status})`, {
+      status,
+    })
+  }
+  // The status and the headers have said what matters; a body that cannot be read adds nothing.
+  const refusal = await readJson(body, headers, errorBodyBytesMax).catch(() => undefined)
+  const { nowMs, secret, endpoint } = call
+  const retryAfter = headerOf(answer, 'retry-after')
+  throw refusalOf({ status, retryAfter, body: refusal, nowMs, secret, endpoint })
+}
+
+function headerOf(answer: Dispatcher.ResponseData, name: string): string | undefined {
+  const value = answer.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+function tokenTrouble(token: Secret): FeedError | undefined {
+  try {
+    reveal(token)
+    return undefined
+  } catch (thrown) {
+    return toFeedError(thrown, { timeoutMs: 0, expired: false, gaveUp: false })
+  }
+}
+
+function reveal(token: Secret): string {
+  let value: string
+  try {
+    value = token.reveal()
+  } catch (thrown) {
+    const code = errorCode(thrown) ?? 'unreadable'
+    throw new FeedError('unauthenticated', `the token's file cannot be read (${code})`)
+  }
+  if (tokenProblem(value) === undefined) return value
+  const what = token.file === undefined ? 'the token' : `what stands in ${token.file}`
+  throw new FeedError('unauthenticated', `${what} is empty or holds characters that no token has`)
+}
+
+function splitBaseUrl(baseUrl: string): { origin: string; prefix: string } {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UserError('baseUrl is no http:// or https:// address')
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
+}
+
+/** Aborts after `timeoutMs`, or with the caller's signal; `expired` tells which of the two it was. */
+function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
+  const controller = new AbortController()
+  let expired = false
+  const timer = setTimeout(() => {
+    expired = true
+    controller.abort()
+  }, timeoutMs)
+  const onAbort = () => controller.abort()
+  if (signal?.aborted) onAbort()
+  signal?.addEventListener('abort', onAbort, { once: true })
+  return {
+    signal: controller.signal,
+    expired: () => expired,
+    clear() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    },
+  }
+}
+
+function toFeedError(
+  thrown: unknown,
+  call: { readonly timeoutMs: number; readonly expired: boolean; readonly gaveUp: boolean },
+): FeedError {
+  if (thrown instanceof FeedError) return thrown
+  const code = errorCode(thrown) ?? 'unknown'
+  if (call.gaveUp || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED')
+    return new FeedError('aborted', 'the call was given up')
+  if (call.expired)
+    return new FeedError('timeout', `the API gave no whole answer within ${call.timeoutMs} ms`)
+  const reason = oneLine(code, 60)
+  if (code === 'UND_ERR_HEADERS_OVERFLOW')
+    return new FeedError('too_large', "the answer's headers are too long")
+  if (isConnectCode(code))
+    return new FeedError('connect', `the API cannot be reached (${reason})`, { cause: thrown })
+  return new FeedError('connection_lost', `the connection to the API broke (${reason})`, { cause: thrown })
+}
+
+/** DNS, TCP and TLS say so by their codes; OpenSSL's verification codes have no common prefix. */
+function isConnectCode(code: string): boolean {
+  return (
+    /^(UND_ERR_CONNECT_TIMEOUT|ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(
+      code,
+    ) ||
+    /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH$)/.test(code)
+  )
+}

@@ -1,0 +1,58 @@
+/** 2.8: the keys of the screener, in the order in which the catalog lists them. */
+export const screenerKeys = `
+  last change volume value trade_count market_cap band_room volume_ratio retail_buy retail_net pe eps ps
+  sector_pe pe_to_sector nav_gap free_float share_count avg_volume_month volume_surge return_1w
+  return_1w_net return_1m return_1m_net return_3m return_3m_net return_6m return_6m_net return_ytd
+  return_ytd_net return_1y return_1y_net return_5y return_5y_net score percentile_value
+  percentile_profitability percentile_growth percentile_liquidity stance_edge stance_direction
+  stance_tradability pe_ttm ps_ttm pb eps_ttm book_value_per_share revenue_ttm net_profit_ttm gross_margin
+  operating_margin net_margin roe roa gross_profit_ttm operating_profit_ttm profit_before_tax_ttm
+  finance_costs_ttm ebitda_ttm total_assets total_equity total_liabilities current_assets
+  current_liabilities cash interest_bearing_debt short_term_investments long_term_investments ppe
+  intangible_assets inventory trade_receivables trade_payables cost_of_sales_ttm roic net_debt
+  enterprise_value ev_sales ev_ebit ev_ebitda p_fcff p_fcfe p_dividend dividend_yield payout_ratio
+  asset_turnover inventory_turnover receivable_turnover payable_turnover days_inventory days_receivable
+  days_payable cash_conversion_cycle debt_to_assets debt_to_equity liabilities_to_assets equity_ratio
+  interest_coverage net_debt_to_ebitda current_ratio quick_ratio cash_ratio retained_earnings
+  gross_profitability accruals earnings_yield return_on_capital altman_z2 springate zmijewski
+  zmijewski_probability grover ohlson accumulated_loss_ratio operating_cash_flow_ttm capex_ttm
+  dividends_paid_ttm interest_paid_ttm dps_ttm price_to_cash_flow net_borrowing_ttm fcff fcfe
+  ocf_to_revenue ocf_to_net_profit capex_to_revenue ocf_per_share fcf_yield retail_net_5d retail_net_20d
+  retail_share_20d retail_per_capita_buy_20d retail_per_capita_sell_20d buyer_strength_20d
+  queue_sessions_20d run_sessions gap_open volatility_30d pattern_days pattern_count turnover_share
+  avg_volume_3d avg_value_3d volume_vs_3d value_vs_3d avg_volume_5d avg_value_5d volume_vs_5d value_vs_5d
+  avg_volume_10d avg_value_10d volume_vs_10d value_vs_10d avg_volume_20d avg_value_20d volume_vs_20d
+  value_vs_20d avg_volume_30d avg_value_30d volume_vs_30d value_vs_30d avg_volume_50d avg_value_50d
+  volume_vs_50d value_vs_50d avg_volume_90d avg_value_90d volume_vs_90d value_vs_90d avg_volume_200d
+  avg_value_200d volume_vs_200d value_vs_200d avg_volume_1y avg_value_1y volume_vs_1y value_vs_1y
+  week_open week_high week_low week_close week_vwap month_open month_high month_low month_close month_vwap
+  stdev_90d semi_stdev_90d stdev_60w semi_stdev_60w stdev_36m semi_stdev_36m beta_tedpix_90d
+  correlation_tedpix_90d shared_sessions_tedpix_90d beta_tedpix_60w correlation_tedpix_60w
+  shared_sessions_tedpix_60w beta_tedpix_36m correlation_tedpix_36m shared_sessions_tedpix_36m
+  beta_tepixew_90d correlation_tepixew_90d shared_sessions_tepixew_90d beta_tepixew_60w
+  correlation_tepixew_60w shared_sessions_tepixew_60w beta_tepixew_36m correlation_tepixew_36m
+  shared_sessions_tepixew_36m beta_usd_free_90d correlation_usd_free_90d shared_sessions_usd_free_90d
+  beta_usd_free_60w correlation_usd_free_60w shared_sessions_usd_free_60w beta_usd_free_36m
+  correlation_usd_free_36m shared_sessions_usd_free_36m high_gap low_gap range_position revenue_growth_qoq
+  revenue_change_qoq gross_profit_growth_qoq gross_profit_change_qoq operating_profit_growth_qoq
+  operating_profit_change_qoq net_profit_growth_qoq net_profit_change_qoq gross_margin_change_qoq
+  operating_margin_change_qoq net_margin_change_qoq revenue_growth_yoy revenue_change_yoy
+  gross_profit_growth_yoy gross_profit_change_yoy operating_profit_growth_yoy operating_profit_change_yoy
+  net_profit_growth_yoy net_profit_change_yoy gross_margin_change_yoy operating_margin_change_yoy
+  net_margin_change_yoy revenue_growth_annual revenue_change_annual gross_profit_growth_annual
+  gross_profit_change_annual operating_profit_growth_annual operating_profit_change_annual
+  net_profit_growth_annual net_profit_change_annual gross_margin_change_annual
+  operating_margin_change_annual net_margin_change_annual rsi macd_percent macd_signal_percent
+  macd_histogram_percent macd_cross bbands_sma_position bbands_sma_width bbands_ema_position
+  bbands_ema_width natr stoch_k stoch_d stoch_cross stochf_k stochf_d stochf_cross stochrsi_k stochrsi_d
+  stochrsi_cross cci willr adx plus_di minus_di sar_gap mfi sma_20_gap sma_50_gap sma_100_gap sma_200_gap
+  ema_20_gap ema_50_gap ema_100_gap ema_200_gap wma_20_gap wma_50_gap wma_100_gap wma_200_gap
+  pivot_standard_to_resistance pivot_standard_to_support pivot_fibonacci_to_resistance
+  pivot_fibonacci_to_support pivot_demark_to_resistance pivot_demark_to_support
+  pivot_camarilla_to_resistance pivot_camarilla_to_support pivot_woodie_to_resistance
+  pivot_woodie_to_support largest_holder_percent registered_percent holder_count holder_hhi
+  register_float_gap board_change_days interlock_count eps_growth_yoy revenue_cagr_3y net_profit_cagr_3y
+  free_cash_flow liabilities_to_equity earnings_yield_ttm
+`
+  .trim()
+  .split(/\s+/)
