@@ -59,9 +59,9 @@ describe('what waits in a queue', () => {
     onTestFinished(() => queue.close())
     const look = () => readQueueView(redis, queue, 1_000)
     await until('it is connected', () => look().catch(() => undefined))
-    expect(await look()).toMatchObject({ waiting: 0, held: 0, next: undefined })
+    expect(await look()).toMatchObject({ waiting: 0, locked: 0, next: undefined })
     await queues.enqueue(jobs('hook', 1, 2))
-    expect(await look()).toMatchObject({ waiting: 2, held: 0, next: 'main.1' })
+    expect(await look()).toMatchObject({ waiting: 2, locked: 0, next: 'main.1' })
 
     const overdue = { delay: 1, timestamp: Date.now() - 60_000 }
     await queue.add('alert', {} as never, { ...overdue, jobId: 'main.late' })
@@ -69,9 +69,9 @@ describe('what waits in a queue', () => {
     expect(await look()).toMatchObject({ waiting: 3 })
 
     await redis.rpoplpush(queue.toKey('wait'), queue.toKey('active'))
-    expect(await look()).toMatchObject({ waiting: 3, held: 0, next: 'main.2' })
+    expect(await look()).toMatchObject({ waiting: 3, locked: 0, next: 'main.2' })
     await redis.set(`${queue.toKey('main.1')}:lock`, 'somebody')
-    expect(await look()).toMatchObject({ waiting: 2, held: 1 })
+    expect(await look()).toMatchObject({ waiting: 2, locked: 1 })
   })
 })
 
