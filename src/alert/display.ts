@@ -83,10 +83,16 @@ function time(ms: number, display: Display): string {
   return `${parts.get('hour')}:${parts.get('minute')}:${parts.get('second')}`
 }
 
-/** `Iran Time`, `به وقت ایران`: what people of the zone call it. */
+/**
+ * `Iran Time`, `به وقت ایران`: what people of the zone call it. Where that is letters alone they are those of winter, so
+ * the letters of that instant stand there instead (`CEST`).
+ */
 function zoneName(ms: number, display: Display): string {
   if (/^(Etc\/)?(UTC|GMT|UCT|Zulu|Universal)$/i.test(display.timeZone)) return 'UTC'
-  const name = part(ms, 'gregory', display, { timeZoneName: 'shortGeneric' }, 'timeZoneName')
+  const named = (timeZoneName: 'shortGeneric' | 'short') =>
+    part(ms, 'gregory', display, { timeZoneName }, 'timeZoneName')
+  const general = named('shortGeneric')
+  const name = /^[A-Z]+$/.test(general) ? named('short') : general
   return name.startsWith('وقت') ? `به ${name}` : name
 }
 

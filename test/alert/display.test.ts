@@ -32,6 +32,12 @@ describe('the fired time', () => {
     expect(utc).toBe('شنبه ۲۱ نوامبر ۲۰۲۶، ساعت ۰۵:۳۰:۰۵ UTC')
   })
 
+  test('names no summer time by the letters of winter', () => {
+    const berlin: Display = { timeZone: 'Europe/Berlin', calendar: 'gregorian', language: 'en' }
+    expect(firedTime(at('2026-07-01T12:00:00Z'), berlin)).toContain('14:00:00 CEST')
+    expect(firedTime(autumn, berlin)).toContain('06:30:05 CET')
+  })
+
   test('changes its day at midnight of the zone, and its year at Nowruz', () => {
     expect(firedTime(at('2026-03-20T20:29:59Z'), tehran('jalali', 'en'))).toContain(
       '29 Esfand 1404, 23:59:59',

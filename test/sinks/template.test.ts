@@ -116,6 +116,15 @@ describe('the sandbox', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(600_000_000)
   })
 
+  test.each(['where: "key", "last" | first', 'find: "key", "last"', 'map: "key" | first'])(
+    'ends a filter over a list that upstream made very long: %s',
+    (filter) => {
+      const alert = alertOf({ payload: Array<number>(300_000).fill(1) })
+      expect(() => fill(`{{ delivery.payload | ${filter} }}`, 'none', alert)).toThrow('limit exceeded')
+      expect(fill(`{{ delivery.payload | ${filter} }}.`, 'none')).toMatch(/\.$/)
+    },
+  )
+
   test('gives up what is longer than any receiver would take', () => {
     const alert = alertOf({ headline: 'x'.repeat(renderedCharsMax / 2) })
     expect(() => fill('{{ headline }}{{ headline }} ', 'none', alert)).toThrow('more than')

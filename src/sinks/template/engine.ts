@@ -89,7 +89,8 @@ function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
   const handler = typeof filter === 'function' ? filter : filter.handler
   return function (given: unknown, ...parameters: unknown[]) {
     const value = asPlain(given)
-    const apply = (input: unknown): unknown => handler.call(this, input, ...parameters.map(plainParameter))
+    const apply = (input: unknown): unknown =>
+      inTime(handler.call(this, input, ...parameters.map(plainParameter)), this.context)
     try {
       return apply(typeof value === 'string' ? value.toWellFormed() : value)
     } catch (error) {
@@ -97,6 +98,26 @@ function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
       throw error
     }
   }
+}
+
+/**
+ * The library looks at its limit of time between the parts of a template. A filter that looks at every entry of a list is
+ * one part, and upstream decides how many entries there are: it is held to the limit at each of its steps.
+ */
+function inTime(made: unknown, { renderLimit }: Context): unknown {
+  if (!isSteps(made)) return made
+  return {
+    next(given: unknown) {
+      renderLimit.check(performance.now())
+      return made.next(given)
+    },
+    throw: (error: unknown) => made.throw(error),
+    return: (value: unknown) => made.return(value),
+  }
+}
+
+function isSteps(made: unknown): made is Generator<unknown, unknown, unknown> {
+  return typeof made === 'object' && made !== null && Symbol.iterator in made && 'next' in made
 }
 
 /** A named parameter is a pair of its name and its value. */
