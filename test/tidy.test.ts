@@ -18,7 +18,7 @@ const ranks: Record<string, number> = {
   sinks: 3,
   store: 3,
   config: 3,
-  sandbox: 3,
+  sandbox: 4,
   routing: 4,
   intake: 4,
   delivery: 4,

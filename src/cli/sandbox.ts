@@ -9,7 +9,7 @@ import { UsageError } from './usage.ts'
 /** `sandbox`: serves the Market Data Read API with synthetic data until it is told to stop. */
 export function sandboxCommand(): Command {
   return new Command('sandbox')
-    .description('serves the Market Data Read API with synthetic alerts, to develop against')
+    .description('serves the Market Data Read API, all 17 endpoints, with synthetic data, to develop against')
     .option('--port <n>', 'port of the API; 0 takes a free one', '4010')
     .option('--rate <n/unit>', 'alerts that fire: 30/m, 2/s or 5/h; 0/m is none', '30/m')
     .option(
@@ -19,7 +19,7 @@ export function sandboxCommand(): Command {
     .option('--history <n>', 'alerts that are there at the start', '250')
     .option('--units-per-day <n>', 'daily budget; calls beyond it are refused until midnight in Tehran')
     .option('--token <token>', 'the token that it takes', sandboxToken)
-    .option('--control-port <n>', 'opens the port where faults are declared; 0 takes a free one')
+    .option('--control-port <n>', 'opens the port where faults and tokens are declared; 0 takes a free one')
     .option('--seed <n>', 'the same seed gives the same alerts', '1')
     .option('--json', 'prints the addresses as JSON')
     .action(run)

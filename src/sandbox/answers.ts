@@ -10,14 +10,10 @@ export interface Reply {
   readonly blanks?: { readonly bytes: number; readonly gzip: boolean }
 }
 
-export interface PageBody {
-  readonly data: readonly unknown[]
-  readonly meta: {
-    readonly page: number
-    readonly perPage: number
-    readonly total: number
-    readonly lastPage: number
-  }
+/** A page, or a record, which has what `meta` it has. */
+export interface Body {
+  readonly data: unknown
+  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 export interface Refusal {
@@ -28,12 +24,12 @@ export interface Refusal {
   readonly retryAfter?: string
 }
 
-export function toPage(data: readonly unknown[], page: number, total: number): PageBody {
+export function toPage(data: readonly unknown[], page: number, total: number): Body {
   return { data, meta: { page, perPage, total, lastPage: Math.max(1, Math.ceil(total / perPage)) } }
 }
 
-export function pageReply(page: PageBody): Reply {
-  return { status: 200, headers: jsonHeaders, body: JSON.stringify(page) }
+export function bodyReply(body: Body): Reply {
+  return { status: 200, headers: jsonHeaders, body: JSON.stringify(body) }
 }
 
 export function refusalReply({ status, code, message, detail, retryAfter }: Refusal): Reply {
@@ -45,7 +41,7 @@ export function refusalReply({ status, code, message, detail, retryAfter }: Refu
 }
 
 /** The answer that a fault of the answer stage makes instead of `page`. */
-export function spoiltReply(fault: Fault, page: PageBody): Reply {
+export function spoiltReply(fault: Fault, page: Body): Reply {
   switch (fault.kind) {
     case 'status':
       return statusReply(fault)
@@ -69,7 +65,7 @@ export function spoiltReply(fault: Fault, page: PageBody): Reply {
       return {
         status: 200,
         headers: jsonHeaders,
-        body: `{"data":${'['.repeat(fault.depth)}${']'.repeat(fault.depth)},"meta":${JSON.stringify(page.meta)}}`,
+        body: `{"data":${'['.repeat(fault.depth)}${']'.repeat(fault.depth)},"meta":${JSON.stringify(page.meta ?? {})}}`,
       }
     case 'huge':
       return { status: 200, headers: jsonHeaders, body: '', blanks: { bytes: fault.bytes, gzip: false } }
@@ -80,7 +76,7 @@ export function spoiltReply(fault: Fault, page: PageBody): Reply {
     case 'shape':
       return { status: 200, headers: jsonHeaders, body: JSON.stringify(reshape(page, fault.shape)) }
     default:
-      return pageReply(page)
+      return bodyReply(page)
   }
 }
 
@@ -109,9 +105,11 @@ function statusReply(fault: Extract<Fault, { kind: 'status' }>): Reply {
   return { status, headers, body: fault.body ?? reply.body }
 }
 
-function reshape(page: PageBody, shape: Shape): unknown {
-  const { data, meta } = page
+function reshape(page: Body, shape: Shape): unknown {
+  const { data: whole, meta = {} } = page
+  const data: readonly unknown[] = Array.isArray(whole) ? whole : [whole]
   const [first = null] = data
+  const figure = (name: string) => Number(meta[name] ?? 0)
   switch (shape) {
     case 'noMeta':
       return { data }
@@ -125,13 +123,16 @@ function reshape(page: PageBody, shape: Shape): unknown {
         meta: Object.fromEntries(Object.entries(meta).map(([key, value]) => [key, String(value)])),
       }
     case 'perPage50':
-      return { data: data.slice(0, 50), meta: { ...meta, perPage: 50, lastPage: Math.ceil(meta.total / 50) } }
+      return {
+        data: data.slice(0, 50),
+        meta: { ...meta, perPage: 50, lastPage: Math.ceil(figure('total') / 50) },
+      }
     case 'lastPage0':
       return { data, meta: { ...meta, lastPage: 0 } }
     case 'wrongPage':
-      return { data, meta: { ...meta, page: meta.page + 1 } }
+      return { data, meta: { ...meta, page: figure('page') + 1 } }
     case 'extraRows':
-      return { data: [...data, ...Array<unknown>(perPage + 1 - data.length).fill(first)], meta }
+      return { data: [...data, ...Array<unknown>(Math.max(0, perPage + 1 - data.length)).fill(first)], meta }
     case 'emptyData':
       return { data: [], meta }
   }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { toError, UserError } from '../lib/errors.ts'
+import { tokenProblem } from '../lib/secret.ts'
 import { faultKinds } from './faults.ts'
 import type { TokenState } from './judge.ts'
 import { parseFault } from './parse-fault.ts'
@@ -20,7 +21,7 @@ import type { Sandbox } from './surface.ts'
  *   POST   /faults    { kind, times?, after?, page?, endpoint?, … }
  *   DELETE /faults    forgets the faults that wait
  *   POST   /rate      { perMinute }
- *   POST   /token     { state: valid | expired | revoked | other_integration, value? }
+ *   POST   /token     { value?, scopes?, state?, hasPlan? }: makes or changes a token; without value, the state of all
  *   POST   /account   { name, history?: 0 }             the tokens now show another account's feed
  */
 export function createControl(sandbox: Sandbox): Server {
@@ -95,13 +96,8 @@ const actions: Readonly<Record<string, Action>> = {
     },
   },
   'POST /token': {
-    says: `changes what the tokens are worth: { state: ${tokenStates.join(' | ')}, value? }`,
-    run(sandbox, fields) {
-      const state = tokenStates.find((each) => each === fields['state'])
-      if (!state) throw new UserError(`state must be one of ${tokenStates.join(', ')}`)
-      sandbox.setTokenState(state, fields['value'] === undefined ? undefined : String(fields['value']))
-      return { state }
-    },
+    says: `makes or changes a token: { value, scopes?: [...], state?: ${tokenStates.join(' | ')}, hasPlan? }; without value, the state of all`,
+    run: (sandbox, fields) => changeToken(sandbox, fields),
   },
   'POST /account': {
     says: "shows another account's feed: { name, history? }",
@@ -157,6 +153,31 @@ async function readFields(request: IncomingMessage): Promise<Fields> {
     // The sentence below says it for both.
   }
   throw new UserError('the body must be a JSON object')
+}
+
+function changeToken(sandbox: Sandbox, { value, scopes, state: named, hasPlan }: Fields): unknown {
+  const state = tokenStates.find((each) => each === named)
+  if (named !== undefined && !state) throw new UserError(`state must be one of ${tokenStates.join(', ')}`)
+  if (value === undefined) {
+    if (!state)
+      throw new UserError(`state must be one of ${tokenStates.join(', ')}, or value must name a token`)
+    sandbox.setTokenState(state)
+    return { state }
+  }
+  const problem = typeof value === 'string' ? tokenProblem(value) : 'expected a text'
+  if (problem !== undefined) throw new UserError(`value: ${problem}`)
+  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every((each) => typeof each === 'string')))
+    throw new UserError('scopes must be a list of strings')
+  if (hasPlan !== undefined && typeof hasPlan !== 'boolean')
+    throw new UserError('hasPlan must be true or false')
+  const token = {
+    value: String(value),
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(state === undefined ? {} : { state }),
+    ...(hasPlan === undefined ? {} : { hasPlan }),
+  }
+  sandbox.setToken(token)
+  return token
 }
 
 function number(fields: Fields, name: string, otherwise?: number): number {

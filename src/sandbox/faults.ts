@@ -1,3 +1,5 @@
+import type { EndpointName } from '../feed/endpoints.ts'
+
 /**
  * Faults that a developer declares and the sandbox commits. Each belongs to a stage of an answer; faults of different
  * stages combine in one answer, and of one stage the first that matches is used up first.
@@ -9,7 +11,7 @@ export type Fault = FaultEffect & {
   readonly after?: number
   /** Only requests for this page. */
   readonly page?: number
-  readonly endpoint?: 'alerts/deliveries' | 'alerts'
+  readonly endpoint?: EndpointName
 }
 
 export type FaultEffect =

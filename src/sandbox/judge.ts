@@ -1,38 +1,63 @@
+import { matchPath, readTexts } from '../feed/api/read-texts.ts'
+import { prepareLoose } from '../feed/api/request.ts'
+import { type EndpointName, type EndpointPath, endpointOf, nameOf, type Scope } from '../feed/endpoints.ts'
 import type { Refusal } from './answers.ts'
 import type { Limits } from './limits.ts'
 
 /**
  * Who may ask what, in the order in which a call is refused: token, minute, plan, address, scope, parameters; what would
  * cost units that are not left is refused for the budget instead. What it costs: nothing for a call without an account
- * (401), over a limit (429) or without a price (404); a unit for every other one, also for those that end in 403, 422 or
- * a fault.
+ * (401), over a limit (429) or without a price (404); its price for every other one, also for those that end in 403, 404,
+ * 422 or a fault.
  */
 export interface SandboxToken {
   readonly value: string
-  /** Default: `api:alerts` alone. */
+  /** Default: all of them. */
   readonly scopes?: readonly string[]
   readonly state?: TokenState
+  /** Whether its account's tier includes API access; default: what the sandbox was made with. */
+  readonly hasPlan?: boolean
 }
+
+export const allScopes: readonly Scope[] = [
+  'api:instruments',
+  'api:prices',
+  'api:indicators',
+  'api:screener',
+  'api:filings',
+  'api:valuations',
+  'api:macro',
+  'api:ownership',
+  'api:alerts',
+]
 
 /** `other_integration`: minted for the tool-server integration, and so no API token. */
 export type TokenState = 'valid' | 'expired' | 'revoked' | 'other_integration'
-
-export type Endpoint = 'alerts/deliveries' | 'alerts'
 
 export interface Call {
   readonly method: string
   readonly pathname: string
   readonly query: URLSearchParams
   readonly authorization: string | undefined
+  /** Of a POST: the parsed JSON; undefined where it was none. */
+  readonly body?: { readonly json: unknown } | undefined
 }
 
 export type Verdict =
-  | { readonly ok: true; readonly units: number; readonly endpoint: Endpoint; readonly page: number }
+  | ({
+      readonly ok: true
+      readonly units: number
+      readonly endpoint: EndpointName
+      readonly page: number
+    } & Asked)
   | { readonly ok: false; readonly units: number; readonly refusal: Refusal }
 
-const prices: Readonly<Record<string, { endpoint: Endpoint; units: number; scope: string }>> = {
-  '/api/v1/alerts/deliveries': { endpoint: 'alerts/deliveries', units: 1, scope: 'api:alerts' },
-  '/api/v1/alerts': { endpoint: 'alerts', units: 1, scope: 'api:alerts' },
+/** What is asked, with every parameter checked. */
+export interface Asked {
+  readonly path: EndpointPath
+  readonly instrument: string | undefined
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: unknown
 }
 
 export function judge(
@@ -47,19 +72,27 @@ export function judge(
   const place = account.limits.takeRequest(nowMs)
   if (!place.ok)
     return { ok: false, units: 0, refusal: tooMany('Too many requests.', String(place.retryAfterS)) }
-  if (!account.hasPlan)
-    return charge(refuse(1, 403, 'plan_required', 'Your plan does not include API access.'))
+  const asked = matchPath(call.pathname)
   const price =
-    call.method === 'GET' && Object.hasOwn(prices, call.pathname) ? prices[call.pathname] : undefined
-  if (!price) return refuse(0, 404, 'not_found', 'Nothing is held under this address.')
-  const page = readPage(call.query)
-  if (!(token.scopes ?? ['api:alerts']).includes(price.scope))
-    return charge(refuse(price.units, 403, 'scope_required', `This token lacks the scope ${price.scope}.`))
-  if (page === undefined)
-    return charge(
-      refuse(price.units, 422, 'invalid_request', 'A parameter is invalid.', { fields: ['page'] }),
-    )
-  return charge({ ok: true, units: price.units, endpoint: price.endpoint, page })
+    asked !== undefined && endpointOf(asked.path).method === call.method ? endpointOf(asked.path) : undefined
+  if (!(token.hasPlan ?? account.hasPlan))
+    return charge(refuse(price?.units ?? 1, 403, 'plan_required', 'Your plan does not include API access.'))
+  if (!price || !asked) return refuse(0, 404, 'not_found', 'Nothing is held under this address.')
+  const { units, scope } = price
+  if (!(token.scopes ?? allScopes).includes(scope))
+    return charge(refuse(units, 403, 'scope_required', `This token lacks the scope ${scope}.`))
+  const { path, instrument } = asked
+  const given = readTexts(path, call.query)
+  const known = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(price.query, name)))
+  const body = call.method === 'POST' ? call.body?.json : undefined
+  const isReadable = call.method !== 'POST' || call.body !== undefined
+  const prepared = prepareLoose(path, { instrument, query: known, body })
+  const problems = [...(isReadable ? [] : ['body: ']), ...(prepared.ok ? [] : prepared.problems)]
+  // A name that no instrument can have is one that nothing is held under.
+  if (problems.some((problem) => problem.startsWith('instrument:'))) return charge(notHeld(units))
+  if (problems.length > 0) return charge(invalid(units, problems.map(fieldOf)))
+  const page = Number(known['page'] ?? 1)
+  return charge({ ok: true, units, endpoint: nameOf(path), page, path, instrument, query: known, body })
 
   function charge(verdict: Verdict): Verdict {
     const paid = account.limits.takeUnits(verdict.units, nowMs)
@@ -84,13 +117,27 @@ export function readPage(query: URLSearchParams): number | undefined {
     : undefined
 }
 
+export function notHeld(units: number): Extract<Verdict, { ok: false }> {
+  return refuse(units, 404, 'not_found', 'Nothing is held under this name.')
+}
+
+export function invalid(units: number, fields: readonly string[]): Extract<Verdict, { ok: false }> {
+  return refuse(units, 422, 'invalid_request', 'A parameter is invalid.', { fields: [...new Set(fields)] })
+}
+
+/** `screen.conditions.3: expected …` is about `screen`. */
+function fieldOf(problem: string): string {
+  const place = problem.slice(0, problem.indexOf(':'))
+  return place === 'the body' ? 'body' : (place.split('.')[0] ?? place)
+}
+
 function refuse(
   units: number,
   status: number,
   code: string,
   message: string,
   detail?: Readonly<Record<string, unknown>>,
-): Verdict {
+): Extract<Verdict, { ok: false }> {
   return { ok: false, units, refusal: { status, code, message, ...(detail === undefined ? {} : { detail }) } }
 }
 

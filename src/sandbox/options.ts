@@ -12,7 +12,7 @@ export interface SandboxOptions {
   readonly controlPort?: number
   /** A path before `/api/v1`, as behind a gateway: `/market`. */
   readonly pathPrefix?: string
-  /** The tokens of the account; by default one, `sandbox-token`, with the scope api:alerts. */
+  /** The tokens of the account; by default one, `sandbox-token`, with every scope. */
   readonly tokens?: readonly SandboxToken[]
   /** Whether the account's tier includes API access. */
   readonly hasPlan?: boolean

@@ -112,6 +112,11 @@ class HttpSandbox implements Sandbox {
     this.#faults.clear()
   }
 
+  setToken(token: SandboxToken) {
+    const known = this.#tokens.find(({ value }) => value === token.value)
+    this.#tokens = [...this.#tokens.filter((each) => each !== known), { ...known, ...token }]
+  }
+
   setTokenState(state: TokenState, value?: string) {
     this.#tokens = this.#tokens.map((token) =>
       value === undefined || token.value === value ? { ...token, state } : token,
@@ -166,11 +171,12 @@ class HttpSandbox implements Sandbox {
   }
 
   #desk() {
-    const { clock, hasPlan, pathPrefix } = this.#settings
+    const { clock, hasPlan, pathPrefix, seed } = this.#settings
     return {
       clock,
       hasPlan,
       pathPrefix,
+      seed,
       account: () => this.#account,
       tokens: () => this.#tokens,
       faults: this.#faults,

@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../lib/clock.ts'
 import type { Account } from './account.ts'
-import { pageReply, refusalReply, spoiltReply, toPage } from './answers.ts'
+import { type Body, bodyReply, refusalReply, spoiltReply, toPage } from './answers.ts'
 import { makeBadRows } from './bad-rows.ts'
+import { answerData } from './data/answer.ts'
 import type { Fault, FaultQueue, FaultsMet, FeedChange } from './faults.ts'
 import { perPage } from './feed.ts'
-import { type Endpoint, judge, readPage, type SandboxToken } from './judge.ts'
+import { invalid, judge, notHeld, readPage, type SandboxToken, type Verdict } from './judge.ts'
+import { readBody } from './read-body.ts'
 import type { SandboxRequest } from './surface.ts'
 import { transmit } from './transmit.ts'
 
@@ -14,6 +16,8 @@ export interface Desk {
   readonly clock: Clock
   readonly hasPlan: boolean
   readonly pathPrefix: string
+  /** Of the market's figures. */
+  readonly seed: number
   readonly faults: FaultQueue
   /** Aborts when the sandbox stops. */
   readonly signal: AbortSignal
@@ -39,13 +43,14 @@ async function answer(request: IncomingMessage, response: ServerResponse, desk: 
   const { path, query } = split(request.url ?? '/')
   const method = request.method ?? 'GET'
   const page = query.has('page') ? (readPage(query) ?? null) : null
-  const account = desk.account()
   const call = {
     method,
     pathname: withoutPrefix(path, desk.pathPrefix),
     query,
     authorization: request.headers.authorization,
+    body: method === 'POST' ? await readBody(request) : undefined,
   }
+  const account = desk.account()
   const verdict = judge(call, { tokens: desk.tokens(), hasPlan, limits: account.limits }, clock.now())
   const met = verdict.ok ? desk.faults.take(verdict) : {}
   const faults = Object.values(met).map(({ kind }) => kind)
@@ -58,9 +63,31 @@ async function answer(request: IncomingMessage, response: ServerResponse, desk: 
   await transmit(response, reply, met.transfer, clock, signal)
 }
 
-function makeReply({ endpoint, page }: { endpoint: Endpoint; page: number }, met: FaultsMet, desk: Desk) {
-  const body = endpoint === 'alerts' ? rulesPage(page, desk) : deliveriesPage(page, desk)
-  return met.answer ? spoiltReply(met.answer, body) : pageReply(body)
+function makeReply(asked: Asked, met: FaultsMet, desk: Desk) {
+  const body = bodyOf(asked, desk)
+  if ('ok' in body) return refusalReply(body.refusal)
+  return met.answer ? spoiltReply(met.answer, body) : bodyReply(body)
+}
+
+type Asked = Extract<Verdict, { ok: true }>
+
+function bodyOf({ path, page, ...asked }: Asked, desk: Desk): Body | Extract<Verdict, { ok: false }> {
+  if (path === '/api/v1/alerts') return rulesPage(page, desk)
+  if (path === '/api/v1/alerts/deliveries') return deliveriesPage(page, desk)
+  const scene = { seed: desk.seed, nowMs: desk.clock.now() }
+  const answer = answerData({ ...asked, path, scene })
+  switch (answer.kind) {
+    case 'rows':
+      return pageOf(answer.rows, page)
+    case 'record':
+      return { data: answer.data, ...(answer.meta === undefined ? {} : { meta: answer.meta }) }
+    case 'notFound':
+      return notHeld(asked.units)
+    case 'invalid':
+      return invalid(asked.units, answer.fields)
+    default:
+      return answer satisfies never
+  }
 }
 
 function deliveriesPage(page: number, desk: Desk) {
@@ -69,8 +96,11 @@ function deliveriesPage(page: number, desk: Desk) {
 }
 
 function rulesPage(page: number, desk: Desk) {
-  const rules = desk.account().rules(desk.clock.now())
-  return toPage(rules.slice((page - 1) * perPage, page * perPage), page, rules.length)
+  return pageOf(desk.account().rules(desk.clock.now()), page)
+}
+
+function pageOf(rows: readonly unknown[], page: number) {
+  return toPage(rows.slice((page - 1) * perPage, page * perPage), page, rows.length)
 }
 
 function change(fault: Fault, desk: Desk): void {

@@ -1,9 +1,9 @@
 import type { Fault } from './faults.ts'
-import type { TokenState } from './judge.ts'
+import type { SandboxToken, TokenState } from './judge.ts'
 import type { DeliveryRow, RuleRow } from './rows.ts'
 
 /**
- * The Market Data Read API's two alert endpoints with synthetic data, over real HTTP: for the demo, for tests and for
+ * The Market Data Read API with synthetic data, over real HTTP: for the demo, for tests and for
  * integrators. It keeps to the documented API, and breaks it only where a fault was declared.
  */
 export interface Sandbox {
@@ -30,6 +30,8 @@ export interface Sandbox {
   fault(fault: Fault): void
   readonly faults: readonly Fault[]
   clearFaults(): void
+  /** Makes a token, or changes what is given of one that there is. */
+  setToken(token: SandboxToken): void
   /** Changes one token's state, or that of all of them. */
   setTokenState(state: TokenState, value?: string): void
   /** From now on the tokens show the feed of account `name`, which is made, with its own ids from 1, when it is new. */
