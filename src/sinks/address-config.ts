@@ -5,13 +5,13 @@ import { createGuard, isLoopbackName } from './transport/guard.ts'
 
 /** A config that names an address itself which the guard refuses: every attempt would end as `blocked_address`. */
 export interface RefusedAddress {
-  /** Where the address stands. */
+  /** The key of the config that has the address. */
   readonly key: string
   /** Quotes no more than the host. */
   readonly message: string
 }
 
-/** Only literal addresses and names of this machine: what another name resolves to is known when it is used. */
+/** Checks literal addresses and names of this machine; other names are resolved, and checked, only when they are used. */
 export function refusedAddress(config: SinkConfig): RefusedAddress | undefined {
   const { allowPrivateNetworks } = config
   const guard = createGuard(allowPrivateNetworks)
@@ -42,13 +42,13 @@ function namedHosts(config: SinkConfig): [key: string, host: string][] {
   ]
 }
 
-/** Of an address with values of the alert, these stand behind the host. */
+/** In an address with values of the alert, the values come after the host. */
 function hostIn(key: string, address: string | Secret | undefined): [string, string][] {
   const url = URL.parse((textOf(address) ?? '').split(/\{[{%]/, 1)[0] ?? '')
   return url === null ? [] : [[key, url.hostname]]
 }
 
-/** What stands in a file may be another text by the time it is used. */
+/** A file may contain another text by the time it is used, so it is not read here. */
 function textOf(value: string | Secret | undefined): string | undefined {
   if (!(value instanceof Secret)) return value
   return value.file === undefined ? value.reveal() : undefined

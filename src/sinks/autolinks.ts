@@ -1,7 +1,7 @@
 /**
- * Upstream text that no program makes into something to press. Mail programs and chats find addresses and people in
- * plain words by themselves; an invisible joiner where such a thing would begin keeps them words. What it
- * costs is that a copied address holds the joiner too. At most it doubles a text.
+ * Upstream text in which no program finds a link. Mail programs and chats turn addresses and names in plain text into
+ * links by themselves (autolinks); an invisible joiner where one would begin prevents that. The price: an address that
+ * is copied contains the joiner too. A text becomes at most twice as long.
  */
 export function withoutAutolinks(text: string): string {
   return text

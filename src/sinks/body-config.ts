@@ -26,7 +26,7 @@ export interface BodyConfig {
   readonly contentType?: string | undefined
 }
 
-/** What one of the two fields cannot see of the other. */
+/** Checks the two fields against each other. */
 export function checkBody(config: BodyConfig, context: z.RefinementCtx): void {
   const { template, contentType } = config
   if (template === undefined) {

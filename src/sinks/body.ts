@@ -7,8 +7,8 @@ import { createTemplate } from './template/template.ts'
 import { SinkError } from './transport/fault.ts'
 
 /**
- * What a receiver gets: the alert, and how many like it a throttle held back before it. The same alert makes the same
- * bytes at every attempt, but for a template that asks for the time of now.
+ * The body that a receiver gets: the alert, and how many similar ones a throttle held back before it. Every attempt of an
+ * alert has the same bytes, unless a template uses the present time.
  */
 export interface BodyWriter {
   readonly contentType: string
@@ -66,7 +66,7 @@ function written(body: object): string {
   try {
     return JSON.stringify(body)
   } catch {
-    // JSON.parse takes a nesting that JSON.stringify cannot give back.
+    // JSON.parse accepts a deeper nesting than JSON.stringify.
     throw new SinkError('unrenderable', 'the alert cannot be written as JSON')
   }
 }

@@ -40,7 +40,7 @@ export const commonSinkFields = {
   }),
 }
 
-/** Written out: `10/8` and `010.0.0.0/8` are other networks to the library than to people. */
+/** All four numbers are required: the library reads `10/8` and `010.0.0.0/8` differently than people do. */
 function isNetwork(cidr: string): boolean {
   const [address = '', length = ''] = cidr.split('/')
   return (
@@ -77,8 +77,8 @@ export function tlsField() {
 }
 
 /**
- * A secret whose text must satisfy `problemOf`, which returns what is wrong without quoting the value. Text that stands
- * in a file is read only at use, so a bad one is found there.
+ * A secret whose text must satisfy `problemOf`, which returns what is wrong without quoting the value. Text in a file is
+ * read, and checked, only when it is used.
  */
 export function checkedSecret(problemOf: (text: string) => string | undefined) {
   const check = (secret: Secret, context: z.RefinementCtx<Secret>) => {
@@ -91,18 +91,18 @@ export function checkedSecret(problemOf: (text: string) => string | undefined) {
 
 /** The address of an HTTP proxy; it may carry a user and a password, so it is a secret. */
 export const proxyField = checkedSecret((text) => httpUrlProblem(text, { userinfo: true })).describe(
-  'An http or https proxy. It resolves the names of receivers, so which networks they may lie in is for its rules: allowPrivateNetworks is held against literal addresses only.',
+  'An http or https proxy. It resolves the names of receivers, so its own rules decide which networks are allowed: allowPrivateNetworks applies to literal addresses only.',
 )
 
-/** Where a service is reached: its own place, unless somebody runs it elsewhere. */
-export function baseUrlField(ownPlace: string) {
+/** The address of a service: its public one, unless an operator runs their own server. */
+export function baseUrlField(publicUrl: string) {
   return z
     .string()
     .superRefine((text, context) => {
       const message = baseUrlProblem(text)
       if (message !== undefined) context.addIssue({ code: 'custom', message })
     })
-    .default(ownPlace)
+    .default(publicUrl)
 }
 
 function baseUrlProblem(text: string): string | undefined {
@@ -111,12 +111,12 @@ function baseUrlProblem(text: string): string | undefined {
   return /[?#]/.test(text) ? 'expected an address without ? and #' : undefined
 }
 
-/** `path` under an address that a `baseUrlField` let through. */
+/** `path` under an address that a `baseUrlField` accepted. */
 export function under(baseUrl: string, path: string): string {
   return `${baseUrl.replace(/\/+$/, '')}${path}`
 }
 
-/** What keeps `text` from being an http or https address; never quotes it. */
+/** Why `text` is no http or https address; never quotes it. */
 export function httpUrlProblem(text: string, allow: { userinfo: boolean }): string | undefined {
   const url = URL.parse(text)
   if (!url || !['http:', 'https:'].includes(url.protocol))

@@ -5,8 +5,8 @@ import { heldBackText, wordsOf } from '../alert/words.ts'
 import type { Parcel } from './sink.ts'
 
 /**
- * An alert as people are told it, in pieces that each sink puts into its own markup: lines of plain text, cut, free of
- * controls, and nothing more. They are as hostile as what came from upstream: each sink escapes them for its place.
+ * The parts of an alert that people are shown, for each sink to put into its own markup: lines of plain text, cut, free
+ * of control characters, and nothing more. They are still text from outside: each sink escapes them.
  */
 export interface Content {
   readonly title: Line
@@ -15,9 +15,9 @@ export interface Content {
   readonly why: readonly Line[]
   /** Where the alert comes from, to find it again: source, number, rules. */
   readonly origin: readonly string[]
-  /** How many alerts like this one were held back before it, in words. */
+  /** A sentence with the number of similar alerts that were held back before it. */
   readonly heldBack: string | undefined
-  /** The direction of the reader's own words. */
+  /** The direction of the reader's language. */
   readonly around: Direction
 }
 
@@ -53,12 +53,12 @@ export function contentOf({ alert, heldBack = 0 }: Parcel, display: Display, lim
   }
 }
 
-/** Where it comes from, and what was held back: the small print. */
+/** Where it comes from, and how many were held back: shown small at the end. */
 export function smallPrint({ origin, heldBack }: Content): string[] {
   return heldBack === undefined ? [...origin] : [...origin, heldBack]
 }
 
-/** What is known beside the headline, each with its word. */
+/** What is known beside the headline, each with its label. */
 function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
   const words = wordsOf(display)
   const all: [string, string | null][] = [
@@ -74,7 +74,7 @@ function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
 
 function whyOf(alert: Alert, { whyCharsMax, whyLinesMax }: ContentLimits, around: Direction): Line[] {
   const lines = fewLines(alert.why ?? '', whyLinesMax)
-  // One direction for all of it: a line of mostly Latin words inside a Persian reason is still part of it.
+  // One direction for all lines: also for a line of mostly Latin words inside a Persian reason.
   const direction = directionOf(lines.join(' '), around)
   const room = shares(
     lines.map(({ length }) => length),

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import type { Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
 
-/** A type of sink, as its folder hands it over: what its config looks like, and how a sink is made of one. */
+/** A type of sink, exported by its folder: the schema of its config, and how to create a sink from one. */
 export interface SinkDefinition<Schema extends z.ZodType> {
   readonly schema: Schema
   /** Throws a UserError over a file (CA, certificate, key) that cannot be read. */

@@ -1,9 +1,9 @@
 import { isPage } from './transport/json-answer.ts'
 
 /**
- * What became of one attempt, and what follows from it. Sinks report what happened (`ProtocolResult`); `outcomeOf` is the only
- * place that decides whether that is delivered, to be tried again, or final. The reasons are closed unions: they are
- * words of the log, of an alert's content and of the status page.
+ * The outcome of one attempt. Sinks report what happened (`ProtocolResult`); `outcomeOf` is the only place that decides
+ * whether that is delivered, to be tried again, or final. The reasons are closed unions: they appear in the log, in the
+ * record of an attempt and on the status page.
  */
 export type Outcome =
   | { readonly kind: 'delivered'; readonly answer: Answer }
@@ -23,7 +23,7 @@ export type Outcome =
       readonly answer: Answer
     }
 
-/** What a person is told of the remote's answer; free of secrets, at most `answerTextMax` characters. */
+/** What people are shown of the receiver's answer; free of secrets, at most `answerTextMax` characters. */
 export interface Answer {
   readonly status?: number
   readonly text: string
@@ -55,14 +55,14 @@ export type DeadReason =
 
 export const answerTextMax = 300
 
-/** What happened, in the words of its protocol. */
+/** What happened, as the protocol describes it. */
 export type ProtocolResult =
   | {
       readonly via: 'http'
       readonly status: number
       readonly retryAfterMs?: number | undefined
       readonly text: string
-      /** What the body says, where a service says it more exactly than its status. */
+      /** What the body means, where it is more exact than the status. */
       readonly meaning?: Meaning | undefined
     }
   | {
@@ -76,20 +76,20 @@ export type ProtocolResult =
   | { readonly via: 'fault'; readonly fault: Fault; readonly text: string }
 
 /**
- * What a service may mean beside its status: nobody is there any more, the credentials are wrong, this message cannot be
- * taken, it is too fast, or whatever answered was not the service.
+ * What a body may mean: the receiver does not exist any more, the credentials are wrong, this message is refused, the
+ * bridge sends too fast, or something else than the receiver answered.
  */
 export type Meaning = 'gone' | 'credentials' | 'rejected' | 'rate_limited' | 'bad_answer'
 
-/** Where an SMTP session got its answer: before any message, at the sender, at the recipient, at the message itself. */
+/** The command that an SMTP server replied to: before any message, the sender, the recipient, the message itself. */
 export type SmtpStage = 'session' | 'auth' | 'sender' | 'recipient' | 'message'
 
-/** What went wrong without an answer from the remote. */
+/** What went wrong without an answer from the receiver. */
 export type Fault =
   | 'aborted'
   | 'bad_answer'
   | 'blocked_address'
-  | 'blocked_name' // a name leads to such an address now; what it leads to can change
+  | 'blocked_name' // a name resolves to such an address now, which can change
   | 'connect'
   | 'connection_lost'
   | 'credentials'
@@ -113,7 +113,7 @@ export function outcomeOf(result: ProtocolResult): Outcome {
   }
 }
 
-/** Slack's words for a message that it cannot take, where another shape of the same alert may pass. */
+/** Whether Slack refused the form of a message: a plainer form of the same alert may be accepted. */
 export function isSlackMessageFault(word: string): boolean {
   return slackWords.get(word) === 'message'
 }
@@ -138,7 +138,7 @@ function ofReply(result: Extract<ProtocolResult, { via: 'http' }>): Outcome {
   }
 }
 
-/** What stands in the receiver's place may ask for patience; it neither takes an alert nor refuses one. */
+/** Something else than the receiver (a proxy, a login page) may ask to wait; it neither accepts an alert nor refuses one. */
 function ofForeignAnswer(byStatus: Outcome): Outcome {
   return byStatus.kind === 'retry' ? byStatus : retry('bad_answer', byStatus.answer)
 }
@@ -148,19 +148,19 @@ function ofHttp(status: number, afterMs: number | undefined, answer: Answer): Ou
   if (status === 429) return retry('rate_limited', answer, { afterMs, sinkFault: false })
   if (status === 408) return retry('timeout', answer, { afterMs })
   if (status === 425 || (status >= 500 && status <= 599)) return retry('server_error', answer, { afterMs })
-  // Elsewhere for now: a network's login, a page for the time of a maintenance.
+  // A temporary redirect: a network's login page, a maintenance page.
   if (status === 302 || status === 307) return retry('redirect', answer, { afterMs })
   if (status >= 300 && status <= 399) return dead('redirect', true, answer)
-  // A proxy on the way wants another login: the alert and its receiver know nothing of it.
+  // A proxy between asks for another login: this is not about the alert or its receiver.
   if (status === 407) return retry('connect', answer)
   if (status === 401 || status === 403) return dead('credentials', true, answer)
   if (status === 410) return dead('gone', true, answer)
   if (status >= 400 && status <= 499) return dead('rejected', false, answer)
-  // 1xx as a final answer, or a number that HTTP does not know: whoever spoke, it was not the receiver.
+  // 1xx as a final answer, or a number that HTTP does not define: it was not the receiver that answered.
   return retry('bad_answer', answer)
 }
 
-/** What a word of Slack's means; words that are not here go by the status. */
+/** What Slack's error codes mean; for others the status decides. */
 const slackWords: ReadonlyMap<string, 'gone' | 'credentials' | 'message'> = new Map([
   ['no_service', 'gone'],
   ['no_service_id', 'gone'],
@@ -187,7 +187,7 @@ function ofSlack(result: Extract<ProtocolResult, { via: 'slack' }>): Outcome {
   const { status, word, retryAfterMs: afterMs } = result
   const answer = { status, text: word }
   const meaning = slackWords.get(word)
-  // Slack says `ok` and nothing else; any other 2xx comes from something that stands in its place.
+  // Slack answers exactly `ok`; any other 2xx comes from something else, such as a proxy.
   if (status >= 200 && status <= 299 && meaning === undefined)
     return word === 'ok' ? { kind: 'delivered', answer } : retry('bad_answer', answer)
   if (meaning === undefined || status === 429 || status >= 500) {
@@ -200,11 +200,11 @@ function ofSlack(result: Extract<ProtocolResult, { via: 'slack' }>): Outcome {
 function ofSmtp(result: Extract<ProtocolResult, { via: 'smtp' }>): Outcome {
   const { code, stage, text } = result
   const answer = { status: code, text }
-  // 221 says goodbye and nothing of the message; and a message is all that can be acknowledged.
+  // 221 closes the session and is not about the message; only a message can be acknowledged.
   const isAcknowledged = code >= 200 && code <= 299 && code !== 221 && stage === 'message'
   if (isAcknowledged) return { kind: 'delivered', answer }
   if (!(code >= 400 && code <= 599)) return retry('bad_answer', answer)
-  // Wrong or missing credentials (530: the server wants some first) are the operator's to mend, not the alert's fault.
+  // Wrong or missing credentials (530: the server asks for some first): the operator corrects them, so the alert waits.
   if (stage === 'auth' || code === 530) return retry('credentials', answer)
   // 503 is about the order of commands, not about the message; a refused session says nothing about it either.
   const final = code >= 500 && code <= 599 && code !== 503 && stage !== 'session'

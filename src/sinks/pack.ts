@@ -1,13 +1,13 @@
 import type { Parcel } from './sink.ts'
 
 /**
- * Which alerts share a message: as few messages as hold them, oldest first, each within what its receiver takes. An alert
- * that fills a message has one of its own, so that nothing is left out to make room. Pure, so that a repeated send of the
- * same alerts makes the same messages.
+ * Which alerts share a message: as few messages as possible, oldest first, each within the receiver's limits. A long
+ * alert has a message of its own, so that no text is left out. Pure, so that a repeated send of the same alerts makes
+ * the same messages.
  */
 export function pack<P extends Parcel>(
   parcels: readonly P[],
-  /** What one alert takes, by each thing that the receiver counts, in the order of `room`. */
+  /** The size of one alert in each unit that the receiver limits, in the order of `room`. */
   takes: (parcel: P) => readonly number[],
   room: readonly number[],
 ): P[][] {

@@ -27,7 +27,7 @@ export function createSink(name: string, config: SinkConfig, context: SinkContex
   })
 }
 
-/** The kind that a config names is the one whose schema made it, which the compiler cannot follow. */
+/** A config was made by the schema of the type that it names, which the compiler cannot follow. */
 const definitionOf = { ...kinds } as unknown as Readonly<
   Record<SinkType, SinkDefinition<z.ZodType<SinkConfig>>>
 >

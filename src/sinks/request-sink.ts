@@ -8,7 +8,7 @@ import { type AttemptContext, runAttempt } from './transport/attempt.ts'
 import { createHttpClient, type HttpPost, type HttpResponse, type TlsFiles } from './transport/http-client.ts'
 import { isPage } from './transport/json-answer.ts'
 
-/** What a sink that speaks HTTP brings along; the frame of an attempt, the guard and the pool of connections are here. */
+/** The config that every sink over HTTP needs. The attempt, the address guard and the connection pool are made here. */
 export interface RequestSinkConfig {
   readonly type: string
   readonly timeout: number
@@ -18,15 +18,15 @@ export interface RequestSinkConfig {
   readonly proxy?: Secret | undefined
 }
 
-/** One request, and how its answer is read. */
+/** One request, and how its response is read. */
 export interface SinkRequest extends Pick<HttpPost, 'url' | 'method' | 'headers' | 'body'> {
-  /** The body adds to what the status says; without it, any 2xx is an acknowledgement. */
+  /** Reads what the body adds to the status; without it, any 2xx is an acknowledgement. */
   readonly readBody?: (reply: HttpResponse) => ResponseDetails
-  /** The receiver is a service that writes no pages for people: one that comes is not its word, whatever the status. */
+  /** The receiver never answers with an HTML page: a page is from something else (a proxy), whatever its status. */
   readonly expectsJson?: boolean
   /**
-   * A 2xx means nothing before its body has come. Otherwise the status decides where the body is late, and it is not
-   * waited for long.
+   * A 2xx is no acknowledgement before its body was read. Otherwise the status decides where the body is late, and the
+   * sink does not wait for it for long.
    */
   readonly needsBody?: boolean
 }
@@ -37,7 +37,7 @@ export interface ResponseDetails {
   readonly text?: string
 }
 
-/** Makes the request of one alert. What it throws is the attempt's fault. */
+/** Makes the request of one alert. What it throws becomes the fault of the attempt. */
 export type Render = (parcel: Parcel, context: AttemptContext, attempt: Attempt) => SinkRequest
 
 export function createRequestSink(
@@ -89,7 +89,7 @@ export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
   return status >= 200 && status <= 299
 }
 
-/** The status line is the answer; a body that only adds to it is not waited for long. */
+/** The status decides; a body that only adds to it is not worth a longer wait. */
 const bodyWaitMs = 2_000
 
 function foreignDetails(): ResponseDetails {

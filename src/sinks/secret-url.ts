@@ -7,8 +7,8 @@ import { SinkError } from './transport/fault.ts'
 export const secretUrlField = checkedSecret((text) => httpUrlProblem(text, { userinfo: false }))
 
 /**
- * The address in `secret`, from now on hidden whole and in its parts. A file may hold anything by now, and errors about
- * bad addresses quote them: such a one is a SinkError (`credentials`) that calls it `what`.
+ * The address in `secret`, from now on hidden whole and in its parts. A file may have changed, and library errors quote
+ * invalid addresses: for one, throws a SinkError (`credentials`) that calls it `what`.
  */
 export function secretUrl(secret: Secret, what: string, context: AttemptContext): URL {
   const url = URL.parse(context.reveal(secret).trim())
@@ -27,13 +27,13 @@ export function hideUrl(url: URL, context: AttemptContext): void {
   for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, context)
 }
 
-/** Of an address that stands openly in the config, only the parts that look like a token. */
+/** Hides the parts that look like a token in an address that is no secret in the config. */
 export function hideTokens(url: URL, context: AttemptContext): void {
   for (const part of [...url.pathname.split('/'), ...url.searchParams.values()])
     if (looksLikeToken(part)) hideWithDecoded(part, context)
 }
 
-/** The address of a proxy. One that refuses may repeat its login, as it stands in the address or as it was sent. */
+/** The address of a proxy. A refusing proxy may repeat its login, as in the address or as it was sent: both are hidden. */
 export function revealProxy(proxy: Secret | undefined, context: AttemptContext): string | undefined {
   if (proxy === undefined) return undefined
   const address = context.reveal(proxy).trim()

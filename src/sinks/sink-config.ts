@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import * as kinds from './definitions.ts'
 
-/** The config of any sink, made of what the kinds say of themselves. */
+/** The config of any sink, made of the schemas of all types. */
 type Schema = (typeof kinds)[SinkType]['schema']
 
 export type SinkType = keyof typeof kinds

@@ -2,8 +2,9 @@ import type { Alert } from '../alert/alert.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
- * A place alerts are sent to. A sink makes one attempt and tells one outcome; it never retries, counts or sleeps: pace,
- * retries, dead letters and metrics are delivery's. It never throws for what a remote did; a throw is a bug.
+ * A destination of alerts. A sink makes one attempt and returns one outcome; it never retries, counts or sleeps: rate
+ * limits, retries, dead letters and metrics are done by `delivery/`. It never throws because of a receiver: a throw is a
+ * bug.
  */
 export interface Sink {
   readonly name: string
@@ -11,7 +12,7 @@ export interface Sink {
   /** Each target gets a job of its own (email: one a recipient). Sinks with a single target have `[undefined]`. */
   readonly targets: readonly (string | undefined)[]
   send(alert: Alert, attempt: Attempt): Promise<Outcome>
-  /** There where the config asks for several alerts in one message. */
+  /** Present where the config asks for several alerts in one message. */
   readonly batch?: Batch
   /** Closes pooled connections; sends that still run are aborted by their signal, not by this. */
   close(): Promise<void>
@@ -33,7 +34,7 @@ export interface Attempt {
 /** Several alerts to one target as one message, with one outcome for all of them. */
 export interface Batch {
   readonly plan: BatchPlan
-  /** Which of these alerts share a message, so that each stays within what the receiver takes and says all of its alerts. */
+  /** Which of these alerts share a message, so that each is within the receiver's limits and no text is left out. */
   split<P extends Parcel>(parcels: readonly P[]): P[][]
   /** At least two alerts that `split` put together, oldest first. */
   send(parcels: readonly Parcel[], attempt: BatchAttempt): Promise<Outcome>
@@ -45,9 +46,9 @@ export type Parcel = { readonly alert: Alert } & Pick<Attempt, 'heldBack' | 'req
 
 /** When delivery puts alerts together; in milliseconds. */
 export type BatchPlan =
-  /** After so many on their own within a window, what follows waits for the end of a window and goes as one. */
+  /** After so many single alerts within a window, the next ones wait for the end of a window and are sent as one message. */
   | { readonly kind: 'burst'; readonly max: number; readonly after: number; readonly windowMs: number }
-  /** Everything waits for the next mark of the clock in this zone: full multiples of `everyMs` since midnight. */
+  /** All alerts wait for the next mark: a full multiple of `everyMs` since midnight in this zone. */
   | { readonly kind: 'digest'; readonly max: number; readonly everyMs: number; readonly timeZone: string }
 
 export function parcelOf(

@@ -9,7 +9,7 @@ export const discordConfigSchema = z.strictObject({
   type: z.literal('discord'),
   /** The address of the webhook is the credential: whoever has it can post. */
   url: secretUrlField,
-  /** The name that the message is shown under, instead of the webhook's own. */
+  /** The sender's name of the message, instead of the webhook's own. */
   username: z.string().min(1).max(80).optional(),
   proxy: proxyField.optional(),
   concurrency: z.int().min(1).max(200).default(2),

@@ -37,7 +37,7 @@ export function discordMessage(parcel: Parcel, display: Display, username?: stri
           value: directionMark(around) + isolate(markdown(value)),
           inline: value.length <= inlineCharsMax,
         })),
-        // A footer knows no markup, and shows a backslash as one.
+        // A footer has no markup: a backslash in it would be shown.
         footer: {
           text: smallPrint(content)
             .map((part) => isolate(withoutAutolinks(part)))
@@ -53,7 +53,7 @@ export function discordMessage(parcel: Parcel, display: Display, username?: stri
 
 /**
  * Discord allows 256 in a title, 4,096 in a description, 1,024 in a field, 2,048 in a footer, 6,000 in all. A character
- * becomes three at most (a joiner and a backslash beside it), and a limit holds for what is made.
+ * becomes three at most (a joiner and a backslash beside it), and the limits count the result.
  */
 const titleCharsMax = 255
 const limits = { titleCharsMax, factCharsMax: 200, whyCharsMax: 1_000, whyLinesMax: 15 } as const
@@ -66,12 +66,12 @@ function line({ text, direction }: Line): string {
   return directionMark(direction) + markdown(text)
 }
 
-/** A list, a quote or a heading could only start at the start of a line, where the direction mark stands. */
+/** Lists, quotes and headings are recognised only at the start of a line, which is the direction mark. */
 function markdown(text: string): string {
   return withoutAutolinks(text).replace(/[\\*_~`|<>[\](){}#:@-]/g, (mark) => `\\${mark}`)
 }
 
-/** As long as `markdown` can make each character, whatever stands beside it. */
+/** The longest that `markdown` can make each character, with any neighbours. */
 function longest(text: string): string {
   return text.replace(/[\\*_~`|<>[\](){}#:@.。．-]/g, '\\ \u2060')
 }

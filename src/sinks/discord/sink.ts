@@ -10,7 +10,7 @@ import { discordMessage } from './message.ts'
 
 export const discord = { schema: discordConfigSchema, create: createDiscordSink } as const
 
-/** Posts alerts to a webhook of Discord and waits until Discord says that the message stands in the channel. */
+/** Posts alerts to a webhook of Discord and waits until Discord answers that the message is in the channel. */
 function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools): Sink {
   return createRequestSink(name, config, tools, (parcel, context) => {
     const url = secretUrl(config.url, 'the Discord address', context)

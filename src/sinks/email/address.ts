@@ -10,8 +10,8 @@ const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|
 const domain = /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/
 
 /**
- * What keeps `text` from being one bare address. Strict on purpose: mailers read commas, comments and line breaks in an
- * address as further recipients.
+ * Why `text` is not one bare address. Strict on purpose: mailers read commas, comments and line breaks in an address as
+ * further recipients.
  */
 export function addressProblem(text: string): string | undefined {
   const at = text.lastIndexOf('@')

@@ -56,7 +56,11 @@ export const emailConfigSchema = z
     const seen = new Set<string>()
     for (const [index, address] of config.to.entries()) {
       if (seen.has(address.toLowerCase()))
-        context.addIssue({ code: 'custom', path: ['to', index], message: 'this address stands here twice' })
+        context.addIssue({
+          code: 'custom',
+          path: ['to', index],
+          message: 'this address is in the list twice',
+        })
       seen.add(address.toLowerCase())
     }
     if (config.digest !== undefined && (config.expireAfter ?? Infinity) <= config.digest)

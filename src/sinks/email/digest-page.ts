@@ -27,7 +27,7 @@ export function digestEntry(content: Content): Html {
     ({ text, direction }) =>
       html`<div class="ab-ink" ${sideOf(direction)} style="margin:4px 0 0;font-size:14px;line-height:1.7;${ink}">${withoutAutolinks(text)}</div>`,
   )
-  // The line between two alerts is the cell's, so that it runs over the whole width in either direction.
+  // The line between two alerts is the cell's border, so that it has the full width in both directions.
   return html`<tr><td class="ab-line" ${side} style="padding:14px 28px;border-top:1px solid #edf0f3;overflow-wrap:anywhere;${font}">
 <h2 class="ab-ink" style="${heading}">${linked(title.text, url)}</h2>
 ${reasons}

@@ -1,4 +1,4 @@
-/** Markup that may stand in a page as it is; everything else is escaped on its way in. */
+/** Markup that is put into a page unchanged; everything else is escaped. */
 export class Html {
   readonly markup: string
 

@@ -3,8 +3,8 @@ import type { Direction } from '../../alert/text.ts'
 import { Html, html } from './html.ts'
 
 /**
- * What every mail of ours stands in. Webmail drops the attributes of <html> and <body>, so every cell says its own
- * direction and alignment, and colours stand inline with a style sheet only for dark screens.
+ * The layout of every mail. Webmail drops the attributes of <html> and <body>, so every cell has its own direction and
+ * alignment; colours are inline, and the style sheet is only for dark screens.
  */
 export const font = new Html(
   "font-family:Vazirmatn,Vazir,Tahoma,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;",

@@ -8,7 +8,7 @@ import type { SmtpServer } from './smtp-url.ts'
 
 /** A pool of SMTP connections to one server. It never retries a message that may have gone out. */
 export interface Mailer {
-  /** The server's words; throws what nodemailer throws. */
+  /** Resolves to the server's reply; throws what nodemailer throws. */
   send(message: MailMessage, posting: Posting): Promise<string>
   /** Ends idle connections now and busy ones when their message is done. */
   close(): void

@@ -33,7 +33,7 @@ export interface MailParties {
 export const subjectCharsMax = 200
 /** How many alerts are gathered for a digest. */
 export const digestMax = 40
-/** Gmail cuts mails off at 102 KB, and its readers see nothing of what is behind. */
+/** Gmail shows only the first 102 KB of a mail. */
 const htmlBytesMax = 90_000
 const limits = { titleCharsMax: 300, factCharsMax: 300, whyCharsMax: 4_000, whyLinesMax: 40 } as const
 
@@ -51,14 +51,14 @@ export function mailMessage(parcel: Parcel, parties: MailParties, display: Displ
   }
 }
 
-/** Which alerts of a digest share a mail: each says what it would say alone, and the mail is shown whole. */
+/** Which alerts of a digest share a mail: each has its whole text, and mail programs show the whole mail. */
 export function splitDigest<P extends Parcel>(parcels: readonly P[], display: Display): P[][] {
   const frameBytes = Buffer.byteLength(digestPage(countText(digestMax, display), [], display))
   const takes = (parcel: P) => [Buffer.byteLength(digestEntry(contentOf(parcel, display, limits)).markup)]
   return pack(parcels, takes, [htmlBytesMax - frameBytes])
 }
 
-/** Several alerts as one mail, its Message-ID fixed by what it holds and whom it is for. */
+/** Several alerts as one mail; its Message-ID is fixed by its alerts and its recipient. */
 export function digestMessage(
   parcels: readonly Parcel[],
   parties: MailParties,
@@ -141,7 +141,7 @@ function lineMark(direction: Direction): string {
   return direction === 'rtl' ? directionMark(direction) : ''
 }
 
-/** Alerts of one rule on one day of the reader's calendar belong together. */
+/** Alerts of one rule on one day of the reader's time zone are one thread. */
 function threadOf(alert: Alert, display: Display): string {
   const day = alert.firedAtMs === null ? 'undated' : localDay(alert.firedAtMs, display.timeZone)
   const rule = alert.ruleIds.length > 0 ? alert.ruleIds.join('-') : `${alert.kind}-${alert.symbol ?? ''}`
@@ -156,7 +156,7 @@ function tag(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex').slice(0, 12)
 }
 
-/** What RFC 5322 lets stand in a Message-ID; anything else as a percent sequence. */
+/** Characters that RFC 5322 allows in a Message-ID; others as a percent sequence. */
 function atom(text: string): string {
   return encodeURIComponent(text).replace(/[^A-Za-z0-9.%_-]/g, '-')
 }

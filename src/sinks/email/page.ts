@@ -76,7 +76,7 @@ function origin({ origin: parts, around }: Content, display: Display): Html {
   return html`<div class="ab-faint" dir="${around}" style="${style}">${wordsOf(display).source} ${dotted(parts)}</div>`
 }
 
-/** Parts that do not disturb each other's direction. */
+/** Parts whose directions do not affect each other. */
 export function dotted(parts: readonly string[]): Html[] {
   return parts.map((part, at) => html`${at === 0 ? '' : ' · '}<bdi>${withoutAutolinks(part)}</bdi>`)
 }

@@ -6,10 +6,10 @@ export function smtpReply(text: string): ProtocolResult {
   return { via: 'smtp', code: Number.parseInt(text, 10), stage: 'message', text }
 }
 
-/** The SMTP reply that an error of nodemailer carries; undefined when the server said nothing. */
+/** The SMTP reply in an error of nodemailer; undefined when the server did not reply. */
 export function smtpErrorReply(error: unknown): ProtocolResult | undefined {
   if (!(error instanceof Error)) return undefined
-  // A server that refuses STARTTLS did answer, but what is wrong is the TLS that it owes us.
+  // A server that refuses STARTTLS did reply, but the fault is the missing TLS.
   if (errorCode(error) === 'ETLS') return undefined
   const reply = error as { responseCode?: unknown; response?: unknown; command?: unknown }
   if (typeof reply.responseCode !== 'number') return undefined

@@ -16,14 +16,14 @@ export const email = { schema: emailConfigSchema, create: createEmailSink } as c
 
 /**
  * Mails alerts, one message a recipient, so that each has an outcome of its own. The envelope comes from the config
- * alone; nothing of an alert can add a recipient or a header.
+ * alone; an alert cannot add a recipient or a header.
  */
 function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): Sink {
   const from = mailbox(config.from)
   const replyTo = config.replyTo === undefined ? undefined : mailbox(config.replyTo)
   const tls = tlsOptions(config.tls)
   const guard = tools.guard(config.allowPrivateNetworks)
-  // The address stands in a file that may change: a new text makes a new pool.
+  // The address may be in a file that changes: a new text makes a new pool.
   let current: { readonly smtp: string; readonly mailer: Mailer } | undefined
 
   function mailerFor(smtp: string, context: AttemptContext): Mailer {

@@ -10,7 +10,7 @@ export const httpConfigSchema = z
   .strictObject({
     ...commonSinkFields,
     type: z.literal('http'),
-    /** It may hold a token, so it is a secret; `{{ symbol }}` and its like may stand in its path and query. */
+    /** It may contain a token, so it is a secret; its path and query may contain `{{ symbol }}` and other values. */
     url: checkedSecret(urlTemplateProblem),
     method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
     auth: authField.optional(),

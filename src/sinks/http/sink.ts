@@ -10,10 +10,10 @@ import { type HttpSinkConfig, httpConfigSchema } from './config.ts'
 
 export const http = { schema: httpConfigSchema, create: createHttpSink } as const
 
-/** Any HTTP request that an operator can write down. Any 2xx is an acknowledgement; nothing is signed. */
+/** Any HTTP request that an operator can configure. Any 2xx is an acknowledgement; nothing is signed. */
 function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
-  // The address may stand in a file that changes: a new text makes a new template.
+  // The address may be in a file that changes: a new text makes a new template.
   let current: { readonly text: string; readonly template: UrlTemplate } | undefined
 
   function templateOf(text: string): UrlTemplate {

@@ -21,7 +21,7 @@ export const ntfyConfigSchema = z.strictObject({
   proxy: proxyField.optional(),
 })
 
-/** What keeps `text` from being the name of a topic; never quotes it. */
+/** Why `text` is no name of a topic; never quotes it. */
 export function topicProblem(text: string): string | undefined {
   return /^[-_A-Za-z0-9]{1,64}$/.test(text.trim())
     ? undefined

@@ -14,8 +14,8 @@ export interface NtfyOptions {
 }
 
 /**
- * An alert as ntfy's JSON. Not as headers: they carry no Persian. Its apps show plain text, in which they make links by
- * themselves; ours is `click`.
+ * An alert as ntfy's JSON. Not as headers, which cannot contain Persian. Its apps show plain text and make links in it by
+ * themselves; the only wanted link is `click`.
  */
 export function ntfyMessage(parcel: Parcel, display: Display, options: NtfyOptions): object {
   const content = contentOf(parcel, display, limits)

@@ -36,7 +36,7 @@ function topicOf(config: NtfyConfig, context: AttemptContext): string {
   throw new SinkError('credentials', `the text in ${config.topic.file ?? 'topic'} is no name of a topic`)
 }
 
-/** An acknowledgement repeats the whole message: that it came is enough. */
+/** An acknowledgement repeats the whole message, so its text is left out. */
 function sayMore(reply: HttpResponse): ResponseDetails {
   const { error } = jsonAnswer(reply.body)
   if (isSuccess(reply)) return { text: '' }

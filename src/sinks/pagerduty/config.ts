@@ -14,7 +14,7 @@ export const pagerDutyConfigSchema = z.strictObject({
   proxy: proxyField.optional(),
 })
 
-/** What keeps `text` from being an integration key; never quotes it. */
+/** Why `text` is no integration key; never quotes it. */
 export function routingKeyProblem(text: string): string | undefined {
   return /^[A-Za-z0-9]{32}$/.test(text.trim())
     ? undefined

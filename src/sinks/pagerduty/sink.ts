@@ -11,7 +11,7 @@ import { pagerDutyEvent } from './event.ts'
 
 export const pagerduty = { schema: pagerDutyConfigSchema, create: createPagerDutySink } as const
 
-/** Hands alerts to PagerDuty's Events API v2. A 202 is an acknowledgement. */
+/** Posts alerts to PagerDuty's Events API v2. A 202 is an acknowledgement. */
 function createPagerDutySink(name: string, config: PagerDutyConfig, tools: SinkTools): Sink {
   return createRequestSink(name, config, tools, (parcel, context) => ({
     url: under(config.baseUrl, '/v2/enqueue'),

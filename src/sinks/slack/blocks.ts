@@ -24,7 +24,7 @@ export type SlackBlock =
   | { readonly type: 'section'; readonly fields: SlackText[] }
   | { readonly type: 'context'; readonly elements: SlackText[] }
 
-/** `verbatim`: Slack makes no links, channels or people out of plain words. */
+/** `verbatim`: Slack makes no links, channels or mentions out of plain text. */
 export interface SlackText {
   readonly type: 'mrkdwn'
   readonly text: string
@@ -46,7 +46,7 @@ export function slackMessage(parcel: Parcel, display: Display): SlackMessage {
   return { ...plainMessage(parcel, display), blocks: blocks(contentOf(parcel, display, limits), display) }
 }
 
-/** The same alert without blocks, for the day that Slack takes none of ours. */
+/** The same alert without blocks, for when Slack refuses the blocks. */
 export function plainMessage(parcel: Parcel, display: Display): SlackMessage {
   const content = contentOf(parcel, display, limits)
   const { url, heldBack } = content
@@ -59,7 +59,7 @@ export function plainMessage(parcel: Parcel, display: Display): SlackMessage {
   ])
 }
 
-/** A burst of alerts as one message; each says what it would say alone. `splitList` keeps it within what Slack takes. */
+/** A burst of alerts as one message, each with its whole text. `splitList` keeps it within Slack's limits. */
 export function slackList(parcels: readonly Parcel[], display: Display): SlackMessage {
   const count = mrkdwnText(`*${countText(parcels.length, display)}*`)
   const entries = parcels.flatMap((parcel) => listBlocks(contentOf(parcel, display, limits)))

@@ -3,8 +3,8 @@ import { joiner, withoutAutolinks } from '../autolinks.ts'
 
 /**
  * Upstream text as Slack's markup. It cannot mention, link or format: the three control characters are escaped, marks
- * that could open a format are replaced by twins that look alike, colons that could name an emoji are parted from what
- * follows, and so is whatever Slack could make an address of by itself.
+ * that could begin a format are replaced by characters that look alike, and a joiner separates colons that could begin
+ * an emoji, and everything that Slack could turn into a link by itself.
  */
 export function mrkdwn(text: string): string {
   return withoutAutolinks(text)
@@ -23,14 +23,14 @@ export function directedCharsMax(text: string): number {
   return longest(oneLine(text)).length + 1
 }
 
-/** Upstream text inside a line of direction `around`, which it cannot disturb. */
+/** Upstream text inside a line of direction `around`, which it cannot change. */
 export function valueLine(text: string, charsMax: number, around: Direction): string {
   return directionMark(around) + isolate(fitted(oneLine(text), charsMax - 3))
 }
 
 /**
- * `url` is an address that `linkOf` let through; in a link only `&` is left to escape. The bare label where the address
- * would not leave room for it.
+ * `url` is an address that `linkOf` accepted; only its `&` has to be escaped. Returns the label alone where the address is
+ * too long.
  */
 export function link(url: string, label: string): string {
   const address = url.replaceAll('&', '&amp;')
@@ -51,7 +51,7 @@ function fitted(line: string, charsMax: number): string {
   return mrkdwn(cut(line, charsMax, longest))
 }
 
-/** As long as `mrkdwn` can make each character, whatever stands beside it. */
+/** The longest that `mrkdwn` can make each character, with any neighbours. */
 function longest(text: string): string {
   return text.replace(/[&<>]/g, (character) => entities[character] ?? character).replace(/[:@.。．]/g, '$&$&')
 }

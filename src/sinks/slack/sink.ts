@@ -40,7 +40,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
     const proxy = revealProxy(config.proxy, context)
     const url = secretUrl(config.url, 'the Slack address', context).href
     let reply: HttpResponse | undefined
-    // The package forgets Retry-After and reads answers of any size: the exchange itself is ours.
+    // The package drops Retry-After and reads answers of any size: so the request is made by our own client.
     const fetch: Fetch = async (_address, init) => {
       const { signal } = context
       const body = typeof init?.body === 'string' ? init.body : ''
@@ -51,7 +51,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
         signal,
         nowMs: attempt.nowMs,
         proxy,
-        // A refusal is one whatever its body says; a 2xx is none yet.
+        // The status alone shows a refusal; a 2xx needs its body.
         onStatus: (early) => isOk(early) || context.reportEarly(resultOf(early)),
       })
       return asResponse(reply)
@@ -67,7 +67,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
     return resultOf(reply)
   }
 
-  /** Slack's refusal of a message is the reason to say the same more plainly. */
+  /** Where Slack refuses the form of a message, it is sent once more as plain text. */
   function send(whole: SlackMessage, plain: SlackMessage, attempt: BatchAttempt): Promise<Outcome> {
     return runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (context) => {
       const reply = await post(whole, attempt, context)

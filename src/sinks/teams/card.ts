@@ -6,8 +6,8 @@ import { type Content, contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 /**
- * An alert as an Adaptive Card. Upstream text stands in text runs, which know no Markdown, so there is nothing to
- * escape; people can only be mentioned by a list that the card does not have.
+ * An alert as an Adaptive Card. Upstream text is in text runs, which have no Markdown, so there is nothing to escape;
+ * people can only be mentioned by a list that the card does not have.
  */
 export function teamsMessage(parcel: Parcel, display: Display): object {
   const content = contentOf(parcel, display, limits)
@@ -23,7 +23,7 @@ export function teamsMessage(parcel: Parcel, display: Display): object {
   }
 }
 
-/** Teams takes 28 KB. A character has three bytes at most; in JSON a quote has two, and the frame is under 3 KB. */
+/** Teams accepts 28 KB. A character has three bytes at most, in JSON a quote has two, and the rest is under 3 KB. */
 const limits = { titleCharsMax: 400, factCharsMax: 300, whyCharsMax: 3_000, whyLinesMax: 20 } as const
 export const cardBytesMax = 28_000
 
@@ -73,7 +73,7 @@ interface Run {
   readonly isSubtle?: true
 }
 
-/** `left` is where a line starts in a card of this direction: the card itself turns it around. */
+/** In a card from right to left, Teams shows `Left` at the right: so it is where a line starts in either direction. */
 function lines(runs: readonly Run[], direction: Direction, around: Direction): object {
   return {
     type: 'RichTextBlock',

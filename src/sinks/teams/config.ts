@@ -7,7 +7,7 @@ export type TeamsConfig = z.output<typeof teamsConfigSchema>
 export const teamsConfigSchema = z.strictObject({
   ...commonSinkFields,
   type: z.literal('teams'),
-  /** The address of a workflow "When a Teams webhook request is received". It is the credential: it holds a signature. */
+  /** The address of a workflow "When a Teams webhook request is received". It is the credential: it contains a signature. */
   url: secretUrlField,
   proxy: proxyField.optional(),
   concurrency: z.int().min(1).max(200).default(2),

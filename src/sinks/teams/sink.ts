@@ -11,8 +11,8 @@ import { type TeamsConfig, teamsConfigSchema } from './config.ts'
 export const teams = { schema: teamsConfigSchema, create: createTeamsSink } as const
 
 /**
- * Posts alerts to a workflow of Microsoft Teams. Its 202 says that the workflow has taken the alert; what the workflow
- * does with it later is not told to anybody but its owner.
+ * Posts alerts to a workflow of Microsoft Teams. Its 202 means that the workflow has accepted the alert; only the owner
+ * of the workflow can see what it does later.
  */
 function createTeamsSink(name: string, config: TeamsConfig, tools: SinkTools): Sink {
   return createRequestSink(name, config, tools, (parcel, context) => ({
@@ -35,8 +35,7 @@ function sayMore(reply: HttpResponse): ResponseDetails {
 }
 
 /**
- * Connectors of old (webhook.office.com) answer 200 whatever becomes of the message, and write the status that Teams gave
- * into the body.
+ * Old connectors (webhook.office.com) always answer 200, and write the status from Teams into the body.
  */
 function wrapped(body: string): Meaning | undefined {
   if (!/^Webhook message delivery failed/i.test(body)) return undefined
@@ -47,7 +46,7 @@ function wrapped(body: string): Meaning | undefined {
   return status === 400 || status === 413 ? 'rejected' : 'bad_answer'
 }
 
-/** A workflow that was switched off or deleted; its signature, when the address was made anew. */
+/** `gone`: a workflow that was switched off or deleted; `credentials`: its address, with the signature, was replaced. */
 function meaningOf(code: string, status: number): Meaning | undefined {
   if (/^Workflow(TriggerIsNotEnabled|NotFound|TriggerNotFound|Disabled)$/.test(code)) return 'gone'
   if (/Authori[sz]ation/.test(code)) return 'credentials'

@@ -33,7 +33,7 @@ export const telegramConfigSchema = z.strictObject({
   rateLimit: rateLimitField().prefault({ max: 20, per: '1m' }),
 })
 
-/** What keeps `text` from being the token of a bot; never quotes it. */
+/** Why `text` is no token of a bot; never quotes it. */
 export function tokenProblem(text: string): string | undefined {
   return /^\d{1,20}:[A-Za-z0-9_-]{20,100}$/.test(text.trim())
     ? undefined

@@ -7,7 +7,7 @@ import type { Parcel } from '../sink.ts'
 
 /**
  * An alert as the HTML of Telegram's messages. Telegram takes 4,096 characters, counted after its markup is read, and
- * the pieces stay below that however much the joiners of `inert` add to them.
+ * the parts stay below that even with all the joiners of `withoutAutolinks`.
  */
 export function telegramText(parcel: Parcel, display: Display): string {
   const content = contentOf(parcel, display, limits)

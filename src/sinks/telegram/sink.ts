@@ -56,11 +56,11 @@ function sayMore(reply: HttpResponse): ResponseDetails {
   }
 }
 
-/** Telegram says 400 both of a message that it cannot take and of a chat that is not there. */
+/** Telegram answers 400 both for a message that it refuses and for a chat that does not exist. */
 function meaningOf(status: number, text: string): Meaning | undefined {
   if (status === 400 && missingChat.test(text)) return 'gone'
   if (status === 403) return 'gone'
-  // The token stands in the address, so a wrong one is an address that does not exist.
+  // The token is part of the address, so a wrong one is an address that does not exist.
   return status === 404 ? 'credentials' : undefined
 }
 

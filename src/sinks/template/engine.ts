@@ -3,7 +3,7 @@ import type { Display } from '../../alert/display.ts'
 import { asJson, type Escaping } from './escaping.ts'
 import { asPlain, CaptureWriter, Fragment, Value, Verbatim, Writer } from './writer.ts'
 
-/** The library, shut in: no file, no code, nothing that an alert inherits; bounded in length, time and memory. */
+/** The library, restricted: no file, no code, no inherited properties; bounded in length, time and memory. */
 export interface Engine {
   parse(text: string): Template[]
   /** The names that a template reads and does not set itself. */
@@ -36,7 +36,7 @@ function createEngine(escaping: Escaping, timeZone: string): Engine {
     ownPropertyOnly: true,
     strictFilters: true,
     strictVariables: false,
-    // The writer takes more than texts: it is told what is a value.
+    // The writer must know what is a value and what is the template's own text.
     outputEscape: (value: unknown) => new Value(value) as unknown as string,
     timezoneOffset: timeZone,
     locale: 'en-GB',
@@ -84,7 +84,7 @@ function registerOwnFilters(engine: Liquid, escaping: Escaping): void {
   if (escaping === 'url') delete engine.filters['raw']
 }
 
-/** Filters know texts, not fragments; and one that cannot decode or encode what upstream wrote leaves it as it is. */
+/** Filters get texts, not fragments; one that cannot decode or encode upstream text returns it unchanged. */
 function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
   const handler = typeof filter === 'function' ? filter : filter.handler
   return function (given: unknown, ...parameters: unknown[]) {

@@ -10,9 +10,9 @@ import type { Escaping } from './escaping.ts'
 import { cpuLimitSpent, trialProblem } from './trial.ts'
 
 /**
- * Liquid templates of an operator, filled with text of anybody. A template reaches no file, no code and nothing that an
- * alert inherits; it is bounded in length, time and memory; and what is put into it is escaped for its place, so that
- * a headline can neither end a JSON string nor become an element.
+ * Liquid templates of an operator, filled with text from outside. A template cannot read files, run code or read
+ * inherited properties; it is bounded in length, time and memory; and values are escaped for the format around them, so
+ * that a headline can neither end a JSON string nor become an element.
  */
 export interface Template {
   /** Throws a SinkError (`unrenderable`). */
@@ -51,7 +51,7 @@ export function createTemplate(text: string, escaping: Escaping, display: Displa
   }
 }
 
-/** What keeps `text` from being a template whose result is sound, whatever alert comes. */
+/** Why `text` is no template that gives a valid result for every alert. */
 export function templateProblem(text: string, escaping: Escaping): string | undefined {
   return oncePerCheck(`template ${escaping} ${text}`, () => problemOf(text, escaping))
 }
@@ -64,7 +64,7 @@ function problemOf(text: string, escaping: Escaping): string | undefined {
   return trialProblem((alert) => template.render({ alert }))
 }
 
-/** What keeps `text` from being a template at all. */
+/** Why `text` is no template at all. */
 export function formProblem(text: string, escaping: Escaping): string | undefined {
   if (text.length > templateCharsMax) return `a template has at most ${templateCharsMax} characters`
   try {
@@ -82,8 +82,8 @@ const noJson =
   'the template made no valid JSON (values are escaped wherever they stand, "{{ headline }}" or {{ headline }}; what is written by | raw, and every comma and bracket, must fit for each alert)'
 
 /**
- * Tried a second time before it is given up, since the alert goes with it: the limit of time is one of the clock, and the
- * machine may have stood still; and upstream may have sent objects that the library cannot turn into text.
+ * Tried twice, since a failure makes the alert a dead letter: the time limit is by the clock, and the machine may have
+ * been frozen; and upstream may have sent objects that the library cannot turn into text.
  */
 function rendered(engine: Engine, parts: Part[], scope: object): string {
   try {
@@ -97,7 +97,7 @@ function rendered(engine: Engine, parts: Part[], scope: object): string {
   }
 }
 
-/** The same, but for objects that stand in the way of their own text (`{ "toString": 1 }`): their JSON instead. */
+/** The same value; objects that cannot be turned into text (`{ "toString": 1 }`) are replaced by their JSON. */
 function speakable(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(speakable)
@@ -115,7 +115,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** What costs something is made only for a template that uses it. */
+/** Values that take time to compute are computed only for a template that uses them. */
 function scopeOf({ alert, heldBack = 0 }: Parcel, display: Display): Record<(typeof names)[number], unknown> {
   const { source, kind, symbol, headline, url, why, ruleIds, firedAt } = alert
   return {

@@ -4,13 +4,13 @@ import { sampleAlert } from '../../alert/sample.ts'
 import { toError } from '../../lib/errors.ts'
 
 /**
- * The alerts that every template is tried with before any alert comes: what the feed documents, what it does not rule
- * out, and what people who mean harm may write into it.
+ * The alerts that every template is tried with at the check of the config: what the feed documents, what it does not
+ * exclude, and what an attacker may write into it.
  */
 interface Trial {
   /** "tried with an alert …" */
   readonly name: string
-  /** Within what the API documents. An address need not survive more: a place of its path must be filled. */
+  /** Within what the API documents. Templates of addresses are tried only with these: a path needs its values. */
   readonly isDocumented: boolean
   readonly alert: Alert
 }
@@ -72,7 +72,7 @@ function madeTrials(): Trial[] {
   ]
 }
 
-/** What the bridge itself would set aside never comes to a template. */
+/** Rows that cannot be parsed are set aside by the bridge and never rendered. */
 function trialsOf(
   isDocumented: boolean,
   written: readonly (readonly [name: string, change: Readonly<Record<string, unknown>>])[],

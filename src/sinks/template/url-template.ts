@@ -7,8 +7,8 @@ import { createTemplate, formProblem, trialDisplay } from './template.ts'
 import { cpuLimitSpent, trialProblem } from './trial.ts'
 
 /**
- * An address with values of the alert in its path or query, each encoded, so that none of them can name another host,
- * another path or a further parameter. Problems never quote the address: it may hold a token.
+ * An address with values of the alert in its path or query, each encoded, so that no value can change the host, the path
+ * or the number of parameters. Problems never quote the address: it may contain a token.
  */
 export function urlTemplateProblem(text: string): string | undefined {
   const start = fixedStart(text)
@@ -59,7 +59,7 @@ function fixedStart(text: string): string {
   return text.split(/\{[{%]/, 1)[0] ?? ''
 }
 
-/** Dots are steps to a parser of addresses, encoded or not; an empty part names the collection instead of its member. */
+/** `.` and `..`, encoded or not, change the path; an empty part addresses the collection instead of its member. */
 function leavesItsPlace(path: string): boolean {
   const parts = path.split('/').slice(1)
   return parts.some((part, at) => /^(\.|%2e){1,2}$/i.test(part) || (part === '' && at < parts.length - 1))

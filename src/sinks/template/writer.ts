@@ -5,9 +5,9 @@ import { type Escaping, escaped, plain } from './escaping.ts'
 import { JsonPosition } from './json-position.ts'
 
 /**
- * What a template writes, in two kinds that are never mixed up: its own text, which stays as it is, and values, which
- * are escaped for the place where they are written. A captured text keeps both apart until it is written itself; so
- * everything is escaped exactly once.
+ * What a template writes, in two kinds that are kept apart: its own text, which is written unchanged, and values, which
+ * are escaped for the place where they are written. Captured text keeps both apart until it is written, so that every
+ * value is escaped exactly once.
  */
 export type Piece = string | Value
 
@@ -139,7 +139,7 @@ export class CaptureWriter implements Emitter {
     return new Fragment(this.#pieces)
   }
 
-  /** A value counts even where it is empty: captures of captures could hold it without end. */
+  /** An empty value counts too: captures of captures could store it without end. */
   #keep(piece: Piece): void {
     if (piece === '') return
     this.#weight += 1 + sizeOf(piece)

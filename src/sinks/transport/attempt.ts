@@ -6,9 +6,9 @@ import { classifyFault, SinkError } from './fault.ts'
 import { bodyBytesMax } from './http-client.ts'
 
 /**
- * The course of one attempt, the same for every sink: the secrets are read, the work runs under one deadline for all of
- * it (a receiver that drips a byte a second meets it too), whatever is thrown becomes a fault, and what people are told
- * is short, printable and free of the secrets that were read.
+ * Runs one attempt, the same way for every sink: reads the secrets, applies one deadline to the whole attempt (also to a
+ * receiver that sends one byte a second), turns every throw into a fault, and makes the text that people are shown short,
+ * printable and free of the secrets that were read.
  */
 export interface AttemptLimits {
   /** Aborts at shutdown. */
@@ -24,9 +24,9 @@ export interface AttemptContext {
   reveal(secret: Secret): string
   /** Further forms of a secret (a path, an encoding) that must not appear either, of as many characters at least. */
   hide(text: string): void
-  /** The same for a password of any length: a short one where it stands as a word. */
+  /** The same for a password of any length: a short one is hidden where it is a whole word. */
   hideWord(text: string): void
-  /** What is certain already: it stands when the attempt is cut short later. */
+  /** A result that is certain already: it is used if the attempt is aborted later. */
   reportEarly(result: ProtocolResult): void
 }
 
@@ -70,13 +70,13 @@ export async function runAttempt(
 
 function faultOf(error: unknown, limits: AttemptLimits, deadline: AbortSignal): ProtocolResult {
   if (error instanceof SinkError) return { via: 'fault', fault: error.fault, text: error.message }
-  if (limits.signal.aborted) return { via: 'fault', fault: 'aborted', text: 'the attempt was called off' }
+  if (limits.signal.aborted) return { via: 'fault', fault: 'aborted', text: 'the attempt was aborted' }
   if (deadline.aborted)
     return { via: 'fault', fault: 'timeout', text: `no complete answer within ${limits.timeoutMs} ms` }
   return { via: 'fault', ...classifyFault(error) }
 }
 
-/** Not every library lets go at once when its signal aborts; the attempt does. */
+/** Not every library returns at once when its signal aborts; the attempt does. */
 function untilAborted<T>(signal: AbortSignal, sending: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason)
@@ -93,7 +93,7 @@ function readSecret(secret: Secret): string {
   }
 }
 
-/** So much of an answer is looked at: people are shown less. */
+/** So much of an answer is searched for secrets: people are shown less. */
 const lookedAtCharsMax = 2_000
 
 /** Scrubs before it cuts: half a secret is a secret still. */
@@ -106,7 +106,7 @@ function redacted(outcome: Outcome, hidden: ReadonlySet<string>, words: Readonly
   return { ...outcome, answer: { ...outcome.answer, text: cut(text, answerTextMax) } }
 }
 
-/** A body is read up to its limit, but for a character that does not fit. */
+/** The last character of a body may be cut off at the limit. */
 const utf8BytesMax = 4
 
 function asWord(text: string): RegExp {

@@ -18,7 +18,7 @@ export interface ClassifiedFault {
 }
 
 /**
- * What an error of node, undici or nodemailer means. The innermost error that is known decides: the outer ones
+ * The fault that an error of Node, undici or nodemailer means. The innermost known error decides: the outer ones
  * (`fetch failed`, `ESOCKET`, an AggregateError over addresses) only wrap it.
  */
 export function classifyFault(thrown: unknown): ClassifiedFault {
@@ -28,7 +28,7 @@ export function classifyFault(thrown: unknown): ClassifiedFault {
   }
   for (const error of chain.toReversed()) {
     const { name, message } = toError(error)
-    // The parser leaves out its code now and then.
+    // The parser's errors sometimes have no code.
     const fault = name === 'HTTPParserError' ? 'bad_answer' : ofCode(codeOf(error), message)
     if (fault !== undefined) return { fault, text: message }
   }
@@ -76,7 +76,7 @@ const faultOfCode: ReadonlyMap<string, Fault> = new Map<string, Fault>([
 
 function ofCode(code: string | undefined, message: string): Fault | undefined {
   if (code === undefined) return undefined
-  // The handshake was cut off: to node a plain reset, to an operator a matter of TLS (a plain-text port, often).
+  // The handshake was broken off: Node calls that a reset, but for an operator it is about TLS (often a plain-text port).
   if (code === 'ECONNRESET' && message.includes('before secure TLS connection')) return 'tls'
   const known = faultOfCode.get(code)
   if (known !== undefined) return known
@@ -87,7 +87,7 @@ function ofCode(code: string | undefined, message: string): Fault | undefined {
   return undefined
 }
 
-/** From the outermost error inwards. An aggregate of failed addresses is told by the last one. */
+/** From the outermost error inwards. Of an aggregate of failed addresses, the last error is used. */
 function chainOf(thrown: unknown): unknown[] {
   const chain: unknown[] = []
   let next = thrown

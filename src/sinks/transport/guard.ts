@@ -7,21 +7,21 @@ import { isMetadata, isPublic, liesIn, unwrap } from './ip.ts'
 import { lookupWith, type Resolve, systemResolve } from './lookup.ts'
 
 /**
- * Keeps sinks from being turned against the network they run in. Every address is checked, in whatever notation and
- * wrapping, where the connection is made: literals before, names after they are resolved, and what is connected to is
- * what was checked. Metadata services of clouds are refused even where private networks are allowed.
+ * Prevents that a sink is used to reach the private network that it runs in. Every address, in any notation or wrapping,
+ * is checked when the connection is made: literals before, names after they are resolved; the connection uses the address
+ * that was checked. Metadata services of clouds are refused even where private networks are allowed.
  */
 export interface AddressGuard {
   /** Throws a SinkError (`blocked_address`) unless a sink may talk to this IP address. */
   check(address: string): void
   /**
-   * The same for the other end of a connection that was just made. The system does not know that end any more where it has
-   * already broken the connection: a fault of transport (`connection_lost`), and no reason to give an alert up.
+   * The same for the other end of a connection that was just made. Where the receiver has already closed it, the system
+   * has no address for it: that is a fault of transport (`connection_lost`), which is retried.
    */
   checkPeer(address: string | undefined): void
   /** The same for a host that is a literal address. Node connects to these without asking for a lookup. */
   checkLiteral(hostname: string): void
-  /** Resolves names as `net.connect` wants it, each answer checked: one bad answer spoils all (`blocked_name`). */
+  /** Resolves names for `net.connect` and checks each address: one that is refused refuses the name (`blocked_name`). */
   readonly lookup: LookupFunction
 }
 
@@ -60,7 +60,7 @@ export function createGuard(
     if (isIP(literal) !== 0) check(literal)
   }
 
-  /** A name server may tell another address later: while a network asks for a login, it tells the one of its own page. */
+  /** May change later: a network that asks for a login resolves every name to its own page until then. */
   function checkFound(hostname: string, address: string): void {
     try {
       check(address)
@@ -80,7 +80,7 @@ export function createGuard(
   return { check, checkPeer, checkLiteral, lookup: lookupWith(resolveChecked) }
 }
 
-/** Whether a host is this machine by its very name, without asking anybody. */
+/** Whether a host is this machine by its name alone, without a lookup. */
 export function isLoopbackName(hostname: string): boolean {
   const name = withoutBrackets(hostname).toLowerCase().replace(/\.$/, '')
   if (name === 'localhost' || name.endsWith('.localhost')) return true

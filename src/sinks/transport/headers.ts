@@ -18,7 +18,7 @@ export const authField = z
       context.addIssue({ code: 'custom', path: ['basic', 'username'], message: 'must not contain a colon' })
   })
 
-/** `problemOf` adds names that the sink keeps to itself. */
+/** `problemOf` adds names that the sink reserves for itself. */
 export function headersField(problemOf: (lowerCaseName: string) => string | undefined = () => undefined) {
   return z
     .record(z.string(), checkedSecret(headerValueProblem))
@@ -85,7 +85,7 @@ function headerNameProblem(name: string): string | undefined {
   return undefined
 }
 
-/** A file may hold anything by now, so the value is checked again. */
+/** A file may have changed, so the value is checked again. */
 function headerValue(secret: Secret, context: AttemptContext): string {
   const text = context.reveal(secret)
   if (headerValueProblem(text) === undefined) return text

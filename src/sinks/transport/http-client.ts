@@ -7,11 +7,10 @@ import type { AddressGuard } from './guard.ts'
 import { lookupWith, systemResolve } from './lookup.ts'
 
 /**
- * The one way in which sinks speak HTTP/1.1 (HTTP/2 is off: one slow receiver must not stall what shares its
- * connection, and rate limits are counted by requests either way). Connections are kept and used again; it follows no
- * redirect, decodes nothing, reads no more of an answer than `bodyBytesMax`, and connects to no address that the guard
- * refuses. Through a proxy only literal addresses are checked: names are resolved by the proxy, and its rules apply to
- * them.
+ * The HTTP/1.1 client of all sinks (HTTP/2 is off: one slow response must not delay others on the same connection, and
+ * rate limits count requests either way). It reuses connections, follows no redirect, decompresses nothing, reads no more
+ * of a response than `bodyBytesMax`, and connects to no address that the guard refuses. Through a proxy only literal
+ * addresses are checked: the proxy resolves names, and its rules apply to them.
  */
 export interface HttpClient {
   post(message: HttpPost): Promise<HttpResponse>
@@ -26,7 +25,7 @@ export interface HttpPost {
   readonly body: string
   readonly signal: AbortSignal
   readonly nowMs: number
-  /** Told as soon as the status has come, with an empty body. */
+  /** Called as soon as the status has come, with an empty body. */
   readonly onStatus?: (reply: HttpResponse) => void
   /** How long a body is worth waiting for; without it, as long as the signal allows. */
   readonly bodyWaitMs?: number
@@ -78,7 +77,7 @@ const addressAttemptMs = 1_000
 export function createHttpClient(options: HttpOptions): HttpClient {
   const tls = tlsOptions(options.tls)
   let current: { readonly proxy: string | undefined; readonly dispatcher: Dispatcher } | undefined
-  /** The proxy's address may stand in a file that changes: what runs goes on through the old one. */
+  /** The proxy's address may be in a file that changes: running requests continue through the old one. */
   const dispatcherFor = (proxy: string | undefined): Dispatcher => {
     if (current !== undefined && current.proxy === proxy) return current.dispatcher
     const dispatcher = proxy === undefined ? directAgent(options, tls) : proxyAgent(options, tls, proxy)
@@ -89,7 +88,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   let closing: Promise<void> | undefined
   return {
     async post(message) {
-      // URL has brought every notation of an address (0x7f.1, 2130706433) to the usual one.
+      // URL converts every notation of an address (0x7f.1, 2130706433) to the usual one.
       options.guard.checkLiteral(new URL(message.url).hostname)
       return post(dispatcherFor(message.proxy), message).catch((error: unknown) => {
         throw message.proxy === undefined ? error : proxyFault(error)
@@ -122,13 +121,13 @@ function directAgent(options: HttpOptions, tls: TlsSettings): Agent {
 
 function proxyAgent(options: HttpOptions, tls: TlsSettings, proxy: string): ProxyAgent {
   const url = URL.parse(proxy)
-  // A path is nothing to a proxy, and the library takes none.
+  // A proxy has no path, and the library refuses one.
   if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw new SinkError('credentials', 'the address of the proxy cannot be used')
   url.pathname = ''
   url.search = ''
   url.hash = ''
-  // A proxy stands in the operator's own network and is named by the operator: it is not held against the guard.
+  // A proxy may be in the operator's own network, and the operator named it: the guard does not check it.
   const proxyTls = { rejectUnauthorized: true, minVersion: 'TLSv1.2', lookup: systemLookup } as const
   return new ProxyAgent({
     ...agentLimits(options),
@@ -181,7 +180,7 @@ function guardedConnector(options: HttpOptions, tls: TlsSettings): buildConnecto
   }
 }
 
-/** What the library says of a proxy that would not help, as the fault of the proxy that it is, in words of ours. */
+/** Turns the library's error for a proxy that refused into a fault that names the proxy. */
 function proxyFault(error: unknown): unknown {
   const { message } = toError(error)
   const status = /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * What an IP address is and what it may carry inside: there are a dozen ways to write an IPv4 address into an IPv6 one,
- * and whoever connects to the outer one may reach the inner one. Pure.
+ * The kind of an IP address, and the IPv4 addresses inside it: there are a dozen ways to write an IPv4 address into an
+ * IPv6 one, and a connection to the outer one may reach the inner one. Pure.
  */
 export type Ip = ipaddr.IPv4 | ipaddr.IPv6
 
@@ -43,9 +43,9 @@ function carriesIpv4(ip: Ip): boolean {
 export type Network = ReturnType<typeof ipaddr.parseCIDR>
 
 /**
- * Whether it leads to where a cloud hands out credentials. Any network may have a prefix of its own for NAT64 (RFC 6052),
- * 6rd or another tunnel, so an IPv4 address of this kind is looked for at every place of every IPv6 address: a chance
- * likeness is one in millions.
+ * Whether it is, or contains, the address of a cloud's metadata service, which gives out credentials. Any network may
+ * have its own prefix for NAT64 (RFC 6052), 6rd or another tunnel, so every position of an IPv6 address is searched for
+ * such an IPv4 address: a match by chance is one in millions.
  */
 export function isMetadata(ip: Ip): boolean {
   if (metadataNetworks.some((network) => matches(ip, network))) return true
@@ -86,7 +86,7 @@ function matches(ip: Ip, network: Network): boolean {
 
 function isPlainPublic(ip: Ip): boolean {
   if (ip.range() !== 'unicast') return false
-  // Of IPv6 only 2000::/3 was ever handed out; ::127.0.0.1 and its like lie outside.
+  // Of IPv6 only 2000::/3 is in public use; ::127.0.0.1 and similar addresses are outside it.
   return ip.kind() === 'ipv4' || ip.match(globalUnicast)
 }
 

@@ -1,6 +1,6 @@
 /**
- * The object in the start of an answer; empty where there is none. What a service says about itself is never trusted to
- * have a shape.
+ * The JSON object in the start of an answer; empty where there is none. Its fields are unknown: a service may send
+ * anything.
  */
 export function jsonAnswer(body: string): Readonly<Record<string, unknown>> {
   try {
@@ -12,8 +12,8 @@ export function jsonAnswer(body: string): Readonly<Record<string, unknown>> {
 }
 
 /**
- * A page for people, with whatever status: of a login, a proxy or a wrong address. Services that speak JSON send none, so
- * it neither acknowledges an alert nor refuses it.
+ * Whether it is an HTML page: of a login, a proxy or a wrong address, with any status. Services with a JSON API send
+ * none, so a page neither acknowledges an alert nor refuses it.
  */
 export function isPage(body: string): boolean {
   return /^\s*(<!--|<!doctype|<html|<head|<body)/i.test(body)

@@ -4,10 +4,10 @@ import { type Clock, systemClock } from '../../lib/clock.ts'
 import { toError } from '../../lib/errors.ts'
 
 /**
- * How sinks look up names. The system does it on a few threads of the process, and a name server that says nothing keeps a
- * thread for many seconds, long after the attempt is over. So all who ask for one name wait for one lookup, names whose
- * last lookup took long share one thread, and another one is never taken: receivers whose names cannot be found hold up
- * neither other sinks nor the feed, but for the first lookups of seven at once.
+ * Limits name lookups of sinks. Node.js does lookups on a few threads of the process, and a name server that does not
+ * answer blocks a thread for many seconds, long after the attempt is over. So callers that need the same name share one
+ * lookup, names whose last lookup was slow share one thread, and one thread is always left free: names that cannot be
+ * resolved delay neither other sinks nor the feed, except the first lookups of seven at once.
  */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
@@ -61,7 +61,7 @@ export function sharingLookups(
   }
 }
 
-/** A name server that is asked a second time, because it said nothing, takes five. */
+/** A second try, after a name server that did not answer, begins after five seconds. */
 const slowMs = 1_000
 
 /** As `main.ts` sets it, and 4 without. Node.js gives lookups half of its threads, since they may take long. */

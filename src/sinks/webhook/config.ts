@@ -8,7 +8,7 @@ export type WebhookConfig = z.output<typeof webhookConfigSchema>
 
 const signingSecret = checkedSecret(webhookSecretProblem)
 
-/** On what an operator asked for again: when. The id of such a delivery is the same as ever. */
+/** The header of an alert that an operator asked to send again: when. The `webhook-id` stays the same. */
 export const replayHeader = 'alert-bridge-replay'
 
 export const webhookConfigSchema = z

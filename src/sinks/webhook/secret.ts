@@ -8,14 +8,14 @@ const hmacKeyBytesMin = 24
 const hmacKeyBytesMax = 64
 const seedBytes = 32
 
-/** What keeps `text` from being a Standard Webhooks secret; never quotes it. */
+/** Why `text` is no Standard Webhooks secret; never quotes it. */
 export function webhookSecretProblem(text: string): string | undefined {
   return signerIn(text) === undefined
     ? 'expected whsec_ and base64 of 24 to 64 random bytes (openssl rand -base64 32 makes some), or whsk_ and base64 of an Ed25519 seed'
     : undefined
 }
 
-/** The signer in `text`. A file may hold anything by now: then a SinkError (`credentials`) that does not quote it. */
+/** The signer for `text`. A file may have changed: throws a SinkError (`credentials`) that does not quote an invalid one. */
 export function webhookSigner(text: string): Signer {
   const signer = signerIn(text)
   if (signer !== undefined) return signer
@@ -42,7 +42,7 @@ function ed25519(key: KeyObject): Signer {
   return (signed) => `v1a,${sign(null, Buffer.from(signed, 'utf8'), key).toString('base64')}`
 }
 
-/** What stands before the seed of an Ed25519 key in PKCS #8. */
+/** The bytes before the seed of an Ed25519 key in PKCS #8. */
 const pkcs8Start = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 function privateKey(seed: Buffer): KeyObject {
