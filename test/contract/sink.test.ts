@@ -4,7 +4,7 @@ import { answerTextMax } from '../../src/sinks/outcome.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
 import { alertOf, english, hostile, persian } from '../sinks/samples.ts'
 import { type RawBehaviour, startRawServer, unusedPort } from '../support/raw-server.ts'
-import { attemptOf, type Harness, harnesses } from './harness.ts'
+import { attemptOf, type Rig, rigs } from './rig.ts'
 
 /** What every sink keeps, whatever it speaks: one suite, against real servers that behave well or badly. */
 
@@ -19,28 +19,28 @@ function used<T extends { close?(): Promise<unknown>; stop?(): Promise<unknown> 
   return resource
 }
 
-describe.each(harnesses)('a $type sink', (harness: Harness) => {
+describe.each(rigs)('a $type sink', (rig: Rig) => {
   const sinkAt = (port: number, over: Record<string, unknown> = {}): Sink =>
-    used(harness.sink(harness.address(port), over))
+    used(rig.sink(rig.address(port), over))
 
   /** One attempt against a server that behaves so. */
   async function meets(behaviour: RawBehaviour, over: Record<string, unknown> = {}): Promise<Outcome> {
     const server = used(await startRawServer(behaviour))
-    return sinkAt(server.port, over).send(english, attemptOf(harness))
+    return sinkAt(server.port, over).send(english, attemptOf(rig))
   }
 
-  const first = harness.speaksFirst ? 'connect' : 'request'
+  const first = rig.speaksFirst ? 'connect' : 'request'
 
   test('delivers, and says what was answered', async () => {
-    const receiver = used(await harness.receiver())
-    const outcome = await used(harness.sink(receiver.url)).send(persian, attemptOf(harness))
+    const receiver = used(await rig.receiver())
+    const outcome = await used(rig.sink(receiver.url)).send(persian, attemptOf(rig))
     expect(outcome).toMatchObject({ kind: 'delivered', answer: { status: expect.any(Number) } })
     expect(receiver.arrived()).toBe(1)
   })
 
   test('delivers hostile, huge and empty text', async () => {
-    const receiver = used(await harness.receiver())
-    const sink = used(harness.sink(receiver.url))
+    const receiver = used(await rig.receiver())
+    const sink = used(rig.sink(receiver.url))
     const big = 'ب'.repeat(400_000)
     const alerts = [
       hostile,
@@ -55,7 +55,7 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
       alertOf({ headline: '', why: '', symbol: null, kind: '', url: '', ruleIds: [], firedAt: 'yesterday' }),
     ]
     for (const alert of alerts)
-      expect(await sink.send(alert, attemptOf(harness))).toMatchObject({ kind: 'delivered' })
+      expect(await sink.send(alert, attemptOf(rig))).toMatchObject({ kind: 'delivered' })
     expect(receiver.arrived()).toBe(alerts.length)
   })
 
@@ -72,7 +72,7 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
       {
         kind: 'say',
         after: first,
-        first: harness.slowStart,
+        first: rig.slowStart,
         more: { text: '.', everyMs: 50 },
       },
       { timeout: '400ms' },
@@ -83,12 +83,12 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
 
   test('stops reading an answer without end', async () => {
     const before = process.memoryUsage().rss
-    const text = harness.endless.more.repeat(10_000)
+    const text = rig.endless.more.repeat(10_000)
     const outcome = await meets(
-      { kind: 'say', after: first, first: harness.endless.start, more: { text, everyMs: 0 } },
+      { kind: 'say', after: first, first: rig.endless.start, more: { text, everyMs: 0 } },
       { timeout: '5s' },
     )
-    expect(outcome).toMatchObject({ kind: 'retry', reason: harness.endless.reason })
+    expect(outcome).toMatchObject({ kind: 'retry', reason: rig.endless.reason })
     expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
   })
 
@@ -108,51 +108,51 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
   })
 
   test('tries again where nobody listens', async () => {
-    const outcome = await sinkAt(await unusedPort()).send(english, attemptOf(harness))
+    const outcome = await sinkAt(await unusedPort()).send(english, attemptOf(rig))
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'connect', sinkFault: true })
   })
 
   test('tries again where the name is unknown', async () => {
     const sink = used(
-      harness.sink(harness.address(1, 'nowhere.test'), {}, async () => {
+      rig.sink(rig.address(1, 'nowhere.test'), {}, async () => {
         throw Object.assign(new Error('getaddrinfo ENOTFOUND nowhere.test'), { code: 'ENOTFOUND' })
       }),
     )
-    const outcome = await sink.send(english, attemptOf(harness))
+    const outcome = await sink.send(english, attemptOf(rig))
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'dns', sinkFault: true })
   })
 
   test('tries again where the certificate is not trusted, and sends nothing', async () => {
-    const receiver = used(await harness.receiver({ tls: true }))
-    const outcome = await used(harness.sink(receiver.url)).send(english, attemptOf(harness))
+    const receiver = used(await rig.receiver({ tls: true }))
+    const outcome = await used(rig.sink(receiver.url)).send(english, attemptOf(rig))
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'tls', sinkFault: true })
     expect(receiver.arrived()).toBe(0)
   })
 
   test('makes no connection to a private address unless it is allowed', async () => {
-    const receiver = used(await harness.receiver())
-    const refused = await used(harness.sink(receiver.url, { allowPrivateNetworks: false })).send(
+    const receiver = used(await rig.receiver())
+    const refused = await used(rig.sink(receiver.url, { allowPrivateNetworks: false })).send(
       english,
-      attemptOf(harness),
+      attemptOf(rig),
     )
     expect(refused).toMatchObject({ kind: 'dead', reason: 'blocked_address', sinkFault: true })
     expect(refused.answer.text).toContain('allowPrivateNetworks')
     expect(receiver.connections()).toBe(0)
-    const allowed = used(harness.sink(receiver.url, { allowPrivateNetworks: ['127.0.0.0/8'] }))
-    expect(await allowed.send(english, attemptOf(harness))).toMatchObject({ kind: 'delivered' })
+    const allowed = used(rig.sink(receiver.url, { allowPrivateNetworks: ['127.0.0.0/8'] }))
+    expect(await allowed.send(english, attemptOf(rig))).toMatchObject({ kind: 'delivered' })
   })
 
   test('makes no connection when a name turns to a private address between two attempts', async () => {
-    const receiver = used(await harness.receiver())
+    const receiver = used(await rig.receiver())
     const answers = [['127.0.0.1'], ['93.184.216.34', '127.0.0.1'], ['169.254.169.254']]
     const port = Number(new URL(receiver.url).port)
     const sink = used(
-      harness.sink(harness.address(port, 'rebinding.test'), { allowPrivateNetworks: false }, async () =>
+      rig.sink(rig.address(port, 'rebinding.test'), { allowPrivateNetworks: false }, async () =>
         (answers.shift() ?? []).map((address) => ({ address, family: 4 })),
       ),
     )
     for (let attempt = 0; attempt < 3; attempt += 1)
-      expect(await sink.send(english, attemptOf(harness))).toMatchObject({
+      expect(await sink.send(english, attemptOf(rig))).toMatchObject({
         kind: 'retry',
         reason: 'blocked_address',
         sinkFault: true,
@@ -162,11 +162,11 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
 
   test('never connects to a metadata address, even where private networks are allowed', async () => {
     const sink = used(
-      harness.sink(harness.address(80, 'metadata.test'), {}, async () => [
+      rig.sink(rig.address(80, 'metadata.test'), {}, async () => [
         { address: '::ffff:a9fe:a9fe', family: 6 },
       ]),
     )
-    const outcome = await sink.send(english, attemptOf(harness))
+    const outcome = await sink.send(english, attemptOf(rig))
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'blocked_address' })
     expect(outcome.answer.text).toContain('metadata')
   })
@@ -175,29 +175,29 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
     const server = used(await startRawServer({ kind: 'hang' }))
     const stop = new AbortController()
     const startedAt = performance.now()
-    const sending = sinkAt(server.port, { timeout: '60s' }).send(english, attemptOf(harness, stop.signal))
+    const sending = sinkAt(server.port, { timeout: '60s' }).send(english, attemptOf(rig, stop.signal))
     setTimeout(() => stop.abort(), 100)
     expect(await sending).toMatchObject({ kind: 'retry', reason: 'aborted', sinkFault: false })
     expect(performance.now() - startedAt).toBeLessThan(3_000)
   })
 
   test('sends nothing when it was called off before', async () => {
-    const receiver = used(await harness.receiver())
-    const outcome = await used(harness.sink(receiver.url)).send(
+    const receiver = used(await rig.receiver())
+    const outcome = await used(rig.sink(receiver.url)).send(
       english,
-      attemptOf(harness, AbortSignal.abort()),
+      attemptOf(rig, AbortSignal.abort()),
     )
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'aborted' })
     expect(receiver.arrived()).toBe(0)
   })
 
   test('shows no secret, even when the receiver echoes it, and no more than a line', async () => {
-    const receiver = used(await harness.receiver())
-    receiver.refuseWith(`\u001b[31m${harness.secrets.join(' ')}\u0000 ${'x'.repeat(2_000)}`)
-    const outcome = await used(harness.sink(receiver.url)).send(english, attemptOf(harness))
+    const receiver = used(await rig.receiver())
+    receiver.refuseWith(`\u001b[31m${rig.secrets.join(' ')}\u0000 ${'x'.repeat(2_000)}`)
+    const outcome = await used(rig.sink(receiver.url)).send(english, attemptOf(rig))
     expect(outcome.kind).not.toBe('delivered')
     expect(outcome.answer.text).toContain('[redacted]')
-    for (const secret of harness.secrets) expect(JSON.stringify(outcome)).not.toContain(secret)
+    for (const secret of rig.secrets) expect(JSON.stringify(outcome)).not.toContain(secret)
     expect(outcome.answer.text.length).toBeLessThanOrEqual(answerTextMax)
     expect(outcome.answer.text).not.toMatch(/\p{Cc}/u)
   })
@@ -205,17 +205,17 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
   test('shows no secret in any fault', async () => {
     const outcomes = [
       await meets({ kind: 'reset', after: first }),
-      await meets({ kind: 'say', after: first, first: `${harness.secrets.join('\r\n')}\r\n\r\n` }),
-      await sinkAt(await unusedPort()).send(english, attemptOf(harness)),
+      await meets({ kind: 'say', after: first, first: `${rig.secrets.join('\r\n')}\r\n\r\n` }),
+      await sinkAt(await unusedPort()).send(english, attemptOf(rig)),
     ]
-    for (const secret of harness.secrets) expect(JSON.stringify(outcomes)).not.toContain(secret)
+    for (const secret of rig.secrets) expect(JSON.stringify(outcomes)).not.toContain(secret)
   })
 
   test('waits for the operator when a secret file cannot be read', async () => {
-    const receiver = used(await harness.receiver())
-    const outcome = await used(harness.sinkWithMissingSecretFile(receiver.url)).send(
+    const receiver = used(await rig.receiver())
+    const outcome = await used(rig.sinkWithMissingSecretFile(receiver.url)).send(
       english,
-      attemptOf(harness),
+      attemptOf(rig),
     )
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'credentials', sinkFault: true })
     expect(outcome.answer.text).toContain('/nowhere/secret')
@@ -223,49 +223,49 @@ describe.each(harnesses)('a $type sink', (harness: Harness) => {
   })
 
   test('can be closed twice, and without ever having sent', async () => {
-    const sink = harness.sink(harness.address(1))
+    const sink = rig.sink(rig.address(1))
     await sink.close()
     await sink.close()
   })
 })
 
-describe.each(harnesses.filter(({ batching }) => batching !== undefined))(
+describe.each(rigs.filter(({ batching }) => batching !== undefined))(
   'several alerts as one message of a $type sink',
-  (harness: Harness) => {
+  (rig: Rig) => {
     const parcels = [persian, english, hostile].map((alert) => ({ alert }))
 
     async function sendTo(address: string, over: Record<string, unknown> = {}, signal?: AbortSignal) {
-      const { batch } = used(harness.sink(address, { ...harness.batching, ...over }))
+      const { batch } = used(rig.sink(address, { ...rig.batching, ...over }))
       if (batch === undefined) throw new Error('it takes one alert at a time')
-      return batch.send(parcels, attemptOf(harness, signal))
+      return batch.send(parcels, attemptOf(rig, signal))
     }
 
     test('are delivered, and acknowledged once', async () => {
-      const receiver = used(await harness.receiver())
+      const receiver = used(await rig.receiver())
       expect(await sendTo(receiver.url)).toMatchObject({ kind: 'delivered' })
       expect(receiver.arrived()).toBe(1)
     })
 
     test('wait no longer than the timeout, and let go at once when called off', async () => {
       const server = used(await startRawServer({ kind: 'hang' }))
-      const late = await sendTo(harness.address(server.port), { timeout: '300ms' })
+      const late = await sendTo(rig.address(server.port), { timeout: '300ms' })
       expect(late).toMatchObject({ kind: 'retry', reason: 'timeout', sinkFault: true })
       const stop = new AbortController()
       setTimeout(() => stop.abort(), 100)
-      const off = await sendTo(harness.address(server.port), { timeout: '60s' }, stop.signal)
+      const off = await sendTo(rig.address(server.port), { timeout: '60s' }, stop.signal)
       expect(off).toMatchObject({ kind: 'retry', reason: 'aborted', sinkFault: false })
     })
 
     test('show no secret in what became of them', async () => {
-      const receiver = used(await harness.receiver())
-      receiver.refuseWith(harness.secrets.join(' '))
+      const receiver = used(await rig.receiver())
+      receiver.refuseWith(rig.secrets.join(' '))
       const outcome = await sendTo(receiver.url)
       expect(outcome.kind).not.toBe('delivered')
-      for (const secret of harness.secrets) expect(JSON.stringify(outcome)).not.toContain(secret)
+      for (const secret of rig.secrets) expect(JSON.stringify(outcome)).not.toContain(secret)
     })
 
     test('make no connection to a private address', async () => {
-      const receiver = used(await harness.receiver())
+      const receiver = used(await rig.receiver())
       const outcome = await sendTo(receiver.url, { allowPrivateNetworks: false })
       expect(outcome).toMatchObject({ kind: 'dead', reason: 'blocked_address' })
       expect(receiver.connections()).toBe(0)

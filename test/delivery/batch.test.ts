@@ -8,17 +8,7 @@ import type { BatchPlan, Sink } from '../../src/sinks/sink.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
-import {
-  bench,
-  delivered,
-  deliveryJob,
-  hang,
-  jobs,
-  rejected,
-  testSink,
-  unavailable,
-  until,
-} from './support.ts'
+import { delivered, deliveryJob, hang, jobs, rejected, rig, testSink, unavailable, until } from './support.ts'
 
 const server = useRedis()
 
@@ -61,7 +51,7 @@ function seenNow(all: DeliveryJob[]): DeliveryJob[] {
 
 describe('a burst', () => {
   it('goes out as a few messages and one list, every alert once', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, messages, sizes } = batchSink(burst)
     await queues.enqueue(jobs('ops', 1, 12))
     sender([sink])
@@ -71,7 +61,7 @@ describe('a burst', () => {
   })
 
   it('is shown in the story of each of its alerts', async () => {
-    const { queues, sender, attempts } = bench(server, ['ops'])
+    const { queues, sender, attempts } = rig(server, ['ops'])
     const { sink } = batchSink(burst)
     await queues.enqueue(jobs('ops', 1, 6))
     sender([sink])
@@ -85,7 +75,7 @@ describe('a burst', () => {
   })
 
   it('of fewer alerts than that is sent one by one, at once', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, sizes } = batchSink({ ...burst, windowMs: 60_000 })
     await queues.enqueue(jobs('ops', 1, 2))
     sender([sink])
@@ -94,7 +84,7 @@ describe('a burst', () => {
   })
 
   it('larger than a message goes out as several', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, messages, sizes } = batchSink({ ...burst, max: 5 })
     await queues.enqueue(jobs('ops', 1, 17))
     sender([sink])
@@ -104,7 +94,7 @@ describe('a burst', () => {
   })
 
   it('that is too large for the receiver goes out as several messages in order, each with an outcome of its own', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     let refusals = 1
     const { sink, messages } = batchSink(
       burst,
@@ -126,7 +116,7 @@ describe('a burst', () => {
   })
 
   it('counts messages, not alerts, against the rate limit', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, messages } = batchSink(burst)
     const settings: Partial<SinkSettings> = { rateLimit: { max: 1, per: 300 } }
     await queues.enqueue(jobs('ops', 1, 20))
@@ -140,7 +130,7 @@ describe('a burst', () => {
   })
 
   it('that the sink has not read is tried again whole, and burns one attempt of each alert', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     let refusals = 1
     const { sink, messages } = batchSink(burst, (sent) =>
       sent.length > 1 && refusals-- > 0 ? unreached : delivered,
@@ -155,7 +145,7 @@ describe('a burst', () => {
   })
 
   it('with an alert that the sink cannot take loses only that one', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink } = batchSink(burst, (sent) => (sent.includes(5) ? rejected : delivered))
     await queues.enqueue(jobs('ops', 1, 8))
     sender([sink])
@@ -167,7 +157,7 @@ describe('a burst', () => {
   it.each([unavailable, rejected])(
     'with some that the sink cannot take loses only those: %j',
     async (outcome) => {
-      const { queues, sender } = bench(server, ['ops'])
+      const { queues, sender } = rig(server, ['ops'])
       const bad = [4, 9, 17]
       const { sink, messages } = batchSink(burst, (sent) =>
         sent.some((id) => bad.includes(id)) ? outcome : delivered,
@@ -185,7 +175,7 @@ describe('a burst', () => {
   )
 
   it('is not taken apart to the last alert where the sink takes none', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, messages } = batchSink(burst, (sent) =>
       sent.length > 1 || sent.some((id) => id > 2) ? unavailable : delivered,
     )
@@ -200,7 +190,7 @@ describe('a burst', () => {
 
   it('leaves no alert to the company of one that the sink never answers, at the latest at the last attempt', async () => {
     for (const attempts of [1, 3]) {
-      const { queues, sender } = bench(server, ['ops'])
+      const { queues, sender } = rig(server, ['ops'])
       const { sink } = batchSink(burst, (sent) => (sent.includes(13) ? unreached : delivered))
       await queues.enqueue(jobs('ops', 10, 19))
       sender([sink], { settings: { retry: { ...quickRetry, attempts } }, tuning: { faultsToOpen: 1_000 } })
@@ -215,7 +205,7 @@ describe('a burst', () => {
   })
 
   it('goes out at once when the process is asked to stop', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, sizes } = batchSink({ ...burst, windowMs: 60_000 })
     await queues.enqueue(jobs('ops', 1, 9))
     const running = sender([sink])
@@ -227,7 +217,7 @@ describe('a burst', () => {
   })
 
   it('that was called off by the end of the process stands in the queue again, nothing burnt', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const stuck = batchSink(burst, (sent, { signal }) => (sent.length > 1 ? hang({ signal }) : delivered))
     await queues.enqueue(jobs('ops', 1, 7))
     const first = sender([stuck.sink], { settings: { timeoutMs: 60_000 } })
@@ -243,7 +233,7 @@ describe('a burst', () => {
 
 describe('a digest', () => {
   it('waits for the mark of the clock, and holds all that came before it', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, messages, sizes } = batchSink(digest)
     sender([sink])
     const enqueuedAtMs = Date.now()
@@ -256,7 +246,7 @@ describe('a digest', () => {
   })
 
   it('is one mail a recipient, each with an outcome of its own', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, messages } = batchSink(digest)
     const both = ['a@example.com', 'b@example.com']
     sender([{ ...sink, targets: both }])
@@ -270,7 +260,7 @@ describe('a digest', () => {
   })
 
   it('is gathered by each process for itself', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const held = Promise.withResolvers<Outcome>()
     const processes = [1, 2].map(() => batchSink({ ...digest, max: 5 }, () => held.promise))
     for (const { sink } of processes) sender([sink])
@@ -282,7 +272,7 @@ describe('a digest', () => {
   })
 
   it('does not make an alert wait until it is too old', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { sink, messages } = batchSink({ ...digest, everyMs: 3_600_000 })
     sender([sink], { settings: { expireAfterMs: 30_000 } })
     // Where the mark happens to be near, the alert may wait for it.
@@ -295,7 +285,7 @@ describe('a digest', () => {
 describe('a real Slack sink', () => {
   it('posts a burst as single messages and one list', async () => {
     const receiver = await startSlackReceiver()
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const sink = createSink(
       'ops',
       sinkConfigSchema.parse({

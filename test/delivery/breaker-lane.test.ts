@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { BreakerNews } from '../../src/delivery/sender.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { useRedis } from '../support/redis.ts'
-import { bench, delivered, jobs, testSink, unavailable, until } from './support.ts'
+import { delivered, jobs, rig, testSink, unavailable, until } from './support.ts'
 
 const server = useRedis()
 
@@ -10,7 +10,7 @@ const slowRetry = { attempts: 5, initialDelayMs: 150, maxDelayMs: 3_600_000 }
 
 describe('a sink that is down', () => {
   it('is left alone but for single probes, and gets everything soon after it is back, nothing burnt beyond its schedule', async () => {
-    const { queues, sender, metrics } = bench(server, ['hook'])
+    const { queues, sender, metrics } = rig(server, ['hook'])
     const news: BreakerNews[] = []
     const sink = testSink('hook', () => unavailable)
     const running = sender([sink], {
@@ -40,7 +40,7 @@ describe('a sink that is down', () => {
   })
 
   it('is probed with an alert that would be due in hours when nothing else waits, at no cost to its attempts', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)
     const running = sender([sink], {
       settings: { retry: { attempts: 2, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 } },
@@ -56,7 +56,7 @@ describe('a sink that is down', () => {
   })
 
   it('does not stop the alerts of a healthy sink because of one that it cannot digest', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', ({ id }) => (id === 1 ? unavailable : delivered))
     const running = sender([sink], {
       tuning: { faultsToOpen: 2 },
@@ -74,7 +74,7 @@ describe('a sink that is down when a process ends', () => {
   const hourly = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
 
   it('is probed by the next process, which sends everything at once when it is back', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)
     const setup = { settings: { retry: hourly }, tuning: { faultsToOpen: 5, probePauseMsMax: 100 } }
     const first = sender([sink], setup)
@@ -107,7 +107,7 @@ describe('a sink that is down when a process ends', () => {
   })
 
   it('is found out of by a process that runs beside it and met no fault', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)
     const settings = { retry: hourly }
     const dying = sender([sink], { settings, tuning: { faultsToOpen: 5, probePauseMsMax: 100 } })
@@ -131,7 +131,7 @@ describe('alerts that a sink cannot digest', () => {
 
   it('do not hide for long that it takes the others, wherever those wait', async () => {
     for (const healthy of [33, 20]) {
-      const { queues, sender } = bench(server, ['hook'])
+      const { queues, sender } = rig(server, ['hook'])
       const sink = testSink('hook', ({ id }) => (id === healthy ? delivered : unavailable))
       await queues.enqueue(jobs('hook', 1, 33))
       sender([sink], setup)
@@ -142,7 +142,7 @@ describe('alerts that a sink cannot digest', () => {
   })
 
   it('are not the only probe because they are due first', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)
     const retry = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
     sender([sink], { ...setup, settings: { retry, concurrency: 1 } })
@@ -155,7 +155,7 @@ describe('alerts that a sink cannot digest', () => {
 
 describe('a sink that is back', () => {
   it('gets one alert at a time first, and twice as many after each answer', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     let running = 0
     let most = 0
     const width: number[] = []

@@ -3,13 +3,13 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { putOffKey } from '../../src/store/keys.ts'
 import { wallClock } from '../support/clock.ts'
 import { useRedis } from '../support/redis.ts'
-import { bench, delivered, hang, jobs, testSink, unavailable, until } from './support.ts'
+import { delivered, hang, jobs, rig, testSink, unavailable, until } from './support.ts'
 
 const server = useRedis()
 const hourMs = 3_600_000
 
 it('a clock that is set back lets waiting alerts go now, at no cost to their attempts when they fail', async () => {
-  const { queues, sender, lines } = bench(server, ['hook'])
+  const { queues, sender, lines } = rig(server, ['hook'])
   const sink = testSink('hook', () => unavailable)
   let aheadMs = 0
   sender([sink], {
@@ -39,7 +39,7 @@ it('a clock that is set back lets waiting alerts go now, at no cost to their att
 })
 
 it('a clock that goes ahead, or back by a moment, changes nothing', async () => {
-  const { queues, sender, lines } = bench(server, ['hook'])
+  const { queues, sender, lines } = rig(server, ['hook'])
   const sink = testSink('hook', () => unavailable)
   let aheadMs = 0
   let looks = 0
@@ -67,7 +67,7 @@ it('a clock that goes ahead, or back by a moment, changes nothing', async () => 
 })
 
 it('a clock that is set back while nobody is there holds up no alert that waits', async () => {
-  const { queues, sender, redis, prefix } = bench(server, ['hook'])
+  const { queues, sender, redis, prefix } = rig(server, ['hook'])
   const settings = {
     retry: { attempts: 3, initialDelayMs: 100, maxDelayMs: 200 },
     expireAfterMs: 48 * hourMs,
@@ -88,7 +88,7 @@ it('a clock that is set back while nobody is there holds up no alert that waits'
 })
 
 it('a clock that is set back, under Redis too, ends no hold later', async () => {
-  const { queues, sender } = bench(server, ['hook'])
+  const { queues, sender } = rig(server, ['hook'])
   const clock = wallClock()
   const sink = testSink('hook', () => ({ ...unavailable, reason: 'rate_limited' as const, afterMs: 300 }))
   const running = sender([sink], { tuning: { watchEveryMs: 50 }, more: { clock } })
@@ -102,7 +102,7 @@ it('a clock that is set back, under Redis too, ends no hold later', async () => 
 })
 
 it('a clock that is set back or ahead takes no alert from who is sending it', async () => {
-  const { queues, sender } = bench(server, ['hook'])
+  const { queues, sender } = rig(server, ['hook'])
   const sink = testSink('hook', ({ signal }) => hang({ signal }))
   const tuning = { lockMs: 2_000, stalledIntervalMs: 80, watchEveryMs: 80 }
   sender([sink], { tuning, settings: { concurrency: 1 } })

@@ -13,7 +13,7 @@ import { queuePrefix } from '../../src/store/keys.ts'
 import { connectRedis } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { useRedis } from '../support/redis.ts'
-import { bench, jobs, quickSettings, testSink, until } from './support.ts'
+import { jobs, quickSettings, rig, testSink, until } from './support.ts'
 
 const server = useRedis()
 
@@ -34,7 +34,7 @@ async function takeAndDie(prefix: string, sink: string, size = 0): Promise<void>
 
 describe('a process that is killed while it sends', () => {
   it('leaves the alert to the next one, however often, and burns no attempt', async () => {
-    const { prefix, queues, sender } = bench(server, ['hook'])
+    const { prefix, queues, sender } = rig(server, ['hook'])
     await queues.enqueue(jobs('hook', 1, 1))
     for (let kill = 1; kill <= 3; kill++) await takeAndDie(prefix, 'hook')
     const sink = testSink('hook')
@@ -47,7 +47,7 @@ describe('a process that is killed while it sends', () => {
   }, 40_000)
 
   it('leaves every alert of a message to the next one', async () => {
-    const { prefix, queues, sender } = bench(server, ['hook'])
+    const { prefix, queues, sender } = rig(server, ['hook'])
     await queues.enqueue(jobs('hook', 1, 6))
     for (let kill = 1; kill <= 2; kill++) await takeAndDie(prefix, 'hook', 6)
     const sink = testSink('hook')
@@ -64,7 +64,7 @@ describe('a process that is killed while it sends', () => {
 
 describe('a process that wakes up when its job belongs to another', () => {
   it('does not send it', async () => {
-    const { prefix, redis, queues, metrics } = bench(server, ['hook'])
+    const { prefix, redis, queues, metrics } = rig(server, ['hook'])
     await queues.enqueue(jobs('hook', 1, 1))
     const blocking = connectRedis({ target: { url: server.url }, profile: 'blocking' }, silent)
     const taker = new Worker<JobData, AttemptRecord>('hook', null, {

@@ -5,13 +5,13 @@ import { createReplay, resend } from '../../src/delivery/records/resend.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { useRedis } from '../support/redis.ts'
 import {
-  type Bench,
-  bench,
   delivered,
   deliveryJob,
   jobs,
   quickSettings,
+  type Rig,
   rejected,
+  rig,
   testSink,
   unavailable,
   until,
@@ -20,7 +20,7 @@ import {
 const server = useRedis()
 const targets = new Map([['desk', ['a@example.com', 'b@example.com']]])
 
-function letters({ queues }: Bench) {
+function letters({ queues }: Rig) {
   const options = { queues, targets, clock: systemClock }
   const dead = createDeadLetters(options)
   const list = async (query: Parameters<typeof dead.list>[0]) => (await dead.list(query)).letters
@@ -31,7 +31,7 @@ const done = (handled: number) => ({ handled, gone: 0 })
 
 /** A sink that refused alerts 1 to `count` for good. */
 async function refused(count: number, name = 'hook') {
-  const own = bench(server, [name])
+  const own = rig(server, [name])
   const sink = testSink(name, () => rejected)
   own.sender([sink])
   await own.queues.enqueue(jobs(name, 1, count))
@@ -52,7 +52,7 @@ describe('dead letters', () => {
   })
 
   it('are sent again with a full schedule, once', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)
     own.sender([sink], { settings: { retry: { attempts: 2, initialDelayMs: 20, maxDelayMs: 20 } } })
     await own.queues.enqueue(jobs('hook', 1, 1))
@@ -72,7 +72,7 @@ describe('dead letters', () => {
   })
 
   it('that expired are sent when an operator asks, old as they are', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     const sink = testSink('hook')
     own.sender([sink], { settings: { expireAfterMs: 60_000 } })
     await own.queues.enqueue([deliveryJob('hook', 1, { firedAt: '2024-01-01T00:00:00Z' })])
@@ -118,7 +118,7 @@ describe('dead letters', () => {
   })
 
   it('of an alert are found in each of its targets', async () => {
-    const own = bench(server, ['desk'])
+    const own = rig(server, ['desk'])
     const sink = testSink('desk', () => rejected, targets.get('desk'))
     own.sender([sink])
     await own.queues.enqueue(
@@ -134,7 +134,7 @@ describe('dead letters', () => {
   ])(
     'of %s are found by the id of their alert, told in its story and sent again to what it has now',
     async (_, from = [], to = [], sends) => {
-      const own = bench(server, ['desk'])
+      const own = rig(server, ['desk'])
       const running = own.sender([testSink('desk', () => rejected, from)])
       const queue = own.queues.queue('desk')
       await own.queues.enqueue(
@@ -161,7 +161,7 @@ describe('dead letters', () => {
   )
 
   it('of an alert are found in targets that the sink has no more, and told in its story', async () => {
-    const own = bench(server, ['desk'])
+    const own = rig(server, ['desk'])
     own.sender([testSink('desk', () => rejected, targets.get('desk'))])
     await own.queues.enqueue([deliveryJob('desk', 1, { target: 'b@example.com' })])
     await until('dead', async () => (await own.queues.queue('desk').getFailedCount()) === 1)
@@ -176,7 +176,7 @@ describe('dead letters', () => {
   })
 
   it('name an alert that took its process down again and again as stalled', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     const queue = own.queues.queue('hook')
     await own.queues.enqueue(jobs('hook', 1, 1))
     // What BullMQ writes when a job stalled more often than it may.
@@ -190,7 +190,7 @@ describe('dead letters', () => {
 
 describe('replay', () => {
   it('leaves out a recipient that its sink has no more: what it had stays delivered', async () => {
-    const own = bench(server, ['desk'])
+    const own = rig(server, ['desk'])
     const sink = testSink('desk', () => delivered, targets.get('desk'))
     own.sender([sink])
     const both = ['a@example.com', 'b@example.com'].map((target) => deliveryJob('desk', 1, { target }))
@@ -206,7 +206,7 @@ describe('replay', () => {
   })
 
   it('sends again what was delivered, and keeps the answers of both times', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     const sink = testSink('hook')
     own.sender([sink])
     await own.queues.enqueue(jobs('hook', 1, 3))
@@ -226,7 +226,7 @@ describe('replay', () => {
   })
 
   it('takes a span by when the alerts fired, and leaves alone what is outside of it or still waiting', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     const sink = testSink('hook', ({ id }) => (id === 3 ? rejected : delivered))
     const running = own.sender([sink])
     const nowMs = Date.now()

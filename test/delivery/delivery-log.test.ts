@@ -3,11 +3,11 @@ import { collectQueues } from '../../src/delivery/collect.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
-  bench,
   delivered,
   deliveryJob,
   jobs,
   rejected,
+  rig,
   type Send,
   testSink,
   unavailable,
@@ -23,7 +23,7 @@ const targets = new Map([
 
 describe('the story of an alert', () => {
   it('tells every sink and target, every attempt with its answer, and what comes next', async () => {
-    const { queues, sender } = bench(server, ['hook', 'desk'])
+    const { queues, sender } = rig(server, ['hook', 'desk'])
     const log = createDeliveryLog({ queues, targets })
     const hook = testSink('hook', ({ number }) => (number === 1 ? unavailable : delivered))
     const answer = ({ target }: Send) => (target === 'a@example.com' ? rejected : unavailable)
@@ -57,12 +57,12 @@ describe('the story of an alert', () => {
   })
 
   it('is empty for an alert that no sink was given', async () => {
-    const { queues } = bench(server, ['hook'])
+    const { queues } = rig(server, ['hook'])
     expect(await createDeliveryLog({ queues, targets }).historiesOf({ source: 'main', id: 1 })).toEqual([])
   })
 
   it('tells only the last attempts of very many', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', ({ number }) => (number <= 130 ? unavailable : delivered))
     sender([sink], { settings: { retry: { attempts: 200, initialDelayMs: 1, maxDelayMs: 1 } } })
     await queues.enqueue(jobs('hook', 1, 1))
@@ -74,7 +74,7 @@ describe('the story of an alert', () => {
 
 describe('the list of deliveries', () => {
   it('gives the latest first, by sink and by state, up to the limit', async () => {
-    const { queues, sender } = bench(server, ['hook', 'desk'])
+    const { queues, sender } = rig(server, ['hook', 'desk'])
     const log = createDeliveryLog({ queues, targets })
     sender([testSink('hook', ({ id }) => (id > 3 ? rejected : delivered))], { settings: { concurrency: 1 } })
     await queues.enqueue([...jobs('hook', 1, 5), ...jobs('desk', 1, 2)])
@@ -90,7 +90,7 @@ describe('the list of deliveries', () => {
   })
 
   it('tells how each queue stands', async () => {
-    const { queues, sender } = bench(server, ['hook', 'desk'])
+    const { queues, sender } = rig(server, ['hook', 'desk'])
     const log = createDeliveryLog({ queues, targets })
     const running = sender([testSink('hook'), testSink('desk')])
     await running.pause('desk')
@@ -105,7 +105,7 @@ describe('the list of deliveries', () => {
 
 describe('the gauges of the queues', () => {
   it('tell what stands where', async () => {
-    const { queues, metrics, sender } = bench(server, ['hook', 'desk'])
+    const { queues, metrics, sender } = rig(server, ['hook', 'desk'])
     const running = sender([testSink('hook', () => rejected), testSink('desk')])
     await running.pause('desk')
     await queues.enqueue([...jobs('hook', 1, 2), ...jobs('desk', 1, 3)])
@@ -120,7 +120,7 @@ describe('the gauges of the queues', () => {
   it('keep nobody waiting while Redis is away or frozen, and say nothing then', async () => {
     const own = await startRedis()
     try {
-      const { queues, metrics } = bench(own, ['hook'])
+      const { queues, metrics } = rig(own, ['hook'])
       await collectQueues({ queues, metrics })
       expect(await metrics.registry.metrics()).toContain('alert_bridge_dead_letters{')
       own.freeze()

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { useRedis } from '../support/redis.ts'
-import { bench, jobs } from './support.ts'
+import { jobs, rig } from './support.ts'
 
 /** How alerts come into the queues. */
 
 const server = useRedis()
 
 it('jobs go to their sinks in batches of a hundred, in their order', async () => {
-  const { queues } = bench(server, ['hook', 'desk'])
+  const { queues } = rig(server, ['hook', 'desk'])
   const sizes: number[] = []
   const hook = queues.queue('hook')
   const store = hook.addBulk.bind(hook)

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { createJobMarks, delayField } from '../../src/delivery/job-marks.ts'
 import { useRedis } from '../support/redis.ts'
-import { bench, jobs } from './support.ts'
+import { jobs, rig } from './support.ts'
 
 const server = useRedis()
 const record = { number: 2, atMs: 5, durationMs: 1, result: 'delivered' as const, status: 200, text: 'فولاد' }
 const minuteMs = 60_000
 
 async function setting() {
-  const { queues, redis } = bench(server, ['hook'])
+  const { queues, redis } = rig(server, ['hook'])
   await queues.enqueue(jobs('hook', 1, 1))
   const queue = queues.queue('hook')
   // As two replicas have them: nothing is kept but in Redis.

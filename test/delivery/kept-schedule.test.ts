@@ -9,7 +9,7 @@ import {
   startWebhookReceiver,
   type WebhookReceiver,
 } from '../support/webhook-receiver.ts'
-import { bench, jobs, until } from './support.ts'
+import { jobs, rig, until } from './support.ts'
 
 /**
  * The promise of a sink's schedule, over random receivers: none of them may make an alert end before it was tried as
@@ -94,7 +94,7 @@ async function faultsOf({ manner, replicas, alerts, concurrency, ...more }: Scen
   receiver.answerWith(() =>
     more.heals && performance.now() - startMs > healedAfterMs ? { status: 204 } : answer(),
   )
-  const { queues, sender } = bench(server, ['hook'])
+  const { queues, sender } = rig(server, ['hook'])
   const start = () =>
     sender([hookOf(receiver)], {
       settings: { retry, concurrency },

@@ -8,15 +8,15 @@ import { NotFoundError } from '../../src/lib/errors.ts'
 import { targetTagsName } from '../../src/store/keys.ts'
 import { createNameStore } from '../../src/store/names.ts'
 import { useRedis } from '../support/redis.ts'
-import { type Bench, bench, deliveryJob, endWaiting, jobs, testSink, unavailable, until } from './support.ts'
+import { deliveryJob, endWaiting, jobs, type Rig, rig, testSink, unavailable, until } from './support.ts'
 
 /** Alerts of a sink that left the config. `gone` left it, `next` is there. */
 
 const server = useRedis()
 const day = 86_400_000
 
-function scene(targets: Readonly<Record<string, readonly (string | undefined)[]>> = {}) {
-  const own = bench(server, ['gone', 'next'])
+function orphanRig(targets: Readonly<Record<string, readonly (string | undefined)[]>> = {}) {
+  const own = rig(server, ['gone', 'next'])
   const { prefix, redis } = own
   const names = createNameStore(redis, prefix)
   const orphansIn = (sinks: string[], known = names) => {
@@ -28,7 +28,7 @@ function scene(targets: Readonly<Record<string, readonly (string | undefined)[]>
   return { ...own, names, orphans: orphansIn(['next']), orphansIn, gone: own.queues.queue('gone') }
 }
 
-async function statesOf({ queues }: Bench, sink: string) {
+async function statesOf({ queues }: Rig, sink: string) {
   return queues.queue(sink).getJobCounts('wait', 'active', 'delayed', 'failed', 'completed')
 }
 
@@ -36,7 +36,7 @@ const nothing = { wait: 0, active: 0, delayed: 0, failed: 0 }
 
 describe('a sink that left the config with alerts', () => {
   it('is found by its name, with what is left; not while it is in the config, and not when nothing is left', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue([...jobs('gone', 1, 3), ...jobs('next', 1, 1)])
     expect(await own.orphans.list()).toEqual([{ sink: 'gone', waiting: 3, sending: 0, delayed: 0, dead: 0 }])
     expect((await own.orphans.deliveries('gone', { limit: 2 })).map(({ state }) => state)).toEqual([
@@ -49,7 +49,7 @@ describe('a sink that left the config with alerts', () => {
   })
 
   it('of an installation that did not write names down is found by its keys', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 1))
     const [key] = await own.redis.keys(`*${own.prefix}*names:sinks`)
     await own.redis.del(key ?? '')
@@ -59,7 +59,7 @@ describe('a sink that left the config with alerts', () => {
   })
 
   it('is part of the story of its alerts', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 1))
     const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: day, count: 10 } })
     const log = createDeliveryLog({ queues, targets: new Map(), gone: () => own.orphans.names() })
@@ -69,7 +69,7 @@ describe('a sink that left the config with alerts', () => {
   })
 
   it('is nothing that an operator of a sink in the config can move or drop by mistake', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue([...jobs('gone', 1, 1), ...jobs('next', 1, 1)])
     for (const name of ['next', 'never'])
       await expect(own.orphans.drop(name, {})).rejects.toThrow(NotFoundError)
@@ -78,7 +78,7 @@ describe('a sink that left the config with alerts', () => {
   })
 
   it('is none while another process has it in its config: a config that is rolled out', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 1))
     await own.names.serve('old replica', ['gone', 'next'])
     await own.names.serve('new replica', ['next'])
@@ -96,7 +96,7 @@ describe('a sink that left the config with alerts', () => {
   })
 
   it('just goes on when its name comes back', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 2))
     const sink = testSink('gone')
     own.sender([sink])
@@ -104,7 +104,7 @@ describe('a sink that left the config with alerts', () => {
   })
 
   it('keeps records no longer than a sink of the config, and its name until nothing is left', async () => {
-    const own = scene()
+    const own = orphanRig()
     const nowMs = Date.now()
     await own.queues.enqueue(jobs('gone', 1, 2))
     await endWaiting(own, 'gone', { state: 'completed', fromMs: nowMs - 8 * day, stepMs: 2 * day })
@@ -120,7 +120,7 @@ describe('a sink that left the config with alerts', () => {
 
 describe('tidying up', () => {
   it('leaves a sink its name, its pause and its keys that another process has taken into its config at that moment', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 1))
     await own.gone.remove('main.1')
     await own.gone.rateLimit(60_000)
@@ -139,7 +139,7 @@ describe('tidying up', () => {
   })
 
   it('between the two steps of storing an alert loses neither its name nor its recipient', async () => {
-    const own = scene()
+    const own = orphanRig()
     const { gone, orphans } = own
     const store = gone.addBulk.bind(gone)
     gone.addBulk = async (bulk) => {
@@ -154,7 +154,7 @@ describe('tidying up', () => {
 
 describe('moving', () => {
   it('takes all of them, whatever their state, each once, with the time at which it was first seen', async () => {
-    const own = scene()
+    const own = orphanRig()
     const old = Date.now() - 3 * day
     const at = (from: number, to: number) => jobs('gone', from, to).map((job) => ({ ...job, seenAtMs: old }))
     await own.queues.enqueue(at(1, 1))
@@ -198,7 +198,7 @@ describe('moving', () => {
   })
 
   it('sends no alert twice, and loses none, while a process of an older config still works at them', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 400))
     const [gone, next] = [testSink('gone'), testSink('next')]
     own.sender([gone, next], { settings: { concurrency: 10 } })
@@ -217,7 +217,7 @@ describe('moving', () => {
   })
 
   it('sends dead letters with the rest when it is told to', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 2))
     await endWaiting(own, 'gone')
     expect(await own.orphans.move('gone', { to: 'next', retry: true })).toMatchObject({ handled: 2 })
@@ -225,7 +225,7 @@ describe('moving', () => {
   })
 
   it('that broke off between storing and removing leaves no alert twice', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 3))
     // The first was stored there, and sent, when the process died.
     await own.queues.enqueue(jobs('next', 1, 1))
@@ -236,7 +236,7 @@ describe('moving', () => {
   })
 
   it('leaves alone what is being sent, and what cannot be read, and says how many', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 3))
     await own.redis.lmove(own.gone.toKey('wait'), own.gone.toKey('active'), 'RIGHT', 'LEFT')
     await own.redis.set(own.gone.toKey('main.1:lock'), 'of a living process')
@@ -252,7 +252,7 @@ describe('moving', () => {
   })
 
   it('does not send again what its own sink had acknowledged when the process died', async () => {
-    const own = scene()
+    const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 2))
     const record = { number: 1, atMs: 1, durationMs: 1, result: 'delivered' as const, text: 'ok' }
     await createJobMarks(own.redis, own.gone).acknowledge({ id: 'main.1' }, record)
@@ -265,7 +265,7 @@ describe('moving', () => {
     ['all recipients, from a sink with one target', [undefined], ['b', 'c'], ['b', 'c'], ['b', 'c']],
     ['the one target, from a sink with recipients', ['a', 'b'], [undefined], [undefined], [undefined]],
   ])('goes to %s', async (_what, from, to, sentOnce, deadOnce) => {
-    const own = scene({ next: to })
+    const own = orphanRig({ next: to })
     const targeted = (id: number) =>
       from.map((target) => deliveryJob('gone', id, target === undefined ? {} : { target }))
     await own.queues.enqueue(targeted(1).slice(-1))

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { bench, delivered, hang, jobs, testSink, until } from './support.ts'
+import { delivered, hang, jobs, rig, testSink, until } from './support.ts'
 
 const servers: RedisServer[] = []
 
@@ -25,7 +25,7 @@ async function outage(server: RedisServer, forMs: number): Promise<void> {
 describe('an outage of Redis', () => {
   it('leaves an idle worker able to work: the next alert goes out soon after the return', async () => {
     const server = await ownServer()
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook')
     sender([sink])
     await queues.enqueue(jobs('hook', 1, 1))
@@ -44,7 +44,7 @@ describe('an outage of Redis', () => {
 
   it('that outlasts the lock sends nothing twice from the same process', async () => {
     const server = await ownServer()
-    const { queues, sender, lines } = bench(server, ['hook'])
+    const { queues, sender, lines } = rig(server, ['hook'])
     let answer = () => {}
     const sink = testSink(
       'hook',
@@ -73,7 +73,7 @@ describe('an outage of Redis', () => {
 
   it('that outlasts the lock sends nothing twice from another process either', async () => {
     const server = await ownServer()
-    const { queues, sender, lines } = bench(server, ['hook'])
+    const { queues, sender, lines } = rig(server, ['hook'])
     const answers: (() => void)[] = []
     const sink = testSink('hook', () => new Promise((resolve) => answers.push(() => resolve(delivered))))
     const tuning = { lockMs: 1_000, stalledIntervalMs: 200, takeOverMs: 2_500 }
@@ -101,7 +101,7 @@ describe('an outage of Redis', () => {
 
   it('does not keep the sender from stopping, in the middle of a send or idle', async () => {
     const server = await ownServer()
-    const { queues, sender } = bench(server, ['hook', 'idle'])
+    const { queues, sender } = rig(server, ['hook', 'idle'])
     const sink = testSink('hook', hang)
     const running = sender([sink, testSink('idle')])
     await queues.enqueue(jobs('hook', 1, 1))
@@ -116,7 +116,7 @@ describe('an outage of Redis', () => {
   it('that lasts from the start to the end keeps nothing from stopping either', async () => {
     const server = await ownServer()
     await server.kill9()
-    const { sender } = bench(server, ['hook'])
+    const { sender } = rig(server, ['hook'])
     const running = sender([testSink('hook')])
     const startMs = Date.now()
     await running.stop(600)
@@ -125,10 +125,10 @@ describe('an outage of Redis', () => {
 
   it('is told to whoever stores jobs, in bounded time, whether Redis was ever there or not', async () => {
     const server = await ownServer()
-    const known = bench(server, ['hook'])
+    const known = rig(server, ['hook'])
     await known.queues.enqueue(jobs('hook', 1, 1))
     await server.kill9()
-    const unknown = bench(server, ['hook'])
+    const unknown = rig(server, ['hook'])
     const startMs = Date.now()
     for (const { queues } of [known, unknown])
       await expect(queues.enqueue(jobs('hook', 2, 2))).rejects.toThrow()

@@ -4,13 +4,13 @@ import { createReplay } from '../../src/delivery/records/resend.ts'
 import type { Portion } from '../../src/delivery/records/selection.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { useRedis } from '../support/redis.ts'
-import { type Bench, bench, endWaiting, jobs, testSink, until } from './support.ts'
+import { endWaiting, jobs, type Rig, rig, testSink, until } from './support.ts'
 
 /** Operations on more records than one call takes. */
 
 const server = useRedis()
 
-function operations({ queues }: Bench) {
+function operations({ queues }: Rig) {
   const targets = new Map(queues.sinks.map((sink) => [sink, [undefined]]))
   const options = { queues, targets, clock: systemClock }
   return { ...createDeadLetters(options), replay: createReplay(options).replay }
@@ -18,7 +18,7 @@ function operations({ queues }: Bench) {
 
 /** `count` dead letters, three of which ended in every millisecond. */
 async function dead(count: number, sinks = ['hook']) {
-  const own = bench(server, sinks)
+  const own = rig(server, sinks)
   const fromMs = Date.now() - 3_600_000
   for (const sink of sinks) {
     await own.queues.enqueue(jobs(sink, 1, count))
@@ -142,7 +142,7 @@ describe('an operation on more than one call takes', () => {
   })
 
   it.each(['', 'bm9uZQ', 'eyJ2IjoxfQ'])('refuses a cursor that is none: "%s"', async (cursor) => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     await expect(operations(own).retry({ cursor })).rejects.toThrow('cursor')
     await expect(operations(own).list({ limit: 1, cursor })).rejects.toThrow('cursor')
   })

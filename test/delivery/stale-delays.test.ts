@@ -7,11 +7,11 @@ import type { BatchPlan } from '../../src/sinks/sink.ts'
 import { putOffKey } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 import {
-  type Bench,
-  bench,
   delivered,
   jobs,
   quickSettings,
+  type Rig,
+  rig,
   type TestSink,
   testSink,
   unavailable,
@@ -48,15 +48,15 @@ function entries(sink: TestSink, more: Partial<SinkEntry> = {}): ReadonlyMap<str
   return new Map([[sink.name, { sink, settings, ...more }]])
 }
 
-async function putOff({ queues }: Bench, count: number): Promise<void> {
+async function putOff({ queues }: Rig, count: number): Promise<void> {
   await until(`${count} are put off`, async () => (await queues.queue('ops').getDelayedCount()) === count)
 }
 
-const completed = ({ queues }: Bench) => queues.queue('ops').getCompletedCount()
+const completed = ({ queues }: Rig) => queues.queue('ops').getCompletedCount()
 
 describe('alerts that wait for the mark of a digest', () => {
   it('go at once when the digest leaves the config, by a reload', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const running = own.sender([digesting(day)], { settings, tuning: quick })
     await own.queues.enqueue(jobs('ops', 1, 250))
     await putOff(own, 250)
@@ -68,7 +68,7 @@ describe('alerts that wait for the mark of a digest', () => {
   })
 
   it('go at the next mark when it becomes shorter, by a restart', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const before = own.sender([digesting(day)], { settings })
     await own.queues.enqueue(jobs('ops', 1, 3))
     await putOff(own, 3)
@@ -80,7 +80,7 @@ describe('alerts that wait for the mark of a digest', () => {
   })
 
   it('go also when they were put off by a version that did not write down why', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const before = own.sender([digesting(day)], { settings })
     await own.queues.enqueue(jobs('ops', 1, 3))
     await putOff(own, 3)
@@ -91,7 +91,7 @@ describe('alerts that wait for the mark of a digest', () => {
   })
 
   it('go while a replica of the config before still puts them off', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const old = own.sender([digesting(day)], { settings, tuning: quick })
     const single = testSink('ops')
     own.sender([single], { tuning: quick })
@@ -102,7 +102,7 @@ describe('alerts that wait for the mark of a digest', () => {
   })
 
   it('wait for the mark of now when the digest is new or longer', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const running = own.sender([digesting(60_000)], { settings, tuning: quick })
     await own.queues.enqueue(jobs('ops', 1, 3))
     await putOff(own, 3)
@@ -120,7 +120,7 @@ describe('alerts that wait for the mark of a digest', () => {
   })
 
   it('keep the schedule of an attempt that failed', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const retry = { attempts: 4, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
     const failing = testSink('ops', ({ id }) => (id === 1 ? unavailable : delivered))
     const running = own.sender([failing], { settings: { retry } })
@@ -138,7 +138,7 @@ describe('alerts that wait for the mark of a digest', () => {
 })
 
 describe('a sink that asked for an hour of patience', () => {
-  async function asked(own: Bench) {
+  async function asked(own: Rig) {
     const busy = testSink('ops', () => hourly)
     const running = own.sender([], { tuning: quick })
     void running.swap(entries(busy, { receiver: 'here' }))
@@ -152,7 +152,7 @@ describe('a sink that asked for an hour of patience', () => {
   }
 
   it('is asked for nothing once alerts go to another place, by a reload', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const running = await asked(own)
     const other = testSink('ops')
     void running.swap(entries(other, { receiver: 'elsewhere' }))
@@ -168,7 +168,7 @@ describe('a sink that asked for an hour of patience', () => {
   })
 
   it('nor by a restart', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     await (await asked(own)).stop(500)
     const other = testSink('ops')
     void own.sender([], { tuning: quick }).swap(entries(other, { receiver: 'elsewhere' }))
@@ -176,7 +176,7 @@ describe('a sink that asked for an hour of patience', () => {
   })
 
   it('nor while a replica of the config before still meets it', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const other = testSink('ops')
     void own.sender([], { tuning: quick }).swap(entries(other, { receiver: 'elsewhere' }))
     await own.queues.queue('ops').waitUntilReady()
@@ -194,7 +194,7 @@ describe('a sink that asked for an hour of patience', () => {
   })
 
   it('is given it when anything else of its config changes, and after a restart', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const running = await asked(own)
     const limiter = own.queues.queue('ops').toKey('limiter')
     const same = testSink('ops')
@@ -209,7 +209,7 @@ describe('a sink that asked for an hour of patience', () => {
   })
 
   it('is given no more than that, whatever Redis holds', async () => {
-    const own = bench(server, ['ops'])
+    const own = rig(server, ['ops'])
     const queue = own.queues.queue('ops')
     await queue.rateLimit(25 * 3_600_000)
     own.sender([testSink('ops')], { tuning: quick })

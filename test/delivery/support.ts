@@ -121,7 +121,7 @@ export function jobs(sink: string, from: number, to: number): DeliveryJob[] {
   return Array.from({ length: to - from + 1 }, (_, index) => deliveryJob(sink, from + index))
 }
 
-export interface Bench {
+export interface Rig {
   readonly prefix: string
   readonly redis: RedisClient
   readonly queues: SinkQueues
@@ -145,7 +145,7 @@ afterEach(async () => {
 })
 
 /** Queues and senders on a real Redis, under a prefix of their own. */
-export function bench(server: RedisServer, sinks: string[]): Bench {
+export function rig(server: RedisServer, sinks: string[]): Rig {
   const prefix = freshPrefix()
   const lines: Record<string, unknown>[] = []
   const log = createLogger({
@@ -219,7 +219,7 @@ export async function untilCount<T>(what: string, count: number, list: () => Pro
  * or all in the same one.
  */
 export async function endWaiting(
-  { redis, queues }: Pick<Bench, 'redis' | 'queues'>,
+  { redis, queues }: Pick<Rig, 'redis' | 'queues'>,
   sink: string,
   { state = 'failed', fromMs = Date.now() - 3_600_000, stepMs = 1 }: EndOptions = {},
 ): Promise<void> {

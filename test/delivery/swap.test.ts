@@ -3,11 +3,11 @@ import type { BreakerNews } from '../../src/delivery/sender.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import {
-  bench,
   delivered,
   deliveryJob,
   jobs,
   quickSettings,
+  rig,
   type TestSink,
   testSink,
   unavailable,
@@ -33,7 +33,7 @@ function gated(name: string) {
 
 describe('a sink that is swapped', () => {
   it('sends on by its new config at once, while the send of before is waited for and recorded', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const before = gated('hook')
     const after = testSink('hook')
     const running = sender([before.sink])
@@ -55,7 +55,7 @@ describe('a sink that is swapped', () => {
   it('sends nothing again that the lane of before is sending, or has sent, while Redis was away for longer than a lock', async () => {
     const redis = await startRedis({ aof: 'always' })
     own.push(redis)
-    const { queues, sender } = bench(redis, ['hook'])
+    const { queues, sender } = rig(redis, ['hook'])
     const before = gated('hook')
     const after = testSink('hook')
     const running = sender([before.sink], {
@@ -84,7 +84,7 @@ describe('a sink that is swapped', () => {
   }, 30_000)
 
   it('goes on with an open breaker: a probe soon finds that the new config works, and everything goes', async () => {
-    const { queues, sender, metrics } = bench(server, ['hook'])
+    const { queues, sender, metrics } = rig(server, ['hook'])
     const news: BreakerNews['state'][] = []
     const retry = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
     const broken = testSink('hook', () => unavailable)
@@ -107,7 +107,7 @@ describe('a sink that is swapped', () => {
   })
 
   it('is not held, nor told of as down, for what the sends of before still meet', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const news: BreakerNews['state'][] = []
     const before = gated('hook')
     const running = sender([before.sink], {
@@ -130,7 +130,7 @@ describe('a sink that is swapped', () => {
   })
 
   it('keeps its new rate limit, however long the window of before would have lasted; a hold lasts', async () => {
-    const { queues, sender, redis } = bench(server, ['hook'])
+    const { queues, sender, redis } = rig(server, ['hook'])
     const queue = queues.queue('hook')
     const before = testSink('hook')
     const running = sender([before], { settings: { rateLimit: { max: 2, per: 3_600_000 } } })
@@ -154,7 +154,7 @@ describe('a sink that is swapped', () => {
     ['recipients instead of a single target', [undefined], ['a', 'b'], ['a', 'b']],
     ['another recipient', ['a', 'b'], ['b', 'c'], ['a', 'b']],
   ])('gets what waits for it once for each target when it has %s', async (_what, from, to, expected) => {
-    const { queues, sender } = bench(server, ['desk'])
+    const { queues, sender } = rig(server, ['desk'])
     const queue = queues.queue('desk')
     await queues.enqueue(from.map((target) => deliveryJob('desk', 1, target === undefined ? {} : { target })))
     const sink = testSink('desk', () => delivered, to)
@@ -165,7 +165,7 @@ describe('a sink that is swapped', () => {
   })
 
   it('that comes back before its last send is over sends that once as well', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const before = gated('hook')
     const running = sender([before.sink])
     await queues.enqueue(jobs('hook', 1, 1))
@@ -185,7 +185,7 @@ describe('a sink that is swapped', () => {
 
 describe('a stop', () => {
   it('waits for the last send of a sink that was swapped before, or has left the config, too', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const before = gated('hook')
     const running = sender([before.sink])
     await queues.enqueue(jobs('hook', 1, 1))
@@ -198,7 +198,7 @@ describe('a stop', () => {
   })
 
   it('waits for no message that would have to wait for its turn, or follow another: those go back as they came', async () => {
-    const { queues, sender } = bench(server, ['ops'])
+    const { queues, sender } = rig(server, ['ops'])
     const { promise, resolve } = Promise.withResolvers<Outcome>()
     const messages: number[][] = []
     const sink = {

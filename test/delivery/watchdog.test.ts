@@ -4,7 +4,7 @@ import { readQueueView } from '../../src/delivery/queue-view.ts'
 import { openQueue } from '../../src/delivery/queues.ts'
 import { type QueueView, standstill } from '../../src/delivery/watchdog.ts'
 import { useRedis } from '../support/redis.ts'
-import { bench, delivered, deliveryJob, jobs, testSink, until } from './support.ts'
+import { delivered, deliveryJob, jobs, rig, testSink, until } from './support.ts'
 
 const server = useRedis()
 const quick = { watchEveryMs: 50, stuckMs: 200 }
@@ -54,7 +54,7 @@ describe('a standstill', () => {
 
 describe('what waits in a queue', () => {
   it('is also what is overdue, and what a process that is gone has left; not what some process holds', async () => {
-    const { queues, redis, prefix } = bench(server, ['hook'])
+    const { queues, redis, prefix } = rig(server, ['hook'])
     const queue = openQueue(redis, prefix, 'hook')
     onTestFinished(() => queue.close())
     const look = () => readQueueView(redis, queue, 1_000)
@@ -77,7 +77,7 @@ describe('what waits in a queue', () => {
 
 describe('a consumer', () => {
   it('that is dead is replaced, and the jobs go out', async () => {
-    const { queues, sender, lines } = bench(server, ['hook'])
+    const { queues, sender, lines } = rig(server, ['hook'])
     const run = dieAtStart(1)
     const sink = testSink('hook')
     const own = sender([sink], { tuning: quick })
@@ -89,7 +89,7 @@ describe('a consumer', () => {
   })
 
   it('that is dead beside a live replica is noticed: that one always works', async () => {
-    const { queues, sender, lines } = bench(server, ['hook'])
+    const { queues, sender, lines } = rig(server, ['hook'])
     dieAtStart(1)
     const [dead, live] = [testSink('hook'), testSink('hook', () => deliveredAfter(100))]
     sender([dead], { tuning: quick })
@@ -101,7 +101,7 @@ describe('a consumer', () => {
   })
 
   it('that no new worker helps is told, for as long as it lasts', async () => {
-    const { queues, sender, lines } = bench(server, ['hook'])
+    const { queues, sender, lines } = rig(server, ['hook'])
     const run = dieAtStart(1_000)
     const sink = testSink('hook')
     const own = sender([sink], { tuning: quick })
@@ -117,7 +117,7 @@ describe('a consumer', () => {
   })
 
   it('that is slow, or behind a rate limit, is not taken for dead', async () => {
-    const { queues, sender, lines } = bench(server, ['slow', 'limited'])
+    const { queues, sender, lines } = rig(server, ['slow', 'limited'])
     const slow = testSink('slow', () => deliveredAfter(900))
     const tuning = { ...quick, stuckMs: 500 }
     sender([slow], { settings: { concurrency: 1 }, tuning })
@@ -132,7 +132,7 @@ describe('a consumer', () => {
   })
 
   it('that still sends when it is replaced keeps what it sends: nothing goes out twice', async () => {
-    const { queues, sender, lines, redis, prefix } = bench(server, ['hook'])
+    const { queues, sender, lines, redis, prefix } = rig(server, ['hook'])
     const sink = testSink('hook', ({ id }) => (id === 1 ? deliveredAfter(1_500) : delivered))
     // Its worker takes one job, and then nothing any more.
     const fetching = Worker.prototype as unknown as { _getNextJob(): Promise<unknown> }

@@ -6,7 +6,7 @@ import { webhookConfigSchema } from '../../src/sinks/webhook/config.ts'
 import { persianDisplay } from '../sinks/samples.ts'
 import { useRedis } from '../support/redis.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { type Bench, bench, jobs, until } from './support.ts'
+import { jobs, type Rig, rig, until } from './support.ts'
 
 const server = useRedis()
 const secret = `whsec_${Buffer.alloc(32, 3).toString('base64')}`
@@ -25,13 +25,13 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-function counts({ queues }: Bench, state: 'completed' | 'failed') {
+function counts({ queues }: Rig, state: 'completed' | 'failed') {
   return queues.queue('hook').getJobCountByTypes(state)
 }
 
 describe('the real webhook sink behind its queue', () => {
   it('signs every attempt of an alert with the same id', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     receiver.answerWith((request) => ({ status: request === receiver.requests[0] ? 500 : 204 }))
     own.sender([sink])
     await own.queues.enqueue(jobs('hook', 9, 9))
@@ -45,7 +45,7 @@ describe('the real webhook sink behind its queue', () => {
   })
 
   it('is left alone for the seconds that a 429 names', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     receiver.answerWith((request) =>
       request === receiver.requests[0] ? { status: 429, headers: { 'retry-after': '1' } } : { status: 204 },
     )
@@ -60,7 +60,7 @@ describe('the real webhook sink behind its queue', () => {
   })
 
   it('gets an alert that it refuses for good no second time', async () => {
-    const own = bench(server, ['hook'])
+    const own = rig(server, ['hook'])
     receiver.answerWith({ status: 410 })
     own.sender([sink])
     await own.queues.enqueue(jobs('hook', 1, 8))

@@ -3,12 +3,12 @@ import { noLimit } from '../../src/delivery/worker.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
   alertRow,
-  bench,
   delivered,
   deliveryJob,
   hang,
   jobs,
   rejected,
+  rig,
   type TestSink,
   testSink,
   unavailable,
@@ -20,7 +20,7 @@ const server = useRedis()
 
 describe('a sink that takes everything', () => {
   it('gets each alert once, and the queue keeps the answer as the record', async () => {
-    const { queues, sender, attempts, metrics } = bench(server, ['hook'])
+    const { queues, sender, attempts, metrics } = rig(server, ['hook'])
     const sink = testSink('hook')
     sender([sink])
     await queues.enqueue(jobs('hook', 1, 250))
@@ -37,7 +37,7 @@ describe('a sink that takes everything', () => {
   })
 
   it('is not sent what was added again, waiting or delivered', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook')
     await queues.enqueue(jobs('hook', 1, 3))
     await queues.enqueue(jobs('hook', 1, 3))
@@ -49,7 +49,7 @@ describe('a sink that takes everything', () => {
   })
 
   it('gets one job a target', async () => {
-    const { queues, sender } = bench(server, ['desk'])
+    const { queues, sender } = rig(server, ['desk'])
     const targets = ['a@example.com', 'b@example.com']
     const sink = testSink('desk', () => delivered, targets)
     sender([sink])
@@ -61,7 +61,7 @@ describe('a sink that takes everything', () => {
 
 describe('a sink that fails', () => {
   it('is tried again with the next number until it takes the alert', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', ({ number }) => (number < 3 ? unavailable : delivered))
     sender([sink])
     await queues.enqueue(jobs('hook', 1, 1))
@@ -70,7 +70,7 @@ describe('a sink that fails', () => {
   })
 
   it('gets as many attempts as the policy allows; then the alert is a dead letter with the reason', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => unavailable)
     sender([sink])
     await queues.enqueue(jobs('hook', 1, 1))
@@ -80,7 +80,7 @@ describe('a sink that fails', () => {
   })
 
   it('is not asked again when it refuses for good', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', () => rejected)
     sender([sink])
     await queues.enqueue(jobs('hook', 1, 20))
@@ -89,7 +89,7 @@ describe('a sink that fails', () => {
   })
 
   it('may answer with words that mean something to BullMQ', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const words = ['bullmq:rateLimitExceeded', 'UnrecoverableError', 'DelayedError']
     const sink = testSink('hook', ({ number }) => {
       const text = words[number - 1]
@@ -102,7 +102,7 @@ describe('a sink that fails', () => {
   })
 
   it('may throw what it likes: the alert is tried again and no text of the error is kept or logged', async () => {
-    const { queues, sender, redis, prefix, lines } = bench(server, ['hook'])
+    const { queues, sender, redis, prefix, lines } = rig(server, ['hook'])
     const sink = testSink('hook', ({ number }) => {
       if (number > 1) return rejected
       const error = new Error('bullmq:rateLimitExceeded https://hooks.example.com/CANARY')
@@ -122,7 +122,7 @@ describe('a sink that fails', () => {
 
 describe('a job that cannot be sent', () => {
   it('expires when the alert is older than the sink wants it, unsent', async () => {
-    const { queues, sender, metrics } = bench(server, ['hook'])
+    const { queues, sender, metrics } = rig(server, ['hook'])
     const sink = testSink('hook')
     sender([sink], { settings: { expireAfterMs: 60_000 } })
     await queues.enqueue([deliveryJob('hook', 1, { firedAt: new Date(Date.now() - 61_000).toISOString() })])
@@ -134,7 +134,7 @@ describe('a job that cannot be sent', () => {
   })
 
   it('is a dead letter, and no crash, when its data means nothing', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook')
     sender([sink])
     const data = { v: 9, row: alertRow(1) } as never
@@ -150,7 +150,7 @@ describe('an acknowledgement that Redis refuses to record', () => {
   it('is recorded within seconds once it is taken, and sent no second time', async () => {
     const redis = await startRedis()
     onTestFinished(() => redis.dispose())
-    const { queues, sender } = bench(redis, ['hook'])
+    const { queues, sender } = rig(redis, ['hook'])
     const queue = queues.queue('hook')
     const operator = redis.client()
     // All keys but that of the completed jobs: a script that names it is refused before it does anything.
@@ -173,7 +173,7 @@ describe('a sink that asks for patience', () => {
   const patience = { ...unavailable, reason: 'rate_limited' as const, afterMs: 600 }
 
   it('is left alone for as long as it asked, by all of its queue, and no attempt is burnt', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     let refusedAtMs: number | undefined
     const sink = testSink('hook', () => {
       if (refusedAtMs !== undefined) return delivered
@@ -195,7 +195,7 @@ describe('a sink that asks for patience', () => {
 
 describe('a rate limit', () => {
   it('holds over all replicas', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook')
     const settings = { rateLimit: { max: 5, per: 400 } }
     sender([sink], { settings })
@@ -210,7 +210,7 @@ describe('a rate limit', () => {
 
 describe('pausing', () => {
   it('holds over all replicas and over restarts, until resumed', async () => {
-    const { queues, sender } = bench(server, ['hook', 'other'])
+    const { queues, sender } = rig(server, ['hook', 'other'])
     const [hook, other] = [testSink('hook'), testSink('other')]
     const first = sender([hook, other])
     expect(await first.pause('hook')).toBe(true)
@@ -227,7 +227,7 @@ describe('pausing', () => {
 
 describe('stopping', () => {
   it('lets running sends finish', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     let release = () => {}
     const gate = new Promise<void>((resolve) => {
       release = resolve
@@ -243,7 +243,7 @@ describe('stopping', () => {
   })
 
   it('puts aborted sends back with nothing burnt, and the next process sends them', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const sink = testSink('hook', hang)
     const first = sender([sink])
     await queues.enqueue(jobs('hook', 1, 3))
@@ -261,7 +261,7 @@ describe('stopping', () => {
 
 describe('a sink that neither ends its send nor closes', () => {
   it('keeps the stop no longer than its deadline', async () => {
-    const { queues, sender } = bench(server, ['hook'])
+    const { queues, sender } = rig(server, ['hook'])
     const never = new Promise<never>(() => {})
     const sink = testSink('hook', () => never)
     const running = sender([{ ...sink, close: () => never }], { settings: { timeoutMs: 60_000 } })
@@ -275,7 +275,7 @@ describe('a sink that neither ends its send nor closes', () => {
 describe('isolation', () => {
   it('keeps one sink as fast beside a dead one as beside a healthy one', async () => {
     const took = async (neighbour: ReturnType<typeof testSink>) => {
-      const { queues, sender } = bench(server, ['hook', 'neighbour'])
+      const { queues, sender } = rig(server, ['hook', 'neighbour'])
       const sink = testSink('hook')
       await queues.enqueue([...jobs('neighbour', 1, 500), ...jobs('hook', 1, 500)])
       sender([neighbour, sink])

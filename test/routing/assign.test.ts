@@ -9,7 +9,7 @@ import { createThrottles } from '../../src/store/throttle.ts'
 import { createWithheldStore } from '../../src/store/withheld.ts'
 import { clockAt } from '../support/clock.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
-import { alertOf, nowMs } from './scene.ts'
+import { alertOf, nowMs } from './alerts.ts'
 
 const server = useRedis()
 const always = { from: '00:00', to: '24:00', timeZone: 'UTC', holidays: ['2026-11-21'] }
@@ -19,7 +19,7 @@ function to(sinks: string[], more: Partial<Route> = {}): Route {
   return { match: {}, sinks, ...more }
 }
 
-function scene(routes: readonly Route[], silences: readonly Silence[] = []) {
+function rig(routes: readonly Route[], silences: readonly Silence[] = []) {
   const [redis, prefix] = [server.client(), freshPrefix()]
   const retention = { ageMs: 3_600_000, count: 1_000 }
   const held = createWithheldStore({ redis, prefix, source: 'main', retention })
@@ -44,13 +44,13 @@ function scene(routes: readonly Route[], silences: readonly Silence[] = []) {
 
 describe('alerts', () => {
   it('that nothing holds back leave no record', async () => {
-    const { deps, held } = scene([to(['hook'])])
+    const { deps, held } = rig([to(['hook'])])
     expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
     expect(await held.of(1)).toBeUndefined()
   })
 
   it('that no route wants stand on record', async () => {
-    const { deps, held } = scene([to(['hook'], { match: parseMatch({ kind: 'screen' }) ?? {} })])
+    const { deps, held } = rig([to(['hook'], { match: parseMatch({ kind: 'screen' }) ?? {} })])
     expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [], withheld: [] }])
     expect(await held.of(1)).toMatchObject({
       row: { id: 1 },
@@ -59,7 +59,7 @@ describe('alerts', () => {
   })
 
   it('that a mute holds back from some sinks stand on record for these', async () => {
-    const { deps, held } = scene([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
+    const { deps, held } = rig([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
     expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([
       { sinks: [{ sink: 'hook' }], withheld: ['muted'] },
     ])
@@ -69,14 +69,14 @@ describe('alerts', () => {
   })
 
   it('that reach every sink by another route are not held back', async () => {
-    const { deps, held } = scene([to(['hook'], { mute: [always] }), to(['hook'])])
+    const { deps, held } = rig([to(['hook'], { mute: [always] }), to(['hook'])])
     expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
     expect(await held.of(1)).toBeUndefined()
   })
 
   it('that are silenced stand on record with the silence', async () => {
     const silence = { id: 's1', match: {}, startsAtMs: nowMs, endsAtMs: nowMs + 9, comment: 'audit' }
-    const { deps, held } = scene([to(['hook'])], [silence])
+    const { deps, held } = rig([to(['hook'])], [silence])
     expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [], withheld: ['silenced'] }])
     expect((await held.of(1))?.held).toMatchObject([
       { route: 'routes[0]', reason: 'silenced', silenceId: 's1', comment: 'audit', untilMs: nowMs + 9 },
@@ -86,14 +86,14 @@ describe('alerts', () => {
 
 describe('a throttle', () => {
   it('lets the oldest of a page pass, and holds the others of its symbol and rule', async () => {
-    const { sinksOf, held } = scene([to(['slack'], { throttle: everyHour })])
+    const { sinksOf, held } = rig([to(['slack'], { throttle: everyHour })])
     const page = [alertOf(1), alertOf(2), alertOf(3, { symbol: 'خودرو' }), alertOf(4, { ruleIds: ['2'] })]
     expect(await sinksOf(page)).toEqual([['slack'], [], ['slack'], ['slack']])
     expect((await held.of(2))?.held).toMatchObject([{ reason: 'throttled', sinks: ['slack'] }])
   })
 
   it('decides the same when a page is taken again, in whole or in part', async () => {
-    const { sinksOf } = scene([to(['slack'], { throttle: everyHour })])
+    const { sinksOf } = rig([to(['slack'], { throttle: everyHour })])
     const page = [alertOf(1), alertOf(2), alertOf(3)]
     const first = await sinksOf(page)
     expect(await sinksOf(page)).toEqual(first)
@@ -103,7 +103,7 @@ describe('a throttle', () => {
 
   it('has its count told with the next that passes, to sinks that missed some', async () => {
     const short = { ...everyHour, per: 200 }
-    const { deps } = scene([to(['slack', 'hook'], { throttle: short }), to(['hook'])])
+    const { deps } = rig([to(['slack', 'hook'], { throttle: short }), to(['hook'])])
     const first = await assign(deps, [alertOf(1), alertOf(2), alertOf(3)], nowMs)
     expect(first.map(({ withheld: held }) => held)).toEqual([[], ['throttled'], ['throttled']])
     let id = 4
@@ -119,7 +119,7 @@ describe('a throttle', () => {
 
   it('is not asked by routes that do not want the alert', async () => {
     const match = parseMatch({ kind: 'screen' }) ?? {}
-    const { sinksOf } = scene([to(['slack'], { match, throttle: everyHour })])
+    const { sinksOf } = rig([to(['slack'], { match, throttle: everyHour })])
     expect(await sinksOf([alertOf(1), alertOf(2, { kind: 'screen' })])).toEqual([[], ['slack']])
   })
 })
@@ -128,7 +128,7 @@ describe('the rules', () => {
   const match = parseMatch({ rule: { name: 'Steel' } }) ?? {}
 
   it('are looked up for routes that ask of them, each once a page', async () => {
-    const { sinksOf, asked } = scene([to(['hook'], { match })])
+    const { sinksOf, asked } = rig([to(['hook'], { match })])
     const page = [alertOf(1), alertOf(2), alertOf(3, { ruleIds: ['2', '1'] })]
     expect(await sinksOf(page)).toEqual([['hook'], ['hook'], ['hook']])
     expect(asked).toEqual([['1', '2']])
@@ -136,19 +136,19 @@ describe('the rules', () => {
 
   it('are looked up for silences that ask of them', async () => {
     const silence = { id: 's', match, startsAtMs: 0, endsAtMs: nowMs + 1, comment: '' }
-    const { sinksOf, asked } = scene([to(['hook'])], [silence])
+    const { sinksOf, asked } = rig([to(['hook'])], [silence])
     expect(await sinksOf([alertOf(1), alertOf(2, { ruleIds: [] })])).toEqual([[], ['hook']])
     expect(asked).toHaveLength(1)
   })
 
   it('cost nothing where nobody asks', async () => {
-    const { sinksOf, asked } = scene([to(['hook'])])
+    const { sinksOf, asked } = rig([to(['hook'])])
     await sinksOf([alertOf(1)])
     expect(asked).toEqual([])
   })
 
   it('that are not known let the alert through', async () => {
-    const { sinksOf } = scene([to(['hook'], { match }), to(['desk'], { match, whenRuleUnknown: 'skip' })])
+    const { sinksOf } = rig([to(['hook'], { match }), to(['desk'], { match, whenRuleUnknown: 'skip' })])
     expect(await sinksOf([alertOf(1, { ruleIds: ['9'] })])).toEqual([['hook']])
   })
 })
@@ -159,7 +159,7 @@ describe('an alert is never held without a record', () => {
     const retention = { ageMs: 3_600_000, count: 1_000 }
     const away = createWithheldStore({ redis: own.client(), prefix: 'away', source: 'main', retention })
     await own.dispose()
-    const { deps } = scene([to(['hook'], { mute: [always] })])
+    const { deps } = rig([to(['hook'], { mute: [always] })])
     await expect(assign({ ...deps, withheldOf: () => away }, [alertOf(1)], nowMs)).rejects.toThrow()
   })
 })

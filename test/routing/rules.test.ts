@@ -15,7 +15,7 @@ const dayMs = 86_400_000
 const dayStartMs = Math.floor(Date.now() / dayMs) * dayMs
 const day = { key: 'today', startMs: dayStartMs - hourMs, endMs: dayStartMs + 25 * hourMs }
 
-async function scene(
+async function rig(
   options: Partial<RuleBookOptions> & { unitsPerDay?: number; sandbox?: SandboxOptions } = {},
 ) {
   const sandbox = await startSandbox(options.sandbox)
@@ -50,7 +50,7 @@ async function scene(
 
 describe('the rules of an account', () => {
   it('are read once, for a unit, and remembered by every replica', async () => {
-    const { sandbox, book, replica, reads, metrics } = await scene()
+    const { sandbox, book, replica, reads, metrics } = await rig()
     const [rule] = sandbox.rules
     const id = String(rule?.id)
     expect(book.ruleOf(id)).toBeUndefined()
@@ -70,7 +70,7 @@ describe('the rules of an account', () => {
   })
 
   it('are read again when an alert names an unknown one, but not for one that there is not', async () => {
-    const { sandbox, book, reads } = await scene()
+    const { sandbox, book, reads } = await rig()
     await book.prepare([String(sandbox.rules[0]?.id)])
     await book.prepare(['999999'])
     await book.prepare(['999999'])
@@ -78,7 +78,7 @@ describe('the rules of an account', () => {
   })
 
   it('are read anew after an hour', async () => {
-    const { sandbox, book, reads, time } = await scene()
+    const { sandbox, book, reads, time } = await rig()
     const id = String(sandbox.rules[0]?.id)
     await book.prepare([id])
     time.nowMs += hourMs - 1
@@ -90,7 +90,7 @@ describe('the rules of an account', () => {
   })
 
   it('are asked for by one call at a time', async () => {
-    const { sandbox, book, reads } = await scene()
+    const { sandbox, book, reads } = await rig()
     const id = String(sandbox.rules[0]?.id)
     await Promise.all([book.prepare([id]), book.prepare([id]), book.prepare([id])])
     expect(reads()).toBe(1)
@@ -99,7 +99,7 @@ describe('the rules of an account', () => {
 
 describe('the budget', () => {
   it('is left to the polls: without spare units nothing is read, and later it is tried again', async () => {
-    const { sandbox, book, ledger, reads, time } = await scene({ unitsPerDay: 110, leaveUnits: 100 })
+    const { sandbox, book, ledger, reads, time } = await rig({ unitsPerDay: 110, leaveUnits: 100 })
     await ledger.reserve({ cost: 10, purpose: 'poll' })
     const id = String(sandbox.rules[0]?.id)
     await book.prepare([id])
@@ -112,7 +112,7 @@ describe('the budget', () => {
   })
 
   it('is not eaten by rules that never come: so many units an hour, and no more', async () => {
-    const { book, reads, time } = await scene({ unitsPerHour: 3 })
+    const { book, reads, time } = await rig({ unitsPerHour: 3 })
     for (let id = 1_000_000; id < 1_000_010; id += 1) await book.prepare([String(id)])
     expect(reads()).toBe(3)
     time.nowMs += hourMs
@@ -123,7 +123,7 @@ describe('the budget', () => {
 
 describe('a wall clock that is set a day back or ahead', () => {
   it.each([-dayMs, dayMs])('keeps no pause longer or shorter (%d ms)', async (byMs) => {
-    const { book, reads, time } = await scene({ unitsPerHour: 2 })
+    const { book, reads, time } = await rig({ unitsPerHour: 2 })
     const ask = async (from: number) => {
       for (let id = from; id < from + 4; id += 1) await book.prepare([String(id)])
       return reads()
@@ -136,7 +136,7 @@ describe('a wall clock that is set a day back or ahead', () => {
   })
 
   it.each([-dayMs, dayMs])('keeps nobody from asking again after a failure (%d ms)', async (byMs) => {
-    const { sandbox, book, reads, time } = await scene()
+    const { sandbox, book, reads, time } = await rig()
     const id = String(sandbox.rules[0]?.id)
     sandbox.fault({ kind: 'status', status: 500, endpoint: 'alerts' })
     await book.prepare([id])
@@ -149,7 +149,7 @@ describe('a wall clock that is set a day back or ahead', () => {
   })
 
   it('makes rules old that were read in the future', async () => {
-    const { sandbox, book, reads, time } = await scene()
+    const { sandbox, book, reads, time } = await rig()
     const id = String(sandbox.rules[0]?.id)
     await book.prepare([id])
     time.wallAheadMs = -dayMs
@@ -160,7 +160,7 @@ describe('a wall clock that is set a day back or ahead', () => {
 
 describe('an API that fails', () => {
   it('leaves the rules unknown, is left alone for a while, and never throws', async () => {
-    const { sandbox, book, reads, time, captured } = await scene()
+    const { sandbox, book, reads, time, captured } = await rig()
     const id = String(sandbox.rules[0]?.id)
     sandbox.fault({ kind: 'status', status: 500, endpoint: 'alerts' })
     await book.prepare([id])
@@ -173,14 +173,14 @@ describe('an API that fails', () => {
   })
 
   it('that says 429 is held off for everybody', async () => {
-    const { sandbox, book, ledger } = await scene()
+    const { sandbox, book, ledger } = await rig()
     sandbox.fault({ kind: 'status', status: 429, retryAfter: '30', endpoint: 'alerts' })
     await book.prepare([String(sandbox.rules[0]?.id)])
     expect((await ledger.held())?.limit).toBe('minute')
   })
 
   it('that says 429 for thousands of years is held off for a budget day at most', async () => {
-    const { sandbox, book, ledger, time } = await scene()
+    const { sandbox, book, ledger, time } = await rig()
     sandbox.fault({ kind: 'status', status: 429, retryAfter: '99999999999', endpoint: 'alerts' })
     await book.prepare([String(sandbox.rules[0]?.id)])
     expect((await ledger.held())?.untilMs).toBeLessThanOrEqual(time.nowMs + 25 * hourMs)

@@ -4,7 +4,7 @@ import { createSilenceStore } from '../../src/store/silences.ts'
 import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
-import { nowMs } from './scene.ts'
+import { nowMs } from './alerts.ts'
 
 const server = useRedis()
 const dayMs = 86_400_000

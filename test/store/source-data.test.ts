@@ -13,7 +13,7 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 const server = useRedis()
 const today = new Date().toISOString().slice(0, 10)
 
-function scene() {
+function rig() {
   const [prefix, redis] = [freshPrefix(), server.client()]
   const memory = createSourceData(redis, prefix)
   const names = createNameStore(redis, prefix)
@@ -64,7 +64,7 @@ function statusOf(source: string, lastPollAtMs: number): PollerStatus {
 
 describe('a new name of an account', () => {
   it('takes over all that is kept, and leaves nothing under the old one', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     expect(await own.start('desk', { desk: 'a' })).toBeUndefined()
     expect([await own.unitsOf('desk'), own.renamed]).toEqual([40, ['main → desk']])
@@ -75,7 +75,7 @@ describe('a new name of an account', () => {
   })
 
   it('waits while another replica polls under the old one', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     await own.redis.set(leaseKey(own.prefix, 'main'), 'another replica')
     expect(await own.start('desk', { desk: 'a' })).toMatch(/the same account is still polled as source main/)
@@ -85,7 +85,7 @@ describe('a new name of an account', () => {
   })
 
   it('waits for a replica that gave the account yet another name at the same moment, and was faster', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     await own.redis.set(leaseKey(own.prefix, 'office'), 'the other replica')
     const { carryOver } = own.memory
@@ -102,7 +102,7 @@ describe('a new name of an account', () => {
   })
 
   it('takes over nothing of another account, of a source that is in the config, or when it has polled before', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     await own.polled('second', 'b', 5)
     await own.start('desk', { desk: 'c', main: 'a' })
@@ -115,7 +115,7 @@ describe('a new name of an account', () => {
   })
 
   it('that is not the only one is told of, and starts with the units that the account has spent', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     const config = { one: 'a', two: 'a' }
     await own.start('one', config)
@@ -134,7 +134,7 @@ describe('a new name of an account', () => {
 
 describe('carrying a memory over by hand', () => {
   it('replaces a young memory, and adds up what was spent and held back', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     await own.polled('desk', 'b', 2)
     await own.redis.set(leaseKey(own.prefix, 'desk'), 'its poller')
@@ -152,7 +152,7 @@ describe('carrying a memory over by hand', () => {
   })
 
   it('counts on what was spent in an account that it leaves with its name', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 2)
     await own.redis.set(sourceKeys(own.prefix, 'main').spendsIn, 'office')
     await own.redis.hset(accountKeys(own.prefix, 'office').units(today), { used: 5, poll: 5 })
@@ -161,7 +161,7 @@ describe('carrying a memory over by hand', () => {
   })
 
   it('replaces none of more than a day, and takes none that is polled', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     await own.polled('desk', 'b', 2, Date.now() - 25 * 3_600_000)
     expect(await own.memory.carryOver('main', 'desk', { replace: true })).toBe('old')
@@ -180,7 +180,7 @@ describe('carrying a memory over by hand', () => {
 
 describe('a source that was dropped', () => {
   it('has spent what it has spent, by whatever name its account comes back on the same day', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('main', 'a', 40)
     expect(await own.memory.drop('main', 'a')).toBe('done')
     expect([await own.memory.left('main'), await own.unitsOf('main')]).toEqual([undefined, 40])
@@ -200,7 +200,7 @@ describe('a source that was dropped', () => {
   })
 
   it('stands in the way of no other that goes on under a new name', async () => {
-    const own = scene()
+    const own = rig()
     await own.polled('first', 'a', 10)
     await own.memory.drop('first', 'a')
     await own.polled('main', 'a', 40)

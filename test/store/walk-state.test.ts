@@ -7,7 +7,7 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 const server = useRedis()
 const dayMs = 86_400_000
 
-function setUp(seenWindowMs = 30 * dayMs, quarantine = quarantineLimits, rowsKept = 0) {
+function rig(seenWindowMs = 30 * dayMs, quarantine = quarantineLimits, rowsKept = 0) {
   const redis = server.client()
   const prefix = freshPrefix()
   const state = createWalkState({ redis, prefix, source: 'main', seenWindowMs, quarantine, rowsKept })
@@ -33,7 +33,7 @@ const stretch = (run: number, frontier: string) => ({ run, frontier, end: 2, tot
 
 describe('the memory of a source', () => {
   it('is made once, and its scope stands', async () => {
-    const { state } = setUp()
+    const { state } = rig()
     const scope = { kind: 'since' as const, sinceMs: 5 }
     expect(await state.open({ id: 'a', scope })).toMatchObject({ id: 'a', created: true, version: 0 })
     const again = await state.open({ id: 'b', scope: all })
@@ -42,7 +42,7 @@ describe('the memory of a source', () => {
   })
 
   it('knows of each row whether it is new, covered, or of which run', async () => {
-    const { state } = setUp()
+    const { state } = rig()
     await state.open({ id: 'a', scope: all })
     const base = { id: 'a', version: 0 }
     await state.commit(base, { ...nothing, mark: ['1', '2'], rowsBecome: 7, stretches: [stretch(7, '2')] })
@@ -54,7 +54,7 @@ describe('the memory of a source', () => {
   })
 
   it('joins runs, and covers those that are finished', async () => {
-    const { state } = setUp()
+    const { state } = rig()
     await state.open({ id: 'a', scope: all })
     const first = await state.commit(
       { id: 'a', version: 0 },
@@ -79,7 +79,7 @@ describe('the memory of a source', () => {
   })
 
   it('takes the rows of a change that came too late, but none of its stretches', async () => {
-    const { state } = setUp()
+    const { state } = rig()
     await state.open({ id: 'a', scope: all })
     const base = { id: 'a', version: 0 }
     await state.commit(base, { ...nothing, mark: ['1'], rowsBecome: 1, stretches: [stretch(1, '1')] })
@@ -98,7 +98,7 @@ describe('the memory of a source', () => {
   })
 
   it('takes no stretch that was decided on before another walk was complete', async () => {
-    const { state } = setUp()
+    const { state } = rig()
     await state.open({ id: 'a', scope: all })
     const base = { id: 'a', version: 0 }
     await state.commit(base, {
@@ -113,7 +113,7 @@ describe('the memory of a source', () => {
   })
 
   it('covers a page of a late change all the same', async () => {
-    const { state } = setUp()
+    const { state } = rig()
     await state.open({ id: 'a', scope: all })
     const base = { id: 'a', version: 0 }
     await state.commit(base, { ...nothing, mark: ['1'], rowsBecome: 1, stretches: [stretch(1, '1')] })
@@ -122,7 +122,7 @@ describe('the memory of a source', () => {
   })
 
   it('refuses a change for a memory that is gone', async () => {
-    const { state, redis } = setUp()
+    const { state, redis } = rig()
     await state.open({ id: 'a', scope: all })
     await redis.flushall()
     expect(await state.commit({ id: 'a', version: 0 }, { ...nothing, mark: ['1'] })).toMatchObject({
@@ -133,7 +133,7 @@ describe('the memory of a source', () => {
   })
 
   it('counts what explains the growth of the feed', async () => {
-    const { state } = setUp()
+    const { state } = rig()
     await state.open({ id: 'a', scope: all })
     const base = { id: 'a', version: 0 }
     const change = { ...nothing, mark: ['1'], passedOver: 1, unrouted: 2 }
@@ -146,7 +146,7 @@ describe('the memory of a source', () => {
   })
 
   it('notices that the seen rows are gone although none was forgotten', async () => {
-    const { state, redis, keys } = setUp()
+    const { state, redis, keys } = rig()
     await state.open({ id: 'a', scope: all })
     await state.commit({ id: 'a', version: 0 }, { ...nothing, mark: ['1'] })
     expect((await state.open({ id: 'b', scope: all })).seenVanished).toBe(false)
@@ -157,7 +157,7 @@ describe('the memory of a source', () => {
   })
 
   it('gives runs numbers above those that rows still carry when the rest is lost', async () => {
-    const { state, redis, keys } = setUp()
+    const { state, redis, keys } = rig()
     await state.open({ id: 'a', scope: all })
     await state.commit(
       { id: 'a', version: 0 },
@@ -173,7 +173,7 @@ describe('rows that could not be read', () => {
   const base = { id: 'a', version: 0 }
 
   async function aside(limits = quarantineLimits) {
-    const made = setUp(30 * dayMs, limits)
+    const made = rig(30 * dayMs, limits)
     await made.state.open({ id: 'a', scope: all })
     const put = (key: string, raw?: string) =>
       made.state.commit(base, { ...nothing, mark: [key], quarantine: [bad(key, raw)] })
@@ -217,7 +217,7 @@ describe('rows that could not be read', () => {
   })
 
   it('of an earlier version are taken over, whatever their text holds', async () => {
-    const { state, quarantine, redis, keys } = setUp()
+    const { state, quarantine, redis, keys } = rig()
     const half = { ...bad('7'), raw: '{"headline":"\ud83d' }
     await redis.rpush(keys.quarantine, JSON.stringify(bad('8')), JSON.stringify(half))
     await state.open({ id: 'a', scope: all })
@@ -247,7 +247,7 @@ describe('forgetting', () => {
 
   /** Rows that were last shown so many days ago, and a walk that was complete just now. */
   async function given(ages: Readonly<Record<string, number>>, { rowsKept = 0, completeAgo = 0 } = {}) {
-    const made = setUp(windowMs, quarantineLimits, rowsKept)
+    const made = rig(windowMs, quarantineLimits, rowsKept)
     const { state, redis, keys } = made
     const now = await redisNow(redis)
     await state.open({ id: 'a', scope: all })

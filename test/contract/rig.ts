@@ -15,7 +15,7 @@ import {
 } from '../support/webhook-receiver.ts'
 
 /** What the contract suite must know of a sink to put it through its paces. */
-export interface Harness {
+export interface Rig {
   readonly type: SinkType
   readonly target?: string
   /** SMTP servers greet before they are asked. */
@@ -42,8 +42,8 @@ export interface TestReceiver {
   stop(): Promise<void>
 }
 
-export function attemptOf(harness: Harness, signal = new AbortController().signal): Attempt {
-  const target = harness.target === undefined ? {} : { target: harness.target }
+export function attemptOf(rig: Rig, signal = new AbortController().signal): Attempt {
+  const target = rig.target === undefined ? {} : { target: rig.target }
   return { number: 1, signal, nowMs: Date.now(), ...target }
 }
 
@@ -75,7 +75,7 @@ interface OverHttp {
   readonly batching?: Readonly<Record<string, unknown>>
 }
 
-function overHttp(sink: OverHttp): Harness {
+function overHttp(sink: OverHttp): Rig {
   const { type, path, secrets, ok, whole, batching } = sink
   const place = (origin: string) => (whole ? `${origin}${path}` : origin)
   return {
@@ -195,7 +195,7 @@ const ntfy = overHttp({
 
 const login = { user: 'bridge', password: 'canary/Password' }
 
-const email: Harness = {
+const email: Rig = {
   type: 'email',
   target: 'desk@example.com',
   speaksFirst: true,
@@ -219,8 +219,8 @@ const email: Harness = {
   },
 }
 
-/** One for each type: a sink without a harness does not compile. */
-const harnessOf: Readonly<Record<SinkType, Harness>> = {
+/** One for each type: a sink without a rig does not compile. */
+const rigOf: Readonly<Record<SinkType, Rig>> = {
   discord,
   email,
   http,
@@ -232,7 +232,7 @@ const harnessOf: Readonly<Record<SinkType, Harness>> = {
   webhook,
 }
 
-export const harnesses: readonly Harness[] = Object.values(harnessOf)
+export const rigs: readonly Rig[] = Object.values(rigOf)
 
 function emailConfig(smtp: string | Secret, over: Record<string, unknown> = {}) {
   return {
