@@ -183,10 +183,7 @@ describe.each(rigs)('a $type sink', (rig: Rig) => {
 
   test('sends nothing when it was called off before', async () => {
     const receiver = used(await rig.receiver())
-    const outcome = await used(rig.sink(receiver.url)).send(
-      english,
-      attemptOf(rig, AbortSignal.abort()),
-    )
+    const outcome = await used(rig.sink(receiver.url)).send(english, attemptOf(rig, AbortSignal.abort()))
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'aborted' })
     expect(receiver.arrived()).toBe(0)
   })
@@ -213,10 +210,7 @@ describe.each(rigs)('a $type sink', (rig: Rig) => {
 
   test('waits for the operator when a secret file cannot be read', async () => {
     const receiver = used(await rig.receiver())
-    const outcome = await used(rig.sinkWithMissingSecretFile(receiver.url)).send(
-      english,
-      attemptOf(rig),
-    )
+    const outcome = await used(rig.sinkWithMissingSecretFile(receiver.url)).send(english, attemptOf(rig))
     expect(outcome).toMatchObject({ kind: 'retry', reason: 'credentials', sinkFault: true })
     expect(outcome.answer.text).toContain('/nowhere/secret')
     expect(receiver.arrived()).toBe(0)
