@@ -113,7 +113,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
     sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),
     prepare: () => tools.succeed(source),
-    onStandby: () => refreshProcessState(state, processState),
+    onStandby: async () => {
+      await refreshProcessState(state, processState)
+      await ledger.used(dayOf(clock.now()))
+    },
     createSchedule: (saved) => createSchedule(scheduleOptionsOf(config), saved),
     budgetDay: dayOf,
     limits: {

@@ -54,7 +54,7 @@ export interface PollerDeps {
   readonly sweep?: (readPage: ReadPage, pagesMax: number) => Promise<SweepResult>
   /** Called when this replica is to be the one that polls: what is to be done before, or why it has to wait. */
   readonly prepare?: () => Promise<string | undefined>
-  /** Called now and then while another replica polls: what must be known to notice a loss of Redis later. */
+  /** Called now and then while another replica polls: what must be known to notice a loss of Redis later, and to make up for it. */
   readonly onStandby?: () => Promise<void>
   /** Called once each time this replica becomes the one that polls. */
   readonly createSchedule: (saved: unknown) => Schedule

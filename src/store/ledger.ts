@@ -20,7 +20,7 @@ import type { RedisClient } from './redis.ts'
  */
 export interface Ledger {
   reserve(request: ReserveRequest): Promise<Reservation>
-  /** Units of a day: in all, and by purpose. */
+  /** Units of a day: in all, and by purpose. A replica that asks knows it from then on, whatever Redis forgets. */
   used(day: BudgetDay): Promise<DayUse>
   /**
    * The feed said 429, to whichever call: no replica asks for `askedMs` from now, within bounds; for a pause of our own
@@ -170,9 +170,9 @@ export function createLedger(options: LedgerOptions): Ledger {
       ]
       const reply = await evalReserve(names, limits)
       const [kind, limit, waitMs, unitsUsed, apiDayUsed = -1] = reply
+      known.note(day.key, unitsUsed)
       if (kind === 'ok') {
         if (other) known.note(other.key, known.of(other.key) + cost)
-        known.note(day.key, unitsUsed)
         const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
         return { ok: true, unitsUsed, unitsLeft, ...(apiDayUsed < 0 ? {} : { apiDayUsed }) }
       }
@@ -185,7 +185,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       const { used = '0', ...rest } = await counted(day.key)
       const purposes = Object.entries(rest).filter(([name]) => !/^(half|from):/.test(name))
       const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
-      return { used: Math.max(Number(used), known.of(day.key)), byPurpose }
+      known.note(day.key, Number(used))
+      return { used: known.of(day.key), byPurpose }
     },
     async usedSince(fromMs) {
       const first = Math.round(fromMs / halfHourMs)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { startApp, until } from '../support/app.ts'
-import { useRedis } from '../support/redis.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { api, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -22,4 +22,28 @@ it('a replica that waits for its turn says in status, page and log who polls and
   const { sources } = await api<StatusView>(url, '/api/v1/status')
   expect(sources[0]?.notes.join()).toMatch(said)
   expect(await (await fetch(url)).text()).toMatch(said)
+})
+
+it('a replica that waited knows what was spent of the day, also when Redis forgets it', {
+  timeout: 40_000,
+}, async () => {
+  const sandbox = await startSandbox({ history: 0 })
+  const hook = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const text = sceneConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url }, every: '500ms' })
+  const client = redis.client()
+  const dayKeys = async () => (await client.keys(`*${prefix}*:units:*`)).filter((key) => /\d$/.test(key))
+  const used = async () =>
+    Math.max(0, ...(await Promise.all((await dayKeys()).map((key) => client.hget(key, 'used')))).map(Number))
+  const { app } = await startApp(text)
+  await until('it has polled', async () => (await used()) >= 3)
+  const before = await used()
+  const { lines } = await startApp(text)
+  await until('the other one waits', () => lines.some(({ msg }) => msg === 'poller.standby'))
+  const calls = sandbox.requests.length
+  await until('it has looked', () => sandbox.requests.length > calls + 2)
+  await app.stop()
+  await client.del(await dayKeys())
+  await until('it polls on', async () => (await used()) > 0, 20_000)
+  expect(await used()).toBeGreaterThan(before)
 })

@@ -221,6 +221,19 @@ describe('the day', () => {
     expect(await redis.hget(units, 'used')).toBe('7')
   })
 
+  it.each([
+    ['asked what is used', (standby: Ledger) => standby.used(utcDay(noonMs))],
+    ['was refused', (standby: Ledger) => standby.reserve({ cost: 9, purpose: 'poll' })],
+  ])('is not spent again by a replica that %s before Redis forgot it', async (_how, ask) => {
+    const { ledger, redis, prefix, clock, keys } = given({ unitsPerDay: 7 })
+    const standby = ledgerOf(redis, prefix, clock, { unitsPerDay: 7 })
+    await ledger.reserve({ cost: 5, purpose: 'poll' })
+    await ask(standby)
+    await redis.del(keys.units('2026-11-21'))
+    expect(await standby.reserve({ cost: 3, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
+    expect(await standby.reserve({ cost: 2, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 7 })
+  })
+
   it('that is spent keeps calls away until its end is certain', async () => {
     const { ledger, clock } = given({ unitsPerDay: 1 })
     const resetMs = utcDay(noonMs).endMs
