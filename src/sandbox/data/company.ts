@@ -1,0 +1,163 @@
+import { type Instrument, instruments } from '../market.ts'
+import { catalogRow, type Scene, twoDigits } from './quotes.ts'
+import { chance, dateOf, dayOf } from './sessions.ts'
+
+/** What is told of the company behind a share: letters, statements, the caller's valuations, its holders. */
+
+const letterCount = 8
+const statementPeriods = 4
+const quarterDays = 91
+const dayMs = 86_400_000
+
+export interface Letter {
+  readonly id: number
+  readonly instrumentId: number
+  readonly symbol: string
+  readonly slug: string
+  readonly title: string
+  readonly publishedAt: string
+  readonly periodEnd: string
+  readonly periodMonths: number
+  readonly parsed: boolean
+}
+
+const shares = instruments.filter(({ unit }) => unit === 'rial')
+
+/** Newest first. */
+export function lettersOf(instrument: Instrument, { seed, nowMs }: Scene): Letter[] {
+  if (instrument.unit !== 'rial') return []
+  const { id, symbol, slug } = instrument
+  // Within 60 days after the end of a quarter, and never ahead of now.
+  const lagDays = 5 + Math.floor(chance(seed, id, 0, 40) * 55)
+  const quarter = Math.floor((dayOf(nowMs) - lagDays) / quarterDays)
+  return Array.from({ length: letterCount }, (_, index) => {
+    const ended = quarter - index
+    const periodMonths = 3 * (1 + (ended % 4))
+    return {
+      ...{ id: id * 1_000 + ended, instrumentId: id, symbol, slug },
+      title: `اطلاعات و صورت‌های مالی ${periodMonths} ماهه`,
+      publishedAt: `${dateOf(ended * quarterDays + lagDays)}T12:00:00Z`,
+      periodEnd: dateOf(ended * quarterDays),
+      periodMonths,
+      parsed: chance(seed, id, ended, 41) < 0.9,
+    }
+  })
+}
+
+/** Of all companies, newest first. */
+export function allLetters(scene: Scene): Letter[] {
+  return shares
+    .flatMap((share) => lettersOf(share, scene))
+    .sort((a, b) => b.publishedAt.localeCompare(a.publishedAt) || b.id - a.id)
+}
+
+/** undefined where there is no such letter. */
+export function statementsOf(instrument: Instrument, letterId: number | undefined, scene: Scene): unknown {
+  const parsed = lettersOf(instrument, scene).filter((letter) => letter.parsed)
+  const chosen = letterId === undefined ? parsed : parsed.filter(({ id }) => id === letterId)
+  if (letterId !== undefined && chosen.length === 0) return undefined
+  const periods = chosen.slice(0, statementPeriods)
+  const revenue = periods.map(
+    ({ periodMonths, id }) =>
+      Math.round(instrument.price * (1 + chance(scene.seed, id, 0, 42))) * 1_000_000 * periodMonths,
+  )
+  const share = (part: number) => revenue.map((each) => Math.round(each * part))
+  return {
+    ...{ symbol: instrument.symbol, slug: instrument.slug, unit: 'rial' },
+    quota: { total: chosen.length, shown: periods.length },
+    periods: periods.map(({ id, periodEnd, periodMonths }) => ({ letterId: id, periodEnd, periodMonths })),
+    rows: [
+      { key: 'revenue', values: revenue },
+      { key: 'gross_profit', values: share(0.35) },
+      { key: 'net_profit', values: share(0.2) },
+    ],
+  }
+}
+
+/** The caller has saved one run of each of the first three companies. */
+export function valuationRuns(scene: Scene, of?: Instrument) {
+  return shares
+    .slice(0, 3)
+    .filter((share) => of === undefined || share.id === of.id)
+    .map((share, index) => {
+      const { last } = catalogRow(share, scene)
+      const value = Math.round(share.price * (1.1 + 0.1 * index))
+      const gap = (price: number) => twoDigits((value / price - 1) * 100)
+      return {
+        ...{ id: 700 + index, instrumentId: share.id, symbol: share.symbol, slug: share.slug },
+        ...{ name: 'dividend discount', unit: share.unit, value, priceAtSave: share.price, priceNow: last },
+        savedAt: new Date(Date.UTC(2026, 0, 10 + index)).toISOString().replace('.000Z', 'Z'),
+        ...{ gapAtSave: gap(share.price), gapNow: gap(last) },
+      }
+    })
+}
+
+/** Three holders of each company; the largest is a holding whose own holder is shown, too. */
+export function ownershipOf(instrument: Instrument, { seed, nowMs }: Scene) {
+  const { id } = instrument
+  const isShare = instrument.unit === 'rial'
+  const asOf = dateOf(dayOf(nowMs) - 7)
+  const registered = isShare ? Math.round(55 + chance(seed, id, 0, 32) * 30) : 0
+  const parent = shares.find((share) => share.id !== id && share.id === 101 + ((id + 5) % 10))
+  const percents = isShare ? [Math.round(registered * 0.6), Math.round(registered * 0.25)] : []
+  const parts = isShare ? [...percents, registered - percents.reduce((sum, each) => sum + each, 0)] : []
+  const holders = parts.map((percent, index) => ({
+    ...{
+      entityId: id * 10 + index,
+      name: index === 0 ? (parent?.persian ?? 'هلدینگ') : `سهامدار ${index + 1}`,
+    },
+    ...{ kind: 'company', percent, shareCount: percent * 10_000_000, asOf },
+    listedSymbol: index === 0 ? (parent?.symbol ?? null) : null,
+    listedSlug: index === 0 ? (parent?.slug ?? null) : null,
+  }))
+  const strategic = parts.filter((percent) => percent >= 5).reduce((sum, each) => sum + each, 0)
+  const tree = holders.map(({ entityId, name, percent, listedSymbol, listedSlug }, index) => ({
+    ...{ entityId, name, percent, effectivePercent: percent, listedSymbol, listedSlug },
+    end: index === 0 ? null : 'unlisted',
+    children:
+      index === 0
+        ? [
+            {
+              ...{ entityId: 9_000, name: 'صندوق بازنشستگی', percent: 50, effectivePercent: percent / 2 },
+              ...{ end: 'state', listedSymbol: null, listedSlug: null, children: [] },
+            },
+          ]
+        : [],
+  }))
+  return {
+    summary: {
+      ...{ asOf, holders, registeredPercent: registered, strategicPercent: strategic },
+      board: isShare
+        ? [
+            {
+              ...{ entityId: id * 10 + 5, name: 'مدیرعامل', role: 'ceo', isExecutive: true },
+              ...{ representative: null, termStart: '2025-07-01', termEndedAt: null, sourceUrl: null },
+            },
+          ]
+        : [],
+    },
+    freeFloatPercent: isShare ? 100 - registered : null,
+    floatGapPoints: isShare ? 0 : null,
+    history: holders.slice(0, 1).map(({ entityId, name, percent }) => ({
+      ...{ entityId, name, asOf, percent, previousPercent: percent - 1, deltaPoints: 1 },
+      ...{ isEntry: false, isExit: false },
+    })),
+    ...{ tree, chains: tree.length, treeTruncated: false },
+    lookThrough: tree.slice(0, 1).map(({ percent }) => ({
+      ...{ entityId: 9_000, name: 'صندوق بازنشستگی', kind: 'fund', effectivePercent: percent / 2, paths: 1 },
+      ...{ truncated: false, listedSymbol: null, listedSlug: null },
+    })),
+    ...{ interlocks: [], conflicts: [] },
+    profitImpact: [],
+  }
+}
+
+/** Whether `text` is a date, alone or with a time. */
+export function isDate(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d(T.*)?$/.test(text) && Number.isFinite(Date.parse(text))
+}
+
+/** Whether a letter was published on or after the date. */
+export function isSince(letter: Letter, since: string): boolean {
+  return Date.parse(letter.publishedAt) >= Math.floor(Date.parse(since) / dayMs) * dayMs
+}

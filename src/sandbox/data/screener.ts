@@ -1,0 +1,134 @@
+import { fieldKeys } from '../../feed/api/field-keys.ts'
+import type { ScreenRun } from '../../feed/api/screen-run.ts'
+import { type Instrument, instruments, screens } from '../market.ts'
+import { groupOf, industryOf, readings, type Scene, venueOf } from './quotes.ts'
+
+/** The screener over the sandbox's market. What an instrument has no reading of never passes a condition on it. */
+
+/** The operators, and the names of a condition's parts, are the sandbox's own: the document does not show them. */
+const operators: Readonly<Record<string, (reading: number, value: unknown) => boolean>> = {
+  gt: (reading, value) => reading > Number(value),
+  gte: (reading, value) => reading >= Number(value),
+  lt: (reading, value) => reading < Number(value),
+  lte: (reading, value) => reading <= Number(value),
+  eq: (reading, value) => reading === Number(value),
+  neq: (reading, value) => reading !== Number(value),
+}
+
+interface Condition {
+  readonly field: string
+  readonly operator: string
+  readonly value: unknown
+}
+
+interface ConditionSet {
+  readonly match?: 'all' | 'any' | undefined
+  readonly conditions: readonly Condition[]
+}
+
+const savedConditions: Readonly<Record<number, ConditionSet>> = {
+  31: { match: 'any', conditions: [{ field: 'rsi', operator: 'gt', value: 60 }] },
+  32: {
+    match: 'all',
+    conditions: [
+      { field: 'pe', operator: 'lt', value: 7 },
+      { field: 'return_3m', operator: 'gt', value: 0 },
+    ],
+  },
+}
+const screensLimit = 10
+
+export function fieldCatalog() {
+  return fieldKeys.map((key) => ({
+    ...{ key, group: groupOfKey(key), format: formatOfKey(key), eager: eagerKeys.has(key) },
+    label: key.replaceAll('_', ' '),
+    hint: '',
+  }))
+}
+
+export function savedScreens() {
+  const data = screens.map(({ id, name }) => ({ id, name, screen: savedConditions[id] }))
+  return { data, meta: { kept: data.length, limit: screensLimit } }
+}
+
+export type RunOutcome =
+  | { readonly kind: 'result'; readonly data: unknown }
+  | { readonly kind: 'noScreen' }
+  | { readonly kind: 'invalid'; readonly fields: readonly string[] }
+
+export function runScreen(run: ScreenRun, scene: Scene): RunOutcome {
+  const { screenId, fields = [], sortBy, sortDescending = true } = run
+  if (screenId !== undefined && savedConditions[screenId] === undefined) return { kind: 'noScreen' }
+  const screen = screenId === undefined ? readScreen(run.screen) : savedConditions[screenId]
+  if (screen === undefined) return { kind: 'invalid', fields: ['screen'] }
+  const unknown = fields.filter((key) => !fieldKeys.includes(key))
+  if (unknown.length > 0) return { kind: 'invalid', fields: ['fields'] }
+  const universe = instruments.filter((each) => screenId !== undefined || isWithin(each, run.scope))
+  const matched = universe
+    .map((instrument) => ({ instrument, known: readings(instrument, scene) }))
+    .filter(({ known }) => passes(known, screen))
+  const shownKeys = new Set([...screen.conditions.map(({ field }) => field), ...fields])
+  if (sortBy !== undefined) {
+    shownKeys.add(sortBy)
+    const sign = sortDescending ? -1 : 1
+    // Without a reading last, whichever way.
+    const rank = (known: Known) => sign * (known[sortBy] ?? sign * Number.POSITIVE_INFINITY)
+    matched.sort((a, b) => rank(a.known) - rank(b.known) || a.instrument.id - b.instrument.id)
+  }
+  const rows = matched.map(({ instrument: { id, symbol, slug }, known }) => ({
+    ...{ instrumentId: id, symbol, slug },
+    ...Object.fromEntries([...shownKeys].flatMap((key) => (key in known ? [[key, known[key]]] : []))),
+  }))
+  return { kind: 'result', data: { matched: rows.length, shown: rows.length, rowCap: null, rows } }
+}
+
+type Known = Readonly<Partial<Record<string, number>>>
+
+function passes(known: Known, { match = 'all', conditions }: ConditionSet): boolean {
+  const holds = ({ field, operator, value }: Condition) => {
+    const reading = known[field]
+    return reading !== undefined && (operators[operator]?.(reading, value) ?? false)
+  }
+  if (conditions.length === 0) return true
+  return match === 'all' ? conditions.every(holds) : conditions.some(holds)
+}
+
+/** No screen passes everything; undefined where it is none. */
+function readScreen(screen: ScreenRun['screen']): ConditionSet | undefined {
+  const given = screen?.['conditions'] ?? []
+  if (!Array.isArray(given)) return undefined
+  const conditions = given.flatMap((each: unknown): Condition[] => {
+    if (
+      typeof each !== 'object' ||
+      each === null ||
+      !('field' in each && 'operator' in each && 'value' in each)
+    )
+      return []
+    const { field, operator, value } = each
+    const isKnown = typeof operator === 'string' && Object.hasOwn(operators, operator)
+    return typeof field === 'string' && isKnown && typeof value === 'number'
+      ? [{ field, operator, value }]
+      : []
+  })
+  return conditions.length === given.length ? { match: screen?.match, conditions } : undefined
+}
+
+function isWithin(instrument: Instrument, scope: ScreenRun['scope']): boolean {
+  const { group, exchange, industry } = scope ?? {}
+  if (group !== undefined && group !== 'all' && group !== groupOf(instrument)) return false
+  if (exchange !== undefined && exchange !== venueOf(instrument)) return false
+  return industry === undefined || industry === industryOf(instrument)
+}
+
+const eagerKeys = new Set(['last', 'change', 'volume', 'value', 'pe', 'market_cap'])
+
+function groupOfKey(key: string): string {
+  if (/^(rsi|macd|bbands|natr|stoch|cci|willr|adx|plus_di|minus_di|sar|mfi|sma|ema|wma|pivot)/.test(key))
+    return 'technical'
+  if (/^(return|beta|correlation|stdev|semi_stdev|volatility|shared_sessions)/.test(key)) return 'risk'
+  return /^(last|change|volume|value|trade|retail|avg|week|month)/.test(key) ? 'market' : 'fundamental'
+}
+
+function formatOfKey(key: string): string {
+  return /percent|margin|growth|return|gap|yield|share$|change/.test(key) ? 'percent' : 'number'
+}
