@@ -1,8 +1,8 @@
-/** What becomes of an alert: the sinks it goes to, and why others that a route names do not get it. */
+/** The sinks that an alert is sent to, and why others that a route names do not get it. */
 export interface Assignment {
   /** Each sink once. */
   readonly sinks: readonly AssignedSink[]
-  /** Each reason once; the story of the alert tells which route and until when. */
+  /** Each reason once; the stored record of the alert has the route and the end. */
   readonly withheld: readonly WithheldKind[]
 }
 

@@ -1,7 +1,7 @@
 /**
- * How much checking may cost where that depends on what is written: one limit for all that is checked together. Counted is
- * the processor's time, not the clock's, so that a busy machine refuses nothing that an idle one takes. What is checked
- * does not wait for anything, so there is one such effort at a time.
+ * Limits the time of checks whose cost depends on the text that is checked: one limit for all that is checked together.
+ * It counts processor time, so that a busy machine refuses nothing that an idle one accepts. Checks are synchronous, so
+ * there is only one at a time.
  */
 export function withinCpuLimit<T>(cpuMsMax: number, check: () => T): T {
   const outer = current
@@ -13,14 +13,14 @@ export function withinCpuLimit<T>(cpuMsMax: number, check: () => T): T {
   }
 }
 
-/** Never where nobody set a limit. */
+/** Always false outside `withinCpuLimit`. */
 export function isCpuLimitSpent(): boolean {
   if (current === undefined) return false
   const { user, system } = process.cpuUsage(current.since)
   return (user + system) / 1_000 > current.cpuMsMax
 }
 
-/** What `find` returned for this key within this effort: what stands in many places is checked once. */
+/** What `find` returned for this key within this check: a text that is repeated is checked once. */
 export function oncePerCheck<T>(key: string, find: () => T): T {
   if (current?.found.has(key)) return current.found.get(key) as T
   const found = find()

@@ -3,14 +3,14 @@ import { jalaliDay } from './jalali.ts'
 import { cut, oneLine } from './text.ts'
 
 /**
- * Which firing times can be believed; the one place that says so. A time that cannot be true says nothing: its row counts
- * by its place in the feed and by what is known of it, and nothing is measured, expired or learned by that time.
+ * Decides, for the whole program, which firing times are possible. A time that is not possible is ignored: whether its row
+ * counts follows from its place in the feed and from its mark, and nothing is measured, expired or learned by that time.
  *
  * What has the form of a date, lies within the limits and is wrong all the same, nobody can tell; so no alert is left out
  * for its date alone where its place says that it is new.
  */
 export const dateLimits = {
-  /** No feed of this kind is older; what forgotten and broken clocks begin with (1970, 1980, 2000) lies before. */
+  /** No feed of this kind is older; clocks that were never set begin earlier (1970, 1980, 2000). */
   earliestMs: Date.UTC(2010, 0),
   /**
    * A time further ahead than clocks differ says nothing of when an alert fired. It must be little: were the feed's dates

@@ -3,8 +3,8 @@ import { type Alert, alertKey, parseRow } from './alert.ts'
 import { believedAt } from './fired-at.ts'
 
 /**
- * The unit that crosses the queue: one alert on its way to one target of one sink. Intake writes it, delivery reads it,
- * possibly weeks later and by a newer version, so its stored form is versioned and parsed on the way back.
+ * The unit of the queue: one alert for one target of one sink. Intake writes it and delivery reads it, possibly weeks
+ * later and in a newer version, so its stored form has a version and is parsed when it is read.
  */
 export interface DeliveryJob {
   readonly sink: string
@@ -49,7 +49,7 @@ export function fromJobData(
   const { source, row, seenAtMs, target, requestedAtMs, heldBack } = parsed.data
   const parsedRow = parseRow(source, row)
   if (!parsedRow.ok) return parsedRow
-  // What lay ahead when the feed first showed it is no firing time, however much later it is looked at.
+  // A time that was in the future when the feed first showed the alert is no firing time, also when it is read later.
   const firedAtMs = believedAt(parsedRow.alert.firedAtMs, seenAtMs + clockSlackMs)
   return {
     ok: true,
@@ -64,7 +64,7 @@ export function fromJobData(
   }
 }
 
-/** A clock of ours that is behind by less should not take the date out of a message. */
+/** Where this machine's clock is behind by less, messages still show the date. */
 const clockSlackMs = 86_400_000
 
 const jobDataSchema = z.object({

@@ -83,10 +83,10 @@ export function matchField() {
   })
 }
 
-/** What is compiled while a request waits, and everything else with it. Texts that are no patterns do not count. */
+/** Patterns are compiled while the request, and the whole process, waits: so at most this many. Plain texts do not count. */
 export const patternsMax = 50
 
-/** A match that stays as it was written, once it is known to be one that does not take nearly everything by mistake. */
+/** A match, unchanged, after the check that it is valid and does not match nearly everything by mistake. */
 export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((given, context) => {
   if (patternsIn(given) > patternsMax) {
     context.addIssue({ code: 'custom', message: `expected at most ${patternsMax} patterns in all` })

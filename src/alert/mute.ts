@@ -19,7 +19,7 @@ export type MuteDay = (typeof muteDays)[number]
 /** In the order of `Date.getUTCDay`. */
 export const muteDays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 
-/** When the mute that holds at `atMs` ends, over all spans that follow on each other; undefined when none holds. */
+/** When the mute that is active at `atMs` ends, over all spans that follow each other; undefined when none is active. */
 export function mutedUntil(mutes: readonly Mute[], atMs: number): number | undefined {
   let untilMs: number | undefined
   for (let step = 0; step < stepsMax; step += 1) {
@@ -43,7 +43,7 @@ export function describeMute({ days, from, to, timeZone, holidays }: Mute): stri
   return `${on.length === 0 ? 'every day' : on.join(', ')} ${from}–${to} ${timeZone}`
 }
 
-/** Who mutes every minute of every day is told an end in about a year, and then another one. */
+/** Where every minute of every day is muted, the end is given as about a year ahead. */
 const stepsMax = 400
 const dayMs = 86_400_000
 const minuteMs = 60_000

@@ -1,8 +1,8 @@
 import { RE2JS } from 're2js'
 
 /**
- * Regular expressions in RE2's syntax, whose time to match grows with the text alone: nothing that a pattern or an
- * upstream text holds can stall the bridge. The price is that references back and looking around are refused. A dot takes
+ * Regular expressions in RE2's syntax, whose time to match grows with the text alone: no pattern and no upstream text can
+ * block the bridge. The price is that references back and looking around are refused. A dot matches
  * line breaks too; `\w`, `\d`, `\s` and `\b` know ASCII only, `\pL` and its like all of Unicode. Answers only whether,
  * never where.
  */

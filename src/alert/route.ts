@@ -13,9 +13,9 @@ import { type Mute, mutedUntil } from './mute.ts'
 import { type Silence, silencesAt } from './silence.ts'
 
 /**
- * Which sinks an alert goes to, and what holds it back from the others. Pure. Every route is decided on its own and every
- * route that takes the alert applies; each decision carries its reason. A throttle is the one thing that cannot be decided
- * without asking: the decision says what to ask for, and `withThrottles` takes the answers.
+ * Which sinks an alert goes to, and why it is withheld from others. Pure. Every route is decided on its own and every
+ * route that takes the alert applies; each decision has its reason. Only a throttle needs Redis: the decision has the key
+ * to ask for, and `withThrottles` applies the answers.
  */
 export interface Route {
   readonly name?: string | undefined
@@ -24,7 +24,7 @@ export interface Route {
   readonly sinks: readonly string[]
   readonly mute?: readonly Mute[] | undefined
   readonly throttle?: Throttle | undefined
-  /** What holds where the match asks for a rule that is not known. Left out: `deliver`, because losing is worse. */
+  /** What to do where the match asks for a rule that is not known. Left out: `deliver`, because losing is worse. */
   readonly whenRuleUnknown?: 'deliver' | 'skip' | undefined
 }
 
@@ -116,7 +116,7 @@ export function isWithheld(decision: RouteDecision): decision is RouteRef & With
   return !decision.taken && decision.reason !== 'differs' && decision.reason !== 'rule_unknown'
 }
 
-/** What the throttle tells alerts apart by. */
+/** The values by which the throttle groups alerts. */
 export function throttleKey(alert: Alert, { by }: Throttle): readonly string[] {
   return by.map((field) => {
     // Each account numbers its own rules.

@@ -1,6 +1,6 @@
 import type { Match } from './match.ts'
 
-/** Alerts that an operator does not want to be told of for a while, over all routes. */
+/** Alerts that an operator does not want to be sent for a while, over all routes. */
 export interface Silence {
   readonly id: string
   readonly match: Match
@@ -9,7 +9,7 @@ export interface Silence {
   readonly comment: string
 }
 
-/** Those that hold at `nowMs`, the one that ends last first: it is the one that explains how long nothing comes. */
+/** Those that are active at `nowMs`, the one that ends last first: it explains how long no alert is sent. */
 export function silencesAt(silences: readonly Silence[], nowMs: number): readonly Silence[] {
   return silences
     .filter(({ startsAtMs, endsAtMs }) => startsAtMs <= nowMs && nowMs < endsAtMs)

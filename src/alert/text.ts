@@ -67,7 +67,7 @@ export function shares(lengths: readonly number[], total: number): number[] {
   return given
 }
 
-/** Keeps a piece of unknown direction from moving what stands around it. */
+/** Prevents that a text of unknown direction moves the text around it. */
 export function isolate(text: string): string {
   return `${firstStrongIsolate}${text}${popDirectionalIsolate}`
 }

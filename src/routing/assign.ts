@@ -17,8 +17,8 @@ import type { RuleBook } from './rules.ts'
 import type { ReadSilences } from './silences.ts'
 
 /**
- * From alerts to sinks: gathers what the routes are decided by, has them decided, asks the throttles, and puts on record
- * what is held back before anybody is told that it is. Asked again for the same alerts, the throttles decide the same.
+ * From alerts to sinks: reads silences and rules, decides the routes, asks the throttles, and stores a record of each
+ * withheld alert before it returns. For the same alerts the throttles decide the same again.
  */
 export interface AssignDeps {
   readonly routes: readonly Route[]
@@ -113,7 +113,7 @@ function assignmentOf({ sinks, decisions }: Routing, passed: ThrottledAlert['pas
     const counts = decisions
       .filter((decision) => decision.taken && decision.sinks.includes(sink))
       .map(({ index }) => passed.get(index))
-    // A route without a throttle has brought this sink every alert.
+    // This sink got every alert by a route without a throttle.
     const heldBack = counts.includes(undefined) ? 0 : Math.max(0, ...counts.map((count = 0) => count))
     return heldBack > 0 ? { sink, heldBack } : { sink }
   })

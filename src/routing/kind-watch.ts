@@ -8,8 +8,8 @@ import { type KindStore, kindsMax } from '../store/kinds.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
- * Tells of a route that asks for a kind which no alert ever had. The API does not say which kinds there are, so
- * check-config cannot know; what has come so far says it. Nothing here stops or delays an alert.
+ * Logs and shows a route that asks for a kind which no alert ever had. The API does not list its kinds, so check-config
+ * cannot know them; the alerts so far show them. Nothing here stops or delays an alert.
  */
 export interface KindWatch {
   /** Counts the kinds of new alerts, and logs once of each route that asks for another. */
@@ -35,7 +35,7 @@ export interface UnseenKind {
   readonly text: string
 }
 
-/** A kind that looks like one that comes is a slip; any other may just be rare. */
+/** A kind that is similar to a known one is probably a mistake; any other may just be rare. */
 const alertsMin = { near: 10, far: 200 } as const
 const listedMax = 10
 const kindCharsMax = 100

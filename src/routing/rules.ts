@@ -123,7 +123,7 @@ class AccountRules implements RuleBook {
         this.#absent = new Set(ruleIds.filter((id) => !this.#rows.has(id)))
         break
       }
-      // The newest come first: what an alert has just named stands near the top.
+      // The newest come first: a rule that an alert has just named is near the top.
       if (!all && this.#missing(ruleIds).length === 0) break
       if (clock.monotonicMs() - startedMs >= readTimeoutMs) break
     }

@@ -4,7 +4,7 @@ import { within } from '../lib/time-limit.ts'
 import type { SilenceStore } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 
-/** The silences as they stood at most `cacheMs` ago; those that were last known where Redis does not tell in time. */
+/** The silences, read at most `cacheMs` ago; the last ones that were read where Redis does not answer in time. */
 export type ReadSilences = () => Promise<readonly Silence[]>
 
 export interface SilenceReaderOptions {

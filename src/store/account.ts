@@ -13,10 +13,10 @@ export function spendingKeys({ prefix, source, account }: Spender): SpendingKeys
 }
 
 /**
- * What a source has spent goes on to count where the config names another account for it, a first one, or none any more:
- * from then on the ledgers that it leaves and the one that it comes to are one, until the end of the next budget day. So
- * no unit is granted twice, whatever replicas with other configs ask of either meanwhile, and none is counted twice when
- * it goes back. Accounts that are two in truth share the units of those days. Asked for again, it changes nothing.
+ * What a source has spent still counts when the config names another account for it, a first one, or none any more: from
+ * then until the end of the next budget day the old ledgers and the new one are counted as one. So no unit is granted
+ * twice, whatever replicas with other configs reserve in either, and none is counted twice when the source goes back.
+ * Accounts that are really two share the units of those days. A second call changes nothing.
  */
 export async function joinAccount(
   redis: RedisClient,

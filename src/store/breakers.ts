@@ -3,15 +3,14 @@ import { breakerKeptMs, breakerKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * That a sink is down, as the processes that send to it have found: kept in Redis, so that who starts in the middle of
- * an outage goes on with it. Written anew while the outage lasts.
+ * Stores in Redis that a sink is down, so that a process that starts during the outage begins with an open breaker.
+ * Written again while the outage lasts.
  */
 export interface BreakerStore {
   read(sink: string): Promise<StoredBreaker | undefined>
   write(sink: string, breaker: Pick<StoredBreaker, 'reason' | 'sinceMs'>): Promise<void>
   /**
-   * Says again that the sink is down; false when that is not kept any more: another process found it well, or Redis
-   * forgot.
+   * Extends the entry; false when there is none any more: another process found that the sink answers, or Redis lost it.
    */
   confirm(sink: string): Promise<boolean>
   clear(sink: string): Promise<void>
@@ -20,7 +19,7 @@ export interface BreakerStore {
 export interface StoredBreaker {
   readonly reason: string
   readonly sinceMs: number
-  /** How long ago a process last said so, by Redis' clock. */
+  /** How long ago a process last confirmed it, by Redis' clock. */
   readonly ageMs: number
 }
 

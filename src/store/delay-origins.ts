@@ -2,8 +2,8 @@ import { putOffKeptMs, putOffKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * By whose config and clock the alerts of a sink are put off, over all processes: what one writes down here, one with
- * another config or another clock finds, which may have no reason to let them wait.
+ * Which config and clock delayed the alerts of a sink, over all processes: a process with another config or clock reads
+ * it here, and may have no reason to let them wait.
  */
 export interface DelayOriginStore {
   read(sink: string): Promise<DelayOrigins>
@@ -31,7 +31,7 @@ export interface DelayOrigins {
   readonly plans: ReadonlyMap<string, number>
 }
 
-/** BullMQ's limiter counts this far where it is a hold, and no limit of a config reaches it. */
+/** From this count on BullMQ's limiter is a hold; no limit of a config reaches it. */
 export const holdCountMin = Number.MAX_SAFE_INTEGER
 
 export function createDelayOriginStore(redis: RedisClient, prefix: string): DelayOriginStore {

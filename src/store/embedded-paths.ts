@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { toError, UserError } from '../lib/errors.ts'
 
-/** Where the embedded Redis lives: its directory, its socket, its program, and the lock that makes it ours. */
+/** The embedded Redis' directory, socket and program, and the lock on its directory. */
 export interface EmbeddedPaths {
   readonly dir: string
   readonly socketPath: string
@@ -17,8 +17,8 @@ const socketPathBytesMax = process.platform === 'linux' ? 107 : 103
 const sqliteBusy = 5
 
 /**
- * Makes the directory. The same `dataDir` yields the same socket, so that a leftover can be found; where its path is too
- * long for one, the socket stands in `tempDir`, which has to be the same too.
+ * Makes the directory. The same `dataDir` gives the same socket, so that a server of an earlier bridge can be found; where
+ * its path is too long for a socket, the socket is in `tempDir`, which has to be the same too.
  */
 export function embeddedPaths(dataDir: string, tempDir: string = tmpdir()): EmbeddedPaths {
   const dir = resolve(dataDir)

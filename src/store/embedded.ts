@@ -14,10 +14,10 @@ import { runningPid } from './running-server.ts'
 /**
  * A redis-server of our own in `dataDir`: unix socket only, append-only file, no eviction.
  *
- * One bridge a `dataDir` (a kernel lock); a second one is refused. Under that lock, whatever answers at our socket is
- * the leftover of a bridge that was killed: it is asked over that socket to SHUTDOWN, which flushes its file, and a
- * fresh one takes over. It is not adopted, because a server that is nobody's child could neither be watched nor
- * stopped safely. A server that dies under us is started again; connections find it at the same path.
+ * One bridge a `dataDir` (a kernel lock); a second one is refused. Under that lock, a server that answers at our socket
+ * was started by a bridge that was killed: it gets SHUTDOWN over that socket, which flushes its file, and a new one is
+ * started. It is not reused, because a server that is not our child process can be neither watched nor stopped safely. A
+ * server that ends unexpectedly is started again; connections find it at the same path.
  */
 export interface EmbeddedRedis {
   readonly socketPath: string
@@ -77,7 +77,7 @@ interface SupervisorOptions {
   readonly unlock: () => void
 }
 
-/** Starts the server, and starts it again whenever it dies before `stop`. Holds the lock for as long. */
+/** Starts the server, and again whenever it ends before `stop`. Keeps the lock until then. */
 class Supervisor {
   readonly #options: SupervisorOptions
   readonly #stopping = new AbortController()
@@ -190,7 +190,7 @@ async function endLeftover(place: EmbeddedPaths, log: Logger, clock: Clock): Pro
   }
 }
 
-/** Two servers on one append-only file would spoil it: one that lives without answering stops the start. */
+/** Two servers would damage their append-only file: one that runs without answering stops the start. */
 function refuseSilentServer(place: EmbeddedPaths): void {
   const pid = runningPid(place)
   if (pid === undefined) return

@@ -1,9 +1,9 @@
 import { spendingKeys } from './account.ts'
 import type { RedisClient } from './redis.ts'
 
-/** What the feed's own refusals taught about the budget, as JSON that its reader checks; over restarts and replicas. */
+/** The budget that the feed's refusals showed, as JSON that its reader checks; over restarts and replicas. */
 export interface GrantStore {
-  /** undefined when nothing was learned, or what stands there is no JSON. */
+  /** undefined when nothing was learned, or the stored text is no JSON. */
   load(): Promise<unknown>
   save(grant: unknown): Promise<void>
 }

@@ -41,8 +41,8 @@ export interface SourceKeys {
   /** LIST, as earlier versions kept `setAside`; taken over and removed at the next poll. */
   readonly quarantine: string
   /**
-   * HASH of what says that this source was set up: a random id, what counts, the last complete walk, counts for the
-   * status page. No expiry. Lost under a running process: total loss of Redis, which is told and walked again.
+   * HASH of the walk's state: a random id, which rows count, the last complete walk, counts for the status page. No expiry.
+   * Lost under a running process: total loss of Redis, which is reported, and the feed is walked again.
    */
   readonly meta: string
   /** HASH, depth and time of the sweep. No expiry. Lost: the sweep begins at the top again. */
@@ -61,21 +61,21 @@ export interface SourceKeys {
   readonly hold: string
   /** STRING, JSON of the schedule's snapshot (what it learned). No expiry. Lost: the schedule learns again from `activeHours`. */
   readonly profile: string
-  /** STRING, JSON of what the feed's own refusals taught about the budget. No expiry. Lost: one more refusal teaches it again. */
+  /** STRING, JSON of the budget that the feed's refusals showed. No expiry. Lost: the next refusal shows it again. */
   readonly grant: string
   /**
-   * HASH `{resetsAtMs, sinceMs, startMs, used}`: the day as the feed's refusals told of it, where that is another one
-   * than the configured, and its units. No expiry. Lost: the next refusal tells it again.
+   * HASH `{resetsAtMs, sinceMs, startMs, used}`: the API's own budget day, as its refusals showed it, where it differs from
+   * the configured one, and its units. No expiry. Lost: the next refusal shows it again.
    */
   readonly apiDay: string
   /** STRING, JSON of what the poller last told about itself, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */
   readonly status: string
   /**
-   * HASH, id of the alert → JSON of what was held back of it, and why (muted, silenced, throttled, or no route at all),
-   * with its row. Kept as long as a delivered alert's story (`retention`). Lost: the story, and the way to replay it.
+   * HASH, id of the alert → JSON of the routes that withheld it, and why (muted, silenced, throttled, or no route at all),
+   * with its row. Kept as long as records of deliveries (`retention`). Lost: the record, and the way to replay it.
    */
   readonly held: string
-  /** ZSET, id of the alert → when it was held (ms), by which `held` is trimmed; goes with it. */
+  /** ZSET, id of the alert → when it was withheld (ms), by which `held` is trimmed. */
   readonly heldTimes: string
   /** STRING, JSON of the account's alert rules as far as routes ask of them. Expires after a day. Lost: they are read again, for units. */
   readonly rules: string

@@ -1,7 +1,7 @@
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
-/** How many alerts of each kind one source has had: by it a route that asks for a kind that does not exist is told. */
+/** How many alerts of each kind one source has had: shows which routes ask for a kind that does not exist. */
 export interface KindStore {
   load(): Promise<ReadonlyMap<string, number>>
   add(counts: ReadonlyMap<string, number>): Promise<void>

@@ -9,8 +9,8 @@ import { type RedisClient, redisErrorText } from './redis.ts'
 /**
  * One poller a source over all replicas: a key that expires by Redis' clock unless its holder renews it.
  *
- * The holder counts from before its last successful renewal was sent, so it gives up before Redis does: never two
- * that both believe, but for a process that is frozen in between, or a Redis that forgets the key. The frozen one finds out
+ * The holder counts from before its last successful renewal was sent, so it stops before the key expires: two processes
+ * have it only if one was frozen in between, or if Redis lost the key. The frozen one finds out
  * at `check`, the other at its next renewal, and both at the latest in the ledger, which reserves nothing for a token that
  * is no longer there. Two pollers cost units, never alerts.
  */
@@ -76,7 +76,7 @@ export async function leaseHolder(
   return { who: /^(.{1,200}) [\da-f-]{36}$/.exec(token)?.[1], endsAtMs: clock.now() + leftMs }
 }
 
-/** For a process that knows itself to be the only one at this Redis: what is held there is held by the dead. */
+/** For a process that knows that it is alone on this Redis: all leases there are of processes that have ended. */
 export async function dropLeases(
   redis: RedisClient,
   prefix: string,
@@ -85,7 +85,7 @@ export async function dropLeases(
   if (sources.length > 0) await redis.del(...sources.map((source) => leaseKey(prefix, source)))
 }
 
-/** How long one that waits sleeps between two tries; spread, so that replicas do not ask in step. */
+/** The pause of a waiting replica between two tries; random, so that replicas do not all ask at the same time. */
 export function leaseRetryMs(ttlMs: number = leaseTtlMs): number {
   return (ttlMs / 3) * (0.7 + 0.3 * Math.random())
 }
@@ -173,8 +173,8 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `
 
 /**
- * KEYS the lease · ARGV the longest that it may last (ms) · Returns nothing. Who is alive renews it within seconds; that of
- * the dead would last as much longer as Redis' clock was set back meanwhile.
+ * KEYS the lease · ARGV the longest that it may last (ms) · Returns nothing. A running process renews its lease within
+ * seconds; that of an ended one would last as much longer as Redis' clock was set back.
  */
 const shortenScript = `
 local left = redis.call('PTTL', KEYS[1])

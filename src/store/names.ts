@@ -4,17 +4,17 @@ import { namedKeys, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey 
 import type { RedisClient } from './redis.ts'
 
 /**
- * Under which names work was ever stored, so that what a config does not name any more is not forgotten. A sink's name
- * is written down by whoever stores its alerts, in the same breath; that of a source by its poller.
+ * The names under which work was ever stored, so that alerts of a name that left the config can be found. A sink's name
+ * is stored together with its alerts; that of a source by its poller.
  */
 export interface NameStore {
   sinks(): Promise<readonly string[]>
   /**
-   * Says for `servedMs` that this process has these sinks in its config, and no others any more. While a config is
-   * rolled out, one replica knows sinks that another does not.
+   * Stores for `servedMs` that this process has these sinks in its config, and no others any more. While a config is
+   * rolled out, one replica has sinks that another does not.
    */
   serve(process: string, sinks: readonly string[]): Promise<void>
-  /** Sinks that a living process has in its config. */
+  /** Sinks that a running process has in its config. */
   served(): Promise<ReadonlySet<string>>
   sources(): Promise<ReadonlyMap<string, KnownSource>>
   /** `mark`: of the account, see `accountMark`. */

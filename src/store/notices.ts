@@ -1,13 +1,13 @@
 import { noticedKey, noticeKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
-/** Which troubles people know of, over all replicas and restarts: each is told by one of them, once. */
+/** Which troubles people were notified of, over all replicas and restarts: one replica notifies of each, once. */
 export interface NoticeStore {
-  /** True for the one caller that is to tell of this trouble: it is new, or was last told of `againMs` ago. */
+  /** True for the one caller that is to notify of this trouble: it is new, or the last notice is `againMs` old. */
   begin(trouble: string, nowMs: number, againMs: number): Promise<boolean>
   /** Since when people know of it; undefined when they do not. */
   since(trouble: string): Promise<number | undefined>
-  /** True for the one caller that is to tell that it is over; false when nobody was told of it. */
+  /** True for the one caller that is to notify that it is over; false when there was no notice of it. */
   end(trouble: string): Promise<boolean>
   /** How far something that only grows was told of, such as a time or a count; moves that to `to`. */
   move(what: string, to: number): Promise<number | undefined>

@@ -12,7 +12,7 @@ export interface QuarantineStore {
   list(limit: number): Promise<readonly Quarantined[]>
   /** Those of them that are here. */
   find(keys: readonly string[]): Promise<readonly Quarantined[]>
-  /** Forgets them, for they were sent or given up; tells how many were here. They stay seen. */
+  /** Removes them, since they were sent or dropped; resolves to how many there were. They stay seen. */
   remove(keys: readonly string[]): Promise<number>
   /** Forgets all of them. */
   removeAll(): Promise<number>

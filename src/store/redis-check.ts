@@ -3,8 +3,8 @@ import { probeKey } from './keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from './redis.ts'
 
 /**
- * Looks at a Redis before anything is trusted to it. `refuse` means that alerts could be lost or nothing would work;
- * `warn` is for people to decide. Each finding is one sentence that says what to change.
+ * Checks a Redis before it is used. `refuse` means that alerts could be lost or nothing would work; `warn` is for people
+ * to decide. Each finding is one sentence that says what to change.
  */
 export interface RedisFinding {
   readonly level: 'refuse' | 'warn'

@@ -41,7 +41,7 @@ export function connectRedis(options: ConnectOptions, log: Logger): RedisClient 
   return redis
 }
 
-/** One more to the same Redis, to be disconnected by the caller. The outage that it may notice is told by the first. */
+/** One more to the same Redis, to be disconnected by the caller. Only the first connection logs outages. */
 export function duplicateRedis(redis: RedisClient): RedisClient {
   const copy: RedisClient = redis instanceof Cluster ? redis.duplicate() : redis.duplicate()
   return copy.on('error', () => {})
@@ -161,10 +161,10 @@ function sentinelPlace(target: SentinelTarget) {
 
 /**
  * An outage begins when a connection that worked has to be made again, not when we close it. Before it ever worked,
- * `waitForRedis` speaks: a cluster needs some attempts until it knows its nodes.
+ * `waitForRedis` logs: a cluster needs some attempts until it knows its nodes.
  */
 function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): void {
-  // Every process has a `commands` connection, which speaks for all: ten workers need not say the same.
+  // Every process has a `commands` connection, which logs for all: ten workers need not log the same.
   const level = profile === 'commands' ? 'warn' : 'debug'
   let worked = false
   let sinceMs: number | undefined

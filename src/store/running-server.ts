@@ -4,8 +4,8 @@ import type { EmbeddedPaths } from './embedded-paths.ts'
 
 /**
  * The pid in the server's own file, while that is a server on this directory. After a crash the number may be anybody's:
- * in a container, where numbers are small and soon used again, it often is. Where it cannot be told, it counts as ours:
- * two servers on one append-only file would spoil it.
+ * in a container, where numbers are small and soon used again, it often is. Where that is not known, it counts as ours:
+ * two servers would damage their append-only file.
  */
 export function runningPid(place: EmbeddedPaths): number | undefined {
   const pid = pidIn(place.pidFile)

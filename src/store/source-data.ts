@@ -6,8 +6,8 @@ import { carryOverScript, dropSourceScript, joinUnitsScript } from './source-dat
 import { createSourceStatus } from './source-status.ts'
 
 /**
- * All that is kept under the name of one source, as a whole: what it has seen and spent, learned, held back and set
- * aside. Under another name of the same account it goes on where it was.
+ * All that is stored under the name of one source: what it has seen, spent, learned, withheld and set aside. It can be
+ * moved to another name of the same account.
  */
 export interface SourceData {
   /** undefined where nothing is kept, or another process polls the source. */
@@ -127,7 +127,7 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
   }
 }
 
-/** Knows an account again under another name, and gives away nothing of its token. */
+/** A hash by which an account is recognised under another name, without its token. */
 export function accountMark(prefix: string, baseUrl: string, token: string): string {
   const address = baseUrl.replace(/\/+$/, '').toLowerCase()
   return createHmac('sha256', `alert-bridge account ${prefix}`).update(`${address}\n${token}`).digest('hex')

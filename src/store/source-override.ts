@@ -3,8 +3,8 @@ import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * What an operator asks of a source: more polls until an instant. It stands in Redis because the replica
- * that is asked need not be the one that polls.
+ * What an operator asks of a source: more polls until an instant. Stored in Redis, because the replica that gets the
+ * request may not be the one that polls.
  */
 export interface SourceOverride {
   /** 0 when nothing is asked. */

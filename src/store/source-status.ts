@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
-/** What the poller of a source tells about itself, as every replica's status page and the CLI read it from Redis. */
+/** The status that the poller of a source writes to Redis, for the status page of every replica and the CLI. */
 export const pollerStates = [
   'starting',
   'standby',

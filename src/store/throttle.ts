@@ -4,8 +4,8 @@ import { throttledKey, throttleKeptMs, throttleKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * Who may pass where only one in a span of time may, over all replicas. The decision on an alert is kept with its name for
- * `throttleKeptMs`, so that taking its page again after a crash changes nothing and counts nothing twice.
+ * Lets one alert pass in each span of time, over all replicas. The decision on an alert is stored for `throttleKeptMs`, so
+ * that taking its page again after a crash changes nothing and counts nothing twice.
  */
 export interface Throttles {
   /** The answers in the order of the claims, which are decided in that order. */

@@ -7,7 +7,7 @@ import type { RedisClient } from './redis.ts'
 import { commitScript, lookScript, openScript } from './walk-scripts.ts'
 
 /**
- * What is known of a source's feed, in Redis: the memory of the walk. Its keys, as `keys.ts` names them:
+ * What is known of a source's feed, in Redis: the state of the walk. Its keys, as `keys.ts` names them:
  *
  * - `seen` (ZSET by the time a row was last shown): rows that were handled: enqueued, held back, set aside or passed over.
  *   Kept for `seenWindowMs` after they were last shown, at the least. Lost: the rows are handed over again, and the job records absorb what they still hold.
@@ -18,7 +18,7 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
  *   looked at again whenever the feed shows them.
  * - `meta` (HASH): id of this memory, scope, last complete walk, counts. Lost: the id is gone, which a running process
  *   takes for a loss of everything.
- * - `sweep` (HASH): where the sweep stands. Lost: it begins at the top.
+ * - `sweep` (HASH): the position of the sweep. Lost: it begins at the top.
  *
  * Invariants: every change is one script, so that a crash leaves all of it or none; a row is dated by the later of the
  * clocks of Redis and of the process, and forgotten by the earlier one; a change that was decided on stretches which another

@@ -3,8 +3,8 @@ import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * What was held back, and why: the record that makes holding back no loss. One entry an alert; an alert that is decided
- * again replaces its entry. Bounded by age and by number, like the stories of what was delivered.
+ * Alerts that were withheld (muted, silenced, throttled, unrouted), and why: with this record they are not lost. One entry
+ * an alert; an alert that is decided again replaces its entry. Bounded by age and number, like records of deliveries.
  */
 export interface WithheldStore {
   /** Resolves once all of them are stored. */
@@ -54,7 +54,7 @@ export function createWithheldStore({
       const text = await redis.hget(held, String(id))
       if (text === null) return undefined
       const parsed = recordSchema.safeParse(JSON.parse(text))
-      // A record of a later version says nothing to this one.
+      // A later version wrote it: this one cannot read it.
       return parsed.success ? parsed.data : undefined
     },
   }
