@@ -30,7 +30,6 @@ export interface Runtime {
   stop(): Promise<void>
   /** How long `stop` may take at most, but for a second in which the queues are closed. */
   stopMsMax(): number
-  /** Ends within seconds: what Redis does not tell in time is null. */
   /** Ends within seconds, and never rejects: what Redis does not say in time is null. */
   status(): Promise<RuntimeStatus>
   /** Why only a new process helps; asks nobody. */

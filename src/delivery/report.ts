@@ -20,8 +20,7 @@ export interface AttemptReport {
 export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logger): void {
   const { sink, job, number, result, reason, status, durationMs, nextInMs, nowMs } = report
   const { source, id } = job.alert
-  const firedAtMs = believedAt(job.alert.firedAtMs, nowMs)
-  const lagMs = firedAtMs === null ? undefined : Math.max(0, nowMs - firedAtMs)
+  const lagMs = lagOf(job, nowMs)
   if (result !== 'back') metrics.sends.inc({ sink, result })
   if (durationMs !== undefined) metrics.sendDuration.observe({ sink }, durationMs / 1_000)
   if (result === 'delivered' && lagMs !== undefined)
@@ -30,6 +29,12 @@ export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logg
     { sink, source, alert: id, attempt: number, result, reason, status, durationMs, lagMs, nextInMs },
     'delivery.attempt',
   )
+}
+
+/** An old alert that an operator sends again is as late as the order, not as the alert is old. */
+function lagOf({ alert, requestedAtMs }: DeliveryJob, nowMs: number): number | undefined {
+  const fromMs = requestedAtMs ?? believedAt(alert.firedAtMs, nowMs)
+  return fromMs === null ? undefined : Math.max(0, nowMs - fromMs)
 }
 
 const levels = {

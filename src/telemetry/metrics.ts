@@ -137,7 +137,7 @@ export function createMetrics(build: { version: string; node: string }) {
     ),
     deliveryLag: histogram(
       'delivery_lag_seconds',
-      'From firedAt to acknowledged by the sink.',
+      'From firedAt to acknowledged by the sink; of what an operator sends again, from the order.',
       ['source', 'sink'],
       lagBuckets,
     ),
