@@ -19,6 +19,7 @@ import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
+import { unitsShareOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
 import { scheduleOptionsOf } from './schedule-options.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -53,9 +54,6 @@ interface SourceTools extends RuntimeTools {
   /** What is done before the first poll, or why that has to wait. */
   readonly succeed: (source: string) => Promise<string | undefined>
 }
-
-/** What lookups leave of a day's units, so that what they find out never costs a poll of the day's end. */
-const unitsShareOfPolls = 0.1
 
 export function createSource(source: string, config: SourceConfig, tools: SourceTools): Source {
   const { prefix, intake, clock, log, metrics, tooManyWaiting, sharers } = tools

@@ -3,6 +3,7 @@ import { readLearned } from '../app/learned.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import { logLevels } from '../telemetry/log.ts'
 import { version } from '../telemetry/version.ts'
+import { apiCommand } from './api.ts'
 import { checkConfigCommand } from './check-config.ts'
 import { configSchemaCommand } from './config-schema.ts'
 import { deadLettersCommand } from './dead-letters.ts'
@@ -62,6 +63,7 @@ function createProgram(): Command {
     resumeCommand(),
     silenceCommand(),
     planCommand(readLearned),
+    apiCommand(),
     sandboxCommand(),
     demoCommand(),
   ]

@@ -4,6 +4,7 @@ import { waits } from '../lib/waits.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
+import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits } from './known-units.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
@@ -58,6 +59,8 @@ export interface ReserveRequest {
   readonly purpose: Purpose
   /** Units of the day that this call must leave to others (context lookups use only what is spare). */
   readonly leaveUnits?: number
+  /** Units that all calls of this purpose together may use of a day. */
+  readonly purposeUnitsMax?: number
   /** Whether this call leaves `freshShare` of the minute to polls of the first page. */
   readonly leaveFresh?: boolean
   /** The token of the poller's lease: without it in Redis at this moment, nothing is reserved. */
@@ -78,6 +81,7 @@ export type Reservation =
       readonly limit: RateLimit
       /** The feed itself said 429 earlier, as opposed to our own count. */
       readonly held: boolean
+      readonly ofPurpose?: true // only `purposeUnitsMax` is used up
       /** When it is worth asking again, by the clock of this machine. */
       readonly retryAtMs: number
       readonly unitsUsed: number
@@ -141,7 +145,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** A hold that Redis does not know of, because it was away; its end is one of the monotonic clock. */
   let own: Hold | undefined
   return {
-    async reserve({ cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' }) {
+    async reserve(request) {
+      const { cost, purpose, leaveUnits = 0, leaveFresh = false, leaseToken = '' } = request
       const nowMs = Math.round(clock.now())
       if (own && own.untilMs > clock.monotonicMs()) await storeHold(own)
       const day = options.budgetDay(nowMs)
@@ -166,6 +171,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         `${halfHourField}${Math.floor(nowMs / halfHourMs)}`,
         waits.apiHold.maxMs,
         options.account ?? '',
+        request.purposeUnitsMax ?? -1,
         ...days.map(({ key }) => known.of(key)),
       ]
       const reply = await evalReserve(names, limits)
@@ -177,8 +183,9 @@ export function createLedger(options: LedgerOptions): Ledger {
         return { ok: true, unitsUsed, unitsLeft, ...(apiDayUsed < 0 ? {} : { apiDayUsed }) }
       }
       if (kind === 'lease') return { ok: false, limit: 'lease', unitsUsed }
-      const retryAtMs = kind === 'spent' ? afterSpent(day, other, waitMs) : nowMs + waitMs
-      return { ok: false, limit, held: kind === 'held', retryAtMs, unitsUsed }
+      const ofPurpose = kind === 'share' ? { ofPurpose: true as const } : {}
+      const retryAtMs = kind === 'spent' || kind === 'share' ? afterSpent(day, other, waitMs) : nowMs + waitMs
+      return { ok: false, limit, held: kind === 'held', ...ofPurpose, retryAtMs, unitsUsed }
     },
     async used(day) {
       await join()
@@ -249,21 +256,6 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (own === hold) own = undefined
   }
 }
-
-/**
- * How long a 429 keeps everybody away: what it says, where it says something that can be read. Otherwise a minute, or
- * for the day's budget an hour at most, since the reset may not be when the config thinks. A little later than that, so
- * that replicas and sources that were refused together do not come back in step.
- */
-function holdMs(limit: RateLimit, askedMs: number | undefined, untilResetMs: number): number {
-  const meantMs = askedMs ?? (limit === 'budget' ? Math.min(untilResetMs, budgetHoldMsMax) : minuteHoldMs)
-  return Math.min(Math.max(meantMs, holdMsMin) + Math.random() * holdJitterMs, waits.apiHold.maxMs)
-}
-
-const minuteHoldMs = 60_000
-const budgetHoldMsMax = 3_600_000
-const holdMsMin = 1_000
-const holdJitterMs = 500
 
 const joinsMax = 5
 const dayMs = 86_400_000

@@ -79,6 +79,15 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['--trace', trace, '--units-per-day', '-1'],
     ['--trace', trace, '--units-per-day', '1', '--time-zone', 'Tehran'],
   ],
+  api: [
+    [],
+    ['GET'],
+    ['GET', '/api/v1/nothing', '--dry-run'],
+    ['GET', '/api/v1/macro'],
+    ['GET', '/api/v1/macro', '--dry-run', '--query', 'days'],
+    ['GET', '/api/v1/macro', '--dry-run', 'more'],
+    ['PUT', '/api/v1/macro', '--dry-run'],
+  ],
   sandbox: [
     ['--port', 'foo'],
     ['--rate', 'often'],

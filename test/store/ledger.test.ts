@@ -14,6 +14,35 @@ const dayMs = 86_400_000
 /** Noon: far from any reset. */
 const noonMs = Date.UTC(2026, 10, 21, 12)
 
+describe('a purpose with a share of its own', () => {
+  it('ends at its share, over both sources of an account, and leaves the rest to others', async () => {
+    const redis = server.client()
+    const prefix = freshPrefix()
+    const budget = {
+      unitsPerDay: 10,
+      requestsPerMinute: 100,
+      budgetDay: utcDay,
+      clock: clockAt(() => noonMs),
+    }
+    const [main, spare] = ['main', 'spare'].map((source) =>
+      createLedger({ redis, prefix, source, account: 'desk', ...budget }),
+    ) as [Ledger, Ledger]
+    const lookup = { purpose: 'context', purposeUnitsMax: 4, leaveUnits: 1 } as const
+    const asked = await Promise.all([main, spare, main].map((each) => each.reserve({ ...lookup, cost: 2 })))
+    expect(asked.map(({ ok }) => ok).sort()).toEqual([false, true, true])
+    expect(await spare.reserve({ ...lookup, cost: 1 })).toMatchObject({
+      ...{ ok: false, limit: 'budget', held: false, ofPurpose: true, unitsUsed: 4 },
+      retryAtMs: utcDay(noonMs).endMs,
+    })
+    expect(await main.reserve({ cost: 5, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 9 })
+    const later = { ...lookup, purposeUnitsMax: 10, cost: 1 }
+    expect(await main.reserve(later)).toEqual({
+      ...{ ok: false, limit: 'budget', held: false, unitsUsed: 9, retryAtMs: utcDay(noonMs).endMs },
+    })
+    expect(await main.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 10 })
+  })
+})
+
 describe('an account of two sources', () => {
   const day = utcDay(noonMs)
 

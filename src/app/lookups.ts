@@ -1,0 +1,165 @@
+import type { Config, SourceConfig } from '../config/schema.ts'
+import type { ApiRequest } from '../feed/api/request.ts'
+import { createFeedClient } from '../feed/client.ts'
+import { FeedError } from '../feed/errors.ts'
+import { systemClock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/duration.ts'
+import { UserError } from '../lib/errors.ts'
+import { budgetDay } from '../schedule/time/budget-day.ts'
+import { startEmbeddedRedis } from '../store/embedded.ts'
+import { embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
+import { createLedger, type Reservation } from '../store/ledger.ts'
+import {
+  closeRedis,
+  connectRedis,
+  isRedisAway,
+  type RedisClient,
+  type RedisTarget,
+  waitForRedis,
+} from '../store/redis.ts'
+import { createLogger } from '../telemetry/log.ts'
+import { redisTargetOf } from './redis.ts'
+import { scheduleOptionsOf } from './schedule-options.ts'
+import { Teardown } from './teardown.ts'
+
+/**
+ * Calls of the API on behalf of a person, beside a bridge that may run: each is counted in the ledger of its source, which
+ * the bridge spends from too, and refused there before it is made. Lookups never take what polling needs: they have a
+ * share of the day's units, and leave the last of them alone.
+ */
+export interface Lookups {
+  /** The answer as it came. Rejects with a UserError. */
+  ask(request: ApiRequest, options: { readonly waitForMinute: boolean }): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** Of a day's units: what all lookups together may use, and what they leave to the polls of the day's end. */
+export const lookupShare = 0.2
+export const unitsShareOfPolls = 0.1
+
+const redisTimeoutMs = 5_000
+/** How long a call of many waits for the minute's ceiling; a second more than the minute. */
+const minuteWaitMsMax = 61_000
+
+const stepTimeoutMs = 10_000
+
+export async function openLookups(
+  config: Config,
+  source: string,
+  sourceConfig: SourceConfig,
+  signal: AbortSignal,
+): Promise<Lookups> {
+  const { budget, account, baseUrl, token } = sourceConfig
+  const teardown = new Teardown(log)
+  try {
+    const redis = await reachRedis(config, teardown, signal)
+    const { prefix } = config.redis
+    const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(sourceConfig))
+    const ledger = createLedger({ redis, prefix, source, account, ...budget, budgetDay: dayOf })
+    const feed = createFeedClient({ source, baseUrl, token })
+    teardown.push('feed', () => feed.close())
+    const reserve = async ({ endpoint }: ApiRequest, waitForMinute: boolean) => {
+      for (;;) {
+        const reserved = await ledger.reserve({
+          cost: endpoint.units,
+          purpose: 'context',
+          purposeUnitsMax: Math.floor(budget.unitsPerDay * lookupShare),
+          leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
+          leaveFresh: true,
+        })
+        if (reserved.ok) return
+        const waitMs = 'retryAtMs' in reserved ? reserved.retryAtMs - systemClock.now() : 0
+        if (!waitForMinute || reserved.limit !== 'minute' || waitMs > minuteWaitMsMax)
+          throw new UserError(refusal(reserved, endpoint.units, budget.unitsPerDay))
+        await systemClock.sleep(Math.max(1, waitMs), signal)
+      }
+    }
+    return {
+      async ask(request, { waitForMinute }) {
+        const trouble = feed.tokenTrouble()
+        if (trouble) throw new UserError(`${sentence(trouble.message)} Nothing was sent.`)
+        await reserve(request, waitForMinute).catch((thrown: unknown) => {
+          throw isRedisAway(thrown) ? uncounted(thrown) : thrown
+        })
+        try {
+          return await feed.send(request, signal)
+        } catch (thrown) {
+          if (!(thrown instanceof FeedError)) throw thrown
+          if (thrown.code === 'rate_limited') await ledger.hold(thrown.limit ?? 'minute', thrown.retryAfterMs)
+          throw new UserError(sentence(thrown.message), { cause: thrown })
+        }
+      },
+      close: () => teardown.run(stepTimeoutMs),
+    }
+  } catch (thrown) {
+    await teardown.run(stepTimeoutMs)
+    throw thrown
+  }
+}
+
+const log = createLogger({ level: 'silent' })
+
+/**
+ * The Redis of the bridge, which counts. Of an embedded one the server of the running bridge; where none runs, one is
+ * started for as long as this takes, so that the next bridge knows what was spent.
+ */
+async function reachRedis(config: Config, teardown: Teardown, signal: AbortSignal) {
+  if (config.redis.mode !== 'embedded') return connect(redisTargetOf(config.redis), teardown, signal)
+  const running = { url: socketUrl(embeddedPaths(config.dataDir)) }
+  const own = new Teardown(log)
+  try {
+    const redis = await connect(running, own, signal, embeddedTimeoutMs)
+    teardown.push('running redis', () => own.run(stepTimeoutMs))
+    return redis
+  } catch {
+    await own.run(stepTimeoutMs)
+  }
+  const embedded = await startEmbeddedRedis({ dataDir: config.dataDir, log, signal })
+  teardown.push('embedded redis', () => embedded.stop())
+  return connect({ url: embedded.url }, teardown, signal)
+}
+
+/** A server on this machine answers at once, or there is none. */
+const embeddedTimeoutMs = 1_000
+
+async function connect(
+  target: RedisTarget,
+  teardown: Teardown,
+  signal: AbortSignal,
+  timeoutMs = redisTimeoutMs,
+): Promise<RedisClient> {
+  const redis = connectRedis({ target, profile: 'commands', connectionName: 'alert-bridge-api' }, log)
+  teardown.push('redis', () => closeRedis(redis))
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+  try {
+    await waitForRedis(redis, { log, signal: limit })
+  } catch (thrown) {
+    throw thrown instanceof UserError ? thrown : uncounted(thrown)
+  }
+  return redis
+}
+
+function uncounted(cause: unknown): UserError {
+  return new UserError('Redis does not answer, so that units cannot be counted. Nothing was sent.', { cause })
+}
+
+function refusal(refused: Extract<Reservation, { ok: false }>, units: number, unitsPerDay: number): string {
+  if (refused.limit === 'lease') return 'Nothing was sent.'
+  const { limit, held, ofPurpose, retryAtMs } = refused
+  const left = formatDuration(Math.max(0, retryAtMs - systemClock.now()))
+  const again = `It is worth asking again in ${left}. Nothing was sent.`
+  const cost = `${units} ${units === 1 ? 'unit' : 'units'}`
+  const percent = `${lookupShare * 100} % of ${unitsPerDay}`
+  if (held)
+    return `The API asked to wait (${limit === 'budget' ? "the day's budget" : 'requests a minute'}). ${again}`
+  if (limit === 'minute') return `The requests of this minute are used up. ${again}`
+  return ofPurpose
+    ? `This call costs ${cost}, and lookups have none left of what they may use of a day (${percent}). ${again}`
+    : `This call costs ${cost}, and what is left of the day's ${unitsPerDay} is for polling. ${again}`
+}
+
+/** An error of the client, as a sentence of its own. */
+function sentence(message: string): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1)
+  return /[.!?…]$/.test(text) ? text : `${text}.`
+}

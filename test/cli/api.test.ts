@@ -1,0 +1,227 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { apiCommand } from '../../src/cli/api.ts'
+import { UsageError } from '../../src/cli/usage.ts'
+import { UserError } from '../../src/lib/errors.ts'
+import { createLedger } from '../../src/store/ledger.ts'
+import { startProgram, testFolder, writeConfig } from '../support/process.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { run as runCommand } from './in-process.ts'
+
+/** The command against the sandbox over real HTTP, counting in a real Redis. */
+const redis = useRedis()
+
+async function runProgram(...args: string[]) {
+  const program = startProgram(['api', ...args])
+  const code = await program.ended(60_000)
+  return { code, out: program.stdout(), err: program.stderr().trim() }
+}
+
+/** As the program does, without its start. */
+async function run(...args: string[]) {
+  const { out, err, thrown } = await runCommand(apiCommand(), ...args)
+  const code = thrown === undefined ? 0 : thrown instanceof UsageError ? 2 : 1
+  if (thrown !== undefined && !(thrown instanceof UserError)) throw thrown
+  return { code, out, err: `${err}${thrown?.message ?? ''}`.trim() }
+}
+
+function configOf(
+  baseUrl: string,
+  more: { prefix?: string; units?: number; redisUrl?: string; token?: string } = {},
+) {
+  const { prefix = freshPrefix(), units = 1_000, redisUrl = redis.url, token = 'sandbox-token' } = more
+  const folder = testFolder()
+  const file = writeConfig(
+    `redis: { url: "${redisUrl}", prefix: ${prefix} }
+dataDir: ${join(folder, 'data')}
+sources: { main: { baseUrl: "${baseUrl}", token: ${token}, budget: { unitsPerDay: ${units} } } }
+sinks: { hook: { type: webhook, url: "http://127.0.0.1:1/", allowPrivateNetworks: true } }
+routes: [{ sinks: [hook] }]
+`,
+    folder,
+  )
+  return { file, prefix }
+}
+
+/** Spends as a running bridge does. */
+function bridgeLedger(prefix: string, unitsPerDay: number) {
+  return createLedger({
+    ...{ redis: redis.client(), prefix, source: 'main', unitsPerDay, requestsPerMinute: 200 },
+    budgetDay: tehranDay,
+  })
+}
+
+function tehranDay(nowMs: number) {
+  const [dayMs, offsetMs] = [86_400_000, 12_600_000]
+  const startMs = Math.floor((nowMs + offsetMs) / dayMs) * dayMs - offsetMs
+  return { key: new Date(startMs + offsetMs).toISOString().slice(0, 10), startMs, endMs: startMs + dayMs }
+}
+
+describe('api --dry-run', () => {
+  it('prints what a call needs and costs, without a config', async () => {
+    const path = '/api/v1/instruments/فولاد/prices'
+    const { code, out } = await run('GET', path, '--query', 'days=30', '--dry-run')
+    expect(code).toBe(0)
+    expect(out).toBe(
+      'GET /api/v1/instruments/%D9%81%D9%88%D9%84%D8%A7%D8%AF/prices?days=30\nscope: api:prices\ncost:  2 units\n',
+    )
+    const body = '{"screenId":31}'
+    const posted = await run('post', '/api/v1/screener/run', '--data', body, '--dry-run', '--json')
+    expect(JSON.parse(posted.out)).toMatchObject({
+      ...{ method: 'POST', path: '/api/v1/screener/run', scope: 'api:screener', cost: 25 },
+      body: { screenId: 31 },
+    })
+  })
+
+  it.each<[string[], RegExp]>([
+    [
+      ['GET', '/api/v1/instruments/foolad/prices', '--query', 'days=5'],
+      /days: expected a whole number from 20 to 365, found "?5"?/,
+    ],
+    [['GET', '/api/v1/macro/series'], /keys\[\]: expected 1 to 5 texts, found nothing/],
+    [
+      ['GET', '/api/v1/board', '--query', 'perPage=9'],
+      /perPage: there is no such parameter; there are group,/,
+    ],
+    [
+      ['GET', '/api/v1/price'],
+      /There is no endpoint \/api\/v1\/price; there are:\n {2}GET {2}\/api\/v1\/instruments /,
+    ],
+    [['POST', '/api/v1/board'], /takes GET, not POST/],
+    [['GET', '/api/v1/board', '--query', 'group'], /--query: "group" is not NAME=VALUE/],
+    [['POST', '/api/v1/screener/run', '--data', '{'], /--data: this is no JSON/],
+    [['GET', '/api/v1/macro', '--all'], /--all: \/api\/v1\/macro has no pages/],
+    [['GET', '/api/v1/board?page=2', '--all'], /leave page out/],
+  ])('refuses %j with one sentence and exit code 2', async (args, sentence) => {
+    const { code, out, err } = await run(...args, '--dry-run')
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toMatch(sentence)
+  })
+})
+
+describe('api', () => {
+  it('prints the answer as it came, and counts its units with what the bridge spends', async () => {
+    const sandbox = await startSandbox()
+    const { file, prefix } = configOf(sandbox.url)
+    const ledger = bridgeLedger(prefix, 1_000)
+    await ledger.reserve({ cost: 7, purpose: 'poll' })
+    const { code, out, err } = await runProgram(
+      'GET',
+      '/api/v1/instruments/فولاد/prices',
+      '--query',
+      'days=30',
+      '--config',
+      file,
+    )
+    expect([code, err]).toEqual([0, ''])
+    const { data } = JSON.parse(out) as { data: { unit: string; points: unknown[] } }
+    expect([data.unit, data.points.length]).toEqual(['rial', 30])
+    expect(sandbox.unitsUsed).toBe(2)
+    const today = tehranDay(Date.now())
+    expect(await ledger.used(today)).toEqual({ used: 9, byPurpose: { poll: 7, context: 2 } })
+  })
+
+  it('makes no call where lookups have no units left, or where what is left is for polling', async () => {
+    const sandbox = await startSandbox()
+    const { file, prefix } = configOf(sandbox.url, { units: 50 })
+    const path = '/api/v1/instruments/101/ownership'
+    const [first, second] = [
+      await run('GET', path, '--config', file),
+      await run('GET', path, '--config', file),
+    ]
+    expect([first.code, second.code]).toEqual([0, 0])
+    const third = await run('GET', path, '--config', file)
+    expect([third.code, third.out]).toEqual([1, ''])
+    expect(third.err).toMatch(
+      /^This call costs 5 units, and lookups have none left of what they may use of a day \(20 % of 50\)\. .*Nothing was sent\.$/,
+    )
+    expect(sandbox.requests).toHaveLength(2)
+    const polled = configOf(sandbox.url, { units: 50 })
+    await bridgeLedger(polled.prefix, 50).reserve({ cost: 45, purpose: 'poll' })
+    expect((await run('GET', '/api/v1/macro', '--config', polled.file)).err).toMatch(/is for polling\. /)
+    expect(sandbox.requests).toHaveLength(2)
+    expect(prefix).not.toBe(polled.prefix)
+  })
+
+  it('reads every page of a list, with its progress on stderr, and prints what was read when it ends early', async () => {
+    const sandbox = await startSandbox({ history: 250 })
+    const { file } = configOf(sandbox.url, { units: 15 })
+    const all = await run('GET', '/api/v1/alerts/deliveries', '--all', '--config', file)
+    expect(all.code).toBe(0)
+    const answer = JSON.parse(all.out) as { data: { id: number }[]; meta: { total: number } }
+    expect([new Set(answer.data.map(({ id }) => id)).size, answer.meta.total]).toEqual([250, 250])
+    expect(all.err.split('\n')).toEqual([
+      'page 1 of 3: 100 of 250 rows',
+      'page 2 of 3: 200 of 250 rows',
+      'page 3 of 3: 250 of 250 rows',
+    ])
+    const short = await run(
+      'GET',
+      '/api/v1/alerts/deliveries',
+      '--all',
+      '--config',
+      configOf(sandbox.url, { units: 10 }).file,
+    )
+    expect([short.code, (JSON.parse(short.out) as typeof answer).data.length]).toEqual([1, 200])
+    expect(short.err).toContain('lookups have none left')
+  })
+
+  it('says in one sentence what the API refused, and keeps every replica away after a 429', async () => {
+    const sandbox = await startSandbox({ unitsPerDay: 3 })
+    const { file, prefix } = configOf(sandbox.url)
+    const missing = await run('GET', '/api/v1/instruments/nobody', '--config', file)
+    expect([missing.code, missing.out]).toEqual([1, ''])
+    expect(missing.err).toMatch(/^The API holds no such instrument; [^\n]+ \(HTTP 404\)[^\n]+\.$/)
+    const spent = await run('GET', '/api/v1/instruments/101/prices', '--config', file)
+    expect(spent.err).toMatch(/^The day's request budget is spent \(HTTP 429\)/)
+    expect(await bridgeLedger(prefix, 1_000).held()).toMatchObject({ limit: 'budget' })
+    expect((await run('GET', '/api/v1/macro', '--config', file)).err).toMatch(/^The API asked to wait/)
+    expect(sandbox.requests).toHaveLength(2)
+  })
+
+  it('names the scope that a token lacks', async () => {
+    const sandbox = await startSandbox({ tokens: [{ value: 'narrow', scopes: ['api:alerts'] }] })
+    const { file } = configOf(sandbox.url, { token: 'narrow' })
+    expect((await run('GET', '/api/v1/macro', '--config', file)).err).toMatch(/lacks the scope api:macro,/)
+  })
+
+  it('prints an answer that is not the documented one, and says so', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":{"points":[]}}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { file } = configOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const { code, out, err } = await run('GET', '/api/v1/instruments/1/prices', '--config', file)
+    expect([code, JSON.parse(out)]).toEqual([0, { data: { points: [] } }])
+    expect(err).toBe('This is not the documented record: data.unit: expected string, found nothing.')
+  })
+
+  it('counts with an embedded Redis too, which the next call finds', async () => {
+    const sandbox = await startSandbox()
+    const { file } = configOf(sandbox.url, { redisUrl: 'embedded', units: 10 })
+    const asked = () => run('GET', '/api/v1/instruments/foolad', '--config', file)
+    expect((await asked()).code).toBe(0)
+    expect((await asked()).err).toContain('lookups have none left')
+    expect(readFileSync(file, 'utf8')).toContain('embedded')
+    expect(sandbox.requests).toHaveLength(1)
+  })
+
+  it('makes no call where Redis does not answer: what cannot be counted is not spent', async () => {
+    const sandbox = await startSandbox()
+    const { file } = configOf(sandbox.url, { redisUrl: 'redis://127.0.0.1:1' })
+    const { code, err } = await run('GET', '/api/v1/macro', '--config', file)
+    expect([code, err]).toEqual([
+      1,
+      'Redis does not answer, so that units cannot be counted. Nothing was sent.',
+    ])
+    expect(sandbox.requests).toHaveLength(0)
+  })
+})
