@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { OrphanView } from '../admin/orphan-view.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
-import type { BreakerNews, LaneState } from '../delivery/sender.ts'
+import type { BreakerChange, LaneState } from '../delivery/sender.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
 import { lastingFailure } from '../poller/status.ts'
@@ -19,7 +19,7 @@ import { type Notice, noticeAlert } from './notices.ts'
  * nor forgets to tell its end.
  */
 export interface Operators {
-  onBreaker(news: BreakerNews): void
+  onBreaker(news: BreakerChange): void
   /** Something is left of a name that is not in the config: told once, until it is gone or in the config again. */
   onOrphan(orphan: OrphanView): void
   onNoOrphan(orphan: Pick<OrphanView, 'kind' | 'name'>): void

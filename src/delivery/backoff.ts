@@ -25,7 +25,7 @@ const spread = 0.2
 
 /**
  * Milliseconds from the end of attempt `attempt` (from 1) to the next one; `afterMs` is what the remote asked for,
- * `random` gives numbers in [0, 1). Never less than the remote asked for, up to `toldMsMax`.
+ * `random` gives numbers in [0, 1). Never less than the remote asked for, up to `retryAfterMsMax`.
  */
 export function delayMs(
   attempt: number,

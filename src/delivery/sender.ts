@@ -9,7 +9,7 @@ import { Lane, type LaneState } from './lane.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
 import { Unrecorded } from './unrecorded.ts'
 
-export type { BreakerChange as BreakerNews } from './circuit.ts'
+export type { BreakerChange } from './circuit.ts'
 export type { LaneState } from './lane.ts'
 
 /** The sink side of the queues: one lane a sink, each on its own. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BreakerNews } from '../../src/delivery/sender.ts'
+import type { BreakerChange } from '../../src/delivery/sender.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, jobs, rig, testSink, unavailable, until } from './support.ts'
@@ -11,7 +11,7 @@ const slowRetry = { attempts: 5, initialDelayMs: 150, maxDelayMs: 3_600_000 }
 describe('a sink that is down', () => {
   it('is left alone but for single probes, and gets everything soon after it is back, nothing burnt beyond its schedule', async () => {
     const { queues, sender, metrics } = rig(server, ['hook'])
-    const news: BreakerNews[] = []
+    const news: BreakerChange[] = []
     const sink = testSink('hook', () => unavailable)
     const running = sender([sink], {
       settings: { retry: slowRetry, concurrency: 10 },
@@ -84,7 +84,7 @@ describe('a sink that is down when a process ends', () => {
     const { openSinceMs } = first.states()[0] ?? {}
     await first.stop()
     sink.answer = () => delivered
-    const news: BreakerNews[] = []
+    const news: BreakerChange[] = []
     const states: unknown[] = []
     const next = sender([sink], {
       ...setup,

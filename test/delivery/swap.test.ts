@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { BreakerNews } from '../../src/delivery/sender.ts'
+import type { BreakerChange } from '../../src/delivery/sender.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import {
@@ -85,7 +85,7 @@ describe('a sink that is swapped', () => {
 
   it('goes on with an open breaker: a probe soon finds that the new config works, and everything goes', async () => {
     const { queues, sender, metrics } = rig(server, ['hook'])
-    const news: BreakerNews['state'][] = []
+    const news: BreakerChange['state'][] = []
     const retry = { attempts: 5, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
     const broken = testSink('hook', () => unavailable)
     const running = sender([broken], {
@@ -108,7 +108,7 @@ describe('a sink that is swapped', () => {
 
   it('is not held, nor told of as down, for what the sends of before still meet', async () => {
     const { queues, sender } = rig(server, ['hook'])
-    const news: BreakerNews['state'][] = []
+    const news: BreakerChange['state'][] = []
     const before = gated('hook')
     const running = sender([before.sink], {
       tuning: { faultsToOpen: 2 },

@@ -222,7 +222,7 @@ describe('its place', () => {
     expect(statSync(join(deep, '..')).mode & 0o777).toBe(0o700)
     // In a process of its own, which can be ended: mkdir may go round in circles there.
     const module = new URL('../../src/store/embedded-paths.ts', import.meta.url).href
-    const code = `import { embeddedPlace } from ${JSON.stringify(module)}; embeddedPlace('/proc/alert-bridge/data')`
+    const code = `import { embeddedPaths } from ${JSON.stringify(module)}; embeddedPaths('/proc/alert-bridge/data')`
     const tried = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
       timeout: 10_000,
       encoding: 'utf8',
