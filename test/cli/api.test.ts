@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { apiCommand } from '../../src/cli/api.ts'
 import { UsageError } from '../../src/cli/usage.ts'
 import { UserError } from '../../src/lib/errors.ts'
+import { startEmbeddedRedis } from '../../src/store/embedded.ts'
 import { createLedger } from '../../src/store/ledger.ts'
+import { captureLog } from '../support/log.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
-import { freshPrefix, useRedis } from '../support/redis.ts'
+import { answersPing, freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { run as runCommand } from './in-process.ts'
 
@@ -210,8 +211,18 @@ describe('api', () => {
     const asked = () => run('GET', '/api/v1/instruments/foolad', '--config', file)
     expect((await asked()).code).toBe(0)
     expect((await asked()).err).toContain('lookups have none left')
-    expect(readFileSync(file, 'utf8')).toContain('embedded')
     expect(sandbox.requests).toHaveLength(1)
+  })
+
+  it('counts in the embedded Redis of the bridge that runs, and leaves it running', async () => {
+    const sandbox = await startSandbox()
+    const { file } = configOf(sandbox.url, { redisUrl: 'embedded', units: 10 })
+    const running = await startEmbeddedRedis({ dataDir: join(dirname(file), 'data'), log: captureLog().log })
+    onTestFinished(() => running.stop())
+    const asked = () => run('GET', '/api/v1/instruments/foolad', '--config', file)
+    expect((await asked()).code).toBe(0)
+    expect((await asked()).err).toContain('lookups have none left')
+    expect(await answersPing(running.socketPath)).toBe(true)
   })
 
   it('makes no call where Redis does not answer: what cannot be counted is not spent', async () => {

@@ -127,6 +127,7 @@ describe('the body of a screener run', () => {
     }
     expect(Object.keys(every).sort()).toEqual(document.runBody.toSorted())
     expect(run(every)).toEqual([])
+    expect(run({ screen: { match: 'any', conditions: [['pe', '<', 5]] } })).toEqual([])
     for (const match of document.matches) expect(run({ screen: { match } })).toEqual([])
     for (const key of document.scopeKeys)
       expect(run({ scope: { [key]: 'no such' } }).length).toBe(key === 'industry' ? 0 : 1)

@@ -23,8 +23,12 @@ const screen = z.looseObject({ match: z.enum(['all', 'any']).optional() }).super
         message: `expected at most ${conditionsMax} conditions, found ${list.length}`,
       })
     for (const [index, each] of list.entries())
-      if (typeof each !== 'object' || each === null || Array.isArray(each))
-        context.addIssue({ code: 'custom', path: [name, index], message: 'expected a condition: an object' })
+      if (typeof each !== 'object' || each === null)
+        context.addIssue({
+          code: 'custom',
+          path: [name, index],
+          message: 'expected a condition: a field, an operator and a value',
+        })
       else if ('field' in each && !(typeof each.field === 'string' && isFieldKey(each.field)))
         context.addIssue({
           code: 'custom',

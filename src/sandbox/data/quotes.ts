@@ -15,7 +15,16 @@ export interface Scene {
 /** Sessions that readings are struck from. */
 const seriesSessions = 260
 
-const industries = ['فلزات اساسی', 'خودرو و ساخت قطعات', 'فرآورده‌های نفتی', 'بانک‌ها']
+const [metals, cars, oil, banks] = [
+  'فلزات اساسی',
+  'خودرو و ساخت قطعات',
+  'فرآورده‌های نفتی',
+  'بانک‌ها و مؤسسات اعتباری',
+]
+const industries: Readonly<Record<string, string>> = {
+  ...{ foolad: metals, fameli: metals, kegol: 'استخراج کانه‌های فلزی', khodro: cars, khesapa: cars },
+  ...{ shepna: oil, shabandar: oil, vabmellat: banks, vatejarat: banks, shasta: 'سرمایه‌گذاری‌ها' },
+}
 const venues = ['bourse', 'fara', 'fara_base'] as const
 
 export function catalogRow(instrument: Instrument, scene: Scene) {
@@ -140,8 +149,8 @@ export function groupOf({ unit }: Instrument): string {
   return unit === 'rial' ? 'equity' : 'commodity'
 }
 
-export function industryOf({ id, unit }: Instrument): string | null {
-  return unit === 'rial' ? (industries[id % industries.length] ?? null) : null
+export function industryOf({ slug }: Instrument): string | null {
+  return industries[slug] ?? null
 }
 
 function mean(values: readonly number[]): number {
