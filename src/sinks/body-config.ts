@@ -14,7 +14,7 @@ export const bodyFields = {
   contentType: z
     .string()
     .regex(
-      /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+( *; *[a-z0-9-]+=("[ !#-[\]-~]*"|[!-:<-~]+))*$/i,
+      /^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+( *; *[A-Za-z0-9-]+=("[ !#-[\]-~]*"|[!-:<-~]+))*$/,
       'expected a media type such as application/json or text/plain; charset=utf-8',
     )
     .optional()

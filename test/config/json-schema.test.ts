@@ -3,7 +3,7 @@ import fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { configJsonSchema, configJsonSchemaText } from '../../src/config/json-schema.ts'
-import { fixture, fixtures } from './config-text.ts'
+import { configText, fixture, fixtures } from './config-text.ts'
 
 /** Fastify's validator is the one JSON Schema validator at hand; it judges a config as the body of a request. */
 const app = fastify({
@@ -43,6 +43,13 @@ describe('the JSON Schema', () => {
 
   it.each(['config/minimal.yaml', 'config/example.yaml'])('takes %s', async (path) => {
     expect(await isValid(yamlOf(readFileSync(path, 'utf8')))).toBe(true)
+  })
+
+  it('takes capital letters where the loader does', async () => {
+    const mail = `{ type: email, smtp: "smtp://mail.example.com", from: a@b.ir, to: [a@b.ir], dkim: { domain: Example.com, selector: S1, keyFile: k } }`
+    const hook = `{ type: webhook, url: "https://hooks.example.com/a", template: "{{ title }}", contentType: Text/HTML }`
+    const text = configText({ sinks: `{ ops: ${hook}, desk: ${mail} }` })
+    expect(await isValid(yamlOf(text))).toBe(true)
   })
 
   it.each([

@@ -116,12 +116,13 @@ describe('the sandbox', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(600_000_000)
   })
 
-  test.each(['where: "key", "last" | first', 'find: "key", "last"', 'map: "key" | first'])(
+  test.each(['where: "key", "last" | first', 'find: "key", "last"'])(
     'ends a filter over a list that upstream made very long: %s',
     (filter) => {
-      const alert = alertOf({ payload: Array<number>(300_000).fill(1) })
+      // Ten seconds of work and more, so that no machine is through within the limit.
+      const alert = alertOf({ payload: Array<number>(1_500_000).fill(1) })
       expect(() => fill(`{{ delivery.payload | ${filter} }}`, 'none', alert)).toThrow('limit exceeded')
-      expect(fill(`{{ delivery.payload | ${filter} }}.`, 'none')).toMatch(/\.$/)
+      expect(fill(`{{ delivery.payload | ${filter} }}`, 'none')).toBe('')
     },
   )
 
@@ -132,6 +133,16 @@ describe('the sandbox', () => {
 })
 
 describe('a mistake', () => {
+  test.each([
+    ['{{ headline | append: "CANARY"', 'output "{{ …" not closed, line:1, col:1'],
+    ['{% if headline == "CANARY" %}', 'tag {% if … not closed, line:1, col:1'],
+    ['{% tablerow "CANARY" %}', 'illegal tag: {% tablerow …, line:1, col:1'],
+    ['{% raw %}\nCANARY', 'raw "{% raw …" not closed, line:1, col:10'],
+    ['{% assign key = "CANARY', 'tag "{% assign …" not closed, line:1, col:1'],
+  ])('in %s is told without what the template says, such as a key of the receiver', (text, problem) => {
+    expect(templateProblem(text, 'none')).toBe(problem)
+  })
+
   test.each([
     ['{{ headline', 'json', 'not closed'],
     ['{% if symbol %}', 'none', 'not closed'],

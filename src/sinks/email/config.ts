@@ -19,7 +19,10 @@ const mailboxField = z.string().superRefine((text, context) => {
 })
 const domainField = z
   .string()
-  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i, 'expected a domain name')
+  .regex(
+    /^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/,
+    'expected a domain name',
+  )
 
 export const emailConfigSchema = z
   .strictObject({

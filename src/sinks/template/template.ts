@@ -72,8 +72,16 @@ export function formProblem(text: string, escaping: Escaping): string | undefine
     const unknown = engine.namesIn(engine.parse(text)).find((name) => !names.some((known) => known === name))
     return unknown === undefined ? undefined : `a template knows no ${unknown}; it knows ${names.join(', ')}`
   } catch (error) {
-    return toError(error).message
+    return withoutQuotes(toError(error).message)
   }
+}
+
+/** The library quotes the template, in which a receiver's key may stand: the name of the tag and the place are enough. */
+function withoutQuotes(message: string): string {
+  return message.replace(
+    /(\{\{|\{%-? *[a-z]{0,20})[\s\S]*?("? not closed)?(, line:\d+, col:\d+)?$/,
+    '$1 …$2$3',
+  )
 }
 
 export const trialDisplay: Display = { timeZone: 'Asia/Tehran', calendar: 'both', language: 'en' }
