@@ -57,6 +57,11 @@ function maskLogin(text: string): string {
   return text.replace(/^([\w.@+-]+):(?!\/\/)(?!\d+$)[^\s[\]]{5,}$/, '$1:[redacted]')
 }
 
+/** Of a template: in the body of a request a receiver's key may stand. */
+function maskWords(text: string): string {
+  return text.replace(/[^\s"'{}()|:;,=&./]+/g, maskToken)
+}
+
 function maskPath(_whole: string, origin: string, path: string): string {
   return origin + path.replace(/[^/]+/g, maskToken)
 }
@@ -84,6 +89,7 @@ function quote(text: string): string {
   // Nobody reads it, and what must be masked in it takes a search that goes back and forth.
   if (text.length > maskedCharsMax) return `a text of ${text.length} characters`
   if (looksRandom(text)) return 'a value that is not shown'
-  const shown = maskLogin(maskAddress(text))
+  const masked = maskLogin(maskAddress(text))
+  const shown = /\{[{%]/.test(text) ? maskWords(masked) : masked
   return JSON.stringify(cut(shown, charsMax))
 }

@@ -243,6 +243,7 @@ describe('values that cannot work are refused', () => {
     ['no Redis', { redis: { existingSecret: { name: '' } } }, 'no Redis is named'],
     ['two Redis', { config: { redis: { url: 'redis://one' } } }, 'Redis is named twice'],
     ['a loopback address', { config: { http: { listen: '127.0.0.1:8080' } } }, 'cannot reach it'],
+    ['no address, which is a loopback one', { config: { http: null } }, 'cannot reach it'],
     [
       'two admin tokens',
       { adminToken: { existingSecret: { name: 'a' } }, config: { http: { adminTokenFile: '/x' } } },

@@ -124,8 +124,8 @@ as 5m, the longest timeout that a sink may have; a sink without one has 10s.
 {{- if and .Values.adminToken.existingSecret.name (or (dig "http" "adminToken" "" .Values.config) (dig "http" "adminTokenFile" "" .Values.config)) }}
 {{- fail "the admin token is named twice: by adminToken.existingSecret.name and in config.http" }}
 {{- end }}
-{{- $listen := dig "http" "listen" "" .Values.config }}
-{{- if regexMatch "^(127\\.|localhost:|\\[::1\\])" $listen }}
+{{- $listen := dig "http" "listen" "" .Values.config | default "empty, which means 127.0.0.1:8080" }}
+{{- if regexMatch "^(127\\.|localhost:|\\[::1\\]|empty)" $listen }}
 {{- fail (printf "config.http.listen is %s: probes and the Service cannot reach it; 0.0.0.0:8080 would do" $listen) }}
 {{- end }}
 {{- end }}
