@@ -1,3 +1,5 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { redisCheckEveryMs } from '../../src/app/redis-watch.ts'
@@ -33,6 +35,20 @@ describe('Redis that answers, and does not do', () => {
     'NOREPLICAS: its replicas are gone': {
       begin: (redis) => redis.client().config('SET', 'min-replicas-to-write', '1'),
       end: (redis) => redis.client().config('SET', 'min-replicas-to-write', '0'),
+    },
+    'MISCONF: it cannot save to its disk': {
+      async begin(redis) {
+        // A full disk fails the same step, and a directory in the place of the file needs none that is full.
+        await mkdir(join(blockedFile(redis), 'full'), { recursive: true })
+        await redis.client().config('SET', 'save', '3600 1')
+        await redis.client().bgsave()
+        await until('it has failed to save', async () => (await lastSave(redis)) === 'err')
+      },
+      async end(redis) {
+        await rm(blockedFile(redis), { recursive: true })
+        await redis.client().bgsave()
+        await until('it has saved', async () => (await lastSave(redis)) === 'ok')
+      },
     },
     'nothing at all: it is frozen': {
       begin: async (redis) => redis.freeze(),
@@ -198,6 +214,14 @@ async function msUntil(...given: Parameters<typeof until>): Promise<number> {
   const startMs = performance.now()
   await until(...given)
   return performance.now() - startMs
+}
+
+function blockedFile({ dir }: RedisServer): string {
+  return join(dir, 'dump.rdb')
+}
+
+async function lastSave(redis: RedisServer): Promise<string | undefined> {
+  return /rdb_last_bgsave_status:(\w+)/.exec(await redis.client().info('persistence'))?.[1]
 }
 
 async function isLoading(redis: Redis): Promise<boolean> {
