@@ -1,5 +1,6 @@
 import { cut, oneLine } from '../../alert/text.ts'
 import type { Secret } from '../../lib/secret.ts'
+import { onTimeUp } from '../../lib/time-limit.ts'
 import { scrub, secretCharsMin } from '../../telemetry/scrub.ts'
 import { answerTextMax, type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
 import { classifyFault, SinkError } from './fault.ts'
@@ -38,7 +39,7 @@ export async function runAttempt(
   const words = new Set<string>()
   let known: ProtocolResult | undefined
   const deadline = new AbortController()
-  const timer = setTimeout(() => deadline.abort(), limits.timeoutMs)
+  const call = onTimeUp(limits.timeoutMs, () => deadline.abort())
   const signal = AbortSignal.any([limits.signal, deadline.signal])
   const context: AttemptContext = {
     signal,
@@ -64,7 +65,7 @@ export async function runAttempt(
     const result = signal.aborted && known !== undefined ? known : faultOf(error, limits, deadline.signal)
     return redacted(outcomeOf(result), hidden, words)
   } finally {
-    clearTimeout(timer)
+    call.off()
   }
 }
 
