@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createWriteStream, readFileSync } from 'node:fs'
 import { describeReadError } from '../config/read-error.ts'
+import { formatDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
-import { instantOf } from '../lib/zone.ts'
+import { dateKey, instantOf, wallTime } from '../lib/zone.ts'
 import { createSchedule } from '../schedule/create.ts'
 import type { ScheduleOptions } from '../schedule/options.ts'
 import { evenLags, type LagSummary, replay, summarizeLags } from '../schedule/simulate.ts'
@@ -15,6 +16,7 @@ export async function replayFile(
   { trace, polls, json }: { trace: string; polls?: string; json?: boolean },
 ): Promise<void> {
   const times = readTrace(trace, options.timeZone)
+  refuseEndless(trace, times, options.unitsPerDay)
   const result = replay(times, createSchedule(options, undefined), options)
   if (polls !== undefined) await writePolls(polls, result.polls)
   const lag = summarizeLags(result.lagsMs)
@@ -31,11 +33,21 @@ export function readTrace(file: string, timeZone: string): number[] {
   for (const [index, line] of lines.entries()) {
     const text = line.trim()
     if (text === '') continue
-    const at = parseTime(text, timeZone)
-    if (at === undefined) throw new UserError(`${file}:${index + 1}: "${text.slice(0, 60)}" is no ISO time.`)
-    if (at < (times.at(-1) ?? at))
+    const at = parseTime(text, timeZone, times.at(-1))
+    if (at === undefined)
+      throw new UserError(`${file}:${index + 1}: "${text.slice(0, 60)}" is no ISO time of a day that exists.`)
+    if (at < firstMs)
+      throw new UserError(
+        `${file}:${index + 1}: ${text} is before 1900; firing times are dates of the Gregorian calendar.`,
+      )
+    const beforeMs = times.at(-1) ?? at
+    if (at < beforeMs)
       throw new UserError(
         `${file}:${index + 1}: ${text} is earlier than the line before it; sort the file, oldest first.`,
+      )
+    if (at - beforeMs > gapMsMax)
+      throw new UserError(
+        `${file}:${index + 1}: ${text} is ${formatDuration(at - beforeMs)} after the line before it; a replay polls all the time between, so leave out what is older than the last gap of a year.`,
       )
     times.push(at)
   }
@@ -53,13 +65,36 @@ function readText(file: string): string {
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:(Z)|([+-]\d{2}):?(\d{2})?)?$/i
 
-function parseTime(text: string, timeZone: string): number | undefined {
+/** A local time that comes twice, where clocks go back, is its second coming once the first one is behind `afterMs`. */
+function parseTime(text: string, timeZone: string, afterMs = Number.NEGATIVE_INFINITY): number | undefined {
   const [, date, time, utc, hours, minutes = '00'] = isoTime.exec(text) ?? []
   if (date === undefined || time === undefined) return undefined
+  const dateMs = Date.parse(`${date}T00:00:00Z`)
+  if (Number.isNaN(dateMs) || dateKey(dateMs) !== date) return undefined
   const offset = hours === undefined ? 'Z' : `${hours}:${minutes}`
   const at = Date.parse(`${date}T${time.replace(',', '.')}${offset}`)
-  if (Number.isNaN(at)) return undefined
-  return utc === undefined && hours === undefined ? instantOf(at, timeZone) : at
+  if (Number.isNaN(at) || at < firstMs) return Number.isNaN(at) ? undefined : at
+  if (utc !== undefined || hours !== undefined) return at
+  const first = instantOf(at, timeZone)
+  if (first >= afterMs) return first
+  const again = repeatsMs.map((ms) => first + ms).find((each) => wallTime(each, timeZone) === at)
+  return again ?? first
+}
+
+/** Older dates are most likely of another calendar. */
+const firstMs = Date.UTC(1900, 0, 1)
+/** By how much clocks go back. */
+const repeatsMs = [1_800_000, 3_600_000, 7_200_000]
+const gapMsMax = 366 * 86_400_000
+/** A replay takes about 20 us a poll. */
+const pollsMax = 50_000_000
+
+function refuseEndless(file: string, times: readonly number[], unitsPerDay: number): void {
+  const days = Math.ceil(((times.at(-1) ?? 0) - (times[0] ?? 0)) / 86_400_000) + 1
+  if (days * unitsPerDay > pollsMax)
+    throw new UserError(
+      `${file}: ${days} days at ${unitsPerDay} units a day are more polls than a replay makes (${pollsMax}); take fewer days.`,
+    )
 }
 
 async function writePolls(file: string, polls: readonly number[]): Promise<void> {

@@ -6,10 +6,12 @@ import type { Config, SourceConfig } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
 import { wallTime } from '../lib/zone.ts'
 import type { ScheduleOptions } from '../schedule/options.ts'
-import { previewPlan } from '../schedule/preview.ts'
+import { grantedUnits, previewPlan } from '../schedule/preview.ts'
+import type { Target } from '../schedule/target.ts'
 import { print, printError, printJson } from './output.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
-import { replayFile } from './plan-trace.ts'
+import { printTarget, targetByProfile, targetByTrace, targetOption } from './plan-target.ts'
+import { readTrace, replayFile } from './plan-trace.ts'
 import { countOption, UsageError } from './usage.ts'
 
 /** Reads what a running bridge has learned of a source; undefined where nothing can be reached. */
@@ -24,6 +26,7 @@ interface Options {
   readonly timeZone?: string
   readonly polls?: string
   readonly json?: boolean
+  readonly target?: Target
 }
 
 /** `plan`: the polling plan of the hours to come, or, with `--trace`, what the planner would have done with a history. */
@@ -40,10 +43,17 @@ export function planCommand(readLearned?: ReadLearned): Command {
     .option('--units-per-day <count>', 'units a budget day', countOption('--units-per-day'))
     .option('--time-zone <zone>', 'the zone of the budget day, by its IANA name')
     .option('--polls <file>', 'with --trace: where to write the time of each poll, a line each')
+    .option(
+      '--target <lag>',
+      'the smallest budget that reaches a lag: mean, p50, p95 or p99, as p95=10s',
+      targetOption,
+    )
     .option('--json', 'print JSON')
     .action(async (options: Options) => {
       const config = options.config === undefined ? undefined : configOf(options.config)
       if (options.config !== undefined && config === undefined) return
+      if (options.trace !== undefined && options.target !== undefined)
+        return printTraceTarget(options.target, options.trace, options, config)
       if (options.trace !== undefined)
         return replayFile(traceOptions(options, config), { ...options, trace: options.trace })
       if (config === undefined)
@@ -61,13 +71,35 @@ async function printPlans(
   const names = options.source === undefined ? Object.keys(config.sources) : [options.source]
   const plans: unknown[] = []
   for (const name of names) {
-    const schedule = withOverrides(sourceOf(config, name), options)
     const learned = await readLearned?.(config, name).catch(() => undefined)
+    const optionsAt = (unitsPerDay: number) =>
+      withOverrides(sourceOf(config, name), { ...options, unitsPerDay })
+    if (options.target !== undefined) {
+      printTarget(
+        options.target,
+        targetByProfile(options.target, learned, nowMs, optionsAt),
+        options.json ?? false,
+        name,
+      )
+      continue
+    }
+    const { unitsPerDay } = withOverrides(sourceOf(config, name), options)
+    const granted = options.unitsPerDay === undefined ? (grantedUnits(learned) ?? unitsPerDay) : unitsPerDay
+    const schedule = {
+      ...withOverrides(sourceOf(config, name), options),
+      unitsPerDay: Math.min(unitsPerDay, granted),
+    }
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     if (options.json) plans.push(previewJson(name, schedule, preview))
     else print(describePreview(name, schedule, preview))
   }
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
+}
+
+function printTraceTarget(target: Target, trace: string, options: Options, config: Config | undefined): void {
+  const optionsAt = (unitsPerDay: number) => traceOptions({ ...options, unitsPerDay }, config)
+  const times = readTrace(trace, optionsAt(1).timeZone)
+  printTarget(target, targetByTrace(target, times, optionsAt), options.json ?? false)
 }
 
 /** What a trace is replayed with: the config's source, or what a config without any setting would come to. */

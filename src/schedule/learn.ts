@@ -8,6 +8,7 @@ import { countFiring } from './marks/phase.ts'
 import type { Memory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { fadeDemand, type Paces, score, spendUntil } from './pace/family.ts'
+import { scoreFew } from './pace/few.ts'
 import { spanAt } from './pace/outlook.ts'
 import { fadeTail, noteWaits } from './pace/tail.ts'
 import { wholeDay } from './pace/whole-day.ts'
@@ -24,6 +25,8 @@ const historyDaysMax = 120
 const outageMs = 3_600_000
 /** Days of a history that the policies are scored on. */
 const scoredDays = 14
+/** What a day leaves of the score of chosen instants. */
+const fewKept = 0.9
 /** What a day adds to the average of further pages. */
 const pageShare = 0.2
 
@@ -31,6 +34,8 @@ const pageShare = 0.2
 export interface Expectation {
   readonly forecast: DayForecast
   readonly paces: Paces
+  /** Chosen instants, where the day has a handful of polls. */
+  readonly few: readonly number[] | undefined
 }
 
 /** Takes in a poll; true when the profile changed, so that forecasts are to be made anew. */
@@ -67,9 +72,11 @@ export function learnPoll(
 }
 
 /** Parts of the rate and policies are judged by what they knew at the last poll: no poll could have come in between. */
-function judge({ recent, family }: Memory, { forecast, paces }: Expectation, at: number): void {
+function judge({ recent, family, few }: Memory, expectation: Expectation, at: number): void {
+  const { forecast, paces } = expectation
   creditParts(recent, rateAt(forecast, at), forecast.meanRate, Math.max(0, at - recent.atMs) / 1_000)
   score(family, paces, at)
+  if (expectation.few) scoreFew(few, forecast, expectation.few, at)
 }
 
 function expectedRate(expectation: Expectation | undefined, at: number): number {
@@ -104,6 +111,7 @@ export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number
   startDay(memory.recent)
   fadeDemand(memory.family)
   fadeTail(memory.tail)
+  memory.few = { chosen: fewKept * memory.few.chosen, even: fewKept * memory.few.even }
   const { extraPages } = memory
   extraPages.average += pageShare * (extraPages.today - extraPages.average)
   extraPages.today = 0

@@ -7,6 +7,7 @@ import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { decide } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
+import { evenInstants, fewInstants, fewUnits, isWorthwhile } from './pace/few.ts'
 import { limitsFor } from './pace/limits.ts'
 import { outlookAt } from './pace/outlook.ts'
 import { floorOf } from './pace/tail.ts'
@@ -22,6 +23,9 @@ export function learnedSchedule(options: ScheduleOptions, saved: unknown): Sched
   const restored = readMemory(saved)
   return new LearnedSchedule(options, restored ?? emptyMemory(), memoryState(saved, restored))
 }
+
+/** With a poll in more than twenty minutes a mark is worth less than a fortieth of the wait (tick60 at 10 units: 1.7 of even). */
+const markUnitsMin = 72
 
 class LearnedSchedule implements Schedule {
   readonly #options: ScheduleOptions
@@ -57,8 +61,7 @@ class LearnedSchedule implements Schedule {
     const memory = this.#memory
     if (rollDate(memory, this.#options, nowMs)) this.#forecast = undefined
     const { lastAtMs } = memory.attempts
-    const earliestMs = (lastAtMs ?? 0) + this.#options.minIntervalMs
-    if (budget.unitsLeft <= 0) return { atMs: Math.max(budget.day.endMs, earliestMs), reason: 'budget_spent' }
+    if (budget.unitsLeft <= 0) return { ...this.#planNextDay(lastAtMs, budget), reason: 'budget_spent' }
     if (lastAtMs === null) return { atMs: nowMs, reason: 'first' }
     const retryMs = retryAt(memory.attempts, this.#options.minIntervalMs)
     if (retryMs !== undefined) return { atMs: retryMs, reason: 'retry' }
@@ -74,7 +77,9 @@ class LearnedSchedule implements Schedule {
     beginDay(memory.family, budget, fromMs)
     const outlook = outlookAt(forecast, memory.recent, options.exponent, fromMs)
     const paces = pacesOf(memory.family, outlook, limits)
-    this.#expectation = { forecast, paces }
+    const few = budget.unitsPerDay <= fewUnits ? fewInstants(forecast, budget.unitsPerDay) : undefined
+    this.#expectation = { forecast, paces, few }
+    if (few && !memory.behind) return this.#planFew(few, lastAtMs, budget)
     const floor = limitsFor(
       { ...options, floor: floorOf(memory.tail, options.floor) },
       budget.day,
@@ -83,7 +88,7 @@ class LearnedSchedule implements Schedule {
     return decide({
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
-      marks: this.#marks,
+      marks: budget.unitsPerDay >= markUnitsMin ? this.#marks : undefined,
       lateMs: memory.phase.lateMs,
       behind: memory.behind,
       hotUntilMs: memory.hotUntilMs,
@@ -114,6 +119,21 @@ class LearnedSchedule implements Schedule {
       onMarks: this.#marks !== undefined,
       hotUntilMs: this.#memory.hotUntilMs,
     }
+  }
+
+  /** The first poll of the next day, which is rarely worth most at the very reset. */
+  #planNextDay(lastAtMs: number | null, { day, unitsPerDay }: BudgetView): Decision {
+    if (lastAtMs === null || unitsPerDay <= 0) return { atMs: day.endMs, reason: 'budget_spent' }
+    const nextDay = { key: day.key, startMs: day.endMs, endMs: day.endMs + 86_400_000 }
+    const next = this.#plan(lastAtMs, { unitsPerDay, unitsLeft: unitsPerDay, day: nextDay })
+    return { ...next, atMs: Math.max(day.endMs, next.atMs) }
+  }
+
+  #planFew(chosen: readonly number[], lastAtMs: number, budget: BudgetView): Decision {
+    const instants = isWorthwhile(this.#memory.few) ? chosen : evenInstants(budget.day, chosen.length)
+    const earliestMs = lastAtMs + this.#options.minIntervalMs
+    const atMs = instants.find((each) => each >= earliestMs && each > lastAtMs) ?? budget.day.endMs - 1
+    return { atMs: Math.max(atMs, earliestMs), reason: 'expected' }
   }
 
   #forecastFor({ day }: BudgetView): DayForecast {

@@ -4,6 +4,7 @@ import { emptyProfile, type Profile } from './forecast/profile.ts'
 import { emptyRecent, memorySeconds, type Recent } from './forecast/recent.ts'
 import { emptyPhase, type Phase, quartersPerMinute, secondsPerFive } from './marks/phase.ts'
 import { emptyFamily, type Family, policyNames } from './pace/family.ts'
+import type { FewScore } from './pace/few.ts'
 import { emptyTail, type Tail } from './pace/tail.ts'
 import type { Attempts } from './time/attempts.ts'
 
@@ -25,6 +26,7 @@ export interface Memory {
   recent: Recent
   family: Family
   tail: Tail
+  few: FewScore
   phase: Phase
   /** The pattern that polls are locked on; null while they are not. */
   lockedOn: Phase | null
@@ -46,6 +48,7 @@ export function emptyMemory(): Memory {
     recent: emptyRecent(),
     family: emptyFamily(),
     tail: emptyTail(),
+    few: { chosen: 0, even: 0 },
     phase: emptyPhase(),
     lockedOn: null,
     attempts: { lastAtMs: null, failures: 0 },
@@ -160,6 +163,7 @@ const memorySchema = earlierSchema.extend({
     today: amount,
   }),
   tail: z.object({ seen: amount, long: amount }),
+  few: z.object({ chosen: amount, even: amount }),
   attempts: z.object({ lastAtMs: z.number().nullable(), failures: count }),
   behind: z.boolean(),
   hotUntilMs: amount,

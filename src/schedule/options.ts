@@ -49,8 +49,12 @@ export function usualIntervals(budget: { readonly unitsPerDay: number; readonly 
       Math.min(usualMs.shortest, fastestMs),
       wholeSeconds(60_000 / budget.requestsPerMinute),
     ),
-    maxIntervalMs: Math.max(usualMs.longest, wholeSeconds(slowestFactor * evenMs)),
+    maxIntervalMs: usualLongestMs(budget.unitsPerDay),
   }
+}
+
+export function usualLongestMs(unitsPerDay: number): number {
+  return Math.max(usualMs.longest, wholeSeconds((slowestFactor * 86_400_000) / unitsPerDay))
 }
 
 /** Rounded up, to a whole second where it is longer than one. */

@@ -8,6 +8,7 @@ import { mixedPace } from './pace/family.ts'
 import { clamp, solveScale } from './pace/solve.ts'
 import { wholeDay } from './pace/whole-day.ts'
 import type { BudgetDay } from './schedule.ts'
+import type { Lags } from './target.ts'
 import { budgetDay } from './time/budget-day.ts'
 
 /** The plan of the hours to come as the profile has it: without recent events, which nobody can know of yet. */
@@ -15,6 +16,8 @@ export interface Preview {
   readonly hours: readonly PreviewHour[]
   /** Weighed by the events that are expected. */
   readonly lagSeconds: number
+  /** The same with percentiles, in seconds: an alert waits for any part of the gap that it falls into. */
+  readonly lag: Lags
   readonly evenLagSeconds: number
   /** The best that any schedule could reach against even polls, were the profile the truth: (∫√λ)² / (T ∫λ). */
   readonly bestRatio: number
@@ -44,7 +47,7 @@ interface Step {
 
 export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: number, hours: number): Preview {
   const memory = readMemory(saved) ?? emptyMemory()
-  const unitsPerDay = Math.min(options.unitsPerDay, memory.family.unitsPerDay || options.unitsPerDay)
+  const { unitsPerDay } = options
   const marks =
     memory.lockedOn && options.everyMs === undefined
       ? planMarks(memory.lockedOn, markLimits(options, unitsPerDay), true)
@@ -63,9 +66,12 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const seconds = total((step) => step.seconds)
   const roots = total((step) => Math.sqrt(step.alerts * step.seconds))
   const even = 86_400 / unitsPerDay
+  const lagSeconds = total((step) => step.alerts * step.lagSeconds) / alerts
+  const rank = (share: number) => percentile(steps, share * alerts)
   return {
     hours: byHour(steps, nowMs, hours, profileZone(options)),
-    lagSeconds: total((step) => step.alerts * step.lagSeconds) / alerts,
+    lagSeconds,
+    lag: { mean: lagSeconds, p50: rank(0.5), p95: rank(0.95), p99: rank(0.99) },
     evenLagSeconds: even / 2,
     bestRatio: roots ** 2 / (seconds * alerts),
     alertsPerDay: (alerts / seconds) * 86_400,
@@ -75,6 +81,27 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
     weights: memory.family.weights,
     marks,
   }
+}
+
+/** The units that the API was found to grant, where a memory knows of them. */
+export function grantedUnits(saved: unknown): number | undefined {
+  return readMemory(saved)?.family.unitsPerDay || undefined
+}
+
+/** The wait that so many of the expected alerts do not exceed, by halving. */
+function percentile(steps: readonly Step[], alerts: number): number {
+  let low = 0
+  let high = 2 * Math.max(...steps.map(({ lagSeconds }) => lagSeconds))
+  for (let round = 0; round < 40; round++) {
+    const wait = (low + high) / 2
+    const within = steps.reduce(
+      (sum, step) => sum + step.alerts * Math.min(1, wait / Math.max(1e-9, 2 * step.lagSeconds)),
+      0,
+    )
+    if (within < alerts) low = wait
+    else high = wait
+  }
+  return high
 }
 
 /** A whole day from its start, as it would be planned before anything of it is known. */

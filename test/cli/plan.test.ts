@@ -131,8 +131,27 @@ describe('plan --trace', () => {
     expect(JSON.parse(printed.out).polls).toBe(100)
   })
 
+  it('takes local times through the hour that comes twice in autumn in the order of the file', async () => {
+    const out = join(folder, 'polls.txt')
+    const hour = ['01:50', '01:10', '01:40', '02:10'].map((time) => `2024-11-03T${time}:00\n`)
+    const trace = file('trace.txt', hour.join(''))
+    const zone = ['--time-zone', 'America/New_York', '--polls', out, '--json']
+    const printed = await run(planCommand(), '--trace', trace, '--units-per-day', '100', ...zone)
+    expect(printed.thrown).toBeUndefined()
+    // The day has 25 hours.
+    const polls = readFileSync(out, 'utf8').trim().split('\n')
+    expect(Date.parse(polls.at(-1) ?? '')).toBeGreaterThan(Date.parse('2024-11-04T04:00:00Z'))
+  })
+
   it.each([
     ['no date', '2024-01-06T09:00:00Z\nyesterday\n', /trace\.txt:2: "yesterday" is no ISO time/],
+    [
+      'a date that does not exist',
+      '2024-02-30T09:00:00Z\n',
+      /trace\.txt:1: .* is no ISO time of a day that exists/,
+    ],
+    ['a year of another calendar', '0050-01-06T09:00:00\n', /trace\.txt:1: .* before 1900/],
+    ['a gap of decades', '1990-01-06T09:00:00Z\n2024-01-06T09:00:00Z\n', /trace\.txt:2: .* 12418d after/],
     ['an impossible date', '2024-13-06T09:00:00Z\n', /trace\.txt:1: .* is no ISO time/],
     ['an unsorted file', '2024-01-06T09:00:00Z\n2024-01-06T08:00:00Z\n', /trace\.txt:2: .* earlier/],
     ['an empty file', '\n', /there is no firing time/],
@@ -157,7 +176,45 @@ describe('plan --trace', () => {
   })
 })
 
+describe('plan --target', () => {
+  it('names the smallest budget that reaches a lag on a trace, with the budgets around it', async () => {
+    const trace = file('trace.txt', iso(market))
+    const printed = await run(planCommand(), '--trace', trace, '--target', 'mean=5m', '--json')
+    const { unitsPerDay, budgets } = JSON.parse(printed.out)
+    const at = (units: number) => budgets.find((each: { unitsPerDay: number }) => each.unitsPerDay === units)
+    expect(at(unitsPerDay).lag.mean).toBeLessThanOrEqual(300)
+    expect(budgets[0].lag.mean).toBeGreaterThan(300)
+    expect(budgets.at(-1).lag.mean).toBeLessThan(300)
+  })
+
+  it('says the same by what was learned, in words', async () => {
+    const learned = createSchedule(benchOptions(1_000), undefined)
+    learned.learnHistory(createTrace('market', 5, 21).times)
+    const args = ['--config', file('config.yaml', config), '--target', 'p95=2m']
+    const { out } = await run(
+      planCommand(async () => learned.snapshot()),
+      ...args,
+    )
+    expect(out).toMatch(/UNITS A DAY +MEAN +P50 +P95 +P99/)
+    expect(out).toMatch(/main: \d+ units a day are the fewest that reach a p95 of 120 s/)
+  })
+
+  it.each([['p95'], ['p42=1s'], ['mean=0s'], ['mean=soon']])('refuses %j in one sentence', async (target) => {
+    expect(await complaint('--trace', 'x', '--target', target)).toMatch(
+      /--target: .* no target such as p95=10s/,
+    )
+  })
+})
+
 describe('plan --config', () => {
+  it('draws a fixed pace as the fixed pace: so many polls an hour until the units are spent', async () => {
+    const every = config.replace('minInterval: 5s, maxInterval: 10m', 'every: 1m')
+    const { out } = await run(planCommand(), '--config', file('config.yaml', every), '--json')
+    const polls = JSON.parse(out).hours.map((hour: { polls: number }) => hour.polls)
+    expect(Math.max(...polls)).toBeCloseTo(60, 5)
+    expect(polls.filter((count: number) => count < 1).length).toBeGreaterThan(5)
+  })
+
   it('draws the hours to come and says why', async () => {
     const { out } = await run(planCommand(), '--config', file('config.yaml', config))
     expect(out.match(/polls .* alerts/g)).toHaveLength(24)

@@ -73,12 +73,18 @@ export function decide(moment: Moment): Decision {
   return next
 }
 
-/** Half a gap is left before the end of the day, and the reserve for further pages shrinks with what is ahead. */
-function spendable({ budget, paces, extraPagesPerDay }: Moment): number {
+/** Half a gap is left before the end of the day, and half a gap has passed at its start. */
+function passedOf({ lastAtMs, budget }: Moment): number {
+  return lastAtMs < budget.day.startMs ? 0.5 : 0
+}
+
+/** What the plan spends until half a gap after the last poll; the reserve shrinks with what is ahead. */
+function spendable(moment: Moment): number {
+  const { budget, paces, extraPagesPerDay } = moment
   const { unitsLeft, unitsPerDay, day } = budget
   const ahead = clamp((day.endMs - paces.outlook.fromMs) / (day.endMs - day.startMs), 0, 1)
   const reserve = (reserveShare * unitsPerDay + extraPagesPerDay) * ahead
-  return unitsLeft + 0.5 - Math.min(unitsLeft / 2, reserve)
+  return unitsLeft + 0.5 - passedOf(moment) - Math.min(unitsLeft / 2, reserve)
 }
 
 /** Whole polls a minute cannot follow the plan exactly; what that may cost is released in the last minutes. */
@@ -97,7 +103,7 @@ function hotPace(wishes: readonly number[], { paces, hotUntilMs }: Moment): read
 /** The instant at which one poll's worth of the plan has passed since the last poll. */
 function walk(moment: Moment, wishes: readonly number[], bounds: Limits): Decision {
   const { outlook } = moment.paces
-  let passed = 0
+  let passed = passedOf(moment)
   let at = outlook.fromMs
   let pace = bounds.floor
   for (let span = 0; span < wishes.length; span++) {

@@ -38,11 +38,11 @@ export interface Paces {
   readonly learned: readonly (readonly number[])[]
 }
 
-const priorWeights = [0.25, 0.25, 0.3, 0.2]
+const priorWeights = [0.4, 0.2, 0.25, 0.15]
 const rateMax = 0.1
 /** Events of one day move a weight by so much at most: a night full of stray alerts does not undo what a month of days has taught. */
 const ratePerDay = 10
-const sharedPart = 0.005
+const sharedPart = 0.003
 /** What a day adds to the average number of events. */
 const perDayShare = 0.2
 /** What demand of yesterday keeps of its weight, and seconds that come before its ratio is half believed. */

@@ -1,4 +1,4 @@
-import type { ScheduleOptions } from '../options.ts'
+import { type ScheduleOptions, usualLongestMs } from '../options.ts'
 import type { BudgetDay } from '../schedule.ts'
 import type { Limits } from './solve.ts'
 
@@ -6,6 +6,9 @@ import type { Limits } from './solve.ts'
 export function limitsFor(options: ScheduleOptions, day: BudgetDay, unitsPerDay: number): Limits {
   const even = (unitsPerDay * 1_000) / (day.endMs - day.startMs)
   const ceiling = 1_000 / options.minIntervalMs
-  const floor = Math.min(ceiling, Math.max(1_000 / options.maxIntervalMs, options.floor * even))
+  // An interval that follows from the budget follows from the one that the API grants.
+  const isUsual = options.maxIntervalMs === usualLongestMs(options.unitsPerDay)
+  const longestMs = isUsual ? usualLongestMs(unitsPerDay) : options.maxIntervalMs
+  const floor = Math.min(ceiling, Math.max(1_000 / longestMs, options.floor * even))
   return { floor, ceiling }
 }

@@ -1,0 +1,84 @@
+import { parseDuration } from '../lib/duration.ts'
+import { UserError } from '../lib/errors.ts'
+import { createSchedule } from '../schedule/create.ts'
+import type { ScheduleOptions } from '../schedule/options.ts'
+import { previewPlan } from '../schedule/preview.ts'
+import { replay, summarizeLags } from '../schedule/simulate.ts'
+import { type Lags, lagMeasures, smallestBudget, type Target, type TargetAnswer } from '../schedule/target.ts'
+import { print, printJson } from './output.ts'
+import { table } from './table.ts'
+import { UsageError } from './usage.ts'
+
+/** `plan --target`: the smallest budget that reaches a lag, by a trace or by what was learned. */
+
+/** `p95=10s` as a measure and seconds. */
+export function targetOption(text: string): Target {
+  const [name, span = '', ...rest] = text.split('=')
+  const measure = lagMeasures.find((each) => each === name)
+  const ms = rest.length === 0 ? parseDuration(span) : undefined
+  if (measure === undefined || ms === undefined || ms <= 0)
+    throw new UsageError(
+      `--target: "${text}" is no target such as p95=10s; mean, p50, p95 and p99 can be named.`,
+    )
+  return { measure, seconds: ms / 1_000 }
+}
+
+/** Larger budgets than the API grants anybody are not looked at. */
+const unitsMax = 1_000_000
+/** A replay takes about 20 us a poll; with all budgets that are tried this keeps the answer within a minute or two. */
+const replayPollsMax = 600_000
+const dayMs = 86_400_000
+const weekHours = 7 * 24
+
+/** By replays of the trace, or of its last days where the budget is large. */
+export function targetByTrace(target: Target, times: readonly number[], optionsAt: OptionsAt): TargetAnswer {
+  return smallestBudget(target, unitsMax, (units) => {
+    const days = Math.max(3, replayPollsMax / units)
+    const lastMs = times.at(-1) ?? 0
+    const part = times.filter((at) => at > lastMs - days * dayMs)
+    const options = optionsAt(units)
+    return summarizeLags(replay(part, createSchedule(options, undefined), options).lagsMs)
+  })
+}
+
+/** By the plan of a week, as the profile has it. */
+export function targetByProfile(
+  target: Target,
+  learned: unknown,
+  nowMs: number,
+  optionsAt: OptionsAt,
+): TargetAnswer {
+  return smallestBudget(target, unitsMax, (units): Lags => {
+    const { lag } = previewPlan(optionsAt(units), learned, nowMs, weekHours)
+    return lag
+  })
+}
+
+/** The schedule's options at so many units a day. */
+export type OptionsAt = (unitsPerDay: number) => ScheduleOptions
+
+export function printTarget(
+  target: Target,
+  { unitsPerDay, budgets }: TargetAnswer,
+  json: boolean,
+  name?: string,
+): void {
+  const found = unitsPerDay ?? null
+  if (json) {
+    printJson({ ...(name === undefined ? {} : { source: name }), target, unitsPerDay: found, budgets })
+    return
+  }
+  const rows = budgets.map(({ unitsPerDay: units, lag }) => [
+    `${units}${units === unitsPerDay ? ' *' : ''}`,
+    ...lagMeasures.map((measure) => `${lag[measure].toFixed(1)} s`),
+  ])
+  print(table(['UNITS A DAY', ...lagMeasures.map((measure) => measure.toUpperCase())], rows))
+  const wish = `${target.measure} of ${target.seconds} s`
+  if (unitsPerDay === undefined)
+    throw new UserError(
+      `--target: no budget up to ${unitsMax} units a day reaches a ${wish}; the intervals of poll are the limit.`,
+    )
+  print(
+    `\n${name === undefined ? '' : `${name}: `}${unitsPerDay} units a day are the fewest that reach a ${wish}.`,
+  )
+}
