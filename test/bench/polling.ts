@@ -1,55 +1,85 @@
 import { type Comparison, compare } from './compare.ts'
+import { compareKind } from './compare-kind.ts'
 import { scenarioNames } from './traces.ts'
+import { heldOutKinds, type Kind, tunedKinds } from './unfriendly.ts'
 
 /**
  * `npm run bench:polling`: how long alerts wait until a poll sees them, ours beside other ways to spend the same units.
- * Deterministic; `--quick` takes one budget, `--seed N` other histories.
+ * Deterministic; `--only friendly|unfriendly|budgets` prints one table, `--seed N` takes other histories.
  */
-const quick = process.argv.includes('--quick')
-const seedAt = process.argv.indexOf('--seed')
-const seed = seedAt < 0 ? 101 : Number(process.argv[seedAt + 1])
-const budgets = quick ? [2_000] : [500, 1_000, 2_000, 5_000, 20_000]
-const days = 70
+const argument = (name: string) => process.argv[process.argv.indexOf(name) + 1]
+const only = process.argv.includes('--only') ? argument('--only') : undefined
+const seed = process.argv.includes('--seed') ? Number(argument('--seed')) : 101
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
-say(
-  `Ten weeks (${days} days) of synthetic alerts, seed ${seed} (quiet: eight seeds pooled), Tehran time, one unit a poll,`,
-)
-say(
-  'calls that take no time, 1 s to 15 min between polls. Ours starts from an empty profile. Mean lag in seconds:',
-)
-say('even: evenly spaced; hours: 60 % of the units in market hours; back-off: half on a hit, x1.5 on a miss;')
-say(
-  'seasonal and true: polls along the square root of the weekly, and of the very true rate, known beforehand.',
-)
-say('')
-const headings =
-  'scenario    units    even   hours  back-off     ours  seasonal    true | /even  /true  p99/even  worst gap  units a day'
-say(headings)
-for (const unitsPerDay of budgets)
-  for (const scenario of scenarioNames) {
-    const seeds = scenario === 'quiet' ? Array.from({ length: 8 }, (_, index) => seed + index) : [seed]
-    say(row(compare(scenario, unitsPerDay, seeds, days)))
-  }
+const seconds = (value: number) => value.toFixed(value < 100 ? 2 : 0)
+const ratio = (value: number) => value.toFixed(2)
+const row = (cells: readonly string[]) => say(`| ${cells.join(' | ')} |`)
 
-function row(result: Comparison): string {
-  const { mean, ours, even } = result
-  const seconds = (value: number, width: number) => value.toFixed(value < 100 ? 2 : 0).padStart(width)
-  const ratio = (value: number, width: number) => value.toFixed(3).padStart(width)
-  return [
-    result.scenario.padEnd(10),
-    String(result.unitsPerDay).padStart(7),
-    seconds(mean.even, 8),
-    seconds(mean.hours, 8),
-    seconds(mean.backOff, 10),
-    seconds(mean.ours, 9),
-    seconds(mean.seasonal, 10),
-    seconds(mean.true, 8),
-    ' |',
-    ratio(mean.ours / mean.even, 6),
-    ratio(mean.ours / mean.true, 7),
-    ratio(ours.p99 / even.p99, 10),
-    `${result.gapSecondsMax.toFixed(0)} s`.padStart(11),
-    `${result.unitsPerDayMin}..${result.unitsPerDayMax}`.padStart(14),
-  ].join('')
+if (only === undefined || only === 'friendly') friendly(70)
+if (only === undefined || only === 'unfriendly') {
+  unfriendly(tunedKinds, 2_000)
+  unfriendly(heldOutKinds, 2_000)
+}
+if (only === undefined || only === 'budgets') budgets(28)
+
+/** Ten weeks from an empty profile, at 2,000 units. */
+function friendly(days: number): void {
+  row([
+    'alerts',
+    'even',
+    'market hours',
+    'back-off',
+    'ours',
+    'knows the true rate',
+    'ours/even',
+    'p99 ours/even',
+  ])
+  row(Array(8).fill('---'))
+  for (const name of scenarioNames) {
+    const { mean, ours, even }: Comparison = compare(name, 2_000, seedsOf(name), days)
+    row([
+      name,
+      ...[mean.even, mean.hours, mean.backOff, mean.ours, mean.true].map((value) => `${seconds(value)} s`),
+      ratio(mean.ours / mean.even),
+      ratio(ours.p99 / even.p99),
+    ])
+  }
+}
+
+/** Six weeks, of which the last five count; the range is that of the seeds. */
+function unfriendly(kinds: Readonly<Record<string, Kind>>, unitsPerDay: number): void {
+  say('')
+  row(['alerts', 'mean ours/even', 'of each seed', 'p99 ours/even', 'longest wait, in even intervals'])
+  row(Array(5).fill('---'))
+  for (const [name, kind] of Object.entries(kinds)) {
+    const { mean, means, p99, longest } = compareKind(kind, unitsPerDay, [seed, seed + 1], 42)
+    row([
+      name,
+      ratio(mean),
+      `${ratio(Math.min(...means))} to ${ratio(Math.max(...means))}`,
+      ratio(p99),
+      longest.toFixed(1),
+    ])
+  }
+}
+
+function budgets(days: number): void {
+  say('')
+  const units = [50, 500, 2_000, 5_000, 20_000]
+  row(['mean ours/even at', ...units.map(String)])
+  row(Array(units.length + 1).fill('---'))
+  for (const name of scenarioNames)
+    row([
+      name,
+      ...units.map((unitsPerDay) => {
+        const { mean } = compare(name, unitsPerDay, [seed], days)
+        return ratio(mean.ours / mean.even)
+      }),
+    ])
+}
+
+/** Five alerts a day say little on their own. */
+function seedsOf(name: string): number[] {
+  return Array.from({ length: name === 'quiet' ? 4 : 1 }, (_, index) => seed + index)
 }
