@@ -81,10 +81,12 @@ export const pollSchema = z.strictObject({
   // What is too short is told together with the budget it would need.
   minInterval: durationWithin(0, 7 * dayMs)
     .optional()
-    .describe('Default 2s, or longer where requestsPerMinute asks for it.'),
+    .describe(
+      'Default 2s; shorter where more than 4,320 unitsPerDay ask for it, longer where requestsPerMinute does.',
+    ),
   maxInterval: durationWithin(0, 7 * dayMs)
     .optional()
-    .describe('Default 15m, or longer where unitsPerDay asks for it.'),
+    .describe('Default 15m, or five even intervals of unitsPerDay where that is longer.'),
   every: durationWithin(0, 7 * dayMs)
     .optional()
     .describe('A fixed pace instead of the plan.'),

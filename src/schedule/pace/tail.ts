@@ -10,8 +10,8 @@ export interface Tail {
   long: number
 }
 
-/** p99 leaves room for one in a hundred; a little more than half of it is spent at most. */
-const longShareMax = 0.006
+/** p99 leaves room for one in a hundred; half of it is spent at most. */
+const longShareMax = 0.005
 const longIntervals = 1.9
 /** What a day leaves of the counts: 42 days count. */
 const kept = 0.976
@@ -19,7 +19,7 @@ const kept = 0.976
 const cautiousFloor = 1 / 3
 const tightFloor = 0.5
 /** Alerts of allowance that are enough to meet one surprise at the configured floor. */
-const allowanceMin = 5
+const allowanceMin = 10
 
 export function emptyTail(): Tail {
   return { seen: 0, long: 0 }

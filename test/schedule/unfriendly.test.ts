@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest'
+import { createSchedule } from '../../src/schedule/create.ts'
+import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
+import { benchOptions } from '../bench/compare.ts'
+import { compareKind } from '../bench/compare-kind.ts'
+import { benchStartMs } from '../bench/traces.ts'
+import { tunedKinds } from '../bench/unfriendly.ts'
+
+/** What the plan promises on histories that it can lose on; the whole table is `npm run bench:polling`. */
+
+it.each([
+  ['thirty alerts within a second, once an hour', 1.1],
+  ['a two-hour window that drifts half an hour a day', 0.6],
+  ['a two-hour window at a random hour', 1.05],
+])('%s: a mean of at most %d of even polls, p99 of two, no wait beyond five intervals', (name, mean) => {
+  const kind = tunedKinds[name]
+  if (!kind) throw new Error(`no kind ${name}`)
+  const result = compareKind(kind, 500, [4_242], 28)
+  expect(result.mean).toBeLessThanOrEqual(mean)
+  expect(result.p99).toBeLessThanOrEqual(2)
+  expect(result.longest).toBeLessThanOrEqual(5.1)
+})
+
+it('a smaller budget that the API grants is planned as if the config had said so', () => {
+  const times = tunedKinds['a market of screens']?.(7, 21) ?? []
+  const [knew, learned] = [400, 2_000].map((configured) => {
+    const options = benchOptions(configured)
+    const schedule = createSchedule(options, undefined)
+    const next = schedule.next.bind(schedule)
+    // The replay spends 400 units; the schedule was made for what the config says.
+    schedule.next = (nowMs, budget) => next(nowMs, { ...budget, unitsPerDay: 400 })
+    return summarizeLags(replay(times, schedule, { ...options, unitsPerDay: 400 }).lagsMs).mean
+  })
+  expect(learned).toBeLessThan(1.1 * (knew ?? 0))
+})
+
+it('two polls a day come where they help most', () => {
+  const times: number[] = []
+  for (let day = 0; day < 28; day++)
+    for (let k = 0; k < 40; k++) times.push(benchStartMs + day * 86_400_000 + (9 + (k / 40) * 3) * 3_600_000)
+  const options = benchOptions(2)
+  const lag = summarizeLags(replay(times, createSchedule(options, undefined), options).lagsMs)
+  expect(lag.mean).toBeLessThan(0.6 * summarizeLags(evenLags(times, options)).mean)
+})
+
+it('what an earlier version stored is read: its profile stays', () => {
+  const options = benchOptions(500)
+  const schedule = createSchedule(options, undefined)
+  schedule.learnHistory(tunedKinds['no pattern, fifty a day']?.(3, 10) ?? [])
+  const {
+    v: _,
+    recent: __,
+    family: ___,
+    tail: ____,
+    few: _____,
+    ...kept
+  } = schedule.snapshot() as Record<string, unknown>
+  const restored = createSchedule(options, { ...kept, v: 1, scale: 1, demand: {}, intensity: {} })
+  expect(restored.describe(0)).toMatchObject({
+    memory: 'restored',
+    learnedFrom: schedule.describe(0).learnedFrom,
+  })
+})
