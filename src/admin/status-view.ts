@@ -155,6 +155,7 @@ export interface SinkView {
   readonly active: number | null
   readonly delayed: number | null
   readonly dead: number | null
+  /** Of those that `retention.count` keeps: never more than that. */
   readonly deliveredToday: number | null
   /** From firing to acknowledged. */
   readonly lag: LagView | null
