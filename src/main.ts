@@ -10,7 +10,7 @@ process.on('SIGUSR1', () => {})
 process.env['UV_THREADPOOL_SIZE'] ||= '16'
 
 const { runCli } = await import('./cli/cli.ts')
-const { outputTold, watchOutput } = await import('./cli/output.ts')
+const { outputFlushed: outputTold, watchOutput } = await import('./cli/output.ts')
 
 watchOutput((exitCode) => process.exit(exitCode))
 const exitCode = await runCli(process.argv)

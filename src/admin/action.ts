@@ -3,13 +3,13 @@ import { refuseChange } from './guard.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
-export type Act = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+export type ActionHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 /** A route that changes something: never by GET, only with the token, one log line each. */
 export function registerAction(
   app: FastifyInstance,
   { adminToken, log }: Pick<AdminDeps, 'adminToken' | 'log'>,
-  { method, path, act }: { method: 'POST' | 'DELETE'; path: string; act: Act },
+  { method, path, act }: { method: 'POST' | 'DELETE'; path: string; act: ActionHandler },
 ): void {
   app.route({
     method,

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Order, Portion } from '../delivery/records/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { waits } from '../lib/waits.ts'
-import { type Act, registerAction } from './action.ts'
+import { type ActionHandler, registerAction } from './action.ts'
 import { alertIdsField, instantField, nameField, portionFields, rowIdsField } from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
@@ -12,7 +12,7 @@ import { registerSilenceActions } from './silences.ts'
 /** The part of the API that changes something. */
 export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   const { ports } = deps
-  const post = (path: string, act: Act) => registerAction(app, deps, { method: 'POST', path, act })
+  const post = (path: string, act: ActionHandler) => registerAction(app, deps, { method: 'POST', path, act })
 
   post('/-/reload', async (_request, reply) => {
     const result = await ports.reload()
@@ -111,7 +111,7 @@ function replayOf(body: unknown): Order {
   return orderOf(replay.parse(body ?? {}))
 }
 
-interface Given {
+interface OrderFields {
   readonly ids?: readonly string[] | undefined
   readonly sink?: string | undefined
   readonly since?: number | undefined
@@ -122,7 +122,7 @@ interface Given {
 }
 
 /** From the words of the API; what was not given stays away. */
-function orderOf({ ids, sink, since, until, cursor, at, limit }: Given): Order {
+function orderOf({ ids, sink, since, until, cursor, at, limit }: OrderFields): Order {
   return {
     ...(ids === undefined ? {} : { ids }),
     ...(sink === undefined ? {} : { sink }),

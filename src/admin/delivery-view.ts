@@ -43,15 +43,15 @@ export interface DeadLetter extends DeliveryRow {
 }
 
 /** One alert's whole way: seen, routed, every attempt with its answer. */
-export interface DeliveryStory extends AlertView {
+export interface AlertHistory extends AlertView {
   readonly why: string | null
   readonly ruleIds: readonly string[]
   readonly deliveries: readonly DeliveryHistory[]
   /** What did not go out although it was seen, route by route. */
-  readonly held: readonly HeldView[]
+  readonly held: readonly WithheldView[]
 }
 
-export interface HeldView {
+export interface WithheldView {
   /** null where no route wanted the alert. */
   readonly route: string | null
   /** The sinks that did not get it by this route, nor by any other. */
@@ -94,7 +94,7 @@ export interface NewSilence {
   readonly comment: string
 }
 
-export interface Silence {
+export interface SilenceView {
   readonly id: string
   readonly match: SilenceMatch
   readonly startsAt: string

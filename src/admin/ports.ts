@@ -4,13 +4,13 @@ import type { Order, Portion } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type {
+  AlertHistory,
   DeadLetter,
   DeliveryQuery,
   DeliveryRow,
   DeliveryState,
-  DeliveryStory,
   NewSilence,
-  Silence,
+  SilenceView,
 } from './delivery-view.ts'
 import type { OrphanKind, OrphanView } from './orphan-view.ts'
 import type { QuarantinedRow, StatusView } from './status-view.ts'
@@ -50,7 +50,7 @@ export interface AdminPorts {
 export interface DeliveriesPort {
   /** One row a sink and target, what changed last first. */
   list(query: DeliveryQuery): Promise<readonly DeliveryRow[]>
-  story(source: string, id: number): Promise<DeliveryStory | undefined>
+  story(source: string, id: number): Promise<AlertHistory | undefined>
 }
 
 export interface DeadLettersPort {
@@ -120,8 +120,8 @@ export interface SourcesPort {
 }
 
 export interface SilencesPort {
-  list(): Promise<readonly Silence[]>
-  add(silence: NewSilence): Promise<Silence>
+  list(): Promise<readonly SilenceView[]>
+  add(silence: NewSilence): Promise<SilenceView>
   /** False when there is none with this id. */
   expire(id: string): Promise<boolean>
 }

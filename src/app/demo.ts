@@ -26,7 +26,7 @@ export interface DemoOptions {
   readonly logLevel?: LogLevel
 }
 
-interface Fired {
+interface FiredAlert {
   readonly headline: string
   readonly atMs: number
   readonly arrivedAtMs: Map<Arrival['sink'], number>
@@ -43,7 +43,7 @@ const bridgeStopTimeoutMs = 120_000
 export async function runDemo(options: DemoOptions): Promise<boolean> {
   const log = createLogger({ level: options.logLevel ?? 'warn', terminal: process.stdout.isTTY === true })
   const teardown = new Teardown(log)
-  const fired = new Map<string, Fired>()
+  const fired = new Map<string, FiredAlert>()
   const say = (line: string) => void (options.json || process.stdout.write(`${line}\n`))
   // A terminal that is closed leaves nothing behind either.
   const interrupted = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP'])
@@ -139,7 +139,7 @@ routes:
 }
 
 /** Messages that carry no id (Slack's) are known by their headline, which the sandbox does not fire twice at a time. */
-function record(fired: Map<string, Fired>, arrival: Arrival, say: (line: string) => void): void {
+function record(fired: Map<string, FiredAlert>, arrival: Arrival, say: (line: string) => void): void {
   const byId = arrival.id === undefined ? undefined : fired.get(arrival.id)
   const alert =
     byId ??
@@ -164,13 +164,13 @@ function plain(text: string): string {
     .replace(/[\p{Cf}\s]+/gu, '')
 }
 
-async function settle(fired: ReadonlyMap<string, Fired>): Promise<void> {
+async function settle(fired: ReadonlyMap<string, FiredAlert>): Promise<void> {
   const deadlineMs = systemClock.monotonicMs() + settleTimeoutMs
   const missing = () => [...fired.values()].some(({ arrivedAtMs }) => arrivedAtMs.size < sinks.length)
   while (missing() && systemClock.monotonicMs() < deadlineMs) await systemClock.sleep(100)
 }
 
-async function summarise(fired: ReadonlyMap<string, Fired>, app: App, unitsUsed: number) {
+async function summarise(fired: ReadonlyMap<string, FiredAlert>, app: App, unitsUsed: number) {
   const alerts = [...fired.values()]
   const seen = await app.metrics.alertsSeen.get()
   const sent = Object.fromEntries(
@@ -201,7 +201,7 @@ function describe({
   complete,
 }: Awaited<ReturnType<typeof summarise>>): string {
   const seconds = (value: number | null) => (value === null ? '-' : formatDuration(value * 1_000))
-  const verdict = complete
+  const conclusion = complete
     ? 'Everything that fired arrived everywhere.'
     : 'NOT everything that fired arrived.'
   return `
@@ -212,7 +212,7 @@ sent    ${Object.entries(sent)
     .join(', ')}
 lag     p50 ${seconds(lagSeconds.p50)}, p95 ${seconds(lagSeconds.p95)} (from firing to acknowledged)
 units   ${unitsUsed}
-${verdict}
+${conclusion}
 `
 }
 

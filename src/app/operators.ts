@@ -28,14 +28,14 @@ export interface Operators {
   run(signal: AbortSignal): Promise<void>
 }
 
-interface Told {
+interface OperatorTargets {
   /** Names of sinks. */
   readonly operators: readonly string[]
   readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failedSince' | 'completedSince'>
   readonly targetsOf: (sink: string) => readonly (string | undefined)[]
 }
 
-export interface SourceLook {
+export interface SourceReport {
   readonly status: PollerStatus
   /** undefined when it cannot be had now. */
   readonly quarantine: QuarantineCounts | undefined
@@ -43,8 +43,8 @@ export interface SourceLook {
 
 export interface OperatorsOptions {
   /** As the config in force has it. */
-  readonly inForce: () => Told
-  readonly sources: () => Promise<readonly SourceLook[]>
+  readonly active: () => OperatorTargets
+  readonly sources: () => Promise<readonly SourceReport[]>
   /** Of this process. */
   readonly breakers: () => readonly Pick<LaneState, 'sink' | 'breaker' | 'reason'>[]
   readonly store: NoticeStore
@@ -64,8 +64,8 @@ const orphanMs = 30 * 24 * hourMs
 const wellLooksMin = 12
 
 export function createOperators(options: OperatorsOptions): Operators {
-  const { inForce, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
-  const tell = teller(options)
+  const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
+  const sendNotice = noticeSender(options)
   let lastWork: Promise<void> = Promise.resolve()
   /** One after the other, so that an end is never told before its beginning; best effort. */
   const attempt = (work: () => Promise<void>) => {
@@ -75,51 +75,52 @@ export function createOperators(options: OperatorsOptions): Operators {
     return lastWork
   }
 
-  const lookAtDead = async (sink: string, queues: Told['queues']) => {
+  const lookAtDead = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
     if ((await queues.failedSince(sink, nowMs - hourMs)) === 0) return
     if (!(await store.begin(`dead:${sink}`, nowMs, hourMs))) return
     const sinceMs = (await store.move(sink, nowMs)) ?? nowMs - hourMs
     const count = await queues.failedSince(sink, sinceMs + 1)
-    if (count > 0) await tell({ kind: 'dead_letters', sink, count, sinceMs })
+    if (count > 0) await sendNotice({ kind: 'dead_letters', sink, count, sinceMs })
   }
   const onOpen = async (sink: string, reason: string, atMs: number) => {
     await store.move(`open:${sink}`, atMs)
-    if (await store.begin(`breaker:${sink}`, atMs, troubleMs)) await tell({ kind: 'sink_down', sink, reason })
+    if (await store.begin(`breaker:${sink}`, atMs, troubleMs))
+      await sendNotice({ kind: 'sink_down', sink, reason })
   }
   /**
    * Over is an outage when no breaker was open for a while, also none of other replicas, and one has closed or a delivery
    * went well since: what comes and goes, or is seen by one replica of several, is told of once. A process that ends in
    * an outage closes no breaker.
    */
-  const recover = async (sink: string, queues: Told['queues']) => {
+  const recover = async (sink: string, queues: OperatorTargets['queues']) => {
     const sinceMs = await store.since(`breaker:${sink}`)
     if (sinceMs === undefined) return
     const openMs = Math.max(sinceMs, (await store.at(`open:${sink}`)) ?? 0)
     if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
     const hasClosed = ((await store.at(`closed:${sink}`)) ?? 0) >= openMs
     if (!hasClosed && (await queues.completedSince(sink, openMs + 1)) === 0) return
-    if (await store.end(`breaker:${sink}`)) await tell({ kind: 'sink_up', sink, reason: '' })
+    if (await store.end(`breaker:${sink}`)) await sendNotice({ kind: 'sink_up', sink, reason: '' })
   }
-  const lookAtSink = async (sink: string, queues: Told['queues']) => {
+  const lookAtSink = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
     const open = breakers().find((each) => each.sink === sink && each.breaker === 'open')
     await (open ? onOpen(sink, open.reason ?? '', nowMs) : recover(sink, queues))
     await lookAtDead(sink, queues)
   }
-  const lookAtSource = async ({ status, quarantine }: SourceLook) => {
+  const lookAtSource = async ({ status, quarantine }: SourceReport) => {
     const { source: sourceName, state, reason, failingSinceMs } = status
     const [stopped, failing] = [`source:${sourceName}`, `failing:${sourceName}`]
     const failure = lastingFailure(status)
     if (state === 'stopped') {
       if (await store.begin(stopped, clock.now(), troubleMs))
-        await tell({ kind: 'source_stopped', sourceName, reason })
+        await sendNotice({ kind: 'source_stopped', sourceName, reason })
     } else if (failure !== undefined) {
       if (await store.begin(failing, clock.now(), troubleMs))
-        await tell({ kind: 'source_failing', sourceName, reason: failure })
+        await sendNotice({ kind: 'source_failing', sourceName, reason: failure })
     } else if (state === 'waiting' && failingSinceMs === null) {
       const ended = [await store.end(stopped), await store.end(failing)]
-      if (ended.includes(true)) await tell({ kind: 'source_resumed', sourceName, reason })
+      if (ended.includes(true)) await sendNotice({ kind: 'source_resumed', sourceName, reason })
     }
     if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
   }
@@ -129,10 +130,10 @@ export function createOperators(options: OperatorsOptions): Operators {
     const before = (await store.move(what, ever)) ?? 0
     // What was dropped or read since is nobody's business any more; after a loss of Redis the count begins anew.
     const count = Math.min(setAside, ever < before ? ever : ever - before)
-    if (count > 0) await tell({ kind: 'rows_set_aside', sourceName, count })
+    if (count > 0) await sendNotice({ kind: 'rows_set_aside', sourceName, count })
   }
   const look = async () => {
-    const { operators, queues } = inForce()
+    const { operators, queues } = active()
     if (operators.length === 0) return
     for (const sink of queues.sinks) await lookAtSink(sink, queues)
     for (const each of await sources()) await lookAtSource(each)
@@ -140,7 +141,7 @@ export function createOperators(options: OperatorsOptions): Operators {
 
   return {
     onBreaker({ sink, state, reason }) {
-      const { operators, queues } = inForce()
+      const { operators, queues } = active()
       if (operators.length === 0) return
       const nowMs = clock.now()
       void attempt(async () => {
@@ -152,16 +153,17 @@ export function createOperators(options: OperatorsOptions): Operators {
       })
     },
     onOrphan(orphan) {
-      if (inForce().operators.length === 0) return
+      if (active().operators.length === 0) return
       void attempt(async () => {
-        if (await store.begin(orphanTrouble(orphan), clock.now(), orphanMs)) await tell(orphanNotice(orphan))
+        if (await store.begin(orphanTrouble(orphan), clock.now(), orphanMs))
+          await sendNotice(orphanNotice(orphan))
       })
     },
     onNoOrphan(orphan) {
       void attempt(async () => void (await store.end(orphanTrouble(orphan))))
     },
     onRenamed(from, to) {
-      if (inForce().operators.length > 0) void attempt(() => tell({ kind: 'source_renamed', from, to }))
+      if (active().operators.length > 0) void attempt(() => sendNotice({ kind: 'source_renamed', from, to }))
     },
     async run(signal) {
       while (!signal.aborted) {
@@ -172,10 +174,10 @@ export function createOperators(options: OperatorsOptions): Operators {
   }
 }
 
-function teller({ inForce, clock, log }: OperatorsOptions): (notice: Notice) => Promise<void> {
+function noticeSender({ active, clock, log }: OperatorsOptions): (notice: Notice) => Promise<void> {
   let lastId = 0
   return async (notice) => {
-    const { operators, queues, targetsOf } = inForce()
+    const { operators, queues, targetsOf } = active()
     // Two troubles may begin in the same millisecond, also at two replicas.
     lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
     const alert = noticeAlert(notice, lastId, clock.now())

@@ -11,7 +11,7 @@ export interface Pollers {
   stop(): Promise<void>
 }
 
-interface Running {
+interface RunningPoller {
   readonly source: Source
   readonly controller: AbortController
   /** Never rejects. */
@@ -20,11 +20,11 @@ interface Running {
 
 /** `polls` is false for a process that only sends: there the sources are there to be looked at. */
 export function createPollers({ polls }: { readonly polls: boolean }): Pollers {
-  const running = new Map<string, Running>()
+  const running = new Map<string, RunningPoller>()
   /** Of each name, the loop that is to end before another one begins. */
   const ending = new Map<string, Promise<void>>()
 
-  const run = (name: string, source: Source): Running => {
+  const run = (name: string, source: Source): RunningPoller => {
     const controller = new AbortController()
     const { signal } = controller
     const ended = (async () => {
@@ -35,7 +35,7 @@ export function createPollers({ polls }: { readonly polls: boolean }): Pollers {
     })().catch(() => {})
     return { source, controller, ended }
   }
-  const end = (name: string, { controller, ended }: Running): Promise<void> => {
+  const end = (name: string, { controller, ended }: RunningPoller): Promise<void> => {
     running.delete(name)
     controller.abort(new Error('stopping'))
     const over = ended.finally(() => {

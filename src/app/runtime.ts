@@ -6,16 +6,16 @@ import { createSender, type Sender } from '../delivery/sender.ts'
 import { durationText } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
 import { createNoticeStore } from '../store/notices.ts'
-import { createInForce, type InForce } from './in-force.ts'
-import { createLeftBehind, type LeftBehind } from './left-behind.ts'
+import { type ActiveConfig, createActiveConfig } from './active-config.ts'
+import { type Difference, differenceOf, valuesOf } from './built-parts.ts'
 import { quarantinePort } from './operator-api/quarantine.ts'
 import { createOperators, type Operators } from './operators.ts'
+import { createOrphanService, type OrphanService } from './orphan-service.ts'
 import { createPollers, type Pollers } from './pollers.ts'
 import { createSameFeed, type SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
 import { type RuntimeStatus, readStatus } from './status.ts'
 import type { RuntimeTools } from './tools.ts'
-import { type Difference, differenceOf, madeOf } from './units.ts'
 
 /**
  * Everything that a config makes beside the HTTP server and the connections: the sources that poll, the queues, the
@@ -42,7 +42,7 @@ export interface Runtime {
   readonly sender: Sender
   readonly orphans: OrphansPort
   /** To be taken once for one piece of work. */
-  readonly inForce: InForce
+  readonly active: ActiveConfig
 }
 
 export interface Change {
@@ -67,9 +67,9 @@ class ConfiguredRuntime implements Runtime {
   readonly #tools: RuntimeTools
   readonly #pollers: Pollers
   readonly #operators: Operators
-  readonly #leftBehind: LeftBehind
+  readonly #orphanService: OrphanService
   readonly #stopping = new AbortController()
-  #inForce: InForce
+  #active: ActiveConfig
   readonly #sameFeed: SameFeed
   #telling: Promise<unknown> = Promise.resolve()
 
@@ -77,20 +77,20 @@ class ConfiguredRuntime implements Runtime {
     this.#tools = tools
     const { redis, log, clock, metrics, role } = tools
     const { prefix } = config.redis
-    this.#sameFeed = createSameFeed({ sources: () => this.#inForce.config.sources, log })
-    this.#leftBehind = createLeftBehind({
+    this.#sameFeed = createSameFeed({ sources: () => this.#active.config.sources, log })
+    this.#orphanService = createOrphanService({
       ...tools,
       prefix,
-      inForce: () => this.#inForce,
+      active: () => this.#active,
       operators: () => this.#operators,
     })
-    this.#inForce = this.#make(config, undefined)
+    this.#active = this.#make(config, undefined)
     this.#pollers = createPollers({ polls: role !== 'sender' })
     this.sender = createSender({
       redisBlocking: redis.blocking,
       redis: redis.commands,
       prefix,
-      sinks: madeOf(this.#inForce.sinks),
+      sinks: valuesOf(this.#active.sinks),
       metrics,
       log,
       clock,
@@ -98,7 +98,7 @@ class ConfiguredRuntime implements Runtime {
       ...(tools.senderTuning ? { tuning: tools.senderTuning } : {}),
     })
     this.#operators = createOperators({
-      inForce: () => ({ operators: this.#inForce.config.operators, ...this.#inForce }),
+      active: () => ({ operators: this.#active.config.operators, ...this.#active }),
       sources: () => this.#lookAtSources(),
       breakers: () => this.sender.states(),
       lookEveryMs: tools.operatorsLookEveryMs,
@@ -109,11 +109,11 @@ class ConfiguredRuntime implements Runtime {
   }
 
   get orphans(): OrphansPort {
-    return this.#leftBehind.port
+    return this.#orphanService.port
   }
 
-  get inForce(): InForce {
-    return this.#inForce
+  get active(): ActiveConfig {
+    return this.#active
   }
 
   get quarantine(): QuarantinePort {
@@ -122,21 +122,21 @@ class ConfiguredRuntime implements Runtime {
 
   start(): void {
     this.sender.start({ sends: this.#tools.role !== 'poller' })
-    void this.#pollers.swap(madeOf(this.#inForce.sources))
+    void this.#pollers.swap(valuesOf(this.#active.sources))
     const { signal } = this.#stopping
-    this.#telling = Promise.all([this.#operators.run(signal), this.#leftBehind.run(signal)])
+    this.#telling = Promise.all([this.#operators.run(signal), this.#orphanService.run(signal)])
   }
 
   reload(config: Config): Change {
-    const before = this.#inForce
+    const before = this.#active
     const next = this.#make(config, before)
     // One stroke: from here on everybody who asks works by the new config.
-    this.#inForce = next
-    this.#leftBehind.onConfig()
+    this.#active = next
+    this.#orphanService.onConfig()
     const ended = Promise.all([
-      ...[...madeOf(before.sources).values()].map((source) => source.pollOver()),
-      this.#pollers.swap(madeOf(next.sources)),
-      this.sender.swap(madeOf(next.sinks)),
+      ...[...valuesOf(before.sources).values()].map((source) => source.pollOver()),
+      this.#pollers.swap(valuesOf(next.sources)),
+      this.sender.swap(valuesOf(next.sinks)),
     ])
     // Whoever asks for a reload may have mended what a source was stopped for.
     for (const { poller } of this.#sources) if (poller.status().state === 'stopped') poller.pollNow()
@@ -154,15 +154,15 @@ class ConfiguredRuntime implements Runtime {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'))
     await Promise.allSettled([this.#telling, this.#pollers.stop(), this.sender.stop()])
-    await this.#inForce.queues.close().catch(() => {})
+    await this.#active.queues.close().catch(() => {})
   }
 
   status(): Promise<RuntimeStatus> {
     return readStatus({
       tools: this.#tools,
-      inForce: this.#inForce,
+      active: this.#active,
       lanes: this.sender.states(),
-      leftBehind: this.#leftBehind,
+      orphanService: this.#orphanService,
       sameFeed: this.#sameFeed,
     })
   }
@@ -175,13 +175,13 @@ class ConfiguredRuntime implements Runtime {
   async collectMetrics(): Promise<void> {
     for (const { sink, stuck } of this.sender.states())
       this.#tools.metrics.sinkStuck.set({ sink }, stuck ? 1 : 0)
-    await collectQueues({ queues: this.#inForce.queues, metrics: this.#tools.metrics })
-    await this.#leftBehind.collectMetrics(this.sender.ending())
+    await collectQueues({ queues: this.#active.queues, metrics: this.#tools.metrics })
+    await this.#orphanService.collectMetrics(this.sender.ending())
   }
 
   async hot(name: string, untilMs: number): Promise<boolean> {
-    const { config, sources } = this.#inForce
-    const source = madeOf(sources).get(name)
+    const { config, sources } = this.#active
+    const source = valuesOf(sources).get(name)
     const everyMs = source && config.sources[name]?.poll.every
     if (everyMs !== undefined)
       throw new UserError(
@@ -200,24 +200,24 @@ class ConfiguredRuntime implements Runtime {
   }
 
   async #tooManyWaiting(): Promise<boolean> {
-    const sinks = await this.#inForce.deliveryLog.sinks()
+    const sinks = await this.#active.deliveryLog.sinks()
     const waiting = sinks.reduce((sum, { counts }) => sum + counts.waiting + counts.delayed, 0)
     return waiting > waitingJobsMax
   }
 
   get #sources(): readonly Source[] {
-    return [...madeOf(this.#inForce.sources).values()]
+    return [...valuesOf(this.#active.sources).values()]
   }
 
-  #make(config: Config, before: InForce | undefined): InForce {
-    return createInForce(config, before, {
+  #make(config: Config, before: ActiveConfig | undefined): ActiveConfig {
+    return createActiveConfig(config, before, {
       ...this.#tools,
-      intake: () => this.#inForce.intake,
+      intake: () => this.#active.intake,
       tooManyWaiting: () => this.#tooManyWaiting(),
-      sharers: (source) => sharersOf(this.#inForce.config.sources, source),
+      sharers: (source) => sharersOf(this.#active.config.sources, source),
       sawHead: (source, page) => this.#sameFeed.saw(source, page),
-      names: this.#leftBehind.names,
-      succeed: (source) => this.#leftBehind.succeed(source),
+      names: this.#orphanService.names,
+      succeed: (source) => this.#orphanService.takeOver(source),
     })
   }
 }

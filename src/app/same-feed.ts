@@ -25,14 +25,15 @@ const commonMin = 3
 
 export function createSameFeed({ sources, log }: SameFeedOptions): SameFeed {
   const heads = new Map<string, ReadonlySet<string>>()
-  const told = new Set<string>()
-  const twinOf = (source: string): string | undefined => {
+  const reported = new Set<string>()
+  const duplicateOf = (source: string): string | undefined => {
     const own = [...(heads.get(source) ?? [])]
-    const isTwin = (head: ReadonlySet<string>) => own.filter((each) => head.has(each)).length >= commonMin
-    return [...heads].find(([name, head]) => name !== source && name in sources() && isTwin(head))?.[0]
+    const isDuplicate = (head: ReadonlySet<string>) =>
+      own.filter((each) => head.has(each)).length >= commonMin
+    return [...heads].find(([name, head]) => name !== source && name in sources() && isDuplicate(head))?.[0]
   }
   const noteOf = (source: string): string | undefined => {
-    const twin = twinOf(source)
+    const twin = duplicateOf(source)
     if (twin === undefined) return undefined
     const account = sources()[source]?.account
     if (account !== undefined && account === sources()[twin]?.account) return undefined
@@ -44,9 +45,9 @@ export function createSameFeed({ sources, log }: SameFeedOptions): SameFeed {
       const head = alerts.map(({ id, firedAt, headline }) => JSON.stringify([id, firedAt, headline]))
       heads.set(source, new Set(head))
       const note = noteOf(source)
-      if (note === undefined) told.delete(source)
-      else if (!told.has(source)) log.warn({ source }, note)
-      if (note !== undefined) told.add(source)
+      if (note === undefined) reported.delete(source)
+      else if (!reported.has(source)) log.warn({ source }, note)
+      if (note !== undefined) reported.add(source)
     },
     noteOf,
   }

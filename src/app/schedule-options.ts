@@ -1,4 +1,4 @@
-import { withIntervals } from '../config/pace.ts'
+import { withIntervals } from '../config/intervals.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import { budgetSchema, pollSchema } from '../config/source.ts'
 import { type ScheduleOptions, usualIntervals } from '../schedule/options.ts'

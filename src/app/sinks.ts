@@ -4,16 +4,16 @@ import type { SinkEntry } from '../delivery/settings.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import { createSink } from '../sinks/registry.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { type Units, unitsOf } from './units.ts'
+import { type BuiltParts, buildParts } from './built-parts.ts'
 
 /**
  * The sinks of a config; those of `before` of which it says the same are taken over as they are. Throws a UserError over
  * a file of a sink (CA, key) that cannot be read.
  */
-export function buildSinks(config: Config, before: Units<SinkEntry> = new Map()): Units<SinkEntry> {
+export function buildSinks(config: Config, before: BuiltParts<SinkEntry> = new Map()): BuiltParts<SinkEntry> {
   const { display } = config
   const displayed = fingerprintOf(config, 'display')
-  return unitsOf(Object.entries(config.sinks), before, {
+  return buildParts(Object.entries(config.sinks), before, {
     // What a message looks like is fixed when its sink is built.
     fingerprint: (name) => fingerprintOf(config, 'sinks', name) + displayed,
     build: (name, sink) => ({

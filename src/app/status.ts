@@ -5,14 +5,14 @@ import { within } from '../lib/time-limit.ts'
 import { budgetDay } from '../schedule/time/budget-day.ts'
 import { probeKey } from '../store/keys.ts'
 import { redisErrorText } from '../store/redis.ts'
-import type { InForce } from './in-force.ts'
+import type { ActiveConfig } from './active-config.ts'
+import { valuesOf } from './built-parts.ts'
 import { lagOf } from './lag.ts'
-import type { LeftBehind } from './left-behind.ts'
 import { sinkView, sourceView } from './operator-api/views.ts'
+import type { OrphanService } from './orphan-service.ts'
 import type { SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
-import { madeOf } from './units.ts'
 
 /** The part of the status that a config makes. */
 export type RuntimeStatus = Pick<
@@ -23,9 +23,9 @@ export type RuntimeStatus = Pick<
 export interface StatusDeps {
   readonly tools: RuntimeTools
   /** To be taken once: a reload may put another one in force meanwhile. */
-  readonly inForce: InForce
+  readonly active: ActiveConfig
   readonly lanes: readonly LaneState[]
-  readonly leftBehind: Pick<LeftBehind, 'list'>
+  readonly orphanService: Pick<OrphanService, 'list'>
   readonly sameFeed: Pick<SameFeed, 'noteOf'>
 }
 
@@ -35,19 +35,19 @@ const readTimeoutMs = 2_500
 
 /** Ends within seconds, and never rejects: what Redis does not say in time is null. */
 export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
-  const { inForce, leftBehind, tools } = deps
+  const { active, orphanService, tools } = deps
   const error = await redisError(deps)
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> =>
     error === undefined ? within(readTimeoutMs, what, work()).catch(() => undefined) : undefined
-  const configured = [...madeOf(inForce.sources).values()]
+  const configured = [...valuesOf(active.sources).values()]
   const [queues = [], counts, kindNotes, orphans = null, sources] = await Promise.all([
-    ask('the queues', () => inForce.deliveryLog.sinks(todayStartMs(deps))),
+    ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
     ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
-    ask('the kinds', () => inForce.routing.kindNotes()),
-    ask('what was left behind', () => leftBehind.list()),
+    ask('the kinds', () => active.routing.kindNotes()),
+    ask('what was left behind', () => orphanService.list()),
     Promise.all(configured.map((source) => viewOf(source, deps))),
   ])
-  const sinks = [...madeOf(inForce.sinks)].map(async ([name, { sink }]) =>
+  const sinks = [...valuesOf(active.sinks)].map(async ([name, { sink }]) =>
     sinkView(
       { name, type: sink.type, lag: await lagOf(tools.metrics.deliveryLag, { sink: name }) },
       deps.lanes.find((lane) => lane.sink === name),
@@ -83,9 +83,9 @@ async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<
   return { ...view, notes: [...view.notes, ...notes] }
 }
 
-async function redisError({ tools, inForce }: StatusDeps): Promise<string | undefined> {
+async function redisError({ tools, active }: StatusDeps): Promise<string | undefined> {
   // In a cluster any node answers a ping: a key is asked for where the keys of the bridge lie.
-  const probe = tools.redis.commands.exists(probeKey(inForce.config.redis.prefix))
+  const probe = tools.redis.commands.exists(probeKey(active.config.redis.prefix))
   return within(pingTimeoutMs, 'an answer of Redis', probe).then(
     () => undefined,
     (thrown: unknown) => redisErrorText(toError(thrown)),
@@ -93,7 +93,7 @@ async function redisError({ tools, inForce }: StatusDeps): Promise<string | unde
 }
 
 /** Midnight where the readers are. */
-function todayStartMs({ tools, inForce }: StatusDeps): number {
-  const { timeZone } = inForce.config.display
+function todayStartMs({ tools, active }: StatusDeps): number {
+  const { timeZone } = active.config.display
   return budgetDay(tools.clock.now(), { resetsAt: '00:00', timeZone }).startMs
 }

@@ -45,7 +45,7 @@ export function daemonCommand(name: string, description: string): Command {
 }
 
 export function connectDaemon(options: DaemonOptions): Daemon {
-  const { base, token } = place(options)
+  const { base, token } = addressOf(options)
   const authorization = (method: string) => {
     const shown = token(method !== 'GET')
     return shown === undefined ? {} : { authorization: `Bearer ${shown}` }
@@ -71,7 +71,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       )
     })
     const answer: unknown = await response.json().catch(() => undefined)
-    if (!response.headers.has(versionHeader)) throw strangerError(base, response.status)
+    if (!response.headers.has(versionHeader)) throw notABridgeError(base, response.status)
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
       if (response.status === 503) throw new NoAnswerError(refusal)
@@ -88,18 +88,18 @@ export function connectDaemon(options: DaemonOptions): Daemon {
 }
 
 /** Any server may answer 200 to anything. A proxy before a bridge that starts anew is worth asking again. */
-function strangerError(base: string, status: number): UserError {
+function notABridgeError(base: string, status: number): UserError {
   const sentence = `What answers at ${base} is no alert-bridge (HTTP ${status}); is --url (or --config) right?`
   return status >= 502 && status <= 504 ? new NoAnswerError(sentence) : new UserError(sentence)
 }
 
-interface Place {
+interface DaemonAddress {
   readonly base: string
   /** The admin token; throws where it is `needed` and the config names one that cannot be had. */
   token(needed: boolean): string | undefined
 }
 
-function place({ url, config }: DaemonOptions): Place {
+function addressOf({ url, config }: DaemonOptions): DaemonAddress {
   if (config === undefined) return { base: url ?? defaultUrl, token: tokenFromEnv }
   const loaded = loadHttp(config, process.env)
   if (loaded.ok) {

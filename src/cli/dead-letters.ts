@@ -4,8 +4,8 @@ import { formatCount } from '../admin/page/times.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
+import { carryOut, describeDone } from './long-request.ts'
 import { print, printJson } from './output.ts'
-import { carryOut, describeDone } from './portions.ts'
 import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
@@ -68,7 +68,7 @@ async function listed(
   const letters: DeadLetter[] = []
   for (let cursor: string | undefined; ; ) {
     const limit = String(Math.min(pageMax, wanted - letters.length))
-    const page = (await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })) as Page
+    const page = (await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })) as DeadLetterPage
     letters.push(...page.data.filter(isMeant))
     if (page.cursor === null) return { letters, more: [] }
     if (letters.length >= wanted) {
@@ -79,7 +79,7 @@ async function listed(
   }
 }
 
-interface Page {
+interface DeadLetterPage {
   readonly data: readonly DeadLetter[]
   readonly total: number
   readonly cursor: string | null

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import {
+  type AlertHistory,
   type DeliveryHistory,
   type DeliveryRow,
-  type DeliveryStory,
   deliveryStates,
 } from '../admin/delivery-view.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -30,8 +30,7 @@ export function deliveriesCommand(): Command {
       const answer = await daemon.get(path, id === undefined ? { state, sink, limit: limit?.toString() } : {})
       const { data } = answer as { data: unknown }
       if (options.json) printJson(data)
-      else
-        print(id === undefined ? describeRows(data as DeliveryRow[]) : describeStory(data as DeliveryStory))
+      else print(id === undefined ? describeRows(data as DeliveryRow[]) : describeStory(data as AlertHistory))
     })
 }
 
@@ -51,7 +50,7 @@ export function describeRows(rows: readonly DeliveryRow[]): string {
   )
 }
 
-export function describeStory(story: DeliveryStory): string {
+export function describeStory(story: AlertHistory): string {
   return [
     `${story.source}.${story.id}  ${story.kind}${story.symbol ? `  ${story.symbol}` : ''}`,
     story.headline,

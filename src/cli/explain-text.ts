@@ -6,7 +6,7 @@ import { oneLine } from '../alert/text.ts'
 import { formatDuration } from '../lib/duration.ts'
 
 /** What `explain` tells people: every route with its decision and why, then what that means for every sink. */
-export interface Explained {
+export interface ExplainInput {
   readonly alert: Alert
   readonly routing: Routing
   readonly routes: readonly Route[]
@@ -16,7 +16,7 @@ export interface Explained {
   readonly asked: boolean
 }
 
-export function explainText({ alert, routing, routes, sinks, atMs, asked }: Explained): string {
+export function explainText({ alert, routing, routes, sinks, atMs, asked }: ExplainInput): string {
   const reached = routing.sinks
   const held = routing.decisions.filter(isWithheld).flatMap((decision) => decision.sinks)
   const heldOnly = [...new Set(held)].filter((sink) => !reached.includes(sink))

@@ -113,7 +113,7 @@ function alertOf(row: unknown, source: string): Alert {
 }
 
 /** Silences and rules of the bridge at `url`; nothing is known without one. */
-async function askBridge(url: string | undefined, config: string): Promise<Known> {
+async function askBridge(url: string | undefined, config: string): Promise<BridgeState> {
   if (url === undefined) return { silences: [], ruleOf: () => undefined }
   const daemon = connectDaemon({ url, config })
   const [silences, rules] = await Promise.all([daemon.get('/api/v1/silences'), daemon.get('/api/v1/rules')])
@@ -132,7 +132,7 @@ async function askBridge(url: string | undefined, config: string): Promise<Known
   }
 }
 
-interface Known {
+interface BridgeState {
   readonly silences: readonly Silence[]
   readonly ruleOf: RuleLookup
 }

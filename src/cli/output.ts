@@ -30,6 +30,6 @@ export function watchOutput(end: (exitCode: number) => void): void {
 }
 
 /** Resolves once what was written is on its way, or the trouble with it was told. */
-export function outputTold(): Promise<void> {
+export function outputFlushed(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
+import { carryOut, describeDone } from './long-request.ts'
 import { print, printJson } from './output.ts'
-import { carryOut, describeDone } from './portions.ts'
 import { alertIds, isoOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {

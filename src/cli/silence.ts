@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Silence } from '../admin/delivery-view.ts'
+import type { SilenceView } from '../admin/delivery-view.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
@@ -42,7 +42,7 @@ function addCommand(): Command {
         ...(until === undefined ? {} : { endsAt: until }),
         ...(comment === undefined ? {} : { comment }),
       }
-      const answer = (await connectDaemon(options).post('/api/v1/silences', order)) as { data: Silence }
+      const answer = (await connectDaemon(options).post('/api/v1/silences', order)) as { data: SilenceView }
       if (options.json) printJson(answer.data)
       else print(`silence ${answer.data.id} holds until ${answer.data.endsAt}`)
     })
@@ -50,7 +50,9 @@ function addCommand(): Command {
 
 function listCommand(): Command {
   return daemonCommand('list', 'the silences that have not ended').action(async (options: DaemonOptions) => {
-    const { data } = (await connectDaemon(options).get('/api/v1/silences')) as { data: readonly Silence[] }
+    const { data } = (await connectDaemon(options).get('/api/v1/silences')) as {
+      data: readonly SilenceView[]
+    }
     if (options.json) return printJson(data)
     if (data.length === 0) return print('none')
     const rows = data.map(({ id, startsAt, endsAt, match, comment }) => {

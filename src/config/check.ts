@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { accountComplaints } from './accounts.ts'
 import type { Complaint } from './explain.ts'
+import { type IntervalProblem, intervalProblems } from './intervals.ts'
 import { mistakesMax } from './mistake.ts'
 import { nearest } from './nearest.ts'
 import { property } from './outline.ts'
-import { type PaceProblem, paceProblems } from './pace.ts'
 import { redisModeProblems } from './redis.ts'
 import { budgetSchema, pollSchema } from './source.ts'
 
@@ -16,7 +16,7 @@ export function checkAcross(config: unknown): Complaint[] {
   const sources = property(config, 'sources')
   return [
     ...redisComplaints(config),
-    ...paceComplaints(sources, 'mistake'),
+    ...intervalComplaints(sources, 'mistake'),
     ...accountComplaints(config),
     ...routeComplaints(config),
     ...operatorComplaints(config),
@@ -28,13 +28,13 @@ function redisComplaints(config: unknown): Complaint[] {
   return problems.map(({ key, message }) => ({ path: ['redis', key], message }))
 }
 
-export function paceComplaints(sources: unknown, wanted: PaceProblem['severity']): Complaint[] {
+export function intervalComplaints(sources: unknown, wanted: IntervalProblem['severity']): Complaint[] {
   return keysIn(sources).flatMap((name) => {
     const source = property(sources, name)
     const budget = z.safeParse(budgetSchema, property(source, 'budget') ?? {})
     const poll = z.safeParse(pollSchema, property(source, 'poll') ?? {})
     if (!budget.success || !poll.success) return []
-    const problems = paceProblems(budget.data, poll.data).filter(({ severity }) => severity === wanted)
+    const problems = intervalProblems(budget.data, poll.data).filter(({ severity }) => severity === wanted)
     return problems.map(({ key, message, remedy }) => {
       return { path: ['sources', name, 'poll', key], message, remedy }
     })

@@ -1,11 +1,11 @@
 import type * as z from 'zod'
 import { describeFound } from './found.ts'
-import { byPlace, formatPath, type Mistake, mistakesMax, type Path, shownPath } from './mistake.ts'
+import { locationOf } from './locations.ts'
+import { byLocation, formatPath, type Mistake, mistakesMax, type Path, shownPath } from './mistake.ts'
 import { nearest } from './nearest.ts'
-import { childOf, hasTwin, metaOf, property, type Schema, shapeOf } from './outline.ts'
-import { placeOf } from './places.ts'
-import type { Reading } from './read.ts'
-import { keysOf, twinSuffix } from './twin.ts'
+import { childOf, hasFileKey, metaOf, property, type Schema, shapeOf } from './outline.ts'
+import type { ReadResult } from './read.ts'
+import { fileSuffix, keysOf } from './secret-file.ts'
 
 /**
  * From zod's issues to mistakes that a person can mend: the path and line, what was found there (never a secret), what
@@ -22,7 +22,7 @@ export interface Complaint {
   readonly bare?: boolean
 }
 
-export function explainIssues(issues: readonly Issue[], schema: Schema, reading: Reading): Mistake[] {
+export function explainIssues(issues: readonly Issue[], schema: Schema, reading: ReadResult): Mistake[] {
   const complaints = issues
     .slice(0, mistakesMax + 1)
     .flatMap((issue) => complaintsOf(issue, schema, reading.value))
@@ -35,17 +35,17 @@ export function explainIssues(issues: readonly Issue[], schema: Schema, reading:
 export function explainComplaints(
   complaints: readonly Complaint[],
   schema: Schema,
-  reading: Reading,
+  reading: ReadResult,
 ): Mistake[] {
   const unsettled = complaints.filter(({ path }) => !isSettled(path, reading.settled))
-  return unsettled.map((complaint) => toMistake(complaint, schema, reading)).sort(byPlace)
+  return unsettled.map((complaint) => toMistake(complaint, schema, reading)).sort(byLocation)
 }
 
-function toMistake({ path, message, remedy, bare }: Complaint, schema: Schema, reading: Reading): Mistake {
+function toMistake({ path, message, remedy, bare }: Complaint, schema: Schema, reading: ReadResult): Mistake {
   const expectsMapping = message === expectations['object']
   return {
     path: shownPath(path),
-    ...placeOf(reading.places, path),
+    ...locationOf(reading.locations, path),
     ...(bare ? {} : { found: describeFound(path, schema, reading, { quote: !expectsMapping }) }),
     message,
     ...(remedy === undefined ? {} : { remedy }),
@@ -93,13 +93,13 @@ function unknownKey(path: Path, schema: Schema, root: unknown): Complaint {
   const near = nearest(key, known)
   const remedy =
     near === undefined
-      ? `known here: ${known.filter((name) => !isTwin(name, known)).join(', ')}`
+      ? `known here: ${known.filter((name) => !isFileKey(name, known)).join(', ')}`
       : `did you mean ${near}?`
   return { path, message: 'unknown key', remedy, bare: true }
 }
 
-function isTwin(name: string, known: readonly string[]): boolean {
-  return name.endsWith(twinSuffix) && known.includes(name.slice(0, -twinSuffix.length))
+function isFileKey(name: string, known: readonly string[]): boolean {
+  return name.endsWith(fileSuffix) && known.includes(name.slice(0, -fileSuffix.length))
 }
 
 function unionComplaints(
@@ -149,11 +149,11 @@ function typeComplaint(
   if (issue.message.startsWith('expected')) return { path, message: issue.message }
   const value = valueAt(root, path)
   const key = String(path.at(-1))
-  if (value === undefined && field !== undefined && hasTwin(field))
+  if (value === undefined && field !== undefined && hasFileKey(field))
     return {
       path,
       message: 'expected text',
-      remedy: `as ${key}, or in the file that ${key}${twinSuffix} names`,
+      remedy: `as ${key}, or in the file that ${key}${fileSuffix} names`,
     }
   const isBare = typeof value === 'number' || typeof value === 'boolean'
   const message = expectations[expected] ?? `expected ${expected}`

@@ -16,7 +16,7 @@ export function fingerprintOf(config: Config, ...keys: readonly string[]): strin
     schema = schema && childOf(schema, key, value)
     value = inner
   }
-  return hashOf(JSON.stringify(plain(value, schema, (secret) => secret.fingerprint())) ?? '')
+  return hashOf(JSON.stringify(canonical(value, schema, (secret) => secret.fingerprint())) ?? '')
 }
 
 /**
@@ -24,7 +24,7 @@ export function fingerprintOf(config: Config, ...keys: readonly string[]): strin
  * it holds so little that it confirms no guess of a secret; one change in 65,536 leaves it as it is.
  */
 export function shortMarkOf(values: readonly unknown[]): string {
-  return hashOf(JSON.stringify(plain(values, undefined, revealed))).slice(0, 4)
+  return hashOf(JSON.stringify(canonical(values, undefined, revealed))).slice(0, 4)
 }
 
 /** One that stands in a file that cannot be read is like none. */
@@ -36,15 +36,15 @@ function revealed(secret: Secret): string {
   }
 }
 
-function plain(value: unknown, schema: Schema | undefined, tell: (secret: Secret) => string): unknown {
+function canonical(value: unknown, schema: Schema | undefined, tell: (secret: Secret) => string): unknown {
   if (value instanceof Secret) return tell(value)
   if (Array.isArray(value))
-    return value.map((inner, index) => plain(inner, inside(schema, index, value), tell))
+    return value.map((inner, index) => canonical(inner, inside(schema, index, value), tell))
   if (typeof value === 'object' && value !== null)
     return Object.entries(value)
       .filter(([, inner]) => inner !== undefined)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, inner]) => [key, plain(inner, inside(schema, key, value), tell)])
+      .map(([key, inner]) => [key, canonical(inner, inside(schema, key, value), tell)])
   const isFile = schema !== undefined && metaOf(schema).fieldKind === 'path'
   return isFile && typeof value === 'string' ? [value, fileMark(value)] : value
 }

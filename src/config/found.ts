@@ -3,7 +3,7 @@ import { looksLikeToken } from '../lib/secret.ts'
 import { soundsSecret } from './env.ts'
 import { formatPath, mixesAll, type Path } from './mistake.ts'
 import { childOf, isSecret, property, type Schema } from './outline.ts'
-import type { Reading } from './read.ts'
+import type { ReadResult } from './read.ts'
 
 /**
  * What stands at a path, in words that may be printed: never a secret, never the user or query of an address, never
@@ -12,7 +12,7 @@ import type { Reading } from './read.ts'
 export function describeFound(
   path: Path,
   root: Schema,
-  reading: Reading,
+  reading: ReadResult,
   options: { quote: boolean },
 ): string {
   let schema: Schema | undefined = root
@@ -28,7 +28,7 @@ export function describeFound(
   if (schema === undefined && typeof value === 'object') return 'a mapping'
   if (secret) return value === '' ? 'an empty text' : 'a value that is not shown'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
-  const filled = reading.places.filled.get(formatPath(path))
+  const filled = reading.locations.filled.get(formatPath(path))
   if (filled?.variables.some(soundsSecret))
     return `what ${filled.variables.join(', ')} holds, which is not shown`
   // Where a mapping belongs, any single value may be a secret that was indented wrongly.

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { hasTwin, metaOf, property, type Schema } from './outline.ts'
+import { hasFileKey, metaOf, property, type Schema } from './outline.ts'
 import { configSchema } from './schema.ts'
-import { twinSuffix } from './twin.ts'
+import { fileSuffix } from './secret-file.ts'
 
 /**
  * The JSON Schema (draft 7) of the config, for editors: what the file may hold as it is written, so a `${VAR}` may stand
@@ -55,7 +55,7 @@ function rewrite(zodSchema: Schema, jsonSchema: Draft): void {
   delete jsonSchema['show']
   delete jsonSchema['neverEmpty']
   const { def } = (zodSchema as z.core.$ZodTypes)._zod
-  if (def.type === 'object') addTwins(jsonSchema, def.shape)
+  if (def.type === 'object') addFileKeys(jsonSchema, def.shape)
 }
 
 /** Keeps what says something to a reader, and the default. */
@@ -67,11 +67,11 @@ function become(jsonSchema: Draft, rule: Draft): void {
 }
 
 /** `token` may instead be `tokenFile`: both are named, both together are refused, and a required one is either. */
-function addTwins(jsonSchema: Draft, shape: Readonly<Record<string, Schema>>): void {
-  const secrets = Object.entries(shape).filter(([, schema]) => hasTwin(schema))
+function addFileKeys(jsonSchema: Draft, shape: Readonly<Record<string, Schema>>): void {
+  const secrets = Object.entries(shape).filter(([, schema]) => hasFileKey(schema))
   const rules: Draft[] = []
   for (const [key] of secrets) {
-    const twin = `${key}${twinSuffix}`
+    const twin = `${key}${fileSuffix}`
     // zod rewrites an object once for itself and once more for each check or transform around it.
     if (jsonSchema.properties?.[twin] !== undefined) continue
     const description = `The path of a file that holds ${key}; a relative one starts from the folder of the config.`

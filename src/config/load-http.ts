@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Env } from './env.ts'
 import { explainIssues } from './explain.ts'
 import type { Mistake } from './mistake.ts'
-import { inOrder, parseYaml, readConfigText } from './parse.ts'
+import { parseYaml, readConfigText, sortedMistakes } from './parse.ts'
 import { readTree } from './read.ts'
 import { configSchema } from './schema.ts'
 
@@ -22,12 +22,12 @@ export function loadHttp(path: string, env: Env, without: readonly string[] = []
   const file = readConfigText(path)
   if (!file.ok) return { ok: false, mistakes: [file.mistake] }
   const tree = parseYaml(file.text)
-  if (!tree.ok) return { ok: false, mistakes: inOrder(tree.mistakes) }
+  if (!tree.ok) return { ok: false, mistakes: sortedMistakes(tree.mistakes) }
   const leftOut = (at: readonly PropertyKey[]) =>
     at.length === 1 ? at[0] !== 'http' : at.length === 2 && without.includes(String(at[1]))
   const reading = readTree(httpSchema, { ...tree, env, folder: dirname(resolve(path)), leftOut })
   const parsed = httpSchema.safeParse(reading.value)
   const mistakes = [...reading.mistakes, ...explainIssues(parsed.error?.issues ?? [], httpSchema, reading)]
-  if (!parsed.success || mistakes.length > 0) return { ok: false, mistakes: inOrder(mistakes) }
+  if (!parsed.success || mistakes.length > 0) return { ok: false, mistakes: sortedMistakes(mistakes) }
   return { ok: true, http: parsed.data.http }
 }

@@ -5,7 +5,7 @@ import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
 import { deepFreeze } from './freeze.ts'
 import type { Mistake } from './mistake.ts'
-import { inOrder, parseYaml, readConfigText } from './parse.ts'
+import { parseYaml, readConfigText, sortedMistakes } from './parse.ts'
 import { readTree } from './read.ts'
 import { type Config, configSchema } from './schema.ts'
 import { environmentWarnings, warningsOf } from './warnings.ts'
@@ -55,5 +55,5 @@ export function parseConfig(
 }
 
 function failed(mistakes: readonly Mistake[]): LoadedConfig {
-  return { ok: false, mistakes: inOrder(mistakes) }
+  return { ok: false, mistakes: sortedMistakes(mistakes) }
 }

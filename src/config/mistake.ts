@@ -54,6 +54,6 @@ export function shownPath(path: Path): string {
 const pathCharsMax = 300
 
 /** By line, then column; what has no line comes first. */
-export function byPlace(a: Mistake, b: Mistake): number {
+export function byLocation(a: Mistake, b: Mistake): number {
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
 }

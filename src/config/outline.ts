@@ -40,7 +40,7 @@ export function isSecret(schema: Schema): boolean {
 }
 
 /** A secret that may stand in a file of its own: not a list of nothing but secrets. */
-export function hasTwin(schema: Schema): boolean {
+export function hasFileKey(schema: Schema): boolean {
   return isSecret(schema) && (coreOf(schema) as z.core.$ZodTypes)._zod.def.type !== 'array'
 }
 
@@ -72,7 +72,7 @@ export function childOf(schema: Schema, key: PropertyKey, value: unknown): Schem
 }
 
 /** A section that may be left out, and so may stand there with every line below it commented out. */
-export function mayStandEmpty(schema: Schema): boolean {
+export function mayBeEmpty(schema: Schema): boolean {
   const isSection = (coreOf(schema) as z.core.$ZodTypes)._zod.def.type === 'object'
   return isSection && schema._zod.optin !== undefined && !metaOf(schema).neverEmpty
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { type Document, isMap, isSeq, LineCounter, parseDocument, type YAMLError } from 'yaml'
 import { errorCode } from '../lib/errors.ts'
 import { readSmallFile } from '../lib/small-file.ts'
-import { byPlace, type Mistake, mistakesMax } from './mistake.ts'
+import { byLocation, type Mistake, mistakesMax } from './mistake.ts'
 import { describeReadError } from './read-error.ts'
 import { configBytesMax, sizeProblem, tooManyBytes } from './size.ts'
 import { describeYamlError, startOf } from './yaml-error.ts'
@@ -41,8 +41,8 @@ export function parseYaml(text: string): YamlTree {
 }
 
 /** Mistakes as they are told: in the order of the file, and no more than a person can use. */
-export function inOrder(mistakes: readonly Mistake[]): readonly Mistake[] {
-  const told = [...mistakes].sort(byPlace).slice(0, mistakesMax)
+export function sortedMistakes(mistakes: readonly Mistake[]): readonly Mistake[] {
+  const told = [...mistakes].sort(byLocation).slice(0, mistakesMax)
   const more = { path: '', message: `there are more mistakes than these ${mistakesMax}` }
   return mistakes.length > mistakesMax ? [...told, more] : told
 }

@@ -13,10 +13,10 @@ import {
 } from 'yaml'
 import { aliasTargets } from './aliases.ts'
 import { type Env, fillVariables } from './env.ts'
+import { createLocations, type Location, type Locations } from './locations.ts'
 import { formatPath, type Mistake, type Path, shownPath } from './mistake.ts'
-import { admits, childOf, mayStandEmpty, metaOf, type Schema, shapeOf } from './outline.ts'
-import { createPlaces, type Place, type Places } from './places.ts'
-import { secretFromFile, type Twin, twinOf, unfitFile } from './twin.ts'
+import { admits, childOf, mayBeEmpty, metaOf, type Schema, shapeOf } from './outline.ts'
+import { type FileKey, fileKeyOf, secretFromFile, unfitFile } from './secret-file.ts'
 import { shownKey } from './yaml-error.ts'
 
 /**
@@ -24,9 +24,9 @@ import { shownKey } from './yaml-error.ts'
  * every value's place is kept. The schema leads the way, because only it knows whether `12345` out of a variable is a
  * number or a token. It refuses trees that aliases blow up.
  */
-export interface Reading {
+export interface ReadResult {
   readonly value: unknown
-  readonly places: Places
+  readonly locations: Locations
   readonly mistakes: readonly Mistake[]
   /** Paths about which a mistake has said everything; what the schema says of them is noise. */
   readonly settled: ReadonlySet<string>
@@ -44,11 +44,11 @@ export interface ReadContext {
   readonly leftOut?: (path: Path) => boolean
 }
 
-export function readTree(schema: Schema, context: ReadContext): Reading {
-  const walk: Walk = {
+export function readTree(schema: Schema, context: ReadContext): ReadResult {
+  const state: ReadState = {
     ...context,
     targets: aliasTargets(context.document),
-    places: createPlaces(),
+    locations: createLocations(),
     mistakes: [],
     settled: new Set(),
     nodes: 0,
@@ -56,13 +56,14 @@ export function readTree(schema: Schema, context: ReadContext): Reading {
     reported: new Set(),
     tooLarge: false,
   }
-  const value = read(walk, context.document.contents, schema, [])
-  if (walk.tooLarge) walk.mistakes.splice(0, walk.mistakes.length, { path: '', line: 1, message: tooLarge })
-  return { ...walk, value }
+  const value = read(state, context.document.contents, schema, [])
+  if (state.tooLarge)
+    state.mistakes.splice(0, state.mistakes.length, { path: '', line: 1, message: tooLarge })
+  return { ...state, value }
 }
 
-interface Walk extends ReadContext {
-  readonly places: Places
+interface ReadState extends ReadContext {
+  readonly locations: Locations
   readonly mistakes: Mistake[]
   readonly settled: Set<string>
   /** The second ones of keys that stand twice: a mapping that aliases name is read again and again. */
@@ -82,87 +83,92 @@ const tooLarge = `the config holds more than ${nodesMax} values or too long keys
 /** Stands for a value that is not there: a variable that is empty, a secret whose file is no good. */
 const absent = Symbol('absent')
 
-function read(walk: Walk, node: unknown, schema: Schema | undefined, path: Path): unknown {
-  walk.nodes += 1
-  if (walk.nodes > nodesMax || path.length > depthMax) walk.tooLarge = true
-  if (walk.tooLarge) return null
+function read(state: ReadState, node: unknown, schema: Schema | undefined, path: Path): unknown {
+  state.nodes += 1
+  if (state.nodes > nodesMax || path.length > depthMax) state.tooLarge = true
+  if (state.tooLarge) return null
   if (isAlias(node)) {
-    const target = walk.targets.get(node)
-    if (target !== undefined) return read(walk, target, schema, path)
-    addMistake(walk, path, node, 'this alias names no anchor above it')
+    const target = state.targets.get(node)
+    if (target !== undefined) return read(state, target, schema, path)
+    addMistake(state, path, node, 'this alias names no anchor above it')
     return null
   }
   const where = formatPath(path)
-  walk.pathChars += where.length
-  if (walk.pathChars > pathCharsMax) walk.tooLarge = true
-  if (!walk.places.values.has(where)) walk.places.values.set(where, placeOfNode(walk, node))
-  if (isMap(node)) return readMap(walk, node, schema, path)
-  if (isSeq(node)) return readList(walk, node.items, schema, path)
+  state.pathChars += where.length
+  if (state.pathChars > pathCharsMax) state.tooLarge = true
+  if (!state.locations.values.has(where)) state.locations.values.set(where, locationOfNode(state, node))
+  if (isMap(node)) return readMap(state, node, schema, path)
+  if (isSeq(node)) return readList(state, node.items, schema, path)
   if (!isScalar(node)) return null
-  return typeof node.value === 'string' ? readText(walk, node.value, node, schema, path) : node.value
+  return typeof node.value === 'string' ? readText(state, node.value, node, schema, path) : node.value
 }
 
-function readMap(walk: Walk, map: YAMLMap, schema: Schema | undefined, path: Path): unknown {
-  const entries = entriesOf(walk, map, path)
-  const chooser = Object.fromEntries([...entries].map(([key, pair]) => [key, peek(walk, pair.value)]))
+function readMap(state: ReadState, map: YAMLMap, schema: Schema | undefined, path: Path): unknown {
+  const entries = entriesOf(state, map, path)
+  const chooser = Object.fromEntries([...entries].map(([key, pair]) => [key, peek(state, pair.value)]))
   const shape = schema === undefined ? undefined : shapeOf(schema, chooser)
   const result: Record<string, unknown> = {}
   for (const [key, pair] of entries) {
-    if (walk.tooLarge) break
+    if (state.tooLarge) break
     const at = [...path, key]
-    if (walk.leftOut?.(at)) continue
-    walk.places.keys.set(formatPath(at), placeOfNode(walk, pair.key))
-    const twin = shape === undefined ? undefined : twinOf(key, shape)
+    if (state.leftOut?.(at)) continue
+    state.locations.keys.set(formatPath(at), locationOfNode(state, pair.key))
+    const twin = shape === undefined ? undefined : fileKeyOf(key, shape)
     if (twin !== undefined) {
-      const secret = readTwin(walk, pair.value, twin, at, chooser[twin.key])
+      const secret = readFileKey(state, pair.value, twin, at, chooser[twin.key])
       if (secret !== absent) define(result, twin.key, secret)
       continue
     }
     const field = schema && childOf(schema, key, chooser)
-    const value = read(walk, pair.value, field, at)
-    const leftOut = value === null && field !== undefined && mayStandEmpty(field)
+    const value = read(state, pair.value, field, at)
+    const leftOut = value === null && field !== undefined && mayBeEmpty(field)
     if (value !== absent && !leftOut) define(result, key, value)
   }
   return result
 }
 
 /** The pairs of a map by key; those of `<<` come first, so that the map's own win. */
-function entriesOf(walk: Walk, map: YAMLMap, path: Path): Map<string, Pair> {
-  const own = ownEntries(walk, map)
+function entriesOf(state: ReadState, map: YAMLMap, path: Path): Map<string, Pair> {
+  const own = ownEntries(state, map)
   const merge = own.get('<<')
   own.delete('<<')
   if (merge === undefined) return own
-  const shared = resolved(walk, merge.value)
+  const shared = resolved(state, merge.value)
   if (!isMap(shared)) {
-    addMistake(walk, [...path, '<<'], merge.key, 'expected one alias of a mapping, such as <<: *shared')
+    addMistake(state, [...path, '<<'], merge.key, 'expected one alias of a mapping, such as <<: *shared')
     return own
   }
-  walk.nodes += shared.items.length
-  if (walk.nodes > nodesMax) walk.tooLarge = true
-  if (walk.tooLarge) return own
+  state.nodes += shared.items.length
+  if (state.nodes > nodesMax) state.tooLarge = true
+  if (state.tooLarge) return own
   const merged = shared.items.map((pair): [string, Pair] => [keyOf(pair), pair])
   return new Map([...merged.filter(([key]) => key !== '<<'), ...own])
 }
 
 /** The last of a key that stands twice, and a mistake. */
-function ownEntries(walk: Walk, map: YAMLMap): Map<string, Pair> {
+function ownEntries(state: ReadState, map: YAMLMap): Map<string, Pair> {
   const entries = new Map<string, Pair>()
   for (const pair of map.items) {
     const key = keyOf(pair)
-    if (entries.has(key) && !walk.reported.has(pair)) {
-      walk.reported.add(pair)
+    if (entries.has(key) && !state.reported.has(pair)) {
+      state.reported.add(pair)
       const message = `the key ${shownKey(key)} stands here twice`
-      walk.mistakes.push({ path: '', ...placeOfNode(walk, pair.key), message })
+      state.mistakes.push({ path: '', ...locationOfNode(state, pair.key), message })
     }
     entries.set(key, pair)
   }
   return entries
 }
 
-function readList(walk: Walk, items: readonly unknown[], schema: Schema | undefined, path: Path): unknown {
+function readList(
+  state: ReadState,
+  items: readonly unknown[],
+  schema: Schema | undefined,
+  path: Path,
+): unknown {
   const values: unknown[] = []
   for (const item of items) {
-    const value = read(walk, item, schema && childOf(schema, values.length, undefined), [
+    const value = read(state, item, schema && childOf(schema, values.length, undefined), [
       ...path,
       values.length,
     ])
@@ -171,42 +177,48 @@ function readList(walk: Walk, items: readonly unknown[], schema: Schema | undefi
   return values
 }
 
-function readText(walk: Walk, text: string, node: unknown, schema: Schema | undefined, path: Path): unknown {
-  const filled = fillVariables(text, walk.env)
+function readText(
+  state: ReadState,
+  text: string,
+  node: unknown,
+  schema: Schema | undefined,
+  path: Path,
+): unknown {
+  const filled = fillVariables(text, state.env)
   if (Math.max(text.length, filled.text.length) > textCharsMax) {
-    addMistake(walk, path, node, `expected a text of at most ${textCharsMax} characters`)
+    addMistake(state, path, node, `expected a text of at most ${textCharsMax} characters`)
     return ''
   }
-  for (const problem of filled.problems) addMistake(walk, path, node, problem.message, problem.remedy)
+  for (const problem of filled.problems) addMistake(state, path, node, problem.message, problem.remedy)
   const { variables } = filled
   const meta = schema === undefined ? {} : metaOf(schema)
   const isPath = meta.fieldKind === 'path' && filled.text !== '' && filled.problems.length === 0
-  const value = isPath ? resolve(walk.folder, filled.text) : filled.text
+  const value = isPath ? resolve(state.folder, filled.text) : filled.text
   const unfit = isPath ? unfitFile(value) : undefined
-  if (unfit !== undefined) addMistake(walk, path, node, unfit)
+  if (unfit !== undefined) addMistake(state, path, node, unfit)
   if (filled.problems.length > 0 || variables.length === 0) return value
-  walk.places.filled.set(formatPath(path), { written: text, variables })
+  state.locations.filled.set(formatPath(path), { written: text, variables })
   if (filled.whole && value === '' && !meta.neverEmpty) return absent
   return schema === undefined ? value : typed(value, schema)
 }
 
-function readTwin(walk: Walk, node: unknown, twin: Twin, path: Path, sibling: unknown): unknown {
-  const file = read(walk, node, undefined, path)
+function readFileKey(state: ReadState, node: unknown, twin: FileKey, path: Path, sibling: unknown): unknown {
+  const file = read(state, node, undefined, path)
   // An empty variable and a bare key both mean that there is no file.
   if (file === absent || file === null) return absent
   const secretPath = formatPath([...path.slice(0, -1), twin.key])
-  if (walk.settled.has(formatPath(path))) {
-    walk.settled.add(secretPath)
+  if (state.settled.has(formatPath(path))) {
+    state.settled.add(secretPath)
     return absent
   }
   if (sibling !== undefined && sibling !== null && sibling !== '') {
-    addMistake(walk, path, node, `${twin.key} is there too`, `keep one of the two`)
+    addMistake(state, path, node, `${twin.key} is there too`, `keep one of the two`)
     return absent
   }
-  const result = secretFromFile(file, twin.schema, walk.folder)
+  const result = secretFromFile(file, twin.schema, state.folder)
   if (result.ok) return result.secret
-  addMistake(walk, path, node, result.message)
-  walk.settled.add(secretPath)
+  addMistake(state, path, node, result.message)
+  state.settled.add(secretPath)
   return absent
 }
 
@@ -222,14 +234,14 @@ function typed(text: string, schema: Schema): unknown {
 }
 
 /** What a key holds, without reading it: it chooses the member of a union, and tells whether a twin has a rival. */
-function peek(walk: Walk, node: unknown): unknown {
-  const target = resolved(walk, node)
+function peek(state: ReadState, node: unknown): unknown {
+  const target = resolved(state, node)
   if (!isScalar(target)) return target === null || target === undefined ? null : target
-  return typeof target.value === 'string' ? fillVariables(target.value, walk.env).text : target.value
+  return typeof target.value === 'string' ? fillVariables(target.value, state.env).text : target.value
 }
 
-function resolved(walk: Walk, node: unknown): unknown {
-  return isAlias(node) ? walk.targets.get(node) : node
+function resolved(state: ReadState, node: unknown): unknown {
+  return isAlias(node) ? state.targets.get(node) : node
 }
 
 function keyOf(pair: Pair): string {
@@ -241,18 +253,18 @@ function define(target: Record<string, unknown>, key: string, value: unknown): v
   Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-function addMistake(walk: Walk, path: Path, node: unknown, message: string, remedy?: string): void {
-  walk.settled.add(formatPath(path))
-  walk.mistakes.push({
+function addMistake(state: ReadState, path: Path, node: unknown, message: string, remedy?: string): void {
+  state.settled.add(formatPath(path))
+  state.mistakes.push({
     path: shownPath(path),
-    ...placeOfNode(walk, node),
+    ...locationOfNode(state, node),
     message,
     ...(remedy === undefined ? {} : { remedy }),
   })
 }
 
-function placeOfNode(walk: Walk, node: unknown): Place {
+function locationOfNode(state: ReadState, node: unknown): Location {
   const start = (node as Node | null)?.range?.[0] ?? 0
-  const { line, col } = walk.lines.linePos(start)
+  const { line, col } = state.lines.linePos(start)
   return { line: Math.max(1, line), column: Math.max(1, col) }
 }

@@ -1,7 +1,7 @@
 import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/wide-match.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
 import { sharedTokens } from './accounts.ts'
-import { paceComplaints } from './check.ts'
+import { intervalComplaints } from './check.ts'
 import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
 import type { Mistake } from './mistake.ts'
@@ -30,7 +30,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
           : []),
       ]
     }),
-    ...paceComplaints(property(given, 'sources'), 'warning'),
+    ...intervalComplaints(property(given, 'sources'), 'warning'),
     ...sharedTokens(config),
     ...refusedAddresses(config),
     ...idleSinks(config),

@@ -51,7 +51,7 @@ export function parseRulesPage(asked: number, body: unknown): Parsed<RulesPage> 
   if (!envelope.ok) return envelope
   const { data, ...meta } = envelope.page
   const rules = data.flatMap((raw) => {
-    tame(raw)
+    sanitize(raw)
     const parsed = ruleSchema.safeParse(raw)
     return parsed.success ? [parsed.data] : []
   })
@@ -82,7 +82,7 @@ export function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
 
 /** What lies deeper than the API nests is cut out, so that the rest can be stored, shown and sent. */
 function toFeedRow(source: string, raw: unknown): FeedRow {
-  tame(raw)
+  sanitize(raw)
   const parsed = parseRow(source, raw)
   if (parsed.ok) return { ok: true, key: String(parsed.alert.id), alert: parsed.alert }
   return { ok: false, key: contentKey(raw), raw, reason: parsed.reason }
@@ -106,7 +106,7 @@ function canonicalJson(value: unknown): string {
  * change its prototype) and what lies deeper than `levelsMax` is replaced. Iterative, since JSON.parse takes depths that
  * recursion does not.
  */
-export function tame(value: unknown, levelsMax = depthMax): void {
+export function sanitize(value: unknown, levelsMax = depthMax): void {
   const open: [node: object, depth: number][] = isObject(value) ? [[value, 1]] : []
   for (let next = open.pop(); next; next = open.pop()) {
     const [node, depth] = next

@@ -140,9 +140,9 @@ export interface FaultQueue {
   clear(): void
   list(): readonly Fault[]
   /** Uses up and returns the faults that this request meets, one a stage at most. */
-  take(request: { readonly endpoint: string; readonly page: number | null }): FaultsMet
+  take(request: { readonly endpoint: string; readonly page: number | null }): MatchedFaults
 }
-export type FaultsMet = Partial<Record<FaultStage, Fault>>
+export type MatchedFaults = Partial<Record<FaultStage, Fault>>
 
 export function createFaultQueue(): FaultQueue {
   let queue: { fault: Fault; passing: number; left: number }[] = []
@@ -156,7 +156,7 @@ export function createFaultQueue(): FaultQueue {
     },
     list: () => queue.map(({ fault }) => fault),
     take({ endpoint, page }) {
-      const met: FaultsMet = {}
+      const met: MatchedFaults = {}
       for (const entry of queue) {
         const { fault } = entry
         if (fault.endpoint !== undefined && fault.endpoint !== endpoint) continue

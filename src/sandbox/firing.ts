@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { createRandom } from './random.ts'
 
-interface Pace {
+interface FiringOptions {
   readonly clock: Clock
   readonly spacing: 'poisson' | 'even'
   readonly seed: number
@@ -11,13 +11,16 @@ interface Pace {
 }
 
 /** Fires until `signal` aborts. Due times are added up, so that a late timer does not lower the rate. */
-export function fireOnAndOn(pace: Pace, signal: AbortSignal): void {
+export function fireUntilAborted(pace: FiringOptions, signal: AbortSignal): void {
   void loop(pace, signal).catch((thrown: unknown) => {
     if (!signal.aborted) throw thrown
   })
 }
 
-async function loop({ clock, spacing, seed, gapMs, fire }: Pace, signal: AbortSignal): Promise<void> {
+async function loop(
+  { clock, spacing, seed, gapMs, fire }: FiringOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const random = createRandom(seed + 3)
   let dueMs = clock.monotonicMs()
   while (!signal.aborted) {

@@ -1,7 +1,7 @@
 import { type Instrument, instruments, type Screen, screens } from './market.ts'
 import { createRandom, type Random } from './random.ts'
 import { type DeliveryRow, isoSeconds, type RuleRow } from './rows.ts'
-import { type AlertKind, type Subject, tell } from './stories.ts'
+import { type AlertKind, alertText, type Subject } from './texts.ts'
 
 /** Makes rows that look like an account's alerts. Every alert fits one of the account's alert rules. */
 export interface Generator {
@@ -32,7 +32,7 @@ export function createGenerator(seed: number): Generator {
         kind: subject.kind,
         symbol: instrument?.symbol ?? null,
         slug: instrument?.slug ?? null,
-        ...tell(subject, random),
+        ...alertText(subject, random),
         url: `https://market.example.com/${instrument ? `instruments/${instrument.slug}` : 'screens'}?alert=${id}`,
         ruleIds: ruleIds(watch, watches, random),
         firedAt: isoSeconds(firedAtMs),

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
+import type { SandboxToken } from './decide-call.ts'
 import { type Announcement, createEvaluations } from './evaluations.ts'
 import { createGenerator, type Generator } from './generator.ts'
-import type { SandboxToken } from './judge.ts'
 import { nextMidnight, type ResetZone } from './limits.ts'
 
 export interface SandboxOptions {

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
 import { type Account, createAccount } from './account.ts'
 import { createControl } from './control.ts'
+import type { SandboxToken, TokenState } from './decide-call.ts'
 import { publishOnAndOn } from './evaluations.ts'
 import { createFaultQueue, type Fault } from './faults.ts'
-import { fireOnAndOn } from './firing.ts'
-import type { SandboxToken, TokenState } from './judge.ts'
+import { fireUntilAborted } from './firing.ts'
 import { closeServer, listen } from './listen.ts'
 import { type SandboxOptions, type Settings, withDefaults } from './options.ts'
 import { type DeliveryRow, isDeliveryRow, type RuleRow } from './rows.ts'
@@ -45,7 +45,7 @@ class HttpSandbox implements Sandbox {
   async start() {
     const { host, controlPort, pathPrefix, ratePerMinute } = this.#settings
     this.#life = new AbortController()
-    const server = createServer((request, response) => void serve(request, response, this.#desk()))
+    const server = createServer((request, response) => void serve(request, response, this.#context()))
     this.#servers = [server]
     this.#port = await listen(server, host, this.#port)
     const url = `http://${host}:${this.#port}${pathPrefix}`
@@ -135,7 +135,7 @@ class HttpSandbox implements Sandbox {
     this.#firing = new AbortController()
     if (perMinute <= 0) return
     const { clock, spacing, seed } = this.#settings
-    fireOnAndOn(
+    fireUntilAborted(
       { clock, spacing, seed, gapMs: 60_000 / perMinute, fire: () => this.fire() },
       this.#firing.signal,
     )
@@ -170,7 +170,7 @@ class HttpSandbox implements Sandbox {
     return () => this.#requestListeners.delete(listener)
   }
 
-  #desk() {
+  #context() {
     const { clock, hasPlan, pathPrefix, seed } = this.#settings
     return {
       clock,

@@ -4,15 +4,22 @@ import type { Account } from './account.ts'
 import { type Body, bodyReply, refusalReply, spoiltReply, toPage } from './answers.ts'
 import { makeBadRows } from './bad-rows.ts'
 import { answerData } from './data/answer.ts'
-import type { Fault, FaultQueue, FaultsMet, FeedChange } from './faults.ts'
+import {
+  type CallDecision,
+  decideCall,
+  invalid,
+  notHeld,
+  readPage,
+  type SandboxToken,
+} from './decide-call.ts'
+import type { Fault, FaultQueue, FeedChange, MatchedFaults } from './faults.ts'
 import { perPage } from './feed.ts'
-import { invalid, judge, notHeld, readPage, type SandboxToken, type Verdict } from './judge.ts'
 import { readBody } from './read-body.ts'
 import type { SandboxRequest } from './surface.ts'
 import { transmit } from './transmit.ts'
 
 /** What answering a call needs of the sandbox: its present account, tokens and faults. */
-export interface Desk {
+export interface SandboxContext {
   readonly clock: Clock
   readonly hasPlan: boolean
   readonly pathPrefix: string
@@ -30,51 +37,66 @@ export interface Desk {
 export type Entry = { -readonly [K in keyof SandboxRequest]: SandboxRequest[K] }
 
 /** Answers one call. Never rejects: an answer that cannot be sent ends with its connection. */
-export async function serve(request: IncomingMessage, response: ServerResponse, desk: Desk): Promise<void> {
+export async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: SandboxContext,
+): Promise<void> {
   try {
-    await answer(request, response, desk)
+    await answer(request, response, context)
   } catch {
     response.destroy()
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, desk: Desk): Promise<void> {
-  const { clock, hasPlan, signal } = desk
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: SandboxContext,
+): Promise<void> {
+  const { clock, hasPlan, signal } = context
   const { path, query } = split(request.url ?? '/')
   const method = request.method ?? 'GET'
   const page = query.has('page') ? (readPage(query) ?? null) : null
   const call = {
     method,
-    pathname: withoutPrefix(path, desk.pathPrefix),
+    pathname: withoutPrefix(path, context.pathPrefix),
     query,
     authorization: request.headers.authorization,
     body: method === 'POST' ? await readBody(request) : undefined,
   }
-  const account = desk.account()
-  const verdict = judge(call, { tokens: desk.tokens(), hasPlan, limits: account.limits }, clock.now())
-  const met = verdict.ok ? desk.faults.take(verdict) : {}
+  const account = context.account()
+  const decision = decideCall(
+    call,
+    { tokens: context.tokens(), hasPlan, limits: account.limits },
+    clock.now(),
+  )
+  const met = decision.ok ? context.faults.take(decision) : {}
   const faults = Object.values(met).map(({ kind }) => kind)
-  const entry: Entry = { atMs: clock.now(), method, path, page, status: null, units: verdict.units, faults }
-  desk.record(entry)
-  if (met.before) change(met.before, desk)
+  const entry: Entry = { atMs: clock.now(), method, path, page, status: null, units: decision.units, faults }
+  context.record(entry)
+  if (met.before) change(met.before, context)
   if (met.pace?.kind === 'slow') await clock.sleep(met.pace.delayMs, signal)
-  const reply = verdict.ok ? makeReply(verdict, met, desk) : refusalReply(verdict.refusal)
+  const reply = decision.ok ? makeReply(decision, met, context) : refusalReply(decision.refusal)
   if (met.transfer?.kind !== 'hang' || met.transfer.headersSent) entry.status = reply.status
   await transmit(response, reply, met.transfer, clock, signal)
 }
 
-function makeReply(asked: Asked, met: FaultsMet, desk: Desk) {
-  const body = bodyOf(asked, desk)
+function makeReply(asked: Asked, met: MatchedFaults, context: SandboxContext) {
+  const body = bodyOf(asked, context)
   if ('ok' in body) return refusalReply(body.refusal)
   return met.answer ? spoiltReply(met.answer, body) : bodyReply(body)
 }
 
-type Asked = Extract<Verdict, { ok: true }>
+type Asked = Extract<CallDecision, { ok: true }>
 
-function bodyOf({ path, page, ...asked }: Asked, desk: Desk): Body | Extract<Verdict, { ok: false }> {
-  if (path === '/api/v1/alerts') return rulesPage(page, desk)
-  if (path === '/api/v1/alerts/deliveries') return deliveriesPage(page, desk)
-  const scene = { seed: desk.seed, nowMs: desk.clock.now() }
+function bodyOf(
+  { path, page, ...asked }: Asked,
+  context: SandboxContext,
+): Body | Extract<CallDecision, { ok: false }> {
+  if (path === '/api/v1/alerts') return rulesPage(page, context)
+  if (path === '/api/v1/alerts/deliveries') return deliveriesPage(page, context)
+  const scene = { seed: context.seed, nowMs: context.clock.now() }
   const answer = answerData({ ...asked, path, scene })
   switch (answer.kind) {
     case 'rows':
@@ -90,22 +112,22 @@ function bodyOf({ path, page, ...asked }: Asked, desk: Desk): Body | Extract<Ver
   }
 }
 
-function deliveriesPage(page: number, desk: Desk) {
-  const { feed } = desk.account()
+function deliveriesPage(page: number, context: SandboxContext) {
+  const { feed } = context.account()
   return toPage(feed.page(page), page, feed.total)
 }
 
-function rulesPage(page: number, desk: Desk) {
-  return pageOf(desk.account().rules(desk.clock.now()), page)
+function rulesPage(page: number, context: SandboxContext) {
+  return pageOf(context.account().rules(context.clock.now()), page)
 }
 
 function pageOf(rows: readonly unknown[], page: number) {
   return toPage(rows.slice((page - 1) * perPage, page * perPage), page, rows.length)
 }
 
-function change(fault: Fault, desk: Desk): void {
-  const { feed, make } = desk.account()
-  const newRow = () => make(desk.clock.now())
+function change(fault: Fault, context: SandboxContext): void {
+  const { feed, make } = context.account()
+  const newRow = () => make(context.clock.now())
   if (fault.kind === 'badRows') {
     const rows = fault.rows ?? makeBadRows(newRow)
     for (const [index, row] of rows.entries()) feed.insert(row, index * 2)
@@ -114,7 +136,7 @@ function change(fault: Fault, desk: Desk): void {
   for (const each of fault.changes) apply(each)
 
   function apply(each: FeedChange): void {
-    if ('fire' in each) desk.fireMany(each.fire)
+    if ('fire' in each) context.fireMany(each.fire)
     else if ('insert' in each) feed.insert(each.insert, each.at)
     else if ('insertAlerts' in each)
       for (let n = 0; n < each.insertAlerts; n += 1) feed.insert(newRow(), each.at)

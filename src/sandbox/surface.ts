@@ -1,5 +1,5 @@
+import type { SandboxToken, TokenState } from './decide-call.ts'
 import type { Fault } from './faults.ts'
-import type { SandboxToken, TokenState } from './judge.ts'
 import type { DeliveryRow, RuleRow } from './rows.ts'
 
 /**

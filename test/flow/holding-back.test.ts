@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { DeliveryStory, Silence } from '../../src/admin/delivery-view.ts'
+import type { AlertHistory, SilenceView } from '../../src/admin/delivery-view.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
@@ -40,13 +40,13 @@ function idsAt(hook: WebhookReceiver): string[] {
   return hook.requests.map(({ headers }) => String(headers['webhook-id']))
 }
 
-async function storyOf(url: string, id: number): Promise<DeliveryStory | undefined> {
+async function storyOf(url: string, id: number): Promise<AlertHistory | undefined> {
   const response = await fetch(`${url}/api/v1/deliveries/main/${id}`)
-  return response.ok ? ((await response.json()) as { data: DeliveryStory }).data : undefined
+  return response.ok ? ((await response.json()) as { data: AlertHistory }).data : undefined
 }
 
-async function heldBack(url: string, id: number): Promise<DeliveryStory> {
-  let story: DeliveryStory | undefined
+async function heldBack(url: string, id: number): Promise<AlertHistory> {
+  let story: AlertHistory | undefined
   await until('the alert is held', async () => {
     story = await storyOf(url, id)
     return (story?.held.length ?? 0) > 0
@@ -86,7 +86,7 @@ describe('a silence', () => {
       'audit',
       '--json',
     )
-    const silence = JSON.parse(added) as Silence
+    const silence = JSON.parse(added) as SilenceView
     expect(silence).toMatchObject({ match: { symbol: ['فولاد'] }, comment: 'audit' })
     expect(await cli(url, 'silence', 'list')).toContain(silence.id)
     const folder = testFolder()

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { succeed } from '../../src/app/succession.ts'
+import { takeOver } from '../../src/app/takeover.ts'
 import { accountKeys, leaseKey, sourceKeys } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createNameStore } from '../../src/store/names.ts'
@@ -21,12 +21,12 @@ function rig() {
   const renamed: string[] = []
   /** What `source` does before it polls, in a config of these sources and accounts. */
   const start = (source: string, config: Readonly<Record<string, string>>) =>
-    succeed({
+    takeOver({
       source,
       account: undefined,
       marks: () => new Map(Object.entries(config)),
       names,
-      memory,
+      sourceData: memory,
       log: captured.log,
       onRenamed: (from, to) => renamed.push(`${from} → ${to}`),
     })

@@ -2,7 +2,7 @@ import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { formatDuration } from '../../lib/duration.ts'
 import { type DeliveryRow, type DeliveryState, deliveryStates } from '../delivery-view.ts'
-import { foreign, foreignLink, type Html, html, type Piece } from './html.ts'
+import { foreign, foreignLink, type Html, type HtmlPart, html } from './html.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 
@@ -60,7 +60,7 @@ function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter
   return html`<ol class="alerts">${alerts.map((group) => alertItem(group, times))}</ol>`
 }
 
-function alertItem(group: readonly DeliveryRow[], times: Times): Piece {
+function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   const [alert] = group
   if (!alert) return null
   // The same order on every line, so that the eye finds a sink.
@@ -82,7 +82,7 @@ function when({ firedAt }: DeliveryRow, times: Times): Html {
   return html`<p class="when"><time datetime="${firedAt}"><b>${times.clock(firedAt)}</b></time>${day}</p>`
 }
 
-function seen({ firedAt, seenAt }: DeliveryRow): Piece {
+function seen({ firedAt, seenAt }: DeliveryRow): HtmlPart {
   const firedMs = datedAt(firedAt)
   const ms = seenAt === null || firedMs === null ? -1 : Date.parse(seenAt) - firedMs
   return ms < 0 ? null : html`<span>seen after ${formatDuration(ms)}</span>`

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Level } from '../status-view.ts'
-import { type Html, html, type Piece } from './html.ts'
+import { type Html, type HtmlPart, html } from './html.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'
 
 /** The page around its content: nothing from elsewhere, and only the style and script whose digests the policy names. */
-export function documentOf(level: Level, title: string, body: Piece): string {
+export function documentOf(level: Level, title: string, body: HtmlPart): string {
   const page = html`<!doctype html>
 <html lang="en" dir="ltr">
 <head>

@@ -9,9 +9,9 @@ export interface Html {
   readonly html: string
 }
 
-export type Piece = Html | string | number | false | null | undefined | readonly Piece[]
+export type HtmlPart = Html | string | number | false | null | undefined | readonly HtmlPart[]
 
-export function html(parts: TemplateStringsArray, ...pieces: readonly Piece[]): Html {
+export function html(parts: TemplateStringsArray, ...pieces: readonly HtmlPart[]): Html {
   return { html: parts.reduce((text, part, index) => `${text}${render(pieces[index - 1])}${part}`) }
 }
 
@@ -27,7 +27,7 @@ export function foreignLink(url: string, text: string): Html {
   return html`<a href="${url}" rel="noopener noreferrer" target="_blank">${foreign(text)}</a>`
 }
 
-function render(piece: Piece): string {
+function render(piece: HtmlPart): string {
   if (piece === undefined || piece === null || piece === false) return ''
   if (typeof piece === 'number') return String(piece)
   if (typeof piece === 'string')
@@ -52,6 +52,6 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 }
 
-function isList(piece: Html | readonly Piece[]): piece is readonly Piece[] {
+function isList(piece: Html | readonly HtmlPart[]): piece is readonly HtmlPart[] {
   return Array.isArray(piece)
 }

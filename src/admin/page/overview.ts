@@ -1,6 +1,6 @@
 import { formatDuration } from '../../lib/duration.ts'
 import type { LagView, Level, StatusView, Verdict } from '../status-view.ts'
-import { type Html, html, type Piece } from './html.ts'
+import { type Html, type HtmlPart, html } from './html.ts'
 import { fact, type IconName, icon } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
@@ -11,7 +11,7 @@ export function overview(status: StatusView, verdict: Verdict, times: Times): Ht
 
 /** Without a status: all that can be said. */
 export function unknownOverview(reason: string): Html {
-  const verdict: Shown = {
+  const verdict: VerdictSummary = {
     level: 'failed',
     headline: 'The status cannot be read now',
     findings: [{ level: 'failed', text: reason, anchor: 'top' }],
@@ -31,11 +31,11 @@ function masthead(status: StatusView, times: Times): Html {
 }
 
 /** Whether it is ready is in the headline. */
-type Shown = Pick<Verdict, 'level' | 'headline'> & {
+type VerdictSummary = Pick<Verdict, 'level' | 'headline'> & {
   readonly findings: readonly Omit<Verdict['findings'][number], 'blocks'>[]
 }
 
-function verdictPanel({ level, headline, findings }: Shown, status: StatusView | undefined): Html {
+function verdictPanel({ level, headline, findings }: VerdictSummary, status: StatusView | undefined): Html {
   const list = findings.map(
     (finding) =>
       html`<li class="${finding.level}"><a href="#${encodeURIComponent(finding.anchor)}">${finding.text}</a></li>`,
@@ -46,7 +46,7 @@ function verdictPanel({ level, headline, findings }: Shown, status: StatusView |
 </div>`
 }
 
-function allWell(status: StatusView | undefined): Piece {
+function allWell(status: StatusView | undefined): HtmlPart {
   if (!status) return null
   return `Redis answers, ${plural(status.sources.length, 'source')} polled, ${plural(status.sinks.length, 'sink')} taking deliveries.`
 }

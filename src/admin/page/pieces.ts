@@ -1,5 +1,5 @@
 import type { Level } from '../status-view.ts'
-import { type Html, html, type Piece } from './html.ts'
+import { type Html, type HtmlPart, html } from './html.ts'
 
 /** The small parts that every section of the page is made of. State is never told by colour alone. */
 
@@ -16,11 +16,11 @@ export function badge(tone: Tone, name: IconName, text: string): Html {
 }
 
 /** A label over its value, and a smaller line beneath. */
-export function fact(label: string, value: Piece, note?: Piece): Html {
+export function fact(label: string, value: HtmlPart, note?: HtmlPart): Html {
   return html`<div class="fact"><dt>${label}</dt><dd>${value}${note ? html`<small>${note}</small>` : null}</dd></div>`
 }
 
-export function section(id: string, title: string, aside: Piece, body: Piece): Html {
+export function section(id: string, title: string, aside: HtmlPart, body: HtmlPart): Html {
   return html`<section aria-labelledby="${id}"><header class="row"><h2 id="${id}">${title}</h2><div class="aside">${aside}</div></header>${body}</section>`
 }
 

@@ -42,20 +42,20 @@ const marks = { ok: '✓', warning: '!', failed: '✗' }
 /** People reload a page that hangs; better to show what is there. */
 const settleTimeoutMs = 3_000
 
-type Settled<T> = { ok: true; value: T } | { ok: false; reason: string }
+type Settlement<T> = { ok: true; value: T } | { ok: false; reason: string }
 
 async function settle<T>(
   { clock, log }: Pick<AdminDeps, 'clock' | 'log'>,
   work: Promise<T>,
-): Promise<Settled<T>> {
+): Promise<Settlement<T>> {
   const done = new AbortController()
   const late = clock.sleep(settleTimeoutMs, done.signal).then(
-    (): Settled<T> => ({ ok: false, reason: 'It did not come within the time limit.' }),
-    (): Settled<T> => ({ ok: false, reason: 'aborted' }),
+    (): Settlement<T> => ({ ok: false, reason: 'It did not come within the time limit.' }),
+    (): Settlement<T> => ({ ok: false, reason: 'aborted' }),
   )
   const result = work.then(
-    (value): Settled<T> => ({ ok: true, value }),
-    (thrown): Settled<T> => {
+    (value): Settlement<T> => ({ ok: true, value }),
+    (thrown): Settlement<T> => {
       // Not for the page: the words of a driver may hold an address or worse.
       log.warn({ err: thrown }, 'status page lacks a part')
       return { ok: false, reason: 'The log of the bridge says why.' }

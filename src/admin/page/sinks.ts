@@ -1,5 +1,5 @@
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
-import { foreign, type Html, html, type Piece } from './html.ts'
+import { foreign, type Html, type HtmlPart, html } from './html.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, type Times } from './times.ts'
 
@@ -57,7 +57,7 @@ function count(sink: SinkView, label: string, value: number | null, state: strin
   return html`<td class="number ${value ? tone : 'none'}" data-label="${label}">${shown}</td>`
 }
 
-function lastResult(result: LastResult | null, times: Times): Piece {
+function lastResult(result: LastResult | null, times: Times): HtmlPart {
   if (!result) return 'nothing sent yet'
   const [tone, word] = results[result.kind]
   return html`<span class="${tone}">${word}</span> ${times.distance(result.at)}${result.text ? html`<small class="answer">${foreign(result.text)}</small>` : null}`

@@ -3,18 +3,18 @@ import type { OrphansPort } from '../../admin/ports.ts'
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import type { NameStore } from '../../store/names.ts'
 import type { SourceData, SourceDataLeft } from '../../store/source-data.ts'
-import type { InForce } from '../in-force.ts'
+import type { ActiveConfig } from '../active-config.ts'
 import { deliveryRow, jobStateOf } from './views.ts'
 
 /** What is left of names that the config in force does not have. */
 export interface OrphanTools {
   readonly names: NameStore
-  readonly memory: SourceData
+  readonly sourceData: SourceData
   /** Every source of the config in force, with what its account is known by. */
   marks(): ReadonlyMap<string, string | undefined>
 }
 
-export async function listOrphans(config: InForce, tools: OrphanTools): Promise<OrphanView[]> {
+export async function listOrphans(config: ActiveConfig, tools: OrphanTools): Promise<OrphanView[]> {
   const [sinks, sources] = await Promise.all([config.orphans.list(), orphanedSources(tools)])
   return [
     ...sinks.map(({ sink: name, ...counts }): OrphanView => ({ kind: 'sink', name, ...counts })),
@@ -23,36 +23,40 @@ export async function listOrphans(config: InForce, tools: OrphanTools): Promise<
 }
 
 /** The port of the admin server. */
-export function orphansPort(inForce: () => InForce, tools: OrphanTools): OrphansPort {
+export function orphansPort(active: () => ActiveConfig, tools: OrphanTools): OrphansPort {
   return {
-    list: () => listOrphans(inForce(), tools),
+    list: () => listOrphans(active(), tools),
     async deliveries(name, { limit, state }) {
       const query = { limit, ...(state === undefined ? {} : { state: jobStateOf(state) }) }
-      return (await inForce().orphans.deliveries(name, query)).map(deliveryRow)
+      return (await active().orphans.deliveries(name, query)).map(deliveryRow)
     },
     async move({ name, to, kind, retry, ...order }) {
-      const config = inForce()
+      const config = active()
       if ((await kindOf(name, kind, config, tools)) === 'sink')
         return config.orphans.move(name, { ...order, to, retry })
       return once(order, () => carryOver(name, to, config, tools))
     },
     async drop({ name, kind, ...order }) {
-      const config = inForce()
+      const config = active()
       if ((await kindOf(name, kind, config, tools)) === 'sink') return config.orphans.drop(name, order)
       return once(order, () => dropMemory(name, tools))
     },
   }
 }
 
-async function orphanedSources({ names, memory, marks }: OrphanTools): Promise<[string, SourceDataLeft][]> {
+async function orphanedSources({
+  names,
+  sourceData,
+  marks,
+}: OrphanTools): Promise<[string, SourceDataLeft][]> {
   const configured = marks()
   // Before its first poll a source may still take over the memory of one of its account.
   const starting = new Set<string | undefined>()
-  for (const [name, mark] of configured) if (!(await memory.exists(name))) starting.add(mark)
+  for (const [name, mark] of configured) if (!(await sourceData.exists(name))) starting.add(mark)
   const unnamed = [...(await names.sources())]
     .filter(([name, { mark }]) => !configured.has(name) && !(mark !== undefined && starting.has(mark)))
     .map(([name]) => name)
-  const left = await Promise.all(unnamed.map(async (name) => ({ name, left: await memory.left(name) })))
+  const left = await Promise.all(unnamed.map(async (name) => ({ name, left: await sourceData.left(name) })))
   return left.flatMap((each): [string, SourceDataLeft][] => (each.left ? [[each.name, each.left]] : []))
 }
 
@@ -64,7 +68,7 @@ function sourceView(name: string, { rows, held, quarantined, lastPollAtMs }: Sou
 async function kindOf(
   name: string,
   kind: OrphanKind | undefined,
-  config: InForce,
+  config: ActiveConfig,
   tools: OrphanTools,
 ): Promise<OrphanKind> {
   const source = (await orphanedSources(tools)).some(([each]) => each === name)
@@ -78,11 +82,11 @@ async function kindOf(
 async function carryOver(
   from: string,
   to: string,
-  { config }: InForce,
-  { memory }: OrphanTools,
+  { config }: ActiveConfig,
+  { sourceData }: OrphanTools,
 ): Promise<void> {
   if (!Object.hasOwn(config.sources, to)) throw new NotFoundError(`There is no source ${to}.`)
-  const answer = await memory.carryOver(from, to, { account: config.sources[to]?.account, replace: true })
+  const answer = await sourceData.carryOver(from, to, { account: config.sources[to]?.account, replace: true })
   switch (answer) {
     case 'done':
     case 'nothing':
@@ -94,16 +98,16 @@ async function carryOver(
     case 'taken':
     case 'old':
       throw new UserError(
-        `Source ${to} has a memory of its own for more than a day: what it has sent since would be sent again.`,
+        `Source ${to} has data of its own for more than a day: what it has sent since would be sent again.`,
       )
     default:
       return answer satisfies never
   }
 }
 
-async function dropMemory(name: string, { names, memory }: OrphanTools): Promise<void> {
+async function dropMemory(name: string, { names, sourceData }: OrphanTools): Promise<void> {
   const mark = (await names.sources()).get(name)?.mark
-  if ((await memory.drop(name, mark)) === 'polled')
+  if ((await sourceData.drop(name, mark)) === 'polled')
     throw new UserError(
       `Source ${name} is still polled, by another process or one that stopped just now; try again once that is over.`,
     )

@@ -3,14 +3,14 @@ import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { reasonOf, verdictOf } from '../../admin/verdict.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { InForce } from '../in-force.ts'
+import type { ActiveConfig } from '../active-config.ts'
 import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
-import { heldRecord, releaseHeld, splitName } from './held.ts'
+import { alertHistoryOf } from './alert-history.ts'
 import { silencesPort } from './silences.ts'
-import { storyOf } from './story.ts'
 import { deadLetterRow, deliveryRow, jobStateOf } from './views.ts'
+import { sendWithheld, splitName, withheldRecord } from './withheld.ts'
 
 interface PortsOptions {
   readonly metrics: Metrics
@@ -33,7 +33,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     throw new Error('the bridge is still starting')
   }
   /** To be taken once a request: a reload may put another one in force while it is answered. */
-  const inForce = (): InForce => running().inForce
+  const active = (): ActiveConfig => running().active
   return {
     async metricsText() {
       await options.runtime()?.collectMetrics()
@@ -67,25 +67,25 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     deliveries: {
       async list({ limit, sink, state }) {
         const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
-        return (await inForce().deliveryLog.list(query)).map(deliveryRow)
+        return (await active().deliveryLog.list(query)).map(deliveryRow)
       },
-      story: (source, id) => storyOf(inForce(), source, id),
+      story: (source, id) => alertHistoryOf(active(), source, id),
     },
     deadLetters: {
       async list(query) {
-        const { letters, ...page } = await inForce().deadLetters.list(query)
+        const { letters, ...page } = await active().deadLetters.list(query)
         return { data: letters.map(deadLetterRow), ...page }
       },
-      retry: (order) => inForce().deadLetters.retry(order),
-      drop: (order) => inForce().deadLetters.drop(order),
+      retry: (order) => active().deadLetters.retry(order),
+      drop: (order) => active().deadLetters.drop(order),
     },
     async replay(order) {
-      const config = inForce()
+      const config = active()
       const portion = await config.replay.replay(order)
       const { missing: ids, atMs, handled } = portion
       // An order without a sink means what was sent, and so nothing that was held back.
       const { sink } = order
-      const released = sink === undefined ? 0 : await releaseHeld(config, { ids, sink, atMs })
+      const released = sink === undefined ? 0 : await sendWithheld(config, { ids, sink, atMs })
       return { ...portion, handled: handled + released, missing: await unknownOf(config, ids) }
     },
     sinks: {
@@ -98,8 +98,8 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     get orphans() {
       return running().orphans
     },
-    rules: () => inForce().routing.knownRules(),
-    silences: silencesPort(() => inForce().routing.silences, clock),
+    rules: () => active().routing.knownRules(),
+    silences: silencesPort(() => active().routing.silences, clock),
   }
 }
 
@@ -115,13 +115,13 @@ const unknownYet: RuntimeStatus = {
 }
 
 /** The ids that the bridge holds no story of (any more). */
-async function unknownOf(config: InForce, ids: readonly string[]): Promise<string[]> {
+async function unknownOf(config: ActiveConfig, ids: readonly string[]): Promise<string[]> {
   const unknown: string[] = []
   for (const id of ids) {
     const name = splitName(id)
     const [parts, held] = await Promise.all([
       config.deliveryLog.historiesOf(name),
-      heldRecord(config, name.source, name.id),
+      withheldRecord(config, name.source, name.id),
     ])
     if (parts.length === 0 && held === undefined) unknown.push(id)
   }

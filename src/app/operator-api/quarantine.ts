@@ -14,13 +14,13 @@ export interface Quarantine {
   counts(): Promise<QuarantineCounts>
 }
 
-interface Owner {
+interface QuarantineOwner {
   readonly name: string
   readonly quarantine: Quarantine
 }
 
 /** The quarantines of all sources as one. */
-export function quarantinePort(sources: readonly Owner[]): QuarantinePort {
+export function quarantinePort(sources: readonly QuarantineOwner[]): QuarantinePort {
   const ownersIn = ({ source }: QuarantineSelection) => {
     if (source === undefined) return sources
     const owners = sources.filter(({ name }) => name === source)

@@ -1,4 +1,4 @@
-import type { Silence } from '../../admin/delivery-view.ts'
+import type { SilenceView } from '../../admin/delivery-view.ts'
 import type { SilencesPort } from '../../admin/ports.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
@@ -16,7 +16,7 @@ export function silencesPort(store: () => SilenceStore, clock: Clock): SilencesP
   }
 }
 
-function silenceView({ id, written, startsAtMs, endsAtMs, comment }: StoredSilence): Silence {
+function silenceView({ id, written, startsAtMs, endsAtMs, comment }: StoredSilence): SilenceView {
   const iso = (ms: number) => new Date(ms).toISOString()
   return { id, match: written, startsAt: iso(startsAtMs), endsAt: iso(endsAtMs), comment }
 }

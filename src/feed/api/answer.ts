@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { AnswerOf, EndpointPath, endpoints, PagePath } from '../endpoints.ts'
-import { firstIssue, type Parsed, parseEnvelope, tame } from '../wire.ts'
+import { firstIssue, type Parsed, parseEnvelope, sanitize } from '../wire.ts'
 import { cutTrees } from './ownership.ts'
 
 /** One page of a list. */
@@ -24,7 +24,7 @@ const recordLevelsMax = 100
 /** Makes any answer safe to print, store and walk through, in place. */
 export function tameAnswer(path: EndpointPath, body: unknown): void {
   if (path === '/api/v1/instruments/{instrument}/ownership') cutTrees(body)
-  tame(body, recordLevelsMax)
+  sanitize(body, recordLevelsMax)
 }
 
 /** A body as the document shows it, or where it is not; unknown fields are kept. `asked` is the page. */

@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 /** What the alerts of each kind say: mostly in Persian, sometimes in English. */
 export type AlertKind = 'price' | 'volume' | 'indicator' | 'filing' | 'screen'
 
-export interface Story {
+export interface AlertText {
   readonly headline: string
   /** Now and then the API gives no reason. */
   readonly why: string | null
@@ -16,16 +16,16 @@ export type Subject =
   | { readonly kind: Exclude<AlertKind, 'screen'>; readonly instrument: Instrument }
   | { readonly kind: 'screen'; readonly screen: Screen; readonly instrument: Instrument | null }
 
-export function tell(subject: Subject, random: Random): Story {
-  const told =
+export function alertText(subject: Subject, random: Random): AlertText {
+  const text =
     subject.kind === 'screen'
-      ? tellScreen(subject.screen, subject.instrument, random)
-      : tellers[subject.kind](subject.instrument, random)
-  const [headline, why] = random.next() < 0.7 ? told.persian : told.english
-  return { headline, why: random.next() < 0.9 ? why : null, payload: told.payload }
+      ? screenText(subject.screen, subject.instrument, random)
+      : textMakers[subject.kind](subject.instrument, random)
+  const [headline, why] = random.next() < 0.7 ? text.persian : text.english
+  return { headline, why: random.next() < 0.9 ? why : null, payload: text.payload }
 }
 
-interface Told {
+interface BilingualText {
   /** Headline and reason. */
   readonly persian: readonly [string, string]
   readonly english: readonly [string, string]
@@ -36,7 +36,9 @@ const units = { rial: 'ریال', toman: 'تومان', usd: 'دلار' } as cons
 const fa = (value: number) => value.toLocaleString('fa-IR')
 const en = (value: number) => value.toLocaleString('en-US')
 
-const tellers: Readonly<Record<Exclude<AlertKind, 'screen'>, (of: Instrument, random: Random) => Told>> = {
+const textMakers: Readonly<
+  Record<Exclude<AlertKind, 'screen'>, (of: Instrument, random: Random) => BilingualText>
+> = {
   price(of, random) {
     const up = random.int(2) === 0
     const percent = tenths(1, 6, random)
@@ -99,7 +101,7 @@ const tellers: Readonly<Record<Exclude<AlertKind, 'screen'>, (of: Instrument, ra
 }
 
 /** One instrument that entered a screen, or several at once, which the API shows without a symbol. */
-function tellScreen(screen: Screen, of: Instrument | null, random: Random): Told {
+function screenText(screen: Screen, of: Instrument | null, random: Random): BilingualText {
   if (of)
     return {
       persian: [`${of.symbol} وارد غربال «${screen.name}» شد`, `${of.persian} همهٔ شرط‌های غربال را دارد`],

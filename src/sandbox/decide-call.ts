@@ -43,7 +43,7 @@ export interface Call {
   readonly body?: { readonly json: unknown } | undefined
 }
 
-export type Verdict =
+export type CallDecision =
   | ({
       readonly ok: true
       readonly units: number
@@ -60,11 +60,11 @@ export interface Asked {
   readonly body: unknown
 }
 
-export function judge(
+export function decideCall(
   call: Call,
   account: { readonly tokens: readonly SandboxToken[]; readonly hasPlan: boolean; readonly limits: Limits },
   nowMs: number,
-): Verdict {
+): CallDecision {
   const bearer = /^Bearer (.+)$/i.exec(call.authorization ?? '')?.[1]
   const token = account.tokens.find(({ value }) => value === bearer)
   if (!token || (token.state ?? 'valid') !== 'valid')
@@ -94,9 +94,9 @@ export function judge(
   const page = Number(known['page'] ?? 1)
   return charge({ ok: true, units, endpoint: nameOf(path), page, path, instrument, query: known, body })
 
-  function charge(verdict: Verdict): Verdict {
-    const paid = account.limits.takeUnits(verdict.units, nowMs)
-    if (paid.ok) return verdict
+  function charge(decision: CallDecision): CallDecision {
+    const paid = account.limits.takeUnits(decision.units, nowMs)
+    if (paid.ok) return decision
     const { retryAfterS } = paid
     const refusal = {
       ...tooMany('The daily budget is spent.', String(retryAfterS)),
@@ -117,11 +117,11 @@ export function readPage(query: URLSearchParams): number | undefined {
     : undefined
 }
 
-export function notHeld(units: number): Extract<Verdict, { ok: false }> {
+export function notHeld(units: number): Extract<CallDecision, { ok: false }> {
   return refuse(units, 404, 'not_found', 'Nothing is held under this name.')
 }
 
-export function invalid(units: number, fields: readonly string[]): Extract<Verdict, { ok: false }> {
+export function invalid(units: number, fields: readonly string[]): Extract<CallDecision, { ok: false }> {
   return refuse(units, 422, 'invalid_request', 'A parameter is invalid.', { fields: [...new Set(fields)] })
 }
 
@@ -137,7 +137,7 @@ function refuse(
   code: string,
   message: string,
   detail?: Readonly<Record<string, unknown>>,
-): Extract<Verdict, { ok: false }> {
+): Extract<CallDecision, { ok: false }> {
   return { ok: false, units, refusal: { status, code, message, ...(detail === undefined ? {} : { detail }) } }
 }
 

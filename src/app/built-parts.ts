@@ -2,37 +2,37 @@
  * What a config makes under its names, each with the fingerprint of the part of the config that it was made of. A reload
  * takes over the units of which the new config says the same, and so leaves them alone.
  */
-export type Units<T> = ReadonlyMap<string, Unit<T>>
+export type BuiltParts<T> = ReadonlyMap<string, BuiltPart<T>>
 
-export interface Unit<T> {
+export interface BuiltPart<T> {
   readonly fingerprint: string
-  readonly made: T
+  readonly value: T
 }
 
-export interface Maker<C, T> {
+export interface PartBuilder<C, T> {
   fingerprint(name: string): string
   build(name: string, config: C): T
 }
 
 /** Throws what `build` throws; nothing of `before` is touched. */
-export function unitsOf<C, T>(
+export function buildParts<C, T>(
   configs: Iterable<readonly [string, C]>,
-  before: Units<T>,
-  { fingerprint, build }: Maker<C, T>,
-): Units<T> {
+  before: BuiltParts<T>,
+  { fingerprint, build }: PartBuilder<C, T>,
+): BuiltParts<T> {
   return new Map(
     [...configs].map(([name, config]) => {
       // Before it is built: of a file that changes in between, the next reload sees that it did.
       const mark = fingerprint(name)
       const known = before.get(name)
-      return [name, known?.fingerprint === mark ? known : { fingerprint: mark, made: build(name, config) }]
+      return [name, known?.fingerprint === mark ? known : { fingerprint: mark, value: build(name, config) }]
     }),
   )
 }
 
 /** What they are, by name. */
-export function madeOf<T>(units: Units<T>): ReadonlyMap<string, T> {
-  return new Map([...units].map(([name, { made }]) => [name, made]))
+export function valuesOf<T>(units: BuiltParts<T>): ReadonlyMap<string, T> {
+  return new Map([...units].map(([name, { value: made }]) => [name, made]))
 }
 
 export interface Difference {
@@ -42,7 +42,7 @@ export interface Difference {
 }
 
 /** Pure. */
-export function differenceOf(before: Units<unknown>, after: Units<unknown>): Difference {
+export function differenceOf(before: BuiltParts<unknown>, after: BuiltParts<unknown>): Difference {
   return {
     added: [...after.keys()].filter((name) => !before.has(name)),
     changed: [...after].flatMap(([name, unit]) => {

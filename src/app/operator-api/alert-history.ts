@@ -1,20 +1,20 @@
-import type { DeliveryStory } from '../../admin/delivery-view.ts'
+import type { AlertHistory } from '../../admin/delivery-view.ts'
 import { parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
-import type { InForce } from '../in-force.ts'
-import { heldRecord, heldView } from './held.ts'
+import type { ActiveConfig } from '../active-config.ts'
 import { historyOf } from './views.ts'
+import { withheldRecord, withheldView } from './withheld.ts'
 
 /** One alert's whole way: from the sinks that were given it, and from the record of what was held back. */
-export async function storyOf(
-  config: InForce,
+export async function alertHistoryOf(
+  config: ActiveConfig,
   source: string,
   id: number,
-): Promise<DeliveryStory | undefined> {
+): Promise<AlertHistory | undefined> {
   const [parts, record] = await Promise.all([
     config.deliveryLog.historiesOf({ source, id }),
-    heldRecord(config, source, id),
+    withheldRecord(config, source, id),
   ])
   const alert = parts[0]?.alert ?? alertOf(source, record)
   if (alert === undefined) return undefined
@@ -23,7 +23,7 @@ export async function storyOf(
     ...alert,
     seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
     deliveries: parts.map(historyOf),
-    held: record?.held.map(heldView) ?? [],
+    held: record?.held.map(withheldView) ?? [],
   }
 }
 

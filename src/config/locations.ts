@@ -1,14 +1,14 @@
 import { formatPath, type Path } from './mistake.ts'
 
 /** Where in the file each value of the config stands, and which of them the environment filled. */
-export interface Places {
-  readonly keys: Map<string, Place>
-  readonly values: Map<string, Place>
+export interface Locations {
+  readonly keys: Map<string, Location>
+  readonly values: Map<string, Location>
   readonly filled: Map<string, FilledValue>
 }
 
 /** Both from 1. */
-export interface Place {
+export interface Location {
   readonly line: number
   readonly column: number
 }
@@ -19,16 +19,16 @@ export interface FilledValue {
   readonly variables: readonly string[]
 }
 
-export function createPlaces(): Places {
+export function createLocations(): Locations {
   return { keys: new Map(), values: new Map(), filled: new Map() }
 }
 
-/** The place of the key or list entry at `path`, or of the nearest thing around it that is there. */
-export function placeOf(places: Places, path: Path): Place | undefined {
+/** The location of the key or list entry at `path`, or of the nearest thing around it that is there. */
+export function locationOf(locations: Locations, path: Path): Location | undefined {
   for (let length = path.length; length >= 0; length--) {
     const text = formatPath(path.slice(0, length))
-    const place = places.keys.get(text) ?? places.values.get(text)
-    if (place !== undefined) return place
+    const location = locations.keys.get(text) ?? locations.values.get(text)
+    if (location !== undefined) return location
   }
   return undefined
 }

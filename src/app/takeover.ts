@@ -7,12 +7,12 @@ import type { Logger } from '../telemetry/log.ts'
  * that left the config, it takes over the memory of that one. Then the units of the day count on, nothing is sent again,
  * and nothing that fired meanwhile is passed over.
  */
-export interface SuccessionOptions {
+export interface TakeOverOptions {
   readonly source: string
   /** Every source of the config in force, with what its account is known by; undefined where its token cannot be read. */
   readonly marks: () => ReadonlyMap<string, string | undefined>
   readonly names: NameStore
-  readonly memory: SourceData
+  readonly sourceData: SourceData
   readonly log: Logger
   /** What the config calls the account, where it is shared. */
   readonly account: string | undefined
@@ -20,11 +20,11 @@ export interface SuccessionOptions {
 }
 
 /** Resolves to why the source has to wait, or undefined once it may poll. */
-export async function succeed(options: SuccessionOptions): Promise<string | undefined> {
-  const { source, marks, names, memory } = options
+export async function takeOver(options: TakeOverOptions): Promise<string | undefined> {
+  const { source, marks, names, sourceData } = options
   const mark = marks().get(source)
-  if (mark !== undefined && !(await memory.exists(source))) {
-    const waitsFor = await takeOver(options, mark)
+  if (mark !== undefined && !(await sourceData.exists(source))) {
+    const waitsFor = await carryOver(options, mark)
     if (waitsFor !== undefined)
       return `the same account is still polled as source ${waitsFor}, by this process or another`
   }
@@ -34,24 +34,24 @@ export async function succeed(options: SuccessionOptions): Promise<string | unde
 }
 
 /** Resolves to the name under which the account is still polled, or undefined. */
-async function takeOver(options: SuccessionOptions, mark: string): Promise<string | undefined> {
-  const { source, account, names, memory, log, onRenamed } = options
+async function carryOver(options: TakeOverOptions, mark: string): Promise<string | undefined> {
+  const { source, account, names, sourceData, log, onRenamed } = options
   for (let tries = 1; tries <= triesMax; tries += 1) {
     const { before, ambiguous } = await predecessors(options, mark)
     const [from] = before
     if (from === undefined) return undefined
     if (ambiguous) {
-      for (const each of before) await memory.copyUnits(each, source)
+      for (const each of before) await sourceData.copyUnits(each, source)
       log.warn(
         { source, before },
-        'sources of the same account left the config, and it is not clear which one this is: alert-bridge orphans move carries the memory of one over',
+        'sources of the same account left the config, and it is not clear which one this is: alert-bridge orphans move carries over the data of one',
       )
       return undefined
     }
-    const carried = await memory.carryOver(from, source, { mark, account })
+    const carried = await sourceData.carryOver(from, source, { mark, account })
     if (carried === 'polled') return from
     if (carried === 'done') {
-      log.warn({ source, from }, 'this source has a new name: it goes on with the memory of the old one')
+      log.warn({ source, from }, 'this source has a new name: it goes on with the data of the old one')
       onRenamed(from, source)
       return undefined
     }
@@ -65,14 +65,14 @@ async function takeOver(options: SuccessionOptions, mark: string): Promise<strin
 const triesMax = 5
 
 /** What a source of this account had spent before it was dropped is spent, whatever the name that it comes back by. */
-async function countDropped({ source, names, memory }: SuccessionOptions, mark: string): Promise<void> {
+async function countDropped({ source, names, sourceData }: TakeOverOptions, mark: string): Promise<void> {
   for (const [name, known] of await names.sources())
-    if (known.dropped && known.mark === mark && name !== source) await memory.countWith(name, source)
+    if (known.dropped && known.mark === mark && name !== source) await sourceData.countWith(name, source)
 }
 
 /** Sources of this account that are in no config, and whether it is open which one goes on as which. */
 async function predecessors(
-  { source, marks, names, memory }: SuccessionOptions,
+  { source, marks, names, sourceData }: TakeOverOptions,
   mark: string,
 ): Promise<{ before: string[]; ambiguous: boolean }> {
   const configured = marks()
@@ -86,6 +86,6 @@ async function predecessors(
     .map(([name]) => name)
   // Others of this account that came after it had gone are new names too.
   const [gone = ''] = before
-  const settled = await Promise.all(others.map((name) => memory.overlapped(name, gone)))
+  const settled = await Promise.all(others.map((name) => sourceData.overlapped(name, gone)))
   return { before, ambiguous: before.length > 1 || settled.includes(false) }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { paceProblems, withIntervals } from '../../src/config/pace.ts'
+import { intervalProblems, withIntervals } from '../../src/config/intervals.ts'
 import { budgetSchema, pollSchema } from '../../src/config/source.ts'
 import { parseDuration } from '../../src/lib/duration.ts'
 
@@ -10,7 +10,7 @@ const budgets = fc.record({
 })
 
 function problems(budget: object, poll: object) {
-  return paceProblems(budgetSchema.parse(budget), pollSchema.parse(poll))
+  return intervalProblems(budgetSchema.parse(budget), pollSchema.parse(poll))
 }
 
 describe('the pace', () => {

@@ -2,42 +2,42 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as z from 'zod'
 import { Secret, secretBytesMax } from '../lib/secret.ts'
-import { hasTwin, type Schema } from './outline.ts'
+import { hasFileKey, type Schema } from './outline.ts'
 import { describeReadError } from './read-error.ts'
 
 /**
  * The `…File` twins: every secret `x` may instead be named by `xFile`, a path. The file is looked at once, so that a
  * missing, empty or malformed one is a mistake in the config; its text is read again whenever it is revealed.
  */
-export interface Twin {
+export interface FileKey {
   /** The secret's own key. */
   readonly key: string
   readonly schema: Schema
 }
 
-export const twinSuffix = 'File'
+export const fileSuffix = 'File'
 
 /** The secret that `key` is the twin of, unless the shape has a field of that name. */
-export function twinOf(key: string, shape: Readonly<Record<string, Schema>>): Twin | undefined {
-  if (!key.endsWith(twinSuffix) || Object.hasOwn(shape, key)) return undefined
-  const secretKey = key.slice(0, -twinSuffix.length)
+export function fileKeyOf(key: string, shape: Readonly<Record<string, Schema>>): FileKey | undefined {
+  if (!key.endsWith(fileSuffix) || Object.hasOwn(shape, key)) return undefined
+  const secretKey = key.slice(0, -fileSuffix.length)
   const schema = Object.hasOwn(shape, secretKey) ? shape[secretKey] : undefined
-  return schema !== undefined && hasTwin(schema) ? { key: secretKey, schema } : undefined
+  return schema !== undefined && hasFileKey(schema) ? { key: secretKey, schema } : undefined
 }
 
 /** Every key that a mapping of this shape may have, twins included. */
 export function keysOf(shape: Readonly<Record<string, Schema>>): string[] {
   return Object.entries(shape).flatMap(([key, schema]) =>
-    hasTwin(schema) ? [key, `${key}${twinSuffix}`] : [key],
+    hasFileKey(schema) ? [key, `${key}${fileSuffix}`] : [key],
   )
 }
 
-export type FileSecret =
+export type FileSecretResult =
   | { readonly ok: true; readonly secret: Secret }
   | { readonly ok: false; readonly message: string }
 
 /** The secret in the file at `path`, which starts from `folder` when it is relative. */
-export function secretFromFile(path: unknown, schema: Schema, folder: string): FileSecret {
+export function secretFromFile(path: unknown, schema: Schema, folder: string): FileSecretResult {
   if (typeof path !== 'string' || path === '') return { ok: false, message: 'expected the path of a file' }
   const file = resolve(folder, path)
   let text: string

@@ -6,22 +6,22 @@ import { createNameStore, type NameStore } from '../store/names.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { accountMark, createSourceData } from '../store/source-data.ts'
 import { forgetOthers } from '../telemetry/metrics.ts'
-import type { InForce } from './in-force.ts'
+import type { ActiveConfig } from './active-config.ts'
 import { noticeSource } from './notices.ts'
 import { listOrphans, orphansPort } from './operator-api/orphans.ts'
 import type { Operators } from './operators.ts'
 import { createOrphanWatch } from './orphan-watch.ts'
-import { succeed } from './succession.ts'
+import { takeOver } from './takeover.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** All that has to do with names that left the config, or came to it in the place of another. */
-export interface LeftBehind {
+export interface OrphanService {
   readonly names: NameStore
   readonly port: OrphansPort
   /** null while Redis does not answer. */
   list(): Promise<OrphanView[] | null>
   /** What a source does before it polls for the first time; resolves to why it has to wait. */
-  succeed(source: string): Promise<string | undefined>
+  takeOver(source: string): Promise<string | undefined>
   /** Counts into the gauges, and takes every series away whose sink or source nobody works for any more. */
   collectMetrics(ending: readonly string[]): Promise<void>
   /** Another config is in force. */
@@ -29,20 +29,20 @@ export interface LeftBehind {
   run(signal: AbortSignal): Promise<void>
 }
 
-export interface LeftBehindOptions extends RuntimeTools {
+export interface OrphanServiceOptions extends RuntimeTools {
   readonly prefix: string
-  readonly inForce: () => InForce
+  readonly active: () => ActiveConfig
   readonly operators: () => Pick<Operators, 'onOrphan' | 'onNoOrphan' | 'onRenamed'>
 }
 
 const collectTimeoutMs = 1_000
 
-export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
-  const { prefix, inForce, operators, redis, metrics, clock, log } = options
+export function createOrphanService(options: OrphanServiceOptions): OrphanService {
+  const { prefix, active, operators, redis, metrics, clock, log } = options
   const names = createNameStore(redis.commands, prefix)
-  const memory = createSourceData(redis.commands, prefix)
-  const marks = () => marksOf(inForce(), prefix)
-  const list = () => listOrphans(inForce(), { names, memory, marks })
+  const sourceData = createSourceData(redis.commands, prefix)
+  const marks = () => marksOf(active(), prefix)
+  const list = () => listOrphans(active(), { names, sourceData, marks })
   const process = randomUUID()
   let mayFind = true
   const findNames = async () => {
@@ -57,15 +57,15 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
   }
   const watch = createOrphanWatch({
     async look() {
-      await names.serve(process, Object.keys(inForce().config.sinks))
+      await names.serve(process, Object.keys(active().config.sinks))
       await findNames()
       await keepMarks(names, marks())
-      await inForce().orphans.tidy()
+      await active().orphans.tidy()
       return list()
     },
     named: () => [
-      ...Object.keys(inForce().config.sinks).map((name) => ({ kind: 'sink' as const, name })),
-      ...Object.keys(inForce().config.sources).map((name) => ({ kind: 'source' as const, name })),
+      ...Object.keys(active().config.sinks).map((name) => ({ kind: 'sink' as const, name })),
+      ...Object.keys(active().config.sources).map((name) => ({ kind: 'source' as const, name })),
     ],
     onFound: (orphan) => operators().onOrphan(orphan),
     onNone: (name) => operators().onNoOrphan(name),
@@ -74,25 +74,25 @@ export function createLeftBehind(options: LeftBehindOptions): LeftBehind {
   })
   return {
     names,
-    port: orphansPort(inForce, { names, memory, marks }),
+    port: orphansPort(active, { names, sourceData, marks }),
     list: () => list().catch(() => null),
-    succeed: (source) =>
-      succeed({
+    takeOver: (source) =>
+      takeOver({
         source,
         marks,
-        account: inForce().config.sources[source]?.account,
+        account: active().config.sources[source]?.account,
         names,
-        memory,
+        sourceData,
         log,
         onRenamed: (from, to) => operators().onRenamed(from, to),
       }),
     async collectMetrics(ending) {
-      const { sinks, sources } = inForce().config
+      const { sinks, sources } = active().config
       await forgetOthers(metrics, {
         sinks: [...Object.keys(sinks), ...ending],
         sources: [...Object.keys(sources), noticeSource],
       })
-      const left = await within(collectTimeoutMs, 'counting orphans', inForce().orphans.list()).catch(
+      const left = await within(collectTimeoutMs, 'counting orphans', active().orphans.list()).catch(
         () => undefined,
       )
       metrics.orphanedJobs.reset()
@@ -116,7 +116,7 @@ async function keepMarks(names: NameStore, marks: ReadonlyMap<string, string | u
   }
 }
 
-function marksOf({ config }: InForce, prefix: string): Map<string, string | undefined> {
+function marksOf({ config }: ActiveConfig, prefix: string): Map<string, string | undefined> {
   const known = Object.entries(config.sources).map(
     ([name, { baseUrl, token }]): [string, string | undefined] => {
       try {

@@ -12,7 +12,7 @@ type Budget = z.output<typeof budgetSchema>
 type Poll = z.output<typeof pollSchema>
 type Key = 'every' | 'minInterval' | 'maxInterval'
 
-export interface PaceProblem {
+export interface IntervalProblem {
   readonly severity: 'mistake' | 'warning'
   readonly key: Key
   readonly message: string
@@ -35,7 +35,7 @@ export function withIntervals(budget: Budget, poll: Poll) {
   return { minInterval, maxInterval, ...(every === undefined ? {} : { every }), ...rest }
 }
 
-export function paceProblems(budget: Budget, given: Poll): PaceProblem[] {
+export function intervalProblems(budget: Budget, given: Poll): IntervalProblem[] {
   const keys = (['every', 'minInterval', 'maxInterval'] as const).filter((key) => given[key] !== undefined)
   const tooShort = keys.flatMap((key) => shortProblem(key, given[key] ?? 0, budget))
   if (tooShort.length > 0) return tooShort
@@ -45,7 +45,7 @@ export function paceProblems(budget: Budget, given: Poll): PaceProblem[] {
     : [contradiction]
 }
 
-function budgetProblem(key: Key, given: Poll, budget: Budget): PaceProblem[] {
+function budgetProblem(key: Key, given: Poll, budget: Budget): IntervalProblem[] {
   const intervalMs = given[key] ?? 0
   switch (key) {
     case 'every':
@@ -58,7 +58,7 @@ function budgetProblem(key: Key, given: Poll, budget: Budget): PaceProblem[] {
   }
 }
 
-function shortProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem[] {
+function shortProblem(key: Key, intervalMs: number, budget: Budget): IntervalProblem[] {
   if (intervalMs >= intervalMsMin) return []
   const message =
     intervalMs === 0
@@ -69,8 +69,8 @@ function shortProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem
 }
 
 /** The three intervals must stand in order: minInterval, every, maxInterval. Those that are left out follow the others. */
-function orderProblem({ every, minInterval, maxInterval }: Poll): PaceProblem | undefined {
-  const problem = (key: Key, message: string): PaceProblem => ({
+function orderProblem({ every, minInterval, maxInterval }: Poll): IntervalProblem | undefined {
+  const problem = (key: Key, message: string): IntervalProblem => ({
     severity: 'mistake',
     key,
     message,
@@ -87,7 +87,7 @@ function orderProblem({ every, minInterval, maxInterval }: Poll): PaceProblem | 
   return problem('maxInterval', `minInterval (${low}) is longer than maxInterval (${high})`)
 }
 
-function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
+function rateProblem(key: Key, intervalMs: number, budget: Budget): IntervalProblem | undefined {
   const { requestsPerMinute } = budget
   if (intervalMs >= intervalOf(requestsPerMinute, 60_000)) return undefined
   const wanted = `one poll in ${formatDuration(intervalMs)} is ${round(60_000 / intervalMs)} requests a minute`
@@ -99,7 +99,7 @@ function rateProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem 
   }
 }
 
-function unitsProblem(key: Key, intervalMs: number, budget: Budget): PaceProblem | undefined {
+function unitsProblem(key: Key, intervalMs: number, budget: Budget): IntervalProblem | undefined {
   const { unitsPerDay } = budget
   const units = dayMs / intervalMs
   if (units <= unitsPerDay) return undefined

@@ -9,20 +9,20 @@ import type { SinkEntry } from '../delivery/settings.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import type { NameStore } from '../store/names.ts'
 import type { FeedPage } from '../walk/page.ts'
+import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
 import { type AlertRouting, createRouting, known } from './routing.ts'
 import { buildSinks } from './sinks.ts'
 import { createSource, type Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
-import { madeOf, type Units, unitsOf } from './units.ts'
 
 /**
  * One config and all that it makes. A reload makes the next one and puts it in the place of this one at one stroke, so
  * whoever takes it once, for a page or a request, sees routes, sinks and queues that belong together.
  */
-export interface InForce {
+export interface ActiveConfig {
   readonly config: Config
-  readonly sinks: Units<SinkEntry>
-  readonly sources: Units<Source>
+  readonly sinks: BuiltParts<SinkEntry>
+  readonly sources: BuiltParts<Source>
   readonly queues: SinkQueues
   readonly routing: AlertRouting
   readonly intake: IntakeDeps
@@ -34,7 +34,7 @@ export interface InForce {
   targetsOf(sink: string): readonly (string | undefined)[]
 }
 
-export interface InForceTools extends RuntimeTools {
+export interface ActiveConfigTools extends RuntimeTools {
   /** Of the config in force when it is asked, for sources that outlive this one. */
   readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
@@ -46,21 +46,25 @@ export interface InForceTools extends RuntimeTools {
 }
 
 /** Takes over from `before` what the config says the same of. Throws a UserError over a sink that cannot be built. */
-export function createInForce(config: Config, before: InForce | undefined, tools: InForceTools): InForce {
+export function createActiveConfig(
+  config: Config,
+  before: ActiveConfig | undefined,
+  tools: ActiveConfigTools,
+): ActiveConfig {
   const { redis, clock } = tools
   const { prefix } = config.redis
   const sinks = buildSinks(config, before?.sinks)
-  const sources = unitsOf(Object.entries(config.sources), before?.sources ?? new Map(), {
+  const sources = buildParts(Object.entries(config.sources), before?.sources ?? new Map(), {
     fingerprint: (name) => fingerprintOf(config, 'sources', name),
     build: (name, source) => createSource(name, source, { ...tools, prefix }),
   })
-  const targets = new Map([...madeOf(sinks)].map(([name, { sink }]) => [name, sink.targets]))
+  const targets = new Map([...valuesOf(sinks)].map(([name, { sink }]) => [name, sink.targets]))
   const view = {
     sinks: [...sinks.keys()],
     retention: { ageMs: config.retention.age, count: config.retention.count },
   }
   const queues = before?.queues.reconfigured(view) ?? createQueues({ redis: redis.commands, prefix, ...view })
-  const routing = createRouting(config, tools, (source) => known(sources.get(source)?.made.rules, source))
+  const routing = createRouting(config, tools, (source) => known(sources.get(source)?.value.rules, source))
   const orphans = createOrphans({
     queues,
     targets,

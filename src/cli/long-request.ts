@@ -5,7 +5,7 @@ import { type Daemon, NoAnswerError } from './daemon.ts'
 import { progressBar } from './progress.ts'
 
 /** What an order has done when it is through. */
-export interface Done {
+export interface LongRequestResult {
   readonly handled: number
   /** Were to be handled, and had gone when their turn came. */
   readonly gone: number
@@ -13,18 +13,18 @@ export interface Done {
   /** An answer was lost on the way, and what it counted with it: there may be more. */
   readonly uncounted: boolean
   /** Of those that an order may leave where they are, by reason. */
-  readonly stayed: Stayed
+  readonly stayed: NotHandled
   /** When it began. */
   readonly at: string
 }
 
-export interface Stayed {
+export interface NotHandled {
   readonly there: number
   readonly busy: number
   readonly unreadable: number
 }
 
-export interface LongOrder {
+export interface LongRequest {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
   /** What the answer calls the number of those that were handled. */
@@ -37,7 +37,11 @@ export interface LongOrder {
  * Carries an order out to its end, portion by portion. Asking for a portion again repeats nothing, so a bridge that is
  * away for a moment is waited for; when it stays away, the error says what was done and how to go on.
  */
-export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30_000): Promise<Done> {
+export async function carryOut(
+  daemon: Daemon,
+  order: LongRequest,
+  patienceMs = 30_000,
+): Promise<LongRequestResult> {
   const { path, body, count } = order
   const total = { handled: 0, gone: 0, looked: 0, unknown: [] as string[] }
   const stayed = { there: 0, busy: 0, unreadable: 0 }
@@ -50,7 +54,7 @@ export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30
     while (answer.cursor !== null) {
       bar.show(total.looked, answer.total)
       const { cursor } = answer
-      answer = await patiently(
+      answer = await retryWhileAway(
         patienceMs,
         async () => (await daemon.post(path, { ...body, cursor })) as Answer,
         () => {
@@ -76,13 +80,13 @@ export async function carryOut(daemon: Daemon, order: LongOrder, patienceMs = 30
 }
 
 /** `12,345 queued, 3 had gone meanwhile`. */
-export function describeDone({ handled, gone, uncounted }: Done, word: string): string {
+export function describeDone({ handled, gone, uncounted }: LongRequestResult, word: string): string {
   const least = uncounted ? 'at least ' : ''
   return `${least}${formatCount(handled)} ${word}${gone === 0 ? '' : `, ${formatCount(gone)} had gone meanwhile`}`
 }
 
 /** In absolute times: `--since 2h` means another span when it is run again. */
-function goOn({ since, until }: LongOrder['body'], at: string): string {
+function goOn({ since, until }: LongRequest['body'], at: string): string {
   return [
     ...(since === undefined ? [] : [`--since ${since}`]),
     ...(until === undefined ? [] : [`--until ${until}`]),
@@ -90,7 +94,7 @@ function goOn({ since, until }: LongOrder['body'], at: string): string {
   ].join(' ')
 }
 
-interface Answer extends Partial<Stayed> {
+interface Answer extends Partial<NotHandled> {
   readonly moved?: number
   readonly queued?: number
   readonly retried?: number
@@ -105,7 +109,7 @@ interface Answer extends Partial<Stayed> {
 
 const askEveryMs = 500
 
-async function patiently(
+async function retryWhileAway(
   patienceMs: number,
   ask: () => Promise<Answer>,
   onLost: () => void,

@@ -1,18 +1,18 @@
-import type { HeldView } from '../../admin/delivery-view.ts'
+import type { WithheldView } from '../../admin/delivery-view.ts'
 import { parseRow } from '../../alert/alert.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
 import type { WithheldEntry, WithheldRecord } from '../../store/withheld.ts'
-import type { InForce } from '../in-force.ts'
+import type { ActiveConfig } from '../active-config.ts'
 
 /** What was held back, as the API shows it, and the way to send it on purpose after all. */
-export function heldView(entry: WithheldEntry): HeldView {
+export function withheldView(entry: WithheldEntry): WithheldView {
   const { route, sinks, reason, untilMs, silenceId, comment } = entry
   const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
   return { route, sinks, reason, until, silence: silenceId ?? null, text: textOf(entry, until, comment) }
 }
 
-export async function heldRecord(
-  config: InForce,
+export async function withheldRecord(
+  config: ActiveConfig,
   source: string,
   id: number,
 ): Promise<WithheldRecord | undefined> {
@@ -23,15 +23,15 @@ export async function heldRecord(
  * Queues those of these alerts (`SOURCE.ID`) that were held back, for a sink that has no delivery of them. Returns the
  * number of jobs.
  */
-export async function releaseHeld(
-  config: InForce,
+export async function sendWithheld(
+  config: ActiveConfig,
   order: { readonly ids: readonly string[]; readonly sink: string; readonly atMs: number },
 ): Promise<number> {
   const { ids, sink, atMs } = order
   let queued = 0
   for (const name of ids) {
     const { source, id } = splitName(name)
-    const record = await heldRecord(config, source, id)
+    const record = await withheldRecord(config, source, id)
     if (record === undefined) continue
     const jobs = jobsOf(config, record, { source, sink, nowMs: atMs })
     await config.queues.enqueue(jobs)
@@ -47,7 +47,7 @@ export function splitName(name: string): { source: string; id: number } {
 }
 
 function jobsOf(
-  config: InForce,
+  config: ActiveConfig,
   { row, seenAtMs }: WithheldRecord,
   { source, sink, nowMs }: { source: string; sink: string; nowMs: number },
 ): DeliveryJob[] {
