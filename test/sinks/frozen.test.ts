@@ -7,28 +7,10 @@ import { onTestFinished } from '../support/finished.ts'
 import { englishDisplay, persian } from './samples.ts'
 
 const timeoutMs = 1_000
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-test('an answer that came while the process stood still counts, however long that was', async () => {
-  // A thread of its own answers while this one stands still.
-  const receiver = new Worker(receiverCode, { eval: true })
-  onTestFinished(async () => void (await receiver.terminate()))
-  const [port] = await once(receiver, 'message')
-  const common = { url: `http://127.0.0.1:${port}/`, timeout: `${timeoutMs}ms`, allowPrivateNetworks: true }
-  const config = sinkConfigSchema.parse({
-    type: 'webhook',
-    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-    ...common,
-  })
-  const sink = createSink('desk', config, { display: englishDisplay })
-  onTestFinished(() => sink.close())
-  const came = once(receiver, 'message')
-  const sending = sink.send(persian, { number: 1, nowMs: Date.now(), signal: new AbortController().signal })
-  await came
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * timeoutMs)
-  expect(await sending).toMatchObject({ kind: 'delivered' })
-})
-
-const receiverCode = `
+// A thread of its own answers while this one stands still.
+const http = `
 const { createServer } = require('node:http')
 const { parentPort } = require('node:worker_threads')
 const server = createServer((request, response) => {
@@ -38,3 +20,54 @@ const server = createServer((request, response) => {
   })
 }).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
 `
+const smtp = `
+const { createServer } = require('node:net')
+const { createInterface } = require('node:readline')
+const { parentPort } = require('node:worker_threads')
+const server = createServer((socket) => {
+  const say = (text) => socket.write(text + '\\r\\n')
+  let inBody = false
+  socket.on('error', () => {})
+  say('220 hello')
+  createInterface(socket).on('line', (line) => {
+    if (inBody && line !== '.') return
+    if (inBody) {
+      parentPort.postMessage('came')
+      setTimeout(() => say('250 queued'), 200)
+    } else say(line === 'DATA' ? '354 go on' : '250 ok')
+    inBody = line === 'DATA'
+  })
+}).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
+`
+
+test.for([
+  ['webhook', http, (port: number) => ({ secret, url: `http://127.0.0.1:${port}/` })],
+  [
+    'email',
+    smtp,
+    (port: number) => ({
+      smtp: `smtp://127.0.0.1:${port}`,
+      from: 'alerts@example.com',
+      to: ['desk@example.com'],
+    }),
+  ],
+] as const)(
+  '%s: an answer that came while the process stood still counts, however long that was',
+  async ([type, code, fields]) => {
+    const receiver = new Worker(code, { eval: true })
+    onTestFinished(async () => void (await receiver.terminate()))
+    const [port] = await once(receiver, 'message')
+    const common = { type, timeout: `${timeoutMs}ms`, allowPrivateNetworks: true }
+    const config = sinkConfigSchema.parse({ ...common, ...fields(port) })
+    const sink = createSink('desk', config, { display: englishDisplay })
+    onTestFinished(() => sink.close())
+    const came = once(receiver, 'message')
+    const signal = new AbortController().signal
+    const [target] = sink.targets ?? []
+    const attempt = { number: 1, nowMs: Date.now(), signal, ...(target === undefined ? {} : { target }) }
+    const sending = sink.send(persian, attempt)
+    await came
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * timeoutMs)
+    expect(await sending).toMatchObject({ kind: 'delivered' })
+  },
+)

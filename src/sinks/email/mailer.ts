@@ -70,7 +70,9 @@ function poolOptions(server: SmtpServer, options: MailerOptions) {
     idleTimeout: idleConnectionMs,
     connectionTimeout: options.timeoutMs,
     greetingTimeout: options.timeoutMs,
-    socketTimeout: options.timeoutMs,
+    // The attempt's own limit ends a send and closes its connection. This one would run out before what has arrived is
+    // read, where the process stood still.
+    socketTimeout: silenceMsMax,
     maxResponseSize: responseBytesMax,
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -112,6 +114,8 @@ function guardedSocket(host: string, port: number, options: MailerOptions) {
     })
   }
 }
+
+const silenceMsMax = 600_000
 
 function timeoutError(): Error {
   return Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })
