@@ -1,4 +1,13 @@
-import { CaptureTag, Context, type FilterImplOptions, Liquid, type Template, toValueSync } from 'liquidjs'
+import {
+  CaptureTag,
+  Context,
+  defaultOperators,
+  type FilterImplOptions,
+  Liquid,
+  type Operators,
+  type Template,
+  toValueSync,
+} from 'liquidjs'
 import type { Display } from '../../alert/display.ts'
 import { asJson, type Escaping } from './escaping.ts'
 import { asPlain, CaptureWriter, Fragment, Value, Verbatim, Writer } from './writer.ts'
@@ -40,6 +49,7 @@ function createEngine(escaping: Escaping, timeZone: string): Engine {
     outputEscape: (value: unknown) => new Value(value) as unknown as string,
     timezoneOffset: timeZone,
     locale: 'en-GB',
+    operators: { ...defaultOperators, contains },
     parseLimit: templateCharsMax,
     renderLimit: renderMsMax,
     memoryLimit: memoryUnitsMax,
@@ -101,20 +111,27 @@ function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
 }
 
 /**
- * The library looks at its limit of time between the parts of a template. A filter that looks at every entry of a list is
- * one part, and upstream decides how many entries there are: it is held to the limit at each of its steps.
+ * The library looks at its limit of time between the parts of a template. A filter (or `contains`) that looks at every entry
+ * of a list is one part, and upstream decides how many entries there are: it is held to the limit at each of its steps.
  */
-function inTime(made: unknown, { renderLimit }: Context): unknown {
+function inTime(made: unknown, context: Context): unknown {
   if (!isSteps(made)) return made
   return {
     next(given: unknown) {
-      renderLimit.check(performance.now())
-      return made.next(given)
+      context.renderLimit.check(performance.now())
+      const { done = false, value } = made.next(given)
+      return { done, value: inTime(value, context) }
     },
     throw: (error: unknown) => made.throw(error),
     return: (value: unknown) => made.return(value),
   }
 }
+
+function contains(left: unknown, right: unknown, context: Context): OperatorResult {
+  return inTime(defaultOperators['contains']?.(left, right, context), context) as OperatorResult
+}
+
+type OperatorResult = ReturnType<Operators[string]>
 
 function isSteps(made: unknown): made is Generator<unknown, unknown, unknown> {
   return typeof made === 'object' && made !== null && Symbol.iterator in made && 'next' in made
