@@ -22,10 +22,12 @@ type ZodTypes = z.core.$ZodTypes
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 const reference = readFileSync(join(root, 'config/README.md'), 'utf8')
+const chartReadme = readFileSync(join(root, 'helm/alert-bridge/README.md'), 'utf8')
 const blocks = [...readme.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(([, language, text = '']) => ({
   language,
   text,
 }))
+const chartValues = /```yaml\n([\s\S]*?)```/.exec(chartReadme)?.[1] ?? ''
 const configs = blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text)
 const env = {
   MARKET_DATA_URL: 'https://api.example.com',
@@ -102,7 +104,7 @@ describe('README', () => {
   })
 
   it('shows chart values that render to a config that is right', () => {
-    const values = writeConfig(configs[2] ?? '', testFolder())
+    const values = writeConfig(chartValues, testFolder())
     const rendered = helm(findHelm(), ['template', 'x', chart, '--values', values])
     expect(rendered.stderr).toBe('')
     const map = rendered.stdout.split(/^---$/m).find((each) => /kind: ConfigMap/.test(each)) ?? ''
@@ -114,9 +116,9 @@ describe('README', () => {
   })
 
   it('shows a way into Kubernetes that pulls the image which it builds and pushes', () => {
-    const lines = /## In Kubernetes\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
+    const lines = /```sh\n([\s\S]*?)```/.exec(chartReadme)?.[1] ?? ''
     const folder = testFolder()
-    const values = writeConfig(configs[2] ?? '', folder)
+    const values = writeConfig(chartValues, folder)
     // As typed: what is no tool of this machine writes down what it was called with, and helm draws what it would install.
     for (const tool of ['docker', 'kubectl'])
       writeFileSync(join(folder, tool), `#!/bin/sh\necho ${tool} "$@"\n`, { mode: 0o755 })
@@ -159,6 +161,7 @@ describe('README', () => {
       'src/README.md',
       'test/faults/README.md',
       'test/bench/README.md',
+      'helm/alert-bridge/README.md',
     ]
     const links = [...pages, '.github/CONTRIBUTING.md'].flatMap((page) => {
       const text = readFileSync(join(root, page), 'utf8')
