@@ -62,7 +62,7 @@ describe('a decision', () => {
     schedule.observe({ ...quiet(nightMs + minuteMs), firedAtMs: fired })
     const burst = schedule.next(nightMs + minuteMs, budget(1_600))
     expect(burst.reason).toBe('burst')
-    expect(burst.atMs - nightMs - minuteMs).toBeLessThan(0.6 * calm)
+    expect(burst.atMs - nightMs - minuteMs).toBeLessThan(0.55 * calm)
     schedule.observe(quiet(nightMs + 90 * minuteMs))
     const later = schedule.next(nightMs + 90 * minuteMs, budget(1_300))
     expect(later.atMs - nightMs - 90 * minuteMs).toBeGreaterThan(burst.atMs - nightMs - minuteMs)

@@ -130,6 +130,8 @@ describe('the preview', () => {
     expect(polls).toBeGreaterThan(1_990)
     expect(polls).toBeLessThan(2_001)
     expect(preview.lagSeconds / preview.evenLagSeconds).toBeGreaterThanOrEqual(preview.bestRatio - 1e-9)
+    // Even polls are always a part of the plan.
+    expect(preview.lagSeconds / preview.evenLagSeconds).toBeLessThan(preview.bestRatio + 0.1)
     expect(preview.lagSeconds).toBeLessThan(preview.evenLagSeconds)
   })
 })

@@ -21,7 +21,7 @@ describe('the learned schedule, over any history, budget and pair of intervals',
     seed: fc.integer({ min: 1, max: 10_000 }),
     days: fc.integer({ min: 2, max: 6 }),
     perDay: fc.integer({ min: 1, max: 300 }),
-    unitsPerDay: fc.integer({ min: 96, max: 1_500 }),
+    unitsPerDay: fc.integer({ min: 96, max: 3_000 }),
     minIntervalMs: fc.constantFrom(250, 1_000, 5_000),
     maxIntervalMs: fc.constantFrom(900_000, 1_800_000),
   })
@@ -48,7 +48,7 @@ describe('the learned schedule, over any history, budget and pair of intervals',
             Math.min(limits.unitsPerDay * 0.995, limits.unitsPerDay - 1) - 1e-9,
           )
       }),
-      { numRuns: 15 },
+      { numRuns: 25 },
     )
   })
 
@@ -68,7 +68,7 @@ describe('the learned schedule, over any history, budget and pair of intervals',
         }
         expect(other.next(nowMs, budget)).toEqual(one.next(nowMs, budget))
       }),
-      { numRuns: 8 },
+      { numRuns: 15 },
     )
   })
 })

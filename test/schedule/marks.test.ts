@@ -105,8 +105,8 @@ describe('the schedule', () => {
   })
 
   it.each([
-    [300, 8],
-    [600, 4],
+    [300, 12],
+    [600, 6],
   ])('each five minutes leave no units over at the end of a day: %d, %d days', (unitsPerDay, days) => {
     const times = createTrace('market', days, 42).times.map(
       (at, index) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 2_500),
