@@ -30,7 +30,7 @@ export async function openState(
     })
     return report(deps, options, again, true)
   }
-  const isKnown = [opened.id, opened.replacedId].includes(processState.known?.id ?? opened.id)
+  const isKnown = [opened.id, ...opened.replacedIds].includes(processState.known?.id ?? opened.id)
   return report(deps, options, opened, !isKnown)
 }
 

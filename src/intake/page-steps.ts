@@ -59,7 +59,7 @@ export async function examine(
   const keys = page.rows.map(({ key }) => key)
   const looked = await stopOnError('state_failed', () => deps.state.look(keys))
   if (looked.id !== snapshot.id)
-    throw new PollStop(looked.replacedId === snapshot.id ? 'raced' : 'state_lost')
+    throw new PollStop(looked.replacedIds.includes(snapshot.id) ? 'raced' : 'state_lost')
   const nowMs = deps.clock.now()
   // Rows are forgotten at any change, also between two pages of one poll: what is forgotten must be as old as the marks.
   const { forgottenMs } = looked.facts

@@ -9,7 +9,7 @@ import { joinedUnits } from './account.ts'
  * (0: none), life of the counts (ms), how many pairs there are, then for each pair what becomes of two
  * Returns done, nothing, polled, taken or old. A poller that works under the new name loses its lease, and finds what
  * it has not stored yet refused, because the memory has another id: it begins again with what is there now. The memory
- * names the one that it replaced, so that no process takes that for a loss.
+ * names all that it replaced, so that no process takes that for a loss, also one that did not look between two moves.
  */
 export const carryOverScript = `${joinedUnits}
 local pairsEnd = 3 + 2 * tonumber(ARGV[6])
@@ -18,7 +18,11 @@ local there = 0
 for index = 4, pairsEnd, 2 do there = there + redis.call('EXISTS', KEYS[index]) end
 for day = pairsEnd + 1, #KEYS, 3 do there = there + redis.call('EXISTS', unitsOf(KEYS[day + 2], KEYS[day])) end
 if there == 0 then return 'nothing' end
-local replaced = redis.call('HGET', KEYS[5], 'id')
+local replaced = {}
+for _, field in ipairs({'id', 'replacedId'}) do
+  local known = redis.call('HGET', KEYS[5], field)
+  if known then table.insert(replaced, known) end
+end
 if redis.call('EXISTS', KEYS[5]) == 1 then
   if ARGV[4] == '0' then return 'taken' end
   local time = redis.call('TIME')
@@ -44,7 +48,7 @@ for index = 4, pairsEnd, 2 do
     redis.call('RENAME', from, to)
   end
 end
-if replaced then redis.call('HSET', KEYS[5], 'replacedId', replaced) end
+if #replaced > 0 then redis.call('HSET', KEYS[5], 'replacedId', table.concat(replaced, ' ')) end
 for day = pairsEnd + 1, #KEYS, 3 do
   local from, to, joined = KEYS[day], KEYS[day + 1], KEYS[day + 2]
   joinUnits(joined, from, to, ARGV[5])

@@ -54,7 +54,10 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
 export const commitScript = `
 local meta, seen, uncovered, stretch, sweep, aside, asideTimes = unpack(KEYS)
 local id, replacedId = unpack(redis.call('HMGET', meta, 'id', 'replacedId'))
-if id ~= ARGV[1] then return {replacedId == ARGV[1] and 'replaced' or 'lost', 0, 0, 0} end
+if id ~= ARGV[1] then
+  local replaced = string.find(' ' .. (replacedId or '') .. ' ', ' ' .. ARGV[1] .. ' ', 1, true)
+  return {replaced and 'replaced' or 'lost', 0, 0, 0}
+end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

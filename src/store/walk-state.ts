@@ -54,8 +54,8 @@ export interface WalkFacts {
 
 export interface StoredWalk {
   readonly id: string
-  /** The memory in whose place an operator put this one; '' where there was none. */
-  readonly replacedId: string
+  /** The memories in whose place an operator put this one, the newest first. */
+  readonly replacedIds: readonly string[]
   readonly version: number
   readonly stretches: readonly Stretch[]
   readonly runs: number
@@ -234,7 +234,7 @@ function storedWalkOf(record: Record<string, string>, stretches: string): Stored
   return {
     // Without an id the memory is gone; no memory has an empty one.
     id: record['id'] ?? '',
-    replacedId: record['replacedId'] ?? '',
+    replacedIds: record['replacedId']?.split(' ') ?? [],
     version: count('version'),
     runs: count('runs'),
     marked: count('marked'),

@@ -88,7 +88,7 @@ function examinedPage(
     passedOver: 0,
     unrouted: 0,
   }
-  const known = { id: 'x', replacedId: '', version: 0, stretches: [], runs: 0, marked: 0, facts }
+  const known = { id: 'x', replacedIds: [], version: 0, stretches: [], runs: 0, marked: 0, facts }
   const looked: RowLookup = { ...known, marks, setAside: marks.map(() => false) }
   return {
     page,

@@ -360,15 +360,17 @@ describe('a Redis that rewound', () => {
 
 describe('a memory that an operator puts in the place of this one', () => {
   it.each(['between two polls', 'while a page is read', 'before a page is marked'])(
-    '%s is no loss',
+    '%s is no loss, nor is another one in its place',
     async (moment) => {
+      const replaceBy = async (name: string) => {
+        const given = { redis, prefix, source: name, seenWindowMs: 30 * 86_400_000 }
+        await createWalkState(given).open({ id: `of ${name}`, scope: { kind: 'all' } })
+        await redis.zadd(sourceKeys(prefix, name).seen, Date.now(), `a row of ${name}`)
+        expect(await createSourceData(redis, prefix).carryOver(name, 'main', { replace: true })).toBe('done')
+      }
       const replace = async () => {
-        const given = { redis, prefix, source: 'before', seenWindowMs: 30 * 86_400_000 }
-        await createWalkState(given).open({ id: 'of before', scope: { kind: 'all' } })
-        await redis.zadd(sourceKeys(prefix, 'before').seen, Date.now(), 'a row of before')
-        expect(await createSourceData(redis, prefix).carryOver('before', 'main', { replace: true })).toBe(
-          'done',
-        )
+        await replaceBy('before')
+        await replaceBy('another')
       }
       const once: Partial<Record<string, () => Promise<void>>> = {}
       const reach = async (reached: string) => {

@@ -200,7 +200,7 @@ export class TwinState implements WalkState {
   #remembered() {
     const { version } = this
     const known = { stretches: this.#stretches, runs: this.#runs, marked: this.#marked }
-    return { id: this.#id, replacedId: '', version, ...known, facts: this.#facts }
+    return { id: this.#id, replacedIds: [], version, ...known, facts: this.#facts }
   }
 }
 
