@@ -16,8 +16,8 @@ import { createSource, type Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /**
- * One config and all that it makes. A reload makes the next one and puts it in the place of this one at one stroke, so
- * whoever takes it once, for a page or a request, sees routes, sinks and queues that belong together.
+ * One config and all that is built from it. A reload builds the next one and replaces this one by a single assignment, so
+ * code that reads it once, for a page or a request, gets routes, sinks and queues that belong together.
  */
 export interface ActiveConfig {
   readonly config: Config
@@ -35,17 +35,17 @@ export interface ActiveConfig {
 }
 
 export interface ActiveConfigTools extends RuntimeTools {
-  /** Of the config in force when it is asked, for sources that outlive this one. */
+  /** Returns that of the config in force now: a source may be used longer than the config that built it. */
   readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
   readonly sharers: (source: string) => number
   readonly sawHead: (source: string, page: FeedPage) => void
   readonly names: NameStore
-  /** What a source does before it polls for the first time. */
+  /** Called before a source polls for the first time; resolves to the reason why it has to wait, if there is one. */
   readonly succeed: (source: string) => Promise<string | undefined>
 }
 
-/** Takes over from `before` what the config says the same of. Throws a UserError over a sink that cannot be built. */
+/** Keeps the parts of `before` whose config is the same. Throws a UserError when a sink cannot be built. */
 export function createActiveConfig(
   config: Config,
   before: ActiveConfig | undefined,

@@ -23,21 +23,21 @@ import { Teardown } from './teardown.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /**
- * The whole bridge, built from a checked config. The HTTP server comes first and goes last, so that probes are answered
- * while Redis is waited for and while sends drain. A reload changes everything that the config says, except the server's
- * address, the connection to Redis and the data directory; what is built is built before the old one stops.
+ * The whole bridge, built from a checked config. The HTTP server starts first and stops last, so that it answers probes
+ * while the bridge waits for Redis and while sends finish. A reload changes everything in the config, except the server's
+ * address, the connection to Redis and the data directory; new parts are built before the old ones stop.
  */
 export interface App {
   /**
-   * Resolves to the address of the HTTP server once the bridge runs, which needs Redis to answer; to an empty text where a
-   * stop comes first. Rejects with what makes going on senseless.
+   * Resolves to the address of the HTTP server once the bridge runs, which needs Redis to answer; to an empty text when
+   * `stop` is called before. Rejects with the error that keeps the bridge from running.
    */
   start(): Promise<string>
-  /** Drains: no new poll, every running send has its sink's own time to finish, the rest stays queued. Idempotent. */
+  /** No new poll starts, every running send has the time-out of its sink to finish, the rest stays queued. Idempotent. */
   stop(): Promise<void>
-  /** Resolves once the config that is on disk now is in force, or with why it is not; what went ends in its own time. */
+  /** Resolves once the config on disk is in force, or with the reasons why not; old parts may still be ending then. */
   reload(): Promise<ReloadResult>
-  /** Resolves (never rejects) with what makes going on senseless. */
+  /** Resolves (never rejects) with the error that keeps the bridge from running. */
   readonly failed: Promise<Error>
   readonly metrics: Metrics
 }
@@ -46,19 +46,19 @@ export interface AppOptions {
   readonly log: Logger
   readonly role?: Role
   readonly clock?: Clock
-  /** Reads the config again; without it there is no reload. */
+  /** Reads the config again; without it `reload` is refused. */
   readonly load?: () => LoadedConfig
-  /** Takes the log level of a config that was reloaded. */
+  /** Called with the log level of a config that was reloaded. */
   readonly setLogLevel?: (level: LogLevel) => void
-  /** How often Redis' settings are looked at, in milliseconds. */
+  /** How often the settings of Redis are checked, in milliseconds. */
   readonly redisCheckEveryMs?: number
-  /** How often sinks and sources are looked at for what operators are told, in milliseconds. */
+  /** How often sinks and sources are checked for notices to operators, in milliseconds. */
   readonly operatorsLookEveryMs?: number
   readonly senderTuning?: Partial<Tuning>
 }
 
 const stopStepTimeoutMs = 25_000
-/** Beyond what the parts of a runtime give themselves. */
+/** Added to the limit that the runtime sets itself. */
 const runtimeSlackMs = 5_000
 
 export function createApp(config: Config, options: AppOptions): App {
@@ -74,7 +74,7 @@ class Bridge implements App {
   readonly #startedAtMs: number
   readonly #processStates: RuntimeTools['processStates'] = new Map()
   readonly #fail: (error: Error) => void
-  /** As they were when they were used: a secret in a file may have changed since. */
+  /** As they were at the start: a secret in a file may have changed since. */
   #fixed: ReadonlyMap<string, string>
   #config: Config
   #redis: RedisPair | undefined
@@ -130,7 +130,7 @@ class Bridge implements App {
       log.info(namesOf(this.#config), 'started')
       return address
     } catch (thrown) {
-      // A stop that comes before the start is done is no failure.
+      // When `stop` is called before the start is done, that is no failure.
       if (signal.aborted) return ''
       const error = toError(thrown)
       this.#fail(error)
@@ -169,11 +169,11 @@ class Bridge implements App {
     }
   }
 
-  /** At one stroke: nobody waits in here, so two reloads never meet, and the last one wins. */
+  /** Synchronous: two reloads never overlap, and the last one wins. */
   #change(config: Config): ReloadResult {
     const { log, clock, setLogLevel } = this.#options
     const runtime = this.#runtime
-    // Before the start is done the config is only kept, once it is known that its sinks can be built.
+    // Before the start is done, the config is only kept for it; that its sinks can be built is checked now.
     const change = runtime ? runtime.reload(config) : void buildSinks(config)
     initialiseMetrics(this.metrics, namesOf(config))
     this.#config = config
@@ -187,15 +187,15 @@ class Bridge implements App {
 
   async #stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'))
-    // What is half started is stopped once it stands: the wait for Redis ends with the signal, all else has limits.
+    // Waits for a start that is under way, then stops it all: the signal ends the wait for Redis, all else has limits.
     await Promise.allSettled([this.#starting])
     await this.#teardown.run(stopStepTimeoutMs)
     this.#options.log.info('stopped')
   }
 
   /**
-   * The embedded Redis has one process at a time, since the data directory is locked: what the last one left when it was
-   * killed need not run out first.
+   * Only one process at a time uses the embedded Redis, since the data directory is locked. So leases and locks that are
+   * still there are of a process that was killed: they are deleted, and nothing waits until they expire.
    */
   async #inherit({ commands }: RedisPair): Promise<void> {
     const { prefix } = this.#config.redis

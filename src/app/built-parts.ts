@@ -1,6 +1,6 @@
 /**
- * What a config makes under its names, each with the fingerprint of the part of the config that it was made of. A reload
- * takes over the units of which the new config says the same, and so leaves them alone.
+ * What is built from a config, by name, each with the fingerprint of its part of the config. A reload keeps the parts
+ * whose fingerprint is the same.
  */
 export type BuiltParts<T> = ReadonlyMap<string, BuiltPart<T>>
 
@@ -22,7 +22,7 @@ export function buildParts<C, T>(
 ): BuiltParts<T> {
   return new Map(
     [...configs].map(([name, config]) => {
-      // Before it is built: of a file that changes in between, the next reload sees that it did.
+      // Computed before the part is built: when a file changes in between, the next reload notices it.
       const mark = fingerprint(name)
       const known = before.get(name)
       return [name, known?.fingerprint === mark ? known : { fingerprint: mark, value: build(name, config) }]
@@ -30,9 +30,8 @@ export function buildParts<C, T>(
   )
 }
 
-/** What they are, by name. */
-export function valuesOf<T>(units: BuiltParts<T>): ReadonlyMap<string, T> {
-  return new Map([...units].map(([name, { value: made }]) => [name, made]))
+export function valuesOf<T>(parts: BuiltParts<T>): ReadonlyMap<string, T> {
+  return new Map([...parts].map(([name, { value }]) => [name, value]))
 }
 
 export interface Difference {
@@ -45,9 +44,9 @@ export interface Difference {
 export function differenceOf(before: BuiltParts<unknown>, after: BuiltParts<unknown>): Difference {
   return {
     added: [...after.keys()].filter((name) => !before.has(name)),
-    changed: [...after].flatMap(([name, unit]) => {
+    changed: [...after].flatMap(([name, part]) => {
       const old = before.get(name)
-      return old !== undefined && old !== unit ? [name] : []
+      return old !== undefined && old !== part ? [name] : []
     }),
     removed: [...before.keys()].filter((name) => !after.has(name)),
   }

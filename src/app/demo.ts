@@ -15,7 +15,7 @@ import { untilSignal } from './signal.ts'
 import { Teardown } from './teardown.ts'
 
 /**
- * The whole bridge on one machine: the sandbox fires alerts, the real daemon carries them to receivers that stand for a
+ * The whole bridge on one machine: the sandbox fires alerts, and the real daemon sends them to receivers in place of a
  * trading system, a Slack channel and a mailbox. Nothing is simulated between the feed and the receivers.
  */
 export interface DemoOptions {
@@ -36,16 +36,16 @@ const sinks = ['webhook', 'slack', 'email'] as const
 /** Alerts of the last second still need a poll, a queue and Slack's pace of one message a second. */
 const settleTimeoutMs = 30_000
 const stopStepTimeoutMs = 25_000
-/** Beyond what its parts give themselves. */
+/** Longer than the limits of its parts together. */
 const bridgeStopTimeoutMs = 120_000
 
-/** Resolves to whether everything that fired arrived at every sink. */
+/** Resolves to true when everything that fired arrived at every sink. */
 export async function runDemo(options: DemoOptions): Promise<boolean> {
   const log = createLogger({ level: options.logLevel ?? 'warn', terminal: process.stdout.isTTY === true })
   const teardown = new Teardown(log)
   const fired = new Map<string, FiredAlert>()
   const say = (line: string) => void (options.json || process.stdout.write(`${line}\n`))
-  // A terminal that is closed leaves nothing behind either.
+  // SIGHUP: also when the terminal is closed, everything is stopped and removed.
   const interrupted = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP'])
   try {
     const secret = `whsec_${randomBytes(32).toString('base64')}`
@@ -138,7 +138,7 @@ routes:
 `
 }
 
-/** Messages that carry no id (Slack's) are known by their headline, which the sandbox does not fire twice at a time. */
+/** Messages without an id (Slack's) are found by their headline, which the sandbox does not fire twice at a time. */
 function record(fired: Map<string, FiredAlert>, arrival: Arrival, say: (line: string) => void): void {
   const byId = arrival.id === undefined ? undefined : fired.get(arrival.id)
   const alert =
@@ -155,7 +155,7 @@ function record(fired: Map<string, FiredAlert>, arrival: Arrival, say: (line: st
   )
 }
 
-/** Text without what sinks add to keep it harmless: marks of direction, entities, widened spaces. */
+/** Text without what sinks add to make it safe: direction marks, entities, additional spaces. */
 function plain(text: string): string {
   return text
     .replace(/&lt;/g, '<')

@@ -2,8 +2,8 @@ import type { LagView } from '../admin/status-view.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
- * Quantiles of a lag histogram, by linear interpolation within a bucket as Prometheus' histogram_quantile does it. They
- * speak of what this process measured since it started.
+ * Quantiles of a lag histogram, by linear interpolation within a bucket as Prometheus' histogram_quantile does it, over
+ * all that this process measured since it started.
  */
 export async function lagOf(
   histogram: Metrics['detectionLag'] | Metrics['deliveryLag'],
@@ -31,7 +31,7 @@ export function quantile(buckets: readonly (readonly [number, number])[], share:
   const index = buckets.findIndex(([, count]) => count >= rank)
   const [upper, count] = buckets[index] ?? [Number.POSITIVE_INFINITY, total]
   const [lower, below] = index > 0 ? (buckets[index - 1] ?? [0, 0]) : [0, 0]
-  // Beyond the last bound nothing is known but that it is beyond.
+  // Above the last bound the histogram has no more detail.
   if (!Number.isFinite(upper)) return lower
   return count === below ? upper : lower + ((upper - lower) * (rank - below)) / (count - below)
 }

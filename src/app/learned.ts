@@ -6,12 +6,12 @@ import { createScheduleState } from '../store/schedule-state.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { redisTargetOf } from './redis.ts'
 
-/** A plan is drawn with what is known; nobody waits long for a bridge that does not run. */
+/** Without an answer of Redis in this time, the plan is drawn without what the bridge has learned. */
 const reachTimeoutMs = 1_500
 
 /** What a running bridge has learned of a source; undefined where its Redis cannot be reached. Never throws. */
 export async function readLearned(config: Config, source: string): Promise<unknown> {
-  // Looking must not make the directory of an embedded Redis that never ran.
+  // This must not create the directory of an embedded Redis that never ran.
   if (config.redis.mode === 'embedded' && !existsSync(config.dataDir)) return undefined
   const log = createLogger({ level: 'silent' })
   const redis = connectRedis(

@@ -23,9 +23,9 @@ import { scheduleOptionsOf } from './schedule-options.ts'
 import { Teardown } from './teardown.ts'
 
 /**
- * Calls of the API on behalf of a person, beside a bridge that may run: each is counted in the ledger of its source, which
- * the bridge spends from too, and refused there before it is made. Lookups never take what polling needs: they have a
- * share of the day's units, and leave the last of them alone.
+ * Calls of the API for a person, also while a bridge runs. Each call first reserves its units in the ledger of its source,
+ * which the bridge uses too; if the ledger refuses, no call is made. Lookups never take what polling needs: they may use
+ * only a share of the day's units, and never the last ones.
  */
 export interface Lookups {
   /** The answer as it came. Rejects with a UserError. */
@@ -33,12 +33,12 @@ export interface Lookups {
   close(): Promise<void>
 }
 
-/** Of a day's units: what all lookups together may use, and what they leave to the polls of the day's end. */
+/** Shares of a day's units: what all lookups together may use, and what they leave for polling. */
 export const lookupShare = 0.2
 export const unitsShareOfPolls = 0.1
 
 const redisTimeoutMs = 5_000
-/** How long a call of many waits for the minute's ceiling; a second more than the minute. */
+/** How long one of many calls waits for the limit of requests a minute; a second more than the minute. */
 const minuteWaitMsMax = 61_000
 
 const stepTimeoutMs = 10_000
@@ -100,8 +100,8 @@ export async function openLookups(
 const log = createLogger({ level: 'silent' })
 
 /**
- * The Redis of the bridge, which counts. Of an embedded one the server of the running bridge; where none runs, one is
- * started for as long as this takes, so that the next bridge knows what was spent.
+ * Connects to the Redis of the bridge, which counts the units. An embedded Redis that does not run is started for as long
+ * as the calls take, so that the next bridge finds in it what was spent.
  */
 async function reachRedis(config: Config, teardown: Teardown, signal: AbortSignal) {
   if (config.redis.mode !== 'embedded') return connect(redisTargetOf(config.redis), teardown, signal)
@@ -119,7 +119,7 @@ async function reachRedis(config: Config, teardown: Teardown, signal: AbortSigna
   return connect({ url: embedded.url }, teardown, signal)
 }
 
-/** A server on this machine answers at once, or there is none. */
+/** A server on this machine answers at once, if it runs. */
 const embeddedTimeoutMs = 1_000
 
 async function connect(
@@ -158,7 +158,6 @@ function refusal(refused: Extract<Reservation, { ok: false }>, units: number, un
     : `This call costs ${cost}, and what is left of the day's ${unitsPerDay} is for polling. ${again}`
 }
 
-/** An error of the client, as a sentence of its own. */
 function sentence(message: string): string {
   const text = message.charAt(0).toUpperCase() + message.slice(1)
   return /[.!?…]$/.test(text) ? text : `${text}.`

@@ -2,8 +2,8 @@ import { type Alert, parseRow } from '../alert/alert.ts'
 import { formatDuration } from '../lib/duration.ts'
 
 /**
- * What operators are told of the bridge itself, as alerts of the source `alert-bridge`: they travel through the same
- * queues and sinks as every other, with retries and a story of their own. Pure.
+ * Notices to operators about the bridge itself, as alerts of the source `alert-bridge`: they go through the same queues
+ * and sinks as every other alert, with the same retries and records. Pure.
  */
 export const noticeSource = 'alert-bridge'
 
@@ -20,7 +20,7 @@ export type Notice =
   | { readonly kind: 'source_orphaned'; readonly orphan: string }
   | { readonly kind: 'source_renamed'; readonly from: string; readonly to: string }
 
-/** `id` tells notices of one moment apart. */
+/** `id`: unique for each notice, also for those of one moment. */
 export function noticeAlert(notice: Notice, id: number, nowMs: number): Alert {
   const { headline, why } = wordsOf(notice, nowMs)
   const parsed = parseRow(noticeSource, {
@@ -56,7 +56,7 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
       const what = notice.count === 1 ? '1 alert was' : `${notice.count} alerts were`
       return {
         headline: `${what} given up on at sink ${notice.sink}`,
-        why: `In the last ${span}. alert-bridge dead-letters list --sink ${notice.sink} tells why; retry sends them again.`,
+        why: `In the last ${span}. alert-bridge dead-letters list --sink ${notice.sink} shows why; retry sends them again.`,
       }
     }
     case 'source_stopped':
@@ -67,7 +67,7 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
       const rows = notice.count === 1 ? '1 row' : `${notice.count} rows`
       return {
         headline: `${rows} of source ${notice.sourceName} could not be read and ${notice.count === 1 ? 'is' : 'are'} set aside`,
-        why: `alert-bridge quarantine list --source ${notice.sourceName} tells which and why; retry reads them again, drop forgets them.`,
+        why: `alert-bridge quarantine list --source ${notice.sourceName} shows which and why; retry reads them again, drop forgets them.`,
       }
     }
     case 'source_resumed':
@@ -84,12 +84,12 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
       const { orphan } = notice
       return {
         headline: `Source ${orphan} is not in the config any more`,
-        why: `Its memory is kept. Where another source is the same account, alert-bridge orphans move ${orphan} --to SOURCE carries it over, so that nothing is sent again or passed over; orphans drop ${orphan} forgets it.`,
+        why: `Its data is kept. Where another source is the same account, alert-bridge orphans move ${orphan} --to SOURCE carries it over, so that nothing is sent again or passed over; orphans drop ${orphan} forgets it.`,
       }
     }
     case 'source_renamed':
       return {
-        headline: `Source ${notice.to} goes on with the memory of source ${notice.from}`,
+        headline: `Source ${notice.to} goes on with the data of source ${notice.from}`,
         why: 'It is the same account under a new name: what was spent, seen and learned counts on.',
       }
     default:

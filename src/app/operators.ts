@@ -12,19 +12,19 @@ import type { Logger } from '../telemetry/log.ts'
 import { type Notice, noticeAlert } from './notices.ts'
 
 /**
- * Tells the people behind `operators:` when a sink fails, when it has been well again for a while, when alerts were given up on (one notice a sink
- * and hour, with the count), when rows could not be read (the same for a source), when a source needs a person, and when
- * a name leaves the config with something left. A sink in trouble is never told of itself. Telling is best effort: when
- * Redis is away, log and status page say the same. What people know stands in Redis, so that a restart neither repeats it
- * nor forgets to tell its end.
+ * Sends notices to the sinks in `operators:`: when a sink fails, and when it works again; when alerts were given up on
+ * (one notice per sink and hour, with the count); when rows could not be read (the same per source); when a source needs
+ * a person; when a name leaves the config with something left. A notice about a sink is not sent to that sink. Notices
+ * are best effort: without Redis, only the log and the status page report the same. Redis stores which notices were sent,
+ * so that a restart neither repeats one nor forgets the notice that the trouble is over.
  */
 export interface Operators {
   onBreaker(news: BreakerChange): void
-  /** Something is left of a name that is not in the config: told once, until it is gone or in the config again. */
+  /** Something is left of a name that is not in the config: one notice, until nothing is left or the name is back. */
   onOrphan(orphan: OrphanView): void
   onNoOrphan(orphan: Pick<OrphanView, 'kind' | 'name'>): void
   onRenamed(from: string, to: string): void
-  /** Looks at sinks and sources until the signal aborts. */
+  /** Checks sinks and sources until the signal aborts. */
   run(signal: AbortSignal): Promise<void>
 }
 
@@ -37,12 +37,12 @@ interface OperatorTargets {
 
 export interface SourceReport {
   readonly status: PollerStatus
-  /** undefined when it cannot be had now. */
+  /** undefined when it cannot be read now. */
   readonly quarantine: QuarantineCounts | undefined
 }
 
 export interface OperatorsOptions {
-  /** As the config in force has it. */
+  /** Of the config in force. */
   readonly active: () => OperatorTargets
   readonly sources: () => Promise<readonly SourceReport[]>
   /** Of this process. */
@@ -54,20 +54,20 @@ export interface OperatorsOptions {
 }
 
 const hourMs = 3_600_000
-/** A trouble that lasts longer is told of again. */
+/** A trouble that lasts longer gets another notice. */
 const troubleMs = 24 * hourMs
 
-/** People who left an orphan where it is need not be told of it again for long. */
+/** People who leave an orphan where it is get the next notice of it only after this time. */
 const orphanMs = 30 * 24 * hourMs
 
-/** A sink counts as well after so many looks, a minute, in which no replica's breaker was open. */
+/** A sink counts as working again when no replica's breaker was open for so many checks (a minute). */
 const wellLooksMin = 12
 
 export function createOperators(options: OperatorsOptions): Operators {
   const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
   const sendNotice = noticeSender(options)
   let lastWork: Promise<void> = Promise.resolve()
-  /** One after the other, so that an end is never told before its beginning; best effort. */
+  /** One after the other, so that the notice of an end never comes before that of its beginning. Best effort. */
   const attempt = (work: () => Promise<void>) => {
     lastWork = lastWork
       .then(work)
@@ -89,9 +89,9 @@ export function createOperators(options: OperatorsOptions): Operators {
       await sendNotice({ kind: 'sink_down', sink, reason })
   }
   /**
-   * Over is an outage when no breaker was open for a while, also none of other replicas, and one has closed or a delivery
-   * went well since: what comes and goes, or is seen by one replica of several, is told of once. A process that ends in
-   * an outage closes no breaker.
+   * An outage is over when no replica's breaker was open for a while, and since then a breaker has closed or a delivery
+   * has succeeded. So an outage that comes and goes, or that only one replica sees, gives one notice. A delivery counts
+   * too, because a process that ends during an outage never closes its breaker.
    */
   const recover = async (sink: string, queues: OperatorTargets['queues']) => {
     const sinceMs = await store.since(`breaker:${sink}`)
@@ -128,7 +128,7 @@ export function createOperators(options: OperatorsOptions): Operators {
     const what = `rows:${sourceName}`
     if (setAside === 0 || !(await store.begin(what, clock.now(), hourMs))) return
     const before = (await store.move(what, ever)) ?? 0
-    // What was dropped or read since is nobody's business any more; after a loss of Redis the count begins anew.
+    // Rows that were dropped or read since are not counted; after a loss of Redis the count starts at 0.
     const count = Math.min(setAside, ever < before ? ever : ever - before)
     if (count > 0) await sendNotice({ kind: 'rows_set_aside', sourceName, count })
   }
@@ -145,9 +145,9 @@ export function createOperators(options: OperatorsOptions): Operators {
       if (operators.length === 0) return
       const nowMs = clock.now()
       void attempt(async () => {
-        // That it is over is told by the looks, once it has stayed so.
+        // The regular checks send the notice that it is over, once the breaker has stayed closed for a while.
         if (state === 'closed') return void (await store.move(`closed:${sink}`, nowMs))
-        // Of the outage before, when nobody could tell yet that it was over.
+        // First ends the outage before this one, if that is over and its notice was not sent yet.
         await recover(sink, queues)
         await onOpen(sink, reason, nowMs)
       })
@@ -178,7 +178,7 @@ function noticeSender({ active, clock, log }: OperatorsOptions): (notice: Notice
   let lastId = 0
   return async (notice) => {
     const { operators, queues, targetsOf } = active()
-    // Two troubles may begin in the same millisecond, also at two replicas.
+    // Two notices may be sent in the same millisecond, also by two replicas.
     lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
     const alert = noticeAlert(notice, lastId, clock.now())
     const subject = 'sink' in notice ? notice.sink : undefined
@@ -197,7 +197,7 @@ function noticeSender({ active, clock, log }: OperatorsOptions): (notice: Notice
   }
 }
 
-/** A number below 1,000 that two notices seldom share. */
+/** A number below 1,000; two notices seldom get the same. */
 function thousandthOf(notice: Notice): number {
   return createHash('sha256').update(JSON.stringify(notice)).digest().readUInt32BE() % 1_000
 }

@@ -14,17 +14,17 @@ import { createOrphanWatch } from './orphan-watch.ts'
 import { takeOver } from './takeover.ts'
 import type { RuntimeTools } from './tools.ts'
 
-/** All that has to do with names that left the config, or came to it in the place of another. */
+/** Handles names that left the config, and new names that take over from one that left. */
 export interface OrphanService {
   readonly names: NameStore
   readonly port: OrphansPort
   /** null while Redis does not answer. */
   list(): Promise<OrphanView[] | null>
-  /** What a source does before it polls for the first time; resolves to why it has to wait. */
+  /** Called before a source polls for the first time; resolves to the reason why it has to wait, if there is one. */
   takeOver(source: string): Promise<string | undefined>
-  /** Counts into the gauges, and takes every series away whose sink or source nobody works for any more. */
+  /** Sets the gauges of orphans, and removes every metric of a sink or source that is no longer in use. */
   collectMetrics(ending: readonly string[]): Promise<void>
-  /** Another config is in force. */
+  /** Called when another config is in force. */
   onConfig(): void
   run(signal: AbortSignal): Promise<void>
 }
@@ -102,13 +102,13 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     onConfig: () => watch.lookAgain(),
     async run(signal) {
       await watch.run(signal)
-      // Who starts next need not wait until this is no longer believed.
+      // So that the next process need not wait until the entry of this one expires.
       await within(collectTimeoutMs, 'leaving', names.serve(process, [])).catch(() => {})
     },
   }
 }
 
-/** A token that was replaced is still the account of its source: by it the next name would be known. */
+/** After a token was replaced, stores its new mark: by it the next name of the source is recognised. */
 async function keepMarks(names: NameStore, marks: ReadonlyMap<string, string | undefined>): Promise<void> {
   for (const [name, { mark: known }] of await names.sources()) {
     const mark = marks.get(name)
@@ -122,7 +122,7 @@ function marksOf({ config }: ActiveConfig, prefix: string): Map<string, string |
       try {
         return [name, accountMark(prefix, baseUrl, token.reveal())]
       } catch {
-        // Whoever polls says what is wrong with the file.
+        // The poller of this source reports what is wrong with the file.
         return [name, undefined]
       }
     },

@@ -4,13 +4,13 @@ import { toError } from '../lib/errors.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
- * Looks now and then at what is left of names that the config does not have: says so in the log, once for each name and
- * process, and lets the operators be told.
+ * Checks regularly what is left of names that are not in the config. Logs it, once per name and process, and has a notice
+ * sent to the operators.
  */
 export interface OrphanWatch {
-  /** As they were found last. */
+  /** The result of the last check. */
   found(): readonly OrphanView[]
-  /** Soon, because another config is in force. */
+  /** Checks at once, because another config is in force. */
   lookAgain(): void
   run(signal: AbortSignal): Promise<void>
 }
@@ -18,7 +18,7 @@ export interface OrphanWatch {
 export interface OrphanWatchOptions {
   /** Tidies up, and lists what is left. */
   look(): Promise<readonly OrphanView[]>
-  /** What the config has, and so is no orphan, whatever people were told of the name before. */
+  /** The names in the config. They are no orphans, even if a notice said so before. */
   named(): readonly OrphanName[]
   onFound(orphan: OrphanView): void
   onNone(name: OrphanName): void

@@ -1,11 +1,11 @@
 import type { Source } from './source.ts'
 
 /**
- * The polling loops, one a source. A source whose config changes is polled by one loop at a time: the new one begins
- * when the old one has finished its page and given its lease back.
+ * The polling loops, one per source. When the config of a source changes, its new loop starts only after the old one has
+ * finished its page and given back its lease.
  */
 export interface Pollers {
-  /** From now on these. Resolves when the loops of those that went have ended. */
+  /** Polls these sources from now on. Resolves when the loops of all others have ended. */
   swap(sources: ReadonlyMap<string, Source>): Promise<void>
   /** No new poll; resolves when the last page is finished. */
   stop(): Promise<void>
@@ -18,10 +18,10 @@ interface RunningPoller {
   readonly ended: Promise<void>
 }
 
-/** `polls` is false for a process that only sends: there the sources are there to be looked at. */
+/** `polls` is false for a process that only sends: it has its sources only to report their status. */
 export function createPollers({ polls }: { readonly polls: boolean }): Pollers {
   const running = new Map<string, RunningPoller>()
-  /** Of each name, the loop that is to end before another one begins. */
+  /** By name: the loop that must end before another one starts. */
   const ending = new Map<string, Promise<void>>()
 
   const run = (name: string, source: Source): RunningPoller => {

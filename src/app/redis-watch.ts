@@ -4,18 +4,18 @@ import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
- * Looks at Redis again and again while the bridge runs. What would have refused it at the start (somebody allowed it to
- * evict keys) turns readiness red until it is mended, and every finding is told once. The bridge goes on all the same:
- * stopping would lose no fewer alerts.
+ * Checks the settings of Redis regularly while the bridge runs. A setting that would have stopped the start (somebody
+ * allowed Redis to evict keys) makes the bridge "not ready" until it is mended. Every finding is logged once. The bridge
+ * goes on: stopping would lose no fewer alerts.
  */
 export interface RedisWatch {
-  /** One sentence for people, or undefined where all is well. */
+  /** One sentence for people, or undefined when there is no trouble. */
   trouble(): string | undefined
   /** Resolves when the signal aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>
 }
 
-/** How often Redis is looked at, in milliseconds. */
+/** How often Redis is checked, in milliseconds. */
 export const redisCheckEveryMs = 60_000
 
 export function createRedisWatch(options: {
@@ -34,7 +34,7 @@ export function createRedisWatch(options: {
     const findings = await checkRedis(redis, { prefix, probe: false })
     const before = known
     known = findings
-    // What was there at the start was told at the start.
+    // The check at the start has logged these warnings already.
     if (before === undefined && refusalsOf(findings).length === 0) return
     for (const { code, message, level } of findings)
       if (!before?.some((each) => each.code === code && each.level === level))
@@ -47,7 +47,7 @@ export function createRedisWatch(options: {
     trouble: () => refusalsOf(known)[0]?.message,
     async run(signal) {
       while (!signal.aborted) {
-        // A Redis that is away is told of by its connection and by readiness.
+        // When Redis is away, its connection logs it and readiness reports it.
         await look().catch(() => {})
         await clock.sleep(everyMs, signal).catch(() => {})
       }

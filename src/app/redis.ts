@@ -6,15 +6,15 @@ import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Teardown } from './teardown.ts'
 
-/** The two connections of one process: `commands` fails fast, `blocking` is what the workers wait on. */
+/** The two connections of one process: `commands` fails fast, the workers wait for jobs on `blocking`. */
 export interface RedisPair {
   readonly commands: RedisClient
   readonly blocking: RedisClient
 }
 
 /**
- * Starts the embedded server when the config asks for it; connects, without waiting for an answer. The signal ends the
- * start.
+ * Starts the embedded server when the config asks for it; then connects, without waiting for an answer. The signal ends
+ * the start of the server.
  */
 export async function openRedis(
   config: RedisConfig,
@@ -30,7 +30,7 @@ export async function openRedis(
   return { commands: connect('commands'), blocking: connect('blocking') }
 }
 
-/** Where a Redis that is not ours to start is. */
+/** The address and login of a Redis that the bridge does not start itself. */
 export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>): RedisTarget {
   const { username, password } = config
   const login = {
@@ -57,7 +57,7 @@ export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>
   }
 }
 
-/** Waits until Redis answers and takes writes, then refuses one that would lose alerts, with the setting to change. */
+/** Waits until Redis answers and takes writes. If it would lose alerts, throws a UserError with the setting to change. */
 export async function admitRedis(
   redis: RedisClient,
   options: { prefix: string; log: Logger; signal: AbortSignal },

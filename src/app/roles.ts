@@ -1,3 +1,3 @@
-/** What one process does: replicas of a deployment may share the work or split it. */
+/** What one process does: all replicas may do everything, or some poll and the others send. */
 export const roles = ['all', 'poller', 'sender'] as const
 export type Role = (typeof roles)[number]

@@ -11,15 +11,15 @@ import { createThrottles } from '../store/throttle.ts'
 import { createWithheldStore, type WithheldStore } from '../store/withheld.ts'
 import type { RuntimeTools } from './tools.ts'
 
-/** Where alerts go and what holds them back: the routes of the config with all that they are decided by. */
+/** Which sinks alerts go to and what withholds them: the routes of the config with all that they need to decide. */
 export interface AlertRouting {
   readonly assign: IntakeDeps['assign']
   readonly silences: SilenceStore
-  /** undefined: the config names no such source. */
+  /** undefined when the config has no such source. */
   heldOf(source: string): WithheldStore | undefined
-  /** What routes ask for and no alert has had, by source; rejects when Redis is away. */
+  /** Kinds that routes name but no alert has had, by source; rejects when Redis is away. */
   kindNotes: KindWatch['notes']
-  /** As they were last read for a route that asks of them, each with its source. */
+  /** The rules of the API as they were last read for a route that needs them, each with its source. */
   knownRules(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
@@ -57,7 +57,7 @@ export function createRouting(
   return {
     async assign(alerts, seenAtMs) {
       const assigned = await assign(deps, alerts, seenAtMs)
-      // Nobody waits for it, and it never rejects.
+      // Not awaited: routing need not wait for it, and it never rejects.
       void kinds.saw(alerts)
       return assigned
     },

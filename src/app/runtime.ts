@@ -18,46 +18,46 @@ import { type RuntimeStatus, readStatus } from './status.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /**
- * Everything that a config makes beside the HTTP server and the connections: the sources that poll, the queues, the
- * sinks that send. A reload puts another config in force: what it says the same of goes on and does not notice, the rest
- * is swapped at once, and what went ends in its own time.
+ * Everything that is built from a config, except the HTTP server and the connections: the sources that poll, the queues,
+ * the sinks that send. A reload puts another config in force: parts whose config is the same go on without a break, the
+ * others are replaced at once, and each old part finishes what it is doing.
  */
 export interface Runtime {
   start(): void
-  /** Throws a UserError over a sink that cannot be built, and then nothing has changed. */
+  /** Throws a UserError when a sink cannot be built; then nothing has changed. */
   reload(config: Config): Change
   /** No new poll at once, running sends finish. Never rejects. */
   stop(): Promise<void>
-  /** How long `stop` may take at most, but for a second in which the queues are closed. */
+  /** How long `stop` may take at most, without the second in which the queues are closed. */
   stopMsMax(): number
-  /** Ends within seconds, and never rejects: what Redis does not say in time is null. */
+  /** Ends within seconds, and never rejects: what Redis does not return in time is null. */
   status(): Promise<RuntimeStatus>
-  /** Why only a new process helps; asks nobody. */
+  /** Why only a new process helps. Reads the state of this process only. */
   hung(): string | undefined
-  /** Gauges that only Redis knows; what it does not tell in time keeps its last value. */
+  /** Reads gauges from Redis; a gauge that Redis does not return in time keeps its last value. */
   collectMetrics(): Promise<void>
   readonly quarantine: QuarantinePort
-  /** False when there is no such source; throws a UserError where its pace is fixed. */
+  /** False when there is no such source; throws a UserError when its pace is fixed. */
   hot(source: string, untilMs: number): Promise<boolean>
   readonly sender: Sender
   readonly orphans: OrphansPort
-  /** To be taken once for one piece of work. */
+  /** Read it once for each piece of work: a reload replaces it. */
   readonly active: ActiveConfig
 }
 
 export interface Change {
   readonly sources: Difference
   readonly sinks: Difference
-  /** Resolves when nothing works by the config of before any more: its last page is handled, its last send over. */
+  /** Resolves when nothing uses the old config any more: its last page is handled, its last send is over. */
   readonly settled: Promise<void>
 }
 
-/** So many jobs may wait in all before polling pauses: about 1.2 KB each in Redis. */
+/** When more jobs wait than this, polling pauses. A job takes about 1.2 KB in Redis. */
 const waitingJobsMax = 500_000
-/** A page that is being read has 10 s, and what it shows is stored within some more. */
+/** Reading a page takes 10 s at most; the rest is for storing what it shows. */
 const pollersStopMsMax = 20_000
 
-/** Throws a UserError over a sink that cannot be built; nothing runs before `start`. */
+/** Throws a UserError when a sink cannot be built; nothing runs before `start`. */
 export function createRuntime(config: Config, tools: RuntimeTools): Runtime {
   return new ConfiguredRuntime(config, tools)
 }
@@ -130,7 +130,7 @@ class ConfiguredRuntime implements Runtime {
   reload(config: Config): Change {
     const before = this.#active
     const next = this.#make(config, before)
-    // One stroke: from here on everybody who asks works by the new config.
+    // One assignment: from here on every new piece of work uses the new config.
     this.#active = next
     this.#orphanService.onConfig()
     const ended = Promise.all([
@@ -138,7 +138,7 @@ class ConfiguredRuntime implements Runtime {
       this.#pollers.swap(valuesOf(next.sources)),
       this.sender.swap(valuesOf(next.sinks)),
     ])
-    // Whoever asks for a reload may have mended what a source was stopped for.
+    // The operator may have mended what a source was stopped for, such as a token.
     for (const { poller } of this.#sources) if (poller.status().state === 'stopped') poller.pollNow()
     return {
       sources: differenceOf(before.sources, next.sources),

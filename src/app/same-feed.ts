@@ -7,9 +7,9 @@ import type { FeedPage } from '../walk/page.ts'
  * budget of the account. Only what this process polls itself is compared.
  */
 export interface SameFeed {
-  /** The first page of a source. Logs once what `noteOf` says. */
+  /** Takes the first page of a source. Logs once what `noteOf` returns. */
   saw(source: string, page: FeedPage): void
-  /** For people; undefined where all is well. */
+  /** A text for people, or undefined when there is no such source. */
   noteOf(source: string): string | undefined
 }
 
@@ -20,7 +20,7 @@ export interface SameFeedOptions {
 }
 
 const rowsMax = 20
-/** Accounts may number their alerts alike; that some of them fired at the same second with the same words, they cannot. */
+/** Two accounts may use the same ids. So many alerts with the same id, second and headline come from one account. */
 const commonMin = 3
 
 export function createSameFeed({ sources, log }: SameFeedOptions): SameFeed {
@@ -33,11 +33,11 @@ export function createSameFeed({ sources, log }: SameFeedOptions): SameFeed {
     return [...heads].find(([name, head]) => name !== source && name in sources() && isDuplicate(head))?.[0]
   }
   const noteOf = (source: string): string | undefined => {
-    const twin = duplicateOf(source)
-    if (twin === undefined) return undefined
+    const other = duplicateOf(source)
+    if (other === undefined) return undefined
     const account = sources()[source]?.account
-    if (account !== undefined && account === sources()[twin]?.account) return undefined
-    return `shows the same alerts as source ${twin}: both spend the units of one account; give both the same account: NAME`
+    if (account !== undefined && account === sources()[other]?.account) return undefined
+    return `shows the same alerts as source ${other}: both spend the units of one account; give both the same account: NAME`
   }
   return {
     saw(source, { rows }) {

@@ -3,7 +3,7 @@ import type { SourceConfig } from '../config/schema.ts'
 import { budgetSchema, pollSchema } from '../config/source.ts'
 import { type ScheduleOptions, usualIntervals } from '../schedule/options.ts'
 
-/** A source's config as the schedule takes it. */
+/** The config of a source, as the schedule's own options. */
 export function scheduleOptionsOf({ budget, poll }: Pick<SourceConfig, 'budget' | 'poll'>): ScheduleOptions {
   return {
     unitsPerDay: budget.unitsPerDay,
@@ -19,7 +19,7 @@ export function scheduleOptionsOf({ budget, poll }: Pick<SourceConfig, 'budget' 
   }
 }
 
-/** The same with another budget: intervals that follow from the budget follow this one. */
+/** The same with another budget: intervals that the config derives from the budget are derived from the new one. */
 export function withUnits(
   source: Pick<SourceConfig, 'budget' | 'poll'>,
   unitsPerDay: number,
@@ -35,7 +35,7 @@ export function withUnits(
   }
 }
 
-/** What a config that says no more than the budget comes to: for histories that are replayed without one. */
+/** The options of a config that sets only the budget: for a history that is replayed without a config. */
 export function usualOptions(unitsPerDay: number): ScheduleOptions {
   return scheduleOptionsOf(usualSource(unitsPerDay))
 }

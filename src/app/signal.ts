@@ -1,6 +1,6 @@
 /**
- * Resolves to the first of these signals. The listeners stay until the process is gone: whatever comes while it ends (an
- * impatient operator; npm and the terminal, which both pass on the same Ctrl-C) would else kill it in the middle.
+ * Resolves to the first of these signals. The listeners stay until the process has ended: otherwise a second signal while
+ * it stops (an impatient operator; npm and the terminal, which both pass on the same Ctrl-C) would kill it.
  */
 export function untilSignal(
   signals: readonly NodeJS.Signals[],

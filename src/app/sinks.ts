@@ -7,14 +7,14 @@ import type { Sink } from '../sinks/sink.ts'
 import { type BuiltParts, buildParts } from './built-parts.ts'
 
 /**
- * The sinks of a config; those of `before` of which it says the same are taken over as they are. Throws a UserError over
- * a file of a sink (CA, key) that cannot be read.
+ * Builds the sinks of a config; those of `before` whose config is the same are kept. Throws a UserError when a sink
+ * cannot be built, for example because its CA or key file cannot be read.
  */
 export function buildSinks(config: Config, before: BuiltParts<SinkEntry> = new Map()): BuiltParts<SinkEntry> {
   const { display } = config
   const displayed = fingerprintOf(config, 'display')
   return buildParts(Object.entries(config.sinks), before, {
-    // What a message looks like is fixed when its sink is built.
+    // A sink is built with the display settings: when these change, it is built anew.
     fingerprint: (name) => fingerprintOf(config, 'sinks', name) + displayed,
     build: (name, sink) => ({
       sink: build(name, sink, display),
@@ -28,19 +28,19 @@ function build(name: string, config: SinkConfig, display: DisplayConfig): Sink {
   try {
     return createSink(name, config, { display })
   } catch (thrown) {
-    // The text of an error that was not made here may repeat an address with a secret in it.
+    // The text of an error of a library may repeat an address with a secret in it.
     const why = thrown instanceof UserError ? thrown.message : `it cannot be built (${toError(thrown).name})`
     throw new UserError(`sinks.${name}: ${why}`)
   }
 }
 
-/** What says where alerts go and as whom; all else is how. */
+/** The keys that say where alerts go and under which login; the others say only how they are sent. */
 const receiverKeys = [
   ...['type', 'url', 'baseUrl', 'smtp', 'proxy'],
   ...['auth', 'token', 'routingKey', 'chatId', 'threadId', 'topic'],
 ]
 
-/** The same in every process as long as the config names the same place and user. */
+/** A text that is the same in every process as long as the config has the same address and login. */
 export function receiverMark(sink: object): string {
   const values = new Map<string, unknown>(Object.entries(sink))
   return shortMarkOf(receiverKeys.map((key) => values.get(key) ?? null))

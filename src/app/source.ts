@@ -24,15 +24,15 @@ import type { Quarantine } from './operator-api/quarantine.ts'
 import { scheduleOptionsOf } from './schedule-options.ts'
 import type { RuntimeTools } from './tools.ts'
 
-/** One account: its poller with all that it works with. */
+/** One source of the config: its poller and all that the poller needs. */
 export interface Source {
   readonly name: string
   readonly poller: Poller
   readonly rules: RuleBook
   budgetDay(): BudgetDay
-  /** As the replica that polls last told it; this process's own view while Redis is away. */
+  /** What the replica that polls stored last; the state of this process while Redis is away. */
   status(): Promise<PollerStatus | undefined>
-  /** Who polls while this process waits for its turn, and until when. */
+  /** While this process waits for the lease: which replica polls, and until when. */
   standby(): string | undefined
   counts(): Promise<QuarantineCounts & { unrouted: number }>
   readonly quarantine: Quarantine
@@ -44,14 +44,14 @@ export interface Source {
 
 interface SourceTools extends RuntimeTools {
   readonly prefix: string
-  /** Of the config in force: asked for once a page, which it then handles to its end. */
+  /** Returns that of the config in force; called once per page, so that one config handles the whole page. */
   readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
   /** How many sources of the config in force spend from the ledger of this one. */
   readonly sharers: (source: string) => number
-  /** The first page of a poll, as it was read. */
+  /** Called with the first page of each poll. */
   readonly sawHead: (source: string, page: FeedPage) => void
-  /** What is done before the first poll, or why that has to wait. */
+  /** Called before the first poll; resolves to the reason why the source has to wait, if there is one. */
   readonly succeed: (source: string) => Promise<string | undefined>
 }
 
@@ -121,7 +121,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       unitsPerDay: budget.unitsPerDay,
       minIntervalMs: poll.minInterval,
       maxIntervalMs: poll.maxInterval,
-      // A fixed pace has no use for what they teach.
+      // A fixed pace learns nothing from old pages.
       historyPages: poll.every === undefined ? poll.historyPages : 0,
       sweepShare: poll.sweepShare,
     },

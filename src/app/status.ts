@@ -14,7 +14,7 @@ import type { SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
 
-/** The part of the status that a config makes. */
+/** The part of the status that depends on the config. */
 export type RuntimeStatus = Pick<
   StatusFacts,
   'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut' | 'orphans'
@@ -22,7 +22,7 @@ export type RuntimeStatus = Pick<
 
 export interface StatusDeps {
   readonly tools: RuntimeTools
-  /** To be taken once: a reload may put another one in force meanwhile. */
+  /** Read once by the caller: a reload may put another one in force meanwhile. */
   readonly active: ActiveConfig
   readonly lanes: readonly LaneState[]
   readonly orphanService: Pick<OrphanService, 'list'>
@@ -30,10 +30,10 @@ export interface StatusDeps {
 }
 
 const pingTimeoutMs = 2_000
-/** With the ping it is less than a probe of readiness waits (5 s in the chart). */
+/** Together with the ping, less than the time-out of a readiness probe (5 s in the chart). */
 const readTimeoutMs = 2_500
 
-/** Ends within seconds, and never rejects: what Redis does not say in time is null. */
+/** Ends within seconds, and never rejects: what Redis does not return in time is null. */
 export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   const { active, orphanService, tools } = deps
   const error = await redisError(deps)
@@ -70,7 +70,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
 
 async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<SourceView> {
   const { name, poller } = source
-  // A process that only sends polls nothing, and so cannot fail at it.
+  // A process that only sends never polls, so its poller has no fault.
   const polls = tools.role !== 'sender'
   const health = poller.health()
   const status = await within(readTimeoutMs, 'the source', source.status()).catch(() => poller.status())
@@ -84,7 +84,7 @@ async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<
 }
 
 async function redisError({ tools, active }: StatusDeps): Promise<string | undefined> {
-  // In a cluster any node answers a ping: a key is asked for where the keys of the bridge lie.
+  // In a cluster any node answers a ping. This asks the node that has the keys of the bridge.
   const probe = tools.redis.commands.exists(probeKey(active.config.redis.prefix))
   return within(pingTimeoutMs, 'an answer of Redis', probe).then(
     () => undefined,
@@ -92,7 +92,7 @@ async function redisError({ tools, active }: StatusDeps): Promise<string | undef
   )
 }
 
-/** Midnight where the readers are. */
+/** The last midnight in the time zone of `display`. */
 function todayStartMs({ tools, active }: StatusDeps): number {
   const { timeZone } = active.config.display
   return budgetDay(tools.clock.now(), { resetsAt: '00:00', timeZone }).startMs

@@ -3,23 +3,23 @@ import type { SourceData } from '../store/source-data.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
- * What a source does before its first poll: it writes down its name and its account, and when it is the new name of one
- * that left the config, it takes over the memory of that one. Then the units of the day count on, nothing is sent again,
- * and nothing that fired meanwhile is passed over.
+ * What a source does before its first poll: it stores its name and the mark of its account. When it is the new name of a
+ * source that left the config, it takes over the data of that one: then the units of the day still count, nothing is sent
+ * again, and nothing that fired meanwhile is passed over.
  */
 export interface TakeOverOptions {
   readonly source: string
-  /** Every source of the config in force, with what its account is known by; undefined where its token cannot be read. */
+  /** Every source of the config in force, with the mark of its account; undefined when its token cannot be read. */
   readonly marks: () => ReadonlyMap<string, string | undefined>
   readonly names: NameStore
   readonly sourceData: SourceData
   readonly log: Logger
-  /** What the config calls the account, where it is shared. */
+  /** The name that the config gives the account, if sources share it. */
   readonly account: string | undefined
   readonly onRenamed: (from: string, to: string) => void
 }
 
-/** Resolves to why the source has to wait, or undefined once it may poll. */
+/** Resolves to the reason why the source has to wait, or to undefined when it may poll. */
 export async function takeOver(options: TakeOverOptions): Promise<string | undefined> {
   const { source, marks, names, sourceData } = options
   const mark = marks().get(source)
@@ -55,22 +55,22 @@ async function carryOver(options: TakeOverOptions, mark: string): Promise<string
       onRenamed(from, source)
       return undefined
     }
-    // A replica whose config has yet another name for the account was faster: that name is the one to follow now.
+    // A replica whose config has a third name for the account was faster: now the data is under that name, so try again.
     if ((await names.sources()).has(from)) return undefined
   }
   return undefined
 }
 
-/** Replicas that give one account different names at the same moment, at most. */
+/** At most so many replicas give one account different names at the same moment. */
 const triesMax = 5
 
-/** What a source of this account had spent before it was dropped is spent, whatever the name that it comes back by. */
+/** Also counts the units that another source of this account had spent before its data was dropped. */
 async function countDropped({ source, names, sourceData }: TakeOverOptions, mark: string): Promise<void> {
   for (const [name, known] of await names.sources())
     if (known.dropped && known.mark === mark && name !== source) await sourceData.countWith(name, source)
 }
 
-/** Sources of this account that are in no config, and whether it is open which one goes on as which. */
+/** Sources of this account that are not in the config, and whether it is unclear which of them this source replaces. */
 async function predecessors(
   { source, marks, names, sourceData }: TakeOverOptions,
   mark: string,
@@ -84,7 +84,7 @@ async function predecessors(
   const others = [...configured]
     .filter(([name, own]) => name !== source && own === mark)
     .map(([name]) => name)
-  // Others of this account that came after it had gone are new names too.
+  // Other sources of this account that started after it had left the config may be its new name too.
   const [gone = ''] = before
   const settled = await Promise.all(others.map((name) => sourceData.overlapped(name, gone)))
   return { before, ambiguous: before.length > 1 || settled.includes(false) }

@@ -4,13 +4,13 @@ import type { Logger } from '../telemetry/log.ts'
 interface Releaser {
   readonly name: string
   readonly release: () => Promise<void> | void
-  /** Asked when it is released; without it, the limit of every step. */
+  /** Called when the part is stopped; without it, the limit is that of every step. */
   readonly timeoutMs: (() => number) | undefined
 }
 
 /**
- * What was started, to be stopped in the opposite order. Each step has a deadline: a part that hangs is named and
- * left behind, so that stopping always ends. Idempotent; a failed start rolls back through it.
+ * Stops what was started, in the opposite order. Each step has a limit of time: a part that hangs is logged and not
+ * waited for any longer, so stopping always ends. Idempotent. A start that fails is undone by it too.
  */
 export class Teardown {
   readonly #releasers: Releaser[] = []

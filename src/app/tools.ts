@@ -6,14 +6,14 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { RedisPair } from './redis.ts'
 import type { Role } from './roles.ts'
 
-/** What a runtime is given by the app and hands on to its parts. */
+/** What the app gives to a runtime, which passes it to its parts. */
 export interface RuntimeTools {
   readonly redis: RedisPair
   readonly log: Logger
   readonly role: Role
   readonly clock: Clock
   readonly metrics: Metrics
-  /** What this process remembers of each source, over reloads: it tells a loss of Redis from a first start. */
+  /** What this process stores of each source, kept over reloads. From it a loss of Redis differs from a first start. */
   readonly processStates: Map<string, ProcessState>
   readonly operatorsLookEveryMs?: number
   readonly senderTuning?: Partial<Tuning>

@@ -205,7 +205,7 @@ describe('a source that is renamed', () => {
     await row.kept('by address and token it is known again', async () => {
       expect(status.orphans).toEqual([])
       await ops.received(1)
-      expect(headlines(ops)).toEqual(['Source desk goes on with the memory of source main'])
+      expect(headlines(ops)).toEqual(['Source desk goes on with the data of source main'])
     })
     await row.kept('goes on with the units, rows and plan of the old name', async () => {
       expect(source?.budget?.unitsUsed).toBeGreaterThan(budget?.unitsUsed ?? Number.NaN)

@@ -6,7 +6,7 @@ import type { ActiveConfig } from '../active-config.ts'
 import { historyOf } from './views.ts'
 import { withheldRecord, withheldView } from './withheld.ts'
 
-/** One alert's whole way: from the sinks that were given it, and from the record of what was held back. */
+/** The whole history of one alert: its deliveries, and the record of what was withheld. */
 export async function alertHistoryOf(
   config: ActiveConfig,
   source: string,

@@ -10,7 +10,7 @@ import { deliveryRow, jobStateOf } from './views.ts'
 export interface OrphanTools {
   readonly names: NameStore
   readonly sourceData: SourceData
-  /** Every source of the config in force, with what its account is known by. */
+  /** Every source of the config in force, with the mark of its account. */
   marks(): ReadonlyMap<string, string | undefined>
 }
 
@@ -50,7 +50,7 @@ async function orphanedSources({
   marks,
 }: OrphanTools): Promise<[string, SourceDataLeft][]> {
   const configured = marks()
-  // Before its first poll a source may still take over the memory of one of its account.
+  // A source that has not polled yet may still take over the data of another one with the same account.
   const starting = new Set<string | undefined>()
   for (const [name, mark] of configured) if (!(await sourceData.exists(name))) starting.add(mark)
   const unnamed = [...(await names.sources())]
@@ -113,7 +113,7 @@ async function dropMemory(name: string, { names, sourceData }: OrphanTools): Pro
     )
 }
 
-/** Of a source there is one memory, which is moved at one stroke. */
+/** The data of a source is one item, which is moved or dropped at once. */
 async function once(
   { limit, atMs = Date.now() }: { readonly limit?: number; readonly atMs?: number },
   work: () => Promise<void>,

@@ -17,14 +17,14 @@ interface PortsOptions {
   readonly clock: Clock
   readonly about: { readonly version: string; readonly startedAtMs: number; readonly role: Role }
   draining(): boolean
-  /** Absent until Redis has answered for the first time. */
+  /** undefined until Redis has answered for the first time. */
   runtime(): Runtime | undefined
   /** What is wrong with a Redis that answers. */
   redisTrouble(): string | undefined
   reload(): Promise<ReloadResult>
 }
 
-/** Fits what the bridge is made of to what the admin server asks for. */
+/** Builds the ports that the admin server needs from the parts of the bridge. */
 export function adminPorts(options: PortsOptions): AdminPorts {
   const { metrics, clock, about, draining, reload } = options
   const running = (): Runtime => {
@@ -32,14 +32,14 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     if (runtime) return runtime
     throw new Error('the bridge is still starting')
   }
-  /** To be taken once a request: a reload may put another one in force while it is answered. */
+  /** Called once per request: a reload may put another one in force meanwhile. */
   const active = (): ActiveConfig => running().active
   return {
     async metricsText() {
       await options.runtime()?.collectMetrics()
       return metrics.registry.metrics()
     },
-    // What drains polls no more.
+    // A process that is stopping polls no more.
     hung: () => (draining() ? undefined : options.runtime()?.hung()),
     async status(): Promise<StatusView> {
       const { version, startedAtMs, role } = about
@@ -49,7 +49,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         version,
         role,
         startedAt: new Date(startedAtMs).toISOString(),
-        // A clock that was set back has not undone what it saw.
+        // Not negative when the clock was set back.
         uptimeSeconds: Math.max(0, Math.round((clock.now() - startedAtMs) / 1_000)),
         draining: draining(),
         redis: { ...redis, ...(redis.ok && trouble !== undefined ? { trouble } : {}) },
@@ -83,7 +83,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       const config = active()
       const portion = await config.replay.replay(order)
       const { missing: ids, atMs, handled } = portion
-      // An order without a sink means what was sent, and so nothing that was held back.
+      // Without a sink in the order, only what was sent is sent again, nothing that was withheld.
       const { sink } = order
       const released = sink === undefined ? 0 : await sendWithheld(config, { ids, sink, atMs })
       return { ...portion, handled: handled + released, missing: await unknownOf(config, ids) }
@@ -103,7 +103,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
   }
 }
 
-/** Before Redis has answered for the first time. */
+/** The status before Redis has answered for the first time. */
 const unknownYet: RuntimeStatus = {
   redis: { ok: false, error: 'waiting for Redis' },
   sources: [],
@@ -114,7 +114,7 @@ const unknownYet: RuntimeStatus = {
   orphans: null,
 }
 
-/** The ids that the bridge holds no story of (any more). */
+/** The ids of which the bridge has no record (any more). */
 async function unknownOf(config: ActiveConfig, ids: readonly string[]): Promise<string[]> {
   const unknown: string[] = []
   for (const id of ids) {

@@ -58,10 +58,10 @@ export function quarantinePort(sources: readonly QuarantineOwner[]): QuarantineP
   }
 }
 
-/** More than one source keeps. */
+/** More rows than one source keeps. */
 const listMax = 10_000
 
-/** The keys of this source among `SOURCE.KEY`; undefined where none are named, so that all are meant. */
+/** The keys of this source among `SOURCE.KEY`; undefined when the selection has no ids, which means all rows. */
 function keysOf({ ids }: QuarantineSelection, source: string): string[] | undefined {
   return ids?.flatMap((id) => (id.startsWith(`${source}.`) ? [id.slice(source.length + 1)] : []))
 }

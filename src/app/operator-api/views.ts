@@ -25,7 +25,7 @@ import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { Quarantined } from '../../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../../store/source-status.ts'
 
-/** From what the rooms tell (milliseconds, their own words) to what the API shows (ISO instants, the operator's words). */
+/** Turns values of other rooms (milliseconds, internal words) into what the API shows (ISO instants, operator words). */
 
 const stateWords: Record<JobState, DeliveryState> = {
   waiting: 'waiting',
@@ -59,8 +59,8 @@ export function deliveryRow(view: JobView): DeliveryRow {
 }
 
 /**
- * For lists of hundreds, which people look through: one field may hold megabytes of what upstream wrote. The story has it
- * whole. Half an address would be another one.
+ * For lists of hundreds of alerts: one field of the API may be megabytes long, so texts are cut; the history of one alert
+ * shows them whole. An address that is too long is left out, since half of it would be another address.
  */
 function inList(alert: AlertSummary): AlertSummary {
   const { kind, symbol, headline, url, why, ruleIds, firedAt } = alert
@@ -80,7 +80,7 @@ function short(text: string): string {
   return cut(text, fieldCharsMax)
 }
 
-/** No shorter than the longest address that is linked to. */
+/** At least as long as the longest address that is made a link. */
 const fieldCharsMax = 2_000
 const ruleIdsMax = 100
 const ruleIdCharsMax = 100
@@ -140,11 +140,11 @@ export function sourceView(
   }
 }
 
-/** The day in force, as the poller told of it; once that is over, the configured one, of which nothing is spent yet. */
+/** The budget day that the poller reported; once that is over, the configured one, of which nothing is spent yet. */
 function budgetStatus(status: PollerStatus, configured: BudgetDay): BudgetStatus {
   const { unitsUsed, unitsPerDay, dayStartMs, resetsAtMs, lesson } = status
-  const told = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
-  const [startMs, endMs] = told ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
+  const isReported = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
+  const [startMs, endMs] = isReported ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
   const isOver = resetsAtMs !== null && resetsAtMs <= configured.startMs
   return {
     unitsUsed: isOver ? 0 : unitsUsed,
@@ -180,7 +180,7 @@ export function sinkView(
   }
 }
 
-/** Of a source that polls by its plan, and well, there is no more to say than why it polls next. */
+/** null for a source that polls by its plan without failures: `nextReason` says enough. */
 function reasonOf(status: PollerStatus): string | null {
   const failure = lastingFailure(status)
   if (failure !== undefined) return failure

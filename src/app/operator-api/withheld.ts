@@ -4,7 +4,7 @@ import type { DeliveryJob } from '../../alert/job.ts'
 import type { WithheldEntry, WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 
-/** What was held back, as the API shows it, and the way to send it on purpose after all. */
+/** What was withheld, as the API shows it. */
 export function withheldView(entry: WithheldEntry): WithheldView {
   const { route, sinks, reason, untilMs, silenceId, comment } = entry
   const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
@@ -20,7 +20,7 @@ export async function withheldRecord(
 }
 
 /**
- * Queues those of these alerts (`SOURCE.ID`) that were held back, for a sink that has no delivery of them. Returns the
+ * Queues those of these alerts (`SOURCE.ID`) that were withheld, for a sink that has no delivery of them. Returns the
  * number of jobs.
  */
 export async function sendWithheld(
