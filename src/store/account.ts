@@ -43,7 +43,7 @@ export async function joinAccount(
   await redis.eval(joinScript, keys.length, ...keys, before, account, unitsKeptMs, left.length, own)
 }
 
-/** The days that units are still counted of or asked for. */
+/** The days whose units are still counted or read. */
 export function daysAround(
   nowMs: number,
   budgetDay: (atMs: number) => { readonly key: string; readonly startMs: number; readonly endMs: number },
@@ -65,7 +65,8 @@ export async function unitsKeyOf(
 }
 
 /**
- * Lua: `unitsOf(joined, key)` finds the key that units are counted under, `joinUnits` makes of two ledgers one for a day.
+ * Lua: `unitsOf(joined, key)` returns the key that units are counted under, `joinUnits` counts the units of two ledgers
+ * together for a day.
  */
 export const joinedUnits = `
 local function unitsOf(joined, key) return redis.call('HGET', joined, key) or key end
@@ -88,9 +89,9 @@ end`
 /**
  * KEYS spendsIn, then minute and hold of the ledger that the source comes to and of each that it leaves, then for each day
  * what is joined on it, and the units of those ledgers
- * ARGV the account where the source counted, the one where it counts now, life of the counts (ms), how many it leaves,
+ * ARGV the account where the source counted, the one where it counts now, expiry of the counts (ms), how many it leaves,
  *   which of these is its own ledger (from 1; 0: none)
- * Returns nothing; somebody else was faster where the source counts elsewhere by now.
+ * Returns nothing, and changes nothing where another replica has joined or moved the source already.
  */
 const joinScript = `${joinedUnits}
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return end

@@ -12,12 +12,12 @@ import {
 } from './redis-options.ts'
 
 /**
- * The connections to a Redis Cluster, with the options that decide whether they get over a failover.
+ * The connections to a Redis Cluster, with the options that decide whether they still work after a failover.
  *
  * A connection to one node never tries to come back by itself (`clusterNodeRetryStrategy` is left out on purpose): its
  * commands would wait for a node that may be gone for good, nothing would ask the others who has its slots now, and the
  * driver forgets the commands of a node that it drops in the pause between two tries. Without it the commands of a node
- * that is lost go to another one, which says where they belong. A node that comes back at its address is found there; a
+ * that is lost go to another one, which answers where they belong. A node that comes back at its address is found there; a
  * cluster whose nodes are all away is connected to anew.
  */
 export function openCluster(
@@ -42,7 +42,7 @@ export function openCluster(
     maxRedirections: redirectionsMax[profile],
     // A node that is frozen closes no connection: only the others say that it was replaced.
     slotsRefreshInterval: slotsRefreshEveryMs,
-    // Managed clusters hand out names that only the cluster's own certificate knows: no resolving in between.
+    // Managed clusters return host names, and their certificate names only these: they must not be resolved here.
     dnsLookup: tls ? (address, callback) => callback(null, address) : lookupOrKeep,
     redisOptions: {
       ...common,
@@ -64,7 +64,7 @@ const slotsRefreshEveryMs = 5_000
 
 /**
  * Lets it, and the copies that BullMQ makes of it and connects anew by rules of its own, connect anew by the nodes that
- * were there last as well as by those of the config: the only one that the config names may be the one that died.
+ * were there last as well as by those of the config: the only one that the config names may be the one that failed.
  */
 function followed(cluster: Cluster, seeds: ClusterNode[], configured: readonly ClusterNode[]): Cluster {
   const copy = cluster.duplicate.bind(cluster)
@@ -88,7 +88,7 @@ function remember<C extends Pick<Cluster, 'nodes' | 'on'>>(
   return cluster
 }
 
-/** A name that DNS does not know (a node that is gone) stays a name, which fails alone; an error would fail them all. */
+/** A name that DNS does not find (a node that is gone) is kept, and only that node fails; an error would fail them all. */
 function lookupOrKeep(address: string, callback: (error: null, address: string) => void): void {
   lookup(address, (error, found) => callback(null, error ? address : found))
 }

@@ -36,7 +36,7 @@ export function embeddedPaths(dataDir: string, tempDir: string = tmpdir()): Embe
   return { dir, socketPath: far, pidFile }
 }
 
-/** The address of the server as `connectRedis` takes it: a path may hold what means something in an address. */
+/** The address of the server as `connectRedis` takes it: a path may contain characters with a meaning in an address. */
 export function socketUrl({ socketPath }: EmbeddedPaths): string {
   return `unix://${socketPath.split('/').map(encodeURIComponent).join('/')}`
 }
@@ -59,9 +59,9 @@ export function findServer(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 /**
- * Makes `dir` ours until what it returns is called or the process ends, however it ends: a lock of the kernel on a file,
- * held by way of SQLite, which is the one thing in Node that takes such locks. A pid in a file would lie after a crash, and
- * in containers. Throws a UserError where another process has it.
+ * Locks `dir` until the returned function is called or the process ends, however it ends: a lock of the kernel on a file,
+ * taken through SQLite, the only part of Node that takes such locks. A pid in a file would be wrong after a crash, and in
+ * containers. Throws a UserError where another process has it.
  */
 export async function lockDir(dir: string): Promise<() => void> {
   const { DatabaseSync } = await import('node:sqlite')
@@ -104,7 +104,7 @@ function makeWithParents(dir: string): void {
   }
 }
 
-/** In a directory that everybody may write to, somebody else may have been there first. */
+/** In a directory that everybody may write to, another user may have created it first. */
 function refuseStrangers(dir: string): void {
   const stat = lstatSync(dir)
   const { uid } = userInfo()

@@ -153,7 +153,7 @@ function flags({ dir, socketPath, pidFile }: EmbeddedPaths): string[] {
   return [
     ...['--port', '0', '--unixsocket', socketPath, '--unixsocketperm', '700'],
     ...['--dir', dir, '--pidfile', pidFile, '--daemonize', 'no', '--logfile', ''],
-    // At most the last second is lost with the machine, nothing with the process.
+    // When the machine fails, at most the last second is lost; when only the process ends, nothing.
     ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--aof-load-truncated', 'yes', '--save', ''],
     ...['--maxmemory', '0', '--maxmemory-policy', 'noeviction'],
   ]
@@ -231,7 +231,7 @@ function ask(socketPath: string): Promise<'pong' | 'loading' | 'nothing'> {
     socket.setTimeout(1_000, () => finish('nothing'))
     socket.once('error', () => finish('nothing'))
     socket.once('close', () => finish('nothing'))
-    // A server that answers anything else is one as well, and not ready.
+    // Any other answer comes from a server too, one that is not ready.
     socket.once('data', (data) => finish(data.toString().startsWith('+PONG') ? 'pong' : 'loading'))
     socket.write('PING\r\n')
   })
@@ -264,7 +264,7 @@ function remember(child: ChildProcess, log: Logger): () => string[] {
     if (!stream) continue
     createInterface({ input: stream }).on('line', (line) => {
       log.debug({ line }, 'redis-server')
-      // Its warnings carry a `#`; the rest is a banner.
+      // Its warnings have a `#`; the rest is a banner.
       if (/ # |FATAL|rror/.test(line)) lines.push(line.trim())
       lines.splice(0, lines.length - linesKept)
     })

@@ -2,9 +2,9 @@ import { waits } from '../lib/waits.ts'
 import type { rateLimits } from '../telemetry/metrics.ts'
 
 /**
- * How long a 429 keeps everybody away: what it says, where it says something that can be read. Otherwise a minute, or
- * for the day's budget an hour at most, since the reset may not be when the config thinks. A little later than that, so
- * that replicas and sources that were refused together do not come back in step.
+ * How long no replica calls after a 429: as long as it asks, where that can be read. Otherwise a minute, or for the day's
+ * budget an hour at most, since the reset may not be when the config says. A random part is added, so that replicas and
+ * sources that were refused together do not call again together.
  */
 export function holdMs(
   limit: (typeof rateLimits)[number],

@@ -8,8 +8,8 @@ export interface KindStore {
 }
 
 /**
- * An API that makes a kind of its own for every alert has none that could be mistyped: with so many nothing more is
- * counted, and what is missing among them may have come all the same.
+ * An API that sends a new kind with every alert has none that could be mistyped: from this number on nothing more is
+ * counted, and a kind that is not stored may have come all the same.
  */
 export const kindsMax = 200
 

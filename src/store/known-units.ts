@@ -1,4 +1,4 @@
-/** What this process knows to be used of a budget day, by its own calls and by those of others, for a Redis that forgets it. */
+/** The units of a budget day that this process knows to be used, by its own calls and those of others, in case Redis loses them. */
 export interface KnownUnits {
   of(dayKey: string): number
   /** At least so many are used of it by now. */

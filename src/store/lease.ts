@@ -18,9 +18,9 @@ export interface Lease {
   readonly token: string
   /** Aborts with a LeaseLost as soon as this process knows. */
   readonly lost: AbortSignal
-  /** Throws LeaseLost when the lease is, or may be, gone: to be asked right before anything that only the holder may do. */
+  /** Throws LeaseLost when the lease is, or may be, gone: to be called right before anything that only the holder may do. */
   check(): void
-  /** Lets the next one have it at once. */
+  /** Removes the lease, so that another replica can take it at once. */
   release(): Promise<void>
 }
 
@@ -36,16 +36,16 @@ export interface LeaseOptions {
   readonly log: Logger
   readonly ttlMs?: number
   readonly clock?: Clock
-  /** Milliseconds that pass while the process is frozen too; for tests. */
+  /** A clock in milliseconds that also runs while the process is frozen; for tests. */
   readonly elapsed?: () => number
 }
 
 export const leaseTtlMs = 15_000
 
-/** As the start of a token, so that whoever waits can say for whom. */
+/** The start of every token, so that a waiting replica can name the holder. */
 const thisProcess = `${hostname()}, process ${process.pid}, running since ${new Date(performance.timeOrigin).toISOString()}`
 
-/** The lease, or undefined when another holds it. Throws what Redis throws. */
+/** The lease, or undefined when another process has it. Throws what Redis throws. */
 export async function tryLease(options: LeaseOptions): Promise<Lease | undefined> {
   const token = `${thisProcess} ${randomUUID()}`
   const ttlMs = options.ttlMs ?? leaseTtlMs
@@ -59,9 +59,9 @@ export async function tryLease(options: LeaseOptions): Promise<Lease | undefined
 }
 
 export interface LeaseHolder {
-  /** Machine, process and start; undefined of a version that did not say. */
+  /** Machine, process and start; undefined where an earlier version wrote the token. */
   readonly who: string | undefined
-  /** When the lease ends unless it is renewed, which who lives does every few seconds. */
+  /** When the lease ends unless it is renewed; a running holder renews it every few seconds. */
   readonly endsAtMs: number
 }
 
@@ -141,7 +141,7 @@ class OwnLease implements Lease {
       } catch {
         return
       }
-      // After a failure there is less time left: sooner.
+      // After a failure less time is left, so the next try comes sooner.
       pauseMs = (await this.#renew()) ? ttlMs / 3 : ttlMs / 15
     }
   }
@@ -188,8 +188,8 @@ return redis.call('DEL', KEYS[1])
 `
 
 /**
- * The larger of two clocks: the monotonic one stands still while a machine sleeps, the wall clock can be set back. One
- * that is set forward loses a lease for nothing, which costs a moment.
+ * The larger of two clocks: the monotonic one stops while the machine is suspended, the wall clock can be set back. A wall
+ * clock that is set forward ends the lease too early, which costs only a moment.
  */
 function stopwatch(): () => number {
   const wall = Date.now()

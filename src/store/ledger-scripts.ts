@@ -11,9 +11,9 @@ export type ReserveReply = [
 ]
 
 /**
- * How long a hold lasts yet, by Redis' clock. Where that was set back since, a hold lasts no longer than it was meant to,
- * counted from now, and never longer than the longest, whoever wrote it; requests of the minute, likewise, cannot lie
- * ahead.
+ * How long a hold still lasts, by Redis' clock. Where that clock was set back, a hold lasts no longer than its own length
+ * from now, and never longer than `longest`, whichever version wrote it. For the same reason requests of the minute are
+ * moved to now where they are later.
  */
 const holdLeft = `
 local function holdLeft(key, now, longest)
@@ -26,15 +26,15 @@ local function holdLeft(key, now, longest)
 end`
 
 /**
- * KEYS hold, minute, lease, the day that the feed told of, spendsIn, units of the day and what is joined on it,
- * optionally the same of the day beside it · ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of
- * the counts (ms), lease token or '',
+ * KEYS hold, minute, lease, the feed's own day, spendsIn, units of the day and what is joined on it, optionally the same of
+ * the neighbouring day · ARGV units max, requests a minute, cost, purpose, length of the minute (ms), life of the counts
+ * (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or '', the units that this purpose may use of a day or -1, then for each day what the caller
- *   knows to be used of it: Redis may have forgotten that
- * Moved: the source counts in the ledger of another account by now, which has to be taken over first.
+ *   knows to be used of it: Redis may have lost that
+ * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
- *   it is ok those of the day that the feed told of, or -1}
+ *   it is ok those of the feed's own day, or -1}
  */
 export const reserveScript = `${holdLeft}${joinedUnits}
 local days = {}

@@ -12,38 +12,38 @@ import type { RedisClient } from './redis.ts'
 
 /**
  * What the bridge spends of a source, or of an account of several sources, over all replicas. Every call to the feed is
- * reserved here first, in one script: the day's units and the sliding minute are never exceeded, however many ask at once.
- * A unit that was reserved is spent: the feed may have counted it. Where Redis forgets, as after a failover, whoever asks
- * says what it knows to be used of the day; the minute begins anew.
+ * reserved here first, in one script: the day's units and the sliding minute are never exceeded, however many processes
+ * reserve at once. A reserved unit counts as spent: the feed may have counted it. Redis may lose the count, as in a
+ * failover: so every caller also sends how many units of the day it knows to be used; the minute starts again at 0.
  *
- * The day turns at the feed by the feed's clock. A call within `resetGuardMs` of the reset may count on either side,
- * so it is charged to both days and must fit into both.
+ * The feed starts a new day by its own clock. A call within `resetGuardMs` of the reset may count on either side, so it is
+ * charged to both days and must fit into both.
  */
 export interface Ledger {
   reserve(request: ReserveRequest): Promise<Reservation>
-  /** Units of a day: in all, and by purpose. A replica that asks knows it from then on, whatever Redis forgets. */
+  /** Units of a day: in all, and by purpose. This process remembers the total, also where Redis loses it. */
   used(day: BudgetDay): Promise<DayUse>
   /**
-   * The feed said 429, to whichever call: no replica asks for `askedMs` from now, within bounds; for a pause of our own
-   * where it named none. A hold that ends later stays. Returns how long it is. Never rejects: this ledger keeps to it
-   * even where Redis could not be told.
+   * The feed answered 429 to any call: no replica calls it for `askedMs` from now, within bounds, or for a default time
+   * without `askedMs`. A hold that ends later stays. Returns the length in ms. Never rejects: this process waits also where
+   * Redis could not store the hold.
    */
   hold(limit: RateLimit, askedMs: number | undefined): Promise<number>
   held(): Promise<Hold | undefined>
   /**
-   * From now on units are counted by the feed's day too: it resets at this instant and every 24 hours. That limits
-   * nothing here, it is for the plan. `used` is what was spent of the current one; null ends the counting.
+   * From now on units are also counted by the feed's day, which resets at this instant and every 24 hours. Only the plan
+   * uses that count; nothing is refused by it. `used`: units spent of the current day; null ends the counting.
    */
   countApiDay(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
   apiDay(): Promise<ApiDay | undefined>
   /**
-   * Units since an instant of the last 48 hours that is a full or a half hour, give or take a minute; undefined for
-   * others, and where none were spent in the first hour: then nobody knows that this bridge was there.
+   * Units since an instant of the last 48 hours that is a full or a half hour, give or take a minute; undefined for others,
+   * and where none were spent in the first hour: this bridge may not have run then.
    */
   usedSince(fromMs: number): Promise<number | undefined>
 }
 
-/** The feed's own budget day, as far as it told. */
+/** The feed's own budget day, as its answers showed it. */
 export interface ApiDay {
   readonly day: BudgetDay
   readonly used: number
@@ -63,7 +63,7 @@ export interface ReserveRequest {
   readonly purposeUnitsMax?: number
   /** Whether this call leaves `freshShare` of the minute to polls of the first page. */
   readonly leaveFresh?: boolean
-  /** The token of the poller's lease: without it in Redis at this moment, nothing is reserved. */
+  /** The token of the poller's lease: nothing is reserved unless it is in Redis at this moment. */
   readonly leaseToken?: string
 }
 
@@ -72,17 +72,17 @@ export type Reservation =
       readonly ok: true
       readonly unitsUsed: number
       readonly unitsLeft: number
-      /** Units used of the day that the feed told of. */
+      /** Units used of the feed's own day. */
       readonly apiDayUsed?: number
     }
   | { readonly ok: false; readonly limit: 'lease'; readonly unitsUsed: number }
   | {
       readonly ok: false
       readonly limit: RateLimit
-      /** The feed itself said 429 earlier, as opposed to our own count. */
+      /** The reason is an earlier 429 of the feed, not our own count. */
       readonly held: boolean
       readonly ofPurpose?: true // only `purposeUnitsMax` is used up
-      /** When it is worth asking again, by the clock of this machine. */
+      /** When to try again, by the clock of this machine. */
       readonly retryAtMs: number
       readonly unitsUsed: number
     }
@@ -111,11 +111,11 @@ export interface LedgerOptions {
 
 /** How far the feed's clock may be from ours around the reset before a unit could be counted on the wrong day. */
 export const resetGuardMs = 2_000
-/** Of the minute, for what is new while a backlog is walked. */
+/** The share of the minute that is kept for the first page while a backlog is walked. */
 const freshShare = 0.1
 /** So often the first page is read while the walk waits for the minute, in milliseconds. */
 export const freshEveryMs = 5_000
-/** The minute of the rate limit, and a bit: clocks of two machines do not run alike. */
+/** The minute of the rate limit, and a little more: the clocks of two machines differ. */
 const minuteMs = 60_050
 
 export function createLedger(options: LedgerOptions): Ledger {
@@ -124,14 +124,14 @@ export function createLedger(options: LedgerOptions): Ledger {
   const { spendsIn } = sourceKeys(options.prefix, options.source)
   const counted = async (dayKey: string) => redis.hgetall(await unitsKeyOf(redis, options, dayKey))
   let joined = false
-  /** Before anything is counted or told. */
+  /** Runs before anything is counted or returned. */
   const join = async () => {
     if (joined) return
     const days = daysAround(clock.now(), options.budgetDay)
     await joinAccount(redis, options, days)
     joined = true
   }
-  /** Joins anew where a replica with another config has counted elsewhere meanwhile. */
+  /** Joins again where a replica with another config has meanwhile counted in another ledger. */
   const evalReserve = async (names: readonly string[], args: readonly (string | number)[]) => {
     for (let tries = 1; tries <= joinsMax; tries += 1) {
       await join()
@@ -142,7 +142,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     throw new Error(`replicas count the units of source ${options.source} for different accounts`)
   }
   const known = createKnownUnits()
-  /** A hold that Redis does not know of, because it was away; its end is one of the monotonic clock. */
+  /** A hold that is not stored in Redis yet, because Redis was away; its end is by the monotonic clock. */
   let own: Hold | undefined
   return {
     async reserve(request) {
@@ -260,7 +260,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 const joinsMax = 5
 const dayMs = 86_400_000
 const halfHourMs = 1_800_000
-/** What a date can show. */
+/** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15
 /** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */
 const halfHourField = 'half:'
@@ -280,7 +280,7 @@ function otherDay(
   return undefined
 }
 
-/** `full` is 1 when the day itself is spent, 2 when only its other is: then the guard's end frees it. */
+/** `full` is 1 when the day itself is spent, 2 when only the other day is: then units are free when the guard ends. */
 function afterSpent(day: BudgetDay, other: BudgetDay | undefined, full: number): number {
   if (full === 1 || !other) return day.endMs
   return other.endMs <= day.startMs ? day.startMs + resetGuardMs : other.endMs

@@ -20,8 +20,8 @@ export interface NameStore {
   /** `mark`: of the account, see `accountMark`. */
   addSource(name: string, known: KnownSource): Promise<void>
   /**
-   * Looks once for the names of an installation that did not write them down yet, in the keys themselves. Throws what
-   * Redis throws, and then looks again the next time.
+   * Searches the keys, once, for names that an earlier version did not store. Throws what Redis throws; the next call then
+   * searches again.
    */
   findOnce(): Promise<void>
 }
@@ -68,14 +68,14 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
   }
 }
 
-/** Said again every few seconds, and believed for so long. */
+/** A process stores its sinks again every few seconds; an entry is valid for so long. */
 export const servedMs = 20_000
 
 const nowLine = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
-/** KEYS served · ARGV process, how long that is believed (ms), sinks · What others said too long ago goes. */
+/** KEYS served · ARGV process, how long an entry is valid (ms), sinks · Also removes what others stored too long ago. */
 const serveScript = `${nowLine}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
@@ -85,17 +85,17 @@ for index = 3, #ARGV do redis.call('ZADD', KEYS[1], now, ARGV[index] .. ' ' .. A
 `
 
 /**
- * KEYS served · ARGV how long it is believed (ms) · Returns the members. Of a clock that was set back nothing is
- * believed.
+ * KEYS served · ARGV how long an entry is valid (ms) · Returns the valid members. Those from before Redis' clock was set
+ * back are not valid.
  */
 const servedScript = `${nowLine}
 return redis.call('ZRANGEBYSCORE', KEYS[1], now - ARGV[1], now + ARGV[1])
 `
 
-/** `dropped`: all but the units that it has spent is forgotten. */
+/** `dropped`: all but the units that it has spent was removed. */
 const knownSchema = z.object({ mark: z.string().optional(), dropped: z.boolean().optional() })
 
-/** What another version wrote says nothing of the account to this one. */
+/** What another version wrote may be unreadable: then the account is unknown. */
 function knownOf(text: string): KnownSource {
   try {
     return knownSchema.parse(JSON.parse(text))
@@ -104,7 +104,7 @@ function knownOf(text: string): KnownSource {
   }
 }
 
-/** So many keys of a Redis that others may use too are looked at by one call. */
+/** How many keys one SCAN looks at, in a Redis that others may use too. */
 const scanCount = 1_000
 
 async function* scan(node: Redis, pattern: string): AsyncGenerator<string> {

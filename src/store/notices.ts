@@ -5,13 +5,13 @@ import type { RedisClient } from './redis.ts'
 export interface NoticeStore {
   /** True for the one caller that is to notify of this trouble: it is new, or the last notice is `againMs` old. */
   begin(trouble: string, nowMs: number, againMs: number): Promise<boolean>
-  /** Since when people know of it; undefined when they do not. */
+  /** When people were first notified of it; undefined when they were not. */
   since(trouble: string): Promise<number | undefined>
   /** True for the one caller that is to notify that it is over; false when there was no notice of it. */
   end(trouble: string): Promise<boolean>
-  /** How far something that only grows was told of, such as a time or a count; moves that to `to`. */
+  /** Returns up to where people were notified of something that only grows, such as a time or a count; stores `to` instead. */
   move(what: string, to: number): Promise<number | undefined>
-  /** Where that stands. */
+  /** Returns that without changing it. */
   at(what: string): Promise<number | undefined>
 }
 
@@ -39,10 +39,10 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
   }
 }
 
-/** Of a trouble that nobody looks at any more, since its sink or source left the config. */
+/** For a trouble that is not checked any more, because its sink or source left the config. */
 const keptMs = 30 * 24 * 3_600_000
 
-/** KEYS notice · ARGV now, told again after (ms), kept for (ms) · Returns 1 where it is to be told. */
+/** KEYS notice · ARGV now, pause before the next notice (ms), expiry (ms) · Returns 1 where the caller is to notify. */
 const beginScript = `
 local since, told = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) ?(%d*)$')
 if since then

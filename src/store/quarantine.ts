@@ -4,17 +4,17 @@ import type { RedisClient } from './redis.ts'
 
 /**
  * The rows of one source that could not be read, whole where they are of a usable length, so that a later reading can
- * send them. The walk puts them in, in the same change that marks them as seen, and takes out those that the feed shows
- * again in a form that can be read (`walk-scripts.ts`); an operator lists, retries and drops them.
+ * send them. The walk adds them, in the same change that marks them as seen, and removes those that the feed shows again in
+ * a form that can be read (`walk-scripts.ts`); an operator lists, retries and drops them.
  */
 export interface QuarantineStore {
   /** Newest first. */
   list(limit: number): Promise<readonly Quarantined[]>
-  /** Those of them that are here. */
+  /** Those of them that are stored. */
   find(keys: readonly string[]): Promise<readonly Quarantined[]>
   /** Removes them, since they were sent or dropped; resolves to how many there were. They stay seen. */
   remove(keys: readonly string[]): Promise<number>
-  /** Forgets all of them. */
+  /** Removes all of them. */
   removeAll(): Promise<number>
   counts(): Promise<QuarantineCounts>
 }
@@ -28,11 +28,11 @@ export interface Quarantined {
 }
 
 export interface QuarantineCounts {
-  /** Rows that are set aside now, also those whose copy fell out. */
+  /** Rows that are set aside now, also those whose copy was removed. */
   readonly setAside: number
   /** Rows that were ever set aside. */
   readonly ever: number
-  /** Rows whose copy fell out, since the quarantine was full. */
+  /** Rows whose copy was removed because the quarantine was full. */
   readonly fellOut: number
 }
 
@@ -45,7 +45,7 @@ export const quarantineLimits: QuarantineLimits = { rowsMax: 500, bytesMax: 8 * 
 /** A row of the feed has about a thousand. */
 export const rawCharactersMax = 65_536
 
-/** JSON of a row, as it is kept. */
+/** JSON of a row, as it is stored. */
 export function rawOf(row: unknown): string {
   return (JSON.stringify(row) ?? String(row)).slice(0, rawCharactersMax).toWellFormed()
 }
@@ -68,7 +68,7 @@ export function createQuarantineStore(options: {
     return z.number().parse(removed)
   }
   return {
-    // What fell out has a negative time, and nothing to show.
+    // A row whose copy was removed has a negative time, and nothing to show.
     list: async (limit) => find(await redis.zrevrangebyscore(setAsideTimes, '+inf', 0, 'LIMIT', 0, limit)),
     find,
     remove,
@@ -90,7 +90,7 @@ export function createQuarantineStore(options: {
   }
 }
 
-/** Rows that one command forgets at most, so that it does not hold up Redis. */
+/** Rows that one command removes at most, so that it does not delay Redis. */
 const removeMax = 500
 
 const quarantinedSchema = z.object({ key: z.string(), reason: z.string(), raw: z.string(), atMs: z.number() })

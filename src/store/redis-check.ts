@@ -16,7 +16,7 @@ export const redisVersionMin = '6.2'
 const clockSkewMsMax = 2_000
 const memoryShareMax = 0.8
 
-/** Throws only what a Redis makes it throw that goes away, or takes no writes for now. */
+/** Throws only while Redis is away, or takes no writes for now. */
 export async function checkRedis(
   redis: RedisClient,
   options: {
@@ -72,8 +72,8 @@ export function findingsOf(info: string, skewMs: number): RedisFinding[] {
 }
 
 /**
- * Writes one short-lived key in each of the types that the bridge and BullMQ keep, so that a missing permission is named
- * now and not by the first alert.
+ * Writes one short-lived key in each of the types that the bridge and BullMQ use, so that a missing permission is found now
+ * and not with the first alert.
  * KEYS[1] the probe · Returns: one line for each command that was refused.
  */
 const probeScript = `

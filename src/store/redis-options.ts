@@ -5,7 +5,7 @@ import type { Secret } from '../lib/secret.ts'
 
 /**
  * Where Redis is, and the explicit options of every connection to it. Addresses are parsed here and not by the driver,
- * which would take any of its options from a query string. No message of this file repeats an address: it may hold a
+ * which would take any of its options from a query string. No message of this file repeats an address: it may contain a
  * password.
  */
 export type RedisTarget =
@@ -14,7 +14,7 @@ export type RedisTarget =
   | SentinelTarget
   | ({ readonly cluster: readonly (string | Secret)[] } & Login)
 
-/** Wins over the login that an address carries. */
+/** Used instead of the login in an address. */
 export interface Login {
   readonly username?: string
   readonly password?: Secret
@@ -40,7 +40,7 @@ export type RedisProfile = 'commands' | 'blocking'
 export const connectTimeoutMs = 10_000
 /** No command of ours takes long; an answer that does not come in this time will not come. */
 export const commandTimeoutMs = 5_000
-/** Silence while a command waits: the other end is gone without a word. Workers block for up to 10 s. */
+/** When nothing arrives for so long while a command waits, the connection is closed. Workers block for up to 10 s. */
 const silenceMsMax = { commands: 10_000, blocking: 15_000 } as const
 const reconnectDelayMsMax = 2_000
 const keepAliveMs = 10_000
@@ -55,7 +55,7 @@ export function driverOptions(profile: RedisProfile, connectionName: string) {
     maxRetriesPerRequest: profile === 'commands' ? 1 : null,
     // Waits while a restarted Redis still loads its file.
     enableReadyCheck: true,
-    // The driver's answers to what is in flight when a connection breaks; off, some promises never settle.
+    // The driver settles commands under way when a connection breaks; off, some promises never settle.
     autoResendUnfulfilledCommands: true,
     reconnectOnError: reconnectOnError(profile),
   } satisfies DriverOptions
@@ -65,14 +65,14 @@ export function enableOfflineQueue(profile: RedisProfile): boolean {
   return profile === 'blocking'
 }
 
-/** Doubles from 50 ms to 2 s, give or take a fifth, and never gives up: Redis coming back is the only way on. */
+/** Doubles from 50 ms to 2 s, give or take a fifth, and never gives up: nothing works until Redis is back. */
 export function reconnectDelayMs(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), reconnectDelayMsMax) * (0.8 + 0.4 * Math.random())
 }
 
 /**
  * A master that became a replica (failover) or that loads a new data set: look for another. The refused command was not
- * executed; where commands may wait it is sent again (2), else its caller is told (1).
+ * executed; where commands may wait it is sent again (2), else its caller gets the error (1).
  */
 export function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2 | false {
   return ({ message }) => {
@@ -81,7 +81,7 @@ export function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2
   }
 }
 
-/** Said at every connection, so that NODE_TLS_REJECT_UNAUTHORIZED opens none. */
+/** Set at every connection, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch the check off. */
 export const verifiedTls = { rejectUnauthorized: true } as const
 
 /** The login of a target as the driver takes it. */

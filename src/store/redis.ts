@@ -47,7 +47,7 @@ export function duplicateRedis(redis: RedisClient): RedisClient {
   return copy.on('error', () => {})
 }
 
-/** Lets what is in flight finish, within a limit. */
+/** Waits until commands under way have finished, within a limit. */
 export async function closeRedis(redis: RedisClient): Promise<void> {
   if (redis.status === 'end') return
   // A connection that is away rejects QUIT or puts it off; disconnecting stops its attempts to come back.
@@ -60,10 +60,10 @@ export async function closeRedis(redis: RedisClient): Promise<void> {
 }
 
 /**
- * Resolves when Redis answers and `ask` got through, which may find it away for as long as it likes: a replica that is
- * to become the master, a disk that is full. Without limit, because nothing can be done without it; says so once, then
- * every 30 s. Throws a UserError when Redis is there but refuses us, what `ask` throws for reasons of its own, and the
- * signal's reason when it aborts.
+ * Resolves when Redis answers and `ask` succeeded, which may fail for any time: a replica that is to become the master, a
+ * disk that is full. Waits without limit, because nothing can be done without Redis; logs that once, then every 30 s.
+ * Throws a UserError when Redis is there but refuses us, what `ask` throws for reasons of its own, and the signal's reason
+ * when it aborts.
  */
 export async function waitForRedis(
   redis: RedisClient,

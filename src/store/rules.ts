@@ -11,7 +11,7 @@ export interface RuleStore {
 export interface StoredRules {
   /** When all of them were last read, in milliseconds since the epoch. */
   readonly readAtMs: number
-  /** The rows of the API, with the fields that matchers ask of. */
+  /** The rows of the API, with the fields that routes match on. */
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 

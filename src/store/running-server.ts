@@ -3,9 +3,9 @@ import { existsSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import type { EmbeddedPaths } from './embedded-paths.ts'
 
 /**
- * The pid in the server's own file, while that is a server on this directory. After a crash the number may be anybody's:
- * in a container, where numbers are small and soon used again, it often is. Where that is not known, it counts as ours:
- * two servers would damage their append-only file.
+ * The pid in the server's own file, while that is a server on this directory. After a crash another program may have the
+ * number: in a container, where numbers are small and soon used again, one often has. Where that is not known, it counts as
+ * ours: two servers would damage their append-only file.
  */
 export function runningPid(place: EmbeddedPaths): number | undefined {
   const pid = pidIn(place.pidFile)
@@ -23,7 +23,7 @@ function pidIn(file: string): number | undefined {
   }
 }
 
-/** By its name and by where it works: a server goes to its directory when it starts. */
+/** By its name and its working directory: a server changes to its directory when it starts. */
 function isServerByProc(pid: number, dir: string): boolean {
   try {
     if (!program.test(readFileSync(`/proc/${pid}/comm`, 'utf8').trim())) return false
@@ -33,12 +33,12 @@ function isServerByProc(pid: number, dir: string): boolean {
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(dir)
   } catch {
-    // It belongs to another user; or it has ended, and its parent has not asked how.
+    // It belongs to another user; or it has ended, and its parent has not read its exit status.
     return existsSync(`/proc/${pid}`) && !hasEnded(pid)
   }
 }
 
-/** A process that has ended keeps its number until its parent asks; the first one of a container may never do so. */
+/** A process that has ended keeps its number until its parent reads its exit status; process 1 of a container may never do so. */
 function hasEnded(pid: number): boolean {
   try {
     return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -29,7 +29,7 @@ export interface StoredSilence extends Silence {
   readonly written: WrittenMatch
 }
 
-/** Every one is held against every alert. */
+/** Every alert is compared with every silence. */
 export const silencesMax = 500
 
 export function createSilenceStore({ redis, prefix }: { redis: RedisClient; prefix: string }): SilenceStore {
@@ -62,7 +62,7 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
   }
 }
 
-/** What a date can show. */
+/** What a Date can represent. */
 const storedInstant = z.number().min(-8.64e15).max(8.64e15)
 
 const stored = z.object({
@@ -73,7 +73,7 @@ const stored = z.object({
   comment: z.string(),
 })
 
-/** One that cannot be read (a later version wrote it) does not hold here: better a message too many than one too few. */
+/** One that cannot be read (a later version wrote it) is ignored: better a message too many than one too few. */
 function parse(id: string, text: string): StoredSilence | undefined {
   const parsed = stored.safeParse(JSON.parse(text))
   const match = parsed.success ? parseMatch(parsed.data.match) : undefined

@@ -5,11 +5,11 @@ import { joinedUnits } from './account.ts'
 /**
  * KEYS names of sources, the lease of the old name, that of the new one, then pairs of keys: of the old name, of the new
  * one; those of meta first, and at the end for each day units of the old name, of the new one, and what is joined
- * ARGV old name, new name, what is known of the new one as JSON, how young (ms) a memory of the new one may be replaced
- * (0: none), life of the counts (ms), how many pairs there are, then for each pair what becomes of two
- * Returns done, nothing, polled, taken or old. A poller that works under the new name loses its lease, and finds what
- * it has not stored yet refused, because the memory has another id: it begins again with what is there now. The memory
- * names all that it replaced, so that no process takes that for a loss, also one that did not look between two moves.
+ * ARGV old name, new name, what is known of the new one as JSON, up to which age (ms) data of the new one may be replaced
+ * (0: never), expiry of the counts (ms), how many pairs there are, then for each pair its merge rule
+ * Returns done, nothing, polled, taken or old. A poller that works under the new name loses its lease, and its next change
+ * is refused, because the stored walk has another id: it begins again with what is there now. The stored walk names all
+ * that it replaced, so that no process reports a loss, also one that did not look between two moves.
  */
 export const carryOverScript = `${joinedUnits}
 local pairsEnd = 3 + 2 * tonumber(ARGV[6])
@@ -52,7 +52,7 @@ if #replaced > 0 then redis.call('HSET', KEYS[5], 'replacedId', table.concat(rep
 for day = pairsEnd + 1, #KEYS, 3 do
   local from, to, joined = KEYS[day], KEYS[day + 1], KEYS[day + 2]
   joinUnits(joined, from, to, ARGV[5])
-  -- Counted for nobody else: the old name begins anew should it come back.
+  -- No other source counts under this key: the old name, if it comes back, begins at 0.
   if unitsOf(joined, from) == unitsOf(joined, to) and redis.call('EXISTS', from) == 1 and unitsOf(joined, from) ~= from then
     redis.call('DEL', from)
     redis.call('HDEL', joined, from)
@@ -64,16 +64,16 @@ return 'done'
 `
 
 /**
- * KEYS, for each day: units of one ledger, of another, and what is joined · ARGV life of the counts (ms) · Makes them
- * one.
+ * KEYS, for each day: units of one ledger, of another, and what is joined · ARGV expiry of the counts (ms) · Counts both
+ * together.
  */
 export const joinUnitsScript = `${joinedUnits}
 for day = 1, #KEYS, 3 do joinUnits(KEYS[day + 2], KEYS[day], KEYS[day + 1], ARGV[1]) end
 `
 
 /**
- * KEYS names of sources, the lease, then the keys of the source that go · ARGV its name, what stays known of it or ''
- * Returns 0 when somebody polls it.
+ * KEYS names of sources, the lease, then the keys to remove · ARGV its name, the JSON to keep of it or ''
+ * Returns 0 when a process polls it.
  */
 export const dropSourceScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end

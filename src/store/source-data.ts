@@ -10,22 +10,22 @@ import { createSourceStatus } from './source-status.ts'
  * moved to another name of the same account.
  */
 export interface SourceData {
-  /** undefined where nothing is kept, or another process polls the source. */
+  /** undefined where nothing is stored, or another process polls the source. */
   left(source: string): Promise<SourceDataLeft | undefined>
   /** Whether the source has ever polled. */
   exists(source: string): Promise<boolean>
-  /** Whether `source` had begun to poll before `other` last did; not where that is not known. */
+  /** Whether `source` began to poll before the last poll of `other`; false where that is not known. */
   overlapped(source: string, other: string): Promise<boolean>
   /**
-   * Gives all of `from` to `to`; a memory that `to` has is replaced when `replace` says so: units, what was held back and
-   * what was set aside are added up, the rest is that of `from`.
+   * Moves all data of `from` to `to`. With `replace`, data that `to` has already is replaced: of units, withheld alerts and
+   * rows set aside both are kept, the rest is that of `from`.
    */
   carryOver(from: string, to: string, options: CarryOver): Promise<CarriedOver>
   /** The units that `from` spent in these days count for `to` too, unless it has counted some itself. */
   copyUnits(from: string, to: string): Promise<void>
   /** From now on the units that both spend in these days are counted together: they are of one account. */
   countWith(from: string, to: string): Promise<void>
-  /** Forgets all but the units of these days, and with `mark` of whose account they are. */
+  /** Removes all but the units of these days; with `mark` it also keeps whose account they are of. */
   drop(source: string, mark?: string): Promise<'done' | 'polled'>
 }
 
@@ -37,7 +37,7 @@ export interface CarryOver {
   readonly replace?: boolean
 }
 
-/** `polled`: another process polls `from`; `taken`: `to` has a memory; `old`: one that is too old to be replaced. */
+/** `polled`: another process polls `from`; `taken`: `to` has data; `old`: its data is too old to be replaced. */
 export type CarriedOver = 'done' | 'nothing' | 'polled' | 'taken' | 'old'
 
 export interface SourceDataLeft {
@@ -48,8 +48,8 @@ export interface SourceDataLeft {
 }
 
 /**
- * What is sent under its own name meanwhile is known again by its jobs, whose records are kept for a day (the newest
- * 10,000 at least).
+ * Alerts that were sent under the new name meanwhile are recognised by their job records, which are kept for a day (at
+ * least the newest 10,000).
  */
 const replaceableMs = 24 * 3_600_000
 
@@ -92,7 +92,7 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
         ...[unitsKeptMs, pairs.length],
         ...pairs.map(({ rule }) => rule),
       )
-      // Otherwise what was spent would count for one source alone.
+      // Otherwise the units would count for this source alone.
       await joinAccount(redis, { prefix, source: to, account }, daysAround(Date.now()))
       return answer as CarriedOver
     },
@@ -107,7 +107,7 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       await redis.eval(joinUnitsScript, units.length, ...units, unitsKeptMs)
     },
     async drop(source, mark) {
-      // What was spent is spent, should the name come back today: these counts end by themselves.
+      // Spent units still count if the name comes back today; these counts expire by themselves.
       const { units: _, spendsIn, ...keys } = sourceKeys(prefix, source)
       const all = Object.values(keys)
       const first = [sourceNamesKey(prefix), leaseKey(prefix, source)]
@@ -133,7 +133,7 @@ export function accountMark(prefix: string, baseUrl: string, token: string): str
   return createHmac('sha256', `alert-bridge account ${prefix}`).update(`${address}\n${token}`).digest('hex')
 }
 
-/** What becomes of a key of which both names have one: `over`: that of the old name; the others, both together. */
+/** What to do with a key that both names have. `over`: keep that of the old name; the others: merge both. */
 type MergeRule = 'over' | 'fields' | 'union'
 
 interface Pair {
@@ -142,7 +142,7 @@ interface Pair {
   readonly rule: MergeRule
 }
 
-/** That of `meta` comes first: by it the script knows whether there is a memory. */
+/** The pair of `meta` comes first: by it the script checks whether data exists. */
 function pairsOf(prefix: string, from: string, to: string): Pair[] {
   const { units: _from, meta: metaFrom, ...here } = sourceKeys(prefix, from)
   const { units: _to, meta: metaTo, ...there } = sourceKeys(prefix, to)

@@ -9,7 +9,7 @@ import type { RedisClient } from './redis.ts'
 export interface SourceOverride {
   /** 0 when nothing is asked. */
   hotUntilMs(nowMs: number): Promise<number>
-  /** An instant that has passed takes it back. */
+  /** An instant that has passed removes the request. */
   setHot(untilMs: number, nowMs: number): Promise<void>
 }
 

@@ -16,7 +16,7 @@ export const pollerStates = [
 ] as const
 export type PollerState = (typeof pollerStates)[number]
 
-/** No more than a date can show. */
+/** No more than a Date can represent. */
 const someInstant = z.number().min(-8.64e15).max(8.64e15)
 const instant = someInstant.nullable()
 
@@ -33,15 +33,15 @@ export const pollerStatusSchema = z.object({
   lastOkAtMs: instant,
   nextPollAtMs: instant,
   nextReason: z.string().nullable(),
-  /** Of the budget day in force, which is the configured one unless the API told otherwise. */
+  /** Of the budget day in force, which is the configured one unless the API's answers showed another. */
   unitsUsed: z.number(),
   unitsPerDay: z.number(),
   dayStartMs: instant.default(null),
   resetsAtMs: instant,
-  /** What the API's refusals taught about the budget, where the config says otherwise; for people. */
+  /** What the API's refusals showed about the budget, where the config says otherwise; for people. */
   lesson: z.string().nullable().default(null),
   /**
-   * What the schedule goes by: how many alerts it learned from, the pattern of the engine's clock, and until when it is
+   * What the schedule is based on: how many alerts it learned from, the pattern of the engine's clock, and until when it is
    * hot.
    */
   plan: z
@@ -60,7 +60,7 @@ export const pollerStatusSchema = z.object({
 export type PollerStatus = z.infer<typeof pollerStatusSchema>
 
 export interface SourceStatusStore {
-  /** undefined when no poller has told anything within a week, or something that this version cannot read. */
+  /** undefined when no poller has saved a status within a week, or one that this version cannot read. */
   load(): Promise<PollerStatus | undefined>
   save(status: PollerStatus): Promise<void>
 }

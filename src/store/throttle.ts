@@ -5,7 +5,7 @@ import type { RedisClient } from './redis.ts'
 
 /**
  * Lets one alert pass in each span of time, over all replicas. The decision on an alert is stored for `throttleKeptMs`, so
- * that taking its page again after a crash changes nothing and counts nothing twice.
+ * that a page that is read again after a crash changes nothing and counts nothing twice.
  */
 export interface Throttles {
   /** The answers in the order of the claims, which are decided in that order. */
@@ -13,9 +13,9 @@ export interface Throttles {
 }
 
 export interface Claim {
-  /** What shares a window: the route, and the values it tells alerts apart by. */
+  /** Alerts with the same one share a window: the route, and the values by which it groups alerts. */
   readonly window: readonly string[]
-  /** The alert's name, over all sources. */
+  /** Identifies the alert over all sources. */
   readonly alert: string
   readonly perMs: number
 }

@@ -2,11 +2,11 @@
 
 /**
  * KEYS meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes
- * ARGV new id, id of a memory to replace (or ''), scope as JSON
+ * ARGV new id, id of a stored walk to replace (or ''), scope as JSON
  * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without).
  *
- * Numbers of runs go on above those that rows still carry, so that an old row is never taken for one of a new stretch.
- * What an earlier version set aside is taken over; its entries are read as text, since cjson refuses half characters.
+ * Run numbers continue above those that are stored of rows, so that an old row never counts to a new stretch. What an
+ * earlier version set aside is moved; its entries are read as text, because cjson refuses half characters.
  */
 export const openScript = `
 local id = redis.call('HGET', KEYS[1], 'id')
@@ -45,11 +45,11 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  * KEYS meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes
  * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
  *   set-aside rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are
- * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows that were
- * set aside fell out.
+ * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows were
+ * removed from those set aside.
  *
- * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are handled all
- * the same, and a page that is covered is covered whatever the stretches are; but no run is touched.
+ * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are marked all
+ * the same, those of a covered page as covered; but no run is changed.
  */
 export const commitScript = `
 local meta, seen, uncovered, stretch, sweep, aside, asideTimes = unpack(KEYS)
@@ -61,7 +61,7 @@ end
 local change = cjson.decode(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- The later of the two clocks dates a row, the earlier one forgets it: one that is wrong, or was, forgets nothing too soon.
+-- The later of the two clocks dates a row, the earlier one decides its removal: a wrong clock removes nothing too soon.
 local early, late = math.min(now, ARGV[8]), math.max(now, ARGV[8])
 local raced = redis.call('HGET', meta, 'version') ~= ARGV[2]
 local become = change.become
@@ -89,7 +89,7 @@ for _, key in ipairs(change.readable) do
   redis.call('ZREM', asideTimes, key)
 end
 
--- What falls out is still known as set aside: when the feed shows it again and it can be read, it is sent.
+-- A row whose entry is removed still counts as set aside: when the feed shows it again and it can be read, it is sent.
 local fellOut = 0
 if bad > 0 then
   local kept, bytes = redis.call('HKEYS', aside), 0
@@ -140,7 +140,7 @@ if not raced then
     local runs = tonumber(redis.call('HGET', meta, 'runs') or '0')
     if change.runs > runs then redis.call('HSET', meta, 'runs', change.runs) end
   end
-  -- What was decided before a walk was complete does not hold after it: counts and neighbours tell more then.
+  -- What was decided before a walk was complete is not valid after it: counts and neighbouring rows show more then.
   if change.stretches or change.complete then redis.call('HINCRBY', meta, 'version', 1) end
   if change.complete then
     local total = change.complete.total
@@ -149,16 +149,17 @@ if not raced then
   end
 end
 
--- What was last shown a window before the last complete walk is forgotten, and a day more, since scores are exact to a day:
--- after a long outage the rows that end the walk are as old as the outage. Nothing is forgotten while a walk is not done,
--- nor of the newest rows, whatever the clocks say.
+-- Removes rows last shown a window and a day (scores are exact to a day) before the last complete walk (not before now:
+-- after a long outage the rows that end the walk are as old as the outage). Removes nothing while a walk is not done, and
+-- none of the newest rows, whatever the clocks show.
 local spare = redis.call('ZCARD', seen) - ARGV[9]
 if completeAt and spare > 0 and redis.call('EXISTS', stretch) == 0 then
   local cutoff = math.min(early, completeAt) - ARGV[4] - day
   local some = redis.call('ZRANGEBYSCORE', seen, '-inf', '(' .. cutoff, 'WITHSCORES', 'LIMIT', 0,
     math.min(spare, ARGV[5]))
   if #some > 0 then
-    -- Rows that were shown together go together: half a page of known rows would make the others look like late ones.
+    -- Rows that were shown together are removed together: beside half a page of known rows the others would look like late
+    -- ones.
     local last = some[#some]
     local old = redis.call('ZRANGEBYSCORE', seen, '-inf', last)
     for _, key in ipairs(old) do

@@ -10,29 +10,31 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
  * What is known of a source's feed, in Redis: the state of the walk. Its keys, as `keys.ts` names them:
  *
  * - `seen` (ZSET by the time a row was last shown): rows that were handled: enqueued, held back, set aside or passed over.
- *   Kept for `seenWindowMs` after they were last shown, at the least. Lost: the rows are handed over again, and the job records absorb what they still hold.
+ *   Kept for `seenWindowMs` after they were last shown, at the least. Lost: the rows are enqueued again; one whose job
+ *   record is still kept is not sent again.
  * - `uncovered` (ZSET, row → number of its stretch): seen rows below which something may be unknown. Trimmed together
- *   with `seen`. Lost alone: an open stretch still goes on at its place; what it would have shown is left to the sweep.
+ *   with `seen`. Lost alone: an open stretch is still continued at its place; only the sweep finds the rows that it would
+ *   have shown.
  * - `stretch` (STRING): the open stretches, at most a few. Lost: their rows are walked again.
  * - `setAside`, `setAsideTimes`: rows that could not be read; see `quarantine.ts`. They are seen like the others, and
  *   looked at again whenever the feed shows them.
- * - `meta` (HASH): id of this memory, scope, last complete walk, counts. Lost: the id is gone, which a running process
- *   takes for a loss of everything.
+ * - `meta` (HASH): id of the stored walk, scope, last complete walk, counts. Lost: a running process finds no id, and
+ *   treats that as a loss of everything.
  * - `sweep` (HASH): the position of the sweep. Lost: it begins at the top.
  *
  * Invariants: every change is one script, so that a crash leaves all of it or none; a row is dated by the later of the
- * clocks of Redis and of the process, and forgotten by the earlier one; a change that was decided on stretches which another
- * poller has changed since marks its rows as handled and touches no stretch; a change for a memory that is gone changes
- * nothing. Everything shares one hash tag with the queues: a Redis that
- * rewinds takes marks and jobs back together.
+ * clocks of Redis and of the process, and removed by the earlier one; a change that was decided on stretches which another
+ * poller has changed since marks its rows as handled and changes no stretch; a change for a stored walk that no longer
+ * exists changes nothing. All keys share one hash tag with the queues: a Redis that loses its last writes loses marks and
+ * jobs together.
  */
 export interface WalkState {
   readonly source: string
-  /** The memory, made with `scope` when there is none or when `replaces` is its id. */
+  /** Returns the stored walk; creates it with `scope` when there is none or when `replaces` is its id. */
   open(beginning: { id: string; scope: Scope; replaces?: string }): Promise<OpenedWalk>
-  /** What is known of these rows, with the stretches of the same moment. */
+  /** Returns what is stored of these rows, with the stretches of the same moment. */
   look(keys: readonly string[]): Promise<RowLookup>
-  /** `lost`: the memory of `base.id` is gone, `replaced`: another is in its place; nothing was changed. */
+  /** `lost`: the stored walk `base.id` no longer exists, `replaced`: another is in its place; nothing was changed. */
   commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed>
   sweep(): Promise<SweepPosition>
 }
@@ -43,9 +45,9 @@ export interface WalkFacts {
   readonly lastCompleteMs: number | null
   /** `meta.total` at that time. */
   readonly total: number | null
-  /** That, and the rows that polls found new since at their place in the feed; not late rows. */
+  /** `total`, and the new rows that walks have found since; late rows do not count. */
   readonly expected: number | null
-  /** Rows last shown before this may be forgotten; 0: none is. */
+  /** Rows last shown before this may have been removed; 0: none was. */
   readonly forgottenMs: number
   readonly createdMs: number
   readonly passedOver: number
@@ -54,7 +56,7 @@ export interface WalkFacts {
 
 export interface StoredWalk {
   readonly id: string
-  /** The memories in whose place an operator put this one, the newest first. */
+  /** The stored walks that an operator replaced with this one, the newest first. */
   readonly replacedIds: readonly string[]
   readonly version: number
   readonly stretches: readonly Stretch[]
@@ -66,7 +68,7 @@ export interface StoredWalk {
 
 export interface OpenedWalk extends StoredWalk {
   readonly created: boolean
-  /** Rows were marked, and none is there any more, although not all of them were trimmed. */
+  /** Rows were marked and not all were removed, but none is stored any more. */
   readonly seenVanished: boolean
 }
 
@@ -104,11 +106,11 @@ export interface WalkChange {
 
 export interface Committed {
   readonly kind: 'done' | 'raced' | 'replaced' | 'lost'
-  /** Rows that were really new to this memory. */
+  /** Rows that were not marked before. */
   readonly added: number
   /** The version that the next change is based on. */
   readonly version: number
-  /** How many rows of the quarantine fell out, since it was full. */
+  /** How many rows were removed from the quarantine because it was full. */
   readonly fellOut: number
 }
 
@@ -134,13 +136,13 @@ export interface WalkStateOptions {
 }
 
 /**
- * The newest rows, which are known however old they are: a month of a busy feed, years of a quiet one. A clock that was
- * wrong for a while can make nobody forget them.
+ * The newest rows are kept however old they are: a month of a busy feed, years of a quiet one. A clock that was wrong for a
+ * while cannot remove them.
  */
 export const seenRowsKept = 20_000
 /**
- * Rows that one change forgets at most, and what was shown with the last of them: many more than it marks, and few enough
- * not to hold up Redis.
+ * Rows that one change removes at most, beside those shown with the last of them: many more than it marks, and few enough
+ * not to delay Redis.
  */
 const forgetMax = 500
 
@@ -232,7 +234,7 @@ function storedWalkOf(record: Record<string, string>, stretches: string): Stored
   const count = (name: string) => Number(record[name] ?? 0)
   const known = (name: string) => (record[name] === undefined ? null : Number(record[name]))
   return {
-    // Without an id the memory is gone; no memory has an empty one.
+    // No id: there is no stored walk. An id is never empty.
     id: record['id'] ?? '',
     replacedIds: record['replacedId']?.split(' ') ?? [],
     version: count('version'),

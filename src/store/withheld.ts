@@ -23,8 +23,8 @@ export interface WithheldStoreOptions {
 }
 
 /**
- * Entries that one call forgets at most for their age, and as many for their number: more than it adds, and few enough
- * not to hold up Redis.
+ * Entries that one call removes at most for their age, and as many for their number: more than it adds, and few enough not
+ * to delay Redis.
  */
 const forgetMax = 500
 
@@ -83,7 +83,7 @@ function idOf({ row }: WithheldRecord): unknown {
 }
 
 /**
- * KEYS held, times · ARGV age (ms), number kept, number forgotten at most, then id and JSON of each
+ * KEYS held, times · ARGV age (ms), number kept, number removed at most, then id and JSON of each
  * Returns nothing. Ages are counted by Redis' clock.
  */
 const keepScript = `
