@@ -5,18 +5,18 @@ import type { Config } from './schema.ts'
 import { budgetSchema } from './source.ts'
 
 /**
- * Sources of one account. The API counts its units and requests by account, so that sources which share one must spend
- * from one ledger: `account` says that they do.
+ * Sources of one account. The API counts units and requests per account, so sources that share an account must share one
+ * ledger. Sources with the same `account` do.
  */
 
-/** How many sources spend from the ledger that this one spends from. */
+/** How many sources share the ledger of this one, itself included. */
 export function sharersOf(sources: Config['sources'], name: string): number {
   const account = sources[name]?.account
   if (account === undefined) return 1
   return Object.values(sources).filter((source) => source.account === account).length
 }
 
-/** One ledger has one size and one day: the budgets of an account must be the same in each of its sources. */
+/** A ledger counts against one budget, so all sources of an account must have the same budget. */
 export function accountComplaints(config: unknown): Complaint[] {
   const sources = Object.entries(property(config, 'sources') ?? {})
   const first = new Map<unknown, { readonly name: string; readonly budget: object }>()
@@ -40,7 +40,7 @@ export function accountComplaints(config: unknown): Complaint[] {
   })
 }
 
-/** Two sources with one token and no common `account` each spend the whole budget. */
+/** Two sources with the same token but without the same `account` would each spend the whole budget. */
 export function sharedTokens({ sources }: Config): Complaint[] {
   const first = new Map<string, string>()
   return Object.entries(sources).flatMap(([name, { baseUrl, token, account }]): Complaint[] => {

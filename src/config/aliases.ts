@@ -1,8 +1,8 @@
 import { type Alias, type Document, type Node, visit } from 'yaml'
 
 /**
- * Which node each alias of a document means: the last one above it with its anchor. Looked up once for all, because the
- * library's own way walks the whole document again for every alias.
+ * Which node each alias of a document refers to: the last one above it with its anchor. All are found in one pass: the
+ * library itself reads the whole document again for every alias.
  */
 export function aliasTargets(document: Document): ReadonlyMap<Alias, Node> {
   const anchors = new Map<string, Node>()

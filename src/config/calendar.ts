@@ -14,7 +14,7 @@ export function parseHoliday(text: string): string | undefined {
   return year < 1700 ? fromJalali(year, month, day) : fromGregorian(year, month, day)
 }
 
-/** A time of day up to 24:00 as `HH:MM` with both digits; undefined when the text is none. */
+/** A time of day up to 24:00 as `HH:MM` with two digits each; undefined when the text is not one. */
 export function parseTimeOfDay(text: string): string | undefined {
   const match = /^(\d{1,2}):(\d{2})$/.exec(text.trim())
   if (!match) return undefined

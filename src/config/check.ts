@@ -9,8 +9,8 @@ import { redisModeProblems } from './redis.ts'
 import { budgetSchema, pollSchema } from './source.ts'
 
 /**
- * What one field's schema cannot see: names that must exist elsewhere, and a pace that must fit its budget. It looks at
- * the value before the schema has passed it, piece by piece, so that a mistake here is told together with all others.
+ * Checks that the schema of one field cannot make: names that must exist elsewhere, and a pace that must fit its budget.
+ * They also run on a value that the schema refuses, so that their mistakes are reported together with all others.
  */
 export function checkAcross(config: unknown): Complaint[] {
   const sources = property(config, 'sources')
@@ -65,7 +65,7 @@ function unknownNames(
   noun: string,
   path: PropertyKey[],
 ): Complaint[] {
-  // Without a single one, that they are missing is the mistake.
+  // When there are none at all, the schema reports that already.
   if (known.length === 0) return []
   const names: [unknown, PropertyKey[]][] = Array.isArray(given)
     ? given.map((name, index) => [name, [...path, index]])
@@ -81,7 +81,7 @@ function unknownNames(
   })
 }
 
-/** To look for the nearest of a thousand names takes milliseconds. */
+/** Finding the nearest of a thousand names takes milliseconds. */
 const comparedMax = 20
 const listedMax = 20
 

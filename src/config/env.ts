@@ -1,16 +1,16 @@
 /**
  * `${VAR}` and `${VAR:-default}` in one scalar of the config; `$$` is a dollar sign. Pure. It works on values that the
- * YAML parser has already cut out, so nothing that stands in a variable can become YAML.
+ * YAML parser has already separated, so the content of a variable cannot become YAML.
  */
 export type Env = Readonly<Record<string, string | undefined>>
 
 export interface Filled {
   readonly text: string
-  /** The variables that the text names; empty when it came out of the file as it stands. */
+  /** The variables that the text names; empty when it names none. */
   readonly variables: readonly string[]
-  /** The text was nothing but variables, so the environment says all of it. */
+  /** The text was nothing but variables, so all of it comes from the environment. */
   readonly whole: boolean
-  /** What could not be filled, a sentence each; the text is then of no use. */
+  /** What could not be filled, a sentence each; `text` must not be used then. */
   readonly problems: readonly FillProblem[]
 }
 
@@ -36,7 +36,7 @@ export function fillVariables(text: string, env: Env): Filled {
   return { text: filled, variables, whole, problems }
 }
 
-/** Whether a name like this usually holds what must not be shown. */
+/** Whether a variable of this name usually contains a secret. */
 export function soundsSecret(variable: string): boolean {
   return /token|secret|pass|key|cred|auth|url|dsn|smtp/i.test(variable)
 }
@@ -47,9 +47,9 @@ function valueFor(inner: string, env: Env): string | FillProblem {
   if (name === undefined) return malformed(`\${${inner}}`)
   const fallback = match?.[2]
   if (fallback?.includes('${')) return malformed(`\${${name}:-…}`)
-  // Of its own: every object has a `constructor`.
+  // `hasOwn`, because every object inherits a `constructor`.
   const value = Object.hasOwn(env, name) ? env[name] : undefined
-  // As in a shell, `:-` also steps in for a variable that is set to nothing.
+  // As in a shell, the default after `:-` is also used when the variable is empty.
   if (fallback !== undefined) return value === undefined || value === '' ? fallback : value
   if (value !== undefined) return value
   return {

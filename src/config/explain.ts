@@ -8,17 +8,17 @@ import type { ReadResult } from './read.ts'
 import { fileSuffix, keysOf } from './secret-file.ts'
 
 /**
- * From zod's issues to mistakes that a person can mend: the path and line, what was found there (never a secret), what
- * was expected, and the nearest right word. An issue about something the reader has already complained of is dropped.
+ * Turns zod's issues into mistakes that a person can mend: the path and line, what was found there (never a secret), what
+ * was expected, and the nearest right word. An issue is dropped when `read.ts` has already reported a mistake there.
  */
 export type Issue = z.core.$ZodIssue
 
-/** What a check beyond the schema has to say. */
+/** The result of a check outside the schema. */
 export interface Complaint {
   readonly path: Path
   readonly message: string
   readonly remedy?: string | undefined
-  /** What stands there would say nothing more: a key is the mistake, or something beyond this value. */
+  /** The value found is not shown, since it is not the mistake: the key is, or something elsewhere. */
   readonly bare?: boolean
 }
 
@@ -26,7 +26,7 @@ export function explainIssues(issues: readonly Issue[], schema: Schema, reading:
   const complaints = issues
     .slice(0, mistakesMax + 1)
     .flatMap((issue) => complaintsOf(issue, schema, reading.value))
-  // Where a key is the mistake, that its value is missing is no second one.
+  // A mistake in a key is reported once, without a second one for its missing value.
   const keys = new Set(complaints.filter(({ bare }) => bare).map(({ path }) => formatPath(path)))
   const rest = complaints.filter(({ path, bare }) => bare || !keys.has(formatPath(path)))
   return explainComplaints(rest, schema, reading)
@@ -84,7 +84,7 @@ function unknownKey(path: Path, schema: Schema, root: unknown): Complaint {
   const key = String(path.at(-1))
   const parent = path.slice(0, -1)
   const colon = key.indexOf(':')
-  // `token:abc` in braces is one key to YAML, and what follows the colon may be a secret.
+  // In braces, YAML reads `token:abc` as one key, and the text after the colon may be a secret.
   if (colon > 0)
     return { path: [...parent, key.slice(0, colon)], message: 'expected a space after the colon', bare: true }
   const around = schemaAt(schema, root, parent)
@@ -112,7 +112,7 @@ function unionComplaints(
     const options = ('options' in issue ? (issue.options ?? []) : []).map(String)
     return [choiceComplaint(path, options, valueAt(root, path))]
   }
-  // The member that the value comes nearest to: one that got past the type of the value itself.
+  // The member of the union that fits best: the first whose type is that of the value itself.
   const near = issue.errors.find((errors) => !errors.some(isWrongType))
   if (near !== undefined)
     return near.flatMap((inner) => complaintsOf({ ...inner, path: [...path, ...inner.path] }, schema, root))
@@ -145,7 +145,7 @@ function typeComplaint(
   const { path, expected } = issue
   const field = schemaAt(schema, root, path)
   if (field !== undefined && metaOf(field).fieldKind === 'duration') return { path, message: durationWords }
-  // A schema's own words say more than a type.
+  // A message of our own schema says more than a type.
   if (issue.message.startsWith('expected')) return { path, message: issue.message }
   const value = valueAt(root, path)
   const key = String(path.at(-1))

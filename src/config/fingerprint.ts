@@ -5,8 +5,8 @@ import { childOf, metaOf, property, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
 
 /**
- * Tells whether two configs say the same of a part: secrets count by their value, files by what they hold now, and
- * neither can be read back from the fingerprint. It is worth something in this process alone.
+ * Equal for two configs when the part under `keys` is equal: secrets are compared by their value, files by their content
+ * now; neither can be read from the fingerprint. Two fingerprints can be compared within one process only.
  */
 export function fingerprintOf(config: Config, ...keys: readonly string[]): string {
   let value: unknown = config
@@ -20,14 +20,14 @@ export function fingerprintOf(config: Config, ...keys: readonly string[]): strin
 }
 
 /**
- * The same in every process and version that is told the same values, so that it may be kept. Of all the values together
- * it holds so little that it confirms no guess of a secret; one change in 65,536 leaves it as it is.
+ * The same for the same values in every process and version, so it may be stored. It has only 16 bits of a hash of all
+ * values together, too few to confirm a guess of a secret; so one change in 65,536 goes unnoticed.
  */
 export function shortMarkOf(values: readonly unknown[]): string {
   return hashOf(JSON.stringify(canonical(values, undefined, revealed))).slice(0, 4)
 }
 
-/** One that stands in a file that cannot be read is like none. */
+/** A secret whose file cannot be read counts as empty. */
 function revealed(secret: Secret): string {
   try {
     return secret.reveal()
@@ -36,15 +36,15 @@ function revealed(secret: Secret): string {
   }
 }
 
-function canonical(value: unknown, schema: Schema | undefined, tell: (secret: Secret) => string): unknown {
-  if (value instanceof Secret) return tell(value)
+function canonical(value: unknown, schema: Schema | undefined, textOf: (secret: Secret) => string): unknown {
+  if (value instanceof Secret) return textOf(value)
   if (Array.isArray(value))
-    return value.map((inner, index) => canonical(inner, inside(schema, index, value), tell))
+    return value.map((inner, index) => canonical(inner, inside(schema, index, value), textOf))
   if (typeof value === 'object' && value !== null)
     return Object.entries(value)
       .filter(([, inner]) => inner !== undefined)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, inner]) => [key, canonical(inner, inside(schema, key, value), tell)])
+      .map(([key, inner]) => [key, canonical(inner, inside(schema, key, value), textOf)])
   const isFile = schema !== undefined && metaOf(schema).fieldKind === 'path'
   return isFile && typeof value === 'string' ? [value, fileMark(value)] : value
 }
@@ -53,10 +53,10 @@ function inside(schema: Schema | undefined, key: PropertyKey, value: object): Sc
   return schema && childOf(schema, key, Array.isArray(value) ? property(value, key) : value)
 }
 
-/** A file that is larger is no certificate or key. */
+/** No certificate or key is larger. */
 const fileBytesMax = 1_048_576
 
-/** Whoever uses the file says what is wrong with it. */
+/** '' when the file cannot be read: the code that uses the file reports that. */
 function fileMark(path: string): string {
   try {
     return hashOf(readSmallFile(path, fileBytesMax))

@@ -6,8 +6,8 @@ import { childOf, isSecret, property, type Schema } from './outline.ts'
 import type { ReadResult } from './read.ts'
 
 /**
- * What stands at a path, in words that may be printed: never a secret, never the user or query of an address, never
- * what a variable holds whose name sounds like a secret's.
+ * Describes the value at a path in words that may be printed: never a secret, never the user or query of an address,
+ * never the content of a variable whose name sounds like that of a secret.
  */
 export function describeFound(
   path: Path,
@@ -31,15 +31,15 @@ export function describeFound(
   const filled = reading.locations.filled.get(formatPath(path))
   if (filled?.variables.some(soundsSecret))
     return `what ${filled.variables.join(', ')} holds, which is not shown`
-  // Where a mapping belongs, any single value may be a secret that was indented wrongly.
+  // Where a mapping is expected, a single value may be a secret that was indented wrongly.
   if (!options.quote) return typeof value === 'string' ? 'a text' : `a ${typeof value}`
   if (typeof value !== 'string') return String(value)
   return `${quote(value)}${filled === undefined ? '' : ` out of ${filled.variables.join(', ')}`}`
 }
 
 /**
- * An address without what may be a credential in it: user, password, the values of its query, and parts that look like a
- * token. Also one that is written wrongly, which is why it is shown.
+ * An address without all that may be a credential: user, password, the values of its query, and parts that look like a
+ * token. It also masks an address that is not valid, since just such an address is shown in a mistake.
  */
 export function maskAddress(text: string): string {
   return maskBroken(text)
@@ -52,12 +52,12 @@ export function maskAddress(text: string): string {
     .replace(/(?<=[?&#])[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
 }
 
-/** `user:password` and the token of a bot, in a place that is meant for the first half alone. */
+/** Masks the second part of `user:password`, or of a bot's `id:token`, in a field that is meant for the first part. */
 function maskLogin(text: string): string {
   return text.replace(/^([\w.@+-]+):(?!\/\/)(?!\d+$)[^\s[\]]{5,}$/, '$1:[redacted]')
 }
 
-/** Of a template: in the body of a request a receiver's key may stand. */
+/** For templates: the body of a request may contain a receiver's key. */
 function maskWords(text: string): string {
   return text.replace(/[^\s"'{}()|:;,=&./]+/g, maskToken)
 }
@@ -73,20 +73,20 @@ function maskToken(part: string): string {
 const charsMax = 80
 const maskedCharsMax = 4_000
 
-/** Of an address with a blank in it, which is written wrongly, all that may be a token. */
+/** Masks all that may be a token in an address that is not valid because it has a blank in it. */
 function maskBroken(text: string): string {
   // A template is no address.
   if (text.includes('{{')) return text
   return /^\s*[a-z][a-z+]*:\/\/\S*\s/i.test(text) ? text.replace(/(?<=[^/]\/|\s)[^\s/?#]+/g, maskToken) : text
 }
 
-/** What nobody would choose for a name: a secret, then, that got to the wrong key. */
+/** A text that nobody would choose as a name: probably a secret under the wrong key. */
 function looksRandom(text: string): boolean {
   return mixesAll(text, 16) || /^[\da-f]{32,}$/i.test(text)
 }
 
 function quote(text: string): string {
-  // Nobody reads it, and what must be masked in it takes a search that goes back and forth.
+  // Nobody reads so long a text, and the patterns that mask it would take long.
   if (text.length > maskedCharsMax) return `a text of ${text.length} characters`
   if (looksRandom(text)) return 'a value that is not shown'
   const masked = maskLogin(maskAddress(text))

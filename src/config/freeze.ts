@@ -1,4 +1,4 @@
-/** Freezes a value and everything in it. Secrets keep their own state private, so freezing does them no harm. */
+/** Freezes a value and everything in it. Secrets can be frozen too: their state is in private fields. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)

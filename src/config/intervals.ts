@@ -4,9 +4,9 @@ import { usualIntervals, wholeSeconds } from '../schedule/options.ts'
 import type { budgetSchema, pollSchema } from './source.ts'
 
 /**
- * Whether the pace of polling fits the budget, said with the arithmetic. Pure. A poll costs one unit and one request.
- * A pace that contradicts itself is refused. One that the budget cannot hold all day is only warned of: the ledger never
- * overspends, and a person may want the units gone by noon.
+ * Checks whether the pace of polling fits the budget; the messages show the arithmetic. Pure. A poll costs one unit and
+ * one request. A pace that contradicts itself is refused. A pace that spends the budget before the day ends is only a
+ * warning: the ledger never overspends, and a person may want just that.
  */
 type Budget = z.output<typeof budgetSchema>
 type Poll = z.output<typeof pollSchema>
@@ -20,10 +20,10 @@ export interface IntervalProblem {
 }
 
 const dayMs = 86_400_000
-/** Shorter pauses are not kept: a poll takes longer. */
+/** Shorter pauses are not possible: a poll takes longer. */
 const intervalMsMin = 50
 
-/** The intervals that hold when the config names none: as fast and as slow as budget and the given ones let the usual be. */
+/** Fills intervals that the config leaves out: the usual ones for the budget, adjusted to those that are given. */
 export function withIntervals(budget: Budget, poll: Poll) {
   const { every, ...given } = poll
   const { minIntervalMs: shortest, maxIntervalMs: longest } = usualIntervals(budget)
@@ -68,7 +68,7 @@ function shortProblem(key: Key, intervalMs: number, budget: Budget): IntervalPro
   return [{ severity: 'mistake', key, message, remedy }]
 }
 
-/** The three intervals must stand in order: minInterval, every, maxInterval. Those that are left out follow the others. */
+/** It must be minInterval ≤ every ≤ maxInterval. Intervals that are left out are adjusted to the others. */
 function orderProblem({ every, minInterval, maxInterval }: Poll): IntervalProblem | undefined {
   const problem = (key: Key, message: string): IntervalProblem => ({
     severity: 'mistake',
@@ -113,7 +113,7 @@ function unitsProblem(key: Key, intervalMs: number, budget: Budget): IntervalPro
   }
 }
 
-/** The shortest interval that the budget lets a source keep. */
+/** The shortest interval that the budget allows. */
 function shortestFor(key: Key, { requestsPerMinute, unitsPerDay }: Budget): number {
   const units = key === 'minInterval' ? 0 : intervalOf(unitsPerDay, dayMs)
   return Math.max(intervalMsMin, intervalOf(requestsPerMinute, 60_000), units)

@@ -4,8 +4,8 @@ import { configSchema } from './schema.ts'
 import { fileSuffix } from './secret-file.ts'
 
 /**
- * The JSON Schema (draft 7) of the config, for editors: what the file may hold as it is written, so a `${VAR}` may stand
- * for any value, durations are patterned text, and each secret has its `…File` twin. Deterministic.
+ * The JSON Schema (draft 7) of the config, for editors. It describes the file as it is written: any value may be a
+ * `${VAR}`, durations are texts with a pattern, and each secret may be given as `…File` instead. Deterministic.
  */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -28,10 +28,10 @@ export function configJsonSchema(): JsonSchema {
   }
 }
 
-/** As it is written to a file or a terminal. */
+/** The text for a file or a terminal. */
 export function configJsonSchemaText(): string {
   const text = JSON.stringify(configJsonSchema(), null, 2)
-  // Lists of words on one line where they fit, which is how the formatter of this repository wants the committed copy.
+  // Short lists of words are put on one line, as the formatter of this repository requires for the committed copy.
   const lists = /^(.*)\[\n((?: *"[^"\n]*",?\n)+) *\](,?)$/gm
   return `${text.replace(lists, (whole, start: string, items: string, end: string) => {
     const line = `${start}[${items.trim().replace(/\n */g, ' ')}]${end}`
@@ -58,7 +58,7 @@ function rewrite(zodSchema: Schema, jsonSchema: Draft): void {
   if (def.type === 'object') addFileKeys(jsonSchema, def.shape)
 }
 
-/** Keeps what says something to a reader, and the default. */
+/** Replaces the schema by `rule`, but keeps its description and its default. */
 function become(jsonSchema: Draft, rule: Draft): void {
   const kept = { default: jsonSchema.default, description: jsonSchema.description }
   for (const key of Object.keys(jsonSchema)) delete (jsonSchema as Record<string, unknown>)[key]
@@ -66,30 +66,30 @@ function become(jsonSchema: Draft, rule: Draft): void {
     if (value !== undefined) jsonSchema[key] = value
 }
 
-/** `token` may instead be `tokenFile`: both are named, both together are refused, and a required one is either. */
+/** Adds `tokenFile` beside `token`. Both together are refused; if `token` is required, one of the two must be there. */
 function addFileKeys(jsonSchema: Draft, shape: Readonly<Record<string, Schema>>): void {
   const secrets = Object.entries(shape).filter(([, schema]) => hasFileKey(schema))
   const rules: Draft[] = []
   for (const [key] of secrets) {
-    const twin = `${key}${fileSuffix}`
-    // zod rewrites an object once for itself and once more for each check or transform around it.
-    if (jsonSchema.properties?.[twin] !== undefined) continue
+    const fileKey = `${key}${fileSuffix}`
+    // zod calls this once for an object itself, and again for each check or transform around it.
+    if (jsonSchema.properties?.[fileKey] !== undefined) continue
     const description = `The path of a file that holds ${key}; a relative one starts from the folder of the config.`
     jsonSchema.properties = {
       ...jsonSchema.properties,
-      [twin]: { type: 'string', minLength: 1, description },
+      [fileKey]: { type: 'string', minLength: 1, description },
     }
     if (!jsonSchema.required?.includes(key)) {
-      rules.push({ not: { required: [key, twin] } })
+      rules.push({ not: { required: [key, fileKey] } })
       continue
     }
     jsonSchema.required = jsonSchema.required.filter((name) => name !== key)
-    rules.push({ oneOf: [{ required: [key] }, { required: [twin] }] })
+    rules.push({ oneOf: [{ required: [key] }, { required: [fileKey] }] })
   }
   if (rules.length > 0) jsonSchema.allOf = [...(jsonSchema.allOf ?? []), ...rules]
 }
 
-/** Lets a `${VAR}` stand where a number, a boolean, or text of a certain form is wanted. */
+/** Also allows a `${VAR}` for a number, a boolean, or a text of a certain form. */
 function withVariables(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(withVariables)
   if (typeof node !== 'object' || node === null) return node
@@ -107,11 +107,11 @@ function withVariables(node: unknown): unknown {
   return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined))
 }
 
-/** Keywords whose values are data, not schemas, and the names of sources and sinks, which variables do not fill. */
+/** Keywords whose values are data, not schemas; and the names of sources and sinks, which may not be variables. */
 const verbatim: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'required', 'propertyNames'])
 const variable = { type: 'string', pattern: variablePattern }
 
-/** One list of alternatives, each once; a variable needs none of its own where any text may stand. */
+/** One flat list of alternatives, each once. Where any text is allowed, the alternative for variables is left out. */
 function flattened(members: readonly unknown[]): unknown[] {
   const flat = members.flatMap((member) => {
     const inner = property(member, 'anyOf')

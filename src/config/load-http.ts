@@ -8,8 +8,8 @@ import { readTree } from './read.ts'
 import { configSchema } from './schema.ts'
 
 /**
- * The section `http` of a config and nothing else: who talks to a running bridge needs to know where it is, not the
- * secrets of its receivers, and may not even be able to read them.
+ * Reads only the section `http` of a config: a command that calls a running bridge needs its address, but not the secrets
+ * of its receivers, and may not be able to read their files.
  */
 export type LoadedHttp =
   | { readonly ok: true; readonly http: z.output<typeof httpSchema>['http'] }

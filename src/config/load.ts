@@ -11,9 +11,9 @@ import { type Config, configSchema } from './schema.ts'
 import { environmentWarnings, warningsOf } from './warnings.ts'
 
 /**
- * The only way from a file to a `Config`: read, parse, fill, check, freeze. It never throws for what stands in the file,
- * ends soon whatever its size, and tells all mistakes at once (as many as a person can use); no mistake or warning carries
- * a secret's value.
+ * The only way from a file to a `Config`: read, parse, fill, check, freeze. It never throws because of what the file
+ * contains, ends soon whatever its size, and returns all mistakes at once (as many as a person can use). No mistake or
+ * warning contains the value of a secret.
  */
 export type LoadedConfig =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly Mistake[] }
@@ -27,8 +27,8 @@ export function loadConfig(path: string, env: Env, options: { again?: boolean } 
 }
 
 /**
- * What trying all its templates and compiling all its patterns may cost. A reload is read while alerts wait. At the start
- * nothing waits yet, and a refusal stops everything: a slow machine has to take there what a quick one took.
+ * Limits of CPU time for trying all templates and compiling all patterns of a config. During a reload alerts wait. At the
+ * start none do, and the limit is longer: a slow machine should not refuse a config that a fast one accepted.
  */
 const reloadCpuMsMax = 1_500
 const startCpuMsMax = 15_000

@@ -1,19 +1,19 @@
 import { formatPath, type Path } from './mistake.ts'
 
-/** Where in the file each value of the config stands, and which of them the environment filled. */
+/** Where each value of the config is in the file, and which values come from the environment. */
 export interface Locations {
   readonly keys: Map<string, Location>
   readonly values: Map<string, Location>
   readonly filled: Map<string, FilledValue>
 }
 
-/** Both from 1. */
+/** Both are counted from 1. */
 export interface Location {
   readonly line: number
   readonly column: number
 }
 
-/** A text that came out of variables: how it reads in the file, and their names. */
+/** A text that contains variables: as it is written in the file, and the names of the variables. */
 export interface FilledValue {
   readonly written: string
   readonly variables: readonly string[]
@@ -23,7 +23,7 @@ export function createLocations(): Locations {
   return { keys: new Map(), values: new Map(), filled: new Map() }
 }
 
-/** The location of the key or list entry at `path`, or of the nearest thing around it that is there. */
+/** The location of the key or list entry at `path`, or of the nearest one around it that exists. */
 export function locationOf(locations: Locations, path: Path): Location | undefined {
   for (let length = path.length; length >= 0; length--) {
     const text = formatPath(path.slice(0, length))

@@ -1,18 +1,18 @@
-/** Something in the config that a person must mend, or (as a warning) should look at. Never carries a secret's value. */
+/** Something in the config that a person must mend, or (as a warning) should check. It never contains a secret. */
 export interface Mistake {
   /** `sinks.ops.to[1]`; empty for the file as a whole. */
   readonly path: string
-  /** From 1; absent when the file could not be read at all. */
+  /** Counted from 1; absent when the file could not be read at all. */
   readonly line?: number
   readonly column?: number
-  /** What stands there, for people. */
+  /** What is there now, for people. */
   readonly found?: string
   /** What was expected instead. */
   readonly message: string
   readonly remedy?: string
 }
 
-/** More at once help nobody, and a generated file could make a hundred thousand. */
+/** More at once help nobody, and a generated file could have a hundred thousand. */
 export const mistakesMax = 100
 
 /** `config.yaml:12: sinks.ops.url: found "ftp://x": expected …`, in one line. */
@@ -25,7 +25,7 @@ export function formatMistake(file: string, mistake: Mistake): string {
   return printable(`${parts.join(': ')}${remedy === undefined ? '' : ` (${remedy})`}`)
 }
 
-/** One line, whatever a key or value holds: control characters and bidi marks could rewrite a terminal. */
+/** One line, whatever a key or value contains: control characters and bidi marks could change what a terminal shows. */
 function printable(text: string): string {
   return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -40,12 +40,12 @@ export function formatPath(path: Path): string {
     .join('')
 }
 
-/** One word of small and capital letters and digits, at least so long: no key and no name is one, but many a secret. */
+/** One word of small letters, capital letters and digits, at least so long: many secrets look so, no key or name does. */
 export function mixesAll(text: string, charsMin: number): boolean {
   return text.length >= charsMin && [/^[\w+/=-]+$/, /[a-z]/, /[A-Z]/, /\d/].every((form) => form.test(text))
 }
 
-/** A path for people: a key may be as long as the file, or a value whose colon is missing. */
+/** A path for people, cut and masked: a key may be as long as the file, or may be a secret whose colon is missing. */
 export function shownPath(path: Path): string {
   const text = formatPath(path).replace(/[\w+/=-]+/g, (word) => (mixesAll(word, 12) ? '[redacted]' : word))
   return text.length > pathCharsMax ? `${text.slice(0, pathCharsMax)}…` : text
@@ -53,7 +53,7 @@ export function shownPath(path: Path): string {
 
 const pathCharsMax = 300
 
-/** By line, then column; what has no line comes first. */
+/** By line, then column; mistakes without a line come first. */
 export function byLocation(a: Mistake, b: Mistake): number {
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
 }

@@ -1,4 +1,4 @@
-/** The candidate that `word` was probably meant to be, or undefined when none is near. */
+/** The candidate that the writer of `word` probably meant, or undefined when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > wordCharsMax) return undefined
   const completed = [...candidates].find((candidate) => isStem(word, candidate) || isStem(candidate, word))
@@ -9,7 +9,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
     if (best === undefined || distance < best.distance) best = { candidate, distance }
   }
   if (best === undefined) return undefined
-  // One slip in a short word, a third of a long one: beyond that a guess misleads.
+  // One wrong letter in a short word, a third of a long one: with more, a guess is usually wrong.
   const length = Math.max(word.length, best.candidate.length)
   const distanceMax = length < 3 ? 0 : length < 6 ? 1 : Math.max(2, Math.floor(length / 3))
   return best.distance <= distanceMax ? best.candidate : undefined
@@ -20,13 +20,13 @@ function isStem(stem: string, word: string): boolean {
 }
 
 const wordCharsMax = 100
-/** Each takes some microseconds, and there may be a complaint about every word of a long list. The time zones fit. */
+/** A comparison takes some microseconds, and every word of a long list may be wrong. There are fewer time zones. */
 const comparedMax = 700
 
-/** Insertions, deletions, substitutions and swaps of neighbours that lead from `a` to `b`. */
+/** How many insertions, deletions, substitutions and swaps of neighbours turn `a` into `b`. */
 export function editDistance(a: string, b: string): number {
   if (a.length > wordCharsMax || b.length > wordCharsMax) return Math.max(a.length, b.length)
-  // Rows of the usual table, the last three of them.
+  // The last three rows of the usual table.
   let before = new Uint8Array(b.length + 1)
   let above = Uint8Array.from({ length: b.length + 1 }, (_, column) => column)
   let current = new Uint8Array(b.length + 1)

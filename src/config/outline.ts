@@ -1,37 +1,37 @@
 import * as z from 'zod'
 
 /**
- * Reads a zod schema as a map of the config: which keys stand where, which fields are secrets or durations, how a value
- * is written back. The reader, the explainer, `--show` and the JSON Schema all walk by it, so a field is declared once,
- * in its schema.
+ * Reads the structure of the config out of its zod schema: which keys a mapping may have, which fields are secrets or
+ * durations, how a value is written. `read.ts`, `explain.ts`, `--show` and the JSON Schema all use it, so a field is
+ * declared once, in its schema.
  */
 export type Schema = z.core.$ZodType
 
-/** The marks that a schema may carry in its `meta`. */
+/** What a schema may have in its `meta`. */
 export interface FieldMeta {
   readonly fieldKind?: 'duration' | 'secret' | 'path'
   /** The longest that a duration may be. */
   readonly maxMs?: number
-  /** Standing there empty is a mistake, although it may be left out: to take it as left out would widen something. */
+  /** Optional, but a key without a value is a mistake: as if it were left out, it would allow more than was meant. */
   readonly neverEmpty?: boolean
-  /** Writes a parsed value as it would stand in the file. */
+  /** Returns a parsed value as it is written in the file. */
   readonly show?: (value: never) => unknown
 }
 
-/** The marks on a schema or on what it wraps, the outermost first. */
+/** The meta of a schema and of the schemas that it wraps; the outer ones win. */
 export function metaOf(schema: Schema): FieldMeta {
   const inner = innerOf(schema)
   const own = (z.globalRegistry.get(schema) ?? {}) as FieldMeta
   return inner === undefined ? own : { ...metaOf(inner), ...own }
 }
 
-/** Without its wrappers (optional, default, transform …): an object, a record, an array, a union or a leaf. */
+/** The schema without wrappers (optional, default, transform …): an object, a record, an array, a union or a leaf. */
 export function coreOf(schema: Schema): Schema {
   const inner = innerOf(schema)
   return inner === undefined ? schema : coreOf(inner)
 }
 
-/** A secret, or a list of them. */
+/** Whether it is a secret, or a list of secrets. */
 export function isSecret(schema: Schema): boolean {
   if (metaOf(schema).fieldKind === 'secret') return true
   const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
@@ -39,7 +39,7 @@ export function isSecret(schema: Schema): boolean {
   return def.type === 'union' && def.options.length > 0 && def.options.every(isSecret)
 }
 
-/** A secret that may stand in a file of its own: not a list of nothing but secrets. */
+/** Whether it is a secret that may be in a file of its own; a list of secrets may not. */
 export function hasFileKey(schema: Schema): boolean {
   return isSecret(schema) && (coreOf(schema) as z.core.$ZodTypes)._zod.def.type !== 'array'
 }
@@ -59,7 +59,7 @@ export function shapeOf(schema: Schema, value: unknown): Readonly<Record<string,
   })
 }
 
-/** What stands under `key`, when the schema knows. */
+/** The schema of the value under `key`; undefined when the schema has no such key. */
 export function childOf(schema: Schema, key: PropertyKey, value: unknown): Schema | undefined {
   const shape = shapeOf(schema, value)
   if (shape !== undefined && Object.hasOwn(shape, key)) return shape[String(key)]
@@ -71,13 +71,13 @@ export function childOf(schema: Schema, key: PropertyKey, value: unknown): Schem
   return undefined
 }
 
-/** A section that may be left out, and so may stand there with every line below it commented out. */
+/** Whether it is a section that may be left out. Then its key may also be there with every line below commented out. */
 export function mayBeEmpty(schema: Schema): boolean {
   const isSection = (coreOf(schema) as z.core.$ZodTypes)._zod.def.type === 'object'
   return isSection && schema._zod.optin !== undefined && !metaOf(schema).neverEmpty
 }
 
-/** Whether a number or a boolean is among what the schema takes. */
+/** Whether the schema accepts a number, or a boolean. */
 export function admits(schema: Schema, kind: 'number' | 'boolean'): boolean {
   const { def } = (coreOf(schema) as z.core.$ZodTypes)._zod
   if (def.type === 'union') return def.options.some((option) => admits(option, kind))

@@ -7,7 +7,7 @@ import { describeReadError } from './read-error.ts'
 import { configBytesMax, sizeProblem, tooManyBytes } from './size.ts'
 import { describeYamlError, startOf } from './yaml-error.ts'
 
-/** From a file to its YAML tree: what every reader of a config, or of a part of it, begins with. */
+/** Reads a file and parses it to a YAML tree: the first step of reading a config or a part of it. */
 export type YamlTree =
   | { readonly ok: true; readonly document: Document; readonly lines: LineCounter }
   | { readonly ok: false; readonly mistakes: readonly Mistake[] }
@@ -20,15 +20,15 @@ export function parseYaml(text: string): YamlTree {
     version: '1.2',
     schema: 'core',
     strict: true,
-    // The reader looks for keys that stand twice: the parser compares each with each.
+    // `read.ts` finds keys that are there twice. The parser is slow at it: it compares each key with all others.
     uniqueKeys: false,
     lineCounter: lines,
-    // Pretty errors quote the line, and the line may hold a secret.
+    // Pretty errors quote the line, and the line may contain a secret.
     prettyErrors: false,
-    // Below this level the parser keeps a second document to itself.
+    // With `silent` the parser would ignore a second document without an error.
     logLevel: 'error',
   })
-  // After an error the parser guesses, and what it complains of next is its own doing.
+  // After the first error the parser guesses, so its further errors mean little.
   const [breaking] = document.errors
   if (breaking !== undefined) return failed([syntaxMistake(breaking, document, lines)])
   if (!isMap(document.contents)) {
@@ -40,14 +40,14 @@ export function parseYaml(text: string): YamlTree {
   return { ok: true, document, lines }
 }
 
-/** Mistakes as they are told: in the order of the file, and no more than a person can use. */
+/** The mistakes to report: in the order of the file, and no more than a person can use. */
 export function sortedMistakes(mistakes: readonly Mistake[]): readonly Mistake[] {
-  const told = [...mistakes].sort(byLocation).slice(0, mistakesMax)
+  const first = [...mistakes].sort(byLocation).slice(0, mistakesMax)
   const more = { path: '', message: `there are more mistakes than these ${mistakesMax}` }
-  return mistakes.length > mistakesMax ? [...told, more] : told
+  return mistakes.length > mistakesMax ? [...first, more] : first
 }
 
-/** `again`: a pipe that was read once has nothing more to say, and to wait for it would stop the bridge. */
+/** `again`: for a reload. It reads no pipe: that was read at the start, and waiting for it would block the bridge. */
 export function readConfigText(
   path: string,
   { again = false } = {},

@@ -1,6 +1,6 @@
 import { errorCode } from '../lib/errors.ts'
 
-/** Why a file could not be read, without its path: the mistake says where. */
+/** Why a file could not be read, without its path: the mistake names the place in the config. */
 export function describeReadError(thrown: unknown): string {
   return reasons[errorCode(thrown) ?? ''] ?? 'input/output error'
 }

@@ -20,17 +20,17 @@ import { type FileKey, fileKeyOf, secretFromFile, unfitFile } from './secret-fil
 import { shownKey } from './yaml-error.ts'
 
 /**
- * From the YAML tree to the plain value that the schema checks: variables are filled, `…File` twins become secrets,
- * every value's place is kept. The schema leads the way, because only it knows whether `12345` out of a variable is a
- * number or a token. It refuses trees that aliases blow up.
+ * Turns the YAML tree into the plain value that the schema checks: fills variables, replaces `…File` keys by their
+ * secrets, and stores where each value is in the file. It reads by the schema, because only the schema says whether
+ * `12345` from a variable is a number or a token. It refuses trees that aliases make too large.
  */
 export interface ReadResult {
   readonly value: unknown
   readonly locations: Locations
   readonly mistakes: readonly Mistake[]
-  /** Paths about which a mistake has said everything; what the schema says of them is noise. */
+  /** Paths that already have a mistake; further issues of the schema at these paths are not shown. */
   readonly settled: ReadonlySet<string>
-  /** The tree was given up on; the value says nothing. */
+  /** The tree was not read to its end; the value must not be used. */
   readonly tooLarge: boolean
 }
 
@@ -38,9 +38,9 @@ export interface ReadContext {
   readonly document: Document
   readonly lines: LineCounter
   readonly env: Env
-  /** The folder that relative paths of files start from. */
+  /** Relative paths of files start from this folder. */
   readonly folder: string
-  /** Keys that are passed over, with everything below them. */
+  /** Returns true for keys that are not read, with everything below them. */
   readonly leftOut?: (path: Path) => boolean
 }
 
@@ -66,7 +66,7 @@ interface ReadState extends ReadContext {
   readonly locations: Locations
   readonly mistakes: Mistake[]
   readonly settled: Set<string>
-  /** The second ones of keys that stand twice: a mapping that aliases name is read again and again. */
+  /** The keys already reported as being there twice: a mapping is read again for each of its aliases. */
   readonly reported: Set<Pair>
   readonly targets: ReadonlyMap<Alias, Node>
   nodes: number
@@ -76,11 +76,11 @@ interface ReadState extends ReadContext {
 
 const nodesMax = 20_000
 const depthMax = 50
-/** Every value is noted under its path, in which the keys around it stand again. */
+/** The location of every value is stored under its path, and a path repeats all keys around the value. */
 const pathCharsMax = 10_000_000
 const textCharsMax = 65_536
 const tooLarge = `the config holds more than ${nodesMax} values or too long keys, or is nested deeper than ${depthMax}`
-/** Stands for a value that is not there: a variable that is empty, a secret whose file is no good. */
+/** Returned instead of a value that is missing: a variable that is empty, a secret whose file is not valid. */
 const absent = Symbol('absent')
 
 function read(state: ReadState, node: unknown, schema: Schema | undefined, path: Path): unknown {
@@ -113,10 +113,10 @@ function readMap(state: ReadState, map: YAMLMap, schema: Schema | undefined, pat
     const at = [...path, key]
     if (state.leftOut?.(at)) continue
     state.locations.keys.set(formatPath(at), locationOfNode(state, pair.key))
-    const twin = shape === undefined ? undefined : fileKeyOf(key, shape)
-    if (twin !== undefined) {
-      const secret = readFileKey(state, pair.value, twin, at, chooser[twin.key])
-      if (secret !== absent) define(result, twin.key, secret)
+    const fileKey = shape === undefined ? undefined : fileKeyOf(key, shape)
+    if (fileKey !== undefined) {
+      const secret = readFileKey(state, pair.value, fileKey, at, chooser[fileKey.key])
+      if (secret !== absent) define(result, fileKey.key, secret)
       continue
     }
     const field = schema && childOf(schema, key, chooser)
@@ -127,7 +127,7 @@ function readMap(state: ReadState, map: YAMLMap, schema: Schema | undefined, pat
   return result
 }
 
-/** The pairs of a map by key; those of `<<` come first, so that the map's own win. */
+/** The pairs of a map by key. Those of `<<` are added first, so that the map's own replace them. */
 function entriesOf(state: ReadState, map: YAMLMap, path: Path): Map<string, Pair> {
   const own = ownEntries(state, map)
   const merge = own.get('<<')
@@ -145,7 +145,7 @@ function entriesOf(state: ReadState, map: YAMLMap, path: Path): Map<string, Pair
   return new Map([...merged.filter(([key]) => key !== '<<'), ...own])
 }
 
-/** The last of a key that stands twice, and a mistake. */
+/** Of a key that is there twice, the last one; adds a mistake. */
 function ownEntries(state: ReadState, map: YAMLMap): Map<string, Pair> {
   const entries = new Map<string, Pair>()
   for (const pair of map.items) {
@@ -202,20 +202,26 @@ function readText(
   return schema === undefined ? value : typed(value, schema)
 }
 
-function readFileKey(state: ReadState, node: unknown, twin: FileKey, path: Path, sibling: unknown): unknown {
+function readFileKey(
+  state: ReadState,
+  node: unknown,
+  { key, schema }: FileKey,
+  path: Path,
+  sibling: unknown,
+): unknown {
   const file = read(state, node, undefined, path)
-  // An empty variable and a bare key both mean that there is no file.
+  // An empty variable and a key without a value both mean that there is no file.
   if (file === absent || file === null) return absent
-  const secretPath = formatPath([...path.slice(0, -1), twin.key])
+  const secretPath = formatPath([...path.slice(0, -1), key])
   if (state.settled.has(formatPath(path))) {
     state.settled.add(secretPath)
     return absent
   }
   if (sibling !== undefined && sibling !== null && sibling !== '') {
-    addMistake(state, path, node, `${twin.key} is there too`, `keep one of the two`)
+    addMistake(state, path, node, `${key} is there too`, `keep one of the two`)
     return absent
   }
-  const result = secretFromFile(file, twin.schema, state.folder)
+  const result = secretFromFile(file, schema, state.folder)
   if (result.ok) return result.secret
   addMistake(state, path, node, result.message)
   state.settled.add(secretPath)
@@ -224,7 +230,7 @@ function readFileKey(state: ReadState, node: unknown, twin: FileKey, path: Path,
 
 const numberCharsMax = 100
 
-/** Text from a variable, as the number or boolean that the field wants. */
+/** Text from a variable, as a number or boolean when the field accepts one. */
 function typed(text: string, schema: Schema): unknown {
   const trimmed = text.length > numberCharsMax ? '' : text.trim()
   if (admits(schema, 'number') && /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(trimmed))
@@ -233,7 +239,7 @@ function typed(text: string, schema: Schema): unknown {
   return text
 }
 
-/** What a key holds, without reading it: it chooses the member of a union, and tells whether a twin has a rival. */
+/** The plain value of a key. By it the member of a union is chosen, and a secret beside its `…File` key is found. */
 function peek(state: ReadState, node: unknown): unknown {
   const target = resolved(state, node)
   if (!isScalar(target)) return target === null || target === undefined ? null : target
@@ -248,7 +254,7 @@ function keyOf(pair: Pair): string {
   return isScalar(pair.key) ? String(pair.key.value) : ''
 }
 
-/** A key such as `__proto__` must become a key and nothing else. */
+/** Assigning to a key such as `__proto__` would not create a property. */
 function define(target: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
 }

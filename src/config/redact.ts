@@ -6,8 +6,8 @@ import { childOf, metaOf, property, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
 
 /**
- * The effective config as it could stand in a file, every default filled in, for people to look at. A secret shows only
- * that it is there, or which file holds it; an address loses whatever in it may be a credential.
+ * The effective config for people, in the form of a config file with every default filled in. Of a secret it shows only
+ * that there is one, or its file; of an address, nothing that may be a credential.
  */
 export function showConfig(config: Config): string {
   return stringify(redactConfig(config), escaped, { lineWidth: 0, version: '1.2', schema: 'core' })
@@ -18,7 +18,7 @@ export function redactConfig(config: Config): Record<string, unknown> {
   return redactObject(config, configSchema)
 }
 
-/** What would be read as a variable stands there for itself. */
+/** Writes `$` as `$$` where it would be read as a variable. */
 function escaped(_key: unknown, value: unknown): unknown {
   return typeof value === 'string' ? value.replace(/\$(?=[${])/g, '$$$$') : value
 }
@@ -32,7 +32,7 @@ function redactObject(value: object, schema: Schema | undefined): Record<string,
 
 function redact(given: unknown, schema: Schema | undefined): unknown {
   const meta = schema === undefined ? {} : metaOf(schema)
-  // The show function belongs to the schema that made the value, so it fits.
+  // The schema that has the show function also made the value, so its type is right.
   const value = meta.show === undefined ? given : meta.show(given as never)
   if (value instanceof Secret) return value.file === undefined ? '[redacted]' : `[from file ${value.file}]`
   if (meta.fieldKind === 'duration' && typeof value === 'number') return durationText(value)

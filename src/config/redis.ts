@@ -3,7 +3,7 @@ import { secretField } from '../lib/fields.ts'
 import type { Secret } from '../lib/secret.ts'
 import { property } from './outline.ts'
 
-/** How Redis is reached: one address, sentinels that know it, a cluster, or one that the bridge starts itself. */
+/** How Redis is reached: one address, sentinels that return it, a cluster, or a server that the bridge starts itself. */
 export type RedisConfig = z.output<typeof redisSchema>
 
 export const redisSchema = z
@@ -50,7 +50,7 @@ export const redisSchema = z
   })
   .meta({ show: showRedis })
 
-/** Which keys of the section do not go together. It looks at their presence only, so it needs no valid values. */
+/** Which keys of the section exclude each other or are missing. Values are not checked, so they need not be valid. */
 export function redisModeProblems(given: unknown): { key: string; message: string }[] {
   const has = (key: string) => property(given, key) !== undefined
   const modes = ['url', 'sentinels', 'cluster'].filter(has)
@@ -65,13 +65,13 @@ export function redisModeProblems(given: unknown): { key: string; message: strin
   return problems
 }
 
-/** An address may carry a password, so it is a secret as a whole. */
+/** An address may contain a password, so the whole address is a secret. */
 function redisAddress(protocols: readonly string[], words: string) {
   const check = (secret: Secret, context: z.RefinementCtx<Secret>) => {
     if (secret.file !== undefined) return
     const text = secret.reveal()
     if (words.includes('embedded') && text === 'embedded') return
-    // URL takes no login where there is no host, as with a socket.
+    // `URL` refuses a login without a host, as in the address of a socket.
     const url = URL.parse(text.replace(/^unix:\/\/[^/@?]*@/, 'unix://'))
     if (url !== null && url.hash !== '') {
       context.addIssue({ code: 'custom', message: 'a # ends an address: write it as %23' })

@@ -9,9 +9,9 @@ import { routeSchema } from './route.ts'
 import { sourceSchema, timeZoneField } from './source.ts'
 
 /**
- * The whole config, strict, with every default. What a schema cannot see (a route that names a sink that is not there,
- * a pace that contradicts itself) is in `check.ts`, and what is allowed but hardly meant in `warnings.ts`. `loadConfig`
- * is the only way in.
+ * The whole config, strict, with every default. What a schema cannot check (a route that names a sink that is not there,
+ * a pace that contradicts itself) is in `check.ts`; what is allowed but probably not meant is in `warnings.ts`. Only
+ * `loadConfig` reads a config.
  */
 export type Config = z.output<typeof configSchema>
 export type SourceConfig = Config['sources'][string]
@@ -90,7 +90,7 @@ interface Listen {
   readonly port: number
 }
 
-/** As browsers send it: lower case, and other letters than ASCII in their ASCII form. */
+/** A host as browsers send it: in lower case, and letters outside ASCII in their ASCII form. */
 function parseHost(text: string, context: z.RefinementCtx): string {
   const name = domainToASCII(text)
   if (/^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/.test(name)) return name
@@ -104,7 +104,7 @@ function atLeastOne<T extends z.ZodType>(value: T, noun: string) {
     .refine((record) => Object.keys(record).length > 0, `expected at least one ${noun}`)
 }
 
-/** `127.0.0.1:8080`, `[::1]:8080`, or `:8080` for every address; port 0 lets the system choose. */
+/** `127.0.0.1:8080`, `[::1]:8080`, or `:8080` for every address; with port 0 the system chooses one. */
 function parseListen(text: string, context: z.RefinementCtx): Listen {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/@[\]]*)):(\d{1,5})$/i.exec(text)
   const port = Number(match?.[3])

@@ -6,8 +6,8 @@ import { hasFileKey, type Schema } from './outline.ts'
 import { describeReadError } from './read-error.ts'
 
 /**
- * The `…File` twins: every secret `x` may instead be named by `xFile`, a path. The file is looked at once, so that a
- * missing, empty or malformed one is a mistake in the config; its text is read again whenever it is revealed.
+ * The `…File` keys: instead of a secret `x`, the config may have `xFile`, the path of its file. The file is read once
+ * here, so that a missing, empty or malformed one is a mistake in the config, and again each time the secret is used.
  */
 export interface FileKey {
   /** The secret's own key. */
@@ -17,7 +17,7 @@ export interface FileKey {
 
 export const fileSuffix = 'File'
 
-/** The secret that `key` is the twin of, unless the shape has a field of that name. */
+/** The secret whose file `key` names, unless the shape has a field of that name. */
 export function fileKeyOf(key: string, shape: Readonly<Record<string, Schema>>): FileKey | undefined {
   if (!key.endsWith(fileSuffix) || Object.hasOwn(shape, key)) return undefined
   const secretKey = key.slice(0, -fileSuffix.length)
@@ -25,7 +25,7 @@ export function fileKeyOf(key: string, shape: Readonly<Record<string, Schema>>):
   return schema !== undefined && hasFileKey(schema) ? { key: secretKey, schema } : undefined
 }
 
-/** Every key that a mapping of this shape may have, twins included. */
+/** Every key that a mapping of this shape may have, with the `…File` keys. */
 export function keysOf(shape: Readonly<Record<string, Schema>>): string[] {
   return Object.entries(shape).flatMap(([key, schema]) =>
     hasFileKey(schema) ? [key, `${key}${fileSuffix}`] : [key],
@@ -36,7 +36,7 @@ export type FileSecretResult =
   | { readonly ok: true; readonly secret: Secret }
   | { readonly ok: false; readonly message: string }
 
-/** The secret in the file at `path`, which starts from `folder` when it is relative. */
+/** The secret in the file at `path`; a relative path starts from `folder`. */
 export function secretFromFile(path: unknown, schema: Schema, folder: string): FileSecretResult {
   if (typeof path !== 'string' || path === '') return { ok: false, message: 'expected the path of a file' }
   const file = resolve(folder, path)
@@ -53,12 +53,12 @@ export function secretFromFile(path: unknown, schema: Schema, folder: string): F
   if (text.trim() === '') return { ok: false, message: 'the file is empty' }
   const checked = z.safeParse(schema, text)
   if (checked.success) return { ok: true, secret: Secret.fromFile(file) }
-  // Only our own words: zod's may quote what they judge.
+  // Only messages of our own: those of zod may quote the secret.
   const own = checked.error.issues.find((issue) => issue.code === 'custom')
   return { ok: false, message: `what stands in ${path} is no good: ${own?.message ?? 'unexpected text'}` }
 }
 
-/** Why what stands at `path` cannot be read again and again. A file that is not there yet may still come. */
+/** Why the file at `path` cannot be read repeatedly. A file that does not exist yet is not refused here. */
 export function unfitFile(path: string): string | undefined {
   try {
     const stat = statSync(path)

@@ -2,18 +2,18 @@ import { Lexer } from 'yaml'
 import type { Mistake } from './mistake.ts'
 
 /**
- * How large a config may be. A file of a few kilobytes can hold what a parser needs minutes for, and a reload is read
- * while alerts wait, so the text is measured before it is parsed: the cost of parsing goes with the number of its words and
- * marks, whatever they mean. The largest config that fits takes a few hundred milliseconds.
+ * How large a config may be. A parser may need minutes for a file of a few kilobytes, and alerts wait during a reload. So
+ * the words and marks of the text are counted before it is parsed: the time of parsing depends on their number. Parsing
+ * the largest config that is allowed takes a few hundred milliseconds.
  */
 export const configBytesMax = 1_048_576
 const wordsMax = 60_000
 
-/** What keeps a text from being parsed. */
+/** Why the text is too large to be parsed, or undefined. */
 export function sizeProblem(text: string): Mistake | undefined {
   // In UTF-8 no character takes less than a byte.
   if (text.length > configBytesMax) return tooManyBytes
-  // No word takes less than a character, and the mark that the lexer sets before some takes none.
+  // A word has at least one character, and the lexer adds at most one mark without a character to it.
   if (text.length * 2 <= wordsMax) return undefined
   let words = 0
   for (const _ of new Lexer().lex(text)) {

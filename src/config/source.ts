@@ -4,8 +4,8 @@ import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './cal
 import { parseInstant } from './instant.ts'
 
 /**
- * One account of the Market Data API: where it is, what it may cost, when to ask. Whether pace and budget fit each other
- * is decided in `pace.ts`, which also fills the two intervals that depend on the budget.
+ * One source, an account of the Market Data API: its address, its budget, when to poll. `intervals.ts` checks whether
+ * pace and budget fit each other, and fills the two intervals that depend on the budget.
  */
 export const timeZoneField = z.string().superRefine((name, context) => {
   if (isTimeZone(name)) return
@@ -51,7 +51,7 @@ export const budgetSchema = z.strictObject({
 
 const weekdays = ['sat', 'sun', 'mon', 'tue', 'wed', 'thu', 'fri'] as const
 
-/** A span that ends before it begins runs over midnight. */
+/** A span whose end is before its begin goes past midnight. */
 const activeHoursSchema = z
   .strictObject({
     days: z.array(z.enum(weekdays)).min(1).default(['sat', 'sun', 'mon', 'tue', 'wed']),
@@ -78,7 +78,7 @@ export const holidaysField = z.array(holidayField).prefault([])
 const dayMs = 86_400_000
 
 export const pollSchema = z.strictObject({
-  // What is too short is told together with the budget it would need.
+  // 0 is allowed here: `intervals.ts` reports an interval that is too short, with the shortest that fits the budget.
   minInterval: durationWithin(0, 7 * dayMs)
     .optional()
     .describe(

@@ -41,7 +41,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
   ]
 }
 
-/** What the environment holds that an operator should know of; it belongs to no line of the file. */
+/** Warnings about environment variables; they have no line in the file. */
 export function environmentWarnings(env: Env): Mistake[] {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return []
   return [
@@ -83,7 +83,7 @@ function refusedAddresses({ sinks }: Config): Complaint[] {
   })
 }
 
-/** A mute that names nothing mutes everything. */
+/** Warns of mutes without any limit: they mute everything. */
 function idleRoutes({ routes }: Config): Complaint[] {
   return routes.flatMap(({ mute }, index) =>
     mute.flatMap(({ days, holidays, from, to }, place) => {

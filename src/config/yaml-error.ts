@@ -1,14 +1,14 @@
 import { type Document, visit, type YAMLError } from 'yaml'
 
 /**
- * Syntax errors in words of our own, by code: the parser's messages quote the file, and what they quote may be a secret.
+ * Our own text for each code of a syntax error: the parser's messages quote the file, and the quote may be a secret.
  */
 export function describeYamlError(error: YAMLError): { message: string; remedy?: string } {
   const [message, remedy] = words[error.code] ?? ['this is no YAML']
   return remedy === undefined ? { message } : { message, remedy }
 }
 
-/** Where the mistake begins: a quote that is never closed is only missed at the end of the file. */
+/** Where the mistake begins. The parser reports a quote that is never closed only at the end of the file. */
 export function startOf(error: YAMLError, document: Document): number {
   let start = error.pos[0]
   if (error.code !== 'MISSING_CHAR') return start
@@ -39,7 +39,7 @@ const words: Readonly<Partial<Record<YAMLError['code'], readonly [string, string
   RESOURCE_EXHAUSTION: ['the file is nested too deep'],
 }
 
-/** A key as far as it is surely one: what follows a colon without a space may be a secret. */
+/** Only the part of a key that is surely a key: the text after a colon without a space may be a secret. */
 export function shownKey(key: string): string {
   return /^[\w.-]{1,60}/.exec(key)?.[0] ?? '…'
 }
