@@ -19,12 +19,15 @@ export interface Comparison {
   readonly gapSecondsMax: number
 }
 
-/** The pool of several seeds: rare alerts say little on their own. */
+const allOthers = { hours: marketHours, backOff, seasonal: seasonalRate, true: trueRate }
+
+/** The pool of several seeds: rare alerts say little on their own. The mean of a policy that is not asked for is 0. */
 export function compare(
   scenario: ScenarioName,
   unitsPerDay: number,
   seeds: readonly number[],
   days = 70,
+  others: Partial<typeof allOthers> = allOthers,
 ): Comparison {
   const options = benchOptions(unitsPerDay)
   const lags = { even: [], hours: [], backOff: [], ours: [], seasonal: [], true: [] } as Record<
@@ -46,9 +49,8 @@ export function compare(
     spent.push(...[...perDay.values()].slice(0, -1))
     lags.ours.push(ours.lagsMs)
     lags.even.push(evenLags(trace.times, options))
-    const others = { hours: marketHours, backOff, seasonal: seasonalRate, true: trueRate }
     for (const [name, policy] of Object.entries(others))
-      lags[name as keyof typeof others].push(lagsOf(trace.times, policy(trace, options), endMs))
+      lags[name as keyof typeof allOthers].push(lagsOf(trace.times, policy(trace, options), endMs))
   }
   const summary = (name: keyof typeof lags) => summarizeLags(pool(lags[name]))
   const [ours, even] = [summary('ours'), summary('even')]
