@@ -6,9 +6,9 @@ import type { PollDeps, ProcessState } from './poll-types.ts'
 import type { Tally } from './tally.ts'
 
 /**
- * Whether this page proves that the feed is the one this source's memory is of. A page that looks foreign is not taken
- * until another one speaks for it; without one the poll stops as `foreign_feed`. Nothing of the stop is stored: the
- * next poll looks again, at other pages, and goes on by itself when the token is put right.
+ * Whether this page proves that the feed is the one of this source's stored walk. Rows of a page that looks foreign are not
+ * handled until another page shows a known row; without one the poll stops as `foreign_feed`. Nothing of the stop is
+ * stored: the next poll checks again, with other pages, and continues by itself when the token is corrected.
  */
 export async function checkFeed(
   deps: PollDeps,
@@ -16,7 +16,7 @@ export async function checkFeed(
   { page, looked, rowScopes }: ExaminedPage,
   { isHead, processState }: { readonly isHead: boolean; readonly processState: ProcessState },
 ): Promise<boolean> {
-  // Beneath the head, rows of an open stretch may be rows that this very poll took.
+  // Beneath the head, rows of an open stretch may be rows that this poll itself has handled.
   const isKnown = (mark: Mark) => (isHead ? mark !== 'new' : mark === 'covered')
   if (looked.marks.some(isKnown)) return true
   const firedAtMs = rowScopes.map((rowScope) => rowScope.firedAtMs)
@@ -30,7 +30,7 @@ export async function checkFeed(
     processState.searchedTo = 0
     return true
   }
-  // From the top again once the end was reached: the feed moves meanwhile.
+  // At the end of the feed the search starts again at the top, because the feed moves meanwhile.
   processState.searchedTo =
     pages.length === 0 ? 0 : processState.searchedTo === 0 ? firstSearchTo : (pages.at(-1) ?? 0)
   throw new PollStop('foreign_feed')

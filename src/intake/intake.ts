@@ -8,14 +8,14 @@ import type { FeedPage } from '../walk/page.ts'
 import { firedAtText, type RowScope } from '../walk/scope.ts'
 
 /**
- * From a page to jobs. Nothing is marked here: whoever calls marks the rows once every job is stored, so that a
- * crash at any point leaves rows that are taken again, and never one that is marked without its jobs.
+ * From a page to jobs. Nothing is marked here: the caller marks the rows once every job is stored, so that a crash at any
+ * point leaves rows that are handled again, and never one that is marked without its jobs.
  */
 export interface IntakeDeps {
   readonly queues: DeliveryQueues
   /**
-   * Where the routes send these alerts (oldest first), in their order; nowhere is a decision too. What is held back is
-   * on record when it resolves. After a throw it is asked again for the same alerts.
+   * Returns where the routes send these alerts (oldest first), in their order; to no sink is a decision too. What is
+   * withheld is stored when it resolves. After a throw it is called again for the same alerts.
    */
   readonly assign: (alerts: readonly Alert[], seenAtMs: number) => Promise<readonly Assignment[]>
   /** The targets of a sink, each a job of its own (email: its recipients); `[undefined]` for a sink with a single one. */
@@ -38,7 +38,7 @@ export interface SortedRows {
   /** Rows never shown before that do not count, and are marked. */
   readonly passedOver: number
   readonly fired: readonly FiringTime[]
-  /** Why the date of one of them cannot be believed, if there is one, for people. */
+  /** Why the date of one of them is not plausible, if there is one, for people. */
   readonly doubt: string | null
   /** Keys of the rows never shown before, and of the others. */
   readonly mark: readonly string[]
@@ -51,8 +51,8 @@ export interface FiringTime {
 }
 
 /**
- * What the page's rows are to become; pure. Rows that do not count are marked only where the page's place is known
- * (`proven`): a patch of known history deep in the feed would make the unknown rows above it look like late ones.
+ * What the page's rows become; pure. Rows that do not count are marked only where the page's place is known (`proven`):
+ * known history rows deep in the feed would make the unknown rows above them look like late ones.
  */
 export function sortRows(
   examined: ExaminedPage,
@@ -63,7 +63,7 @@ export function sortRows(
     row,
     mark: looked.marks[index],
     rowScope: rowScopes[index],
-    // Only rows that count were ever set aside, so a row that can be read at last needs no other reason to be sent.
+    // Only rows that count were ever set aside, so one that can be read now needs no other reason to be sent.
     isReadable: looked.setAside[index] === true && row.ok,
   }))
   const fresh = rows.filter(({ mark, rowScope }) => mark === 'new' && (proven || rowScope?.inScope)).reverse()

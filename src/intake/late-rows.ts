@@ -5,8 +5,8 @@ import type { PollDeps, ProcessState } from './poll-types.ts'
 import type { Tally } from './tally.ts'
 
 /**
- * Late rows: rows that the feed inserts beneath its head. A walk that ends at a covered row does not see them; but the
- * feed's total tells that there are some, by having grown more than the new rows explain.
+ * Late rows: rows that the feed inserts beneath its head. A walk that ends at a covered row does not read them; but the
+ * feed's total shows that there are some, when it has grown by more than the new rows.
  */
 export function unexplained(
   { page, looked }: ExaminedPage,
@@ -15,14 +15,15 @@ export function unexplained(
 ): number {
   const { expected, lastCompleteMs } = looked.facts
   if (expected === null) return 0
-  // All rows above the one that was on top explain a growth: who answered then may have had an older view of the feed.
+  // All rows above the one that was on top explain a growth: the server that answered then may have had an older view of
+  // the feed.
   const isLast = lastHead !== null && lastHead.atMs === lastCompleteMs && expected === looked.facts.total
   const above = isLast ? page.rows.findIndex(({ key }) => key === lastHead.topKey) : -1
   const explained = looked.marks.filter((mark, index) => mark === 'new' || index < above).length
   return Math.max(0, total - expected - explained)
 }
 
-/** Looks once for the rows of `tally.feedGap`, beneath the last page of the walk. What stays hidden is the sweep's. */
+/** Looks once for the rows of `tally.feedGap`, beneath the last page of the walk. The sweep looks for those not found. */
 export async function lookDeeper(
   deps: PollDeps,
   tally: Tally,

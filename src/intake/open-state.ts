@@ -4,13 +4,13 @@ import type { Scope } from '../walk/scope.ts'
 import type { PollDeps, PollOptions, ProcessState } from './poll-types.ts'
 
 /**
- * What counts when a source has no memory yet. Decided before the first page is read and stored with the memory, so that
- * a first poll that breaks off, or a restart after it, does not move it.
+ * Which rows count when a source has no stored walk yet. Decided before the first page is read and stored with the walk, so
+ * that a first poll that is interrupted, or a restart after it, does not change it.
  *
- * A first start and a Redis that lost everything look alike; only a process that knew the memory can tell. It then takes
- * what was fired since the last complete walk, and an hour before it: jobs that waited in the queues were lost as well.
- * Alerts of that hour may reach their sinks a second time, with the id of the first. A process that starts on an empty
- * Redis knows nothing of all this: `startFrom` decides.
+ * A first start and a Redis that lost everything look alike; only a process that has read the stored walk can distinguish
+ * them. It then handles what was fired since the last complete walk, and an hour before it: jobs that waited in the queues
+ * were lost as well. Alerts of that hour may reach their sinks a second time, with the id of the first. For a process that
+ * starts on an empty Redis, `startFrom` decides.
  */
 export const lossLookbackMs = 3_600_000
 
@@ -34,10 +34,10 @@ export async function openState(
   return report(deps, options, opened, !isKnown)
 }
 
-/** Keeps what the next poll needs to notice a loss. */
+/** Remembers in this process what the next poll needs to notice a loss. */
 export function noteState(processState: ProcessState, opened: Pick<OpenedWalk, 'id' | 'facts'>): void {
   const { lastCompleteMs, total, sinceMs, history } = bounds(opened)
-  // A second loss before the first was walked off goes back as far as the first.
+  // After a second loss before the walk for the first one is complete, the walk goes back as far as for the first.
   processState.known = {
     id: opened.id,
     lastCompleteMs: lastCompleteMs ?? processState.known?.lastCompleteMs ?? null,
@@ -47,7 +47,7 @@ export function noteState(processState: ProcessState, opened: Pick<OpenedWalk, '
   }
 }
 
-/** How far back a walk may go that makes up for the loss of this memory. */
+/** How far back the walk after a loss of this stored walk may go. */
 type Bounds = Omit<NonNullable<ProcessState['known']>, 'id'>
 
 function bounds({ facts: { lastCompleteMs, total, scope } }: Pick<OpenedWalk, 'facts'>): Bounds {

@@ -7,8 +7,8 @@ import type { PollDeps, PollReason } from './poll-types.ts'
 import { countPage, type Tally } from './tally.ts'
 
 /**
- * The effects of one page, in the only order that loses nothing: read, look, enqueue, and when every job is stored, one
- * change of the memory. Whatever fails ends the poll by a PollStop; the next poll begins where the memory stands.
+ * The effects of one page, in the only order that loses nothing: read, look up, enqueue, and when every job is stored, one
+ * change of the stored walk. Whatever fails ends the poll by a PollStop; the next poll begins at the stored walk.
  */
 export class PollStop extends Error {
   override readonly name = 'PollStop'
@@ -20,7 +20,7 @@ export class PollStop extends Error {
   }
 }
 
-/** A page for a unit. */
+/** Reads a page, for a unit. */
 export async function readPage(
   deps: PollDeps,
   tally: Tally,
@@ -35,8 +35,8 @@ export async function readPage(
 }
 
 /**
- * The memory as it was before the page was read. What another poller did since may speak of rows that the page could
- * not show yet: a change is decided on the stretches of before, or not made.
+ * The stored walk as it was before the page was read. A change of another poller since may be about rows that the page
+ * could not show yet: so a change is decided on the stretches of before, or not made.
  */
 export interface WalkSnapshot {
   readonly id: string
@@ -61,14 +61,15 @@ export async function examine(
   if (looked.id !== snapshot.id)
     throw new PollStop(looked.replacedIds.includes(snapshot.id) ? 'raced' : 'state_lost')
   const nowMs = deps.clock.now()
-  // Rows are forgotten at any change, also between two pages of one poll: what is forgotten must be as old as the marks.
+  // Any change may remove old rows, also between two pages of one poll: so `forgottenMs` must be of the same moment as the
+  // marks.
   const { forgottenMs } = looked.facts
   const facts = { ...snapshot.facts, forgottenMs }
   const judge = (alone: boolean) => scopeOfRows(page, looked.marks, facts, { nowMs, aside: alone })
   const rowScopes = judge(isAside(looked.marks, looked))
   if (looked.marked === snapshot.marked) return { page, looked, rowScopes }
-  // What another poller marked since the page was read says nothing of the rows above it. Where that matters, the page
-  // is left to the next poll: to pass over what counts would lose it.
+  // What another poller marked since the page was read proves nothing about the rows above it. Where that matters, the next
+  // poll reads the page again: to pass over a row that counts would lose it.
   const alone = judge(true)
   if (rowScopes.some(({ inScope }, index) => inScope !== alone[index]?.inScope)) throw new PollStop('raced')
   return { page, looked, rowScopes }
@@ -93,7 +94,7 @@ export async function enqueueAndMark(
   const sorted = sortRows(examined, { nowMs, proven })
   const { alerts, mark, shown, quarantine, readable, passedOver } = sorted
   const fresh = examined.looked.marks.filter((each) => each === 'new').length
-  // A row that is left as unknown as it was may stand beneath one that is taken, which then covers nothing.
+  // A row that is not marked may be beneath one that is, which then covers nothing.
   const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
   const assignments = await stopOnError('queue_failed', () => intake.assign(alerts, nowMs))
   await stopOnError('queue_failed', () => intake.queues.enqueue(jobsOf(alerts, assignments, intake, nowMs)))

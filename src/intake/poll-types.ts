@@ -5,7 +5,7 @@ import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
 import type { IntakeDeps } from './intake.ts'
 
-/** What a poll and a sweep work with. Whoever calls them has the lease; `readPage` pays for its unit itself. */
+/** What a poll and a sweep work with. Their caller has the lease; `readPage` reserves its unit itself. */
 export interface PollDeps {
   /** Reserves a unit for `purpose`, then asks the feed for the page (from 1). Never throws. */
   readonly readPage: (page: number, purpose: Purpose) => Promise<PageAnswer>
@@ -40,8 +40,9 @@ export interface PollOptions {
 export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
 
 /**
- * What tells a loss of Redis from a first start: only a process that has seen the state can say that it vanished.
- * Of single rows only the topmost is kept here: what is seen must rewind with Redis.
+ * Distinguishes a loss of Redis from a first start: only a process that has read the state can notice that it vanished. Of
+ * single rows only the topmost is kept here: which rows are seen must be stored in Redis alone, where jobs and marks are
+ * lost together.
  */
 export interface ProcessState {
   readonly startedAtMs: number
@@ -56,19 +57,19 @@ export interface ProcessState {
     readonly total: number | null
     /** Rows that were fired before do not count; null when all do. */
     readonly sinceMs: number | null
-    /** How many rows of the feed were history at the first start; null where nobody counted. */
+    /** How many rows of the feed were history at the first start; null where they were not counted. */
     readonly history: number | null
   } | null
 }
 
 export interface PollResult {
   readonly reason: PollReason
-  /** The first page was read and its rows are safe: the poll was of use, whatever followed. */
+  /** The first page was read and its rows are stored: the poll was of use, whatever followed. */
   readonly ok: boolean
   /** Pages read, each a unit. */
   readonly pages: number
   /**
-   * Alerts that were taken for the first time, also those that were held back or that no route wanted, and rows that were
+   * Alerts that were handled for the first time, also those that were withheld or that no route wanted, and rows that were
    * set aside until now; without those that were set aside by this poll.
    */
   readonly newAlerts: number
@@ -81,11 +82,11 @@ export interface PollResult {
   readonly quarantined: number
   /** Firing times of the rows never shown before, oldest first; those passed over only teach the profile. */
   readonly fired: readonly { readonly firedAtMs: number; readonly passedOver: boolean }[]
-  /** Why the date of a row that was never shown before cannot be believed, for people: one example; null where all can. */
+  /** Why the date of a row that was never shown before is not plausible, for people: one example; null where all are. */
   readonly doubt: string | null
-  /** There is more to walk: the next poll goes on. */
+  /** There is more to walk: the next poll continues. */
   readonly behind: boolean
-  /** Everything that the feed showed when this poll began is handled, as far as the feed tells. */
+  /** Everything that the feed showed when this poll began is handled, as far as its answers show. */
   readonly finished: boolean
   /** When that was last so, in milliseconds since the epoch; null before the first time. */
   readonly lastCompleteMs: number | null
@@ -93,7 +94,7 @@ export interface PollResult {
   readonly feedGap: number
   /** `meta.total` of the first page; null when it was not read. */
   readonly total: number | null
-  /** A person is needed: nothing of this page was taken. The next poll looks again. */
+  /** A person is needed: no row of this page was handled. The next poll checks again. */
   readonly stopped: 'foreign_feed' | null
   /** The state in Redis had vanished; this poll began a new one and walks back to the last complete walk. */
   readonly lost: boolean

@@ -41,12 +41,12 @@ export function createProcessState(clock: Clock): ProcessState {
 }
 
 /**
- * For a replica that waits for its turn: what it needs to notice a loss when it takes over. Without it a standby that
- * inherits an empty Redis goes back to its own start, however long ago. Rejects when Redis does not answer.
+ * Reads what a waiting replica needs to notice a loss when it takes over. Without it, a standby that takes over on an empty
+ * Redis walks back to its own start, however long ago. Rejects when Redis does not answer.
  */
 export async function refreshProcessState(state: WalkState, processState: ProcessState): Promise<void> {
   const looked = await state.look([])
-  // No id: the memory is gone. What was known of it is what the next poll needs.
+  // No id: there is no stored walk any more. The next poll needs what was known of it before.
   if (looked.id !== '') noteState(processState, looked)
 }
 
@@ -67,21 +67,21 @@ export async function runPoll(deps: PollDeps, options: PollOptions): Promise<Pol
   }
 }
 
-/** What one poll carries from page to page. */
+/** What one poll passes from page to page. */
 interface PollRun {
   readonly deps: PollDeps
   readonly tally: Tally
   readonly snapshot: WalkSnapshot
   readonly processState: ProcessState
   readonly startMs: number
-  /** The feed has shown rows that this memory knows. */
+  /** The feed has shown rows that the stored walk knows. */
   isOurFeed: boolean
   /** The key of the row on top of the feed. */
   topKey: string | undefined
 }
 
 async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise<PollReason> {
-  // Before a unit is spent: a Redis that does not answer could not keep what the page shows.
+  // Before a unit is spent: a Redis that does not answer could not store what the page shows.
   const { opened, lost } = await stopOnError('state_failed', () => openState(deps, options))
   tally.lost = lost
   tally.behind = opened.stretches.length > 0
@@ -157,11 +157,11 @@ async function takePage(poll: PollRun, number: number, progress: WalkProgress | 
 }
 
 /**
- * The bound of `startFrom` ends the first walk alone: whatever appears later has a row beneath it that is known, and old
- * dates above that one say that something was published late, not that nothing follows.
+ * The bound of `startFrom` ends the first walk alone: whatever appears later has a known row beneath it, and old dates
+ * above that row mean that something was published late, not that nothing follows.
  */
 function viewOf({ page, looked, rowScopes }: ExaminedPage, { facts }: WalkSnapshot): PageView {
-  // As the poll began, like the verdicts: another poller may have completed a walk since.
+  // The facts of when the poll began, as for the scopes: another poller may have completed a walk since.
   const isFirst = facts.lastCompleteMs === null
   return { page, marks: looked.marks, old: isFirst ? rowScopes.map(({ old }) => old) : [] }
 }
@@ -169,7 +169,7 @@ function viewOf({ page, looked, rowScopes }: ExaminedPage, { facts }: WalkSnapsh
 /** Whether all that the feed showed when the poll began is handled now. */
 function isComplete({ stretches, next }: PageDecision): boolean {
   if (next.kind === 'read') return false
-  // Of an empty feed nothing is left to walk; its stretches stay, because it may be a slip of the feed.
+  // In an empty feed nothing is left to walk; its stretches stay, because the feed may be empty by mistake.
   if (next.reason === 'empty_feed') return true
   return stretches.length === 0 && ['caught_up', 'end_of_feed', 'start_bound'].includes(next.reason)
 }
@@ -180,8 +180,8 @@ function sameStretches({ looked }: ExaminedPage, { stretches, joins, finished }:
 }
 
 /**
- * `startFrom: now` takes the rows that the first page shows for history, but for those that were fired since: counting
- * tells later which rows the feed has gained. An empty page says nothing; it may be a slip of the feed.
+ * `startFrom: now` counts the rows that the first page shows as history, but for those that were fired since: by that count
+ * later walks find the rows that the feed has gained. An empty page is not counted; it may be a mistake of the feed.
  */
 function scopeWithHistory({ page, looked, rowScopes }: ExaminedPage, nowMs: number) {
   const { scope } = looked.facts

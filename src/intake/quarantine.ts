@@ -4,7 +4,7 @@ import type { Quarantined, QuarantineStore } from '../store/quarantine.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
 
-/** Reads rows again that were set aside, on purpose: what this version can read goes to where the routes send it now. */
+/** Reads rows again that were set aside, because an operator asked for it: what this version can read is sent by the present routes. */
 export interface RetryDeps {
   readonly source: string
   readonly store: Pick<QuarantineStore, 'remove'>
@@ -21,7 +21,7 @@ export interface Retried {
 
 const batchMax = 100
 
-/** Rejects when Redis is away; what was sent until then has left the quarantine, the rest is there. */
+/** Rejects when Redis is away; what was sent until then is removed from the quarantine, the rest is still there. */
 export async function retryQuarantined(deps: RetryDeps, rows: readonly Quarantined[]): Promise<Retried> {
   const readable = rows.flatMap((row) => {
     const alert = alertIn(deps.source, row)
@@ -34,7 +34,7 @@ export async function retryQuarantined(deps: RetryDeps, rows: readonly Quarantin
   return { sent: readable.length, unreadable: rows.length - readable.length }
 }
 
-/** Taken out only when every job is stored; a repeat after a crash meets the job ids. */
+/** Removes the rows only when every job is stored; after a crash the same job ids are added again, which changes nothing. */
 async function send(
   { source, store, intake, clock, metrics }: RetryDeps,
   batch: readonly { readonly key: string; readonly alert: Alert }[],

@@ -6,10 +6,10 @@ import type { PollDeps, PollOptions, PollReason } from './poll-types.ts'
 import { createTally, type Tally } from './tally.ts'
 
 /**
- * Looks for late rows where no walk comes any more: beneath the head, page after page, with units that would expire
- * unused. A sweep goes on where the last one ended; at the end of the feed, or of what `startFrom` takes in, the round is
- * done and the next one begins beneath the head. What it has not reached yet is the documented limit of the promise, so
- * its depth and age are kept for people to see.
+ * Looks for late rows where walks do not read any more: beneath the head, page after page, with units that would expire
+ * unused. A sweep continues where the last one ended; at the end of the feed, or of what `startFrom` includes, the round is
+ * done and the next one begins beneath the head. Late rows that it has not reached yet may be missing, as documented, so
+ * its depth and age are stored for people to see.
  */
 export interface SweepOptions extends Pick<PollOptions, 'source' | 'startFrom' | 'processState'> {
   /** Units that this sweep may spend. */
@@ -43,7 +43,7 @@ export async function runSweep(deps: PollDeps, options: SweepOptions): Promise<S
     return report(run, await sweep(run, options))
   } catch (thrown) {
     if (!(thrown instanceof PollStop)) throw thrown
-    // Only walks end by these names, and a sweep is none.
+    // The reasons that SweepReason leaves out are only those of walks.
     return report(run, thrown.reason as SweepReason, thrown.cause)
   }
 }
@@ -84,7 +84,7 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
   return 'units_spent'
 }
 
-/** The page that was to be read next, where it stands in a feed of `total` rows. */
+/** The number, in a feed of `total` rows, of the page that was to be read next. */
 function pageNow({ page, perPage, total: before }: SweepPosition, total: number): number {
   if (page < firstPage) return firstPage
   return Math.max(firstPage, page + Math.floor((total - before) / Math.max(1, perPage)))

@@ -4,7 +4,7 @@ import { redisErrorText } from '../store/redis.ts'
 import { type ExaminedPage, type FiringTime, isUnrouted, type SortedRows } from './intake.ts'
 import type { PollDeps, PollReason, PollResult } from './poll-types.ts'
 
-/** What a poll or a sweep has done so far, told to the metrics as it happens and to the caller at the end. */
+/** What a poll or a sweep has done so far: added to the metrics as it happens, returned to the caller at the end. */
 export interface Tally {
   pages: number
   newAlerts: number
@@ -52,7 +52,7 @@ export function countPage(
     readonly sorted: SortedRows
     readonly assignments: readonly Assignment[]
     readonly nowMs: number
-    /** Rows that fell out of the quarantine. */
+    /** Rows that were removed from the full quarantine. */
     readonly fellOut: number
   },
 ): void {
@@ -85,12 +85,12 @@ export function countPage(
 const foreignFeedHelp =
   'the token shows a feed of which nothing is known here, so nothing was taken: put the token right, or give the source another name'
 
-/** Loud only where someone is needed. */
+/** Logs above debug only where a person is needed. */
 export function reportPoll({ log, metrics, state: { source } }: PollDeps, result: PollResult): PollResult {
   const { reason, pages, newAlerts, passedOver, quarantined, behind, lastCompleteMs, error } = result
   if (lastCompleteMs !== null) metrics.lastCompleteWalk.set({ source }, lastCompleteMs / 1_000)
   const line = { source, reason, pages, newAlerts, passedOver, quarantined, behind }
-  // The line that people read, `poll.done`, is the loop's: it knows what follows.
+  // The loop writes the line that people read, `poll.done`: it knows when the next poll is.
   if (error !== undefined) log.debug({ ...line, why: redisErrorText(error) }, 'poll')
   else if (reason === 'foreign_feed') log.error(line, foreignFeedHelp)
   else if (reason === 'state_lost') log.error(line, 'Redis has lost its data during this poll')

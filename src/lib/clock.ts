@@ -1,6 +1,6 @@
-/** Time as the rest of the code sees it, so that a test can own it. */
+/** The clock of all other code, so that a test can set it. */
 export interface Clock {
-  /** The wall clock: milliseconds since the epoch. People and NTP turn it, so it dates things and measures nothing. */
+  /** The wall clock: milliseconds since the epoch. People and NTP set it, so it is for dates and never for durations. */
   now(): number
   /**
    * Milliseconds since some moment in the past, never set back: for waits, deadlines, durations and rates of this

@@ -1,9 +1,9 @@
-/** A mistake that the person at the keyboard can mend: one sentence, printed without a stack, exit code 1. */
+/** A mistake that the operator can correct: one sentence, printed without a stack, exit code 1. */
 export class UserError extends Error {
   override readonly name = 'UserError'
 }
 
-/** Somebody named what is not there: one sentence that says so, and no fault of the bridge. */
+/** The operator named something that does not exist: one sentence that says so, and no fault of the bridge. */
 export class NotFoundError extends UserError {}
 
 /** Whatever was thrown, as an Error. */

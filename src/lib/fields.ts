@@ -5,8 +5,8 @@ import { Secret, tokenProblem } from './secret.ts'
 /** Pieces that every config schema is made of. The `meta` marks are read by the JSON Schema generator. */
 
 /**
- * `10s` and its like; milliseconds inside. There is no duration without an upper bound: one that somebody mistypes must
- * not stop anything for good.
+ * `10s` and its like; milliseconds inside. Every duration has an upper bound: a mistyped one must not stop anything for
+ * ever.
  */
 export function durationWithin(
   minMs: number,
@@ -32,13 +32,13 @@ export function durationWithin(
     .meta({ fieldKind: 'duration', maxMs })
 }
 
-/** A secret: text in the file, or a `Secret` that the loader made of its `…File` twin. */
+/** A secret: text in the file, or a `Secret` that the loader made from the `…File` field. */
 export const secretField = z
   .union([z.string().min(1), z.instanceof(Secret)])
   .transform((value) => (typeof value === 'string' ? new Secret(value) : value))
   .meta({ fieldKind: 'secret' })
 
-/** A secret that travels in a header as it is. One in a file is checked by the loader, and again at use. */
+/** A secret that is sent in a header as it is. One in a file is checked by the loader, and again at use. */
 export const tokenField = secretField
   .superRefine((secret, context) => {
     const message = secret.file === undefined ? tokenProblem(secret.reveal()) : undefined
@@ -46,7 +46,7 @@ export const tokenField = secretField
   })
   .meta({ fieldKind: 'secret' })
 
-/** The path of a file; the loader lets a relative one start from the folder of the config. */
+/** The path of a file; the loader resolves a relative one from the folder of the config. */
 export const pathField = z.string().min(1).meta({ fieldKind: 'path' })
 
 /**

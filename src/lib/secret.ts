@@ -3,12 +3,12 @@ import { inspect } from 'node:util'
 import { readSmallFile } from './small-file.ts'
 
 /**
- * A value that cannot print itself: only `reveal` at the place of use gives it away. A secret that stands in a file is
- * read at every `reveal`, so that a rotated file needs no restart.
+ * A value that cannot be printed: only `reveal` returns it, at the place of use. A secret in a file is read at every
+ * `reveal`, so that a rotated file needs no restart.
  */
 export class Secret {
   readonly #read: () => string
-  /** The file that holds the value, when there is one. */
+  /** The file that contains the value, when there is one. */
   readonly file: string | undefined
 
   constructor(value: string) {
@@ -20,12 +20,12 @@ export class Secret {
     return new FileSecret(path)
   }
 
-  /** Throws what `readSmallFile` throws when the value stands in a file that cannot be read. */
+  /** Throws what `readSmallFile` throws when the value is in a file that cannot be read. */
   reveal(): string {
     return this.#read()
   }
 
-  /** Tells two secrets apart without telling what they are: equal in this process when file and value are equal now. */
+  /** Shows whether two secrets differ, without showing them: equal in this process when file and value are equal now. */
   fingerprint(): string {
     const hash = createHmac('sha256', fingerprintKey).update(`${this.file ?? ''}\0`)
     try {
@@ -66,17 +66,17 @@ class FileSecret extends Secret {
 
 export const secretBytesMax = 65_536
 
-/** What keeps `text` from being a token, which travels in a header; never quotes it. */
+/** Why `text` cannot be a token, which is sent in a header; never quotes it. */
 export function tokenProblem(text: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(text)
     ? undefined
     : 'expected a token: letters, digits and signs of ASCII, without blanks, line breaks and control characters'
 }
 
-/** Of this process alone, so that a fingerprint that leaks confirms no guess. */
+/** Another key in every process, so that a guess cannot be checked against a fingerprint that leaked. */
 const fingerprintKey = randomBytes(32)
 
-/** So long a part of an address is hardly a word. */
+/** A part of an address that is this long is rarely a word. */
 export const tokenCharsMin = 16
 const mixedCharsMin = 6
 

@@ -6,7 +6,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
  * Throws what `openSync` and `readSync` throw, and errors with the codes `EFBIG` and `ENOTFILE`.
  */
 export function readSmallFile(path: string, bytesMax: number, { flowing = false } = {}): string {
-  // Else to open a pipe waits for its writer.
+  // Otherwise opening a pipe waits for its writer.
   const file = openSync(path, constants.O_RDONLY | (flowing ? 0 : constants.O_NONBLOCK))
   try {
     if (!flowing && !fstatSync(file).isFile()) throw failure('ENOTFILE', `${path} is no plain file`)

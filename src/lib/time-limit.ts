@@ -21,8 +21,8 @@ export function within<T>(limitMs: number, what: string, work: Promise<T>, signa
 }
 
 /**
- * Calls `act` after `limitMs`. Where this process stood still when the time was up (it was frozen, or busy), what arrived
- * meanwhile has not been read yet: a little later then, so that an answer which came in time counts.
+ * Calls `act` after `limitMs`. Where this process was frozen or busy when the time was up, it has not read what arrived
+ * meanwhile: then `act` is called a little later, so that an answer which came in time counts.
  */
 export function onTimeUp(limitMs: number, act: () => void): { off(): void } {
   const dueMs = performance.now() + limitMs

@@ -1,10 +1,10 @@
 /**
- * Every wait that somebody outside this process can name, and the longest that the bridge keeps to: without a longest,
- * one wrong figure stops a source or a sink for good. Durations of the config have theirs in its schema
- * (`durationWithin`). README shows all of them.
+ * Every wait that somebody outside this process can set, and the longest that the bridge waits: without that limit, one
+ * wrong figure stops a source or a sink for ever. Durations of the config have theirs in its schema (`durationWithin`).
+ * README shows all of them.
  */
 export interface NamedWait {
-  /** Who names it, and by what; for README. */
+  /** Who sets it; for README. */
   readonly namedBy: string
   readonly what: string
   readonly maxMs: number
@@ -44,7 +44,7 @@ export const waits = {
   },
 } as const satisfies Record<string, NamedWait>
 
-/** Whether an instant that was stored can still be meant: what was written by a clock that was ahead is not. */
+/** Whether a stored instant is too far in the future to be used: it was written by a clock that was ahead. */
 export function isFarAhead(instantMs: number, nowMs: number): boolean {
   return instantMs > nowMs + waits.ahead.maxMs
 }

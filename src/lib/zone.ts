@@ -1,6 +1,6 @@
 /**
- * Wall clocks, through Intl alone. A wall time is a number: the milliseconds that a UTC clock would show with the same
- * date and hour on its face, so that days and minutes are plain arithmetic.
+ * Wall clocks, through Intl alone. A wall time is a number: the milliseconds since the epoch at which a UTC clock shows the
+ * same date and hour, so that days and minutes are plain arithmetic.
  */
 
 const dayMs = 86_400_000
@@ -24,7 +24,7 @@ export function wallTime(atMs: number, timeZone: string): number {
 
 /**
  * The first instant at which the wall clock shows `wallMs` or later. A time that a clock change skips is the instant of
- * the change; a time that comes twice is its first coming.
+ * the change; a time that occurs twice is its first occurrence.
  */
 export function instantOf(wallMs: number, timeZone: string): number {
   const before = zoneOffset(wallMs - dayMs, timeZone)

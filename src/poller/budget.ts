@@ -15,7 +15,7 @@ import type { Ledger } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-/** Of the API's own day, which has no time zone. */
+/** The length of the API's own day, which has no time zone. */
 const budgetDayMs = 86_400_000
 
 interface GrantedBudgetDeps {
@@ -39,7 +39,7 @@ export interface AvailableBudget {
   /** Units used of the configured day, which the ledger counts; of these, by sweeps. */
   readonly ledgerUsed: number
   readonly swept: number
-  /** What refusals taught that holds now, for people; null where the config is all there is to know. */
+  /** What refusals showed and is valid now, for people; null where only the config is known. */
   readonly lesson: string | null
 }
 
@@ -54,13 +54,13 @@ export interface Spending {
   readonly atMs: number
   /** Of the configured day. */
   readonly unitsUsed: number
-  /** Of the day that the feed told of. */
+  /** Of the feed's own day. */
   readonly apiDayUsed?: number
 }
 
 /**
- * What the account's budget really is, as the feed's refusals and grants tell it: fewer units, or another day than the
- * configured one. The plan follows it. The ledger, which is the guarantee, goes on counting the configured day.
+ * What the account's budget really is, as the feed's refusals and grants show it: fewer units, or another day than the
+ * configured one. The plan uses it. The ledger, which guarantees the limit, still counts the configured day.
  */
 export class GrantedBudget {
   readonly #deps: GrantedBudgetDeps
@@ -77,7 +77,7 @@ export class GrantedBudget {
     const parsed = grantSchema.safeParse(await this.#store.load())
     const grant =
       parsed.success && !isFarAheadGrant(parsed.data, this.#deps.clock.now()) ? parsed.data : undefined
-    // The config may have been set right since.
+    // The config may have been corrected since.
     const { budgetDay, ledger } = this.#deps
     const agrees = grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs))
     if (agrees) await ledger.countApiDay(null)
@@ -87,7 +87,7 @@ export class GrantedBudget {
   /** Throws what Redis throws. */
   async available(nowMs: number): Promise<AvailableBudget> {
     const { ledger, unitsPerDay, sharers } = this.#deps
-    // What another source of the account was taught counts for this one.
+    // What another source of the account has learned is valid for this one.
     if ((sharers?.() ?? 1) > 1) await this.load()
     const day = this.#deps.budgetDay(nowMs)
     const [{ used, byPurpose }, told] = await Promise.all([ledger.used(day), ledger.apiDay()])
@@ -105,11 +105,11 @@ export class GrantedBudget {
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
   async noteRefusal(spent: Spending & { readonly cost: number }, askedMs: number | undefined): Promise<void> {
-    // What lies beyond a budget day is no reset.
+    // A wait longer than a budget day is no reset.
     const retryAfterMs = (askedMs ?? 0) > waits.apiHold.maxMs ? undefined : askedMs
     const { ledger, budgetDay, unitsPerDay } = this.#deps
     const { atMs, unitsUsed, apiDayUsed = 0 } = spent
-    // What Redis cannot tell now was told by nobody.
+    // When Redis does not answer, no day of the feed is known.
     const known = await ledger.apiDay().catch(() => undefined)
     const told = known && { ...known, used: apiDayUsed }
     const named =
@@ -135,7 +135,7 @@ export class GrantedBudget {
     await this.#learn(lesson)
   }
 
-  /** What Redis could not keep is learned again by the next refusal. */
+  /** What Redis could not store is learned again at the next refusal. */
   async #countFrom(reset: Parameters<Ledger['countApiDay']>[0]): Promise<void> {
     await this.#deps.ledger.countApiDay(reset).catch(() => {})
   }
@@ -166,7 +166,7 @@ export class GrantedBudget {
   }
 }
 
-/** Learned by a clock that was ahead: it would not be tried again before that time comes. */
+/** Stored by a clock that was ahead: the budget would not be tried again before that time. */
 function isFarAheadGrant({ learnedAtMs, resetsAtMs }: Grant, nowMs: number): boolean {
   return isFarAhead(Math.max(learnedAtMs, resetsAtMs ?? 0), nowMs)
 }

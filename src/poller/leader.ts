@@ -29,22 +29,22 @@ export interface Leader {
   /** Polls in a row whose first page failed. */
   failures: number
   /**
-   * Polls in a row whose first page was good, and a later one failed; and until when, by the monotonic clock, no later
-   * one is asked for.
+   * Polls in a row whose first page was good, and a later one failed; and until when, by the monotonic clock, no later one
+   * is read.
    */
   walkFailures: number
   walkRestUntilMs: number
   stopped: { reason: string; retryAtMs: number } | undefined
   hotUntilMs: number
-  /** The budget day in which no more sweeps are made: its round is done, or one of them failed. */
+  /** The budget day in which no more sweeps are made: the round is done, or a sweep failed. */
   sweptDay: string | undefined
-  /** Pages of the past were bought, or are not wanted. */
+  /** Pages of the past were read, or are not wanted. */
   historyRead: boolean
   /** The poll whose line is written once the next instant is known. */
   done: { result: PollResult; tally: PageTally; startMs: number; endMs: number } | undefined
 }
 
-/** The lease, with all done that comes before the first poll; or why this replica does not poll for now. */
+/** Returns the lease after `prepare` is done; or why this replica does not poll for now. */
 export async function takeLease(
   deps: Omit<LeaseOptions, 'ttlMs'> & Pick<PollerDeps, 'prepare'>,
   ttlMs: number,
@@ -68,14 +68,14 @@ function standbyReason(holder: LeaseHolder | undefined): string {
   return `another replica polls${holder.who ? ` (${holder.who})` : ''}; its lease ends at ${ends} unless it is renewed`
 }
 
-/** A new leader knows what the last one told; what that one only thought is asked anew. */
+/** A new leader starts with the status that the last one stored; all else is decided again. */
 export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus): Leader {
   return {
     lease,
     schedule,
     decidedMs: 0,
     lastStartMs: known.lastPollAtMs,
-    // A catch-up that a restart broke off goes on at its pace.
+    // A catch-up that a restart interrupted continues at the same pace.
     lastReason: known.behind && known.lastOkAtMs !== null ? 'page_limit' : null,
     lastPages: null,
     refusedUntilMs: undefined,
@@ -84,7 +84,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     walkFailures: 0,
     walkRestUntilMs: 0,
     stopped: undefined,
-    // What the snapshot remembers of it may have been taken back.
+    // The operator may have ended what the snapshot contains of it.
     hotUntilMs: -1,
     sweptDay: undefined,
     historyRead: false,
@@ -108,7 +108,7 @@ export function applyResult(
   leader.lastReason = result.reason
   leader.lastPages = result.ok ? result.pages : null
   leader.refusedUntilMs = refusedUntil(tally, startMs)
-  // A page that fails for good does not keep the first one from being read.
+  // A later page that always fails must not stop the reading of the first one.
   leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1
   if (error !== undefined && result.ok) {
     leader.walkFailures += 1
@@ -121,8 +121,8 @@ export function applyResult(
 }
 
 /**
- * A backlog takes no more than half of the units that are left, once a day: a walk that is larger than the budget would
- * else leave nothing for what fires until the reset.
+ * A backlog takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
+ * would leave none for alerts that fire until the reset.
  */
 export function keepForHead(
   leader: Leader,
@@ -136,14 +136,14 @@ export function keepForHead(
   leader.keptForHead = { day: budget.day.key, units: Math.max(0, unitsPerDay - walkMax) }
 }
 
-/** A walk that waits for room in the minute, or for another day, does not keep the first page from being read. */
+/** The first page is read also while a walk waits for the minute or for another day. */
 function refusedUntil({ refused, calls }: PageTally, startMs: number): number | undefined {
   if (!refused || refused.limit === 'lease') return undefined
   if (refused.held || calls === 0) return refused.retryAtMs
   return refused.limit === 'budget' ? undefined : Math.min(refused.retryAtMs, startMs + freshEveryMs)
 }
 
-/** What went wrong, also where the first page was safe. Refusals, a 429 and our own shutdown are no failure. */
+/** What went wrong, also where the first page was read and stored. Refusals, a 429 and our own shutdown are no failure. */
 export function failureOf(result: PollResult, tally: PageTally): Error | undefined {
   const error = result.error === undefined ? tally.feedError : toError(result.error)
   if (error instanceof FeedError && (error.code === 'aborted' || error.code === 'rate_limited'))
@@ -164,17 +164,17 @@ export function stopReason(result: PollResult, { feedError }: PageTally): string
   return feedError && needsPerson(feedError.code) ? feedError.message : undefined
 }
 
-/** A token's file is empty or away for a moment while it is replaced; to look again costs nothing. */
+/** A token's file is empty or missing for a moment while it is replaced; to read it again costs nothing. */
 function isOwnTrouble({ feedError }: PageTally): boolean {
   return feedError !== undefined && needsPerson(feedError.code) && feedError.status === undefined
 }
 
-/** Whether a person must mend what the API refuses with this code: nothing that is tried again helps. */
+/** Whether a person must correct what the API refuses with this code: another try does not help. */
 export function needsPerson(code: string): boolean {
   return ['unauthenticated', 'scope_required', 'plan_required'].includes(code)
 }
 
-/** A poll that made no call, or that a shutdown broke off, tells nothing about the feed. */
+/** A poll that made no call, or that a shutdown interrupted, shows nothing about the feed. */
 function observe(
   schedule: Schedule,
   poll: { result: PollResult; tally: PageTally; startMs: number; endMs: number },
@@ -182,7 +182,7 @@ function observe(
   const { result, tally, startMs, endMs } = poll
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return
   const { fired, ok, pages, reason } = result
-  // Pages that the budget cannot pay for today, or that cannot be read, are no reason to hurry.
+  // Pages that today's budget does not allow, or that cannot be read, are no reason to poll sooner.
   const behind = result.behind && !['refused_budget', 'refused_rest', 'failed'].includes(reason)
   const times = (passedOver: boolean) =>
     fired.filter((each) => each.passedOver === passedOver).map(({ firedAtMs }) => firedAtMs)

@@ -3,8 +3,8 @@ import type { BudgetDay, Decision, DecisionReason } from '../schedule/schedule.t
 import { type Hold, resetGuardMs } from '../store/ledger.ts'
 
 /**
- * When the loop acts next, and what it is doing until then; pure. The schedule proposes; limits of the feed, of the
- * budget and of failing calls can only make it later, catching up and a person's wish sooner.
+ * When the loop acts next, and what it is doing until then; pure. The schedule proposes; limits of the feed, of the budget
+ * and of failing calls can only make it later; catching up and a person's request, sooner.
  */
 export interface NextPoll {
   readonly atMs: number
@@ -28,14 +28,14 @@ export interface NextPollInput {
   /** How the last poll ended; null before the first. */
   readonly lastReason: PollReason | null
   readonly hold: Hold | undefined
-  /** When the ledger has room again, if it had none for the last poll. */
+  /** When the ledger grants units again, if it refused the last poll. */
   readonly refusedUntilMs: number | undefined
   /** Polls in a row that failed. */
   readonly failures: number
   /** Polls in a row whose first page was good, and a later one failed. */
   readonly walkFailures: number
   readonly behind: boolean
-  /** Set while a person has to mend something. */
+  /** Set while a person has to correct something. */
   readonly stopped: { readonly reason: string; readonly retryAtMs: number } | undefined
   /** A person asked for a poll now. */
   readonly pollRequested: boolean
@@ -61,7 +61,7 @@ export function decideNextPoll(situation: NextPollInput): NextPoll {
   return { ...plan, atMs: earliestMs, state: 'waiting' }
 }
 
-/** What was decided in a budget day that is over goes by the units of that day, and is told with them. */
+/** A decision from a budget day that is over was made with the units of that day, and has to be made again. */
 export function dayIsOver(
   { decidedMs }: { decidedMs: number },
   { endMs }: BudgetDay,
@@ -71,7 +71,7 @@ export function dayIsOver(
   return decidedMs < turnsMs && nowMs >= turnsMs
 }
 
-/** The first failures are tried again soon by the schedule; what stays bad is asked less and less often. */
+/** The first failures are tried again soon by the schedule; a feed that still fails is polled less and less often. */
 export function failureDelayMs(failures: number): number {
   if (failures <= quickRetriesMax) return 0
   return Math.min(failureDelayMsMin * 2 ** Math.min(failures - quickRetriesMax, 10), failureDelayMsMax)
@@ -81,7 +81,7 @@ const quickRetriesMax = 3
 const failureDelayMsMin = 2_000
 const failureDelayMsMax = 60_000
 
-/** Pages that are known to wait are worth more than any guess: no pause but the shortest interval. */
+/** After these, pages are known to wait: the loop waits only for the shortest interval. */
 const catchUpReasons: ReadonlySet<PollReason | null> = new Set<PollReason>([
   'page_limit',
   'refused_minute',
@@ -92,33 +92,33 @@ function plannedPoll(situation: NextPollInput): { atMs: number; nextReason: Deci
   const { decision, nowMs, day, unitsLeft, pollRequested: wanted, behind, lastReason, failures } = situation
   const { maxIntervalMs, lastStartMs, walkFailures } = situation
   if (wanted) return { atMs: nowMs, nextReason: 'hot', reason: 'a poll was asked for' }
-  // What the schedule remembers lies in the future: a poll now sets it right, for one unit.
+  // The schedule's last poll is in the future: a poll now corrects that, for one unit.
   if (wasSetBack(situation))
     return { atMs: nowMs, nextReason: decision.reason, reason: 'the clock was set back' }
   if (behind && failures === 0 && catchUpReasons.has(lastReason)) {
     return { atMs: nowMs, nextReason: 'catch_up', reason: 'more pages are waiting' }
   }
-  // Rows are known to wait; after a few times the plan goes on, so that an outage does not eat the day's units.
+  // Rows are known to wait; after a few times the plan goes on, so that an outage does not use up the day's units.
   const retries = failures === 0 && walkFailures > 0 && walkFailures <= quickRetriesMax
   const retryMs = (lastStartMs ?? nowMs) + failureDelayMsMin
   if (behind && retries && retryMs < decision.atMs)
     return { atMs: retryMs, nextReason: 'retry', reason: reasonTexts.retry }
-  // Whatever a schedule says: nobody waits longer than the longest interval, or than twice what the units that are left
-  // allow where that is longer.
+  // Whatever a schedule returns: the loop does not wait longer than the longest interval, or than twice what the units that
+  // are left allow where that is longer.
   const evenMs = Math.max(0, day.endMs - nowMs) / Math.max(1, unitsLeft)
   const latestMs = Math.min(nowMs, lastStartMs ?? nowMs) + Math.max(maxIntervalMs, 2 * evenMs)
   const { reason: nextReason } = decision
   return { atMs: Math.min(decision.atMs, latestMs), nextReason, reason: reasonTexts[nextReason] }
 }
 
-/** By more than what clocks of replicas differ by anyway. */
+/** By more than the usual difference between the clocks of replicas. */
 function wasSetBack({ lastStartMs, nowMs, minIntervalMs }: NextPollInput): boolean {
   return lastStartMs !== null && lastStartMs - nowMs > minIntervalMs
 }
 
 function notBefore(situation: NextPollInput): number {
   const { lastStartMs, minIntervalMs, refusedUntilMs = 0, failures, nowMs, pollRequested: wanted } = situation
-  // An instant of before the clock was set back says nothing; a ledger that has no room says so again.
+  // An instant from before the clock was set back is of no use; a ledger without units refuses again.
   if (wasSetBack(situation)) return nowMs
   if (lastStartMs === null || lastStartMs > nowMs) return refusedUntilMs
   const pauseMs = wanted ? minIntervalMs : Math.max(minIntervalMs, failureDelayMs(failures))

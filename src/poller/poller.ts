@@ -15,8 +15,8 @@ import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } fr
 import { healthOf, hungOf, type LoopActivity, logPoll, PollerView } from './status.ts'
 
 /**
- * The loop around the walk: hold the lease, wait for the planned instant, poll, learn, tell, again. It spends nothing
- * while Redis is away, while a 429 holds or without the lease; it never gives up, and says in its status why it waits.
+ * The loop around the walk: take the lease, wait for the planned instant, poll, learn, report, again. It spends nothing
+ * while Redis is away, in the pause after a 429 or without the lease; it never ends, and its status says why it waits.
  */
 export function createPoller(deps: PollerDeps): Poller {
   return new SourcePoller(deps)
@@ -146,7 +146,7 @@ class SourcePoller implements Poller {
       if (!(await this.#waitFor(nextPoll, leader, budget.day, signal))) return
       if (await this.#waitForRoom(leader, signal)) return
       await this.#poll(leader, signal)
-      // The line of a poll that a shutdown ends has no next instant.
+      // After a shutdown there is no next instant, so the line is written here.
       if (signal.aborted) this.#logPoll(leader)
     } catch (thrown) {
       await this.#pauseForRedis(thrown, signal)
@@ -178,7 +178,7 @@ class SourcePoller implements Poller {
     return { nextPoll, budget, shareLeft: sweepShareLeft(available, limits.sweepShare) }
   }
 
-  /** True when the instant has come; false when everything has to be decided anew, or the loop ends. */
+  /** True at the planned instant; false when everything has to be decided again, or the loop ends. */
   async #waitFor(nextPoll: NextPoll, leader: Leader, day: BudgetDay, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps
     for (let seenMs = leader.decidedMs; ; ) {
@@ -220,7 +220,7 @@ class SourcePoller implements Poller {
     })
   }
 
-  /** True when pages of the past were bought, so that everything is to be decided anew. */
+  /** True when pages of the past were read, so that everything is to be decided again. */
   async #readHistory(leader: Leader, { unitsLeft }: BudgetView, signal: AbortSignal): Promise<boolean> {
     const { limits, clock, log } = this.#deps
     const { behind } = this.#view.status
@@ -271,7 +271,7 @@ class SourcePoller implements Poller {
     if (error !== undefined && (tally.redisAway || isRedisAway(error))) throw error
   }
 
-  /** Redis being away is nothing that ends the loop; everything else goes on to who can judge it. */
+  /** Waits where Redis is away; throws everything else to the caller. */
   async #pauseForRedis(thrown: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted || !isRedisAway(thrown)) throw thrown
     this.#view.enter('redis_down', redisErrorText(thrown))
@@ -284,7 +284,7 @@ class SourcePoller implements Poller {
     leader.done = undefined
   }
 
-  /** Sleeps until then, or until somebody wakes the loop; never throws. */
+  /** Sleeps that long, or until `pollNow` or the signal ends it; never throws. */
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
     this.#markActive(ms)
     await this.#deps.clock.sleep(ms, AbortSignal.any([signal, this.#wake.signal])).catch(() => {})

@@ -11,8 +11,8 @@ import type { GrantedBudget } from './budget.ts'
 import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 
 /**
- * One page for a walk: the lease is looked at, the unit reserved, the call made, and a 429 made known to every replica.
- * Nothing is asked of the feed without a reservation, and nothing at all while a 429 holds.
+ * Reads one page for a walk: checks the lease, reserves the unit, makes the call, and stores a 429 for every replica. Makes
+ * no call without a reservation, and none during the pause after a 429.
  */
 export interface PageReader {
   readonly read: ReadPage
@@ -21,7 +21,7 @@ export interface PageReader {
 }
 
 export interface PageTally {
-  /** Calls made, each paid for, whatever became of them. */
+  /** Calls made, each for its units, whatever their result. */
   calls: number
   /** The last refusal of the ledger. */
   refused: Extract<Reservation, { ok: false }> | undefined
@@ -45,12 +45,12 @@ export interface ReaderSignals {
   readonly abort: AbortSignal
 }
 
-/** What reading takes of whoever leads. */
+/** What the reader needs of the leader. */
 interface ReaderLimits {
   readonly lease: Lease
   /** Units of the day that pages beneath the first leave to fresh polls. */
   readonly keptForHead: { readonly units: number }
-  /** By the monotonic clock; until then pages beneath the first are not asked for: they failed again and again. */
+  /** By the monotonic clock; until then pages beneath the first are not read: they failed again and again. */
   readonly walkRestUntilMs: number
 }
 
@@ -109,7 +109,7 @@ export function createPageReader(
   }
 }
 
-/** Lets something read pages; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
+/** Runs `work` with a reader; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
 export async function withReader<T>(
   deps: ReaderDeps & { readonly limits: { readonly drainTimeoutMs: number } },
   reading: ReaderLimits & {
@@ -168,7 +168,7 @@ async function holdAllReplicas(
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
-  // The ledger keeps it for this process too when Redis cannot be told.
+  // Where Redis does not answer, the ledger still keeps the hold for this process.
   const waitMs = await deps.ledger.hold(limit, error.retryAfterMs)
   deps.metrics.upstreamRateLimited.inc({ source: deps.source, limit })
   deps.log.warn(

@@ -15,24 +15,24 @@ export interface Poller {
   readonly source: string
   /**
    * Resolves some time after the signal aborts: the page under way is finished first, within `drainTimeoutMs`. Never
-   * rejects; whatever goes wrong inside is told and tried again.
+   * rejects; whatever goes wrong inside is logged and tried again.
    */
   run(signal: AbortSignal): Promise<void>
-  /** What this process knows; where another replica polls, the shared status in Redis knows more. */
+  /** What this process knows; where another replica polls, the status in Redis is newer. */
   status(): PollerStatus
   health(): PollerHealth
-  /** Why the loop will never go on in this process; undefined where it may. */
+  /** Why the loop will not continue in this process; undefined where it may. */
   hung(): string | undefined
-  /** Polls as soon as limits and the shortest interval allow, also where a person had to mend something first. */
+  /** Polls as soon as limits and the shortest interval allow, also where a person had to correct something first. */
   pollNow(): void
 }
 
 export type PollerHealth =
   | { readonly ok: true }
-  /** `reason` is one sentence for people, `why` is what programs go by. */
+  /** `reason` is one sentence for people, `why` is for programs. */
   | { readonly ok: false; readonly why: PollerFault; readonly reason: string }
 
-/** What keeps a polling loop from its work. */
+/** Why a polling loop does not work. */
 export const pollerFaults = ['starting', 'crashed', 'redis_down', 'stuck', 'failing'] as const
 export type PollerFault = (typeof pollerFaults)[number]
 
@@ -44,44 +44,44 @@ export interface PollerDeps {
   /** A connection that fails fast. */
   readonly redis: RedisClient
   readonly ledger: Ledger
-  /** As the ledger has it; and how many sources share it now, this one with them. */
+  /** The account as the ledger has it; and how many sources share it now, with this one. */
   readonly account?: string | undefined
   readonly sharers?: () => number
   readonly feed: Pick<FeedClient, 'deliveries'> & Partial<Pick<FeedClient, 'tokenTrouble'>>
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
   readonly poll: (readPage: ReadPage) => Promise<PollResult>
-  /** `runSweep` of sweep.ts in the same way; without it, units that would expire do. */
+  /** `runSweep` of sweep.ts in the same way; without it, units that are left expire. */
   readonly sweep?: (readPage: ReadPage, pagesMax: number) => Promise<SweepResult>
-  /** Called when this replica is to be the one that polls: what is to be done before, or why it has to wait. */
+  /** Called with the lease, before the first poll: does what has to be done first, or returns why this replica has to wait. */
   readonly prepare?: () => Promise<string | undefined>
-  /** Called now and then while another replica polls: what must be known to notice a loss of Redis later, and to make up for it. */
+  /** Called now and then while another replica polls: reads what this replica needs to notice a loss of Redis later, and to walk back. */
   readonly onStandby?: () => Promise<void>
   /** Called once each time this replica becomes the one that polls. */
   readonly createSchedule: (saved: unknown) => Schedule
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly limits: PollerLimits
-  /** True while the queues hold so much that polling on would only fill Redis. */
+  /** True while so many jobs are queued that more polls would only fill Redis. */
   readonly tooManyWaiting?: () => Promise<boolean>
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
 }
 
-/** The numbers of a poller: those that a config names, and pauses that tests shorten. */
+/** The numbers of a poller: those of the config, and pauses that tests shorten. */
 export interface PollerLimits {
   readonly unitsPerDay: number
   readonly minIntervalMs: number
   readonly maxIntervalMs: number
-  /** Pages of the past that a cold start may buy, once, so that the plan knows when alerts fire. */
+  /** Pages of the past that a cold start may read, once, so that the plan learns when alerts fire. */
   readonly historyPages?: number
   /** The largest share of a day's units that sweeps may spend; left out, all that would expire. */
   readonly sweepShare?: number
   readonly leaseTtlMs?: number
   /** How long the page under way may still take after the signal aborted. */
   readonly drainTimeoutMs?: number
-  /** How often a source is tried whose token or feed a person must mend. */
+  /** How often a source is tried whose token or feed a person must correct. */
   readonly stoppedIntervalMs?: number
-  /** How often the queues are looked at again while they are too full. */
+  /** How often the queues are checked while they are too full. */
   readonly backpressureIntervalMs?: number
   /** The pause after the loop itself threw, doubled each time up to a minute. */
   readonly restartDelayMs?: number
@@ -91,7 +91,7 @@ export interface PollerLimits {
 export const pauses = {
   restartMsMax: 60_000,
   redisMs: 1_000,
-  /** Long waits look up now and then: whether a person asked for something, the clock was set, Redis went away. */
+  /** A long wait checks this often whether a person asked for something, the clock was set, or Redis is away. */
   lookUpMs: 10_000,
 } as const
 

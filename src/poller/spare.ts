@@ -4,18 +4,18 @@ import { firedAtOf } from '../walk/scope.ts'
 import type { NextPoll } from './next-poll.ts'
 import type { ReadPage } from './settings.ts'
 
-/** What units buy that polls do not need: late rows deep in the feed (sweep), and pages of the past on a cold start. */
+/** What units that polls do not need are used for: late rows deep in the feed (sweep), and pages of the past on a cold start. */
 
 /**
- * How many pages a sweep may read now; pure. A sweep lives on what would expire: units of the last half hour before the
- * reset that the polls until then do not need, up to a share of the day's. It never delays a poll that is due, and never
- * runs while anything is wrong or behind.
+ * How many pages a sweep may read now; pure. A sweep uses only units that would expire: in the last half hour before the
+ * reset, those that the polls until then do not need, up to a share of the day's. It never delays a poll that is due, and
+ * never runs while anything is wrong or behind.
  */
 export function sweepPages(situation: {
   readonly nowMs: number
   readonly day: BudgetDay
   readonly unitsLeft: number
-  /** Units that the share of sweeps has left. */
+  /** Units that are left of the share of sweeps. */
   readonly shareLeft: number
   readonly nextPoll: NextPoll
   /** When the last poll began; null before the first. */
@@ -34,7 +34,7 @@ export function sweepPages(situation: {
   return Math.max(0, Math.min(spare, shareLeft, pagesMax))
 }
 
-/** What sweeps may still spend of the day; of the smallest budget a page. */
+/** What sweeps may still spend of the day; at least one page, also of the smallest budget. */
 export function sweepShareLeft({ budget, swept }: SweepBudget, share: number): number {
   return Math.max(0, Math.ceil(budget.unitsPerDay * share) - swept)
 }
@@ -44,7 +44,7 @@ interface SweepBudget {
   readonly swept: number
 }
 
-/** Whether the sweep of this day goes on after it ended so. */
+/** Whether this day's sweep continues after it ended for this reason. */
 export function sweepGoesOn(reason: SweepReason): boolean {
   return reason === 'units_spent'
 }
@@ -55,13 +55,13 @@ const endGuardMs = 30_000
 const pauseMsMin = 1_500
 const quietIntervalMs = 60_000
 const keptUnits = 3
-/** Few at a time: the head of the feed is looked at in between. */
+/** Few at a time: the first page is polled in between. */
 const pagesMax = 5
 const quiet: ReadonlySet<DecisionReason> = new Set<DecisionReason>(['floor', 'even', 'fixed'])
 
 /**
- * Pages of the past, bought once: on a cold start the plan knows nothing of when alerts fire, and what the feed still
- * shows teaches it from the first day. Nothing of these pages is sent or marked; the walk does not notice them.
+ * Pages of the past, read once: on a cold start the plan does not know when alerts fire, and learns it from the rows that
+ * the feed still shows. Nothing of these pages is sent or marked; they do not change the walk.
  */
 export interface History {
   readonly pages: number
@@ -70,12 +70,12 @@ export interface History {
 }
 
 export interface Allowance {
-  /** The pages to here were read by the poll itself. */
+  /** The poll itself read the pages up to this one. */
   readonly afterPage: number
   readonly pagesMax: number
 }
 
-/** What may be bought now, if anything: never more than a tenth of what the day has left. Pure. */
+/** Which pages may be read now, if any: for at most a tenth of the units that are left of the day. Pure. */
 export function historyPages(situation: {
   readonly wanted: number
   readonly unitsLeft: number

@@ -11,16 +11,16 @@ import type { NextPoll } from './next-poll.ts'
 import type { PageTally } from './reader.ts'
 import type { PollerDeps, PollerFault, PollerHealth } from './settings.ts'
 
-/** What the loop tells of itself: to people and other replicas (status), and to whoever watches it (health). */
+/** What the loop reports: its status, for people and other replicas, and its health, for whoever watches it. */
 
 type ViewDeps = Pick<PollerDeps, 'source' | 'log' | 'metrics' | 'clock' | 'limits'>
 
-/** What the loop is doing, for people, metrics and other replicas. Every change of state is told once. */
+/** What the loop is doing, for people, metrics and other replicas. Every change of state is logged once. */
 export class PollerView {
   readonly #deps: ViewDeps
   readonly #store: SourceStatusStore
   #status: PollerStatus
-  /** The trouble that people were told of, until a poll goes well. */
+  /** The trouble that was logged last, until a poll succeeds. */
   #reportedTrouble: PollerState | undefined
   #failureReported = false
 
@@ -136,7 +136,7 @@ export class PollerView {
     await this.#store.save(this.#status)
   }
 
-  /** Told once, and again only when there was none for a while; the status goes on showing the first example. */
+  /** Logged once, and again only when there was none for a while; the status still shows the first example. */
   #doubtAfter(example: string | null, nowMs: number): PollerStatus['doubt'] {
     const { log, source } = this.#deps
     const { doubt } = this.#status
@@ -151,7 +151,7 @@ export class PollerView {
     this.#status = { ...this.#status, ...fields }
   }
 
-  /** A poll that a limit refused says neither; one whose head was good and whose second page failed says that it failed. */
+  /** A poll that a limit refused changes nothing; one whose first page was good and whose second failed counts as failed. */
   #failingSince(result: PollResult, error: PollerStatus['lastError']): number | null {
     const { failingSinceMs } = this.#status
     if (error === null) return result.ok && result.reason !== 'refused_rest' ? null : failingSinceMs
@@ -165,7 +165,7 @@ export class PollerView {
     this.#failureReported = reason !== undefined
   }
 
-  /** Between two attempts nothing is known to be better: a source that is stopped is told once, not at every try. */
+  /** Between two attempts nothing has improved: a source that is stopped is logged once, not at every try. */
   #logTrouble(state: PollerState, reason: string): void {
     if (state === this.#reportedTrouble || !(state in troubles)) return
     this.#reportedTrouble = state
@@ -178,7 +178,7 @@ const doubtEffect =
   'such rows count by their place in the feed, and lag, expireAfter and plan do without their dates'
 const doubtKeptMs = 24 * 60 * 60 * 1_000
 
-/** States that people are told of, and how loudly. */
+/** States that are logged, and at which level. */
 const troubles = {
   stopped: 'error',
   redis_down: 'warn',
@@ -226,14 +226,14 @@ export function logPoll(
   )
 }
 
-/** What the watchdog looks at; pure. Instants are those of the monotonic clock. */
+/** What the watchdog checks; pure. Instants are those of the monotonic clock. */
 export interface LoopActivity {
   readonly status: PollerStatus
-  /** When the loop last did anything: a decision, a call, a look at a waiting lease. */
+  /** When the loop last did anything: a decision, a call, a try to take the lease. */
   readonly actedAtMs: number
-  /** When the loop means to act next; while it polls, by when something must have happened. */
+  /** When the loop plans to act next; while it polls, by when something must have happened. */
   readonly dueAtMs: number
-  /** What the loop threw, until a poll goes well again. */
+  /** What the loop threw, until a poll succeeds again. */
   readonly crash: string | undefined
 }
 
@@ -241,19 +241,19 @@ export interface LoopActivity {
 export const lateMsMax = 60_000
 
 /**
- * A loop that is this late will not go on: every call and every command of it has a limit of seconds, without Redis it
- * tries once a second, and a wait for a budget or a 429 is made of naps. Only a new process helps.
+ * A loop that is this late will not continue: its calls and commands have limits of seconds, without Redis it tries once a
+ * second, and a wait for a budget or a 429 is made of short ones. Only a new process helps.
  */
 export const hungMsMin = 5 * 60_000
 
-/** A feed that has failed at every poll for so long will not mend itself: a person should look. */
+/** A feed that has failed at every poll for so long will not recover by itself: a person should look. */
 export const failingMsMax = 15 * 60_000
 
-/** What is wrong with a feed that has failed for too long; undefined where it is well, or where that is told otherwise. */
+/** What is wrong with a feed that has failed for too long; undefined where it is well, or where the state says it already. */
 export function lastingFailure({ state, lastError, failingSinceMs }: PollerStatus): string | undefined {
   if (lastError === null || failingSinceMs === null || state === 'stopped' || state === 'standby') return
   if (needsPerson(lastError.code)) return
-  // From the first to the last poll that failed, so that a time without polls makes nothing worse.
+  // From the first to the last poll that failed, so that a time without polls does not count.
   const forMs = lastError.atMs - failingSinceMs
   return forMs < failingMsMax
     ? undefined
@@ -282,7 +282,7 @@ export function healthOf(
   return { ok: true }
 }
 
-/** Why only a new process helps; undefined where the loop may go on by itself. */
+/** Why only a new process helps; undefined where the loop may continue by itself. */
 export function hungOf(
   { status, dueAtMs: expectActMs, actedAtMs }: LoopActivity,
   nowMs: number,

@@ -2,11 +2,11 @@ import type { FeedPage } from './page.ts'
 import type { Mark } from './walk.ts'
 
 /**
- * Whether a feed can still be the one that this memory is of: a token that suddenly shows another account's feed must
- * not deliver a stranger's history. Suspicious is a page without a single known row whose rows were fired before the
- * last complete walk, since everything of that time was handled. A back-fill of the feed looks the same; then counting
- * says where the rows that are known must stand now, and those pages are asked before anything is taken; then ever deeper
- * ones, since a feed that drops its oldest rows does not grow by what is new.
+ * Whether a feed can still be the one of this stored walk: when a token suddenly shows another account's feed, that
+ * account's history must not be delivered. Suspicious is a page without a known row whose rows were fired before the last
+ * complete walk, since everything of that time was handled. A back-fill of the feed looks the same: then the pages where
+ * the known rows must be by count are read before any row is handled, then deeper ones, since a feed that drops its oldest
+ * rows does not grow by its new ones.
  */
 export interface LastWalk {
   readonly lastCompleteMs: number | null
@@ -14,12 +14,12 @@ export interface LastWalk {
   readonly total: number | null
 }
 
-/** Late rows and clocks that differ by less are ordinary. */
+/** Rows that are late by less, and clocks that differ by less, are usual. */
 const slackMs = 600_000
-/** Fewer rows than these say nothing about whose feed it is. */
+/** Fewer rows than these prove nothing about whose feed it is. */
 const rowsMin = 5
 const witnessesMax = 4
-/** Down to this page the first search has asked all, as far as the feed goes. */
+/** The first search has read all pages down to this one, as far as the feed has them. */
 export const firstSearchTo = 2
 
 export function looksForeign(
@@ -29,7 +29,7 @@ export function looksForeign(
   nowMs: number,
 ): boolean {
   if (lastWalk.lastCompleteMs === null || !lastWalk.total) return false
-  // A clock that was ahead then tells nothing of what was handled.
+  // The clock was ahead then: its time does not show what was handled.
   if (lastWalk.lastCompleteMs > nowMs) return false
   if (marks.length < rowsMin || marks.some((mark) => mark !== 'new')) return false
   const handledMs = lastWalk.lastCompleteMs - slackMs
@@ -38,9 +38,9 @@ export function looksForeign(
 }
 
 /**
- * The pages on which known rows may stand if the feed is ours: where counting puts the old head, then deeper and deeper.
- * Where a poll found none down to `searchedTo`, the next one asks the pages beneath, so that a feed which is ours after
- * all is not stopped for good.
+ * The pages on which known rows may be if the feed is ours: where the old head is by count, then deeper and deeper. Where a
+ * poll found none down to `searchedTo`, the next one reads the pages beneath, so that a feed which is ours after all is not
+ * stopped for ever.
  */
 export function witnessPages(page: FeedPage, lastWalk: LastWalk, searchedTo: number): readonly number[] {
   if (searchedTo > 0) {

@@ -1,6 +1,6 @@
 import type { Alert } from '../alert/alert.ts'
 
-/** One page of the delivery feed, newest first, as the wire schema let it through. */
+/** One page of the delivery feed, newest first, after the check by the wire schema. */
 export interface FeedPage {
   /** From 1. */
   readonly page: number

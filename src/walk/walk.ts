@@ -1,26 +1,26 @@
 import type { FeedPage } from './page.ts'
 
 /**
- * Decides what one page of the feed proves, and where to read on. Pure: the page, what is known of its rows, the open
- * stretches in; what to remember and the next step out.
+ * Decides what one page of the feed proves, and where to read on. Pure: takes the page, what is known of its rows and the
+ * open stretches; returns what to store and the next step.
  *
  * The feed moves while it is read, and its order is not documented. So nothing here compares ids or dates:
  * - a *covered* row is one below which everything was handled; whatever shares a page with it is handled too;
  * - a *stretch* is a run of handled rows without a hole, of which it is not known what follows its last row, its
- *   *frontier*. It is finished when it meets a covered row beneath, or the end of the feed, or the start of the scope;
- * - a page continues a stretch only when it holds one of its rows, or begins exactly after the frontier while the
- *   feed's total is the one that the frontier was counted with. Any other page is news, but proves nothing.
+ *   *frontier*. It is finished when it reaches a covered row beneath, or the end of the feed, or the start of the scope;
+ * - a page continues a stretch only when it contains one of its rows, or begins exactly after the frontier while the
+ *   feed's total is the one that the frontier was counted with. Any other page may have new rows, but proves nothing.
  *
  * The head of the feed is a stretch like any other. Several may be open at once, the newest on top: a catch-up that was
- * broken off waits under a fresh head, and when the head reaches it the two are joined, so that what lies between was
- * paid for once.
+ * interrupted stays open under a new head, and when the head reaches it the two are joined, so that the pages between are
+ * read only once.
  */
 export interface Stretch {
-  /** The number that its rows carry; never given twice. */
+  /** The number that is stored with its rows; never used twice. */
   readonly run: number
   /** Key of its last row. */
   readonly frontier: string
-  /** How many rows stood above and including the frontier when the feed had `total` rows: counted, never guessed. */
+  /** How many rows were above and including the frontier when the feed had `total` rows: counted, never estimated. */
   readonly end: number
   readonly total: number
 }
@@ -33,8 +33,8 @@ export interface PageView {
   /** One for each row of the page, like the next. */
   readonly marks: readonly Mark[]
   /**
-   * Whether the row lies before what `startFrom` takes in; null where it is left out without a date to tell. Empty where
-   * no date ends the walk.
+   * Whether the row lies before what `startFrom` includes; null where it is left out without a date. Empty where no date
+   * ends the walk.
    */
   readonly old: readonly (boolean | null)[]
 }
@@ -46,7 +46,7 @@ export interface OpenStretches {
   readonly runs: number
 }
 
-/** How the walk of this poll goes: how often its place was lost, and the total that it last read. */
+/** The progress of this poll's walk: how often its place was lost, and the total that it last read. */
 export interface WalkProgress {
   readonly lost: number
   readonly total: number
@@ -57,7 +57,7 @@ export interface PageDecision {
   readonly proven: boolean
   /** What the page's rows become: covered, rows of that run, or rows of no stretch. */
   readonly rowsBecome: 'covered' | number
-  /** Runs whose rows pass to another one. */
+  /** Runs whose rows become rows of another run. */
   readonly joins: readonly { readonly from: number; readonly to: number }[]
   /** Runs whose rows are covered now. */
   readonly finished: readonly number[]
@@ -78,9 +78,9 @@ export type WalkEnd =
   | 'place_lost'
   | 'raced'
 
-/** A walk that lost its place looks for it this often before it leaves that to the next poll. */
+/** How often a walk that lost its place searches it; then the next poll walks again. */
 const lostMax = 4
-/** Open stretches that are kept. More would mean that catch-ups were broken off again and again under fresh heads. */
+/** Open stretches that are kept. More would mean that catch-ups were interrupted again and again under new heads. */
 const stretchesMax = 4
 
 /** Page 1: the head of the feed. It needs no proof of its place. */
@@ -105,7 +105,7 @@ export function decideNext(view: PageView, known: OpenStretches, progress: WalkP
   })
 }
 
-/** Whether a later page of a walk stands where the topmost open stretch goes on, so that its rows' places are known. */
+/** Whether a later page of a walk continues the topmost open stretch, so that its rows' places are known. */
 export function continuesWalk(view: Pick<PageView, 'page' | 'marks'>, known: OpenStretches): boolean {
   const [current] = known.stretches
   return current !== undefined && isNextTo(view, current)
@@ -127,9 +127,9 @@ export function pageAfter(stretch: Stretch, page: Pick<FeedPage, 'total' | 'perP
 }
 
 /**
- * Counting is fooled where as many rows went above the frontier as were filled in beneath it since it was counted. What a
- * walk then passes by is left to the sweep; to ask for the frontier's page each time would cost every second page of a
- * catch-up that has two units a poll.
+ * The count is wrong where, since it was made, as many rows were removed above the frontier as were inserted beneath it.
+ * Only the sweep finds the rows that a walk then passes over; to read the frontier's page each time would cost every second
+ * page of a catch-up that has two units a poll.
  */
 function isNextTo({ page, marks }: Pick<PageView, 'page' | 'marks'>, stretch: Stretch): boolean {
   if (marks.includes(stretch.run)) return true
@@ -141,7 +141,7 @@ function stretchesOn({ marks }: PageView, known: OpenStretches): readonly Stretc
   return known.stretches.filter(({ run }) => marks.includes(run))
 }
 
-/** The page continues `mine`, stretches that its rows join to one; a head that meets none begins its own. */
+/** The page continues `mine`, stretches that its rows join to one; a head without any begins a new one. */
 function continueWalk(
   view: PageView,
   known: OpenStretches,
@@ -151,8 +151,8 @@ function continueWalk(
   const others = known.stretches.filter((each) => !mine.includes(each))
   const end = endOf(view, mine)
   if (end !== undefined) {
-    // Both speak only for the stretches met above. The last page of the feed leaves no place for any other: its rows
-    // have gone, or a server answered that does not have them yet. In case they come back, they are not covered.
+    // Both ends finish only `mine`. After the last page of the feed no other stretch has a place: its rows were removed, or
+    // the server that answered does not have them yet. In case they come back, they are not covered.
     const stretches = view.page.page >= view.page.lastPage ? [] : others
     return {
       proven: true,
@@ -167,7 +167,7 @@ function continueWalk(
   const lowest = mine.at(-1)
   const run = lowest?.run ?? known.runs + 1
   const stretches = [extend(view, lowest, run), ...others]
-  // The head that was broken off last is the one just beneath, and the shortest.
+  // The head that was interrupted last is just beneath, and the shortest.
   if (stretches.length > stretchesMax) stretches.splice(1, 1)
   return {
     proven: true,
@@ -196,8 +196,8 @@ function endsBeforeScope(perPage: number, old: PageView['old']): boolean {
 }
 
 /**
- * The stretch after this page. When the page ends inside the stretch and its frontier must stand deeper, the frontier
- * stays what it was counted to be, and the pages between are not read again.
+ * The stretch after this page. When the page ends inside the stretch and its frontier must be deeper, the frontier and its
+ * count stay, and the pages between are not read again.
  */
 function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: number): Stretch {
   const end = page.page * page.perPage
@@ -208,7 +208,7 @@ function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: nu
   return stretch.end + page.total - stretch.total > end ? stretch : measured
 }
 
-/** The page is not where it was thought to be: count again with its total, or step back a page. */
+/** The page is not at the place that was counted: count again with its total, or go back a page. */
 function relocate(view: PageView, known: OpenStretches, progress: WalkProgress): PageDecision {
   const { page } = view
   const [current, ...others] = known.stretches
@@ -230,7 +230,7 @@ function nextStep(stretches: readonly Stretch[], page: FeedPage, reason: WalkEnd
   return top === undefined ? { kind: 'end', reason } : { kind: 'read', page: pageAfter(top, page) }
 }
 
-/** The page says nothing: all stays as it is. */
+/** The page proves nothing: all stays as it is. */
 function unchanged(known: OpenStretches, page: FeedPage, reason: WalkEnd): PageDecision {
   return {
     proven: false,
