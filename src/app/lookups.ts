@@ -7,7 +7,7 @@ import { formatDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
 import { budgetDay } from '../schedule/time/budget-day.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
-import { embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
+import { DirInUseError, embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
 import { createLedger, type Reservation } from '../store/ledger.ts'
 import {
   closeRedis,
@@ -114,9 +114,15 @@ async function reachRedis(config: Config, teardown: Teardown, signal: AbortSigna
   } catch {
     await own.run(stepTimeoutMs)
   }
-  const embedded = await startEmbeddedRedis({ dataDir: config.dataDir, log, signal })
-  teardown.push('embedded redis', () => embedded.stop())
-  return connect({ url: embedded.url }, teardown, signal)
+  try {
+    const embedded = await startEmbeddedRedis({ dataDir: config.dataDir, log, signal })
+    teardown.push('embedded redis', () => embedded.stop())
+    return await connect({ url: embedded.url }, teardown, signal)
+  } catch (thrown) {
+    // A bridge runs after all: its server is starting, or busy.
+    if (thrown instanceof DirInUseError) return connect(running, teardown, signal)
+    throw thrown
+  }
 }
 
 /** A server on this machine answers at once, if it runs. */

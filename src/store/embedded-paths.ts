@@ -58,10 +58,13 @@ export function findServer(env: NodeJS.ProcessEnv = process.env): string {
   )
 }
 
+/** Another process has the directory. */
+export class DirInUseError extends UserError {}
+
 /**
  * Locks `dir` until the returned function is called or the process ends, however it ends: a lock of the kernel on a file,
  * taken through SQLite, the only part of Node that takes such locks. A pid in a file would be wrong after a crash, and in
- * containers. Throws a UserError where another process has it.
+ * containers. Throws a DirInUseError where another process has it.
  */
 export async function lockDir(dir: string): Promise<() => void> {
   const { DatabaseSync } = await import('node:sqlite')
@@ -71,12 +74,12 @@ export async function lockDir(dir: string): Promise<() => void> {
   } catch (error) {
     database.close()
     const busy = error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy
-    throw new UserError(
-      busy
-        ? `another alert-bridge is running on ${dir}; stop it, or give this one a dataDir of its own`
-        : `dataDir ${dir} cannot be locked: ${toError(error).message}`,
-      { cause: error },
-    )
+    if (busy)
+      throw new DirInUseError(
+        `another alert-bridge is running on ${dir} (a bridge, or an api command that found none); stop it, or give this one a dataDir of its own`,
+        { cause: error },
+      )
+    throw new UserError(`dataDir ${dir} cannot be locked: ${toError(error).message}`, { cause: error })
   }
   return () => {
     if (database.isOpen) database.close()

@@ -6,6 +6,7 @@ import { apiCommand } from '../../src/cli/api.ts'
 import { UsageError } from '../../src/cli/usage.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { startEmbeddedRedis } from '../../src/store/embedded.ts'
+import { embeddedPaths, lockDir } from '../../src/store/embedded-paths.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { captureLog } from '../support/log.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
@@ -212,6 +213,18 @@ describe('api', () => {
     expect((await asked()).code).toBe(0)
     expect((await asked()).err).toContain('lookups have none left')
     expect(sandbox.requests).toHaveLength(1)
+  })
+
+  it('sends nothing where the embedded Redis of a bridge does not answer, and does not say to stop that bridge', async () => {
+    const sandbox = await startSandbox()
+    const { file } = configOf(sandbox.url, { redisUrl: 'embedded' })
+    const unlock = await lockDir(embeddedPaths(join(dirname(file), 'data')).dir)
+    onTestFinished(unlock)
+    const { code, err } = await run('GET', '/api/v1/board', '--config', file)
+    expect([code, err]).toEqual([
+      1,
+      'Redis does not answer, so that units cannot be counted. Nothing was sent.',
+    ])
   })
 
   it('counts in the embedded Redis of the bridge that runs, and leaves it running', async () => {
