@@ -5,7 +5,7 @@ import { sendProblem } from './problem.ts'
 
 export type ActionHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-/** A route that changes something: never by GET, only with the token, one log line each. */
+/** Adds a route that changes something: never by GET, only with the token. Each call is logged in one line. */
 export function registerAction(
   app: FastifyInstance,
   { adminToken, log }: Pick<AdminDeps, 'adminToken' | 'log'>,
@@ -14,7 +14,7 @@ export function registerAction(
   app.route({
     method,
     url: path,
-    // Before the body is read: a stranger does not get to send one.
+    // Runs before the body is read, so without the token no body is accepted.
     onRequest: async (request, reply) => {
       const refusal = refuseChange(request, adminToken())
       if (!refusal) return

@@ -9,7 +9,7 @@ import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerSilenceActions } from './silences.ts'
 
-/** The part of the API that changes something. */
+/** Adds the routes of the API that change something. */
 export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   const { ports } = deps
   const post = (path: string, act: ActionHandler) => registerAction(app, deps, { method: 'POST', path, act })
@@ -121,7 +121,7 @@ interface OrderFields {
   readonly limit?: number | undefined
 }
 
-/** From the words of the API; what was not given stays away. */
+/** Turns the fields of the API into an `Order`; fields that are not given are left out. */
 function orderOf({ ids, sink, since, until, cursor, at, limit }: OrderFields): Order {
   return {
     ...(ids === undefined ? {} : { ids }),
@@ -134,7 +134,7 @@ function orderOf({ ids, sink, since, until, cursor, at, limit }: OrderFields): O
   }
 }
 
-/** How far an order is. A cursor in the answer means that there is more: the same order with it goes on there. */
+/** How far an order is. If the answer has a cursor, there is more: the caller sends the same order with that cursor. */
 function portionView({ gone, looked, total, atMs, cursor }: Omit<Portion, 'handled'>) {
   return { gone, looked, total, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
 }

@@ -13,9 +13,9 @@ import { sendProblem } from './problem.ts'
 import { registerReads } from './reads.ts'
 
 /**
- * The HTTP server for operators: metrics, health, JSON API, status page. Built without listening, so that tests inject
- * and the app decides where it stands. Reading is open to whoever reaches the address by a name of the bridge; changing
- * needs the token.
+ * The HTTP server for operators: metrics, health, JSON API, status page. It is built without listening: tests inject
+ * requests, and the app chooses the address. Anybody who reaches the server by a name of the bridge may read; changes
+ * need the token.
  */
 export function buildAdmin(deps: AdminDeps): FastifyInstance {
   const app = fastify({
@@ -30,7 +30,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     trustProxy: false,
     exposeHeadRoutes: true,
     ...malformed,
-    // Refused by `refuseForeignHosts`, with our headers.
+    // `refuseForeignHosts` refuses a missing Host, with our headers.
     http: { requireHostHeader: false },
     routerOptions: { maxParamLength: paramCharsMax },
   })
@@ -55,12 +55,12 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   return app
 }
 
-/** Of an order by ids that names as many as one may, by the longest names. */
+/** Enough for an order with as many ids as are allowed, with the longest names. */
 const bodyBytesMax = 1_024 * 1_024
 const requestTimeoutMs = 10_000
 const handlerTimeoutMs = 15_000
 const keepAliveTimeoutMs = 5_000
-/** The longest source or sink name and the longest id stay far below. */
+/** Much more than the longest source or sink name and the longest id. */
 const paramCharsMax = 200
 
 /** A form on a foreign page can send text/plain without a preflight, so only JSON is read. An empty body is `{}`. */
@@ -73,7 +73,7 @@ function acceptOnlyJson(app: FastifyInstance): void {
   })
 }
 
-/** Mistakes of the caller are told; what failed inside is logged and told only as far as the caller can act on it. */
+/** Answers a mistake of the caller with its text. Logs an error inside; then the answer says what the caller can do. */
 function answerError(deps: AdminDeps, error: unknown, url: string, reply: FastifyReply): FastifyReply {
   if (error instanceof z.ZodError) return sendProblem(reply, { status: 400, detail: mistakesOf(error) })
   const status = statusOf(error)
@@ -95,7 +95,7 @@ function mistakesOf(error: z.ZodError): string {
 
 function statusOf(error: unknown): number {
   if (error instanceof NotFoundError) return 404
-  // What was asked is fine, and cannot be had as things stand.
+  // The request is valid, but the state of the bridge does not allow it now.
   if (error instanceof UserError) return 409
   const known = typeof error === 'object' && error !== null && 'statusCode' in error ? error.statusCode : 500
   return typeof known === 'number' && known >= 400 ? known : 500

@@ -2,7 +2,7 @@ import type { WrittenMatch } from '../alert/match-form.ts'
 
 /**
  * Deliveries as the API shows them. Instants are ISO 8601 in UTC; null means "not known". Headline, symbol, why and the
- * answers of remotes are text from outside: whoever shows them escapes them.
+ * answers of receivers are text from outside: code that shows them must escape them.
  */
 export const deliveryStates = ['waiting', 'active', 'delayed', 'delivered', 'dead'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
@@ -24,15 +24,15 @@ export interface AlertView {
   readonly seenAt: string | null
 }
 
-/** One alert on its way to one target of one sink. */
+/** The delivery of one alert to one target of one sink. */
 export interface DeliveryRow extends AlertView {
   readonly sink: string
   readonly target?: string
   readonly state: DeliveryState
   readonly attempts: number
-  /** When the last thing happened to it. */
+  /** When its state last changed. */
   readonly updatedAt: string | null
-  /** Why it waits or was given up; null when there is nothing to explain. */
+  /** Why it waits or was given up; null when there is no special reason. */
   readonly reason: string | null
   readonly nextAttemptAt?: string | null
 }
@@ -42,23 +42,23 @@ export interface DeadLetter extends DeliveryRow {
   readonly reason: string
 }
 
-/** One alert's whole way: seen, routed, every attempt with its answer. */
+/** The whole history of one alert: when it was seen, how it was routed, every attempt with its answer. */
 export interface AlertHistory extends AlertView {
   readonly why: string | null
   readonly ruleIds: readonly string[]
   readonly deliveries: readonly DeliveryHistory[]
-  /** What did not go out although it was seen, route by route. */
+  /** What was withheld, route by route. */
   readonly held: readonly WithheldView[]
 }
 
 export interface WithheldView {
-  /** null where no route wanted the alert. */
+  /** null when no route matched the alert. */
   readonly route: string | null
-  /** The sinks that did not get it by this route, nor by any other. */
+  /** The sinks that got it neither by this route nor by another. */
   readonly sinks: readonly string[]
   readonly reason: 'silenced' | 'muted' | 'throttled' | 'unrouted'
   readonly until: string | null
-  /** The id of the silence, where it was one. */
+  /** The id of the silence, if a silence withheld it. */
   readonly silence: string | null
   /** All of that in a sentence. */
   readonly text: string
@@ -74,7 +74,7 @@ export interface DeliveryHistory {
 }
 
 export interface AttemptView {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number
   readonly at: string
   readonly outcome: 'delivered' | 'retry' | 'dead'
@@ -84,7 +84,7 @@ export interface AttemptView {
   readonly text: string
 }
 
-/** A match as it is written, the same as that of a route: a field that is absent matches everything. */
+/** A match in the form of the config, as a route has it: a field that is absent matches everything. */
 export type SilenceMatch = WrittenMatch
 
 export interface NewSilence {

@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Problem } from './problem.ts'
 
 /**
- * Who may change something: whoever shows the admin token, and no web page but our own. A page that rebinds its name to
- * this address passes every check of origin; `host.ts` refuses it before.
+ * Only requests with the admin token may change something, and none from a foreign web page. A page that rebinds its
+ * name to this address would pass the check of the origin here; `host.ts` refuses it before.
  */
 export function refuseChange(
   request: Pick<FastifyRequest, 'headers'>,
@@ -37,7 +37,7 @@ function isForeign(
   return !URL.canParse(origin) || new URL(origin).host !== host
 }
 
-/** Digests have one length, so neither the length nor the place of the first difference shows in the time it takes. */
+/** All digests have the same length, so the time shows neither the length of the token nor where the two differ. */
 function sameSecret(shown: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(shown), digest(expected))

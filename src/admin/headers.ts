@@ -1,6 +1,6 @@
 import { version, versionHeader } from '../telemetry/version.ts'
 
-/** What every answer carries; the page replaces the content security policy with one that lets its own parts in. */
+/** The headers of every answer. The page replaces the content security policy by one that allows its own parts. */
 export const safeHeaders = {
   [versionHeader]: version,
   'cache-control': 'no-store',

@@ -4,9 +4,9 @@ import type { AdminDeps } from './ports.ts'
 import { wordsOf } from './verdict.ts'
 
 /**
- * What machines ask: metrics, alive, ready. Each address stands twice, by the habit of Kubernetes and by that of
- * Prometheus. Alive asks nothing of anybody, so that a Redis outage does not get the process restarted; it says no only
- * where a polling loop hangs for good, since then a restart is what helps.
+ * Addresses for machines: metrics, alive, ready. The last two have two names: one is usual in Kubernetes, the other with
+ * Prometheus. "Alive" does not ask Redis, so that an outage of Redis restarts no process; it fails only when a polling
+ * loop hangs for ever, because then a restart helps.
  */
 export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void {
   for (const path of lifePaths)

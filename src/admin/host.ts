@@ -4,11 +4,11 @@ import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
 /**
- * A web page can point its own name at this server (DNS rebinding); the browser then takes the two for one origin and
- * lets the page read every answer. What it cannot change is the name in `Host`, so only names of ours are answered.
+ * A web page can point its own name at this server (DNS rebinding); for the browser both are then one origin, and the
+ * page may read every answer. It cannot change the name in `Host`, so only requests with a name of ours are answered.
  *
- * Any IP address is answered as well: a page whose address is an IP address asks no DNS, so there is nothing to rebind.
- * That is what probes and scrapes of Kubernetes send. No `Host` at all is a health check of HTTP/1.0 and never a page.
+ * Any IP address is answered as well: a page whose address is an IP address needs no DNS, so there is nothing to rebind.
+ * Probes and scrapes of Kubernetes send one. A request without `Host` is a health check of HTTP/1.0, never from a page.
  */
 export function refuseForeignHosts(app: FastifyInstance, { hosts }: Pick<AdminDeps, 'hosts'>): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -23,10 +23,10 @@ export function refuseForeignHosts(app: FastifyInstance, { hosts }: Pick<AdminDe
   })
 }
 
-/** They say one word, or at the worst which polling loop hangs, and to refuse them restarts the process. */
+/** Always answered: they return one word, or which polling loop hangs, and a refusal would restart the process. */
 export const lifePaths: ReadonlySet<string> = new Set(['/healthz', '/-/healthy'])
 
-/** Whether a `Host` is this machine, an IP address, or one of `names`; the port says nothing. */
+/** Whether a `Host` is this machine, an IP address, or one of `names`, with any port. */
 export function isOurs(host: string, names: readonly string[]): boolean {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(host)
   if (match === null) return false
@@ -47,7 +47,7 @@ function plainName(name: string): string {
 
 const shownCharsMax = 100
 
-/** A header may hold anything. */
+/** A header may contain anything. */
 function printable(host: string): string {
   return JSON.stringify(host.slice(0, shownCharsMax).replace(/[^\x20-\x7e]/g, '?'))
 }

@@ -6,12 +6,12 @@ import { safeHeaders } from './headers.ts'
 import { problemOf, sendProblem } from './problem.ts'
 
 /**
- * Answers to what is no request that a route or a hook could see: an address that cannot be decoded, a part of it that is
- * too long, and what is no HTTP at all. They carry the headers of every answer, so that a command knows who refused it.
+ * Answers to requests that reach no route and no hook: an address that cannot be decoded, a part of it that is too long,
+ * and data that is not HTTP. They have the headers of every answer, by which a command recognises the bridge.
  */
 export const malformed = { frameworkErrors: answerAddress, clientErrorHandler: answerSocket }
 
-/** `Expect: 100-continue` is met by the server; nobody can ask for more. */
+/** The server handles `Expect: 100-continue` itself; every other expectation is refused. */
 export function refuseExpectations(app: FastifyInstance): void {
   app.server.on('checkExpectation', (_request, response: ServerResponse) => {
     response.writeHead(417, safeHeaders).end()

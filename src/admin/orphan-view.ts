@@ -1,6 +1,6 @@
 /**
- * What stands in Redis under a name that the config does not have (any more). Nobody works at it until the name comes
- * back, or an operator moves or drops it.
+ * What is stored in Redis under a name that the config does not have (any more). The bridge does nothing with it until
+ * the name comes back, or an operator moves or drops it.
  */
 export type OrphanView = OrphanedSinkView | OrphanedSourceView
 
@@ -17,9 +17,9 @@ export interface OrphanedSourceView {
   readonly kind: 'source'
   readonly name: string
   readonly lastPollAt: string | null
-  /** Rows of its feed that are remembered, and so are not sent again. */
+  /** Rows of its feed that are stored as seen, and so are not sent again. */
   readonly rows: number
-  /** Alerts that were held back, and can be replayed as long as this is there. */
+  /** Alerts that were withheld; they can be replayed as long as this data is there. */
   readonly held: number
   readonly quarantined: number
 }
@@ -29,7 +29,7 @@ export type OrphanKind = (typeof orphanKinds)[number]
 
 export function describeOrphan(orphan: OrphanView): string {
   const { kind, name } = orphan
-  const what = kind === 'sink' ? alertsText(orphan) : memoryText(orphan)
+  const what = kind === 'sink' ? alertsText(orphan) : dataText(orphan)
   return `${kind} ${name} is not in the config, and ${what} (alert-bridge orphans lists, moves and drops)`
 }
 
@@ -39,10 +39,10 @@ function alertsText({ waiting, sending, delayed, dead }: OrphanedSinkView): stri
   return `${left} of it are left`
 }
 
-function memoryText({ rows, held, quarantined }: OrphanedSourceView): string {
+function dataText({ rows, held, quarantined }: OrphanedSourceView): string {
   const more = [
     ...(held > 0 ? [`${held} held back`] : []),
     ...(quarantined > 0 ? [`${quarantined} set aside as unreadable`] : []),
   ]
-  return `its memory of ${rows} rows is left${more.length > 0 ? `, with ${more.join(' and ')}` : ''}`
+  return `its data of ${rows} rows is left${more.length > 0 ? `, with ${more.join(' and ')}` : ''}`
 }

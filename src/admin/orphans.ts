@@ -6,9 +6,9 @@ import { limitField, nameField, portionFields, stateField } from './fields.ts'
 import { orphanKinds } from './orphan-view.ts'
 import type { AdminDeps, OrphanOrder } from './ports.ts'
 
-/** What is left of sinks and sources that the config does not name (any more): to be looked at, moved or dropped. */
+/** Adds the routes that list, move and drop what is left of sinks and sources that are not in the config (any more). */
 export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
-  // Not taken apart: the bridge may still be starting.
+  // `ports.orphans` is read at each request: it throws while the bridge is starting.
   const { ports } = deps
 
   app.get('/api/v1/orphans', async () => ({ data: await ports.orphans.list() }))

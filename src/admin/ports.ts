@@ -16,49 +16,49 @@ import type { OrphanKind, OrphanView } from './orphan-view.ts'
 import type { QuarantinedRow, StatusView } from './status-view.ts'
 
 /**
- * What the admin server asks of the rest of the bridge. Each port is as narrow as its one user, so that the server can
- * be built without Redis, queues or pollers. Ports reject when Redis is away; the server answers 503 for them.
+ * What the admin server needs from the rest of the bridge. Each port has only what its one user needs, so that the server
+ * can be built without Redis, queues or pollers. Ports reject when Redis is away; the server then answers 503.
  */
 export interface AdminPorts {
-  /** Prometheus text, version 0.0.4. Must answer without Redis: series that need it keep their last value or go. */
+  /** Prometheus text, version 0.0.4. Must answer without Redis: series that need it keep their last value or end. */
   metricsText(): Promise<string>
-  /** Why this process lives and will do its work no more, so that only a new one helps; asks nobody. */
+  /** Why this process does its work no more, so that only a new process helps. Must not ask Redis. */
   hung(): string | undefined
-  /** Must answer without Redis, and within seconds: what only Redis knows is null. */
+  /** Must answer without Redis, and within seconds: values that are only in Redis are null then. */
   status(): Promise<StatusView>
   reload(): Promise<ReloadResult>
   readonly quarantine: QuarantinePort
   readonly deliveries: DeliveriesPort
   readonly deadLetters: DeadLettersPort
   /**
-   * Sends alerts again on purpose, to every sink they were routed to or to `sink` alone. What is `missing` of the ids
-   * is what the bridge holds no story of (any more).
+   * Sends alerts again on purpose, to every sink they were routed to or only to `sink`. `missing` are the ids of which
+   * the bridge has no record (any more).
    */
   replay(order: Order): Promise<Portion>
   readonly sinks: SinksPort
   readonly sources: SourcesPort
   readonly orphans: OrphansPort
-  /** Without it there are no routes under /api/v1/silences. */
+  /** When absent, there are no routes under /api/v1/silences. */
   readonly silences?: SilencesPort
   /**
-   * The alert rules that are known, with the fields that routes can ask of, each with its source. Without it there is no
+   * The alert rules that are known, with the fields that routes can match, each with its source. When absent, there is no
    * /api/v1/rules.
    */
   rules?(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
 export interface DeliveriesPort {
-  /** One row a sink and target, what changed last first. */
+  /** One row per sink and target; the one that changed last comes first. */
   list(query: DeliveryQuery): Promise<readonly DeliveryRow[]>
   story(source: string, id: number): Promise<AlertHistory | undefined>
 }
 
 export interface DeadLettersPort {
-  /** Given up last first, with the number of all that there are; the cursor of the next page, unless this is the last. */
+  /** The newest first, with the number of all dead letters; `cursor`: of the next page, absent on the last one. */
   list(query: DeadLetterQuery): Promise<{ data: readonly DeadLetter[]; total: number; cursor?: string }>
   /** Puts them back into their queues with fresh attempts. */
   retry(order: Order): Promise<Portion>
-  /** Removes them for good. */
+  /** Removes them for ever. */
   drop(order: Order): Promise<Portion>
 }
 
@@ -68,13 +68,13 @@ export interface QuarantinePort {
   /** Reads them again and sends what can be read. */
   retry(selection: QuarantineSelection): Promise<QuarantineRetry>
   /**
-   * Forgets them for good: they are not sent, also when a later version could read them. (With another id a row is another
-   * one.) Tells how many.
+   * Deletes them for ever: they are not sent, even if a later version could read them. (With another id a row is another
+   * one.) Returns how many.
    */
   drop(selection: QuarantineSelection): Promise<number>
 }
 
-/** `ids` are `SOURCE.KEY`; without them all of `source`, and without that all there are. */
+/** `ids` are `SOURCE.KEY`; without them it means all rows of `source`, and without `source` all rows. */
 export interface QuarantineSelection {
   readonly ids?: readonly string[]
   readonly source?: string
@@ -87,20 +87,20 @@ export interface QuarantineRetry {
 }
 
 export interface SinksPort {
-  /** False when there is no sink of that name. Pausing what is paused is fine. */
+  /** False when there is no sink of that name. A sink that is paused already stays so. */
   pause(name: string): Promise<boolean>
   resume(name: string): Promise<boolean>
 }
 
 /**
- * What is left of names that the config does not have. Without a kind the name says which; a sink and a source may share
- * one, and then a UserError asks for the kind. A NotFoundError where nothing is left of a name.
+ * What is left of names that the config does not have. A kind is needed only when a sink and a source have the same name;
+ * without it there is a UserError then. A NotFoundError when nothing is left of a name.
  */
 export interface OrphansPort {
   list(): Promise<readonly OrphanView[]>
-  /** The alerts of a sink, what changed last first. */
+  /** The alerts of a sink; the one that changed last comes first. */
   deliveries(name: string, query: { limit: number; state?: DeliveryState }): Promise<readonly DeliveryRow[]>
-  /** To a sink or a source of the config. `retry`: dead letters are sent again. */
+  /** Moves all to the sink or source `to` of the config. `retry`: dead letters are sent again. */
   move(
     order: OrphanOrder & { readonly name: string; readonly to: string; readonly retry: boolean },
   ): Promise<OrphanPortion>
@@ -113,7 +113,7 @@ export interface OrphanOrder extends QueueOrder {
 
 export interface SourcesPort {
   /**
-   * Polls more often until `untilMs`, within the budget. False when there is no such source; a UserError where its pace
+   * Polls more often until `untilMs`, within the budget. False when there is no such source; a UserError when its pace
    * is fixed.
    */
   hot(name: string, untilMs: number): Promise<boolean>
@@ -139,9 +139,9 @@ export interface DisplayOptions {
 
 export interface AdminDeps {
   readonly ports: AdminPorts
-  /** Asked at every request, so that a reload can set, change or remove it. */
+  /** Called at every request, so that a reload can set, change or remove it. */
   adminToken(): { reveal(): string } | undefined
-  /** The names that the bridge is reached by, beside loopback ones and IP addresses. Asked at every request. */
+  /** The names that the bridge answers to, beside loopback ones and IP addresses. Called at every request. */
   hosts(): readonly string[]
   display(): DisplayOptions
   readonly clock: Clock

@@ -13,7 +13,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   return reply.code(status).type(type).send(text)
 }
 
-/** The same as it goes out. */
+/** The same, as the body that is sent. */
 export function problemOf({ status, detail, ...rest }: Problem) {
   const title = STATUS_CODES[status] ?? 'Error'
   const text = JSON.stringify({ type: 'about:blank', title, status, detail, ...rest })

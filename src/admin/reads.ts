@@ -4,7 +4,7 @@ import { instantField, limitField, nameField, portionFields, stateField } from '
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
-/** The part of the API that only reads. Lists are `{ data: […] }`, so that more can stand beside them one day. */
+/** The part of the API that only reads. Lists are `{ data: […] }`, so that other fields can be added beside them. */
 export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void {
   app.get('/api/v1/status', () => ports.status())
 

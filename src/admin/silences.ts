@@ -9,7 +9,7 @@ import { instantField, nameField } from './fields.ts'
 import type { AdminDeps, SilencesPort } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
-/** Adding and ending silences by hand. */
+/** Adds the routes by which people add and end silences. */
 export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, silences: SilencesPort): void {
   registerAction(app, deps, {
     method: 'POST',

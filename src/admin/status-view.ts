@@ -11,40 +11,40 @@ export interface StatusView extends StatusFacts {
   readonly verdict: Verdict
 }
 
-/** All that the verdict is made of. */
+/** All that `verdictOf` needs. */
 export interface StatusFacts {
   readonly version: string
   readonly startedAt: string
   readonly uptimeSeconds: number
   /** What this process does: `all`, `poller` or `sender`. */
   readonly role: string
-  /** It was told to stop, and ends with its last send. */
+  /** The process was asked to stop, and ends after its last send. */
   readonly draining: boolean
   readonly redis: {
     readonly ok: boolean
     readonly error?: string
-    /** What is wrong with a Redis that answers. */
+    /** What is wrong with the settings of a Redis that answers. */
     readonly trouble?: string
   }
   readonly sources: readonly SourceView[]
   readonly sinks: readonly SinkView[]
-  /** Alerts that no route named a sink for. */
+  /** Alerts for which no route has a sink. */
   readonly unrouted: number | null
   /** Rows of the feed that could not be read and are set aside. */
   readonly quarantined: number | null
   /** Rows whose copy is gone because the quarantine was full. */
   readonly quarantineFellOut: number | null
-  /** What is left of names that are in no config; null while Redis is away. */
+  /** What is left of names that are not in the config; null while Redis is away. */
   readonly orphans: readonly OrphanView[] | null
 }
 
-/** How the bridge is, and what is wrong with it. */
+/** The state of the bridge, and what is wrong with it. */
 export interface Verdict {
-  /** What /readyz answers by. */
+  /** /readyz answers 200 when it is true. */
   readonly ready: boolean
   readonly level: Level
   readonly headline: string
-  /** What keeps it from being ready comes first, then the worst. */
+  /** First what makes the process "not ready", then the worst. */
   readonly findings: readonly Finding[]
 }
 
@@ -53,13 +53,13 @@ export type Level = 'ok' | 'warning' | 'failed'
 export interface Finding {
   readonly level: Exclude<Level, 'ok'>
   readonly text: string
-  /** The part of the page that says more. */
+  /** The part of the page that shows more. */
   readonly anchor: string
-  /** Whether it keeps this process from being ready. */
+  /** Whether it makes this process "not ready". */
   readonly blocks: boolean
 }
 
-/** The verdict in short: what /readyz answers by, and all that it found in one sentence. */
+/** The verdict in short: whether /readyz answers 200, and all findings in one sentence. */
 export interface Readiness {
   readonly ok: boolean
   readonly reason?: string | undefined
@@ -70,7 +70,7 @@ export const sourceStates = [
   'running',
   'catching_up', // more pages wait than one poll may read
   'retrying', // the last call failed, the API asked to wait, or Redis is away; the call will be made again
-  'failing', // no poll has gone well for a quarter of an hour: a person should look
+  'failing', // no poll has succeeded for a quarter of an hour: a person should look
   'budget_spent', // no units are left, or no more than the API grants
   'queues_full', // polling waits until fewer jobs do
   'standby', // another replica polls
@@ -81,33 +81,33 @@ export type SourceState = (typeof sourceStates)[number]
 export interface SourceView {
   readonly name: string
   readonly state: SourceState
-  /** One sentence on the state, when there is more to say than its name. */
+  /** One sentence on the state, when its name does not say enough. */
   readonly reason: string | null
-  /** Whether it is this process that polls it. */
+  /** Whether this process polls it. */
   readonly here: boolean
-  /** What keeps the polling loop of this process from its work; null where nothing does. */
+  /** What is wrong with the polling loop of this process; null when nothing is. */
   readonly fault: { readonly why: PollerFault; readonly reason: string } | null
   readonly lastPollAt: string | null
   readonly nextPollAt: string | null
   readonly nextReason: DecisionReason | null
   readonly budget: BudgetStatus | null
   readonly plan: PlanStatus | null
-  /** What is odd about this source and does not stop it, or who else polls it; a sentence each. Text from outside. */
+  /** Unusual things that do not stop this source, or which replica polls it; a sentence each. Text from outside. */
   readonly notes: readonly string[]
   readonly behind: boolean
-  /** When everything that the feed showed was last known to be handled. */
+  /** When it was last known that every alert of the feed was handled. */
   readonly lastCompleteWalkAt: string | null
   /** From firing to seen. */
   readonly lag: LagView | null
 }
 
-/** What the polling plan goes by. */
+/** What the polling plan is based on. */
 export interface PlanStatus {
-  /** Alerts that it was learned from, old ones counting for less. */
+  /** How many alerts it was learned from; old ones count less. */
   readonly learnedFrom: number
-  /** The marks of the alert engine's clock that polls are locked on, or why they are not. */
+  /** The marks of the alert engine's clock that polls follow, or why they follow none. */
   readonly firing: string
-  /** Until when an operator asked for more polls. */
+  /** Until when polls are more frequent because an operator asked for it. */
   readonly hotUntil: string | null
 }
 
@@ -116,7 +116,7 @@ export interface BudgetStatus {
   readonly unitsPerDay: number
   readonly startedAt: string
   readonly resetsAt: string
-  /** What the API told of the budget where the config says otherwise; null where it told nothing. */
+  /** How the budget that the API grants differs from the config; null when no difference is known. */
   readonly note: string | null
 }
 
@@ -140,8 +140,8 @@ export interface QuarantinedRow {
 export const sinkStates = [
   'active',
   'paused', // by an operator
-  'open', // the breaker gives it a rest
-  'stuck', // its alerts wait and are not taken, though nothing holds them back
+  'open', // the breaker has stopped its sends for a while
+  'stuck', // its alerts wait and are not sent, though nothing prevents it
 ] as const
 export type SinkState = (typeof sinkStates)[number]
 
@@ -155,7 +155,7 @@ export interface SinkView {
   readonly active: number | null
   readonly delayed: number | null
   readonly dead: number | null
-  /** Of those that `retention.count` keeps: never more than that. */
+  /** Counted among the deliveries that are kept: at most `retention.count`. */
   readonly deliveredToday: number | null
   /** From firing to acknowledged. */
   readonly lag: LagView | null

@@ -3,11 +3,12 @@ import { describeOrphan, type OrphanView } from './orphan-view.ts'
 import type { Finding, SinkView, SourceView, StatusFacts, Verdict } from './status-view.ts'
 
 /**
- * How the bridge is, and what is wrong with it, worst first. This is the one place that judges: /readyz, the JSON API,
- * the `status` command and the page all show what it returns. Pure: facts and the time in, a level and sentences out.
+ * The state of the bridge, and what is wrong with it, worst first. Only this function decides that: /readyz, the JSON
+ * API, the `status` command and the page all show what it returns. Pure: takes facts and the time, returns a level and
+ * sentences.
  *
  * Ready means that this process can do its work. What only a person can mend (a refused token, a receiver that is down)
- * leaves it ready, since another process in its place would do no better, and is named all the same.
+ * leaves it ready, since another process in its place would do no better, but it is a finding all the same.
  */
 export function verdictOf(facts: StatusFacts, nowMs: number): Verdict {
   const found = [
@@ -33,12 +34,12 @@ export function wordsOf({ level, headline }: Pick<Verdict, 'level' | 'headline'>
   return level === 'ok' ? 'ready' : `${headline.charAt(0).toLowerCase()}${headline.slice(1)}`
 }
 
-/** All findings in one sentence; undefined where all is well. */
+/** All findings in one sentence; undefined when there are none. */
 export function reasonOf({ findings }: Verdict): string | undefined {
   return findings.map(({ text }) => text).join('; ') || undefined
 }
 
-/** A planned poll may start late under load; a poller this late is not coming. */
+/** A planned poll may start late under load; a poller that is later than this does not work. */
 const overdueMs = 60_000
 
 function rankOf({ blocks, level }: Finding): number {
@@ -69,8 +70,8 @@ function processFindings({ draining, redis }: StatusFacts): Finding[] {
 }
 
 /**
- * What Redis was too slow to tell may be dead letters, or alerts of a sink that is gone: not to know of any is not to
- * have none.
+ * When Redis was too slow to return some counts, there may be dead letters, or alerts of a sink that left the config. A
+ * count that is not known is not shown as 0.
  */
 function unreadFindings({ redis, unrouted, orphans, sinks }: StatusFacts): Finding[] {
   const isRead = unrouted !== null && orphans !== null && sinks.every(({ dead }) => dead !== null)
@@ -79,7 +80,7 @@ function unreadFindings({ redis, unrouted, orphans, sinks }: StatusFacts): Findi
   return [{ level: 'warning', text, anchor: 'top', blocks: false }]
 }
 
-/** Nothing fails because of it, and nothing becomes of it without a person. */
+/** An orphan makes nothing fail, but only a person can decide what happens to it. */
 function orphanFinding(orphan: OrphanView): Finding {
   const text = describeOrphan(orphan)
   return {
@@ -95,7 +96,7 @@ function sourceFindings(source: SourceView, redis: StatusFacts['redis'], nowMs: 
   const finding = (level: Finding['level'], text: string, blocks = false): Finding[] => [
     { level, text: `Source ${name}${text}`, anchor: `source-${name}`, blocks },
   ]
-  // That Redis is away is said once.
+  // `processFindings` reports already that Redis is away.
   if (fault?.why === 'redis_down' && !redis.ok) return []
   if (fault) {
     const text = `${fault.why === 'failing' ? ' fails at every poll' : ''}: ${fault.reason}`
@@ -119,7 +120,7 @@ function sourceFindings(source: SourceView, redis: StatusFacts['redis'], nowMs: 
     case 'standby':
       return []
     case 'running': {
-      // Of its own loop this process knows better whether it is late.
+      // For its own loop this process has `fault`, which is more exact.
       const known = source.nextPollAt === null || source.here
       const lateMs = known ? 0 : nowMs - Date.parse(source.nextPollAt)
       return lateMs > overdueMs ? finding('failed', ` should have polled ${formatDuration(lateMs)} ago`) : []

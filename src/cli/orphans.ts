@@ -15,7 +15,7 @@ interface Options extends DaemonOptions {
   readonly limit?: number
 }
 
-/** `orphans list|move|drop`: what is left of sinks and sources that the config does not name (any more). */
+/** `orphans list|move|drop`: what is left of sinks and sources that are not in the config (any more). */
 export function orphansCommand(): Command {
   return daemonCommand(
     'orphans',
@@ -25,7 +25,7 @@ export function orphansCommand(): Command {
     .argument('[name]', 'of the sink or source; list without it shows all of them')
     .option(
       '--to <name>',
-      'with move: the sink that gets the alerts, or the source that goes on with the memory',
+      'with move: the sink that gets the alerts, or the source that takes over the data',
     )
     .option('--retry', 'with move: dead letters are sent again, and not only moved')
     .addOption(new Option('--kind <kind>', 'where both have this name').choices(orphanKinds))

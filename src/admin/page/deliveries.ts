@@ -6,7 +6,7 @@ import { foreign, foreignLink, type Html, type HtmlPart, html } from './html.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 
-/** The alerts of which something changed last, each with what became of it at the sinks that are among these changes. */
+/** The alerts whose deliveries changed last, each with its state at the sinks that are among these changes. */
 export interface DeliveriesFilter {
   readonly state?: DeliveryState
   readonly sink?: string
@@ -25,7 +25,7 @@ export function deliveriesSection(
   )
 }
 
-/** Puts rows of one alert together; the last alert of a full page may well miss some of its sinks and is left out. */
+/** Groups rows by alert. The last alert of a full page is left out: the rows of some of its sinks may be missing. */
 export function groupByAlert(
   rows: readonly DeliveryRow[],
   rowsMax: number,
@@ -40,7 +40,7 @@ export function groupByAlert(
   return rows.length >= rowsMax && all.length > 1 ? all.slice(0, -1) : all
 }
 
-/** Rows asked for, and alerts shown of them. */
+/** How many rows are read, and how many alerts of these are shown. */
 export const deliveryRowsMax = 120
 const alertsMax = 30
 
@@ -63,7 +63,7 @@ function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter
 function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   const [alert] = group
   if (!alert) return null
-  // The same order on every line, so that the eye finds a sink.
+  // The same order on every line, so that a reader finds a sink.
   const inOrder = group.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   const story = `/api/v1/deliveries/${encodeURIComponent(alert.source)}/${alert.id}`
   return html`<li>
@@ -75,7 +75,7 @@ ${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`
 }
 
-/** A time that cannot be true is shown as it came. */
+/** A time that is not possible is shown as the API sent it. */
 function when({ firedAt }: DeliveryRow, times: Times): Html {
   if (datedAt(firedAt) === null) return html`<p class="when">${foreign(firedAt)}</p>`
   const day = times.isToday(firedAt) ? times.distance(firedAt) : html`<time>${times.date(firedAt)}</time>`

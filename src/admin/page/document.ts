@@ -4,7 +4,7 @@ import { type Html, type HtmlPart, html } from './html.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'
 
-/** The page around its content: nothing from elsewhere, and only the style and script whose digests the policy names. */
+/** The page around its content. It loads nothing from elsewhere; the policy allows its style and script by digest. */
 export function documentOf(level: Level, title: string, body: HtmlPart): string {
   const page = html`<!doctype html>
 <html lang="en" dir="ltr">
@@ -38,7 +38,7 @@ export const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Our own constants: the only text that is not escaped. */
+/** For our own constants: no other text goes into the page without being escaped. */
 function trusted(text: string): Html {
   return { html: text }
 }

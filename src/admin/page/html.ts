@@ -1,9 +1,9 @@
 import { directionOf } from '../../alert/text.ts'
 
 /**
- * HTML that is safe by construction: whatever stands in a placeholder is escaped unless it is `Html` already, and loses
- * the control characters that nobody can see. Placeholders stand in text and in double-quoted attributes only, never in
- * a tag's name, a script or a style.
+ * HTML that is safe by construction: the value of a placeholder is escaped unless it is `Html` already, and invisible
+ * control characters are removed from it. Placeholders are only used in text and in double-quoted attributes, never in a
+ * tag's name, a script or a style.
  */
 export interface Html {
   readonly html: string
@@ -15,12 +15,12 @@ export function html(parts: TemplateStringsArray, ...pieces: readonly HtmlPart[]
   return { html: parts.reduce((text, part, index) => `${text}${render(pieces[index - 1])}${part}`) }
 }
 
-/** Text from outside for people to read: its direction is that of most of its letters, and ends with it. */
+/** Text from outside, in its own direction: that of most of its letters. The text around it keeps its direction. */
 export function foreign(text: string): Html {
   return html`<bdi dir="${directionOf(text)}">${text}</bdi>`
 }
 
-/** A link to an address from outside; only http and https become links, anything else stays text. */
+/** A link to an address from outside. Only http and https become links; for anything else the text is shown. */
 export function foreignLink(url: string, text: string): Html {
   const protocol = URL.canParse(url) ? new URL(url).protocol : ''
   if (protocol !== 'http:' && protocol !== 'https:') return foreign(text)
@@ -39,7 +39,7 @@ function render(piece: HtmlPart): string {
   return piece.html
 }
 
-// Bidi overrides and isolates would turn around what stands beside them; other control characters show as nothing or as
+// Bidi overrides and isolates would reverse the text beside them; other control characters are shown as nothing or as
 // boxes.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const control = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g

@@ -4,12 +4,12 @@ import { type Html, type HtmlPart, html } from './html.ts'
 import { fact, type IconName, icon } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
-/** The top of the page: the verdict, what it rests on, and the handful of numbers that tell the pace. */
+/** The top of the page: the verdict, its findings, and a few numbers. */
 export function overview(status: StatusView, verdict: Verdict, times: Times): Html {
   return html`${masthead(status, times)}${verdictPanel(verdict, status)}${numbers(status)}`
 }
 
-/** Without a status: all that can be said. */
+/** The top of the page when the status could not be read. */
 export function unknownOverview(reason: string): Html {
   const verdict: VerdictSummary = {
     level: 'failed',
@@ -30,7 +30,7 @@ function masthead(status: StatusView, times: Times): Html {
 </header>`
 }
 
-/** Whether it is ready is in the headline. */
+/** Without `ready`: the headline says that. */
 type VerdictSummary = Pick<Verdict, 'level' | 'headline'> & {
   readonly findings: readonly Omit<Verdict['findings'][number], 'blocks'>[]
 }
@@ -64,7 +64,7 @@ ${fact('Dead letters', formatCount(sum(sinks.map(({ dead }) => dead))), 'until r
 </dl>`
 }
 
-/** Quantiles cannot be joined over sources or sinks, so the slowest one speaks. */
+/** Quantiles of several sources or sinks cannot be combined, so those of the slowest one are shown. */
 function lagOf(lags: readonly (LagView | null)[]): [string, string] {
   const known = lags.filter((lag) => lag !== null)
   const worst = known.reduce<LagView | undefined>(

@@ -1,7 +1,7 @@
 import type { Level } from '../status-view.ts'
 import { type Html, type HtmlPart, html } from './html.ts'
 
-/** The small parts that every section of the page is made of. State is never told by colour alone. */
+/** The small parts that every section of the page is made of. A state is never shown by colour alone. */
 
 export type Tone = Level | 'calm'
 

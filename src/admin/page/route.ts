@@ -39,7 +39,7 @@ ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
 
 const marks = { ok: '✓', warning: '!', failed: '✗' }
 
-/** People reload a page that hangs; better to show what is there. */
+/** After this time the page is shown without the parts that are missing: people reload a page that hangs. */
 const settleTimeoutMs = 3_000
 
 type Settlement<T> = { ok: true; value: T } | { ok: false; reason: string }
@@ -56,7 +56,7 @@ async function settle<T>(
   const result = work.then(
     (value): Settlement<T> => ({ ok: true, value }),
     (thrown): Settlement<T> => {
-      // Not for the page: the words of a driver may hold an address or worse.
+      // Not shown on the page: the error of a library may contain an address or a secret.
       log.warn({ err: thrown }, 'status page lacks a part')
       return { ok: false, reason: 'The log of the bridge says why.' }
     },
@@ -68,7 +68,7 @@ async function settle<T>(
   }
 }
 
-/** Of a sink that is not there, there is nothing to list. */
+/** Returns an empty list for a sink that does not exist. */
 async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<readonly DeliveryRow[]> {
   try {
     return await ports.deliveries.list({ ...filter, limit: deliveryRowsMax })
@@ -78,7 +78,7 @@ async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<r
   }
 }
 
-/** A filter that makes no sense is no filter: people edit addresses by hand. */
+/** A filter that is not valid is ignored: people edit addresses by hand. */
 function filterOf(query: unknown): DeliveriesFilter {
   const { state, sink } =
     typeof query === 'object' && query !== null ? (query as Record<string, unknown>) : {}

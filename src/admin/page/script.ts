@@ -1,6 +1,6 @@
 /**
- * Keeps the page fresh without moving the reader: asks for the same page again and swaps what is inside `<main>`. It
- * waits while the page is hidden or text is being marked, and says so when the bridge stops answering.
+ * Keeps the page fresh without scrolling it: fetches the same page again and replaces `<main>`. It waits while the page
+ * is hidden or text is selected, and shows when the bridge does not answer any more.
  */
 export const script = `(() => {
   const everyMs = 5000

@@ -50,7 +50,7 @@ ${count(sink, 'Today', sink.deliveredToday, 'delivered')}
 </tr>`
 }
 
-/** A count that is not 0 leads to the deliveries behind it. */
+/** A count that is not 0 links to the list of these deliveries. */
 function count(sink: SinkView, label: string, value: number | null, state: string, tone?: Tone): Html {
   const query = new URLSearchParams({ sink: sink.name, state }).toString()
   const shown = value ? html`<a href="?${query}#deliveries">${formatCount(value)}</a>` : formatCount(value)

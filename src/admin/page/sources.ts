@@ -39,7 +39,7 @@ const states: Record<SourceState, readonly [Tone, IconName, string]> = {
   stopped: ['failed', 'cross', 'stopped'],
 }
 
-/** Why then, to be read after "in 8s:". */
+/** Why the next poll is planned for that time; shown after "in 8s:". */
 const whyNext: Record<DecisionReason, string> = {
   first: 'the first poll',
   fixed: 'a fixed pace is set',
@@ -83,7 +83,7 @@ function instant(iso: string | null, times: Times) {
   return iso === null ? '–' : times.distance(iso)
 }
 
-/** Units spent, and a mark where the day stands: left of the mark is saving, right of it is spending ahead. */
+/** A bar of the units spent, with a mark for the part of the day that is over. A bar beyond the mark spends early. */
 function budgetBar(budget: BudgetStatus, times: Times): Html {
   const { unitsUsed, unitsPerDay, startedAt, resetsAt, note } = budget
   const used = share(unitsUsed, unitsPerDay)

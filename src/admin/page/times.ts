@@ -11,7 +11,7 @@ export interface Times {
   /** `1405/08/30`, `2026-11-21`, or both */
   date(iso: string): string
   isToday(iso: string): boolean
-  /** A `<time>` that reads `12s ago` or `in 8s`; the full time is its title. */
+  /** A `<time>` with the text `12s ago` or `in 8s`; the full time is its title. */
   distance(iso: string): Html
 }
 
@@ -36,7 +36,7 @@ export function createTimes({ timeZone, calendar }: DisplayOptions, nowMs: numbe
 }
 
 function dateFormatsOf(timeZone: string, calendar: DisplayOptions['calendar']): ((ms: number) => string)[] {
-  // By the habit of each calendar's readers: 1405/08/30 and 2026-11-21.
+  // As is usual in each calendar: 1405/08/30 and 2026-11-21.
   const jalali = dateFormat(timeZone, 'persian', '/')
   const gregorian = dateFormat(timeZone, 'gregory', '-')
   switch (calendar) {
