@@ -1,18 +1,18 @@
 #!/usr/bin/env node
 
-// A bridge reads its config later than this, so a wish that it read it again is met already; unheard it would end it.
+// Without a listener SIGHUP would end the process. The bridge has not read its config yet, so there is nothing to reload.
 if (process.argv.includes('run')) process.on('SIGHUP', () => {})
-// By this signal Node.js opens its debugger, and with it everything to whoever is on this host. First of all: the rest
-// takes its time to load.
+// On SIGUSR1 Node.js opens its debugger, which gives any local user everything in this process. This comes before the
+// imports, because they take time to load.
 process.on('SIGUSR1', () => {})
-// Before the first of them is used. Names are looked up on half of these threads (four, where nobody says how many): two
-// name servers that say nothing would keep every other name waiting, also that of the feed.
+// Must be set before the first thread of the pool is used. DNS lookups use half of these threads (of four by default):
+// then two names whose servers do not answer would block all other lookups, also that of the feed.
 process.env['UV_THREADPOOL_SIZE'] ||= '16'
 
 const { runCli } = await import('./cli/cli.ts')
-const { outputFlushed: outputTold, watchOutput } = await import('./cli/output.ts')
+const { outputFlushed, watchOutput } = await import('./cli/output.ts')
 
 watchOutput((exitCode) => process.exit(exitCode))
 const exitCode = await runCli(process.argv)
-await outputTold()
+await outputFlushed()
 process.exit(exitCode)

@@ -23,7 +23,7 @@ interface Options {
 }
 type Pair = readonly [name: string, text: string]
 
-/** `api METHOD PATH`: one call of the Market Data Read API, checked first, counted with what the bridge spends. */
+/** `api METHOD PATH`: one call of the Market Data Read API. It is checked first, and counted in the bridge's ledger. */
 export function apiCommand(): Command {
   return new Command('api')
     .description(
@@ -119,7 +119,7 @@ async function printOne(request: ApiRequest, lookups: Lookups): Promise<void> {
     printError(`This is not the documented ${request.endpoint.answer.envelope}: ${parsed.reason}.`)
 }
 
-/** What was read before a failure was paid for: it is printed all the same. */
+/** Also prints what was read before a failure, since its units are spent. */
 async function printAll(path: EndpointPath, parameters: LooseParameters, lookups: Lookups): Promise<void> {
   const rows: unknown[] = []
   let meta: unknown

@@ -10,7 +10,7 @@ interface Options {
   readonly json?: boolean
 }
 
-/** `check-config FILE`: every mistake, a line each on stderr, and exit code 1; else one line that says what is there. */
+/** `check-config FILE`: prints each mistake on a line of stderr, with exit code 1; without mistakes, one summary line. */
 export function checkConfigCommand(): Command {
   return new Command('check-config')
     .description('validate a config: every mistake with its place, what was found and what would do')
@@ -42,7 +42,7 @@ function printAnswer(file: string, loaded: ReturnType<typeof loadConfig>, option
   printJson(answer)
 }
 
-/** The parts, and the line as people get it. */
+/** The parts of a mistake, and the line that people read. */
 function asJson(file: string, mistake: Mistake): Mistake & { text: string } {
   return { ...mistake, text: formatMistake(file, mistake) }
 }

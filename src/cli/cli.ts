@@ -23,14 +23,14 @@ import { silenceCommand } from './silence.ts'
 import { statusCommand } from './status.ts'
 import { UsageError } from './usage.ts'
 
-/** Runs one command line and tells the exit code: 0, 1 for what failed, 2 for a wrong command line. */
+/** Runs one command line and returns the exit code: 0, 1 for a failure, 2 for a wrong command line. */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const program = createProgram()
   try {
     await program.parseAsync(argv)
     return typeof process.exitCode === 'number' ? process.exitCode : 0
   } catch (thrown) {
-    // Commander has printed its own sentence already; --help and --version end here too, with code 0.
+    // Commander has printed its own message already; --help and --version end here too, with code 0.
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
     printError(describe(thrown, program.opts()['logLevel'] === 'debug'))
     return thrown instanceof UsageError ? 2 : 1

@@ -10,8 +10,8 @@ import { versionHeader } from '../telemetry/version.ts'
 import { UsageError, urlOption } from './usage.ts'
 
 /**
- * The commands of the operator talk to a running bridge over its HTTP API. This file finds it (`--url`, or `http.listen`
- * of `--config`), carries the admin token, and turns every refusal into one sentence.
+ * The operator's commands call the HTTP API of a running bridge. This file finds its address (`--url`, or `http.listen`
+ * of `--config`), sends the admin token, and turns every refusal into one sentence.
  */
 export interface Daemon {
   get(path: string, query?: Record<string, string | undefined>): Promise<unknown>
@@ -19,7 +19,7 @@ export interface Daemon {
   remove(path: string): Promise<unknown>
 }
 
-/** Nobody answered, or nobody who could do it now: worth asking again. */
+/** There was no answer, or the bridge cannot do it now: it is worth trying again. */
 export class NoAnswerError extends UserError {}
 
 export interface DaemonOptions {
@@ -31,7 +31,7 @@ export interface DaemonOptions {
 const callTimeoutMs = 15_000
 const defaultUrl = 'http://127.0.0.1:8080'
 
-/** A command with the options that every command to a running bridge takes. */
+/** Creates a command with the options that all commands to a running bridge have. */
 export function daemonCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
@@ -50,7 +50,8 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     const shown = token(method !== 'GET')
     return shown === undefined ? {} : { authorization: `Bearer ${shown}` }
   }
-  // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot give the admin token to anybody. A command makes few calls.
+  // Set here, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot give the admin token to a stranger. No pipelining: a command
+  // makes few calls.
   const dispatcher = new Agent({ pipelining: 0, connect: { rejectUnauthorized: true } })
   const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
     const response = await fetch(`${base}${path}`, {
@@ -75,7 +76,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
       if (response.status === 503) throw new NoAnswerError(refusal)
-      // The bridge knows limits that the command line does not.
+      // The bridge checks limits that the command line does not.
       throw response.status === 400 ? new UsageError(refusal) : new UserError(refusal)
     }
     return answer
@@ -87,7 +88,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
   }
 }
 
-/** Any server may answer 200 to anything. A proxy before a bridge that starts anew is worth asking again. */
+/** The answer is not from a bridge. A 502 to 504 may be from a proxy while the bridge starts: worth trying again. */
 function notABridgeError(base: string, status: number): UserError {
   const sentence = `What answers at ${base} is no alert-bridge (HTTP ${status}); is --url (or --config) right?`
   return status >= 502 && status <= 504 ? new NoAnswerError(sentence) : new UserError(sentence)
@@ -95,7 +96,7 @@ function notABridgeError(base: string, status: number): UserError {
 
 interface DaemonAddress {
   readonly base: string
-  /** The admin token; throws where it is `needed` and the config names one that cannot be had. */
+  /** The admin token; throws when it is `needed` and the one that the config names cannot be read. */
   token(needed: boolean): string | undefined
 }
 
@@ -106,7 +107,7 @@ function addressOf({ url, config }: DaemonOptions): DaemonAddress {
     const { adminToken } = loaded.http
     return { base: baseOf(url, loaded.http), token: () => adminToken?.reveal() ?? tokenFromEnv() }
   }
-  // Whoever only reads needs no token.
+  // A command that only reads needs no token.
   const withoutToken = loadHttp(config, process.env, ['adminToken', 'adminTokenFile'])
   const sentence = loaded.mistakes.map((each) => formatMistake(config, each)).join('\n')
   if (!withoutToken.ok) throw new UserError(sentence)
@@ -129,7 +130,7 @@ function tokenFromEnv(): string | undefined {
 
 function baseOf(url: string | undefined, { listen }: Extract<LoadedHttp, { ok: true }>['http']): string {
   if (url !== undefined) return url
-  // A bridge that listens on every address is reached on the loopback one.
+  // A bridge that listens on every address also listens on the loopback one.
   const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host
   return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`
 }
@@ -139,7 +140,7 @@ function queryOf(query: Record<string, string | undefined>): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
 
-/** The `detail` of a problem (RFC 9457), with what it lists. */
+/** The `detail` of a problem (RFC 9457), with its `mistakes`. */
 function refusalOf(answer: unknown): string | undefined {
   const problem = z
     .object({ detail: z.string(), mistakes: z.array(z.string()).default([]) })

@@ -58,7 +58,7 @@ export function deadLettersCommand(): Command {
     })
 }
 
-/** The newest, page by page, and a line on how many more there are. */
+/** Reads the newest, page by page, and returns a line when there are more. */
 async function listed(
   daemon: Daemon,
   query: Readonly<Record<string, string>>,

@@ -17,7 +17,7 @@ interface Options extends DaemonOptions {
   readonly limit?: number
 }
 
-/** `deliveries [ID]`: the newest deliveries, or one alert's whole story. */
+/** `deliveries [ID]`: the newest deliveries, or the whole history of one alert. */
 export function deliveriesCommand(): Command {
   return daemonCommand('deliveries', 'the newest deliveries, or the whole story of one alert')
     .argument('[id]', 'SOURCE.ID, such as main.4711')

@@ -5,14 +5,14 @@ import { isWithheld, type Route, type RouteDecision, type Routing } from '../ale
 import { oneLine } from '../alert/text.ts'
 import { formatDuration } from '../lib/duration.ts'
 
-/** What `explain` tells people: every route with its decision and why, then what that means for every sink. */
+/** The text that `explain` prints: every route with its decision and the reason, then the result for every sink. */
 export interface ExplainInput {
   readonly alert: Alert
   readonly routing: Routing
   readonly routes: readonly Route[]
   readonly sinks: readonly string[]
   readonly atMs: number
-  /** Whether a running bridge told its silences and rules. */
+  /** Whether the silences and rules were read from a running bridge. */
   readonly asked: boolean
 }
 
@@ -67,7 +67,7 @@ function reasonOf(decision: RouteDecision): string {
   }
 }
 
-/** What the route has that may hold alerts back at another time. */
+/** The mutes and the throttle of the route, which may withhold alerts at another time. */
 function limitsOf({ mute = [], throttle }: Route): string[] {
   const mutes = mute.map((each) => `         mute: ${describeMute(each)}`)
   if (throttle === undefined) return mutes
@@ -83,7 +83,7 @@ function iso(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** What the API sent must not reach a terminal as it came. */
+/** Text of the API is made safe for a terminal. */
 function listed(values: readonly string[]): string {
   return values.length === 0 ? 'none' : values.map(oneLine).join(', ')
 }

@@ -77,7 +77,7 @@ function configOf(file: string): Config | undefined {
   return undefined
 }
 
-/** The row itself, wrapped as webhooks carry it (`{data: {source, delivery}}`), or a story as the bridge's API shows it. */
+/** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a history from the bridge's API. */
 function readAlertFile(file: string): { row: unknown; source: string | undefined } {
   const name = file === '-' ? 'standard input' : file
   let body: unknown
@@ -89,7 +89,7 @@ function readAlertFile(file: string): { row: unknown; source: string | undefined
   }
   const data = property(body, 'data') ?? body
   const row = property(data, 'delivery') ?? data
-  // The API's own row says nothing of our sources.
+  // In a row of the API, `source` would not be one of our sources.
   const isOurs = row !== data || property(data, 'deliveries') !== undefined
   const source = isOurs ? property(data, 'source') : undefined
   return { row, source: typeof source === 'string' ? source : undefined }
@@ -112,7 +112,7 @@ function alertOf(row: unknown, source: string): Alert {
   throw new UserError(`This is no alert, and would be set aside: ${parsed.reason}.`)
 }
 
-/** Silences and rules of the bridge at `url`; nothing is known without one. */
+/** Reads the silences and rules of the bridge at `url`; without a `url` there are none. */
 async function askBridge(url: string | undefined, config: string): Promise<BridgeState> {
   if (url === undefined) return { silences: [], ruleOf: () => undefined }
   const daemon = connectDaemon({ url, config })

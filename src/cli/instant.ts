@@ -2,7 +2,7 @@ import { parseInstant } from '../config/instant.ts'
 import { durationText, parseDuration } from '../lib/duration.ts'
 import { UsageError } from './usage.ts'
 
-/** A time as operators type it: ISO with an offset, or how long ago (`2h`). ISO in UTC comes back. */
+/** Parses a time as operators type it: ISO with an offset, or how long ago (`2h`). Returns ISO in UTC. */
 export function instantOf(text: string, option: string, nowMs: number): string {
   const agoMs = parseDuration(text)
   if (agoMs !== undefined && agoMs > agoMsMax)
@@ -14,10 +14,10 @@ export function instantOf(text: string, option: string, nowMs: number): string {
   )
 }
 
-/** The same as the parser of an option. */
+/** The same, as the parser of an option. */
 export function instantOption(option: string): (text: string) => string {
   return (text) => instantOf(text, option, Date.now())
 }
 
-/** Longer than anything is kept. */
+/** Longer than any record is kept. */
 const agoMsMax = 3_650 * 86_400_000

@@ -4,17 +4,17 @@ import { UserError } from '../lib/errors.ts'
 import { type Daemon, NoAnswerError } from './daemon.ts'
 import { progressBar } from './progress.ts'
 
-/** What an order has done when it is through. */
+/** The result of an order that was carried out. */
 export interface LongRequestResult {
   readonly handled: number
-  /** Were to be handled, and had gone when their turn came. */
+  /** How many were selected, but were no longer there when they were to be handled. */
   readonly gone: number
   readonly unknown: readonly string[]
-  /** An answer was lost on the way, and what it counted with it: there may be more. */
+  /** An answer was lost, so `handled` and `gone` may be too small. */
   readonly uncounted: boolean
-  /** Of those that an order may leave where they are, by reason. */
+  /** How many the order left where they are, by reason. */
   readonly stayed: NotHandled
-  /** When it began. */
+  /** When the order began. */
   readonly at: string
 }
 
@@ -27,15 +27,15 @@ export interface NotHandled {
 export interface LongRequest {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
-  /** What the answer calls the number of those that were handled. */
+  /** The field of the answer with the number that was handled. */
   readonly count: 'queued' | 'retried' | 'dropped' | 'moved'
-  /** False where what was done leaves nothing to be done twice, so that the command has no `--at`. */
+  /** False when the order can be repeated without doing anything twice; then the command has no `--at`. */
   readonly takesAt?: boolean
 }
 
 /**
- * Carries an order out to its end, portion by portion. Asking for a portion again repeats nothing, so a bridge that is
- * away for a moment is waited for; when it stays away, the error says what was done and how to go on.
+ * Carries out a whole order, portion by portion. A portion that is requested again does nothing twice. So when the bridge
+ * is away for a moment, this waits for it; when it stays away, the error says what was done and how to go on.
  */
 export async function carryOut(
   daemon: Daemon,
@@ -46,7 +46,7 @@ export async function carryOut(
   const total = { handled: 0, gone: 0, looked: 0, unknown: [] as string[] }
   const stayed = { there: 0, busy: 0, unreadable: 0 }
   let uncounted = false
-  // The first call only counts: from then on the order has a name, even if the answer of a later call is lost.
+  // The first call only counts. Its answer has the time that identifies the order, should a later answer be lost.
   let answer = (await daemon.post(path, { ...body, limit: 0 })) as Answer
   const { at } = answer
   const bar = progressBar(at)
@@ -85,7 +85,7 @@ export function describeDone({ handled, gone, uncounted }: LongRequestResult, wo
   return `${least}${formatCount(handled)} ${word}${gone === 0 ? '' : `, ${formatCount(gone)} had gone meanwhile`}`
 }
 
-/** In absolute times: `--since 2h` means another span when it is run again. */
+/** The options to go on with, as absolute times: `--since 2h` would mean another span later. */
 function goOn({ since, until }: LongRequest['body'], at: string): string {
   return [
     ...(since === undefined ? [] : [`--since ${since}`]),

@@ -23,10 +23,7 @@ export function orphansCommand(): Command {
   )
     .argument('<action>', 'list, move or drop')
     .argument('[name]', 'of the sink or source; list without it shows all of them')
-    .option(
-      '--to <name>',
-      'with move: the sink that gets the alerts, or the source that takes over the data',
-    )
+    .option('--to <name>', 'with move: the sink that gets the alerts, or the source that takes over the data')
     .option('--retry', 'with move: dead letters are sent again, and not only moved')
     .addOption(new Option('--kind <kind>', 'where both have this name').choices(orphanKinds))
     .option(
@@ -86,7 +83,7 @@ function leftText(orphan: OrphanView): string {
   return `${rows} rows remembered, ${held} held back, ${quarantined} set aside; last poll ${lastPollAt ?? 'not known'}`
 }
 
-/** What was not moved or dropped, and why. */
+/** How many were not moved or dropped, and why. */
 function describeStayed({
   there,
   busy,

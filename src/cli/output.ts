@@ -2,8 +2,8 @@ import { errorCode } from '../lib/errors.ts'
 import { printableLines } from '../telemetry/printable.ts'
 
 /**
- * All that a command writes goes through here. Whoever composes a line out of what others wrote makes that `printable`
- * first, so that it cannot begin a line of its own; what slipped through is kept from the terminal here.
+ * All output of a command goes through here. Code that puts text from outside into a line must make it `printable` first,
+ * so that it cannot start a new line; control characters that are left are made harmless here.
  */
 export function print(text: string): void {
   process.stdout.write(`${printableLines(text)}\n`)
@@ -18,8 +18,8 @@ export function printError(text: string): void {
 }
 
 /**
- * Makes an output that cannot be written (a disk that is full) one sentence and an end with exit code 1. Whoever stops
- * reading (`| head`, a terminal that is closed) has what was wanted: that is no mistake.
+ * When the output cannot be written (the disk is full), prints one sentence and ends with exit code 1. A reader that
+ * stops reading (`| head`, a terminal that is closed) is no failure.
  */
 export function watchOutput(end: (exitCode: number) => void): void {
   process.stdout.on('error', (error) => {
@@ -29,7 +29,7 @@ export function watchOutput(end: (exitCode: number) => void): void {
   })
 }
 
-/** Resolves once what was written is on its way, or the trouble with it was told. */
+/** Resolves after errors of what was written so far have been reported. */
 export function outputFlushed(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 
-/** `pause SINK`: its queue waits, over all replicas and restarts, until `resume SINK`. */
+/** `pause SINK`: its queue waits in all replicas, also after restarts, until `resume SINK`. */
 export function pauseCommand(): Command {
   return sinkCommand('pause', 'let a sink rest: its alerts wait in the queue')
 }

@@ -6,7 +6,7 @@ import type { ScheduleOptions } from '../schedule/options.ts'
 import { type PolicyName, policyNames } from '../schedule/pace/family.ts'
 import type { Preview } from '../schedule/preview.ts'
 
-/** The plan as a picture in the terminal, with the reasons in words. */
+/** The plan as a chart for the terminal, with the reasons in words. */
 
 const barWidth = 40
 

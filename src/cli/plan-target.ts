@@ -9,9 +9,9 @@ import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 import { UsageError } from './usage.ts'
 
-/** `plan --target`: the smallest budget that reaches a lag, by a trace or by what was learned. */
+/** `plan --target`: the smallest budget that reaches a lag, computed from a trace or from what the bridge learned. */
 
-/** `p95=10s` as a measure and seconds. */
+/** Parses `p95=10s` to a measure and seconds. */
 export function targetOption(text: string): Target {
   const [name, span = '', ...rest] = text.split('=')
   const measure = lagMeasures.find((each) => each === name)
@@ -23,14 +23,14 @@ export function targetOption(text: string): Target {
   return { measure, seconds: ms / 1_000 }
 }
 
-/** Larger budgets than the API grants anybody are not looked at. */
+/** Larger than any budget that the API grants, so larger ones are not tried. */
 const unitsMax = 1_000_000
-/** A replay takes about 20 us a poll; with all budgets that are tried this keeps the answer within a minute or two. */
+/** A replay takes about 20 us a poll: so all budgets together are tried within a minute or two. */
 const replayPollsMax = 600_000
 const dayMs = 86_400_000
 const weekHours = 7 * 24
 
-/** By replays of the trace, or of its last days where the budget is large. */
+/** Replays the trace with each budget; when the budget is large, only the last days of it. */
 export function targetByTrace(target: Target, times: readonly number[], optionsAt: OptionsAt): TargetAnswer {
   return smallestBudget(target, unitsMax, (units) => {
     const days = Math.max(3, replayPollsMax / units)
@@ -41,7 +41,7 @@ export function targetByTrace(target: Target, times: readonly number[], optionsA
   })
 }
 
-/** By the plan of a week, as the profile has it. */
+/** Computes the plan of a week from the learned profile, with each budget. */
 export function targetByProfile(
   target: Target,
   learned: unknown,
@@ -54,7 +54,7 @@ export function targetByProfile(
   })
 }
 
-/** The schedule's options at so many units a day. */
+/** Returns the options of the schedule for this budget. */
 export type OptionsAt = (unitsPerDay: number) => ScheduleOptions
 
 export function printTarget(

@@ -10,7 +10,7 @@ import { evenLags, type LagSummary, replay, summarizeLags } from '../schedule/si
 import { print } from './output.ts'
 import { table } from './table.ts'
 
-/** `plan --trace`: a history through the very schedule that runs live, with a simulated clock. */
+/** `plan --trace`: replays a history with the same schedule that runs live, and a simulated clock. */
 export async function replayFile(
   options: ScheduleOptions,
   { trace, polls, json }: { trace: string; polls?: string; json?: boolean },
@@ -26,7 +26,7 @@ export async function replayFile(
   print(json ? JSON.stringify(answer) : describe(times.length, options, answer))
 }
 
-/** Firing times in milliseconds. A time without an offset is one on the clock of `timeZone`. */
+/** Firing times in milliseconds. A time without an offset is a local time of `timeZone`. */
 export function readTrace(file: string, timeZone: string): number[] {
   const lines = readText(file).split('\n')
   const times: number[] = []
@@ -65,7 +65,7 @@ function readText(file: string): string {
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:(Z)|([+-]\d{2}):?(\d{2})?)?$/i
 
-/** A local time that comes twice, where clocks go back, is its second coming once the first one is behind `afterMs`. */
+/** When clocks go back, a local time occurs twice: it is the second one if the first is before `afterMs`. */
 function parseTime(text: string, timeZone: string, afterMs = Number.NEGATIVE_INFINITY): number | undefined {
   const [, date, time, utc, hours, minutes = '00'] = isoTime.exec(text) ?? []
   if (date === undefined || time === undefined) return undefined
@@ -81,9 +81,9 @@ function parseTime(text: string, timeZone: string, afterMs = Number.NEGATIVE_INF
   return again ?? first
 }
 
-/** Older dates are most likely of another calendar. */
+/** Older dates are most likely dates of another calendar. */
 const firstMs = Date.UTC(1900, 0, 1)
-/** By how much clocks go back. */
+/** How far clocks may go back. */
 const repeatsMs = [1_800_000, 3_600_000, 7_200_000]
 const gapMsMax = 366 * 86_400_000
 /** A replay takes about 20 us a poll. */

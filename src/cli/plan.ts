@@ -14,7 +14,7 @@ import { printTarget, targetByProfile, targetByTrace, targetOption } from './pla
 import { readTrace, replayFile } from './plan-trace.ts'
 import { countOption, UsageError } from './usage.ts'
 
-/** Reads what a running bridge has learned of a source; undefined where nothing can be reached. */
+/** Reads what a running bridge has learned of a source; undefined when its Redis cannot be reached. */
 export type ReadLearned = (config: Config, source: string) => Promise<unknown>
 
 interface Options {
@@ -29,7 +29,7 @@ interface Options {
   readonly target?: Target
 }
 
-/** `plan`: the polling plan of the hours to come, or, with `--trace`, what the planner would have done with a history. */
+/** `plan`: the polling plan of the next hours, or, with `--trace`, when the planner would have polled in a history. */
 export function planCommand(readLearned?: ReadLearned): Command {
   return new Command('plan')
     .description('the polling plan that the budget buys; with --trace, a history through the live planner')
@@ -102,7 +102,7 @@ function printTraceTarget(target: Target, trace: string, options: Options, confi
   printTarget(target, targetByTrace(target, times, optionsAt), options.json ?? false)
 }
 
-/** What a trace is replayed with: the config's source, or what a config without any setting would come to. */
+/** The options for the replay of a trace: those of a source of the config, or without a config the defaults. */
 function traceOptions(options: Options, config: Config | undefined): ScheduleOptions {
   if (config !== undefined) {
     const names = Object.keys(config.sources)
@@ -113,7 +113,7 @@ function traceOptions(options: Options, config: Config | undefined): ScheduleOpt
   if (options.unitsPerDay === undefined)
     throw new UsageError('--trace needs --units-per-day N, or a --config that says it.')
   const { activeHours, ...usual } = withOverrides(usualSource(options.unitsPerDay), options)
-  // The hours of the exchange are a fair guess only where its clock is the one that was asked for.
+  // The default trading hours are only used when they are in the time zone that was asked for.
   return activeHours?.timeZone === usual.timeZone ? { ...usual, activeHours } : usual
 }
 

@@ -1,9 +1,9 @@
 import { formatCount } from '../admin/page/times.ts'
 
-/** How far a long command is, in one line on stderr that is drawn over itself; where stderr is no terminal, nothing. */
+/** Shows how far a long command is, in one line on stderr that is written over; nothing when stderr is no terminal. */
 export interface ProgressBar {
   show(done: number, total: number): void
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void
 }
 

@@ -7,7 +7,7 @@ import { formatMistake } from '../config/mistake.ts'
 import { UserError } from '../lib/errors.ts'
 import { createLogger, type LogLevel, setLogLevel } from '../telemetry/log.ts'
 
-/** `run`: the daemon. SIGTERM and SIGINT drain it, SIGHUP reloads the config. */
+/** `run`: the daemon. On SIGTERM and SIGINT it finishes running sends and stops, on SIGHUP it reloads the config. */
 export function runCommand(): Command {
   return new Command('run')
     .description('run the bridge; SIGTERM drains it, SIGHUP reads the config again')
@@ -31,7 +31,7 @@ async function runDaemon(options: { configPath: string; role: Role; logLevel?: L
 
   const app = createApp(loaded.config, {
     ...{ log, role, load },
-    // What stands on the command line holds for as long as the process.
+    // A level on the command line is used as long as the process runs, also after reloads.
     setLogLevel: (next) => setLogLevel(log, options.logLevel ?? next),
   })
   const stopAsked = untilSignal(['SIGTERM', 'SIGINT'], (signal) =>

@@ -6,7 +6,7 @@ import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
 import { print } from './output.ts'
 import { UsageError } from './usage.ts'
 
-/** `sandbox`: serves the Market Data Read API with synthetic data until it is told to stop. */
+/** `sandbox`: serves the Market Data Read API with synthetic data until it gets a signal to stop. */
 export function sandboxCommand(): Command {
   return new Command('sandbox')
     .description('serves the Market Data Read API, all 17 endpoints, with synthetic data, to develop against')
@@ -25,7 +25,7 @@ export function sandboxCommand(): Command {
     .action(run)
 }
 
-/** Alerts a minute, from `30/m`, `2/s` or `5/h`. */
+/** Parses `30/m`, `2/s` or `5/h` to alerts a minute. */
 export function parseRate(text: string): number {
   const match = /^(\d+(?:\.\d+)?)\/([smh])$/.exec(text.trim())
   if (!match) throw new UsageError(`--rate: "${text}" is no rate; 30/m, 2/s and 5/h are`)
@@ -84,7 +84,7 @@ function whole(option: string, text: string, max: number): number {
   throw new UsageError(`${option}: "${text}" is no whole number from 0 to ${max}`)
 }
 
-/** As a shell takes it: a token may hold what means something there. */
+/** Quoted for a shell: a token may contain characters that are special there. */
 function quoted(text: string): string {
   return /^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

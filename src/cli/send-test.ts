@@ -24,7 +24,7 @@ interface Result {
   readonly durationMs: number
 }
 
-/** `send-test SINK`: one sample alert through the real sink, to each of its targets; prints what came back. */
+/** `send-test SINK`: sends one sample alert through the real sink, to each of its targets; prints the answers. */
 export function sendTestCommand(): Command {
   return new Command('send-test')
     .description('send one sample alert through the real sink and print what came back')

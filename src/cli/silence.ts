@@ -13,7 +13,7 @@ interface AddOptions extends DaemonOptions {
   readonly comment?: string
 }
 
-/** `silence add|list|expire`: alerts that nobody is to be told of for a while. They stay in the story, with the reason. */
+/** `silence add|list|expire`: withholds the alerts of a match for a while. They are recorded, with the reason. */
 export function silenceCommand(): Command {
   const command = new Command('silence').description('hold alerts back for a while, over all routes')
   for (const sub of [addCommand(), listCommand(), expireCommand()]) command.addCommand(sub.exitOverride())
@@ -75,8 +75,8 @@ function expireCommand(): Command {
 type Written = string | Readonly<Record<string, unknown>>
 
 /**
- * `symbol=a`, `headline=~b`, `rule.name*=c*` as a match; a field that is named again takes any of its values. Of `!=` and
- * `!~` none may hold: any of several would be true of every alert, and the silence would hold all of them back.
+ * Parses `symbol=a`, `headline=~b`, `rule.name*=c*` to a match. A field that is given again matches any of its values.
+ * Several `!=` or `!~` must all be true: if one were enough, every alert would match and would be withheld.
  */
 export function matchOf(given: readonly string[]): Record<string, unknown> {
   const fields: Record<string, Written[]> = {}
@@ -130,7 +130,7 @@ function together(field: string, values: readonly Written[]): readonly Written[]
   )
 }
 
-/** What is true or false is written so. */
+/** Fields that are true or false take one such value; the others keep their list. */
 function flagOr(field: string, values: readonly Written[]): unknown {
   const [only] = values
   if (!['isRead', 'isActive', 'isPrivate', 'mine'].includes(field)) return values

@@ -1,10 +1,10 @@
 import { cut } from '../alert/text.ts'
 import { printable } from '../telemetry/printable.ts'
 
-/** So much of a cell is shown: all lines are as long as the longest. */
+/** Longer cells are cut: a column is as wide as its widest cell. */
 const cellCharsMax = 300
 
-/** Rows as aligned columns; a column is as wide as its widest cell. A cell may hold what others wrote. */
+/** Rows as aligned columns. Cells may be text from outside: they are made printable here. */
 export function table(headings: readonly string[], cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map((cell) => cut(printable(cell), cellCharsMax)))
   const widths = headings.map((heading, column) =>
@@ -18,7 +18,7 @@ export function table(headings: readonly string[], cells: readonly (readonly str
   return [headings, ...rows].map(line).join('\n')
 }
 
-/** How many columns a terminal gives the text: marks and format characters (ZWNJ, bidi marks) take none. */
+/** How many columns the text takes in a terminal: marks and format characters (ZWNJ, bidi marks) take none. */
 function width(text: string): number {
   return [...text].filter((character) => !/[\p{Mn}\p{Me}\p{Cf}]/u.test(character)).length
 }

@@ -5,7 +5,7 @@ import { UserError } from '../lib/errors.ts'
 /** A wrong command line: one sentence like every UserError, and exit code 2. */
 export class UsageError extends UserError {}
 
-/** What options and arguments are parsed by: before a command begins, so that nothing is read or asked of a wrong one. */
+/** Parsers of options and arguments. They run before a command, so a wrong command line reads and sends nothing. */
 
 export function countOption(option: string, max = 999_999_999): (text: string) => number {
   return (text) => {
@@ -15,7 +15,7 @@ export function countOption(option: string, max = 999_999_999): (text: string) =
   }
 }
 
-/** An ISO time with its offset, as it is. */
+/** Checks for an ISO time with its offset, and returns the text unchanged. */
 export function isoOption(option: string): (text: string) => string {
   return (text) => {
     if (parseInstant(text) !== undefined) return text
@@ -23,7 +23,7 @@ export function isoOption(option: string): (text: string) => string {
   }
 }
 
-/** A span, as it is. */
+/** Checks for a span such as `2h`, and returns the text unchanged. */
 export function spanOption(option: string): (text: string) => string {
   return (text) => {
     if ((parseDuration(text) ?? 0) > 0) return text
@@ -36,7 +36,7 @@ export function urlOption(text: string): string {
   throw new UsageError(`--url: "${text}" is no http address.`)
 }
 
-/** For arguments that may be many. */
+/** For arguments that may be given several times. */
 export function idsArgument(form: RegExp, expected: string) {
   return (id: string, before: readonly string[] = []): readonly string[] => {
     if (form.test(id)) return [...before, id]
