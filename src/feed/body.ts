@@ -6,9 +6,8 @@ import { errorCode } from '../lib/errors.ts'
 import { FeedError } from './errors.ts'
 
 /**
- * Reads the body of one answer as JSON, and no more than `bytesMax` of it: the limit holds for the decoded bytes while
- * they stream, so neither an endless body nor a gzip bomb is ever held in memory. gzip is the only encoding that is
- * asked for and taken.
+ * Reads the body of one answer as JSON, and no more than `bytesMax` of it: the decoded bytes are counted while they arrive,
+ * so neither an endless body nor a gzip bomb fills the memory. gzip is the only encoding that is requested and accepted.
  */
 export async function readJson(
   body: Readable,
@@ -18,7 +17,7 @@ export async function readJson(
   try {
     return parseJson(await readText(body, headers, bytesMax))
   } catch (thrown) {
-    // A body that is left unread keeps its connection busy.
+    // A body that is not read keeps its connection busy.
     if (!body.destroyed) body.on('error', () => {}).destroy()
     throw fromGunzip(thrown)
   }

@@ -22,7 +22,7 @@ export interface Caller {
 }
 
 export interface FeedClientOptions {
-  /** The name that alerts of this account carry. */
+  /** The source that is written in alerts of this account. */
   readonly source: string
   /** Everything before `/api/v1`; a path prefix and a trailing slash are fine. */
   readonly baseUrl: string
@@ -45,7 +45,7 @@ export interface Exchange {
 
 export type FeedEndpoint = EndpointName
 
-/** An error envelope is short; what is longer is none. */
+/** An error envelope is short; a longer body is none. */
 const errorBodyBytesMax = 64 * 1_024
 
 export function createCaller(options: FeedClientOptions): Caller {
@@ -110,7 +110,7 @@ export function createCaller(options: FeedClientOptions): Caller {
 
 const echoCharsMin = 8
 
-/** A message may quote the answer, and the answer may quote the token, which the quote may have cut. */
+/** A message may quote the answer, and the answer may quote the token, also cut off. */
 function withoutSecret(message: string, secret: string): string {
   let text = scrub(message, [secret])
   for (let length = secret.length - 1; length >= echoCharsMin; length -= 1)
@@ -123,16 +123,16 @@ function createPool(origin: string, connectTimeoutMs: number): Pool {
     connections: 2,
     pipelining: 1,
     allowH2: false,
-    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot give the token to anybody.
+    // Set here, so that with NODE_TLS_REJECT_UNAUTHORIZED the token is not sent to any other server.
     connect: { timeout: connectTimeoutMs, rejectUnauthorized: true },
     keepAliveTimeout: 4_000,
-    // The deadline of the whole call is the only one: a body that drips would reset these for ever.
+    // The deadline of the whole call is the only one: a slow body would start these again and again.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
 }
 
-/** The parsed body of a 200; throws the FeedError that anything else is. */
+/** Returns the parsed body of a 200; throws a FeedError for any other answer. */
 async function readAnswer(
   answer: Dispatcher.ResponseData,
   call: {
@@ -154,7 +154,7 @@ async function readAnswer(
       status,
     })
   }
-  // The status and the headers have said what matters; a body that cannot be read adds nothing.
+  // The status and the headers are enough; a body that cannot be read is ignored.
   const refusal = await readJson(body, headers, errorBodyBytesMax).catch(() => undefined)
   const { nowMs, secret, endpoint } = call
   const retryAfter = headerOf(answer, 'retry-after')
@@ -195,7 +195,7 @@ function splitBaseUrl(baseUrl: string): { origin: string; prefix: string } {
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-/** Aborts after `timeoutMs`, or with the caller's signal; `expired` tells which of the two it was. */
+/** Aborts after `timeoutMs`, or with the caller's signal; `expired` is true for the first. */
 function startDeadline(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController()
   let expired = false
@@ -234,7 +234,7 @@ function toFeedError(
   return new FeedError('connection_lost', `the connection to the API broke (${reason})`, { cause: thrown })
 }
 
-/** DNS, TCP and TLS say so by their codes; OpenSSL's verification codes have no common prefix. */
+/** Recognises errors of DNS, TCP and TLS by their codes; OpenSSL's verification codes have no common prefix. */
 function isConnectCode(code: string): boolean {
   return (
     /^(UND_ERR_CONNECT_TIMEOUT|ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(

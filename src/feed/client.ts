@@ -9,8 +9,8 @@ import { type Parsed, parseDeliveriesPage, parseRulesPage, type RulesPage } from
 export type { Exchange, FeedClientOptions, FeedEndpoint } from './caller.ts'
 
 /**
- * One attempt a call, one connection target, no retries, no redirects, no budget: whoever calls has paid for it and
- * decides what follows. A call ends in a page or in a FeedError, within `timeoutMs`, however slowly the answer drips.
+ * One attempt a call, one connection target, no retries, no redirects, no budget: the caller has reserved the units and
+ * decides what follows. A call ends in a page or in a FeedError, within `timeoutMs`, however slowly the answer arrives.
  */
 export interface FeedClient {
   /** One page of fired alerts, newest first; pages count from 1. Rejects with a FeedError. */
@@ -18,8 +18,8 @@ export interface FeedClient {
   /** One page of the caller's alert rules, newest first. Rejects with a FeedError. */
   rules(page: number, signal?: AbortSignal): Promise<RulesPage>
   /**
-   * One call of any endpoint: its record, or one page. Parameters are checked first: what the API would refuse is
-   * rejected as `invalid_request` without a status, and nothing was sent.
+   * One call of any endpoint: its record, or one page. Parameters are checked first: what the API would refuse is rejected
+   * as `invalid_request` without a status, and nothing is sent.
    */
   ask<P extends EndpointPath>(
     path: P,
@@ -27,17 +27,17 @@ export interface FeedClient {
     signal?: AbortSignal,
   ): Promise<Answered<P>>
   /**
-   * A list, page by page, from the page of the parameters on. A page is called for when the one before it was taken, and
-   * what is never taken costs nothing. A list may move while it is read: a row may come twice or be missed.
+   * A list, page by page, from the page of the parameters on. A page is read when the caller has taken the one before it; a
+   * page that is not read costs nothing. A list may change while it is read: a row may come twice or be missed.
    */
   pages<P extends PagePath>(
     path: P,
     parameters: ParametersOf<P>,
     options?: PagesOptions,
   ): AsyncGenerator<ApiPage<AnswerOf<P>>, void, undefined>
-  /** A request that was checked, and its answer as it came, made safe to print: for a person who looks. */
+  /** Sends a request that was checked; returns its answer as it came, made safe to print: for a person to read. */
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
-  /** What keeps every call from being made: a token that cannot be had from its file now. It may cost no unit. */
+  /** Why no call can be made now: the token cannot be read from its file. Such a call must not cost a unit. */
   tokenTrouble(): FeedError | undefined
   /** Ends at once; calls that still run are rejected as `aborted`. */
   close(): Promise<void>
@@ -103,7 +103,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
   }
 }
 
-/** Of one list: a feed that says at every page that there is one more would never end. */
+/** Of one list: it would never end if every page said that there is one more. */
 const pagesMaxDefault = 10_000
 
 function requestOf<P extends EndpointPath>(path: P, parameters: ParametersOf<P>): ApiRequest {

@@ -5,9 +5,9 @@ import { type ScreenRun, screenRun } from './api/screen-run.ts'
 import * as shapes from './api/shapes.ts'
 
 /**
- * The Market Data Read API, one row an endpoint: the scope that the token must carry, the units that one call takes from
- * the account's daily budget, what may be asked with which bounds, and what comes back. Client, command and sandbox all
- * go by this table. `{instrument}` stands for a numeric id, an exchange symbol or a slug, matched exactly.
+ * The Market Data Read API, one row an endpoint: the scope that the token must have, the units that one call takes from the
+ * account's daily budget, its parameters with their bounds, and its answer. Client, command and sandbox all use this table.
+ * `{instrument}` stands for a numeric id, an exchange symbol or a slug, matched exactly.
  */
 export const endpoints = [
   {
@@ -125,7 +125,7 @@ export interface Endpoint {
   readonly units: number
   /** By their names on the wire. */
   readonly query: Readonly<Record<string, Parameter>>
-  /** What a POST takes. */
+  /** The body of a POST. */
   readonly body?: z.ZodType
   readonly answer:
     | { readonly envelope: 'page'; readonly row: z.ZodType }
@@ -140,7 +140,7 @@ export type PagePath = Extract<Row, { answer: { envelope: 'page' } }>['path']
 /** How metrics and faults name an endpoint: its path without `/api/v1/`. */
 export type EndpointName = EndpointPath extends infer P ? (P extends `/api/v1/${infer N}` ? N : never) : never
 
-/** What a call of `P` may be asked with. */
+/** The parameters of a call of `P`. */
 export type ParametersOf<P extends EndpointPath> = (P extends `${string}{instrument}${string}`
   ? { readonly instrument: string | number }
   : { readonly instrument?: never }) & { readonly query?: QueryOf<RowOf<P>['query']> } & (RowOf<P> extends {
@@ -151,7 +151,7 @@ export type ParametersOf<P extends EndpointPath> = (P extends `${string}{instrum
 
 type QueryOf<Q> = { readonly [N in keyof Q]?: Q[N] extends Parameter ? ParameterValue<Q[N]> : never }
 
-/** What a call of `P` comes back with: one row of its pages, or the whole body of its record. */
+/** The answer to a call of `P`: one row of its pages, or the whole body of its record. */
 export type AnswerOf<P extends EndpointPath> = RowOf<P>['answer'] extends infer A
   ? A extends { row: infer S extends z.ZodType }
     ? z.output<S>
@@ -160,7 +160,7 @@ export type AnswerOf<P extends EndpointPath> = RowOf<P>['answer'] extends infer 
       : never
   : never
 
-/** A path of the table has one row. */
+/** Every path has one row in the table. */
 export function endpointOf<P extends EndpointPath>(path: P): RowOf<P> {
   const found = endpoints.find((each): each is RowOf<P> => each.path === path)
   if (found === undefined) throw new Error(`there is no endpoint ${path}`)

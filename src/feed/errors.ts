@@ -4,8 +4,8 @@ import { scrub } from '../telemetry/scrub.ts'
 import type { Endpoint } from './endpoints.ts'
 
 /**
- * What can go wrong with one call, as a closed set of codes: the API's own, on which clients branch, and ours for
- * answers that are no answer. A message is one sentence: the remote's words in it are cut and free of control characters.
+ * What can go wrong with one call, as a closed set of codes: the API's own, on which clients branch, and ours for calls
+ * without a usable answer. A message is one sentence: text of the API in it is cut and has no control characters.
  */
 export const apiErrorCodes = [
   'unauthenticated',
@@ -43,9 +43,9 @@ export class FeedError extends Error {
   readonly code: FeedErrorCode
   /** The HTTP status, when an answer came. */
   readonly status: number | undefined
-  /** How long the API asks to wait; undefined when it did not say, or not readably. */
+  /** How long the API asks to wait; undefined when it did not, or when that cannot be read. */
   readonly retryAfterMs: number | undefined
-  /** Which limit a `rate_limited` call met. */
+  /** Which limit refused a `rate_limited` call. */
   readonly limit: 'minute' | 'budget' | undefined
   /** The parameters that an `invalid_request` names. */
   readonly fields: readonly string[] | undefined
@@ -61,8 +61,8 @@ export class FeedError extends Error {
 }
 
 /**
- * The error that an answer without a page is. The body's code decides; without a known one, the status does. A 403
- * that names no known code stays `unexpected_status`: it may be a firewall's and says nothing about the token.
+ * The error for an answer without a page. The body's code decides; without a known one, the status does. A 403 that names
+ * no known code stays `unexpected_status`: it may come from a firewall and shows nothing about the token.
  */
 export function refusalOf(answer: {
   readonly status: number
@@ -70,7 +70,7 @@ export function refusalOf(answer: {
   /** The parsed body; undefined when there was none that could be read. */
   readonly body: unknown
   readonly nowMs: number
-  /** The token: a remote that echoes it must not make us print it. */
+  /** The token: it must not be printed, also where the API repeats it. */
   readonly secret: string
   readonly endpoint: Pick<Endpoint, 'path' | 'scope'>
 }): FeedError {
@@ -91,7 +91,7 @@ export function refusalOf(answer: {
   })
 }
 
-/** Remote text as one short line: control and direction characters out, cut at a whole character. */
+/** Text of the API as one short line: without control and direction characters, cut at a whole character. */
 export function oneLine(text: string, charsMax = 200): string {
   const line = text
     .slice(0, charsMax * 8)
@@ -144,7 +144,7 @@ function sentence(
   }
 }
 
-/** What a 404 of an endpoint means; a path that is missing altogether says the same. */
+/** What a 404 of an endpoint means; for a path that does not exist the API answers the same. */
 function absent(path: string): string {
   if (path.includes('{instrument}')) return 'no such instrument; it is matched exactly, by id, symbol or slug'
   if (path === '/api/v1/macro/series') return 'no such series; macro lists the keys'
@@ -152,7 +152,7 @@ function absent(path: string): string {
   return 'nothing at this address: is baseUrl right?'
 }
 
-/** Seconds or an HTTP date; garbage and endless waits are undefined. */
+/** Seconds or an HTTP date; undefined for any other text and for endless waits. */
 function readWait(value: unknown, nowMs: number): number | undefined {
   if (typeof value !== 'number' && typeof value !== 'string') return undefined
   const ms = parseRetryAfter(String(value), nowMs)

@@ -5,8 +5,8 @@ import { foundText } from '../alert/value.ts'
 import type { FeedPage, FeedRow } from '../walk/page.ts'
 
 /**
- * The border where the API's JSON becomes ours. A page whose figures cannot be trusted is refused whole, because the
- * walk counts on them; a row that does not parse is set aside and never stops its page.
+ * Parses the API's JSON. A page whose figures cannot be right is refused whole, because the walk counts with them; a row
+ * that does not parse is set aside and never stops its page.
  */
 export type Parsed<T> =
   | { readonly ok: true; readonly page: T }
@@ -30,7 +30,7 @@ export const perPage = 100
 
 /**
  * Levels of nesting that a row may have: far above what a row needs, and with the frame of a webhook still below what the
- * strictest readers of JSON take (64).
+ * strictest JSON parsers accept (64).
  */
 const depthMax = 32
 
@@ -71,16 +71,16 @@ export function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
   const pages = Math.max(1, Math.ceil(meta.total / perPage))
   if (meta.lastPage === 0 && (meta.total > 0 || data.length > 0))
     return refused('meta.lastPage is 0, but there are rows')
-  // What a page leaves out, a walk that has passed it never sees. A row more or less is what changes between counting
-  // and reading.
+  // A walk does not come back for rows that a page leaves out. The feed may change by some rows between its counting and
+  // reading.
   const promised = Math.min(perPage, meta.total - (asked - 1) * perPage)
   if (data.length * 2 < promised)
     return refused(`data holds ${data.length} rows, but meta.total says that page ${asked} has ${promised}`)
-  // The greater of the two: a walk that reads one page too many meets an empty one, one too few loses rows.
+  // The greater of the two: a walk that reads one page too many gets an empty one; with one too few it loses rows.
   return { ok: true, page: { ...meta, lastPage: Math.max(pages, meta.lastPage), data } }
 }
 
-/** What lies deeper than the API nests is cut out, so that the rest can be stored, shown and sent. */
+/** Cuts out what is nested deeper than the API does, so that the rest can be stored, shown and sent. */
 function toFeedRow(source: string, raw: unknown): FeedRow {
   sanitize(raw)
   const parsed = parseRow(source, raw)
@@ -88,7 +88,7 @@ function toFeedRow(source: string, raw: unknown): FeedRow {
   return { ok: false, key: contentKey(raw), raw, reason: parsed.reason }
 }
 
-/** A row without an id that can be used is known by what it holds. */
+/** A row without a usable id is recognised by its content. */
 function contentKey(raw: unknown): string {
   return `raw-${createHash('sha256').update(canonicalJson(raw)).digest('hex').slice(0, 32)}`
 }
@@ -130,7 +130,7 @@ function refused(reason: string): { ok: false; reason: string } {
   return { ok: false, reason }
 }
 
-/** The place, what was expected there, and what was found: an example for whoever has to talk to the API's people. */
+/** The place, what was expected there, and what was found: an example to report to the API's operator. */
 export function firstIssue(error: z.ZodError, body: unknown): string {
   const issue = nearestIssue(error.issues)
   if (!issue) return 'not a page'
@@ -144,7 +144,7 @@ export function firstIssue(error: z.ZodError, body: unknown): string {
 
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>
 
-/** Of a value that fits none of several forms, what is wrong with it in the form that it fits best: where the fault lies deepest. */
+/** For a value that fits none of several forms: what is wrong in the form that it fits best, where the fault is deepest. */
 function nearestIssue(issues: readonly z.core.$ZodIssue[]): Issue | undefined {
   const [issue] = issues
   if (issue?.code !== 'invalid_union') return issue
@@ -167,5 +167,5 @@ const envelopeSchema = z.object({
   }),
 })
 
-/** A rule is known by its id; routes ask for the other fields as they are. */
+/** A rule is recognised by its id; routes match on the other fields as they are. */
 const ruleSchema = z.looseObject({ id: z.int().positive() })

@@ -3,8 +3,8 @@ import type { DestinationStream } from 'pino'
 import { errorCode } from '../lib/errors.ts'
 
 /**
- * Where log lines go: at once, so that the last one before a crash is there. What takes no lines (a disk that is full, a
- * reader that is gone or asleep) costs lines, never the bridge; how many were lost is said once lines are taken again.
+ * Writes log lines at once, so that the last one before a crash is written. A full disk, or a reader that has ended or
+ * pauses, loses lines but never stops the bridge; the number of lost lines is logged once writing works again.
  */
 export function lineWriter(fd: number): DestinationStream {
   let lost = 0
@@ -12,7 +12,7 @@ export function lineWriter(fd: number): DestinationStream {
   let patienceMs = patienceMsMax
   let earnedAtMs = performance.now()
 
-  /** Waits a moment for whoever reads; false when there is no patience left for it. */
+  /** Waits a moment for the reader; false when the time for such waits is used up. */
   const nap = (): boolean => {
     const startMs = performance.now()
     patienceMs = Math.min(patienceMsMax, patienceMs + (startMs - earnedAtMs) * patienceShare)
@@ -23,14 +23,14 @@ export function lineWriter(fd: number): DestinationStream {
     return true
   }
 
-  /** False when it was not taken whole. */
+  /** False when not all of it was written. */
   const put = (text: string): boolean => {
     const bytes = Buffer.from(text)
     for (let from = 0; from < bytes.length; )
       try {
         from += writeSync(fd, bytes, from)
       } catch (thrown) {
-        // A pipe that is full. Whoever reads it has been waited for before, where lines were lost already.
+        // The pipe is full. Where lines were lost already, the reader had its wait before.
         if (errorCode(thrown) === 'EAGAIN' && lost === 0 && nap()) continue
         torn ||= from > 0
         return false
@@ -55,8 +55,8 @@ export function lineWriter(fd: number): DestinationStream {
 }
 
 /**
- * For all lines together, since the whole bridge stands still meanwhile: what a reader that pauses may cost at once, and
- * the share of the time that one who is always slow may cost.
+ * For all lines together, since the whole bridge stops meanwhile: the longest wait for a reader that pauses, and the share
+ * of the time to wait for one that is always slow.
  */
 const patienceMsMax = 500
 const patienceShare = 0.1

@@ -9,17 +9,17 @@ export type { Logger }
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** The loggers that were made of each; pino lets each of them keep the level that it began with. */
+/** The child loggers of each logger; in pino each child keeps the level that it was created with. */
 const childrenOf = new WeakMap<Logger, Logger[]>()
 
-/** Of the logger and of those that were made of it. */
+/** Sets the level of the logger and of its child loggers. */
 export function setLogLevel(log: Logger, level: LogLevel): void {
   for (const each of [log, ...(childrenOf.get(log) ?? [])]) each.level = level
 }
 
 /**
- * JSON lines, or lines for people on a terminal; neither holds a control character of somebody else's. Of an error only
- * its name, code and message are written: ioredis and undici hang arguments, addresses and whole payloads on theirs.
+ * JSON lines, or lines for people on a terminal; neither contains control characters that others wrote. Of an error only
+ * its name, code and message are written: ioredis and undici add arguments, addresses and whole payloads to theirs.
  */
 export function createLogger(options: {
   level: LogLevel
@@ -45,7 +45,7 @@ export function createLogger(options: {
 
 const standardOutput = 1
 
-/** Lines on a terminal. What others wrote stands in messages and fields: it is read from JSON and printed as it is. */
+/** Lines on a terminal. Messages and fields contain what others wrote: it is read from JSON and printed as it is. */
 function forPeople(destination: DestinationStream | undefined): DestinationStream {
   const lines = pretty({
     colorize: true,

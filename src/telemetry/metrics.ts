@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 /**
- * The catalogue of metrics: every name, label and bucket in one place, each label a closed set, so that every counter
- * stands at 0 from the start (of HTTP statuses, 200). Never an alert's id, symbol or headline as a label.
+ * The catalogue of metrics: every name, label and bucket in one place, each label a closed set, so that every counter is 0
+ * from the start (of HTTP statuses, 200). Never an alert's id, symbol or headline as a label.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -16,7 +16,7 @@ export const purposes = ['poll', 'walk', 'sweep', 'history', 'context'] as const
 export const sendResults = ['delivered', 'retry', 'dead', 'expired'] as const
 export const jobStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
 export const holdReasons = ['muted', 'silenced', 'throttled'] as const
-/** Why a poll came when it came: the reasons of `DecisionReason`. */
+/** Why a poll was made at its time: the reasons of `DecisionReason`. */
 export const pollReasons = [
   'first',
   'fixed',
@@ -57,7 +57,7 @@ export function createMetrics(build: { version: string; node: string }) {
 
   return {
     registry,
-    /** The names whose series are there. */
+    /** The names whose series exist. */
     initialised: { sources: new Set<string>(), sinks: new Set<string>() },
     configReloaded: gauge(
       'config_reload_success_timestamp_seconds',
@@ -201,8 +201,8 @@ interface Names {
 }
 
 /**
- * Puts the counters, histograms and counts of jobs of these sources and sinks at 0, so that rates and alerts work from the
- * first scrape; those that are there go on counting, also where their name had left the config.
+ * Sets the counters, histograms and counts of jobs of these sources and sinks to 0, so that rates and alerts work from the
+ * first scrape; those that exist keep their values, also where their name had left the config.
  */
 export function initialiseMetrics(metrics: Metrics, names: Names): void {
   const { initialised } = metrics
@@ -244,7 +244,7 @@ export function initialiseMetrics(metrics: Metrics, names: Names): void {
   for (const sink of newSinks) initialised.sinks.add(sink)
 }
 
-/** Another replica polls this source: it alone knows these, and what stood here would grow old. */
+/** Another replica polls this source: only it knows these values, and those here would become outdated. */
 export function forgetPolling(metrics: Metrics, source: string): void {
   const gauges = [
     metrics.budgetUnitsLimit,
@@ -260,7 +260,7 @@ export function forgetPolling(metrics: Metrics, source: string): void {
   for (const gauge of gauges) gauge.remove({ source })
 }
 
-/** Takes away every series of a source or a sink that is not among these. */
+/** Removes every series of a source or a sink that is not among these. */
 export async function forgetOthers(
   { registry, orphanedJobs, initialised }: Metrics,
   { sources, sinks }: Names,
@@ -269,7 +269,7 @@ export async function forgetOthers(
   for (const sink of initialised.sinks) if (!sinks.includes(sink)) initialised.sinks.delete(sink)
   for (const metric of registry.getMetricsAsArray()) {
     if (!(metric instanceof Counter || metric instanceof Gauge || metric instanceof Histogram)) continue
-    // Its labels are the names of sinks that are gone.
+    // Its labels are the names of sinks that left the config.
     if (metric === orphanedJobs) continue
     for (const { labels } of (await metric.get()).values) {
       const { le: _, ...own } = labels as Partial<Record<string, string>>

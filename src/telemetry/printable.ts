@@ -1,7 +1,7 @@
 /**
  * What others wrote, for a terminal or a log: an upstream row, a receiver's answer, a stored reason. Whatever could move
- * the cursor, end the line or turn the reading direction around is written out as JSON would (`\u001b`, `\n`), so that
- * it is seen and does nothing. All else stays as it is, also the joiners and marks that Persian is written with.
+ * the cursor, end the line or turn the reading direction around is written out as JSON would (`\u001b`, `\n`), so that it
+ * is visible and has no effect. All else stays as it is, also the joiners and marks that Persian needs.
  */
 const unsafe = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
@@ -10,12 +10,12 @@ export function printable(text: string): string {
   return text.replace(unsafe, written)
 }
 
-/** A text of ours, or JSON, in which something of others may stand: its line breaks stay. JSON stays the same JSON. */
+/** A text of ours, or JSON, that may contain what others wrote: its line breaks stay. JSON stays the same JSON. */
 export function printableLines(text: string): string {
   return text.replace(unsafe, (character) => (character === '\n' ? character : written(character)))
 }
 
-/** A line of JSON that somebody reads and then prints: what was written out must survive that reading. */
+/** A line of JSON that a program parses and then prints: what was written out must still be so after parsing. */
 export function printableOnceRead(json: string): string {
   return json.replace(unsafe, (character) => (character === '\n' ? character : `\\${written(character)}`))
 }

@@ -1,10 +1,10 @@
 /**
- * Takes secrets out of what others wrote. Who was shown a secret may repeat it in any writing: as it is, in JSON, in a
- * page, in an address, in base64, in UTF-16, broken over lines, or in several of these at once. So the text is read as
- * people would read it, layer by layer, and what turns out to be a secret goes from the text as it was written.
+ * Removes secrets from what others wrote. A server that got a secret may repeat it in any encoding: as it is, in JSON, in a
+ * page, in an address, in base64, in UTF-16, broken over lines, or in several of these at once. So the text is decoded
+ * layer by layer, and where a layer contains a secret, its place in the original text is removed.
  */
 export function scrub(given: string, secrets: Iterable<string>, { cutOff = false } = {}): string {
-  // What is left of a writing in the middle of which the text was cut off says nothing.
+  // Half an encoded character at the end, where the text was cut off, is of no use.
   const text = cutOff ? given.replace(halfEncoded, '') : given
   if (text === '') return text
   const needles = new Set<string>()
@@ -26,27 +26,27 @@ export function scrub(given: string, secrets: Iterable<string>, { cutOff = false
   return without(text, spans)
 }
 
-/** Shorter texts would blot out parts of ordinary words. */
+/** Shorter texts would remove parts of ordinary words. */
 export const secretCharsMin = 6
-/** Of a secret that a cut has halved, so much of its beginning is too much. */
+/** Of a secret that is cut off, a beginning of this length is removed too. */
 const begunCharsMin = 8
-/** JSON in a page in an address: nobody writes more than that into each other. */
+/** JSON in a page in an address: more encodings within each other are not expected. */
 const layersMax = 3
 
-/** From where to where in the text as it was written. */
+/** A range of the original text. */
 interface Span {
   readonly from: number
   readonly to: number
 }
 
-/** A text as it reads, and where each of its characters stands in the text as it was written. */
+/** A decoded text, and the range of the original text of each of its characters. */
 interface Layer {
   readonly characters: string
   readonly from: readonly number[]
   readonly to: readonly number[]
 }
 
-/** What to look for: the secret as it reads in every layer, and as others encode it; each folded. */
+/** What to look for: the secret decoded in every layer, and as others encode it; each folded. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret, 'utf8')
   const plain = [
@@ -58,14 +58,14 @@ function formsOf(secret: string): string[] {
   return plain.map((form) => folded(asWritten(form)).characters)
 }
 
-/** What is sure of these bytes in the base64 of a longer text, where they begin `shift` bytes after a group of three. */
+/** The part of the base64 of a longer text that these bytes alone decide, where they begin `shift` bytes after a group of three. */
 function base64Within(bytes: Buffer, shift: number): string {
   const whole = Buffer.concat([Buffer.alloc(shift), bytes])
   const [first, end] = [Math.ceil((shift * 8) / 6), Math.floor((whole.length * 8) / 6)]
   return whole.toString('base64').slice(first, end)
 }
 
-/** The text as it was written, and what it reads as once that is decoded, and so on. */
+/** The original text, then the text decoded once, and so on. */
 function layersOf(text: string): Layer[] {
   const layers = [asWritten(text)]
   for (let next = decoded(layers[0]); next && layers.length <= layersMax; next = decoded(next))
@@ -119,7 +119,7 @@ function decoded(layer: Layer | undefined): Layer | undefined {
   return { characters: pieces.join(''), from, to }
 }
 
-/** `%d9%81%2f`: its characters, each with the length of what stands for it. */
+/** `%d9%81%2f`: its characters, each with the length of its encoded form. */
 function percentPieces(run: string): [piece: string, length: number][] {
   const pieces: [string, number][] = []
   for (let at = 0; at < run.length; ) {
@@ -144,10 +144,10 @@ function character(code: number): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : '\ufffd'
 }
 
-/** Nothing of this is seen, or it is what a line is broken with. */
+/** Characters that are invisible, or that break a line. */
 const unseen = /[\s\p{Cc}\p{Cf}\u2028\u2029]/u
 
-/** Without what is not seen, in small letters, and base64 of either alphabet alike. */
+/** Without invisible characters, in small letters, and base64 of both alphabets alike. */
 function folded({ characters, from, to }: Layer): Layer {
   const kept: string[] = []
   const keptFrom: number[] = []

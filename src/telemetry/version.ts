@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** The version of this build, as package.json at the root of the package says (the same place from src/ and dist/). */
+/** The version of this build, as written in package.json at the root of the package (the same place from src/ and dist/). */
 export const version = readVersion()
 
-/** Every answer of the HTTP server carries the version in this header, so that its clients know whom they talk to. */
+/** Every answer of the HTTP server has the version in this header, so that clients can check which version answers. */
 export const versionHeader = 'alert-bridge-version'
 
 function readVersion(): string {

@@ -11,14 +11,14 @@ export interface ApiPage<T> {
   readonly total: number
   readonly lastPage: number
   readonly rows: readonly T[]
-  /** Why each row that was left out is none of those that the document shows. */
+  /** For each row that was left out, why it is not as the document shows. */
   readonly skipped: readonly string[]
 }
 
-/** What a call of `P` brings: a page where it has pages, else its record with `data` and `meta`. */
+/** The answer to a call of `P`: a page where it has pages, else its record with `data` and `meta`. */
 export type Answered<P extends EndpointPath> = P extends PagePath ? ApiPage<AnswerOf<P>> : AnswerOf<P>
 
-/** Deeper than a tree of ownership that was cut, and not so deep that what reads it recursively fails. */
+/** Deeper than a tree of ownership that was cut, and not so deep that recursive code fails. */
 const recordLevelsMax = 100
 
 /** Makes any answer safe to print, store and walk through, in place. */
@@ -27,7 +27,7 @@ export function tameAnswer(path: EndpointPath, body: unknown): void {
   sanitize(body, recordLevelsMax)
 }
 
-/** A body as the document shows it, or where it is not; unknown fields are kept. `asked` is the page. */
+/** Returns a body as the document shows it, or where it differs; unknown fields are kept. `asked` is the page. */
 export function parseAnswer(
   endpoint: (typeof endpoints)[number],
   asked: number,

@@ -1,4 +1,4 @@
-/** The keys of all fields that the screener knows, in the order in which the API lists them. */
+/** The keys of all fields of the screener, in the order in which the API lists them. */
 export const fieldKeys: readonly string[] = `
   last change volume value trade_count market_cap band_room volume_ratio retail_buy retail_net pe eps ps
   sector_pe pe_to_sector nav_gap free_float share_count avg_volume_month volume_surge return_1w

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 
 /**
- * Who holds an instrument, who directs it and what it holds. `data` is one such record or a list of them; which of the
- * two comes when is not documented.
+ * Who owns an instrument, who directs it and what it owns. `data` is one such record or a list of them; which of the two
+ * comes when is not documented.
  */
 const text = z.string()
 const textOrNull = z.string().nullish()
@@ -125,12 +125,12 @@ export const ownership = z.looseObject({
   meta: z.looseObject({}).optional(),
 })
 
-/** Levels of a tree that are kept: chains of companies are short, and whoever walks a tree recurses. */
+/** Levels of a tree that are kept: chains of companies are short, and code that reads a tree recurses. */
 export const treeLevelsMax = 32
 
 /**
- * Cuts, in place, what lies deeper than `levelsMax` from the trees of an ownership answer; the record then says by its
- * own `treeTruncated` that it is not the whole tree. Iterative, since JSON may nest deeper than recursion goes.
+ * Cuts, in place, what is deeper than `levelsMax` from the trees of an ownership answer, and sets the record's own
+ * `treeTruncated`. Iterative, since JSON may nest deeper than recursion can go.
  */
 export function cutTrees(body: unknown, levelsMax = treeLevelsMax): void {
   const data = fieldOf(body, 'data')

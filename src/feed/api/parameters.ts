@@ -8,7 +8,7 @@ export type Parameter =
   | { readonly kind: 'flag' }
   | { readonly kind: 'texts'; readonly itemsMax: number; readonly required?: true }
 
-/** How a flag is written on the wire is not documented: `true` and `false`, or, for who writes them, 1 and 0. */
+/** How a flag is written on the wire is not documented: `true` and `false`, or, for a caller that writes them, 1 and 0. */
 export type ParameterValue<P extends Parameter> = P extends { kind: 'choice'; of: readonly (infer T)[] }
   ? T
   : P extends { kind: 'whole' }
@@ -23,7 +23,7 @@ export const text = { kind: 'text' } as const
 /** Pages count from 1; how many rows a page has cannot be chosen. */
 export const page = { kind: 'whole', min: 1 } as const
 
-/** Ours: what is longer is no name, and would not fit into an address once it is encoded. */
+/** Our own limit: a longer text is no name, and would not fit into an address once it is encoded. */
 const textCharsMax = 500
 
 /** Why `value` cannot be sent as this parameter, in words that follow its name; undefined when it can. */

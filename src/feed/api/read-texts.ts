@@ -1,7 +1,7 @@
 import { type EndpointPath, endpointOf, endpoints } from '../endpoints.ts'
 import type { Parameter } from './parameters.ts'
 
-/** Calls as texts have them (a command line, an address), read by the table of endpoints. */
+/** Reads calls from texts (a command line, an address) by the table of endpoints. */
 
 /** The endpoint of a path, whose segments may be encoded, with its instrument; undefined where there is none. */
 export function matchPath(
@@ -18,8 +18,9 @@ export function matchPath(
 }
 
 /**
- * Names and texts as values: of each parameter the value that its kind asks for where the text is one, else the text,
- * which then does not pass the check. What is given several times and is no list becomes one, which does not pass either.
+ * Names and texts as values: each parameter becomes a value of its kind where the text is one, else it stays the text,
+ * which the check then refuses. A parameter that is given several times and is no list becomes one, which the check refuses
+ * too.
  */
 export function readTexts(
   path: EndpointPath,
@@ -44,7 +45,7 @@ function valueOfText({ kind }: Parameter, text: string): unknown {
   return { true: true, false: false, 1: 1, 0: 0 }[text] ?? text
 }
 
-/** As it is, where it is not encoded: a symbol may hold a percent sign. */
+/** Returned as it is where it is not encoded: a symbol may contain a percent sign. */
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment)

@@ -9,7 +9,7 @@ import {
 import { encodeQuery, problemOf, textProblem } from './parameters.ts'
 import { bodyProblems } from './screen-run.ts'
 
-/** One call, ready to be sent: its parameters have been checked, so that no unit is spent on what would be refused. */
+/** One call, ready to be sent: its parameters have been checked, so that no unit is spent on a call that the API would refuse. */
 export interface ApiRequest {
   readonly endpoint: (typeof endpoints)[number]
   /** Path and query, encoded, to follow the base address. */

@@ -2,9 +2,9 @@ import * as z from 'zod'
 import { isFieldKey } from './field-keys.ts'
 
 /**
- * The body of a screener run, at 25 units the dearest call there is: what the document says of it is checked before it is
- * sent. The names of the list of conditions and of a condition's parts are not documented, nor are the operators: they
- * are sent as they are given.
+ * The body of a screener run, which costs 25 units, more than any other call: what the document says of it is checked
+ * before it is sent. The names of the list of conditions and of a condition's parts are not documented, nor are the
+ * operators: they are sent as they are given.
  */
 export const conditionsMax = 24
 
@@ -12,7 +12,7 @@ const fieldKey = z
   .string()
   .refine(isFieldKey, { error: 'expected a key of the screener, as screener/fields lists them' })
 
-/** Any list in a screen is held to be its conditions. */
+/** Any list in a screen counts as its conditions. */
 const screen = z.looseObject({ match: z.enum(['all', 'any']).optional() }).superRefine((value, context) => {
   for (const [name, list] of Object.entries(value)) {
     if (!Array.isArray(list)) continue

@@ -14,7 +14,7 @@ const texts = z.array(z.string())
 const anyObject = z.looseObject({})
 /** A single record: `data`, and sometimes `meta`. */
 const record = <T extends z.ZodType>(data: T) => z.looseObject({ data, meta: anyObject.optional() })
-/** A list that comes whole. Whether as an array or within an object is not documented: an array's entries are checked. */
+/** A list without pages. Whether as an array or within an object is not documented: an array's entries are checked. */
 const whole = <T extends z.ZodType>(entry: T) => z.union([z.array(entry), anyObject])
 
 /** Both names, the venue and the last price are there, under names that the document does not show. */
@@ -25,7 +25,7 @@ export const boardRow = anyObject
 /** Rial and toman differ by ten: a record without its `unit` is of no use. Points and statistics are not documented. */
 export const prices = record(z.looseObject({ unit: z.string().nullable() }))
 
-/** The readings are not documented; one that there is none of is absent. */
+/** The values are not documented; an indicator without a value is absent. */
 export const indicators = record(z.looseObject({ seriesHash: text }))
 
 export const screenerField = z.looseObject({
@@ -54,7 +54,7 @@ export const screenResult = record(
 
 export const letter = z.looseObject({ periodMonths: z.number().nullish() })
 
-/** `quota` lies beside the rows; whether in `data` or in `meta` is not documented. */
+/** `quota` is beside the rows; whether in `data` or in `meta` is not documented. */
 const quota = z.looseObject({ total: z.int().nonnegative(), shown: z.int().nonnegative() })
 export const statements = z
   .looseObject({
