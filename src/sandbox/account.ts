@@ -8,7 +8,7 @@ import type { DeliveryRow, RuleRow } from './rows.ts'
 export interface Account {
   readonly feed: SandboxFeed
   readonly limits: Limits
-  /** Newest first, with the time each last fired, and what is announced of its evaluations. */
+  /** Newest first, with the time each last fired, and the announced times of its evaluations. */
   rules(nowMs: number): readonly RuleRow[]
   /** A new alert at the head of the feed, by `ruleId` where one is given. */
   fire(nowMs: number, fields: Partial<DeliveryRow>, ruleId?: number): DeliveryRow
@@ -16,7 +16,7 @@ export interface Account {
   make(firedAtMs: number): DeliveryRow
 }
 
-/** How far apart the alerts of the history lie, on average. */
+/** The average time between two alerts of the history. */
 const historyGapMs = 600_000
 
 export function createAccount(

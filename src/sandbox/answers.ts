@@ -1,16 +1,16 @@
 import type { Fault, Shape } from './faults.ts'
 import { perPage } from './feed.ts'
 
-/** The bodies of answers: pages, refusals, and the ways a fault spoils them. Pure. */
+/** The bodies of answers: pages, refusals, and how a fault changes them. Pure. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** A body that is too long to hold: the given number of spaces, sent as a stream. */
+  /** A body that is too long for memory: the given number of spaces, sent as a stream. */
   readonly blanks?: { readonly bytes: number; readonly gzip: boolean }
 }
 
-/** A page, or a record, which has what `meta` it has. */
+/** A page, or a record, whose `meta` may be anything. */
 export interface Body {
   readonly data: unknown
   readonly meta?: Readonly<Record<string, unknown>>
@@ -40,7 +40,7 @@ export function refusalReply({ status, code, message, detail, retryAfter }: Refu
   }
 }
 
-/** The answer that a fault of the answer stage makes instead of `page`. */
+/** The answer that a fault of the answer stage sends instead of `page`. */
 export function spoiltReply(fault: Fault, page: Body): Reply {
   switch (fault.kind) {
     case 'status':

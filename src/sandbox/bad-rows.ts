@@ -1,8 +1,8 @@
 import type { DeliveryRow } from './rows.ts'
 
 /**
- * Rows without an id that can be used, one way each. None of them can be delivered; all of them stand among good rows
- * that must be. `make` gives a new good row at every call.
+ * Rows without a usable id, each for another reason. None of them can be delivered; the good rows around them must be.
+ * `make` gives a new good row at every call.
  */
 export function makeBadRows(make: () => DeliveryRow): readonly unknown[] {
   const { id: _id, ...withoutId } = make()

@@ -150,7 +150,7 @@ async function readFields(request: IncomingMessage): Promise<Fields> {
     const value: unknown = JSON.parse(text || '{}')
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
   } catch {
-    // The sentence below says it for both.
+    // The error below is thrown for both.
   }
   throw new UserError('the body must be a JSON object')
 }

@@ -5,17 +5,17 @@ import type { Refusal } from './answers.ts'
 import type { Limits } from './limits.ts'
 
 /**
- * Who may ask what, in the order in which a call is refused: token, minute, plan, address, scope, parameters; what would
- * cost units that are not left is refused for the budget instead. What it costs: nothing for a call without an account
- * (401), over a limit (429) or without a price (404); its price for every other one, also for those that end in 403, 404,
- * 422 or a fault.
+ * Decides whether a call is answered, and why not, in this order: token, minute, plan, address, scope, parameters; a call
+ * that costs more units than are left is refused for the budget instead. What it costs: nothing for a call without an
+ * account (401), over a limit (429) or without a price (404); its price for every other one, also for those that end in
+ * 403, 404, 422 or a fault.
  */
 export interface SandboxToken {
   readonly value: string
   /** Default: all of them. */
   readonly scopes?: readonly string[]
   readonly state?: TokenState
-  /** Whether its account's tier includes API access; default: what the sandbox was made with. */
+  /** Whether its account's tier includes API access; default: that of the sandbox's options. */
   readonly hasPlan?: boolean
 }
 
@@ -31,7 +31,7 @@ export const allScopes: readonly Scope[] = [
   'api:alerts',
 ]
 
-/** `other_integration`: minted for the tool-server integration, and so no API token. */
+/** `other_integration`: made for the tool-server integration, so it is no API token. */
 export type TokenState = 'valid' | 'expired' | 'revoked' | 'other_integration'
 
 export interface Call {
@@ -52,7 +52,7 @@ export type CallDecision =
     } & Asked)
   | { readonly ok: false; readonly units: number; readonly refusal: Refusal }
 
-/** What is asked, with every parameter checked. */
+/** The call, with every parameter checked. */
 export interface Asked {
   readonly path: EndpointPath
   readonly instrument: string | undefined
@@ -88,7 +88,7 @@ export function decideCall(
   const isReadable = call.method !== 'POST' || call.body !== undefined
   const prepared = prepareLoose(path, { instrument, query: known, body })
   const problems = [...(isReadable ? [] : ['body: ']), ...(prepared.ok ? [] : prepared.problems)]
-  // A name that no instrument can have is one that nothing is held under.
+  // No instrument can have such a name, so none is found by it.
   if (problems.some((problem) => problem.startsWith('instrument:'))) return charge(notHeld(units))
   if (problems.length > 0) return charge(invalid(units, problems.map(fieldOf)))
   const page = Number(known['page'] ?? 1)

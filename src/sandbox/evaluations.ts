@@ -4,8 +4,8 @@ import { isoSeconds, type RuleRow } from './rows.ts'
 
 /**
  * When the sandbox evaluates the rules of its account, and what it announces of that in `lastEvaluatedAt` and
- * `nextEvaluationAt`. The API does not document what these two mean, so a client has to test them: the sandbox can
- * announce what is true, what is inexact, and what is wrong. An evaluation that fires publishes its alert 1 to 20 s later.
+ * `nextEvaluationAt`. The API does not document what these two mean, so a client has to test them: the sandbox can announce
+ * true, inexact and wrong times. An evaluation that fires publishes its alert 1 to 20 s later.
  */
 export const announcements = ['true', 'noisy', 'wrong', 'null'] as const
 
@@ -62,7 +62,7 @@ export function createEvaluations(
   const cadenceOf = new Map(
     rules.map(({ id }, index) => [id, cadences[index % cadences.length] ?? cadences[0]] as const),
   )
-  /** The same for the same evaluation, however often and in whatever order it is asked for. */
+  /** Returns the same for the same evaluation, however often and in whatever order it is called. */
   const chanceOf = (ruleId: number, count: number, use: number) =>
     createRandom(seed + 7_919 * ruleId + 104_729 * count + use).next()
   const evaluation = (ruleId: number, { everyMs, offsetMs }: Cadence, count: number): Evaluation => {
@@ -81,7 +81,7 @@ export function createEvaluations(
       case 'noisy':
         return chanceOf(ruleId, count, 4) < nullShare ? null : atMs + (2 * chance - 1) * noiseMsMax
       case 'wrong':
-        // From one evaluation to the next, so that it still looks like an instant to come.
+        // Between one evaluation and the next, so that it still looks like a future instant.
         return atMs + chance * everyMs
       case 'null':
         return null
@@ -97,7 +97,7 @@ export function createEvaluations(
       const text = (ms: number | null) => (ms === null ? null : isoSeconds(ms))
       return {
         ...rule,
-        // What is announced with noise may lie behind or ahead of now: whoever announces wrongly does not look.
+        // A noisy or wrong time may be before or after now: it is announced all the same.
         lastEvaluatedAt: text(announced(rule.id, cadence, last)),
         nextEvaluationAt: text(announced(rule.id, cadence, last + 1)),
       }
@@ -129,7 +129,7 @@ interface Publishing {
   readonly publish: (ruleId: number) => void
 }
 
-/** How far the loop looks ahead at a time. */
+/** The span of evaluations that the loop plans at a time. */
 const aheadMs = 10 * minuteMs
 
 async function loop({ clock, evaluations, publish }: Publishing, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,11 @@
 import type { EndpointName } from '../feed/endpoints.ts'
 
 /**
- * Faults that a developer declares and the sandbox commits. Each belongs to a stage of an answer; faults of different
- * stages combine in one answer, and of one stage the first that matches is used up first.
+ * Faults that a developer declares and the sandbox then makes. Each belongs to a stage of an answer; faults of different
+ * stages combine in one answer, and of one stage the first that matches is used first.
  */
 export type Fault = FaultEffect & {
-  /** How many answers it spoils; 0 is: until cleared. Default 1. */
+  /** For how many answers; 0: until cleared. Default 1. */
   readonly times?: number
   /** Matching requests that it lets pass first. Default 0. */
   readonly after?: number
@@ -139,7 +139,7 @@ export interface FaultQueue {
   add(fault: Fault): void
   clear(): void
   list(): readonly Fault[]
-  /** Uses up and returns the faults that this request meets, one a stage at most. */
+  /** Returns the faults for this request, at most one of each stage, and counts them as used. */
   take(request: { readonly endpoint: string; readonly page: number | null }): MatchedFaults
 }
 export type MatchedFaults = Partial<Record<FaultStage, Fault>>

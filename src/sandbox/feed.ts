@@ -1,6 +1,6 @@
 /**
- * One account's rows, newest first to the outside. Rows are kept oldest first, so that a new one costs nothing however
- * long the history is. A row may be anything: a feed with bad rows is what a bridge must live with.
+ * One account's rows, newest first to the outside. Rows are kept oldest first, so that adding one is fast however long the
+ * history is. A row may be anything: a bridge must work with bad rows too.
  */
 export interface SandboxFeed {
   readonly total: number
@@ -9,7 +9,7 @@ export interface SandboxFeed {
   /** Page `page` (from 1), newest first; empty beyond the end. */
   page(page: number): unknown[]
   add(row: unknown): void
-  /** Puts `row` so that it stands at `atIndex` (0 is the newest place). */
+  /** Inserts `row` at `atIndex` (0 is the newest place). */
   insert(row: unknown, atIndex: number): void
   /** Whether there was a row with this id. */
   remove(id: unknown): boolean

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { errorCode, toError, UserError } from '../lib/errors.ts'
 
-/** Listens and tells the port; a port that cannot be had is the user's to mend. */
+/** Listens and returns the port; throws a UserError where the port cannot be used. */
 export function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
@@ -16,7 +16,7 @@ export function listen(server: Server, host: string, port: number): Promise<numb
   })
 }
 
-/** Ends with every connection, also those that wait for an answer. */
+/** Stops the server and ends every connection, also those that wait for an answer. */
 export function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())

@@ -6,9 +6,9 @@ import { nextMidnight, type ResetZone } from './limits.ts'
 
 export interface SandboxOptions {
   readonly host?: string
-  /** 0 takes a free one. */
+  /** 0: a free one. */
   readonly port?: number
-  /** Opens the control port, always on loopback; 0 takes a free one. */
+  /** Opens the control port, always on loopback; 0: a free one. */
   readonly controlPort?: number
   /** A path before `/api/v1`, as behind a gateway: `/market`. */
   readonly pathPrefix?: string
@@ -19,9 +19,9 @@ export interface SandboxOptions {
   /** Alerts that fire by themselves; 0 (the default) is none. */
   readonly ratePerMinute?: number
   readonly spacing?: 'poisson' | 'even'
-  /** The rules are evaluated at instants that are announced so, and fire by that too; left out: they never are. */
+  /** The rules are evaluated, announced in this way, and fire alerts too; left out: they are never evaluated. */
   readonly evaluations?: Announcement
-  /** Rows that are there at the start. */
+  /** The number of rows at the start. */
   readonly history?: number
   /** `shuffled`: ids are unique, but do not grow with time. */
   readonly ids?: 'increasing' | 'shuffled'

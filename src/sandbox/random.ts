@@ -1,4 +1,4 @@
-/** Repeatable chance: the same seed gives the same alerts, gaps and ids. */
+/** Repeatable random numbers: the same seed gives the same alerts, gaps and ids. */
 export interface Random {
   /** From 0 up to, but not, 1. */
   next(): number
@@ -9,7 +9,7 @@ export interface Random {
   exponential(mean: number): number
 }
 
-/** The mulberry32 generator: 32 bits of state are plenty for synthetic rows. */
+/** The mulberry32 generator: 32 bits of state are enough for synthetic rows. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 
 const bodyBytesMax = 1_048_576
 
-/** The JSON that a call carries; undefined where it is none, or too long. No body at all is an empty object. */
+/** The JSON body of a call; undefined where it is no JSON, or too long. No body at all is an empty object. */
 export async function readBody(request: IncomingMessage): Promise<{ readonly json: unknown } | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

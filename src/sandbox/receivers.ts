@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * The far ends of the demo: a webhook receiver that checks signatures, a Slack-shaped receiver and an SMTP server, all
- * on loopback. They stand for other people's systems, so they share no code with the sinks that send to them.
+ * The receivers of the demo: a webhook receiver that checks signatures, a Slack-like receiver and an SMTP server, all on
+ * loopback. They represent other people's systems, so they share no code with the sinks that send to them.
  */
 export interface Receivers {
   readonly webhookUrl: string
@@ -15,9 +15,9 @@ export interface Receivers {
 
 export interface Arrival {
   readonly sink: 'webhook' | 'slack' | 'email'
-  /** What a person recognises the alert by. */
+  /** The text by which a person recognises the alert. */
   readonly text: string
-  /** `SOURCE.ID` where the message carries it. */
+  /** `SOURCE.ID` where the message has it. */
   readonly id?: string
   readonly atMs: number
 }

@@ -26,7 +26,7 @@ class HttpSandbox implements Sandbox {
   readonly #firedListeners = new Set<(row: DeliveryRow) => void>()
   readonly #requestListeners = new Set<(request: SandboxRequest) => void>()
   #account: Account
-  /** The port of the last start: a stopped sandbox comes back where it was. */
+  /** The port of the last start: a stopped sandbox starts again at the same port. */
   #port: number
   #tokens: readonly SandboxToken[]
   #life = new AbortController()

@@ -36,7 +36,7 @@ export interface SandboxContext {
 
 export type Entry = { -readonly [K in keyof SandboxRequest]: SandboxRequest[K] }
 
-/** Answers one call. Never rejects: an answer that cannot be sent ends with its connection. */
+/** Answers one call. Never rejects: where an answer cannot be sent, its connection is closed. */
 export async function serve(
   request: IncomingMessage,
   response: ServerResponse,

@@ -4,20 +4,20 @@ import type { DeliveryRow, RuleRow } from './rows.ts'
 
 /**
  * The Market Data Read API with synthetic data, over real HTTP: for the demo, for tests and for
- * integrators. It keeps to the documented API, and breaks it only where a fault was declared.
+ * integrators. It behaves as the API's document says, except where a fault was declared.
  */
 export interface Sandbox {
-  /** Listens and begins to fire. A sandbox that was stopped comes back at the same port, with its rows. */
+  /** Listens and begins to fire. A sandbox that was stopped starts again at the same port, with its rows. */
   start(): Promise<{ readonly url: string; readonly controlUrl?: string }>
-  /** Ends every connection, also those that hang. */
+  /** Ends every connection, also those that wait for an answer. */
   stop(): Promise<void>
   /** A new alert at the head of the feed, now. */
   fire(fields?: Partial<DeliveryRow>): DeliveryRow
   /** Oldest first. */
   fireMany(count: number, fields?: Partial<DeliveryRow>): readonly DeliveryRow[]
-  /** Puts a row, good or bad, where it stands at `atIndex` from the newest (0). */
+  /** Inserts a row, good or bad, at `atIndex` from the newest (0). */
   insert(row: unknown, atIndex: number): void
-  /** A synthetic row with an id of its own that stands in no feed yet: what `insert` may take. */
+  /** A synthetic row with an id of its own that is in no feed yet: for `insert`. */
   makeRow(fields?: Partial<DeliveryRow>): DeliveryRow
   remove(id: number): boolean
   /** The rows of the feed, newest first; those without the documented identity are left out. */
@@ -30,15 +30,15 @@ export interface Sandbox {
   fault(fault: Fault): void
   readonly faults: readonly Fault[]
   clearFaults(): void
-  /** Makes a token, or changes what is given of one that there is. */
+  /** Creates a token, or changes the given fields of an existing one. */
   setToken(token: SandboxToken): void
   /** Changes one token's state, or that of all of them. */
   setTokenState(state: TokenState, value?: string): void
-  /** From now on the tokens show the feed of account `name`, which is made, with its own ids from 1, when it is new. */
+  /** From now on the tokens show the feed of account `name`, which is created, with its own ids from 1, when it is new. */
   switchAccount(name: string, history?: number): void
   setRate(perMinute: number): void
   stopFiring(): void
-  /** Returns how to stop listening. */
+  /** Returns a function that removes the listener. */
   on(event: 'fired', listener: (row: DeliveryRow) => void): () => void
   on(event: 'request', listener: (request: SandboxRequest) => void): () => void
 }

@@ -1,12 +1,12 @@
 import type { Instrument, Screen } from './market.ts'
 import type { Random } from './random.ts'
 
-/** What the alerts of each kind say: mostly in Persian, sometimes in English. */
+/** The texts of the alerts of each kind: mostly in Persian, sometimes in English. */
 export type AlertKind = 'price' | 'volume' | 'indicator' | 'filing' | 'screen'
 
 export interface AlertText {
   readonly headline: string
-  /** Now and then the API gives no reason. */
+  /** null where the API gives no reason, as it sometimes does. */
   readonly why: string | null
   readonly payload: readonly string[]
 }

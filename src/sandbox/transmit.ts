@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Reply } from './answers.ts'
 import type { Fault } from './faults.ts'
 
-/** Sends a reply, whole or in the broken way that a fault of the transfer stage asks for. Ends when the receiver is gone. */
+/** Sends a reply, whole or broken as a fault of the transfer stage says. Ends when the receiver has disconnected. */
 export async function transmit(
   response: ServerResponse,
   reply: Reply,
@@ -42,7 +42,7 @@ export async function transmit(
   response.end()
 }
 
-/** Blanks are JSON too, so nothing but its length is wrong with such a body. A gzip file may be many members in a row. */
+/** JSON may begin with spaces, so a reader has to refuse such a body for its length. A gzip file may be many members in a row. */
 function* blanks({ bytes, gzip }: { bytes: number; gzip: boolean }): Generator<Buffer> {
   const plain = Buffer.alloc(1_048_576, ' ')
   const whole = gzip ? gzipSync(plain) : plain

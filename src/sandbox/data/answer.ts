@@ -16,13 +16,13 @@ import { fieldCatalog, runScreen, savedScreens } from './screener.ts'
 
 /**
  * What each endpoint of market data answers, by the path of the table; a row of the table without an answer here does not
- * compile. Lists that come whole come as arrays: the document does not say.
+ * compile. Lists without pages are arrays: the document does not say how they look.
  */
 export type DataPath = Exclude<EndpointPath, '/api/v1/alerts' | '/api/v1/alerts/deliveries'>
 
 export interface DataCall {
   readonly path: DataPath
-  /** As it was addressed. */
+  /** As it was written in the address. */
   readonly instrument: string | undefined
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown

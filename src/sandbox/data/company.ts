@@ -2,7 +2,7 @@ import { type Instrument, instruments } from '../market.ts'
 import { catalogRow, type Scene, twoDigits } from './quotes.ts'
 import { chance, dateOf, dayOf } from './sessions.ts'
 
-/** What is told of the company behind a share: letters, statements, the caller's valuations, its holders. */
+/** The data about the company of a share: letters, statements, the caller's valuations, its holders. */
 
 const letterCount = 8
 const statementPeriods = 4
@@ -27,7 +27,7 @@ const shares = instruments.filter(({ unit }) => unit === 'rial')
 export function lettersOf(instrument: Instrument, { seed, nowMs }: Scene): Letter[] {
   if (instrument.unit !== 'rial') return []
   const { id, symbol, slug } = instrument
-  // Within 60 days after the end of a quarter, and never ahead of now.
+  // Within 60 days after the end of a quarter, and never later than now.
   const lagDays = 5 + Math.floor(chance(seed, id, 0, 40) * 55)
   const quarter = Math.floor((dayOf(nowMs) - lagDays) / quarterDays)
   return Array.from({ length: letterCount }, (_, index) => {
@@ -92,7 +92,7 @@ export function valuationRuns(scene: Scene, of?: Instrument) {
     })
 }
 
-/** Three holders of each company; the largest is a holding whose own holder is shown, too. */
+/** Three holders of each company; the largest is a holding company whose own holder is shown, too. */
 export function ownershipOf(instrument: Instrument, { seed, nowMs }: Scene) {
   const { id } = instrument
   const isShare = instrument.unit === 'rial'

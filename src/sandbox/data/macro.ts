@@ -19,7 +19,7 @@ const declared: readonly Series[] = [
   { key: 'cpi', name: 'شاخص قیمت مصرف‌کننده', unit: 'index', cadence: 'monthly', base: 320 },
   { key: 'policy_rate', name: 'نرخ سود بین‌بانکی', unit: 'percent', cadence: 'monthly', base: 23 },
 ]
-/** The last one is behind its own cadence, so that a client meets a stale series. */
+/** The last value of this series is overdue, so that a client can be tested with a stale series. */
 const staleKey = 'policy_rate'
 const dayMs = 86_400_000
 const absentShare = 0.04

@@ -3,8 +3,8 @@ import type { Instrument } from '../market.ts'
 import { chance, dayOf, type Session, sessionsOf } from './sessions.ts'
 
 /**
- * What the history of an instrument says: its row in the catalog and on the board, its prices, its readings. Names that
- * the API's document does not show are the sandbox's own, here and in all of `sandbox/data/`; a client must not depend
+ * What follows from the history of an instrument: its row in the catalog and on the board, its prices, its readings. Names
+ * that the API's document does not show are the sandbox's own, here and in all of `sandbox/data/`; a client must not depend
  * on them.
  */
 export interface Scene {
@@ -12,7 +12,7 @@ export interface Scene {
   readonly nowMs: number
 }
 
-/** Sessions that readings are struck from. */
+/** How many sessions readings are computed from. */
 const seriesSessions = 260
 
 const [metals, cars, oil, banks] = [
@@ -87,7 +87,7 @@ export function indicatorsRecord(instrument: Instrument, scene: Scene) {
   }
 }
 
-/** What the screener knows of an instrument; a key without a reading is absent. */
+/** The readings that the screener has of an instrument; a key without a reading is absent. */
 export function readings(instrument: Instrument, scene: Scene): Readonly<Partial<Record<string, number>>> {
   const series = sessionsOf(instrument, scene.seed, scene.nowMs, seriesSessions)
   const { last, change, volume, value } = quote(instrument, scene)
@@ -112,7 +112,7 @@ function companyReadings({ id, price }: Instrument, seed: number, last: number) 
   }
 }
 
-/** Of the last session, with the change to the one before in percent. */
+/** The quote of the last session, with the change to the one before in percent. */
 function quote(instrument: Instrument, { seed, nowMs }: Scene) {
   const [before, today] = sessionsOf(instrument, seed, nowMs, 2) as [Session, Session]
   const { close, volume, value } = today

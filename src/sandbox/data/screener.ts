@@ -3,7 +3,7 @@ import type { ScreenRun } from '../../feed/api/screen-run.ts'
 import { type Instrument, instruments, screens } from '../market.ts'
 import { groupOf, industryOf, readings, type Scene, venueOf } from './quotes.ts'
 
-/** The screener over the sandbox's market. What an instrument has no reading of never passes a condition on it. */
+/** The screener over the sandbox's market. An instrument without a reading never passes a condition on it. */
 
 /** The operators, and the names of a condition's parts, are the sandbox's own: the document does not show them. */
 const operators: Readonly<Record<string, (reading: number, value: unknown) => boolean>> = {
@@ -71,7 +71,7 @@ export function runScreen(run: ScreenRun, scene: Scene): RunOutcome {
   if (sortBy !== undefined) {
     shownKeys.add(sortBy)
     const sign = sortDescending ? -1 : 1
-    // Without a reading last, whichever way.
+    // Instruments without a reading come last, in both directions.
     const rank = (known: Known) => sign * (known[sortBy] ?? sign * Number.POSITIVE_INFINITY)
     matched.sort((a, b) => rank(a.known) - rank(b.known) || a.instrument.id - b.instrument.id)
   }
@@ -93,7 +93,7 @@ function passes(known: Known, { match = 'all', conditions }: ConditionSet): bool
   return match === 'all' ? conditions.every(holds) : conditions.some(holds)
 }
 
-/** No screen passes everything; undefined where it is none. */
+/** Without a screen everything passes; undefined where it is no valid screen. */
 function readScreen(screen: ScreenRun['screen']): ConditionSet | undefined {
   const given = screen?.['conditions'] ?? []
   if (!Array.isArray(given)) return undefined

@@ -2,8 +2,8 @@ import type { Instrument } from '../market.ts'
 import { createRandom } from '../random.ts'
 
 /**
- * The daily history of every instrument, from the seed alone: a day has the same figures whenever it is asked for, so that
- * board, prices, indicators, screener and macro series are all struck from one history.
+ * The daily history of every instrument, from the seed alone: a day has the same figures whenever it is read, so that
+ * board, prices, indicators, screener and macro series all follow from one history.
  */
 export interface Session {
   /** `YYYY-MM-DD` in Tehran. */
