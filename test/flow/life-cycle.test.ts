@@ -225,5 +225,8 @@ describe('a mistake', () => {
     const second = startProgram(['run', '--config', path])
     expect(await second.ended()).toBe(1)
     expect(second.stderr()).toMatch(/dataDir|another/i)
+    // A bridge that is killed leaves its Redis running, which the test would never end.
+    first.kill('SIGTERM')
+    expect(await first.ended()).toBe(0)
   })
 })
