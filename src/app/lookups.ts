@@ -23,9 +23,9 @@ import { scheduleOptionsOf } from './schedule-options.ts'
 import { Teardown } from './teardown.ts'
 
 /**
- * Calls of the API for a person, also while a bridge runs. Each call first reserves its units in the ledger of its source,
- * which the bridge uses too; if the ledger refuses, no call is made. Lookups never take what polling needs: they may use
- * only a share of the day's units, and never the last ones.
+ * Calls of the API for a person, also while a bridge runs. Each call first reserves its units in the ledger of its
+ * source, which the bridge uses too; if the ledger refuses, no call is made. Lookups never take what polling needs: they
+ * may use only a share of the day's units, and never the last ones.
  */
 export interface Lookups {
   /** The answer as it came. Rejects with a UserError. */

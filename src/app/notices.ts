@@ -67,7 +67,7 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
       const rows = notice.count === 1 ? '1 row' : `${notice.count} rows`
       return {
         headline: `${rows} of source ${notice.sourceName} could not be read and ${notice.count === 1 ? 'is' : 'are'} set aside`,
-        why: `alert-bridge quarantine list --source ${notice.sourceName} shows which and why; retry reads them again, drop forgets them.`,
+        why: `alert-bridge quarantine list --source ${notice.sourceName} shows which and why; retry reads them again, drop deletes them.`,
       }
     }
     case 'source_resumed':
@@ -77,14 +77,14 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
       const what = count === 1 ? '1 alert' : `${count} alerts`
       return {
         headline: `Sink ${orphan} is not in the config, and ${what} of it are left`,
-        why: `They wait until the name comes back. alert-bridge orphans list ${orphan} shows them; orphans move ${orphan} --to SINK sends them elsewhere, orphans drop ${orphan} forgets them.`,
+        why: `They wait until the name comes back. alert-bridge orphans list ${orphan} shows them; orphans move ${orphan} --to SINK sends them elsewhere, orphans drop ${orphan} deletes them.`,
       }
     }
     case 'source_orphaned': {
       const { orphan } = notice
       return {
         headline: `Source ${orphan} is not in the config any more`,
-        why: `Its data is kept. Where another source is the same account, alert-bridge orphans move ${orphan} --to SOURCE carries it over, so that nothing is sent again or passed over; orphans drop ${orphan} forgets it.`,
+        why: `Its data is kept. Where another source is the same account, alert-bridge orphans move ${orphan} --to SOURCE carries it over, so that nothing is sent again or passed over; orphans drop ${orphan} deletes it.`,
       }
     }
     case 'source_renamed':

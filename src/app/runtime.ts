@@ -71,7 +71,7 @@ class ConfiguredRuntime implements Runtime {
   readonly #stopping = new AbortController()
   #active: ActiveConfig
   readonly #sameFeed: SameFeed
-  #telling: Promise<unknown> = Promise.resolve()
+  #watching: Promise<unknown> = Promise.resolve()
 
   constructor(config: Config, tools: RuntimeTools) {
     this.#tools = tools
@@ -124,7 +124,7 @@ class ConfiguredRuntime implements Runtime {
     this.sender.start({ sends: this.#tools.role !== 'poller' })
     void this.#pollers.swap(valuesOf(this.#active.sources))
     const { signal } = this.#stopping
-    this.#telling = Promise.all([this.#operators.run(signal), this.#orphanService.run(signal)])
+    this.#watching = Promise.all([this.#operators.run(signal), this.#orphanService.run(signal)])
   }
 
   reload(config: Config): Change {
@@ -153,7 +153,7 @@ class ConfiguredRuntime implements Runtime {
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'))
-    await Promise.allSettled([this.#telling, this.#pollers.stop(), this.sender.stop()])
+    await Promise.allSettled([this.#watching, this.#pollers.stop(), this.sender.stop()])
     await this.#active.queues.close().catch(() => {})
   }
 

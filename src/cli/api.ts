@@ -37,7 +37,7 @@ export function apiCommand(): Command {
     .option('--source <name>', 'the source whose token is used; default: the only one')
     .option('--all', 'reads every page of a list, each at its cost, into one answer')
     .option('--dry-run', 'checks the call and prints what it needs and costs; sends nothing, needs no config')
-    .option('--json', 'print JSON, also what --dry-run tells')
+    .option('--json', 'print JSON, also what --dry-run shows')
     .addHelpText('after', () => `\nEndpoints:\n${endpointLines().join('\n')}`)
     .action(run)
 }

@@ -76,5 +76,5 @@ function describe(thrown: unknown, debug: boolean): string {
   if (debug) return error.stack ?? error.message
   return thrown instanceof UserError
     ? error.message
-    : `unexpected: ${error.name}: ${error.message} (--log-level debug tells more)`
+    : `unexpected: ${error.name}: ${error.message} (--log-level debug shows more)`
 }

@@ -19,7 +19,7 @@ interface Options extends DaemonOptions {
 
 /** `deliveries [ID]`: the newest deliveries, or the whole history of one alert. */
 export function deliveriesCommand(): Command {
-  return daemonCommand('deliveries', 'the newest deliveries, or the whole story of one alert')
+  return daemonCommand('deliveries', 'the newest deliveries, or the whole history of one alert')
     .argument('[id]', 'SOURCE.ID, such as main.4711')
     .addOption(new Option('--state <state>', 'only those in this state').choices(deliveryStates))
     .option('--sink <sink>', 'only those of this sink')

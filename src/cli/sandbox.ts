@@ -100,7 +100,7 @@ function describe(url: string, controlUrl: string | undefined, { token, rate, hi
     '',
     `  baseUrl: ${url}`,
     `  token:   ${token}`,
-    ...(controlUrl ? [`  control: ${controlUrl} (GET / tells how to fire alerts and declare faults)`] : []),
+    ...(controlUrl ? [`  control: ${controlUrl} (GET / shows how to fire alerts and declare faults)`] : []),
     '',
     `  export MARKET_DATA_URL=${url} MARKET_DATA_TOKEN=${quoted(token)}`,
     `  curl -H ${header} ${url}/api/v1/alerts/deliveries`,

@@ -44,7 +44,7 @@ function addCommand(): Command {
       }
       const answer = (await connectDaemon(options).post('/api/v1/silences', order)) as { data: SilenceView }
       if (options.json) printJson(answer.data)
-      else print(`silence ${answer.data.id} holds until ${answer.data.endsAt}`)
+      else print(`silence ${answer.data.id} is set until ${answer.data.endsAt}`)
     })
 }
 
@@ -64,7 +64,7 @@ function listCommand(): Command {
 
 function expireCommand(): Command {
   return daemonCommand('expire', 'end a silence now')
-    .argument('<id>', 'as list tells it')
+    .argument('<id>', 'as list shows it')
     .action(async (id: string, options: DaemonOptions) => {
       const answer = await connectDaemon(options).remove(`/api/v1/silences/${encodeURIComponent(id)}`)
       if (options.json) printJson(answer)

@@ -20,8 +20,8 @@ export const redisSchema = z
       .array(redisAddress(['redis:', 'rediss:'], 'redis:// or rediss://'))
       .min(1)
       .optional(),
-    username: z.string().min(1).optional().describe('Wins over the user that an address holds.'),
-    password: secretField.optional().describe('Wins over the password that an address holds.'),
+    username: z.string().min(1).optional().describe('Used instead of the user in an address.'),
+    password: secretField.optional().describe('Used instead of the password in an address.'),
     sentinelUsername: z.string().min(1).optional(),
     sentinelPassword: secretField.optional(),
     prefix: z

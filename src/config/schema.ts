@@ -50,7 +50,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe(
-      'How long, and for how many deliveries of a sink, the story of a delivered alert is kept; a day and 10000 at the least.',
+      'How long, and for how many deliveries of a sink, the record of a delivered alert is kept; a day and 10000 at the least.',
     ),
   http: z
     .strictObject({
@@ -82,7 +82,7 @@ export const configSchema = z.strictObject({
   operators: z
     .array(z.string())
     .default([])
-    .describe('Sinks that are told when the bridge itself needs a person.'),
+    .describe('Sinks that get a notice when the bridge itself needs a person.'),
 })
 
 interface Listen {

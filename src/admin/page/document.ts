@@ -19,7 +19,7 @@ export function documentOf(level: Level, title: string, body: HtmlPart): string 
 <noscript><meta http-equiv="refresh" content="15"></noscript>
 </head>
 <body>
-<p class="stale" role="alert">The bridge does not answer. What stands here is the last it said.</p>
+<p class="stale" role="alert">The bridge does not answer. This page shows its last answer.</p>
 <main>${body}</main>
 <script>${trusted(script)}</script>
 </body>

@@ -39,7 +39,7 @@ export function orphansPort(active: () => ActiveConfig, tools: OrphanTools): Orp
     async drop({ name, kind, ...order }) {
       const config = active()
       if ((await kindOf(name, kind, config, tools)) === 'sink') return config.orphans.drop(name, order)
-      return once(order, () => dropMemory(name, tools))
+      return once(order, () => dropData(name, tools))
     },
   }
 }
@@ -105,7 +105,7 @@ async function carryOver(
   }
 }
 
-async function dropMemory(name: string, { names, sourceData }: OrphanTools): Promise<void> {
+async function dropData(name: string, { names, sourceData }: OrphanTools): Promise<void> {
   const mark = (await names.sources()).get(name)?.mark
   if ((await sourceData.drop(name, mark)) === 'polled')
     throw new UserError(
