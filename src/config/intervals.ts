@@ -119,7 +119,7 @@ function shortestFor(key: Key, { requestsPerMinute, unitsPerDay }: Budget): numb
   return Math.max(intervalMsMin, intervalOf(requestsPerMinute, 60_000), units)
 }
 
-/** The shortest interval, in whole seconds where it is longer than one, of which `count` fit into `spanMs`. */
+/** The shortest interval that fits `count` times into `spanMs`; above one second, in whole seconds. */
 function intervalOf(count: number, spanMs: number): number {
   return wholeSeconds(spanMs / count)
 }

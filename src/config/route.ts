@@ -5,7 +5,7 @@ import { muteDays } from '../alert/mute.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { holidaysField, timeOfDayField, timeZoneField } from './source.ts'
 
-/** One route: which alerts it takes, for which sinks, and when it withholds them. A withheld alert is recorded. */
+/** One route: which alerts it takes, for which sinks, and when it withholds them. Withheld alerts are recorded. */
 const muteSchema = z
   .strictObject({
     days: z.array(z.enum(muteDays)).min(1).optional(),

@@ -3,7 +3,7 @@ import { foreign, type Html, type HtmlPart, html } from './html.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, type Times } from './times.ts'
 
-/** Where alerts go: does it take them, what waits, what was given up on. */
+/** The section of the sinks: for each, whether it takes alerts, how many wait, how many were given up on. */
 export function sinksSection(sinks: readonly SinkView[], times: Times): Html {
   const heads = [
     'Sink',

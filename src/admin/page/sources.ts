@@ -4,7 +4,7 @@ import { foreign, type Html, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
-/** Where alerts come from: is it polled, when next and why then, and what is left of the budget. */
+/** The section of the sources: for each, whether it is polled, when and why next, and how much of the budget is left. */
 export function sourcesSection(
   {
     sources,
