@@ -7,7 +7,7 @@ import * as shapes from './api/shapes.ts'
 /**
  * The Market Data Read API, one row an endpoint: the scope that the token must have, the units that one call takes from the
  * account's daily budget, its parameters with their bounds, and its answer. Client, command and sandbox all use this table.
- * `{instrument}` stands for a numeric id, an exchange symbol or a slug, matched exactly.
+ * `{instrument}` is a numeric id, an exchange symbol or a slug, matched exactly.
  */
 export const endpoints = [
   {

@@ -103,8 +103,8 @@ function canonicalJson(value: unknown): string {
 
 /**
  * Makes a freshly parsed JSON value safe to copy, store and print, in place: own `__proto__` keys go (a naive copy would
- * change its prototype) and what lies deeper than `levelsMax` is replaced. Iterative, since JSON.parse takes depths that
- * recursion does not.
+ * change its prototype) and what is deeper than `levelsMax` is replaced. Iterative, since JSON.parse accepts depths at
+ * which recursion fails.
  */
 export function sanitize(value: unknown, levelsMax = depthMax): void {
   const open: [node: object, depth: number][] = isObject(value) ? [[value, 1]] : []

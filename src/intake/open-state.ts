@@ -34,7 +34,7 @@ export async function openState(
   return report(deps, options, opened, !isKnown)
 }
 
-/** Remembers in this process what the next poll needs to notice a loss. */
+/** Keeps in this process what the next poll needs to notice a loss. */
 export function noteState(processState: ProcessState, opened: Pick<OpenedWalk, 'id' | 'facts'>): void {
   const { lastCompleteMs, total, sinceMs, history } = bounds(opened)
   // After a second loss before the walk for the first one is complete, the walk goes back as far as for the first.

@@ -49,7 +49,7 @@ export function snapshotOf({ id, facts, version, marked }: OpenedWalk): WalkSnap
   return { id, facts, version, marked }
 }
 
-/** What is known of the page's rows. `isAside`: the page is not part of a walk, or not where the walk goes on. */
+/** Looks up the page's rows. `isAside`: the page is not part of a walk, or not where the walk continues. */
 export async function examine(
   deps: PollDeps,
   page: FeedPage,

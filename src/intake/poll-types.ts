@@ -28,7 +28,7 @@ export type PageAnswer =
 export interface PollOptions {
   readonly source: string
   readonly startFrom: StartFrom
-  /** What this process remembers between its polls of this source: one for each source, made at the start. */
+  /** What this process keeps between its polls of this source: one for each source, created at the start. */
   readonly processState: ProcessState
   /** Pages after which the walk of one poll ends, so that the head of the feed is looked at again during a long catch-up. */
   readonly pagesMax?: number
@@ -103,21 +103,21 @@ export interface PollResult {
 }
 
 export type PollReason =
-  | 'caught_up' // a row whose rest is known: the normal end, with or without news
+  | 'caught_up' // a covered row: the normal end, with or without new rows
   | 'end_of_feed' // the last page was read
-  | 'start_bound' // what follows lies before `startFrom`
+  | 'start_bound' // what follows is older than `startFrom`
   | 'empty_feed' // the feed shows no rows
-  | 'page_limit' // pagesMax; goes on with the next poll
-  | 'place_lost' // the feed moved too much: the next poll walks again
+  | 'page_limit' // pagesMax; the next poll continues
+  | 'place_lost' // the feed changed too much: the next poll walks again
   | 'empty_page' // a page without rows that should have some
   | 'refused_budget' // no unit left today
   | 'refused_minute' // the minute's limit
-  | 'refused_hold' // the feed asked to wait
+  | 'refused_hold' // the pause after a 429
   | 'refused_lease' // another replica polls now
-  | 'refused_rest' // pages beneath the first failed again and again, and are not asked for now
+  | 'refused_rest' // pages beneath the first failed again and again, and are not read now
   | 'failed' // the feed's answer was an error
   | 'queue_failed' // not all could be routed and stored: nothing of this page is marked
   | 'state_failed' // Redis did not answer
   | 'state_lost' // Redis lost its data during this poll
   | 'raced' // another poller changed the walk meanwhile
-  | 'foreign_feed' // page 1 is not the feed that this source's memory knows
+  | 'foreign_feed' // page 1 is not of the feed that this source's stored walk knows

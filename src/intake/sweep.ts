@@ -30,7 +30,7 @@ export interface SweepResult {
 }
 
 export type SweepReason =
-  | 'units_spent' // pagesMax; the next sweep goes on
+  | 'units_spent' // pagesMax; the next sweep continues
   | 'round_done' // the end of the feed, or of what counts
   | 'behind' // polls have not caught up: their units come first, nothing was read
   | Exclude<PollReason, 'caught_up' | 'end_of_feed' | 'start_bound' | 'page_limit' | 'place_lost'>

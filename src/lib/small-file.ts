@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
 /**
  * A plain file as UTF-8, and no more than `bytesMax` of it. A path in a config may name a device without an end, or a pipe
- * that nobody writes to, whose reader would wait for ever; only one that is read once, at a start, may be `flowing`.
+ * that nobody writes to, whose reader would wait for ever; only a file that is read once, at a start, may be `flowing`.
  * Throws what `openSync` and `readSync` throw, and errors with the codes `EFBIG` and `ENOTFILE`.
  */
 export function readSmallFile(path: string, bytesMax: number, { flowing = false } = {}): string {

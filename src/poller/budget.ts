@@ -43,7 +43,7 @@ export interface AvailableBudget {
   readonly lesson: string | null
 }
 
-/** The part of an account's budget that one of its sources plans with: all plan anew at every poll with what is left. */
+/** The part of an account's budget that one of its sources plans with: each plans again at every poll with what is left. */
 export function shareOf<B extends BudgetView>(budget: B, sharers: number): B {
   const share = (units: number) => Math.ceil(units / sharers)
   return { ...budget, unitsPerDay: share(budget.unitsPerDay), unitsLeft: share(budget.unitsLeft) }

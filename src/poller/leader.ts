@@ -159,7 +159,7 @@ export function describeFailure(error: Error, atMs: number): NonNullable<PollerS
 /** Why a person is needed, or undefined. */
 export function stopReason(result: PollResult, { feedError }: PageTally): string | undefined {
   if (result.stopped === 'foreign_feed') {
-    return 'the token shows another feed than the one that this source remembers'
+    return 'the token shows another feed than the one that is stored for this source'
   }
   return feedError && needsPerson(feedError.code) ? feedError.message : undefined
 }

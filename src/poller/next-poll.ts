@@ -98,7 +98,7 @@ function plannedPoll(situation: NextPollInput): { atMs: number; nextReason: Deci
   if (behind && failures === 0 && catchUpReasons.has(lastReason)) {
     return { atMs: nowMs, nextReason: 'catch_up', reason: 'more pages are waiting' }
   }
-  // Rows are known to wait; after a few times the plan goes on, so that an outage does not use up the day's units.
+  // Rows are known to wait; after a few tries the plan decides again, so that an outage does not use up the day's units.
   const retries = failures === 0 && walkFailures > 0 && walkFailures <= quickRetriesMax
   const retryMs = (lastStartMs ?? nowMs) + failureDelayMsMin
   if (behind && retries && retryMs < decision.atMs)

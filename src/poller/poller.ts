@@ -194,7 +194,7 @@ class SourcePoller implements Poller {
     }
   }
 
-  /** Waits while the queues are full; true when it had to, and everything is to be decided anew. */
+  /** Waits while the queues are full; true when it had to, so that everything is to be decided again. */
   async #waitForRoom(leader: Leader, signal: AbortSignal): Promise<boolean> {
     const { tooManyWaiting, limits } = this.#deps
     let waited = false
@@ -237,7 +237,7 @@ class SourcePoller implements Poller {
     })
   }
 
-  /** True when units were spent on late rows, so that everything is to be decided anew. */
+  /** True when units were spent on late rows, so that everything is to be decided again. */
   async #sweep(
     leader: Leader,
     nextPoll: NextPoll,

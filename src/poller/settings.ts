@@ -10,7 +10,7 @@ import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-/** The loop that polls one source for as long as the process lives. */
+/** The loop that polls one source for as long as the process runs. */
 export interface Poller {
   readonly source: string
   /**

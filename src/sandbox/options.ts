@@ -27,7 +27,7 @@ export interface SandboxOptions {
   readonly ids?: 'increasing' | 'shuffled'
   readonly firstId?: number
   readonly unitsPerDay?: number
-  /** When the day's budget starts anew: midnight of a zone, or the first reset after an instant. */
+  /** When the day's budget is reset: midnight of a zone, or the first reset after an instant. */
   readonly resets?: ResetZone | ((nowMs: number) => number)
   readonly requestsPerMinute?: number
   readonly minuteWindow?: 'sliding' | 'fixed'

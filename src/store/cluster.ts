@@ -17,8 +17,8 @@ import {
  * A connection to one node never tries to come back by itself (`clusterNodeRetryStrategy` is left out on purpose): its
  * commands would wait for a node that may be gone for good, nothing would ask the others who has its slots now, and the
  * driver forgets the commands of a node that it drops in the pause between two tries. Without it the commands of a node
- * that is lost go to another one, which answers where they belong. A node that comes back at its address is found there; a
- * cluster whose nodes are all away is connected to anew.
+ * that is lost go to another one, which answers where they belong. A node that comes back at its address is found there;
+ * when all nodes of a cluster are away, the driver connects again.
  */
 export function openCluster(
   target: Extract<RedisTarget, { cluster: unknown }>,
@@ -63,8 +63,8 @@ const redirectionsMax = { commands: 16, blocking: 200 } as const
 const slotsRefreshEveryMs = 5_000
 
 /**
- * Lets it, and the copies that BullMQ makes of it and connects anew by rules of its own, connect anew by the nodes that
- * were there last as well as by those of the config: the only one that the config names may be the one that failed.
+ * Makes the cluster, and the copies that BullMQ makes and reconnects by its own rules, reconnect through the nodes that
+ * were last known as well as those of the config: the only one that the config names may be the one that failed.
  */
 function followed(cluster: Cluster, seeds: ClusterNode[], configured: readonly ClusterNode[]): Cluster {
   const copy = cluster.duplicate.bind(cluster)

@@ -7,15 +7,15 @@ import type { RedisClient } from './redis.ts'
  */
 export interface DelayOriginStore {
   read(sink: string): Promise<DelayOrigins>
-  /** A process has looked at what is put off, when its clock showed this. */
+  /** Stores that a process looked at what is put off, and what its clock showed. */
   looked(sink: string, clockMs: number): Promise<void>
-  /** Alerts go to this receiver from now on. */
+  /** Stores that alerts are sent to this receiver from now on. */
   serve(sink: string, receiver: string): Promise<void>
-  /** This receiver asked for the hold that runs. */
+  /** Stores that this receiver asked for the current hold. */
   hold(sink: string, receiver: string): Promise<void>
-  /** One more alert waits for a mark of this plan. */
+  /** Counts one more alert that waits for a mark of this plan. */
   wait(sink: string, plan: string): Promise<void>
-  /** No alert waits by this plan any more, unless one did after that count was read. */
+  /** Removes the count of this plan, unless another alert was counted since it was read. */
   forgetPlan(sink: string, plan: string, count: number): Promise<void>
   /** Ends the hold of the key `limiter`, unless another receiver than this one has asked for it meanwhile. */
   endHold(sink: string, receiver: string, limiter: string): Promise<void>

@@ -1,9 +1,9 @@
 /**
  * Every key that this program writes to Redis: its type, when it expires, and what happens when it is lost.
  *
- * All of them carry one hash tag, `{<prefix>}`, and so do the queues: in a cluster they share a slot, so that scripts
- * and MULTI may touch several, and a failover that loses its tail rewinds queues and state together. (Were an alert marked as seen
- * while its job is gone, it would be lost.) The program writes no key that is not named here.
+ * All of them have one hash tag, `{<prefix>}`, and so do the queues: in a cluster they share a slot, so that scripts and MULTI may
+ * touch several, and a failover that loses its tail rewinds queues and state together. (An alert that is marked as seen while its job
+ * was lost would be lost.) The program writes no key that is not named here.
  */
 
 /** What the walk, the ledger and the poller store of one source. */

@@ -18,7 +18,7 @@ export interface Lease {
   readonly token: string
   /** Aborts with a LeaseLost as soon as this process knows. */
   readonly lost: AbortSignal
-  /** Throws LeaseLost when the lease is, or may be, gone: to be called right before anything that only the holder may do. */
+  /** Throws LeaseLost when the lease is, or may be, lost: to be called right before anything that only the holder may do. */
   check(): void
   /** Removes the lease, so that another replica can take it at once. */
   release(): Promise<void>

@@ -120,7 +120,7 @@ async function checkNode(node: Redis, now: () => number): Promise<RedisFinding[]
     const [seconds, micros] = await node.time()
     const after = now()
     const redisMs = Number(seconds) * 1_000 + Number(micros) / 1_000
-    // Redis read its clock somewhere between: only what lies outside is skew.
+    // Redis read its clock between these two: only a difference beyond them is skew.
     const skewMs = redisMs < before ? before - redisMs : redisMs > after ? after - redisMs : 0
     return findingsOf(await node.info(), skewMs)
   } catch (error) {

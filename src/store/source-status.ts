@@ -48,7 +48,7 @@ export const pollerStatusSchema = z.object({
     .object({ learnedFrom: z.number(), firing: z.string(), hotUntilMs: someInstant })
     .nullable()
     .default(null),
-  /** Firing times that cannot be believed: an example, for people, and when there last was one. */
+  /** Firing times that are not plausible: an example, for people, and when there last was one. */
   doubt: z.object({ text: z.string(), atMs: someInstant }).nullable().default(null),
   /** More pages are waiting: a catch-up is under way. */
   behind: z.boolean(),

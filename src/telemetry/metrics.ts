@@ -121,7 +121,7 @@ export function createMetrics(build: { version: string; node: string }) {
     ]),
     stateLost: counter(
       'state_lost_total',
-      'Times the memory of a source in Redis vanished under the running process.',
+      'Times that the stored walk of a source vanished from Redis while the process ran.',
       ['source'],
     ),
     pollerRestarts: counter(

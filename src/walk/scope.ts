@@ -43,7 +43,8 @@ export interface RowScope {
   /** Counts, if it is new. */
   readonly inScope: boolean
   /**
-   * Lies before the scope, so that a page that ends in such rows has nothing beneath; null: left out, but without a date.
+   * Is older than the scope, so that nothing counts beneath a page that ends in such rows; null: left out, but without a
+   * date.
    */
   readonly old: boolean | null
   /** Null where the row has no plausible date. */
@@ -93,7 +94,7 @@ export function sinceBeneath({ rows, perPage, total }: FeedPage, sinceMs: number
   return ahead.length < last.length ? sinceMs : Math.max(sinceMs, ...ahead.map((ms) => (ms ?? 0) + 1_000))
 }
 
-/** Between the first and the last zone of the earth lie 26 hours. */
+/** The difference between the first and the last time zone is 26 hours. */
 const zonesMsMax = 26 * 3_600_000
 
 /** As it is written in the row. */
@@ -160,7 +161,7 @@ function isOld(firedAtMs: number | null, inScope: boolean | null, { scope }: Sco
   return firedAtMs !== null && scope.kind !== 'all' && isBefore(firedAtMs, scope.sinceMs)
 }
 
-/** A time without milliseconds stands for its whole second. */
+/** A time without milliseconds means its whole second. */
 function isBefore(firedAtMs: number, instantMs: number): boolean {
   return (firedAtMs % 1_000 === 0 ? firedAtMs + 999 : firedAtMs) < instantMs
 }

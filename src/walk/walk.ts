@@ -117,7 +117,7 @@ export function decideOutsideWalk(view: PageView): 'covered' | 0 {
 }
 
 /**
- * The page on which the stretch goes on in a feed of `page.total` rows. Where only its frontier can prove that, because
+ * The page on which the stretch continues in a feed of `page.total` rows. Where only its frontier can prove that, because
  * the total has changed, it is the frontier's page and not one that would begin just after it.
  */
 export function pageAfter(stretch: Stretch, page: Pick<FeedPage, 'total' | 'perPage' | 'lastPage'>): number {

@@ -73,7 +73,7 @@ export const valuations = record(
 export const macroCatalog = record(
   whole(z.looseObject({ key: text, freshAt: textOrNull, stale: z.boolean() })),
 )
-/** Points are not documented, nor how several series are told apart. */
+/** Points are not documented, nor how several series differ. */
 export const macroSeries = record(whole(z.unknown()))
 
 export const alertRule = z.looseObject({
