@@ -48,7 +48,7 @@ const answerSchema = z.tuple([z.enum(['pass', 'hold']), z.number()])
 
 /**
  * KEYS window, decision · ARGV length of the window (ms), how long the window is kept beyond it, and the decision from
- * now (ms) Returns {pass, how many were held} or {hold, until when (ms)}
+ * now (ms) · Returns {pass, how many were held} or {hold, until when (ms)}
  */
 const claimScript = `
 local decided = redis.call('GET', KEYS[2])
