@@ -23,11 +23,11 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
 
   post('/api/v1/dead-letters/retry', async (request) => {
     const { handled, ...rest } = await ports.deadLetters.retry(deadLettersOf(request.body))
-    return { retried: handled, ...portionView(rest) }
+    return { retried: handled, unknown: rest.missing, ...portionView(rest) }
   })
   post('/api/v1/dead-letters/drop', async (request) => {
     const { handled, ...rest } = await ports.deadLetters.drop(deadLettersOf(request.body))
-    return { dropped: handled, ...portionView(rest) }
+    return { dropped: handled, unknown: rest.missing, ...portionView(rest) }
   })
   post('/api/v1/replay', async (request) => {
     const { handled, ...rest } = await ports.replay(replayOf(request.body))

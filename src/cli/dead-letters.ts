@@ -53,8 +53,10 @@ export function deadLettersCommand(): Command {
         action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
       const body = { ...selection, ...(at === undefined ? {} : { at }) }
       const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
-      const { handled, gone, at: began } = done
-      return options.json ? printJson({ [count]: handled, gone, at: began }) : print(describeDone(done, word))
+      const { handled, gone, unknown, at: began } = done
+      return options.json
+        ? printJson({ [count]: handled, gone, unknown, at: began })
+        : print(describeDone(done, word))
     })
 }
 

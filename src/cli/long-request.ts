@@ -79,10 +79,13 @@ export async function carryOut(
   return { handled, gone, unknown, uncounted, stayed, at }
 }
 
-/** `12,345 queued, 3 had gone meanwhile`. */
-export function describeDone({ handled, gone, uncounted }: LongRequestResult, word: string): string {
+/** `12,345 queued, 3 had gone meanwhile; not known (any more): main.4711`. */
+export function describeDone(result: LongRequestResult, word: string): string {
+  const { handled, gone, unknown, uncounted } = result
   const least = uncounted ? 'at least ' : ''
-  return `${least}${formatCount(handled)} ${word}${gone === 0 ? '' : `, ${formatCount(gone)} had gone meanwhile`}`
+  const went = gone === 0 ? '' : `, ${formatCount(gone)} had gone meanwhile`
+  const named = unknown.length === 0 ? '' : `; not known (any more): ${unknown.join(', ')}`
+  return `${least}${formatCount(handled)} ${word}${went}${named}`
 }
 
 /** The options to go on with, as absolute times: `--since 2h` would mean another span later. */

@@ -38,7 +38,7 @@ export function planCommand(readLearned?: ReadLearned): Command {
     .option('--hours <count>', 'how far to plan', countOption('--hours'), 24)
     .option(
       '--trace <file>',
-      'firing times, an ISO time a line, oldest first; without --config, polls 1 s apart or more',
+      'firing times, an ISO time a line, oldest first; without --config, with the defaults of a config',
     )
     .option('--units-per-day <count>', 'units a budget day', countOption('--units-per-day'))
     .option('--time-zone <zone>', 'the zone of the budget day, by its IANA name')

@@ -47,7 +47,6 @@ export function replayCommand(): Command {
       })
       const { handled: queued, stayed: _, ...rest } = done
       if (options.json) return printJson({ queued, ...rest })
-      const unknown = done.unknown.length === 0 ? '' : `; not known (any more): ${done.unknown.join(', ')}`
-      return print(`${describeDone(done, 'queued')}${unknown}`)
+      return print(describeDone(done, 'queued'))
     })
 }

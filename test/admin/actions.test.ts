@@ -13,24 +13,29 @@ const moved = { there: 1, busy: 0, unreadable: 0, gone: 0, looked: 5, total: 9, 
 /** Every route that changes something, with a body that it takes, the order that reaches the port and the answer. */
 const actions: [path: string, body: object | undefined, order: [string, ...unknown[]], answer: object][] = [
   ['/-/reload', undefined, ['reload'], { ok: true }],
-  ['/api/v1/dead-letters/retry', { all: true }, ['retry', {}], { retried: 3, ...portion, cursor: 'further' }],
+  [
+    '/api/v1/dead-letters/retry',
+    { all: true },
+    ['retry', {}],
+    { retried: 3, unknown: [], ...portion, cursor: 'further' },
+  ],
   [
     '/api/v1/dead-letters/retry',
     { ids: ['main.7'], sink: 'x' },
     ['retry', { ids: ['main.7'], sink: 'x' }],
-    { retried: 3, ...portion, cursor: 'further' },
+    { retried: 3, unknown: [], ...portion, cursor: 'further' },
   ],
   [
     '/api/v1/dead-letters/drop',
     { since: iso(nowMs) },
     ['drop', { sinceMs: nowMs }],
-    { dropped: 2, ...portion },
+    { dropped: 2, unknown: [], ...portion },
   ],
   [
     '/api/v1/dead-letters/drop',
     { sink: 'x', cursor: 'further', at: iso(nowMs), limit: 10 },
     ['drop', { sink: 'x', cursor: 'further', atMs: nowMs, limit: 10 }],
-    { dropped: 2, ...portion },
+    { dropped: 2, unknown: [], ...portion },
   ],
   ['/api/v1/quarantine/retry', { all: true }, ['retry rows', {}], { retried: 1, unreadable: 2 }],
   [

@@ -77,6 +77,9 @@ it('retry and replay go on to the last one, list says how many there are, and a 
   expect((await run(deadLettersCommand(), 'list', 'main.7', ...at)).out).toContain('main.7')
   const all = JSON.parse((await run(deadLettersCommand(), 'list', '--all', '--json', ...at)).out) as unknown[]
   expect(all).toHaveLength(1_100)
+  expect((await run(deadLettersCommand(), 'drop', 'main.90001', ...at)).out.trim()).toBe(
+    '0 dropped; not known (any more): main.90001',
+  )
 
   const line = await badLine(url, (call) => (call === 3 ? 'lost' : undefined))
   const replayed = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)

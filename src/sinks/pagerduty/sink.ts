@@ -41,8 +41,7 @@ function routingKey(config: PagerDutyConfig, context: AttemptContext): string {
 /** A 400 is about the event, but for a key that PagerDuty does not know. */
 function sayMore(reply: HttpResponse): ResponseDetails {
   const { message, errors } = jsonAnswer(reply.body)
-  if (isSuccess(reply)) return {}
-  if (typeof message !== 'string') return {}
+  if (isSuccess(reply) || typeof message !== 'string') return {}
   const listed = Array.isArray(errors) ? errors.filter((each) => typeof each === 'string') : []
   const text = [message, ...listed].join('; ')
   return { text, ...(reply.status === 400 && /routing.?key/i.test(text) ? { meaning: 'credentials' } : {}) }
