@@ -21,7 +21,7 @@ describe('the learned schedule, over any history, budget and pair of intervals',
     seed: fc.integer({ min: 1, max: 10_000 }),
     days: fc.integer({ min: 2, max: 6 }),
     perDay: fc.integer({ min: 1, max: 300 }),
-    unitsPerDay: fc.integer({ min: 96, max: 3_000 }),
+    unitsPerDay: fc.integer({ min: 96, max: 1_500 }),
     minIntervalMs: fc.constantFrom(250, 1_000, 5_000),
     maxIntervalMs: fc.constantFrom(900_000, 1_800_000),
   })
@@ -36,11 +36,10 @@ describe('the learned schedule, over any history, budget and pair of intervals',
           options,
         )
         expect(unitsPerDayMax).toBeLessThanOrEqual(limits.unitsPerDay)
-        for (const [index, poll] of polls.entries()) {
-          const gapMs = poll - (polls[index - 1] ?? poll - limits.minIntervalMs)
-          expect(gapMs).toBeGreaterThanOrEqual(limits.minIntervalMs)
-          expect(gapMs).toBeLessThanOrEqual(limits.maxIntervalMs * 1.02 + 5_000)
-        }
+        // One look at the shortest and the longest: an expectation for each of 18,000 gaps takes longer than the plan.
+        const gapsMs = polls.slice(1).map((poll, index) => poll - (polls[index] ?? Number.NaN))
+        expect(Math.min(...gapsMs)).toBeGreaterThanOrEqual(limits.minIntervalMs)
+        expect(Math.max(...gapsMs)).toBeLessThanOrEqual(limits.maxIntervalMs * 1.02 + 5_000)
         const perDayUsed = Map.groupBy(polls, (poll) => budgetDay(poll, options).key)
         const whole = [...perDayUsed.values()].slice(0, -1).map(({ length }) => length)
         for (const used of whole)
