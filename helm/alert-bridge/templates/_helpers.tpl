@@ -1,5 +1,5 @@
 {{- define "alert-bridge.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimAll "-_." }}
 {{- end }}
 
 {{- define "alert-bridge.fullname" -}}
@@ -20,7 +20,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "alert-bridge.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "alert-bridge.selectorLabels" . }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | quote }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
@@ -103,6 +103,10 @@ as 5m, the longest timeout that a sink may have; a sink without one has 10s.
 
 {{/* What cannot work is refused here, before a pod fails with it. */}}
 {{- define "alert-bridge.check" -}}
+{{- $name := include "alert-bridge.fullname" . }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}
+{{- fail (printf "the objects would be named %q, which Kubernetes refuses for a Service: set fullnameOverride to a-z, 0-9 and -, with a letter first" $name) }}
+{{- end }}
 {{- $needed := include "alert-bridge.stopSeconds" . | int }}
 {{- if lt (include "alert-bridge.gracePeriod" . | int) $needed }}
 {{- fail (printf "terminationGracePeriodSeconds is %v: sends that run at a stop need up to %d s by the timeouts of config.sinks" .Values.terminationGracePeriodSeconds $needed) }}
@@ -127,6 +131,10 @@ as 5m, the longest timeout that a sink may have; a sink without one has 10s.
 {{- $listen := dig "http" "listen" "" .Values.config | default "empty, which means 127.0.0.1:8080" }}
 {{- if regexMatch "^(127\\.|localhost:|\\[::1\\]|empty)" $listen }}
 {{- fail (printf "config.http.listen is %s: probes and the Service cannot reach it; 0.0.0.0:8080 would do" $listen) }}
+{{- end }}
+{{- $port := include "alert-bridge.port" . | int }}
+{{- if or (lt $port 1) (gt $port 65535) }}
+{{- fail (printf "config.http.listen is %s: a pod needs a port from 1 to 65535; 0.0.0.0:8080 would do" $listen) }}
 {{- end }}
 {{- end }}
 {{- end }}
