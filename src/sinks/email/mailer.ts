@@ -133,8 +133,8 @@ function mailOf(message: MailMessage, posting: Posting) {
     html: message.html,
     date: new Date(posting.atMs),
     messageId: message.messageId,
-    inReplyTo: message.threadId,
-    references: [message.threadId],
+    inReplyTo: message.firstId ?? message.threadId,
+    references: [message.threadId, ...(message.firstId === undefined ? [] : [message.firstId])],
     headers: { ...message.headers },
     ...(dkim === undefined
       ? {}

@@ -6,6 +6,7 @@ import { countText, wordsOf } from '../../alert/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import { type Content, contentOf, type Line, smallPrint } from '../content.ts'
 import { pack } from '../pack.ts'
+import { replayHeaders } from '../replay.ts'
 import type { Parcel } from '../sink.ts'
 import { domainOf, type Mailbox } from './address.ts'
 import { digestEntry, digestPage } from './digest-page.ts'
@@ -13,7 +14,7 @@ import { mailPage } from './page.ts'
 
 /**
  * An alert, or a digest, as a mail to one recipient. Pure: a repeated attempt makes the same mail under the same
- * Message-ID.
+ * Message-ID. One that an operator asked for has another, because mailboxes show a Message-ID once.
  */
 export interface MailMessage {
   readonly subject: string
@@ -22,6 +23,8 @@ export interface MailMessage {
   readonly messageId: string
   /** A mail that was never sent: those that refer to it make a thread. */
   readonly threadId: string
+  /** Of a mail that an operator asked for: the Message-ID of the alert's first one. */
+  readonly firstId?: string
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -38,16 +41,19 @@ const htmlBytesMax = 90_000
 const limits = { titleCharsMax: 300, factCharsMax: 300, whyCharsMax: 4_000, whyLinesMax: 40 } as const
 
 export function mailMessage(parcel: Parcel, parties: MailParties, display: Display): MailMessage {
-  const { alert } = parcel
+  const { alert, requestedAtMs } = parcel
   const host = domainOf(parties.from.address)
+  const own = `${atom(alertKey(alert))}.${recipientTag(parties.to)}`
+  const firstId = `<${own}@${host}>`
   const content = contentOf(parcel, display, limits)
   return {
     subject: cut(titleOf(alert), subjectCharsMax),
     text: textOf(contentParagraphs(content, display)),
     html: mailPage(content, display),
-    messageId: `<${atom(alertKey(alert))}.${recipientTag(parties.to)}@${host}>`,
+    messageId: requestedAtMs === undefined ? firstId : `<${own}.replay-${requestedAtMs}@${host}>`,
     threadId: `<${atom(threadOf(alert, display))}@${host}>`,
-    headers: headersOf(alert.source, host),
+    ...(requestedAtMs === undefined ? {} : { firstId }),
+    headers: { ...headersOf(alert.source, host), ...replayHeaders(parcel) },
   }
 }
 
@@ -58,7 +64,7 @@ export function splitDigest<P extends Parcel>(parcels: readonly P[], display: Di
   return pack(parcels, takes, [htmlBytesMax - frameBytes])
 }
 
-/** Several alerts as one mail; its Message-ID is fixed by its alerts and its recipient. */
+/** Several alerts as one mail; its Message-ID is fixed by its alerts, by when an operator asked for them, and its recipient. */
 export function digestMessage(
   parcels: readonly Parcel[],
   parties: MailParties,
@@ -69,7 +75,7 @@ export function digestMessage(
   const count = countText(parcels.length, display)
   const contentTag = tag(
     parcels
-      .map(({ alert }) => alertKey(alert))
+      .map(({ alert, requestedAtMs = '' }) => `${alertKey(alert)}${requestedAtMs && `/${requestedAtMs}`}`)
       .sort()
       .join(' '),
   )

@@ -1,15 +1,13 @@
 import * as z from 'zod'
 import { bodyFields, checkBody } from '../body-config.ts'
 import { checkedSecret, commonSinkFields, httpUrlProblem, proxyField, tlsField } from '../common-config.ts'
+import { replayHeader } from '../replay.ts'
 import { authField, headersField } from '../transport/headers.ts'
 import { webhookSecretProblem } from './secret.ts'
 
 export type WebhookConfig = z.output<typeof webhookConfigSchema>
 
 const signingSecret = checkedSecret(webhookSecretProblem)
-
-/** The header of an alert that an operator asked to send again: when. The `webhook-id` stays the same. */
-export const replayHeader = 'alert-bridge-replay'
 
 export const webhookConfigSchema = z
   .strictObject({

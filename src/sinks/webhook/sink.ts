@@ -1,13 +1,14 @@
 import { alertKey } from '../../alert/alert.ts'
 import { Secret } from '../../lib/secret.ts'
 import { bodyWriter } from '../body.ts'
+import { replayHeaders } from '../replay.ts'
 import { createRequestSink } from '../request-sink.ts'
 import { hideTokens } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { AttemptContext } from '../transport/attempt.ts'
 import { ownHeaders } from '../transport/headers.ts'
-import { replayHeader, type WebhookConfig, webhookConfigSchema } from './config.ts'
+import { type WebhookConfig, webhookConfigSchema } from './config.ts'
 import { type Signer, webhookSigner } from './secret.ts'
 import { signedHeaders } from './signature.ts'
 
@@ -19,7 +20,6 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
   return createRequestSink(name, config, tools, (parcel, context, attempt) => {
     hideTokens(new URL(config.url), context)
     const body = writer.write(parcel)
-    const { requestedAtMs } = parcel
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
       url: config.url,
@@ -27,7 +27,7 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
         ...ownHeaders(config, context),
         'content-type': writer.contentType,
         ...signedHeaders(message, signersOf(config, context)),
-        ...(requestedAtMs === undefined ? {} : { [replayHeader]: new Date(requestedAtMs).toISOString() }),
+        ...replayHeaders(parcel),
       },
       body,
     }

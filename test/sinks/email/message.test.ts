@@ -38,6 +38,18 @@ describe('the mail', () => {
     expect(new Set(ids).size).toBe(3)
   })
 
+  test('that an operator asked for again has a Message-ID of its own, so that mailboxes show it, and names the first', () => {
+    const again = (requestedAtMs: number) =>
+      mailMessage({ alert: persian, requestedAtMs }, parties, persianDisplay)
+    const [first, second, third] = [mailOf(), again(1_795_000_000_000), again(1_795_000_000_001)]
+    expect(second.messageId).toMatch(/^<main\.4711\.[0-9a-f]{12}\.replay-1795000000000@example\.com>$/)
+    expect(second).toMatchObject({ firstId: first.messageId, threadId: first.threadId })
+    expect(second.headers).toMatchObject({ 'alert-bridge-replay': '2026-11-18T11:06:40.000Z' })
+    expect(again(1_795_000_000_000).messageId).toBe(second.messageId)
+    expect(third.messageId).not.toBe(second.messageId)
+    expect(first.firstId).toBeUndefined()
+  })
+
   test('joins the thread of its rule and day, as the reader counts days', () => {
     const at = (firedAt: string, ruleIds = ['12']) => mailOf(alertOf({ firedAt, ruleIds })).threadId
     expect(at('2026-11-20T21:00:00Z')).toBe(at('2026-11-21T20:00:00Z'))
@@ -155,6 +167,17 @@ describe('the digest', () => {
     await expect(`${JSON.stringify(head, null, 2)}\n\n${text}`).toMatchFileSnapshot(
       `../golden/digest-${name}.txt`,
     )
+  })
+
+  test('that an operator asked for again has a Message-ID of its own', () => {
+    const idOf = (order: Pick<Parcel, 'requestedAtMs'>) =>
+      digestMessage(
+        [persian, english].map((alert) => ({ alert, ...order })),
+        parties,
+        persianDisplay,
+      ).messageId
+    const orders = [{}, { requestedAtMs: 1_795_000_000_000 }, { requestedAtMs: 1_795_000_000_001 }]
+    expect(new Set(orders.map(idOf)).size).toBe(3)
   })
 
   test('reads each alert in its own direction, with both calendars', () => {

@@ -75,6 +75,22 @@ describe('a mail on the wire', () => {
     expect(headers.get('list-id')).toBe('<main.alerts.example.com>')
   })
 
+  test('that was asked for again is shown beside the first, in the same thread', async () => {
+    const receiver = await receiving()
+    const sink = sinkTo(receiver.url)
+    await sink.send(persian, attempt())
+    await sink.send(persian, { ...attempt(), requestedAtMs: Date.parse('2026-11-21T05:30:00Z') })
+    const mails = await Promise.all(receiver.mails.map(({ raw }) => PostalMime.parse(raw)))
+    const [first, again] = mails
+    expect(again?.messageId).not.toBe(first?.messageId)
+    expect(again).toMatchObject({
+      inReplyTo: first?.messageId,
+      references: `${first?.references} ${first?.messageId}`,
+    })
+    const values = mails.map(({ headers }) => headers.find(({ key }) => key === 'alert-bridge-replay')?.value)
+    expect(values).toEqual([undefined, '2026-11-21T05:30:00.000Z'])
+  })
+
   test('goes to its one recipient, whatever the alert says', async () => {
     const receiver = await receiving()
     const sink = sinkTo(receiver.url)
