@@ -1,10 +1,11 @@
 import { datedAt } from './fired-at.ts'
-import { foundText, namesOf, wholeText } from './value.ts'
+import { numberIn } from './json-number.ts'
+import { foundText, isMapping, namesOf, wholeText } from './value.ts'
 
 /**
  * One fired alert: a row of the delivery feed, named by the source it came from. The typed fields are what routes and
  * texts need, empty or null where the row has nothing to show; `row` is the upstream row with every field as it came,
- * which is what webhooks carry.
+ * which is what webhooks carry, numbers as they were spelled (`JsonNumber`).
  */
 export interface Alert {
   readonly source: string
@@ -31,8 +32,9 @@ export type ParsedRow =
  * bridge shows it or routes by it, whatever its type, and untouched in `row`. An odd row is better sent than lost.
  */
 export function parseRow(source: string, row: unknown): ParsedRow {
-  if (!isRecord(row)) return { ok: false, reason: `row: expected an object, found ${foundText(row)}` }
-  const { id, firedAt } = row
+  if (!isMapping(row)) return { ok: false, reason: `row: expected an object, found ${foundText(row)}` }
+  const { firedAt } = row
+  const id = numberIn(row['id'])
   if (!isAlertId(id)) {
     return { ok: false, reason: `id: expected a whole number from 1 to 2^53 - 1, found ${foundText(id)}` }
   }
@@ -64,8 +66,4 @@ export function isAlertId(id: unknown): id is number {
 /** The name of an alert over all sources: the `webhook-id`, the Message-ID's root, the job id's root. */
 export function alertKey(alert: Pick<Alert, 'source' | 'id'>): string {
   return `${alert.source}.${alert.id}`
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,5 @@
 import type { Alert } from './alert.ts'
-import { namesOf, textsOf } from './value.ts'
+import { isMapping, namesOf, textsOf } from './value.ts'
 
 /** What routes and silences can ask of: every field of a delivery, and the lasting ones of the rules it came from. */
 export const alertFields = [
@@ -75,7 +75,7 @@ export function alertValues(alert: Alert, field: AlertField): readonly string[] 
 
 /** A text, as it was read; the values one by one where the row holds several, and none where it holds nothing. */
 function valuesOf(read: string | null, raw: unknown): readonly string[] {
-  if (typeof raw === 'object' && raw !== null) return textsOf(raw)
+  if (isMapping(raw) || Array.isArray(raw)) return textsOf(raw)
   return read === null || (read === '' && raw !== '') ? [] : [read]
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { type Alert, alertKey, parseRow } from './alert.ts'
 import { believedAt } from './fired-at.ts'
+import { JsonNumber, jsonNumberForm, mapNumbers } from './json-number.ts'
 
 /**
  * The unit of the queue: one alert for one target of one sink. Intake writes it and delivery reads it, possibly weeks
@@ -32,7 +33,7 @@ export function toJobData(job: DeliveryJob): JobData {
     v: 1,
     source: alert.source,
     seenAtMs,
-    row: alert.row,
+    ...storedRow(alert.row),
     ...(target === undefined ? {} : { target }),
     ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
     ...(heldBack === undefined ? {} : { heldBack }),
@@ -46,8 +47,8 @@ export function fromJobData(
 ): { ok: true; job: DeliveryJob } | { ok: false; reason: string } {
   const parsed = jobDataSchema.safeParse(data)
   if (!parsed.success) return { ok: false, reason: 'the job data has an unknown shape' }
-  const { source, row, seenAtMs, target, requestedAtMs, heldBack } = parsed.data
-  const parsedRow = parseRow(source, row)
+  const { source, seenAtMs, target, requestedAtMs, heldBack } = parsed.data
+  const parsedRow = parseRow(source, rowIn(parsed.data))
   if (!parsedRow.ok) return parsedRow
   // A time that was in the future when the feed first showed the alert is no firing time, also when it is read later.
   const firedAtMs = believedAt(parsedRow.alert.firedAtMs, seenAtMs + clockSlackMs)
@@ -77,4 +78,29 @@ const jobDataSchema = z.object({
   repeatedEndMs: z.number().optional(),
   heldBack: z.number().optional(),
   row: z.record(z.string(), z.unknown()),
+  /** Of the numbers in `row` that JavaScript would change: the how-manieth it is, and how it was spelled. */
+  spelled: z.array(z.tuple([z.int(), z.string().regex(jsonNumberForm)])).optional(),
 })
+
+/** Whoever reads the job in between (BullMQ, an older version) parses it as ordinary JSON. */
+function storedRow(given: DeliveryJob['alert']['row']): Pick<JobData, 'row' | 'spelled'> {
+  const spelled: [nth: number, text: string][] = []
+  let count = 0
+  const row = mapNumbers(given, (each) => {
+    if (each instanceof JsonNumber) spelled.push([count, JSON.stringify(each)])
+    count += 1
+    return each.valueOf()
+  })
+  return spelled.length === 0 ? { row: given } : { row: row as JobData['row'], spelled }
+}
+
+function rowIn({ row, spelled }: JobData): unknown {
+  if (spelled === undefined) return row
+  const texts = new Map(spelled)
+  let count = 0
+  return mapNumbers(row, (each) => {
+    const text = texts.get(count)
+    count += 1
+    return text === undefined ? each : new JsonNumber(text)
+  })
+}

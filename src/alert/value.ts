@@ -1,3 +1,4 @@
+import { JsonNumber } from './json-number.ts'
 import { cut, oneLine } from './text.ts'
 
 /**
@@ -9,14 +10,13 @@ import { cut, oneLine } from './text.ts'
 export function textsOf(value: unknown): readonly string[] {
   if (value === null || value === undefined) return []
   if (Array.isArray(value)) return value.map(textOf)
-  if (typeof value !== 'object') return [textOf(value)]
+  if (!isMapping(value)) return [textOf(value)]
   return Object.entries(value).map(([key, inner]) => `${key}=${textOf(inner)}`)
 }
 
 /** Each entry of a list of names; some programs write a list as a mapping of its places: there the values are meant. */
 export function namesOf(value: unknown): readonly string[] {
-  const isMapping = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return textsOf(isMapping ? Object.values(value) : value).filter((name) => name !== '')
+  return textsOf(isMapping(value) ? Object.values(value) : value).filter((name) => name !== '')
 }
 
 /** All of it as one text; null where there is nothing. */
@@ -27,16 +27,24 @@ export function wholeText(value: unknown, between = ', '): string | null {
 
 const foundCharsMax = 60
 
+/** A JSON object. */
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
+  )
+}
+
 /** What was found where something else was expected: enough to see what it was. */
 export function foundText(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object' && value !== null) return 'an object'
+  if (isMapping(value)) return 'an object'
   return cut(oneLine(JSON.stringify(value)), foundCharsMax)
 }
 
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
+  if (value instanceof JsonNumber) return String(value)
   try {
     return JSON.stringify(value) ?? String(value)
   } catch {

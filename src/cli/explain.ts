@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import * as z from 'zod'
 import { type Alert, parseRow } from '../alert/alert.ts'
 import { ruleFacts } from '../alert/fields.ts'
+import { parseJson } from '../alert/json-number.ts'
 import type { RuleLookup } from '../alert/match.ts'
 import { parseMatch } from '../alert/match-form.ts'
 import { type Routing, route } from '../alert/route.ts'
@@ -82,7 +83,7 @@ function readAlertFile(file: string): { row: unknown; source: string | undefined
   const name = file === '-' ? 'standard input' : file
   let body: unknown
   try {
-    body = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'))
+    body = parseJson(readFileSync(file === '-' ? 0 : file, 'utf8'))
   } catch (thrown) {
     if (thrown instanceof SyntaxError) throw new UserError(`${name}: this is no JSON`)
     throw new UserError(`${name}: the file cannot be read: ${describeReadError(thrown)}`)

@@ -13,9 +13,10 @@ export async function readJson(
   body: Readable,
   headers: { readonly contentType: string | undefined; readonly contentEncoding: string | undefined },
   bytesMax: number,
+  parse: (text: string) => unknown = JSON.parse,
 ): Promise<unknown> {
   try {
-    return parseJson(await readText(body, headers, bytesMax))
+    return parsed(await readText(body, headers, bytesMax), parse)
   } catch (thrown) {
     // A body that is not read keeps its connection busy.
     if (!body.destroyed) body.on('error', () => {}).destroy()
@@ -47,9 +48,9 @@ async function readText(
   return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
-function parseJson(text: string): unknown {
+function parsed(text: string, parse: (text: string) => unknown): unknown {
   try {
-    return JSON.parse(text)
+    return parse(text)
   } catch {
     // The parser's own message quotes the body.
     throw new FeedError('not_json', 'the API answered with something that is not JSON')

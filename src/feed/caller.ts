@@ -1,4 +1,5 @@
 import { type Dispatcher, Pool } from 'undici'
+import { parseJson } from '../alert/json-number.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
 import { type Secret, tokenProblem } from '../lib/secret.ts'
@@ -16,10 +17,14 @@ export interface Caller {
     request: ApiRequest,
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
+    numbers?: Numbers,
   ): Promise<T>
   tokenTrouble(): FeedError | undefined
   close(): Promise<void>
 }
+
+/** `exact`: a number that JavaScript would change is a JsonNumber, for rows that are handed on as they came. */
+export type Numbers = 'plain' | 'exact'
 
 export interface FeedClientOptions {
   /** The source that is written in alerts of this account. */
@@ -57,6 +62,7 @@ export function createCaller(options: FeedClientOptions): Caller {
     { endpoint, target, body: sent }: ApiRequest,
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
+    numbers: Numbers = 'plain',
   ): Promise<T> {
     const startedMs = clock.monotonicMs()
     let status: number | 'error' = 'error'
@@ -79,7 +85,7 @@ export function createCaller(options: FeedClientOptions): Caller {
       })
       status = answer.statusCode
       const body = await readAnswer(answer, {
-        ...{ bytesMax: bodyBytesMax, nowMs: clock.now(), secret, endpoint },
+        ...{ bytesMax: bodyBytesMax, nowMs: clock.now(), secret, endpoint, numbers },
       })
       const parsed = parse(body)
       if (parsed.ok) return parsed.page
@@ -140,6 +146,7 @@ async function readAnswer(
     readonly nowMs: number
     readonly secret: string
     readonly endpoint: ApiRequest['endpoint']
+    readonly numbers: Numbers
   },
 ): Promise<unknown> {
   const { statusCode: status, body } = answer
@@ -147,7 +154,8 @@ async function readAnswer(
     contentType: headerOf(answer, 'content-type'),
     contentEncoding: headerOf(answer, 'content-encoding'),
   }
-  if (status === 200) return readJson(body, headers, call.bytesMax)
+  const parse = call.numbers === 'exact' ? parseJson : JSON.parse
+  if (status === 200) return readJson(body, headers, call.bytesMax, parse)
   if ([301, 302, 303, 307, 308].includes(status)) {
     body.on('error', () => {}).destroy()
     throw new FeedError('redirect', `the API redirects elsewhere, which is not followed (HTTP ${status})`, {

@@ -1,7 +1,7 @@
 import type { FeedPage } from '../walk/page.ts'
 import { type Answered, type ApiPage, parseAnswer, tameAnswer } from './api/answer.ts'
 import { type ApiRequest, prepareLoose } from './api/request.ts'
-import { createCaller, type FeedClientOptions } from './caller.ts'
+import { createCaller, type FeedClientOptions, type Numbers } from './caller.ts'
 import type { AnswerOf, EndpointPath, PagePath, ParametersOf } from './endpoints.ts'
 import { FeedError } from './errors.ts'
 import { type Parsed, parseDeliveriesPage, parseRulesPage, type RulesPage } from './wire.ts'
@@ -35,7 +35,7 @@ export interface FeedClient {
     parameters: ParametersOf<P>,
     options?: PagesOptions,
   ): AsyncGenerator<ApiPage<AnswerOf<P>>, void, undefined>
-  /** Sends a request that was checked; returns its answer as it came, made safe to print: for a person to read. */
+  /** Sends a request that was checked; returns its answer as it came, numbers too (`JsonNumber`), made safe to print: for a person to read. */
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
   /** Why no call can be made now: the token cannot be read from its file. Such a call must not cost a unit. */
   tokenTrouble(): FeedError | undefined
@@ -58,6 +58,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     request: ApiRequest,
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
+    numbers?: Numbers,
   ) =>
     call(
       request,
@@ -66,6 +67,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
         return parse(body)
       },
       signal,
+      numbers,
     )
   const ask = async <P extends EndpointPath>(
     path: P,
@@ -83,6 +85,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
         requestOf('/api/v1/alerts/deliveries', { query: { page } }),
         (body) => parseDeliveriesPage(source, page, body),
         signal,
+        'exact',
       ),
     rules: async (page, signal) =>
       call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), signal),
@@ -97,7 +100,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
         if (number >= page.lastPage) return
       }
     },
-    send: (request, signal) => send(request, (body) => ({ ok: true, page: body }), signal),
+    send: (request, signal) => send(request, (body) => ({ ok: true, page: body }), signal, 'exact'),
     tokenTrouble,
     close,
   }

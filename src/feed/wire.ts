@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { parseRow } from '../alert/alert.ts'
+import { JsonNumber, mapNumbers, numberIn } from '../alert/json-number.ts'
 import { foundText } from '../alert/value.ts'
 import type { FeedPage, FeedRow } from '../walk/page.ts'
 
@@ -90,13 +91,16 @@ function toFeedRow(source: string, raw: unknown): FeedRow {
 
 /** A row without a usable id is recognised by its content. */
 function contentKey(raw: unknown): string {
-  return `raw-${createHash('sha256').update(canonicalJson(raw)).digest('hex').slice(0, 32)}`
+  return `raw-${createHash('sha256')
+    .update(canonicalJson(mapNumbers(raw, numberIn)))
+    .digest('hex')
+    .slice(0, 32)}`
 }
 
 /** The same text for the same content, whatever the order of keys. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => {
-    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part
+    if (!isObject(part) || Array.isArray(part) || JSON.isRawJSON(part)) return part
     return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
 }
@@ -123,7 +127,7 @@ export function sanitize(value: unknown, levelsMax = depthMax): void {
 }
 
 function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
+  return typeof value === 'object' && value !== null && !(value instanceof JsonNumber)
 }
 
 function refused(reason: string): { ok: false; reason: string } {
@@ -155,13 +159,14 @@ function nearestIssue(issues: readonly z.core.$ZodIssue[]): Issue | undefined {
   return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] }
 }
 
-const count = z.int().nonnegative()
+const figure = <T extends z.ZodType>(schema: T) => z.preprocess(numberIn, schema)
+const count = figure(z.int().nonnegative())
 
 const envelopeSchema = z.object({
   data: z.array(z.unknown()),
   meta: z.object({
-    page: z.int().positive(),
-    perPage: z.literal(perPage),
+    page: figure(z.int().positive()),
+    perPage: figure(z.literal(perPage)),
     total: count,
     lastPage: count,
   }),

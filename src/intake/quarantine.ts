@@ -1,4 +1,5 @@
 import { type Alert, parseRow } from '../alert/alert.ts'
+import { parseJson } from '../alert/json-number.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Quarantined, QuarantineStore } from '../store/quarantine.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -50,7 +51,7 @@ async function send(
 
 function alertIn(source: string, { raw }: Quarantined): Alert | undefined {
   try {
-    const parsed = parseRow(source, JSON.parse(raw))
+    const parsed = parseRow(source, parseJson(raw))
     return parsed.ok ? parsed.alert : undefined
   } catch {
     // It was cut.

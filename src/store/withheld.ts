@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { parseJson } from '../alert/json-number.ts'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -53,7 +54,7 @@ export function createWithheldStore({
     async of(id) {
       const text = await redis.hget(held, String(id))
       if (text === null) return undefined
-      const parsed = recordSchema.safeParse(JSON.parse(text))
+      const parsed = recordSchema.safeParse(parseJson(text))
       // A later version wrote it: this one cannot read it.
       return parsed.success ? parsed.data : undefined
     },

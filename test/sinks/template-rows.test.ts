@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../src/alert/alert.ts'
+import { parseJson } from '../../src/alert/json-number.ts'
 import type { Escaping } from '../../src/sinks/template/escaping.ts'
 import { createTemplate, templateProblem } from '../../src/sinks/template/template.ts'
 import { urlTemplateProblem } from '../../src/sinks/template/url-template.ts'
@@ -51,6 +52,18 @@ describe('a value in JSON', () => {
     const read = json(`{ "in": "${output}", "out": ${output} }`, { v: null }) as { in: string; out: unknown }
     expect(output.includes('divided_by') ? '' : read.in).toBe(output.includes('divided_by') ? '' : inside)
     expect(read.out).toEqual(outside)
+  })
+
+  test.each([
+    ['{{ delivery.big }} {{ delivery.price }}', '9007199254740995 1.1'],
+    ['{{ delivery | json }}', '{"big":9007199254740995,"price":1.10,"third":0.33333333333333333333}'],
+    ['{{ delivery.big | append: "!" }}', '9007199254740995!'],
+    ['{{ delivery.third | round: 2 }} {{ delivery.price | plus: 1 }}', '0.33 2.1'],
+    ['{% if delivery.price == 1.1 and delivery.third < 1 and 1 <= delivery.price %}yes{% endif %}', 'yes'],
+    ['{% case delivery.price %}{% when 1.1 %}yes{% endcase %}', 'yes'],
+  ])('a number that JavaScript would change is a number all the same: %s', (text, written) => {
+    const row = parseJson('{"big":9007199254740995,"price":1.10,"third":0.33333333333333333333}')
+    expect(fill(text, 'none', { ...english, row: row as Alert['row'] })).toBe(written)
   })
 
   test('as JSON between quotation marks is its text, so that it can be read again', () => {

@@ -9,6 +9,7 @@ import {
   toValueSync,
 } from 'liquidjs'
 import type { Display } from '../../alert/display.ts'
+import { numberIn } from '../../alert/json-number.ts'
 import { asJson, type Escaping } from './escaping.ts'
 import { asPlain, CaptureWriter, Fragment, Value, Verbatim, Writer } from './writer.ts'
 
@@ -98,7 +99,7 @@ function registerOwnFilters(engine: Liquid, escaping: Escaping): void {
 function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
   const handler = typeof filter === 'function' ? filter : filter.handler
   return function (given: unknown, ...parameters: unknown[]) {
-    const value = asPlain(given)
+    const value = numberIn(asPlain(given))
     const apply = (input: unknown): unknown =>
       inTime(handler.call(this, input, ...parameters.map(plainParameter)), this.context)
     try {
@@ -139,5 +140,6 @@ function isSteps(made: unknown): made is Generator<unknown, unknown, unknown> {
 
 /** A named parameter is a pair of its name and its value. */
 function plainParameter(parameter: unknown): unknown {
-  return Array.isArray(parameter) ? parameter.map(asPlain) : asPlain(parameter)
+  const plainOf = (each: unknown) => numberIn(asPlain(each))
+  return Array.isArray(parameter) ? parameter.map(plainOf) : plainOf(parameter)
 }

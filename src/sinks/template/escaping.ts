@@ -1,3 +1,5 @@
+import { JsonNumber } from '../../alert/json-number.ts'
+
 /**
  * What becomes of `{{ value }}`. In a body, `{{ value | raw }}` stays as it is, and so does `{{ value | json }}` outside
  * of quotation marks; in an address nothing does.
@@ -34,7 +36,7 @@ export function escaped(escaping: Escaping, value: unknown, inString: boolean): 
 /** `value` as people read it. */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return ''
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'object' && !(value instanceof JsonNumber) ? JSON.stringify(value) : String(value)
 }
 
 export function asJson(value: unknown): string {

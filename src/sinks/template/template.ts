@@ -2,6 +2,7 @@ import type { Template as Part } from 'liquidjs'
 import { alertKey } from '../../alert/alert.ts'
 import { isCpuLimitSpent, oncePerCheck } from '../../alert/cpu-limit.ts'
 import { type Display, firedTime, linkOf, titleOf } from '../../alert/display.ts'
+import { JsonNumber } from '../../alert/json-number.ts'
 import { toError } from '../../lib/errors.ts'
 import type { Parcel } from '../sink.ts'
 import { SinkError } from '../transport/fault.ts'
@@ -107,7 +108,7 @@ function rendered(engine: Engine, parts: Part[], scope: object): string {
 
 /** The same value; objects that cannot be turned into text (`{ "toString": 1 }`) are replaced by their JSON. */
 function speakable(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return value
   if (Array.isArray(value)) return value.map(speakable)
   if ('toString' in value && typeof value.toString === 'function' && !Object.hasOwn(value, 'valueOf'))
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, speakable(inner)]))

@@ -1,0 +1,158 @@
+/**
+ * JSON numbers as they came. JavaScript has one kind of number: of 9007199254740995 it keeps 9007199254740996, of 1e400
+ * nothing, of 1.10 not the spelling. Such a number is kept as a `JsonNumber`, and is written again as it was read.
+ */
+export class JsonNumber {
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  /** JavaScript has this number, and only spells it in another way (1.10, 1e3). */
+  get isExact(): boolean {
+    return this.#text.length <= exactCharsMax && decimalOf(this.#text) === decimalOf(String(this.valueOf()))
+  }
+
+  /** The nearest number that JavaScript has, for reckoning and comparing. */
+  valueOf(): number {
+    return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, Number(this.#text)))
+  }
+
+  /** For texts: as JavaScript spells it, so that 2.0 is 2; every digit as it came where JavaScript would change the number. */
+  toString(): string {
+    return this.isExact ? String(this.valueOf()) : this.#text
+  }
+
+  /** As it came. */
+  toJSON(): object {
+    return JSON.rawJSON(this.#text)
+  }
+
+  /** This and what follows is what templates ask of a value that compares itself. */
+  equals(other: unknown): boolean {
+    return (typeof other === 'number' || other instanceof JsonNumber) && this.valueOf() === Number(other)
+  }
+
+  gt(other: unknown): boolean {
+    return this.valueOf() > Number(other)
+  }
+
+  geq(other: unknown): boolean {
+    return this.valueOf() >= Number(other)
+  }
+
+  lt(other: unknown): boolean {
+    return this.valueOf() < Number(other)
+  }
+
+  leq(other: unknown): boolean {
+    return this.valueOf() <= Number(other)
+  }
+}
+
+/** Parses JSON; a number that would be changed by that becomes a JsonNumber. Throws a SyntaxError. */
+export function parseJson(text: string): unknown {
+  if (!hasOddNumber(text)) return JSON.parse(text)
+  try {
+    return JSON.parse(text, (_key, value: unknown, { source }) =>
+      typeof value === 'number' && source !== undefined && source !== String(value)
+        ? new JsonNumber(source)
+        : value,
+    )
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) throw thrown
+    // Nested too deeply for a reviver, which calls itself for each level.
+    return JSON.parse(text)
+  }
+}
+
+/** A JsonNumber that JavaScript has as that number, anything else as it is. */
+export function numberIn(value: unknown): unknown {
+  return value instanceof JsonNumber && value.isExact ? value.valueOf() : value
+}
+
+/**
+ * A copy of a JSON value in which each number is what `change` returns for it. The numbers come in the order of the text,
+ * which is the same for every copy. The value must not be nested deeply.
+ */
+export function mapNumbers(value: unknown, change: (each: number | JsonNumber) => unknown): unknown {
+  if (typeof value === 'number' || value instanceof JsonNumber) return change(value)
+  if (Array.isArray(value)) return value.map((each) => mapNumbers(each, change))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapNumbers(each, change)]))
+}
+
+export const jsonNumberForm = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** A longer number is exact by no chance. */
+const exactCharsMax = 400
+
+/**
+ * Whether JSON.parse would change a number of this JSON text, or its spelling. An ordinary page has none, and looking for
+ * one takes much less time than asking the parser for the text of each number.
+ */
+function hasOddNumber(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === quote) at = endOfString(text, at)
+    else if (code === minus || isDigit(code)) {
+      const from = at
+      let isWhole = true
+      for (let next = text.charCodeAt(at + 1); isNumberPart(next); next = text.charCodeAt(at + 1)) {
+        isWhole &&= isDigit(next)
+        at += 1
+      }
+      const literal = text.slice(from, at + 1)
+      if (!(isWhole && code !== minus && at - from < 15) && String(Number(literal)) !== literal) return true
+    }
+  }
+  return false
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const minus = 0x2d
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+/** A digit, `.`, `e`, `E`, `+` or `-`. */
+function isNumberPart(code: number): boolean {
+  return isDigit(code) || code === minus || code === 0x2e || code === 0x2b || (code | 0x20) === 0x65
+}
+
+/** The place of the quotation mark that ends the string that begins at `from`. */
+function endOfString(text: string, from: number): number {
+  for (let end = text.indexOf('"', from + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes += 1
+    if (slashes % 2 === 0) return end
+  }
+  return text.length
+}
+
+/** The same text for the same number: its digits without zeros around them, and where the point is. */
+function decimalOf(text: string): string | undefined {
+  const match = jsonNumberForm.exec(text)
+  if (match === null) return undefined
+  const [, whole = '', fraction = '', exponent = '0'] = match
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  const power = Number(exponent) - fraction.length + digits.length - significant.length
+  return `${text.startsWith('-') ? '-' : ''}${significant}e${power}`
+}
+
+declare global {
+  /** In Node since version 21; the compiler's library does not know them yet. */
+  interface JSON {
+    rawJSON(text: string): object
+    isRawJSON(value: unknown): boolean
+    parse(
+      text: string,
+      reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+    ): unknown
+  }
+}
