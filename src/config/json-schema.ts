@@ -1,11 +1,12 @@
 import * as z from 'zod'
-import { hasFileKey, metaOf, property, type Schema } from './outline.ts'
+import { hasFileKey, mayBeEmpty, metaOf, property, type Schema } from './outline.ts'
 import { configSchema } from './schema.ts'
 import { fileSuffix } from './secret-file.ts'
 
 /**
- * The JSON Schema (draft 7) of the config, for editors. It describes the file as it is written: any value may be a
- * `${VAR}`, durations are texts with a pattern, and each secret may be given as `…File` instead. Deterministic.
+ * The JSON Schema (draft 7) of the config, for editors. It describes the file as it is written: any single value may
+ * be a `${VAR}`, a section may be empty, durations are texts with a pattern, and each secret may be given as `…File`
+ * instead. Deterministic.
  */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -23,10 +24,15 @@ export function configJsonSchema(): JsonSchema {
   return {
     $schema,
     title: 'alert-bridge',
-    description: `The config of alert-bridge. \${VAR} and \${VAR:-default} are filled from the environment.`,
+    description,
     ...schema,
   }
 }
+
+const description =
+  `The config of alert-bridge. \${VAR} and \${VAR:-default} are filled from the environment. This schema is laxer than ` +
+  'check-config, which also compares keys with each other and checks addresses, names, lengths of time and variables. It ' +
+  'is stricter in one point: it knows no variable in the place of a list, a section or the type of a sink.'
 
 /** The text for a file or a terminal. */
 export function configJsonSchemaText(): string {
@@ -41,7 +47,7 @@ export function configJsonSchemaText(): string {
 
 const columnsMax = 110
 
-const durationPattern = '^\\d+(\\.\\d+)?(ms|s|m|h|d)$'
+const durationPattern = '^\\s*\\d+(\\.\\d+)?(ms|s|m|h|d)\\s*$'
 const variablePattern = '\\$\\{'
 
 type Draft = z.core.JSONSchema.BaseSchema
@@ -56,6 +62,9 @@ function rewrite(zodSchema: Schema, jsonSchema: Draft): void {
   delete jsonSchema['neverEmpty']
   const { def } = (zodSchema as z.core.$ZodTypes)._zod
   if (def.type === 'object') addFileKeys(jsonSchema, def.shape)
+  // A section whose lines are all commented out.
+  if (mayBeEmpty(zodSchema) && jsonSchema.type === 'object')
+    (jsonSchema as { type: unknown }).type = ['object', 'null']
 }
 
 /** Replaces the schema by `rule`, but keeps its description and its default. */
@@ -80,7 +89,7 @@ function addFileKeys(jsonSchema: Draft, shape: Readonly<Record<string, Schema>>)
       [fileKey]: { type: 'string', minLength: 1, description },
     }
     if (!jsonSchema.required?.includes(key)) {
-      rules.push({ not: { required: [key, fileKey] } })
+      rules.push({ not: { type: 'object', required: [key, fileKey] } })
       continue
     }
     jsonSchema.required = jsonSchema.required.filter((name) => name !== key)
