@@ -50,8 +50,10 @@ export interface LockedJob {
   readonly data: unknown
   /** The attempt that this would be, from 1. */
   readonly number: number
-  /** Another process had it, and has ended or lost its connection to Redis. */
+  /** Another process had it, and has ended or lost its connection to Redis; nobody has waited for that one since. */
   readonly takenOver: boolean
+  /** Stores that this process has waited for it, so that no later attempt waits again. */
+  waited(): Promise<void>
   /** Renews the lock and reads the marks; undefined when the job is not ours any more. */
   claim(requestedAtMs: number | undefined): Promise<Marks | undefined>
 }
@@ -134,7 +136,10 @@ async function marksAfterWait(
   } catch {
     return undefined
   }
-  return claim(job, delivery)
+  const marks = await claim(job, delivery)
+  // Where that fails, the next attempt waits once more.
+  if (marks !== undefined) await job.waited().catch(() => {})
+  return marks
 }
 
 /** For a sink that gets each alert on its own: the only rate limit is the queue's. */

@@ -14,6 +14,9 @@ export interface JobMarks {
   /** From now on the alert is due by its own schedule after `delayMs`. */
   delay(job: MarkedJob, delayMs: number): Promise<void>
   acknowledge(job: MarkedJob, record: AttemptRecord): Promise<void>
+  /** At which stall (BullMQ's count) the process that took the job over last waited for the one before; 0 for none. */
+  waitedAtStall(id: string): Promise<number>
+  waited(id: string, stall: number): Promise<void>
 }
 
 export interface MarkedJob {
@@ -30,6 +33,7 @@ export interface Marks {
 /** Fields of the job's hash. BullMQ leaves those alone that it does not know. */
 export const delayField = 'bridge:put-off'
 const acknowledgedField = 'bridge:acknowledged'
+const waitedField = 'bridge:waited'
 
 export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks {
   const run = (script: string, job: MarkedJob, ...given: (string | number)[]) =>
@@ -49,7 +53,14 @@ export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks 
       await run(delayScript, job, delayField, Math.ceil(delayMs))
     },
     async acknowledge(job, record) {
-      await run(acknowledgeScript, job, acknowledgedField, JSON.stringify(record))
+      await run(storeScript, job, acknowledgedField, JSON.stringify(record))
+    },
+    async waitedAtStall(id) {
+      const reading = redis.hget(queue.toKey(id), waitedField)
+      return Number((await within(timeoutMs, 'the marks of a job', reading))?.trim() ?? 0)
+    },
+    async waited(id, stall) {
+      await run(storeScript, { id }, waitedField, stall)
     },
   }
 }
@@ -94,7 +105,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
 end
 `
 
-/** KEYS job · ARGV delivery, field, the record */
-const acknowledgeScript = `
+/** KEYS job · ARGV delivery, field, value. A job that is gone is not made again. */
+const storeScript = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[2], ARGV[1] .. ' ' .. ARGV[3]) end
 `

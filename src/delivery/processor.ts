@@ -81,8 +81,10 @@ async function step(
     const [extended, marks] = await Promise.all([lock, context.marks.read({ id, requestedAtMs })])
     return extended === 1 ? marks : undefined
   }
-  const takenOver = job.stalledCounter > 0
-  const result = await deliver({ id, data: job.data, number, takenOver, claim }, signal, context)
+  const stall = job.stalledCounter
+  const takenOver = stall > 0 && stall > (await context.marks.waitedAtStall(id).catch(() => 0))
+  const waited = () => context.marks.waited(id, stall)
+  const result = await deliver({ id, data: job.data, number, takenOver, waited, claim }, signal, context)
   switch (result.step) {
     case 'acknowledged_before':
       context.log.info({ sink: context.sink.name, job: job.id }, 'acknowledged before, not sent again')

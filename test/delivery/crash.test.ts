@@ -13,7 +13,7 @@ import { queuePrefix } from '../../src/store/keys.ts'
 import { connectRedis } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { useRedis } from '../support/redis.ts'
-import { jobs, quickSettings, rig, testSink, until } from './support.ts'
+import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './support.ts'
 
 const server = useRedis()
 
@@ -60,6 +60,33 @@ describe('a process that is killed while it sends', () => {
       [1, 2, 3, 4, 5, 6].map((id) => `${id} 1`),
     )
   }, 40_000)
+})
+
+describe('an alert that was taken over', () => {
+  it('waits for its former process once, not before each later attempt', async () => {
+    const { redis, queues, sender } = rig(server, ['hook'])
+    await queues.enqueue(jobs('hook', 1, 1))
+    const stalls = (count: number) => redis.hset(queues.queue('hook').toKey('main.1'), 'stc', count)
+    // As BullMQ counts it when the lock of its process has run out.
+    await stalls(1)
+    const waits: number[] = []
+    const takeOverMs = 123
+    const clock = { ...systemClock, sleep: countedSleep }
+    function countedSleep(...[ms, signal]: Parameters<typeof systemClock.sleep>) {
+      if (ms === takeOverMs) waits.push(ms)
+      return systemClock.sleep(ms, signal)
+    }
+    const waitsAt: number[] = []
+    const sink = testSink('hook', async ({ number }) => {
+      waitsAt.push(waits.length)
+      // Its process dies again, in the third attempt.
+      if (number === 3) await stalls(2)
+      return number === 4 ? delivered : unavailable
+    })
+    sender([sink], { tuning: { takeOverMs }, more: { clock } })
+    await until('delivered', async () => (await queues.queue('hook').getCompletedCount()) === 1)
+    expect(waitsAt).toEqual([1, 1, 1, 2])
+  })
 })
 
 describe('a process that wakes up when its job belongs to another', () => {

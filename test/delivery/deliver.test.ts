@@ -28,7 +28,15 @@ function setting() {
 
 function locked(more: Partial<LockedJob> = {}): LockedJob {
   const data = toJobData(deliveryJob('hook', 1))
-  return { id: 'main.1', data, number: 1, takenOver: false, claim: async () => due, ...more }
+  return {
+    id: 'main.1',
+    data,
+    number: 1,
+    takenOver: false,
+    waited: async () => {},
+    claim: async () => due,
+    ...more,
+  }
 }
 
 const due = { earlyMs: 0 }
