@@ -133,6 +133,7 @@ const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   burst: 'alerts just came',
   floor: 'nothing is expected',
   ceiling: 'as fast as allowed',
+  announced: 'the API announces an evaluation of rules',
   mark: 'the engine fires on marks',
   hot: 'an operator asked for it',
   catch_up: 'more pages are waiting',

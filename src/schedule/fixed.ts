@@ -31,6 +31,8 @@ export function fixedSchedule(options: ScheduleOptions & { everyMs: number }, sa
       return { atMs: lastAtMs + intervalMs, reason: 'fixed' }
     },
     learnHistory() {},
+    wantsRules: () => false,
+    learnRules() {},
     setHot() {},
     snapshot: () => ({ v: 1, kind: 'fixed', ...attempts }),
     describe: (): ScheduleView => ({

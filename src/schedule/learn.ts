@@ -1,5 +1,7 @@
 import { isFarAhead } from '../lib/waits.ts'
 import { wallTime } from '../lib/zone.ts'
+import { judgeAnnounced, noteAlert, notePassed } from './announced/evidence.ts'
+import { likelihoodAt, type Waits } from './announced/follow.ts'
 import { type DayForecast, expectedBetween, rateAt } from './forecast/day-forecast.ts'
 import { binMs, binOf, profileZone, rowOf } from './forecast/prior.ts'
 import { addLate, foldDay, forecastDay } from './forecast/profile.ts'
@@ -36,6 +38,8 @@ export interface Expectation {
   readonly paces: Paces
   /** Chosen instants, where the day has a handful of polls. */
   readonly few: readonly number[] | undefined
+  /** Where evaluations are announced: what an alert then would have waited without and with them, in even waits. */
+  readonly waits?: Waits
 }
 
 /** Takes in a poll; true when the profile changed, so that forecasts are to be made anew. */
@@ -66,15 +70,31 @@ export function learnPoll(
   for (const at of events) if (countEvent(memory, options, at)) profileChanged = true
   // Rows of a catch-up say nothing about how late a row can be read.
   for (const at of fired) countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs)
+  if (expectation) learnAnnounced(memory, expectation, poll, fromMs)
   const expected = expectation ? expectedBetween(expectation.forecast, sinceMs, poll.atMs) : 0
   noteEvents(recent, poll.atMs, current, expected)
   return profileChanged
 }
 
+/** What alerts say of the announced evaluations; a row can be read between two polls, whatever its clock shows. */
+function learnAnnounced(
+  { announced }: Memory,
+  { forecast }: Expectation,
+  { atMs, firedAtMs, ruleIds = [], pages }: PollReport,
+  fromMs: number,
+): void {
+  if (announced.rules.length === 0) return
+  notePassed(announced, fromMs, atMs, likelihoodAt(forecast, atMs))
+  if (pages > 1) return
+  for (const [index, at] of firedAtMs.entries())
+    noteAlert(announced, ruleIds[index] ?? [], Math.min(Math.max(at, fromMs), atMs))
+}
+
 /** Parts of the rate and policies are judged by what they knew at the last poll: no poll could have come in between. */
-function judge({ recent, family, few }: Memory, expectation: Expectation, at: number): void {
+function judge({ recent, family, few, announced }: Memory, expectation: Expectation, at: number): void {
   const { forecast, paces } = expectation
   creditParts(recent, rateAt(forecast, at), forecast.meanRate, Math.max(0, at - recent.atMs) / 1_000)
+  if (expectation.waits) judgeAnnounced(announced, expectation.waits(at))
   score(family, paces, at)
   if (expectation.few) scoreFew(few, forecast, expectation.few, at)
 }

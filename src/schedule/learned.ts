@@ -1,3 +1,5 @@
+import { describeAnnounced, isReadingDue, noteReading, useLearned } from './announced/evidence.ts'
+import { type EvaluationDay, evaluationDay, followAnnounced } from './announced/follow.ts'
 import { type DayForecast, forecastBudgetDay } from './forecast/day-forecast.ts'
 import { learnedAlerts } from './forecast/profile.ts'
 import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'
@@ -5,13 +7,13 @@ import { type MarkPlan, markLimits, planMarks } from './marks/mark-plan.ts'
 import { isProven, type Phase } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
-import { decide } from './pace/decide.ts'
+import { decide, type Moment } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
 import { evenInstants, fewInstants, fewUnits, isWorthwhile } from './pace/few.ts'
 import { limitsFor } from './pace/limits.ts'
 import { outlookAt } from './pace/outlook.ts'
 import { floorOf } from './pace/tail.ts'
-import type { BudgetView, Decision, PollReport, Schedule, ScheduleView } from './schedule.ts'
+import type { BudgetView, Decision, PollReport, RulesReading, Schedule, ScheduleView } from './schedule.ts'
 import { retryAt } from './time/attempts.ts'
 
 /**
@@ -35,6 +37,8 @@ class LearnedSchedule implements Schedule {
   /** What the last decision expected of the time since the last poll. */
   #expectation: Expectation | undefined
   #marks: MarkPlan | undefined
+  /** What announced evaluations bring on the day of the forecast. */
+  #evaluations: EvaluationDay | undefined
   #lookedAt = 0
   /** The budget that the API grants, which the plan for marks was made with. */
   #unitsPerDay: number
@@ -54,6 +58,7 @@ class LearnedSchedule implements Schedule {
     const profileChanged = learnPoll(this.#memory, this.#options, this.#expectation, poll)
     if (poll.ok) this.#expectation = undefined
     if (dateChanged || profileChanged) this.#forecast = undefined
+    if (useLearned(this.#memory.announced, poll.atMs)) this.#evaluations = undefined
     if (poll.firedAtMs.length > 0) this.#lookForMarks()
   }
 
@@ -85,7 +90,7 @@ class LearnedSchedule implements Schedule {
       budget.day,
       budget.unitsPerDay,
     ).floor
-    return decide({
+    const moment: Moment = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
       marks: budget.unitsPerDay >= markUnitsMin ? this.#marks : undefined,
@@ -94,7 +99,28 @@ class LearnedSchedule implements Schedule {
       hotUntilMs: memory.hotUntilMs,
       extraPagesPerDay: memory.extraPages.average,
       minIntervalMs: options.minIntervalMs,
-    })
+    }
+    return this.#follow(moment, this.#expectation) ?? decide(moment)
+  }
+
+  /** The next poll along the announced evaluations, while they are followed. */
+  #follow(moment: Moment, expectation: Expectation): Decision | undefined {
+    const { announced } = this.#memory
+    if (announced.rules.length === 0) return undefined
+    if (this.#evaluations?.startMs !== moment.budget.day.startMs)
+      this.#evaluations = evaluationDay(announced, expectation.forecast)
+    const { waits, decision } = followAnnounced(announced, this.#evaluations, moment)
+    this.#expectation = { ...expectation, waits }
+    return decision
+  }
+
+  wantsRules(nowMs: number, { unitsPerDay }: BudgetView): boolean {
+    return isReadingDue(this.#memory.announced, nowMs, unitsPerDay)
+  }
+
+  learnRules(reading: RulesReading): void {
+    noteReading(this.#memory.announced, reading)
+    this.#evaluations = undefined
   }
 
   learnHistory(firedAtMs: readonly number[]): void {
@@ -117,6 +143,7 @@ class LearnedSchedule implements Schedule {
       memory: this.#state,
       firing: describeMarks(this.#marks),
       onMarks: this.#marks !== undefined,
+      announced: describeAnnounced(this.#memory.announced),
       hotUntilMs: this.#memory.hotUntilMs,
     }
   }
@@ -140,6 +167,7 @@ class LearnedSchedule implements Schedule {
     const known = this.#forecast
     if (known?.day.startMs === day.startMs && known.day.endMs === day.endMs) return known
     this.#forecast = forecastBudgetDay(this.#memory.profile, day, this.#options)
+    this.#evaluations = undefined
     return this.#forecast
   }
 

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { type Announced, delaySeconds, emptyAnnounced } from './announced/evidence.ts'
 import { binsPerDay, rowCount } from './forecast/prior.ts'
 import { emptyProfile, type Profile } from './forecast/profile.ts'
 import { emptyRecent, memorySeconds, type Recent } from './forecast/recent.ts'
@@ -28,6 +29,7 @@ export interface Memory {
   tail: Tail
   few: FewScore
   phase: Phase
+  announced: Announced
   /** The pattern that polls are locked on; null while they are not. */
   lockedOn: Phase | null
   attempts: Attempts
@@ -50,6 +52,7 @@ export function emptyMemory(): Memory {
     tail: emptyTail(),
     few: { chosen: 0, even: 0 },
     phase: emptyPhase(),
+    announced: emptyAnnounced(),
     lockedOn: null,
     attempts: { lastAtMs: null, failures: 0 },
     behind: false,
@@ -162,6 +165,30 @@ const memorySchema = earlierSchema.extend({
     perDay: amount,
     today: amount,
   }),
+  // What an earlier version stored knows of no announcements.
+  announced: z
+    .object({
+      rules: z.array(
+        z.object({
+          id: z.string(),
+          name: z.string(),
+          nextMs: z.number(),
+          firstMs: z.number(),
+          periodMs: amount,
+          passed: amount,
+          fired: amount,
+          rate: amount,
+        }),
+      ),
+      reading: z.object({ atMs: z.number().nullable(), pages: count, useless: count }),
+      delays: each(amount, delaySeconds),
+      explained: amount,
+      other: amount,
+      winnings: amount,
+      follows: z.boolean(),
+      inUse: z.object({ hour: z.number(), density: each(amount, delaySeconds), otherShare: amount }),
+    })
+    .default(emptyAnnounced),
   tail: z.object({ seen: amount, long: amount }),
   few: z.object({ chosen: amount, even: amount }),
   attempts: z.object({ lastAtMs: z.number().nullable(), failures: count }),

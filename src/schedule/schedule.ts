@@ -1,3 +1,5 @@
+import type { AnnouncedRule } from './announced/rules.ts'
+
 /**
  * When to poll next. A schedule is pure memory and arithmetic: it is told what polls found, and asked for the next
  * instant; it never reads a clock, Redis or the network. The poller obeys it; the ledger, not the schedule, guarantees
@@ -10,6 +12,10 @@ export interface Schedule {
   next(nowMs: number, budget: BudgetView): Decision
   /** Teaches firing times that no poll was made for: pages bought for it, rows that a walk passes, in any order. */
   learnHistory(firedAtMs: readonly number[]): void
+  /** Whether a reading of the rules, a unit a page, is worth it now. */
+  wantsRules(nowMs: number, budget: BudgetView): boolean
+  /** Teaches what the API announces of the evaluations of its rules. */
+  learnRules(reading: RulesReading): void
   /** An operator expects alerts until then; 0 takes it back. */
   setHot(untilMs: number): void
   /** What must survive a restart: a small JSON value with a version. */
@@ -27,7 +33,16 @@ export interface ScheduleView {
   readonly firing: string | null
   /** Polls are locked on such a pattern. */
   readonly onMarks: boolean
+  /** What the rules announce of their evaluations; null where none does, or nobody asked. */
+  readonly announced?: AnnouncedView | null
   readonly hotUntilMs: number
+}
+
+export interface AnnouncedView {
+  /** Polls follow them. */
+  readonly follows: boolean
+  /** Rules whose evaluations are announced. */
+  readonly rules: readonly { readonly id: string; readonly name: string }[]
 }
 
 export interface PollReport {
@@ -35,10 +50,19 @@ export interface PollReport {
   readonly ok: boolean
   /** Firing times (ms since the epoch) of the alerts that this poll saw first. */
   readonly firedAtMs: readonly number[]
+  /** The rules that each of these names; left out where that is not known. */
+  readonly ruleIds?: readonly (readonly string[])[]
   /** Pages that this poll read, each a unit. */
   readonly pages: number
   /** The open stretch was not finished: there is more to walk. */
   readonly behind: boolean
+}
+
+/** A reading of all rules, each page of which cost a unit. */
+export interface RulesReading {
+  readonly atMs: number
+  readonly pages: number
+  readonly rules: readonly AnnouncedRule[]
 }
 
 export interface BudgetView {
@@ -68,6 +92,7 @@ export type DecisionReason =
   | 'burst' // alerts just came, more are likely
   | 'floor' // nothing is expected, but nobody waits for ever
   | 'ceiling' // as fast as minInterval allows
+  | 'announced' // the API announces evaluations of rules; after the next one, when its alerts can be read
   | 'mark' // the engine fires on marks; just after the next one
   | 'hot' // an operator asked for it
   | 'catch_up' // more pages are waiting

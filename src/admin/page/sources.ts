@@ -48,6 +48,7 @@ const whyNext: Record<DecisionReason, string> = {
   burst: 'alerts just came, more are likely',
   floor: 'quiet hours, nobody waits for ever',
   ceiling: 'as fast as allowed',
+  announced: 'the API announces an evaluation of rules',
   mark: 'alerts fire on the mark',
   hot: 'an operator asked for it',
   catch_up: 'more pages are waiting',

@@ -1,6 +1,14 @@
 import type { ScheduleOptions } from '../options.ts'
 import { nextOnMarks } from './mark-walk.ts'
-import { findPattern, type MarkPattern } from './pattern.ts'
+import {
+  emptySlot,
+  findPattern,
+  type MarkPattern,
+  minuteWeight,
+  pollsInSlot,
+  slotOf,
+  slotStartMs,
+} from './pattern.ts'
 import type { Phase } from './phase.ts'
 
 /** A pattern with what it makes of wishes: how many polls the walk over its marks spends. */
@@ -43,6 +51,20 @@ export function pollsFor({ response }: MarkPlan, perSecond: number): number {
   const at = Math.min(Math.floor(place), response.length - 2)
   const share = Math.min(1, place - at)
   return ((response[at] ?? 0) * (1 - share) + (response[at + 1] ?? 0) * share) / 60
+}
+
+/** What an alert at an instant waits on average where polls on the marks come at such a pace, in seconds. */
+export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): number {
+  const slots = plan.minuteWeights.filter((weight) => weight >= emptySlot).length / plan.minuteWeights.length
+  const visited = Math.min(1, (pollsFor(plan, perSecond) * 60) / Math.max(0.2, slots))
+  const missedMs = (30_000 / slots) * (1 / Math.max(1e-6, visited) - 1)
+  for (let slot = slotOf(plan, atMs); ; slot++) {
+    if (minuteWeight(plan, slot) < emptySlot) continue
+    const startMs = slotStartMs(plan, slot)
+    const offsets = plan.offsetsMs[pollsInSlot(plan, slot, perSecond * 60) - 1] ?? []
+    const offset = offsets.find((each) => startMs + each >= atMs)
+    if (offset !== undefined) return (startMs + offset - atMs + missedMs) / 1_000
+  }
 }
 
 /** Walks over the marks with each wish, alerts being equally likely all the time, and counts. */

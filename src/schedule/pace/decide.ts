@@ -74,12 +74,14 @@ export function decide(moment: Moment): Decision {
 }
 
 /** Half a gap is left before the end of the day, and half a gap has passed at its start. */
-function passedOf({ lastAtMs, budget }: Moment): number {
+function passedOf({ lastAtMs, budget }: Pick<Moment, 'budget' | 'lastAtMs'>): number {
   return lastAtMs < budget.day.startMs ? 0.5 : 0
 }
 
 /** What the plan spends until half a gap after the last poll; the reserve shrinks with what is ahead. */
-function spendable(moment: Moment): number {
+export function spendable(
+  moment: Pick<Moment, 'budget' | 'paces' | 'extraPagesPerDay' | 'lastAtMs'>,
+): number {
   const { budget, paces, extraPagesPerDay } = moment
   const { unitsLeft, unitsPerDay, day } = budget
   const ahead = clamp((day.endMs - paces.outlook.fromMs) / (day.endMs - day.startMs), 0, 1)

@@ -1,0 +1,179 @@
+import { isFarAhead } from '../../lib/waits.ts'
+import type { AnnouncedView, RulesReading } from '../schedule.ts'
+import { eachBetween, latestBefore, type RuleTimes, readRules } from './rules.ts'
+
+/**
+ * Whether the announced evaluations say when alerts are published: "alerts of a rule can be read within a minute of its
+ * evaluation". Every alert tests it, and teaches the delay, how many alerts a rule brings, and how many no rule explains.
+ */
+export interface Announced {
+  rules: RuleTimes[]
+  reading: {
+    /** Null before the first. */
+    atMs: number | null
+    /** Of the rules, at the last one; each cost a unit. */
+    pages: number
+    /** Readings in a row that announced nothing, or not what the one before had foretold. */
+    useless: number
+  }
+  /** Explained alerts by the second after the evaluation at which they could be read; old ones fading. */
+  delays: number[]
+  explained: number
+  other: number
+  /** The logarithm of what a bet on the announcements has won. */
+  winnings: number
+  follows: boolean
+  /** What the plan uses: brought up to date once an hour. */
+  inUse: { hour: number; density: number[]; otherShare: number }
+}
+
+export const delaySeconds = 60
+/** Alerts an evaluation, before any was seen; and evaluations that the mean of all rules counts for in the rate of one. */
+const youngRate = 0.1
+const rateCaution = 3
+/** So many evaluations of a rule, and alerts of all rules, are remembered; then each counts half. */
+const passedMax = 300
+const alertsMax = 600
+/** Alerts that an even delay counts for, and alerts explained and not explained before any was seen. */
+const delayCaution = 4
+const youngCount = 2
+const hourMs = 3_600_000
+
+export function emptyAnnounced(): Announced {
+  const delays = new Array<number>(delaySeconds).fill(0)
+  return {
+    rules: [],
+    reading: { atMs: null, pages: 1, useless: 0 },
+    delays,
+    explained: youngCount,
+    other: youngCount,
+    winnings: 0,
+    follows: false,
+    inUse: { hour: 0, density: densityOf(delays), otherShare: 0.5 },
+  }
+}
+
+export function noteReading(announced: Announced, { atMs, pages, rules }: RulesReading): void {
+  const read = readRules(announced.rules, rules, meanRate(announced.rules))
+  announced.rules = read.rules
+  const isUseful = read.foretold > 0 && 2 * read.foretold >= read.rules.length
+  announced.reading = { atMs, pages, useless: isUseful ? 0 : announced.reading.useless + 1 }
+}
+
+/** With fewer units a day, no page of rules is bought. */
+const unitsToRead = 200
+/** What pages of rules may cost of the units, while the announcements are followed and while they are not. */
+const paidShare = { following: 0.02, testing: 0.005 }
+const checkMs = 6 * hourMs
+/** The first reading is tested after half an hour; after each one that was of no use it takes longer. */
+const testMs = hourMs / 2
+const testFactor = 4
+const testMsMax = 8 * 24 * hourMs
+
+/** Whether the rules are to be read: for the first time, to test what was announced, or to confirm it. */
+export function isReadingDue({ reading, follows }: Announced, nowMs: number, unitsPerDay: number): boolean {
+  const { atMs, pages, useless } = reading
+  if (unitsPerDay < unitsToRead) return false
+  if (atMs === null || isFarAhead(atMs, nowMs)) return true
+  const share = follows ? paidShare.following : paidShare.testing
+  const paidMs = (24 * hourMs * pages) / (share * unitsPerDay)
+  const pauseMs = useless === 0 ? checkMs : Math.min(testMsMax, testMs * testFactor ** (useless - 1))
+  return nowMs >= atMs + Math.max(paidMs, pauseMs)
+}
+
+/** An alert that a poll saw first: `readableMs` is when its row could be read, as far as polls show. */
+export function noteAlert(announced: Announced, ruleIds: readonly string[], readableMs: number): void {
+  let best: { rule: RuleTimes; second: number; share: number } | undefined
+  for (const rule of announced.rules) {
+    if (!ruleIds.includes(rule.id)) continue
+    const second = Math.floor((readableMs - latestBefore(rule, readableMs)) / 1_000)
+    if (!(second < delaySeconds)) continue
+    const share = explainedShare(announced, rule, second)
+    if (!best || share > best.share) best = { rule, second, share }
+  }
+  const share = best?.share ?? 0
+  announced.explained += share
+  announced.other += 1 - share
+  if (best) {
+    best.rule.fired += share
+    announced.delays[best.second] = (announced.delays[best.second] ?? 0) + share
+  }
+  if (announced.explained + announced.other > alertsMax) halve(announced)
+}
+
+/** How likely it is that an alert so long after an evaluation of its rule comes from it, and not by chance. */
+function explainedShare({ inUse, explained, other }: Announced, rule: RuleTimes, second: number): number {
+  const cycleSeconds = (rule.periodMs || hourMs) / 1_000
+  const byRule = explained * (inUse.density[second] ?? 0)
+  return byRule / (byRule + other / cycleSeconds)
+}
+
+/** Counts the evaluations of a time, each as much as alerts were likely then. */
+export function notePassed({ rules }: Announced, fromMs: number, toMs: number, likelihood: number): void {
+  for (const rule of rules) {
+    eachBetween(rule, fromMs, toMs, () => {
+      rule.passed += likelihood
+    })
+    if (rule.passed <= passedMax) continue
+    rule.passed /= 2
+    rule.fired /= 2
+  }
+}
+
+/** Once an hour the plan takes over what was learned; true when it did. */
+export function useLearned(announced: Announced, nowMs: number): boolean {
+  const hour = Math.floor(nowMs / hourMs)
+  if (announced.inUse.hour === hour) return false
+  const { delays, explained, other, rules } = announced
+  announced.inUse = { hour, density: densityOf(delays), otherShare: other / (explained + other) }
+  const mean = meanRate(rules)
+  for (const rule of rules) rule.rate = (rule.fired + rateCaution * mean) / (rule.passed + rateCaution)
+  return true
+}
+
+/** The stake of each bet for each even wait of difference, and the longest wait that counts: together below 1, so that no bet loses all. */
+const stake = 0.2
+const waitMax = 4
+/** Forty rules of the sandbox reach the first after about 150 events; one in four hundred even bets ever would. */
+const winningsToFollow = 6
+const winningsToHold = 1
+const winningsMax = 12
+
+/** Bets on an event: what it would have waited, in even waits, by the plan without announcements and by the one along them. */
+export function judgeAnnounced(
+  announced: Announced,
+  { without, following }: { readonly without: number; readonly following: number },
+): void {
+  const saved = Math.min(waitMax, without) - Math.min(waitMax, following)
+  const winnings = announced.winnings + Math.log(1 + stake * saved)
+  announced.winnings = Math.min(winningsMax, Math.max(0, winnings))
+  announced.follows = announced.winnings >= (announced.follows ? winningsToHold : winningsToFollow)
+}
+
+export function describeAnnounced({ follows, rules }: Announced): AnnouncedView | null {
+  return rules.length === 0 ? null : { follows, rules: rules.map(({ id, name }) => ({ id, name })) }
+}
+
+function meanRate(rules: readonly RuleTimes[]): number {
+  let [fired, passed] = [rateCaution * youngRate, rateCaution]
+  for (const rule of rules) {
+    fired += rule.fired
+    passed += rule.passed
+  }
+  return fired / passed
+}
+
+/** Alerts a second by the second after an evaluation, summing to about 1; neighbours share what few alerts say. */
+function densityOf(delays: readonly number[]): number[] {
+  const total = delays.reduce((sum, count) => sum + count, 0) + delayCaution
+  return delays.map((count, second) => {
+    const [before, after] = [delays[second - 1] ?? count, delays[second + 1] ?? count]
+    return ((before + 2 * count + after) / 4 + delayCaution / delaySeconds) / total
+  })
+}
+
+function halve(announced: Announced): void {
+  announced.delays = announced.delays.map((count) => count / 2)
+  announced.explained /= 2
+  announced.other /= 2
+}
