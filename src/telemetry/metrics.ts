@@ -25,6 +25,7 @@ export const pollReasons = [
   'burst',
   'floor',
   'ceiling',
+  'announced',
   'mark',
   'hot',
   'catch_up',

@@ -1,111 +1,132 @@
 import { usualOptions } from '../../src/app/schedule-options.ts'
 import { type Announcement, createEvaluations } from '../../src/sandbox/evaluations.ts'
 import type { RuleRow } from '../../src/sandbox/sandbox.ts'
+import type { AnnouncedRule } from '../../src/schedule/announced/rules.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
+import type { Schedule } from '../../src/schedule/schedule.ts'
 import { evenLags } from '../../src/schedule/simulate.ts'
 import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { benchStartMs } from './traces.ts'
 
-/** Forty rules of the sandbox, whose evaluations are announced in one way, through the live planner; what each day waited, of even polls. */
+/** Forty rules of the sandbox, announced in one way or not read at all, through the live planner with a simulated clock. */
+export interface AnnouncedHistory {
+  readonly how: Announcement | 'unread'
+  readonly seed: number
+  readonly days: number
+  readonly unitsPerDay: number
+  /** From this day on, all evaluations are half a minute later than before. */
+  readonly movesOnDay?: number
+  /** From this day on, what is announced is wrong. */
+  readonly wrongFromDay?: number
+}
+
 export interface AnnouncedResult {
-  /** Mean lag of each day, of that of even polls. */
+  /** Mean lag of each day, as a part of that of even polls; and of all days but the first. */
   readonly days: readonly number[]
-  /** The same from the second day on, and p99. */
   readonly mean: number
+  /** Of all days but the first, as a part of that of even polls. */
   readonly p99: number
   readonly readings: number
-  readonly followed: boolean
-  readonly microseconds: number
-  readonly unitsMax: number
-  readonly gapMs: number
+  /** At the end of each day. */
+  readonly followed: readonly boolean[]
+  readonly unitsPerDayMax: number
+  readonly gapMsMax: number
+  readonly microsecondsPerPoll: number
+  readonly schedule: Schedule
 }
 
 const dayMs = 86_400_000
+const movedMs = 30_000
+const rules = Array.from({ length: 40 }, (_, index) => ({ id: index + 10 }))
 
-export function replayAnnounced(
-  how: Announcement | 'unread',
-  seed: number,
-  days: number,
-  unitsPerDay: number,
-  rules: readonly Pick<RuleRow, 'id'>[] = Array.from({ length: 40 }, (_, index) => ({ id: index + 10 })),
-): AnnouncedResult {
+export function replayAnnounced(history: AnnouncedHistory): AnnouncedResult {
+  const { how, days, unitsPerDay } = history
   const options = usualOptions(unitsPerDay)
-  const evaluations = createEvaluations(rules, how === 'unread' ? 'null' : how, seed)
-  const startMs = budgetDay(benchStartMs, options).startMs
-  const fired = evaluations
-    .between(startMs, startMs + days * dayMs)
-    .flatMap(({ ruleId, publishedMs }) =>
-      publishedMs === undefined ? [] : [{ ruleId, atMs: Math.floor(publishedMs) }],
-    )
-    .sort((a, b) => a.atMs - b.atMs)
   const schedule = createSchedule(options, undefined)
+  const { startMs } = budgetDay(benchStartMs, options)
+  const dayOf = (atMs: number) => Math.floor((atMs - startMs) / dayMs)
+  const { fired, shownAt } = sandboxRules(history, startMs)
   const lags: number[] = []
-  let day = budgetDay(startMs, options)
-  let [nowMs, used, readings, unitsMax, polls, gapMs] = [startMs, 0, 0, 0, 0, 0]
-  const begin = process.cpuUsage().user
-  while (lags.length < fired.length) {
-    const budget = () => ({ unitsPerDay, unitsLeft: unitsPerDay - used, day })
-    if (how !== 'unread' && polls > 0 && used < unitsPerDay && schedule.wantsRules(nowMs, budget())) {
-      const shown = rules.map((rule) => evaluations.announce(rule as RuleRow, nowMs))
-      const instant = (text: string | null | undefined) => (text == null ? null : Date.parse(text))
-      schedule.learnRules({
-        atMs: nowMs,
-        pages: 1,
-        rules: shown.map(({ id, lastEvaluatedAt, nextEvaluationAt }) => ({
-          id: String(id),
-          name: null,
-          lastMs: instant(lastEvaluatedAt),
-          nextMs: instant(nextEvaluationAt),
-        })),
-      })
-      used++
-      readings++
-    }
-    const beforeMs = nowMs
-    nowMs = Math.ceil(Math.max(nowMs, schedule.next(nowMs, budget()).atMs))
-    if (polls > 0) gapMs = Math.max(gapMs, nowMs - beforeMs)
-    if (nowMs >= day.endMs) {
-      day = budgetDay(nowMs, options)
-      used = 0
-    }
+  const followed: boolean[] = []
+  const spent = new Map<number, number>()
+  let [readings, polls, gapMsMax] = [0, 0, 0]
+  const begunMicroseconds = process.cpuUsage().user
+  for (let nowMs = startMs; lags.length < fired.length; ) {
+    const day = budgetDay(nowMs, options)
+    const spend = () => spent.set(day.startMs, (spent.get(day.startMs) ?? 0) + 1)
+    const budget = () => ({ unitsPerDay, unitsLeft: unitsPerDay - (spent.get(day.startMs) ?? 0), day })
     const seen: typeof fired = []
     for (let next = fired[lags.length]; next && next.atMs <= nowMs; next = fired[lags.length]) {
       lags.push(nowMs - next.atMs)
       seen.push(next)
     }
     schedule.observe({
-      atMs: nowMs,
-      ok: true,
+      ...{ atMs: nowMs, ok: true, pages: 1, behind: false },
       firedAtMs: seen.map(({ atMs }) => atMs),
       ruleIds: seen.map(({ ruleId }) => [String(ruleId)]),
-      pages: 1,
-      behind: false,
     })
     polls++
-    used++
-    unitsMax = Math.max(unitsMax, used)
+    spend()
+    if (how !== 'unread' && budget().unitsLeft > 0 && schedule.wantsRules(nowMs, budget())) {
+      schedule.learnRules({ atMs: nowMs, pages: 1, rules: shownAt(nowMs) })
+      readings++
+      spend()
+    }
+    followed[dayOf(nowMs)] = schedule.describe(nowMs).announced?.follows ?? false
+    const nextMs = Math.ceil(Math.max(nowMs, schedule.next(nowMs, budget()).atMs))
+    gapMsMax = Math.max(gapMsMax, nextMs - nowMs)
+    nowMs = nextMs
   }
-  const microseconds = (process.cpuUsage().user - begin) / polls
-  const even = evenLags(
-    fired.map(({ atMs }) => atMs),
-    options,
-  )
-  const ratio = (from: number, to: number) => {
-    const inside = fired.flatMap(({ atMs }, at) =>
-      atMs >= startMs + from * dayMs && atMs < startMs + to * dayMs ? [at] : [],
-    )
-    const total = (values: ArrayLike<number>) => inside.reduce((sum, at) => sum + (values[at] ?? 0), 0)
-    return total(lags) / total(even)
+  const microsecondsPerPoll = (process.cpuUsage().user - begunMicroseconds) / polls
+  const times = fired.map(({ atMs }) => atMs)
+  const even = evenLags(times, options)
+  const within = (from: number, to: number) => (_: number, at: number) => {
+    const day = dayOf(times[at] ?? 0)
+    return day >= from && day < to
   }
-  const rank = (values: readonly number[]) =>
-    values.toSorted((a, b) => a - b)[Math.ceil(0.99 * values.length) - 1] ?? 0
-  const later = fired.findIndex(({ atMs }) => atMs >= startMs + dayMs)
+  const ratio = (from: number, to: number) =>
+    sum(lags.filter(within(from, to))) / sum([...even].filter(within(from, to)))
   return {
-    days: Array.from({ length: days }, (_, index) => ratio(index, index + 1)),
+    days: Array.from({ length: days }, (_, day) => ratio(day, day + 1)),
     mean: ratio(1, days),
-    p99: rank(lags.slice(later)) / rank([...even.slice(later)]),
-    readings,
-    followed: schedule.describe(nowMs).announced?.follows ?? false,
-    ...{ microseconds, unitsMax, gapMs },
+    p99: p99(lags.filter(within(1, days))) / p99([...even].filter(within(1, days))),
+    unitsPerDayMax: Math.max(...spent.values()),
+    ...{ readings, followed, gapMsMax, microsecondsPerPoll, schedule },
   }
+}
+
+/** The alerts of the rules, and what a reading shows of them. */
+function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs: number) {
+  const real = createEvaluations(rules, how === 'unread' ? 'null' : how, seed)
+  const wrong = createEvaluations(rules, 'wrong', seed)
+  const movesMs = startMs + (changes.movesOnDay ?? Number.POSITIVE_INFINITY) * dayMs
+  const wrongMs = startMs + (changes.wrongFromDay ?? Number.POSITIVE_INFINITY) * dayMs
+  const fired = real
+    .between(startMs, startMs + days * dayMs)
+    .flatMap(({ ruleId, publishedMs }) =>
+      publishedMs === undefined ? [] : [{ ruleId, atMs: Math.floor(publishedMs) }],
+    )
+    .map(({ ruleId, atMs }) => ({ ruleId, atMs: atMs >= movesMs ? atMs + movedMs : atMs }))
+    .sort((a, b) => a.atMs - b.atMs)
+  const shownAt = (nowMs: number): AnnouncedRule[] => {
+    const shiftMs = nowMs >= movesMs ? movedMs : 0
+    const instant = (text: string | null | undefined) => (text == null ? null : Date.parse(text) + shiftMs)
+    return rules.map((rule) => {
+      const { lastEvaluatedAt, nextEvaluationAt } = (nowMs >= wrongMs ? wrong : real).announce(
+        rule as RuleRow,
+        nowMs - shiftMs,
+      )
+      const [lastMs, nextMs] = [instant(lastEvaluatedAt), instant(nextEvaluationAt)]
+      return { id: String(rule.id), name: `rule ${rule.id}`, lastMs, nextMs }
+    })
+  }
+  return { fired, shownAt }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0)
+}
+
+function p99(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(0.99 * values.length) - 1] ?? 0
 }

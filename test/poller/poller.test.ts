@@ -122,7 +122,10 @@ describe('a poller', () => {
     const { replica, redis, sandbox } = await rig({ everyMs: 60_000 })
     await replicaUntil(replica(redis), () => untilCalls(sandbox, 1))
     const saved: unknown[] = []
-    const schedule = { observe() {}, learnHistory() {}, setHot() {}, snapshot: () => ({}) }
+    const schedule = {
+      ...{ observe() {}, learnHistory() {}, learnRules() {}, setHot() {} },
+      ...{ wantsRules: () => false, snapshot: () => ({}) },
+    }
     const view = { learnedFrom: 0, memory: 'restored', firing: '', onMarks: false, hotUntilMs: 0 } as const
     const again = replica(server.client(), {
       createSchedule(snapshot) {

@@ -157,6 +157,8 @@ function steadySchedule(everyMs: number, reports: PollReport[]): Schedule {
       return { atMs: nowMs < hotUntilMs ? nowMs : lastMs + everyMs, reason: 'fixed' }
     },
     learnHistory() {},
+    wantsRules: () => false,
+    learnRules() {},
     setHot(untilMs) {
       hotUntilMs = untilMs
     },

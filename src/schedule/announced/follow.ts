@@ -158,6 +158,8 @@ function followPace({ day, limits, rateAt }: View, scale: number, atMs: number):
 
 /** Where nothing is announced, instants so far apart are looked at, in seconds. */
 const quietSeconds = 15
+/** Comparing all pairs of instants takes time with the square of their number. */
+const busyPointsMax = 160
 
 interface Bounds {
   readonly earliestMs: number
@@ -178,16 +180,21 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   const other = day.otherShare * rateAt(fromMs)
   const busy = (limits.floor / scale) ** 2
   const points: Points = { times: [0], masses: [0], moments: [0] }
-  let [mass, moment, quiet] = [0, 0, 0]
+  const busySeconds = rates.reduce((count, rate) => count + (rate + other > busy ? 1 : 0), 0)
+  const busyStep = Math.ceil(busySeconds / busyPointsMax)
+  let [mass, moment, skipped] = [0, 0, 0]
   for (let second = 0; second < rates.length; second++) {
     const alerts = (rates[second] ?? 0) + other
     mass += alerts
     moment += alerts * (second + 0.5 - passed)
-    quiet = alerts > busy ? quietSeconds : quiet + 1
+    skipped++
     const end = second + 1 - passed
     const isLatest = end >= gap && end - 1 < gap
-    if (quiet < quietSeconds && !isLatest && second < rates.length - 1) continue
-    quiet = 0
+    // A second before quiet ones is one at which a poll finds all that an evaluation brought.
+    const isEnd = alerts > busy && (rates[second + 1] ?? 0) + other <= busy
+    const isPoint = skipped >= (alerts > busy ? busyStep : quietSeconds) || isEnd
+    if (!isPoint && !isLatest && second < rates.length - 1) continue
+    skipped = 0
     points.times.push(isLatest ? gap : end)
     points.masses.push(mass)
     points.moments.push(moment)

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest'
+import { eachBetween, latestBefore, type RuleTimes, readRules } from '../../src/schedule/announced/rules.ts'
+import { createSchedule } from '../../src/schedule/create.ts'
+import { budgetDay } from '../../src/schedule/time/budget-day.ts'
+import { replayAnnounced } from '../bench/announced.ts'
+import { benchOptions } from '../bench/compare.ts'
+
+const long = process.env['LONG'] === '1'
+const minuteMs = 60_000
+const dayMs = 86_400_000
+const noonMs = Date.parse('2026-11-21T12:00:00Z')
+
+describe('announced evaluations', () => {
+  it('that are true are followed from the second day on: a mean of 0.15 of even polls, p99 of 0.3', () => {
+    const { mean, p99, followed, unitsPerDayMax, gapMsMax } = replayAnnounced({
+      ...{ how: 'true', seed: 11, days: long ? 14 : 3, unitsPerDay: 2_000 },
+    })
+    expect(followed[0]).toBe(true)
+    expect(mean).toBeLessThanOrEqual(0.15)
+    expect(p99).toBeLessThanOrEqual(0.3)
+    expect(unitsPerDayMax).toBeLessThanOrEqual(2_000)
+    // Nobody waits for longer than five even intervals.
+    expect(gapMsMax).toBeLessThanOrEqual((5 * dayMs) / 2_000 + 1_000)
+  })
+
+  it.each(['wrong', 'noisy', 'null'] as const)(
+    'that are %s are read seldom and not followed',
+    (how) => {
+      const { readings, followed } = replayAnnounced({ how, seed: 12, days: 2, unitsPerDay: 400 })
+      expect(followed).not.toContain(true)
+      expect(readings).toBeLessThanOrEqual(4)
+      // The means of one seed scatter by more than a page of rules costs: the long form compares those of twelve.
+      const seeds = long ? Array.from({ length: 12 }, (_, index) => 300 + index) : []
+      const excess = seeds.map((seed) => {
+        const history = { seed, days: 8, unitsPerDay: 2_000 }
+        return replayAnnounced({ ...history, how }).mean - replayAnnounced({ ...history, how: 'unread' }).mean
+      })
+      expect(excess.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(0.01 * seeds.length)
+    },
+    600_000,
+  )
+
+  it('that move are found again within the day', () => {
+    const { days } = replayAnnounced({ how: 'true', seed: 13, days: 4, unitsPerDay: 1_000, movesOnDay: 2 })
+    expect(days[2]).toBeLessThan(0.25)
+    expect(days[3]).toBeLessThan(0.15)
+  })
+
+  it('that were true and become wrong are dropped', () => {
+    const { followed } = replayAnnounced({
+      how: 'true',
+      seed: 14,
+      days: 6,
+      unitsPerDay: 500,
+      wrongFromDay: 2,
+    })
+    expect([followed[1], followed.at(-1)]).toEqual([true, false])
+  })
+
+  it('are followed after a restart as before it; what a version without them stored is read', () => {
+    const { schedule } = replayAnnounced({ how: 'true', seed: 15, days: 1, unitsPerDay: 1_000 })
+    const saved = schedule.snapshot() as { recent: { atMs: number } }
+    const options = benchOptions(1_000)
+    const nowMs = saved.recent.atMs
+    const budget = { unitsPerDay: 1_000, unitsLeft: 500, day: budgetDay(nowMs, options) }
+    const restored = createSchedule(options, JSON.parse(JSON.stringify(saved)))
+    expect(restored.next(nowMs, budget)).toEqual(schedule.next(nowMs, budget))
+    expect(restored.describe(nowMs).announced).toMatchObject({ follows: true })
+    expect(restored.describe(nowMs).announced?.rules).toContainEqual({ id: '12', name: 'rule 12' })
+    const { announced: _, ...before } = saved as Record<string, unknown>
+    expect(createSchedule(options, before).describe(nowMs)).toMatchObject({
+      ...{ memory: 'restored', announced: null },
+    })
+  })
+})
+
+describe('a reading of the rules', () => {
+  const rule = (nextMs: number | null, lastMs: number | null) => ({ id: '7', name: null, nextMs, lastMs })
+  const read = (known: readonly RuleTimes[], nextMs: number | null, lastMs: number | null) =>
+    readRules(known, [rule(nextMs, lastMs)], 0.1)
+  const between = (times: RuleTimes | undefined, fromMs: number, toMs: number) => {
+    const found: number[] = []
+    if (times) eachBetween(times, fromMs, toMs, (atMs) => found.unshift((atMs - noonMs) / minuteMs))
+    return found
+  }
+
+  it('is taken to go on as it begins', () => {
+    const [times] = read([], noonMs + 5 * minuteMs, noonMs).rules
+    expect(between(times, noonMs - dayMs, noonMs + 20 * minuteMs)).toEqual([0, 5, 10, 15, 20])
+  })
+
+  it('counts rules of which it shows what the one before had foretold', () => {
+    const first = read([], noonMs + 5 * minuteMs, noonMs)
+    expect(first.foretold).toBe(0)
+    expect(read(first.rules, noonMs + 65 * minuteMs, noonMs + 60 * minuteMs).foretold).toBe(1)
+    const second = read(first.rules, noonMs + 66 * minuteMs, noonMs + 60 * minuteMs)
+    expect(second.foretold).toBe(0)
+    expect(between(second.rules[0], noonMs + 40 * minuteMs, noonMs + 72 * minuteMs)).toEqual([60, 66, 72])
+  })
+
+  it('may show a pause, such as a night: nothing is expected until its end', () => {
+    const first = read([], noonMs + 5 * minuteMs, noonMs)
+    const second = read(first.rules, noonMs + 600 * minuteMs, noonMs + 60 * minuteMs)
+    expect(second.foretold).toBe(1)
+    const [times] = second.rules
+    expect(between(times, noonMs, noonMs + 610 * minuteMs)).toEqual([600, 605, 610])
+    expect(latestBefore(times as RuleTimes, noonMs + 300 * minuteMs)).toBeNaN()
+  })
+
+  it('shows a single evaluation where the last one is not known, and nothing of a rule without a next one', () => {
+    expect(between(read([], noonMs, null).rules[0], noonMs - dayMs, noonMs + dayMs)).toEqual([0])
+    expect(read([], null, noonMs).rules).toEqual([])
+  })
+})
