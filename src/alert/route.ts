@@ -1,4 +1,5 @@
 import type { Alert } from './alert.ts'
+import type { ContextName } from './context.ts'
 import { type AlertField, alertValues } from './fields.ts'
 import {
   asksNothing,
@@ -24,6 +25,8 @@ export interface Route {
   readonly sinks: readonly string[]
   readonly mute?: readonly Mute[] | undefined
   readonly throttle?: Throttle | undefined
+  /** What the API's other endpoints are asked of the alerts of this route. */
+  readonly context?: readonly ContextName[] | undefined
   /** What to do where the match asks for a rule that is not known. Left out: `deliver`, because losing is worse. */
   readonly whenRuleUnknown?: 'deliver' | 'skip' | undefined
 }

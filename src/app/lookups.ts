@@ -33,8 +33,7 @@ export interface Lookups {
   close(): Promise<void>
 }
 
-/** Shares of a day's units: what all lookups together may use, and what they leave for polling. */
-export const lookupShare = 0.2
+/** What calls that are no polls leave of a day's units for polling. */
 export const unitsShareOfPolls = 0.1
 
 const redisTimeoutMs = 5_000
@@ -49,7 +48,7 @@ export async function openLookups(
   sourceConfig: SourceConfig,
   signal: AbortSignal,
 ): Promise<Lookups> {
-  const { budget, account, baseUrl, token } = sourceConfig
+  const { budget, account, baseUrl, token, context } = sourceConfig
   const teardown = new Teardown(log)
   try {
     const redis = await reachRedis(config, teardown, signal)
@@ -63,14 +62,14 @@ export async function openLookups(
         const reserved = await ledger.reserve({
           cost: endpoint.units,
           purpose: 'context',
-          purposeUnitsMax: Math.floor(budget.unitsPerDay * lookupShare),
+          purposeUnitsMax: Math.floor(budget.unitsPerDay * context.unitsShare),
           leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
           leaveFresh: true,
         })
         if (reserved.ok) return
         const waitMs = 'retryAtMs' in reserved ? reserved.retryAtMs - systemClock.now() : 0
         if (!waitForMinute || reserved.limit !== 'minute' || waitMs > minuteWaitMsMax)
-          throw new UserError(refusal(reserved, endpoint.units, budget.unitsPerDay))
+          throw new UserError(refusal(reserved, endpoint.units, sourceConfig))
         await systemClock.sleep(Math.max(1, waitMs), signal)
       }
     }
@@ -149,13 +148,17 @@ function uncounted(cause: unknown): UserError {
   return new UserError('Redis does not answer, so that units cannot be counted. Nothing was sent.', { cause })
 }
 
-function refusal(refused: Extract<Reservation, { ok: false }>, units: number, unitsPerDay: number): string {
+function refusal(
+  refused: Extract<Reservation, { ok: false }>,
+  units: number,
+  { budget: { unitsPerDay }, context: { unitsShare } }: SourceConfig,
+): string {
   if (refused.limit === 'lease') return 'Nothing was sent.'
   const { limit, held, ofPurpose, retryAtMs } = refused
   const left = formatDuration(Math.max(0, retryAtMs - systemClock.now()))
   const again = `It is worth asking again in ${left}. Nothing was sent.`
   const cost = `${units} ${units === 1 ? 'unit' : 'units'}`
-  const percent = `${lookupShare * 100} % of ${unitsPerDay}`
+  const percent = `${Math.round(unitsShare * 100)} % of ${unitsPerDay}`
   if (held)
     return `The API asked to wait (${limit === 'budget' ? "the day's budget" : 'requests a minute'}). ${again}`
   if (limit === 'minute') return `The requests of this minute are used up. ${again}`

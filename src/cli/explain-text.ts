@@ -1,4 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
+import { contextUnits } from '../alert/context.ts'
 import type { Miss } from '../alert/match.ts'
 import { describeMute } from '../alert/mute.ts'
 import { isWithheld, type Route, type RouteDecision, type Routing } from '../alert/route.ts'
@@ -67,12 +68,14 @@ function reasonOf(decision: RouteDecision): string {
   }
 }
 
-/** The mutes and the throttle of the route, which may withhold alerts at another time. */
-function limitsOf({ mute = [], throttle }: Route): string[] {
+/** The mutes and the throttle of the route, which may withhold alerts at another time, and what it adds to them. */
+function limitsOf({ mute = [], throttle, context = [] }: Route): string[] {
   const mutes = mute.map((each) => `         mute: ${describeMute(each)}`)
-  if (throttle === undefined) return mutes
+  const wanted = context.map((name) => `${name} (${contextUnits(name)})`).join(', ')
+  const shown = wanted === '' ? mutes : [...mutes, `         context, for units: ${wanted}`]
+  if (throttle === undefined) return shown
   const by = throttle.by.join(', ')
-  return [...mutes, `         throttle: at most one in ${formatDuration(throttle.per)} for each ${by}`]
+  return [...shown, `         throttle: at most one in ${formatDuration(throttle.per)} for each ${by}`]
 }
 
 function describeMiss({ field, found, wanted }: Miss): string {

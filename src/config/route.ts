@@ -1,8 +1,10 @@
 import * as z from 'zod'
+import { contextKinds, isContextName, macroPrefix } from '../alert/context.ts'
 import { alertFields } from '../alert/fields.ts'
 import { matchField } from '../alert/match-form.ts'
 import { muteDays } from '../alert/mute.ts'
 import { durationWithin } from '../lib/fields.ts'
+import { nearest } from './nearest.ts'
 import { holidaysField, timeOfDayField, timeZoneField } from './source.ts'
 
 /** One route: which alerts it takes, for which sinks, and when it withholds them. Withheld alerts are recorded. */
@@ -31,6 +33,24 @@ const throttleSchema = z.strictObject({
     .describe('Alerts that agree in these fields share the limit.'),
 })
 
+const contextWords = `expected one of ${contextKinds.join(', ')}, or ${macroPrefix}SERIES with the key of a macro series`
+const contextField = z.string(contextWords).transform((text, context) => {
+  if (isContextName(text)) return text
+  const near = nearest(text, [...contextKinds, macroPrefix])
+  context.addIssue({
+    code: 'custom',
+    message: contextWords,
+    params: {
+      remedy:
+        near === undefined ? undefined : `did you mean ${near === macroPrefix ? `${near}SERIES` : near}?`,
+    },
+  })
+  return z.NEVER
+})
+
+/** Of one route: each name costs units with every alert. */
+const contextNamesMax = 20
+
 export const routeSchema = z.strictObject({
   name: z.string().min(1).optional(),
   match: matchField().prefault({}).meta({
@@ -45,6 +65,13 @@ export const routeSchema = z.strictObject({
   throttle: throttleSchema
     .optional()
     .describe('The rest is held back, and counted in the next one that passes.'),
+  context: z
+    .array(contextField)
+    .max(contextNamesMax)
+    .default([])
+    .describe(
+      'What else the messages show of an alert: price, chart, indicators, filing, ownership, valuation, macro:SERIES. Each costs units, of which polling comes first.',
+    ),
   whenRuleUnknown: z
     .enum(['deliver', 'skip'])
     .default('deliver')

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { type Reading, readings } from '../alert/context.ts'
 import { durationWithin, tokenField } from '../lib/fields.ts'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 import { parseInstant } from './instant.ts'
@@ -129,6 +130,32 @@ export const pollSchema = z.strictObject({
   ),
 })
 
+/** A longer wait would hold up a sink with few sends at a time. */
+const contextDeadlineMsMax = 10_000
+const readingNames = z.array(z.string().min(1)).min(1).max(20).optional()
+
+export const contextSchema = z.strictObject({
+  unitsShare: z
+    .number()
+    .min(0)
+    .max(0.9)
+    .default(0.2)
+    .describe(
+      'The largest share of the units of a day that context of alerts and the command api may spend together; polling comes first.',
+    ),
+  deadline: durationWithin(50, contextDeadlineMsMax)
+    .prefault('2s')
+    .describe('An alert waits for its context so long, then goes out without.'),
+  names: z
+    .strictObject(Object.fromEntries(readings.map((reading) => [reading, readingNames])) as ReadingFields)
+    .prefault({})
+    .describe(
+      'What the API calls fields that its document does not show, beside the names that the bridge tries: { changePercent: [change] }.',
+    ),
+})
+
+type ReadingFields = Record<Reading, typeof readingNames>
+
 export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
 
 const startFromField = z
@@ -160,6 +187,9 @@ export const sourceSchema = z.strictObject({
     .describe('What of the history counts on the first start: now, beginning, or an ISO time.'),
   budget: budgetSchema.prefault({}),
   poll: pollSchema.prefault({}),
+  context: contextSchema
+    .prefault({})
+    .describe('What calls beside polling may cost, and how long an alert waits for its context.'),
 })
 
 function parseBaseUrl(text: string, context: z.RefinementCtx): string {

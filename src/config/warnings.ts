@@ -1,3 +1,4 @@
+import { contextUnits } from '../alert/context.ts'
 import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/wide-match.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
 import { sharedTokens } from './accounts.ts'
@@ -37,6 +38,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...idleRoutes(config),
     ...wideMatches(config),
     ...openHttp(config),
+    ...unaffordableContext(config),
     ...idleLogin(config, given),
   ]
 }
@@ -109,6 +111,32 @@ function openHttp({ http }: Config): Complaint[] {
   if (isLoopback(http.listen.host)) return []
   const message = 'whoever reaches this address can read alerts and metrics'
   return [{ path: ['http', 'listen'], message, remedy: 'listen on 127.0.0.1, or guard it by a proxy' }]
+}
+
+/** Warns of context that the share of a day never buys once: messages would always say that it was skipped. */
+function unaffordableContext({ routes, sources }: Config): Complaint[] {
+  return routes.flatMap(({ context }, index) =>
+    context.flatMap((name, place) => {
+      const units = contextUnits(name)
+      const poor = Object.entries(sources).filter(
+        ([, source]) => Math.floor(source.budget.unitsPerDay * source.context.unitsShare) < units,
+      )
+      return poor.map(
+        ([
+          source,
+          {
+            budget,
+            context: { unitsShare },
+          },
+        ]) => ({
+          path: ['routes', index, 'context', place],
+          message: `${name} costs ${units} units, more than source ${source} may ever spend on it (${unitsShare} of ${budget.unitsPerDay} a day)`,
+          bare: true,
+          remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
+        }),
+      )
+    }),
+  )
 }
 
 function isPlain(address: string): boolean {

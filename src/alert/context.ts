@@ -1,0 +1,100 @@
+import type { Alert } from './alert.ts'
+import { matchAlert, type RuleLookup } from './match.ts'
+import type { Route } from './route.ts'
+
+/**
+ * What the API's other endpoints know about an alert: the names that a route may ask for, and what was found for one alert.
+ * What each name costs and how it is bought is in `context/`.
+ */
+export const contextKinds = ['price', 'chart', 'indicators', 'filing', 'ownership', 'valuation'] as const
+export type ContextKind = (typeof contextKinds)[number]
+/** A macro series by its key, as the API's catalog spells it: `macro:usd_free`. */
+export type MacroName = `macro:${string}`
+export type ContextName = ContextKind | MacroName
+
+export const macroPrefix = 'macro:'
+
+/** Whether `text` is a name of context. The keys of macro series are not documented; one has no spaces in it. */
+export function isContextName(text: string): text is ContextName {
+  return contextKinds.some((kind) => kind === text) || /^macro:[^\s\p{C}]{1,100}$/u.test(text)
+}
+
+/** Units that it costs at the least, bought for one alert. `context/needs.ts` has the calls. */
+export function contextUnits(name: ContextName): number {
+  return name in kindUnits ? kindUnits[name as ContextKind] : macroUnits
+}
+
+const kindUnits: Readonly<Record<ContextKind, number>> = {
+  ...{ price: 1, chart: 2, indicators: 5, filing: 1, ownership: 5, valuation: 1 },
+}
+const macroUnits = 1
+
+/** Why a name is not among what was found; the reasons are a closed set. */
+export const skipReasons = [
+  'no_instrument', // the alert names no instrument
+  'not_found', // the API holds nothing of it
+  'deadline', // it did not come in time
+  'budget', // what is left of the day's units is for polling, or the share of context is used up
+  'burst', // many alerts at once: the units of these minutes are used up
+  'minute', // the requests of this minute are used up
+  'held', // the API asked to wait
+  'scope', // the token lacks the scope, or the account's tier the API
+  'failed', // the API's answer was a fault
+  'resting', // the endpoint failed or was slow a moment ago
+  'too_large', // the answer is larger than a message should carry
+  'retry', // only the first attempt buys
+  'unavailable', // Redis did not answer, or the bridge is stopping
+] as const
+export type SkipReason = (typeof skipReasons)[number]
+
+export interface AlertContext {
+  /** By its name: the answer's own fields, as they came. */
+  readonly parts: Readonly<Partial<Record<ContextName, ContextPart>>>
+  readonly skipped: readonly { readonly what: ContextName; readonly why: SkipReason }[]
+  /** Names of fields by reading, of the config: they go before those that the bridge knows. */
+  readonly names: ReadingNames
+}
+
+export interface ContextPart {
+  readonly data: unknown
+  /** When it was read, ISO. */
+  readonly at: string
+}
+
+/** What messages for people show of context. The API's document does not show what these fields are called. */
+export const readings = [
+  'symbol',
+  'slug',
+  'last',
+  'change',
+  'changePercent',
+  'unit',
+  'points',
+  'close',
+  'indicators',
+  'rsi',
+  'title',
+  'value',
+] as const
+export type Reading = (typeof readings)[number]
+export type ReadingNames = Readonly<Partial<Record<Reading, readonly string[]>>>
+
+/**
+ * What the routes want to be known of an alert that goes to `sink`, each once. Mutes, silences and throttles are not asked:
+ * the alert goes out, so some route let it pass. A rule that is not known counts as its route says.
+ */
+export function contextNamesFor(
+  alert: Alert,
+  sink: string,
+  routes: readonly Route[],
+  ruleOf: RuleLookup,
+): readonly ContextName[] {
+  const names = routes
+    .filter(({ context = [], sinks }) => context.length > 0 && sinks.includes(sink))
+    .filter((route) => {
+      const { kind } = matchAlert(alert, route.match, ruleOf)
+      return kind === 'matches' || (kind === 'rule_unknown' && route.whenRuleUnknown !== 'skip')
+    })
+    .flatMap(({ context = [] }) => context)
+  return [...new Set(names)]
+}
