@@ -22,6 +22,7 @@ const ranks: Record<string, number> = {
   routing: 4,
   intake: 4,
   delivery: 4,
+  context: 4,
   poller: 5,
   admin: 6,
   app: 7,

@@ -77,7 +77,7 @@ export const readings = [
   'value',
 ] as const
 export type Reading = (typeof readings)[number]
-export type ReadingNames = Readonly<Partial<Record<Reading, readonly string[]>>>
+export type ReadingNames = Readonly<Partial<Record<Reading, readonly string[] | undefined>>>
 
 /**
  * What the routes want to be known of an alert that goes to `sink`, each once. Mutes, silences and throttles are not asked:

@@ -90,7 +90,7 @@ class Bridge implements App {
     this.#teardown = new Teardown(log)
     this.#startedAtMs = clock.now()
     this.metrics = createMetrics({ version, node: process.version })
-    initialiseMetrics(this.metrics, namesOf(config))
+    initialiseMetrics(this.metrics, { ...namesOf(config), context: contextOf(config) })
     this.metrics.configReloadSuccessful.set(1)
     this.metrics.configReloaded.set(clock.now() / 1_000)
     this.#fixed = fixedParts(config)
@@ -175,7 +175,7 @@ class Bridge implements App {
     const runtime = this.#runtime
     // Before the start is done, the config is only kept for it; that its sinks can be built is checked now.
     const change = runtime ? runtime.reload(config) : void buildSinks(config)
-    initialiseMetrics(this.metrics, namesOf(config))
+    initialiseMetrics(this.metrics, { ...namesOf(config), context: contextOf(config) })
     this.#config = config
     this.metrics.configReloaded.set(clock.now() / 1_000)
     setLogLevel?.(config.log.level)
@@ -266,4 +266,8 @@ function refused(reason: string): ReloadResult {
 
 function namesOf({ sources, sinks }: Config): { sources: string[]; sinks: string[] } {
   return { sources: Object.keys(sources), sinks: Object.keys(sinks) }
+}
+
+function contextOf({ routes }: Config): string[] {
+  return [...new Set(routes.flatMap(({ context }) => context))]
 }

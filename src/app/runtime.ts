@@ -14,6 +14,7 @@ import { createOrphanService, type OrphanService } from './orphan-service.ts'
 import { createPollers, type Pollers } from './pollers.ts'
 import { createSameFeed, type SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
+import { findContextBy } from './source-context.ts'
 import { type RuntimeStatus, readStatus } from './status.ts'
 import type { RuntimeTools } from './tools.ts'
 
@@ -95,6 +96,7 @@ class ConfiguredRuntime implements Runtime {
       log,
       clock,
       onBreaker: (news) => this.#operators.onBreaker(news),
+      findContext: findContextBy(() => this.#active),
       ...(tools.senderTuning ? { tuning: tools.senderTuning } : {}),
     })
     this.#operators = createOperators({

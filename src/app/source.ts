@@ -1,4 +1,5 @@
 import type { SourceConfig } from '../config/schema.ts'
+import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createProcessState, refreshProcessState, runPoll } from '../intake/poll.ts'
@@ -22,6 +23,7 @@ import type { FeedPage } from '../walk/page.ts'
 import { unitsShareOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
 import { scheduleOptionsOf } from './schedule-options.ts'
+import { contextOfSource } from './source-context.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** One source of the config: its poller and all that the poller needs. */
@@ -29,6 +31,7 @@ export interface Source {
   readonly name: string
   readonly poller: Poller
   readonly rules: RuleBook
+  readonly context: SourceContext
   budgetDay(): BudgetDay
   /** What the replica that polls stored last; the state of this process while Redis is away. */
   status(): Promise<PollerStatus | undefined>
@@ -140,12 +143,19 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     log,
     metrics,
   })
+  const context = contextOfSource(source, config, {
+    ...tools,
+    ledger,
+    onExchange: countExchanges(metrics, source),
+    budgetDay: dayOf,
+  })
   const override = createSourceOverride({ redis, prefix, source })
   const shared = createSourceStatus({ redis, prefix, source })
   return {
     name: source,
     poller,
     rules,
+    context,
     budgetDay: () => dayOf(clock.now()),
     async status() {
       const own = poller.status()
@@ -170,6 +180,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     pollOver: () => polling,
-    close: () => feed.close(),
+    async close() {
+      await Promise.all([feed.close(), context.close()])
+    },
   }
 }

@@ -1,3 +1,4 @@
+import type { AlertContext } from '../alert/context.ts'
 import { type DeliveryJob, fromJobData } from '../alert/job.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode, toError } from '../lib/errors.ts'
@@ -69,9 +70,17 @@ export interface DeliverContext extends SendContext {
   readonly takeOverMs: number
   /** Aborts when the lane stops: then no job is taken over. */
   readonly stopping: AbortSignal
+  /** What the API's other endpoints know about the alert; undefined where no route asks. */
+  readonly findContext?: FindContext | undefined
   /** For a sink that takes several alerts as one message. */
   readonly batcher?: Pick<Batcher, 'join'> | undefined
 }
+
+/** Ends within its own deadline, and at once when the signal aborts; never rejects. `isFirst`: only then may it spend units. */
+export type FindContext = (
+  job: DeliveryJob,
+  options: { readonly isFirst: boolean; readonly signal: AbortSignal },
+) => Promise<AlertContext | undefined> | undefined
 
 export async function deliver(
   job: LockedJob,
@@ -97,11 +106,16 @@ export async function deliver(
   const untilMs = waitsUntil(delivery, context, clock.now())
   if (untilMs !== undefined) return { step: 'waits', untilMs }
   if (signal.aborted) return { step: 'not_ours' }
+  const found = await context.findContext?.(delivery, {
+    isFirst: job.number === 1,
+    signal: AbortSignal.any([signal, context.stopping]),
+  })
   const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }
   let marks: Marks | undefined
   let readAtMs = 0
   const member: Member = {
     ...delivery,
+    ...(found === undefined ? {} : { context: found }),
     number: job.number,
     isLast: isLastAttempt(at, settings),
     signal,

@@ -8,7 +8,7 @@ import type { Acknowledged } from './acknowledged.ts'
 import { Batcher } from './batcher.ts'
 import { type BreakerChange, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
-import { sendMembers, sendMsMax } from './deliver.ts'
+import { type FindContext, sendMembers, sendMsMax } from './deliver.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
@@ -40,6 +40,7 @@ export interface LaneOptions extends SinkEntry {
   readonly clock: Clock
   readonly tuning: Tuning
   readonly onBreaker?: (news: BreakerChange) => void
+  readonly findContext?: FindContext | undefined
   /** The lane of this sink until now: it is being stopped, or about to be. */
   readonly before?: Lane | undefined
 }

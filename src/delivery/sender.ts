@@ -5,6 +5,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createAcknowledged } from './acknowledged.ts'
 import type { BreakerChange } from './circuit.ts'
+import type { FindContext } from './deliver.ts'
 import { Lane, type LaneState } from './lane.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
 import { Unrecorded } from './unrecorded.ts'
@@ -46,6 +47,7 @@ export interface SenderOptions {
   readonly clock: Clock
   /** A sink's breaker opened or closed. */
   readonly onBreaker?: (news: BreakerChange) => void
+  readonly findContext?: FindContext
   readonly tuning?: Partial<Tuning>
 }
 

@@ -35,6 +35,8 @@ export interface FeedClientOptions {
   /** From the call to the last byte of the answer. */
   readonly timeoutMs?: number
   readonly connectTimeoutMs?: number
+  /** At the same time. */
+  readonly connections?: number
   /** Decoded bytes of one answer. */
   readonly bodyBytesMax?: number
   readonly clock?: Clock
@@ -56,7 +58,7 @@ const errorBodyBytesMax = 64 * 1_024
 export function createCaller(options: FeedClientOptions): Caller {
   const { token, timeoutMs = 15_000, bodyBytesMax = 5 * 1_024 * 1_024, clock = systemClock } = options
   const { origin, prefix } = splitBaseUrl(options.baseUrl)
-  const pool = createPool(origin, options.connectTimeoutMs ?? 5_000)
+  const pool = createPool(origin, options)
 
   async function call<T>(
     { endpoint, target, body: sent }: ApiRequest,
@@ -124,9 +126,12 @@ function withoutSecret(message: string, secret: string): string {
   return text
 }
 
-function createPool(origin: string, connectTimeoutMs: number): Pool {
+function createPool(
+  origin: string,
+  { connectTimeoutMs = 5_000, connections = 2 }: Pick<FeedClientOptions, 'connectTimeoutMs' | 'connections'>,
+): Pool {
   return new Pool(origin, {
-    connections: 2,
+    connections,
     pipelining: 1,
     allowH2: false,
     // Set here, so that with NODE_TLS_REJECT_UNAUTHORIZED the token is not sent to any other server.

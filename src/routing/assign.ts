@@ -23,7 +23,7 @@ import type { ReadSilences } from './silences.ts'
 export interface AssignDeps {
   readonly routes: readonly Route[]
   readonly readSilences: ReadSilences
-  readonly rulesOf: (source: string) => RuleBook
+  readonly rulesOf: (source: string) => Pick<RuleBook, 'ruleOf' | 'prepare'>
   readonly throttles: Throttles
   readonly withheldOf: (source: string) => WithheldStore
   readonly clock: Clock

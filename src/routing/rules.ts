@@ -20,6 +20,8 @@ import type { Metrics } from '../telemetry/metrics.ts'
 export interface RuleBook {
   /** undefined when it is not known. */
   ruleOf(ruleId: string): RuleFacts | undefined
+  /** Takes what another process has paid for, where one of these is not known here; spends nothing. Never rejects. */
+  adopt(ruleIds: readonly string[]): Promise<void>
   /** Reads what is missing or old, as far as budget, limits and time allow. Never rejects. */
   prepare(ruleIds: readonly string[]): Promise<void>
 }
@@ -63,6 +65,8 @@ class AccountRules implements RuleBook {
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #spentAtMs: number[] = []
   #reading: Promise<void> | undefined
+  /** By the monotonic clock. */
+  #adoptsAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: RuleBookOptions) {
     this.#options = options
@@ -81,6 +85,13 @@ class AccountRules implements RuleBook {
       this.#reading = undefined
     })
     await this.#reading
+  }
+
+  async adopt(ruleIds: readonly string[]): Promise<void> {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (nowMs < this.#adoptsAtMs || ruleIds.every((id) => this.#rows.has(id))) return
+    this.#adoptsAtMs = nowMs + pauseMs
+    await this.#adopt()
   }
 
   #isWorthIt(ruleIds: readonly string[]): boolean {

@@ -7,8 +7,9 @@ import { createTemplate } from './template/template.ts'
 import { SinkError } from './transport/fault.ts'
 
 /**
- * The body that a receiver gets: the alert, and how many similar ones a throttle held back before it. Every attempt of an
- * alert has the same bytes, unless a template uses the present time.
+ * The body that a receiver gets: the alert, how many similar ones a throttle held back before it, and its context where a route
+ * asks for that. Every attempt of an alert has the same bytes, unless a template uses the present time, or an earlier attempt
+ * had to do without its context.
  */
 export interface BodyWriter {
   readonly contentType: string
@@ -58,8 +59,9 @@ function cloudEvent(parcel: Parcel): string {
 /** RFC 3339 ends with the year 9999. */
 const timeMsMax = 253_402_300_799_999
 
-function dataOf({ alert, heldBack = 0 }: Parcel) {
-  return { source: alert.source, ...(heldBack > 0 ? { heldBack } : {}), delivery: alert.row }
+function dataOf({ alert, heldBack = 0, context }: Parcel) {
+  const shown = context && { context: { ...context.parts, skipped: context.skipped } }
+  return { source: alert.source, ...(heldBack > 0 ? { heldBack } : {}), delivery: alert.row, ...shown }
 }
 
 function written(body: object): string {

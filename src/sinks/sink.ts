@@ -1,4 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
+import type { AlertContext } from '../alert/context.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
@@ -24,6 +25,8 @@ export interface Attempt {
   readonly heldBack?: number
   /** When an operator asked for it to be sent (again), in milliseconds since the epoch. */
   readonly requestedAtMs?: number
+  /** What the API's other endpoints know about it, where a route asks for that. */
+  readonly context?: AlertContext
   /** From 1. */
   readonly number: number
   /** Aborts at shutdown or when the job's lock is lost. The sink adds its own timeout. */
@@ -40,9 +43,9 @@ export interface Batch {
   send(parcels: readonly Parcel[], attempt: BatchAttempt): Promise<Outcome>
 }
 
-export type BatchAttempt = Omit<Attempt, 'heldBack' | 'requestedAtMs'>
+export type BatchAttempt = Omit<Attempt, 'heldBack' | 'requestedAtMs' | 'context'>
 
-export type Parcel = { readonly alert: Alert } & Pick<Attempt, 'heldBack' | 'requestedAtMs'>
+export type Parcel = { readonly alert: Alert } & Pick<Attempt, 'heldBack' | 'requestedAtMs' | 'context'>
 
 /** When delivery puts alerts together; in milliseconds. */
 export type BatchPlan =
@@ -51,13 +54,11 @@ export type BatchPlan =
   /** All alerts wait for the next mark: a full multiple of `everyMs` since midnight in this zone. */
   | { readonly kind: 'digest'; readonly max: number; readonly everyMs: number; readonly timeZone: string }
 
-export function parcelOf(
-  alert: Alert,
-  { heldBack, requestedAtMs }: Pick<Attempt, 'heldBack' | 'requestedAtMs'>,
-): Parcel {
+export function parcelOf(alert: Alert, { heldBack, requestedAtMs, context }: Omit<Parcel, 'alert'>): Parcel {
   return {
     alert,
     ...(heldBack === undefined ? {} : { heldBack }),
     ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
+    ...(context === undefined ? {} : { context }),
   }
 }

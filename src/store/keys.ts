@@ -1,5 +1,6 @@
 /**
- * Every key that this program writes to Redis: its type, when it expires, and what happens when it is lost.
+ * Every key that this program writes to Redis (those of context are in `context-keys.ts`): its type, when it expires, and what
+ * happens when it is lost.
  *
  * All of them have one hash tag, `{<prefix>}`, and so do the queues: in a cluster they share a slot, so that scripts and MULTI may
  * touch several, and a failover that loses its tail rewinds queues and state together. (An alert that is marked as seen while its job
@@ -294,6 +295,6 @@ function unitsKey(root: string, dayKey: string): string {
   return `${root}:units:${dayKey}`
 }
 
-function hashTag(prefix: string): string {
+export function hashTag(prefix: string): string {
   return `{${prefix}}`
 }

@@ -33,6 +33,8 @@ export const pollReasons = [
   'budget_spent',
 ] as const
 export type Purpose = (typeof purposes)[number]
+export const contextResults = ['bought', 'cached', 'skipped', 'failed'] as const
+export type ContextResult = (typeof contextResults)[number]
 export type SendResult = (typeof sendResults)[number]
 
 export function createMetrics(build: { version: string; node: string }) {
@@ -185,6 +187,11 @@ export function createMetrics(build: { version: string; node: string }) {
       'Alerts and dead letters left of a sink that is not in the config; the same from every replica: aggregate with max. Left out while Redis does not tell.',
       ['sink'],
     ),
+    context: counter(
+      'context_total',
+      'What the other endpoints were asked of alerts, by name and what became of it: bought by a call, found (cached), left out for a reason (skipped), or late, faulty or too large (failed).',
+      ['source', 'what', 'result'],
+    ),
     circuitOpen: gauge('circuit_open', '1 while the sink is at fault: its alerts wait, and a few probe it.', [
       'sink',
     ]),
@@ -199,6 +206,8 @@ export function createMetrics(build: { version: string; node: string }) {
 interface Names {
   readonly sources: readonly string[]
   readonly sinks: readonly string[]
+  /** What the routes ask of alerts, of every source. */
+  readonly context?: readonly string[]
 }
 
 /**
@@ -208,6 +217,9 @@ interface Names {
 export function initialiseMetrics(metrics: Metrics, names: Names): void {
   const { initialised } = metrics
   const newSinks = names.sinks.filter((sink) => !initialised.sinks.has(sink))
+  for (const source of names.sources)
+    for (const what of names.context ?? [])
+      for (const result of contextResults) metrics.context.inc({ source, what, result }, 0)
   for (const source of names.sources) {
     const isNew = !initialised.sources.has(source)
     for (const sink of isNew ? names.sinks : newSinks) metrics.deliveryLag.zero({ source, sink })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { contextKeys } from '../../src/store/context-keys.ts'
 import {
   leaseKey,
   namesFoundKey,
@@ -39,6 +40,10 @@ function allKeys(prefix: string, name: string): string[] {
     units('2026-11-21'),
     noticeKey(prefix, name),
     noticedKey(prefix, name),
+    ...Object.values({
+      ...contextKeys(prefix, name, 'mark'),
+      lockOf: contextKeys(prefix, name, 'mark').lockOf('price *'),
+    }),
     leaseKey(prefix, name),
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),

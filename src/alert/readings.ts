@@ -1,0 +1,46 @@
+import type { Reading, ReadingNames } from './context.ts'
+
+/**
+ * Finds a field of an answer whose name the API's document does not show, by a list of names: those of the config first. A
+ * field that is not there, or is of another type, is not found: no figure is better than a wrong one.
+ */
+export function readText(record: unknown, reading: Reading, names: ReadingNames): string | undefined {
+  const value = readField(record, reading, names)
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined
+}
+
+/** A finite number; a text of digits is none, since nobody knows how it is written. */
+export function readNumber(record: unknown, reading: Reading, names: ReadingNames): number | undefined {
+  const value = readField(record, reading, names)
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+export function readField(record: unknown, reading: Reading, names: ReadingNames): unknown {
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) return undefined
+  const name = namesOf(reading, names).find((each) => Object.hasOwn(record, each))
+  return name === undefined ? undefined : (record as Readonly<Record<string, unknown>>)[name]
+}
+
+/** A name that the config gives to one reading is no longer tried for another: `changePercent: [change]`. */
+function namesOf(reading: Reading, names: ReadingNames): readonly string[] {
+  const own = names[reading] ?? []
+  const others = new Set(Object.values(names).flatMap((each) => each ?? []))
+  return [...own, ...known[reading].filter((name) => !others.has(name))]
+}
+
+/** In the order in which they are tried. */
+const known: Readonly<Record<Reading, readonly string[]>> = {
+  symbol: ['symbol', 'ticker', 'instrumentSymbol'],
+  slug: ['slug', 'instrumentSlug'],
+  last: ['last', 'lastPrice', 'last_price'],
+  // Whether `change` is an amount or a percentage is not documented.
+  change: ['change'],
+  changePercent: ['changePercent', 'change_percent', 'percentChange', 'lastChangePercent'],
+  unit: ['unit'],
+  points: ['points', 'history', 'rows', 'sessions'],
+  close: ['close', 'closePrice', 'close_price'],
+  indicators: ['indicators', 'readings', 'values'],
+  rsi: ['rsi', 'rsi14', 'rsi_14'],
+  title: ['title', 'subject', 'headline', 'name'],
+  value: ['value', 'close'],
+}

@@ -1,0 +1,96 @@
+import { contextNamesFor } from '../alert/context.ts'
+import { asksOfRule } from '../alert/match.ts'
+import type { SourceConfig } from '../config/schema.ts'
+import { createSourceContext, type SourceContext } from '../context/source-context.ts'
+import { createSpending } from '../context/spending.ts'
+import type { FindContext } from '../delivery/deliver.ts'
+import { createFeedClient } from '../feed/client.ts'
+import { type ContextCache, createContextCache } from '../store/context-cache.ts'
+import { createGrantStore } from '../store/grant.ts'
+import type { Ledger } from '../store/ledger.ts'
+import { accountMark } from '../store/source-data.ts'
+import type { ActiveConfig } from './active-config.ts'
+import { valuesOf } from './built-parts.ts'
+import type { RuntimeTools } from './tools.ts'
+
+interface ContextTools extends RuntimeTools {
+  readonly prefix: string
+  readonly ledger: Ledger
+  readonly onExchange: NonNullable<Parameters<typeof createFeedClient>[0]['onExchange']>
+  readonly budgetDay: Parameters<typeof createSpending>[0]['budgetDay']
+}
+
+/** Its own client: a context call that hangs takes no connection from the polls. */
+export function contextOfSource(
+  source: string,
+  config: SourceConfig,
+  { prefix, redis: { commands: redis }, ledger, onExchange, budgetDay, clock, log, metrics }: ContextTools,
+): SourceContext & { close(): Promise<void> } {
+  const { baseUrl, token, account, budget, poll, context } = config
+  const closing = new AbortController()
+  const feed = createFeedClient({
+    ...{ source, baseUrl, token, clock, onExchange, connections, bodyBytesMax },
+    timeoutMs: Math.max(callTimeoutMs, context.deadline),
+  })
+  const spending = createSpending({
+    ...{ source, ledger, budgetDay, clock, metrics },
+    grants: createGrantStore({ redis, prefix, source, account }),
+    unitsPerDay: budget.unitsPerDay,
+    unitsShare: context.unitsShare,
+    polls: poll.every === undefined ? { share: poll.floor } : { everyMs: poll.every },
+  })
+  let known: { readonly mark: string; readonly cache: ContextCache } | undefined
+  const cacheNow = () => {
+    const mark = markOf(prefix, config)
+    if (mark !== undefined && known?.mark !== mark)
+      known = { mark, cache: createContextCache({ redis, prefix, source, mark }) }
+    return mark === undefined ? undefined : known
+  }
+  const found = createSourceContext({
+    ...{ source, feed, cacheNow, spending, clock, log, metrics },
+    names: context.names,
+    deadlineMs: context.deadline,
+    closing: closing.signal,
+  })
+  return {
+    find: found.find.bind(found),
+    async close() {
+      closing.abort(new Error('closing'))
+      await feed.close()
+    },
+  }
+}
+
+/** What the routes of the config in force ask of an alert, also of one that was queued under another config. */
+export function findContextBy(active: () => ActiveConfig): FindContext {
+  return (job, { isFirst, signal }) => {
+    const { config, sources } = active()
+    const { alert, sink, seenAtMs } = job
+    const routes = config.routes.filter(({ context, sinks }) => context.length > 0 && sinks.includes(sink))
+    const source = routes.length === 0 ? undefined : valuesOf(sources).get(alert.source)
+    if (source === undefined) return undefined
+    const { rules, context } = source
+    const find = async () => {
+      // A process that only sends reads what another has paid for.
+      if (routes.some(({ match }) => asksOfRule(match))) await rules.adopt(alert.ruleIds)
+      const names = contextNamesFor(alert, sink, routes, (_source, ruleId) => rules.ruleOf(ruleId))
+      return names.length === 0
+        ? undefined
+        : context.find(alert, names, { seenAtMs, mayBuy: isFirst, signal })
+    }
+    return find()
+  }
+}
+
+const connections = 8
+/** A call that nobody waits for any more still ends: its value is kept for the next alert. */
+const callTimeoutMs = 8_000
+const bodyBytesMax = 2 * 1_048_576
+
+function markOf(prefix: string, { baseUrl, token }: SourceConfig): string | undefined {
+  try {
+    return accountMark(prefix, baseUrl, token.reveal())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,106 @@
+import type { SkipReason } from '../alert/context.ts'
+import type { FeedError } from '../feed/errors.ts'
+import type { Clock } from '../lib/clock.ts'
+import { budgetInForce, grantSchema } from '../schedule/budget/refusal.ts'
+import type { BudgetDay } from '../schedule/schedule.ts'
+import type { ContextCache } from '../store/context-cache.ts'
+import type { GrantStore } from '../store/grant.ts'
+import type { Ledger } from '../store/ledger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+
+/**
+ * The units of context. Polling comes first: context has a share of the day's units, never takes those that polls still need
+ * until the reset, and a burst of alerts costs no more than a burst may.
+ */
+export interface Spending {
+  /** undefined once the units are taken; otherwise why not. Throws what Redis throws. */
+  take(units: number, cache: ContextCache): Promise<SkipReason | undefined>
+  /** The API answered 429: nobody calls it before it allows. */
+  refused(error: FeedError): Promise<void>
+}
+
+export interface SpendingOptions {
+  readonly source: string
+  readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
+  readonly grants: GrantStore
+  readonly budgetDay: (nowMs: number) => BudgetDay
+  readonly unitsPerDay: number
+  readonly unitsShare: number
+  /** What polls take at the least of the units of a day, as a share, or how often they come where their pace is fixed. */
+  readonly polls: { readonly share: number } | { readonly everyMs: number }
+  readonly clock: Clock
+  readonly metrics: Metrics
+}
+
+export function createSpending(options: SpendingOptions): Spending {
+  const { source, ledger, grants, budgetDay, unitsPerDay, unitsShare, clock, metrics } = options
+  return {
+    async take(units, cache) {
+      const nowMs = clock.now()
+      const day = budgetDay(nowMs)
+      const granted = await grantedUnits(grants, unitsPerDay, day, nowMs)
+      const unitsMax = burstUnits(granted)
+      if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return 'burst'
+      const kept = unitsForPolls(options.polls, granted, (day.endMs - nowMs) / (day.endMs - day.startMs), day)
+      const reserved = await ledger.reserve({
+        cost: units,
+        purpose: 'context',
+        purposeUnitsMax: Math.floor(granted * unitsShare),
+        leaveUnits: unitsPerDay - granted + kept,
+        leaveFresh: true,
+      })
+      if (reserved.ok) {
+        metrics.budgetUnits.inc({ source, purpose: 'context' }, units)
+        return undefined
+      }
+      await cache.giveBack(units)
+      if (reserved.limit === 'lease') return 'unavailable'
+      if (reserved.held) return 'held'
+      return reserved.limit === 'minute' ? 'minute' : 'budget'
+    },
+    async refused({ limit = 'minute', retryAfterMs }) {
+      metrics.upstreamRateLimited.inc({ source, limit })
+      await ledger.hold(limit, retryAfterMs)
+    },
+  }
+}
+
+/** Many alerts at once are worth a page of the board each ten minutes, not a call for each. */
+export const burstMs = 10 * 60_000
+const burstShare = 0.01
+const burstUnitsMin = 5
+
+export function burstUnits(unitsPerDay: number): number {
+  return Math.max(burstUnitsMin, Math.floor(unitsPerDay * burstShare))
+}
+
+/**
+ * Units that must be left for the polls until the reset: their slowest pace, and what the plan keeps for pages beneath the
+ * first. Less and less is kept as the day ends, so that its last units are worth something.
+ */
+export function unitsForPolls(
+  polls: SpendingOptions['polls'],
+  unitsPerDay: number,
+  dayLeft: number,
+  { startMs, endMs }: BudgetDay,
+): number {
+  const left = Math.min(1, Math.max(0, dayLeft))
+  const paced =
+    'share' in polls ? unitsPerDay * polls.share * left : ((endMs - startMs) * left) / polls.everyMs
+  return Math.min(unitsPerDay, Math.ceil(paced + unitsPerDay * reserveShare * left) + lastUnits)
+}
+
+/** As the plan keeps at the start of a day, and as much again. */
+const reserveShare = 0.1
+const lastUnits = 3
+
+/** What the API itself grants, where its refusals showed less than the config says. */
+async function grantedUnits(
+  grants: GrantStore,
+  unitsPerDay: number,
+  day: BudgetDay,
+  nowMs: number,
+): Promise<number> {
+  const grant = grantSchema.safeParse(await grants.load())
+  return budgetInForce({ unitsPerDay, unitsLeft: unitsPerDay, day }, grant.data, nowMs).unitsPerDay
+}

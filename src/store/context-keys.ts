@@ -1,0 +1,26 @@
+import { hashTag } from './keys.ts'
+
+/** The keys of what was bought for alerts of one source, under the mark of its account. */
+export interface ContextKeys {
+  /**
+   * HASH, `<name> <instrument>` → when it was bought (ms) and its JSON, or why there is none; and `bytes`, how many all of them
+   * have. Bounded in entries and bytes, the oldest is removed; removed a day after it was bought. Lost: bought again.
+   */
+  readonly values: string
+  /** ZSET, the fields of `values` → when each was bought (ms), by which it is trimmed. Lost alone: `values` expires a day later. */
+  readonly times: string
+  /** STRING, units that context has used in these minutes. Expires at their end. Lost: a burst may use as many once more. */
+  readonly burst: string
+  /** STRING, the token of the process that buys this. Expires when it is not released. Lost: it may be bought twice. */
+  lockOf(what: string): string
+}
+
+export function contextKeys(prefix: string, source: string, mark: string): ContextKeys {
+  const root = `${hashTag(prefix)}:source:${source}:context:${mark.slice(0, 16)}`
+  return {
+    values: `${root}:values`,
+    times: `${root}:times`,
+    burst: `${root}:burst`,
+    lockOf: (what) => `${root}:lock:${what}`,
+  }
+}

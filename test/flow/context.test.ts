@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest'
+import { startApp, until } from '../support/app.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { impatient, metric } from '../support/scene.ts'
+import { type ReceivedRequest, startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** The whole bridge: alerts of a route with context, from the sandbox's feed to the receiver. */
+const redis = useRedis()
+
+interface Body {
+  readonly data: {
+    readonly delivery: { readonly id: number; readonly symbol: string }
+    readonly context?: Readonly<
+      Record<string, { readonly data: Record<string, unknown>; readonly at: string }>
+    > & {
+      readonly skipped: readonly { readonly what: string; readonly why: string }[]
+    }
+  }
+}
+
+const bodyOf = (request: ReceivedRequest | undefined) => JSON.parse(request?.body ?? '{}') as Body
+
+function configOf(feed: string, hooks: Readonly<Record<string, string>>, more: Scene = {}) {
+  const sinks = Object.entries(hooks).map(
+    ([name, url]) => `  ${name}: { type: webhook, url: "${url}", ${impatient} }`,
+  )
+  const { units = 1_000_000, context = '{ deadline: 5s }', routes } = more
+  return `
+redis: { url: "${redis.url}", prefix: ${more.prefix ?? freshPrefix()} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${feed}", token: ${more.token ?? 'sandbox-token'}, poll: { every: 250ms, minInterval: 250ms, historyPages: 0 }, budget: { unitsPerDay: ${units} }, context: ${context} } }
+sinks:
+${sinks.join('\n')}
+routes: ${routes ?? '[{ sinks: [hook], context: [price] }]'}
+`
+}
+
+interface Scene {
+  readonly prefix?: string
+  readonly units?: number
+  readonly context?: string
+  readonly routes?: string
+  readonly token?: string
+}
+
+describe('a route with context', () => {
+  it('adds what the API says of the instrument to the body, and what it could not', async () => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver()
+    const plain = await startWebhookReceiver()
+    const every = 'price, chart, indicators, filing, ownership, valuation, "macro:usd_free", "macro:none"'
+    const { url } = await startApp(
+      configOf(
+        sandbox.url,
+        { hook: hook.url, plain: plain.url },
+        {
+          routes: `[{ sinks: [hook], context: [${every}] }, { sinks: [plain] }]`,
+        },
+      ),
+    )
+    await until('the first poll', async () => sandbox.requests.length > 0)
+    sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
+    const [request] = await hook.received(1)
+    const { context } = bodyOf(request).data
+    const { skipped, ...parts } = context ?? {}
+    expect(Object.keys(parts).sort()).toEqual(
+      ['chart', 'filing', 'indicators', 'macro:usd_free', 'ownership', 'price', 'valuation'].sort(),
+    )
+    expect(skipped).toEqual([{ what: 'macro:none', why: 'not_found' }])
+    expect(context?.['price']?.data).toMatchObject({ symbol: 'فولاد', unit: 'rial' })
+    expect(Date.parse(context?.['price']?.at ?? '')).toBeGreaterThan(Date.now() - 60_000)
+    expect(context?.['chart']?.data['points']).toHaveLength(60)
+    expect(bodyOf((await plain.received(1))[0]).data).not.toHaveProperty('context')
+    // price 1, chart 2, indicators 5, filing 1, ownership 5, valuation 1, two series 1 each
+    const spent = 'alert_bridge_budget_units_total{source="main",purpose="context"}'
+    expect(await metric(url, spent)).toBe(17)
+    const total = (what: string, result: string) =>
+      metric(url, `alert_bridge_context_total{source="main",what="${what}",result="${result}"}`)
+    expect(await total('chart', 'bought')).toBe(1)
+    expect(await total('chart', 'cached')).toBe(0)
+    expect(await total('macro:none', 'skipped')).toBe(1)
+    sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
+    await hook.received(2)
+    expect(await metric(url, spent)).toBe(17)
+    expect(await total('chart', 'cached')).toBe(1)
+  })
+})
