@@ -1,7 +1,3 @@
-import type { Alert } from './alert.ts'
-import { matchAlert, type RuleLookup } from './match.ts'
-import type { Route } from './route.ts'
-
 /**
  * What the API's other endpoints know about an alert: the names that a route may ask for, and what was found for one alert.
  * What each name costs and how it is bought is in `context/`.
@@ -78,23 +74,3 @@ export const readings = [
 ] as const
 export type Reading = (typeof readings)[number]
 export type ReadingNames = Readonly<Partial<Record<Reading, readonly string[] | undefined>>>
-
-/**
- * What the routes want to be known of an alert that goes to `sink`, each once. Mutes, silences and throttles are not asked:
- * the alert goes out, so some route let it pass. A rule that is not known counts as its route says.
- */
-export function contextNamesFor(
-  alert: Alert,
-  sink: string,
-  routes: readonly Route[],
-  ruleOf: RuleLookup,
-): readonly ContextName[] {
-  const names = routes
-    .filter(({ context = [], sinks }) => context.length > 0 && sinks.includes(sink))
-    .filter((route) => {
-      const { kind } = matchAlert(alert, route.match, ruleOf)
-      return kind === 'matches' || (kind === 'rule_unknown' && route.whenRuleUnknown !== 'skip')
-    })
-    .flatMap(({ context = [] }) => context)
-  return [...new Set(names)]
-}

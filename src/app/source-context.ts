@@ -1,16 +1,11 @@
-import { contextNamesFor } from '../alert/context.ts'
-import { asksOfRule } from '../alert/match.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import { createSourceContext, type SourceContext } from '../context/source-context.ts'
 import { createSpending } from '../context/spending.ts'
-import type { FindContext } from '../delivery/deliver.ts'
 import { createFeedClient } from '../feed/client.ts'
 import { type ContextCache, createContextCache } from '../store/context-cache.ts'
 import { createGrantStore } from '../store/grant.ts'
 import type { Ledger } from '../store/ledger.ts'
 import { accountMark } from '../store/source-data.ts'
-import type { ActiveConfig } from './active-config.ts'
-import { valuesOf } from './built-parts.ts'
 import type { RuntimeTools } from './tools.ts'
 
 interface ContextTools extends RuntimeTools {
@@ -58,27 +53,6 @@ export function contextOfSource(
       closing.abort(new Error('closing'))
       await feed.close()
     },
-  }
-}
-
-/** What the routes of the config in force ask of an alert, also of one that was queued under another config. */
-export function findContextBy(active: () => ActiveConfig): FindContext {
-  return (job, { isFirst, signal }) => {
-    const { config, sources } = active()
-    const { alert, sink, seenAtMs } = job
-    const routes = config.routes.filter(({ context, sinks }) => context.length > 0 && sinks.includes(sink))
-    const source = routes.length === 0 ? undefined : valuesOf(sources).get(alert.source)
-    if (source === undefined) return undefined
-    const { rules, context } = source
-    const find = async () => {
-      // A process that only sends reads what another has paid for.
-      if (routes.some(({ match }) => asksOfRule(match))) await rules.adopt(alert.ruleIds)
-      const names = contextNamesFor(alert, sink, routes, (_source, ruleId) => rules.ruleOf(ruleId))
-      return names.length === 0
-        ? undefined
-        : context.find(alert, names, { seenAtMs, mayBuy: isFirst, signal })
-    }
-    return find()
   }
 }
 

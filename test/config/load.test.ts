@@ -75,7 +75,9 @@ describe('the least config', () => {
   })
 
   it('routes everything to the sink', () => {
-    expect(config().routes).toEqual([{ match: {}, sinks: ['ops'], mute: [], whenRuleUnknown: 'deliver' }])
+    expect(config().routes).toEqual([
+      { match: {}, context: [], sinks: ['ops'], mute: [], whenRuleUnknown: 'deliver' },
+    ])
   })
 
   it('is frozen, down to the last list', () => {
