@@ -1,6 +1,6 @@
 import { datedAt } from './fired-at.ts'
 import { numberIn } from './json-number.ts'
-import { foundText, isMapping, namesOf, wholeText } from './value.ts'
+import { foundText, isMapping, shownFields } from './value.ts'
 
 /**
  * One fired alert: a row of the delivery feed, named by the source it came from. The typed fields are what routes and
@@ -43,15 +43,7 @@ export function parseRow(source: string, row: unknown): ParsedRow {
     alert: {
       source,
       id,
-      kind: wholeText(row['kind']) ?? '',
-      symbol: wholeText(row['symbol']),
-      slug: wholeText(row['slug']),
-      headline: wholeText(row['headline']) ?? '',
-      // An address is a text, or it is none.
-      url: typeof row['url'] === 'string' ? row['url'] : '',
-      why: wholeText(row['why'], '\n'),
-      ruleIds: namesOf(row['ruleIds']),
-      firedAt: wholeText(firedAt) ?? '',
+      ...shownFields(row),
       firedAtMs: datedAt(firedAt),
       row,
     },

@@ -25,6 +25,21 @@ export function wholeText(value: unknown, between = ', '): string | null {
   return texts.length === 0 ? null : texts.join(between)
 }
 
+/** The fields of an upstream row that people are shown and routes ask of, as texts. */
+export function shownFields(row: Readonly<Record<string, unknown>>) {
+  return {
+    kind: wholeText(row['kind']) ?? '',
+    symbol: wholeText(row['symbol']),
+    slug: wholeText(row['slug']),
+    headline: wholeText(row['headline']) ?? '',
+    // An address is a text, or it is none.
+    url: typeof row['url'] === 'string' ? row['url'] : '',
+    why: wholeText(row['why'], '\n'),
+    ruleIds: namesOf(row['ruleIds']),
+    firedAt: wholeText(row['firedAt']) ?? '',
+  }
+}
+
 const foundCharsMax = 60
 
 /** A JSON object. */

@@ -7,7 +7,7 @@ import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
 import type { ApiRequest } from './api/request.ts'
 import { readJson } from './body.ts'
-import { type EndpointName, nameOf } from './endpoints.ts'
+import type { EndpointName } from './endpoints.ts'
 import { FeedError, oneLine, refusalOf } from './errors.ts'
 import type { Parsed } from './wire.ts'
 
@@ -61,7 +61,7 @@ export function createCaller(options: FeedClientOptions): Caller {
   const pool = createPool(origin, options)
 
   async function call<T>(
-    { endpoint, target, body: sent }: ApiRequest,
+    { endpoint, name, target, body: sent }: ApiRequest,
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
     numbers: Numbers = 'plain',
@@ -86,9 +86,7 @@ export function createCaller(options: FeedClientOptions): Caller {
         signal: deadline.signal,
       })
       status = answer.statusCode
-      const body = await readAnswer(answer, {
-        ...{ bytesMax: bodyBytesMax, nowMs: clock.now(), secret, endpoint, numbers },
-      })
+      const body = await readAnswer(answer, { bytesMax: bodyBytesMax, clock, secret, endpoint, numbers })
       const parsed = parse(body)
       if (parsed.ok) return parsed.page
       throw new FeedError(
@@ -105,11 +103,7 @@ export function createCaller(options: FeedClientOptions): Caller {
       throw error
     } finally {
       deadline.clear()
-      options.onExchange?.({
-        endpoint: nameOf(endpoint.path),
-        status,
-        durationMs: clock.monotonicMs() - startedMs,
-      })
+      options.onExchange?.({ endpoint: name, status, durationMs: clock.monotonicMs() - startedMs })
     }
   }
 
@@ -148,7 +142,7 @@ async function readAnswer(
   answer: Dispatcher.ResponseData,
   call: {
     readonly bytesMax: number
-    readonly nowMs: number
+    readonly clock: Clock
     readonly secret: string
     readonly endpoint: ApiRequest['endpoint']
     readonly numbers: Numbers
@@ -169,9 +163,9 @@ async function readAnswer(
   }
   // The status and the headers are enough; a body that cannot be read is ignored.
   const refusal = await readJson(body, headers, errorBodyBytesMax).catch(() => undefined)
-  const { nowMs, secret, endpoint } = call
+  const { clock, secret, endpoint } = call
   const retryAfter = headerOf(answer, 'retry-after')
-  throw refusalOf({ status, retryAfter, body: refusal, nowMs, secret, endpoint })
+  throw refusalOf({ status, retryAfter, body: refusal, nowMs: clock.now(), secret, endpoint })
 }
 
 function headerOf(answer: Dispatcher.ResponseData, name: string): string | undefined {

@@ -4,7 +4,7 @@ import { type ApiRequest, prepareLoose } from './api/request.ts'
 import { createCaller, type FeedClientOptions, type Numbers } from './caller.ts'
 import type { AnswerOf, EndpointPath, PagePath, ParametersOf } from './endpoints.ts'
 import { FeedError } from './errors.ts'
-import { type Parsed, parseDeliveriesPage, parseRulesPage, type RulesPage } from './wire.ts'
+import { deliveriesParser, type Parsed, parseRulesPage, type RulesPage } from './wire.ts'
 
 export type { Exchange, FeedClientOptions, FeedEndpoint } from './caller.ts'
 
@@ -83,7 +83,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     deliveries: async (page, signal) =>
       call(
         requestOf('/api/v1/alerts/deliveries', { query: { page } }),
-        (body) => parseDeliveriesPage(source, page, body),
+        deliveriesParser(source, page),
         signal,
         'exact',
       ),

@@ -35,6 +35,11 @@ export const perPage = 100
  */
 const depthMax = 32
 
+/** Returns the parser of one page of fired alerts. */
+export function deliveriesParser(source: string, asked: number): (body: unknown) => Parsed<FeedPage> {
+  return (body) => parseDeliveriesPage(source, asked, body)
+}
+
 export function parseDeliveriesPage(source: string, asked: number, body: unknown): Parsed<FeedPage> {
   const envelope = parseEnvelope(asked, body)
   if (!envelope.ok) return envelope

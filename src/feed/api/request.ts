@@ -1,9 +1,11 @@
 import { foundText } from '../../alert/value.ts'
 import {
   type Endpoint,
+  type EndpointName,
   type EndpointPath,
   endpointOf,
   type endpoints,
+  nameOf,
   type ParametersOf,
 } from '../endpoints.ts'
 import { encodeQuery, problemOf, textProblem } from './parameters.ts'
@@ -12,6 +14,8 @@ import { bodyProblems } from './screen-run.ts'
 /** One call, ready to be sent: its parameters have been checked, so that no unit is spent on a call that the API would refuse. */
 export interface ApiRequest {
   readonly endpoint: (typeof endpoints)[number]
+  /** For metrics. */
+  readonly name: EndpointName
   /** Path and query, encoded, to follow the base address. */
   readonly target: string
   /** JSON. */
@@ -58,6 +62,7 @@ export function prepareLoose(path: EndpointPath, parameters: LooseParameters): P
     ok: true,
     request: {
       endpoint,
+      name: nameOf(path),
       target,
       ...('body' in endpoint ? { body: JSON.stringify(body ?? {}) } : {}),
       page: typeof query['page'] === 'number' ? query['page'] : 1,
