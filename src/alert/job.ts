@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { type Alert, alertKey, parseRow } from './alert.ts'
 import { believedAt } from './fired-at.ts'
@@ -21,6 +22,24 @@ export interface DeliveryJob {
 }
 
 export type JobData = z.infer<typeof jobDataSchema>
+
+/** A job as its queue stores it. The id is fixed, so that adding it again changes nothing. */
+export interface StoredJob {
+  readonly id: string
+  /** Of its target. */
+  readonly tag: string | undefined
+  readonly data: JobData
+}
+
+export function storedJob(job: DeliveryJob): StoredJob {
+  const tag = targetTag(job.target)
+  return { id: jobId(job.alert, tag), tag, data: toJobData(job) }
+}
+
+/** A hash, because recipients are long, may contain any character, and do not belong in a log. */
+export function targetTag(target: DeliveryJob['target']): string | undefined {
+  return target === undefined ? undefined : createHash('sha256').update(target).digest('hex').slice(0, 12)
+}
 
 /** Safe as a BullMQ id: never all digits, never with a colon. `targetTag` keeps two recipients of one alert apart. */
 export function jobId(alert: Pick<Alert, 'source' | 'id'>, targetTag?: string): string {

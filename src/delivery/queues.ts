@@ -1,10 +1,9 @@
 import { type JobsOptions, Queue } from 'bullmq'
-import { type DeliveryJob, type JobData, toJobData } from '../alert/job.ts'
+import { type DeliveryJob, type JobData, jobId, type StoredJob, storedJob, targetTag } from '../alert/job.ts'
 import { NotFoundError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
-import { queuePrefix, sinkNamesKey } from '../store/keys.ts'
+import { queuePrefix, sinkNamesKey, targetTagsName } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
-import { deliveryJobId, noteTargets } from './job-ids.ts'
 import { type AttemptRecord, recordsMax } from './records/attempt-record.ts'
 
 /**
@@ -47,7 +46,7 @@ export interface QueuesOptions {
   readonly sinks: readonly string[]
   /** How long the records of acknowledged alerts are kept. */
   readonly retention: { readonly ageMs: number; readonly count: number }
-  /** How long one batch may take to be stored. */
+  /** How long the jobs of one sink may take to be stored. */
   readonly enqueueTimeoutMs?: number
 }
 
@@ -71,6 +70,7 @@ export function createQueues(options: QueuesOptions): SinkQueues {
 function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQueues {
   const { redis, prefix, sinks, enqueueTimeoutMs = 10_000 } = options
   const jobOptions = jobOptionsFor(options.retention)
+  const namesKey = sinkNamesKey(prefix)
   const anyQueue = (sink: string): AlertQueue => {
     const queue = opened.get(sink) ?? openQueue(redis, prefix, sink)
     opened.set(sink, queue)
@@ -80,6 +80,16 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
   const queueOf = (sink: string): AlertQueue => {
     if (sinks.includes(sink)) return anyQueue(sink)
     throw new NotFoundError(`There is no sink ${sink}.`)
+  }
+  const store = async (queue: AlertQueue, jobs: readonly StoredJob[]) => {
+    const storeNames = () => Promise.all([redis.sadd(namesKey, queue.name), noteTargets(redis, queue, jobs)])
+    await queue.waitUntilReady()
+    // Before its first alert is stored: if the sink leaves the config, its alerts are found by its name.
+    await storeNames()
+    for (let from = 0; from < jobs.length; from += batchMax)
+      await queue.addBulk(jobs.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions)))
+    // And after: a process without this sink may have removed the empty queue and its name in between.
+    await storeNames()
   }
   return {
     sinks,
@@ -91,22 +101,8 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
-        const queue = queueOf(sink)
-        const storeNames = () =>
-          within(
-            enqueueTimeoutMs,
-            `storing the name of ${sink}`,
-            Promise.all([redis.sadd(sinkNamesKey(prefix), sink), noteTargets(redis, queue, own)]),
-          )
-        await within(enqueueTimeoutMs, `connecting for ${sink}`, queue.waitUntilReady())
-        // Before its first alert is stored: if the sink leaves the config, its alerts are found by its name.
-        await storeNames()
-        for (let from = 0; from < own.length; from += batchMax) {
-          const batch = own.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))
-          await within(enqueueTimeoutMs, `storing ${batch.length} jobs for ${sink}`, queue.addBulk(batch))
-        }
-        // And after: a process without this sink may have removed the empty queue and its name in between.
-        await storeNames()
+        const what = `storing ${own.length} jobs for ${sink}`
+        await within(enqueueTimeoutMs, what, store(queueOf(sink), own.map(storedJob)))
       }
     },
     async close() {
@@ -146,9 +142,35 @@ export async function dropLocks(redis: RedisClient, prefix: string, sinks: reado
 
 const closeTimeoutMs = 1_000
 
-function toBulkJob(job: DeliveryJob, options: JobsOptions) {
-  const jobId = deliveryJobId(job.alert, job.target)
-  return { name: 'alert', data: toJobData(job), opts: { ...options, jobId } }
+function toBulkJob({ id, data }: StoredJob, options: JobsOptions) {
+  return { name: 'alert', data, opts: { ...options, jobId: id } }
+}
+
+/**
+ * Stores the tags of the targets, so that an alert is found whose recipient has left the config. To be done before the first
+ * of these jobs is stored.
+ */
+export async function noteTargets(
+  redis: RedisClient,
+  queue: Pick<AlertQueue, 'toKey'>,
+  jobs: readonly Pick<StoredJob, 'tag'>[],
+): Promise<void> {
+  const tags = new Set(jobs.flatMap(({ tag }) => tag ?? []))
+  if (tags.size > 0) await redis.sadd(queue.toKey(targetTagsName), ...tags)
+}
+
+/** Every id that a job of this alert may have there; `targets` are those of the present config. */
+export async function jobIdsOf(
+  alert: { source: string; id: number },
+  {
+    redis,
+    queue,
+    targets,
+  }: { redis: RedisClient; queue: AlertQueue; targets: readonly DeliveryJob['target'][] },
+): Promise<string[]> {
+  await queue.waitUntilReady()
+  const tags = await redis.smembers(queue.toKey(targetTagsName))
+  return [...new Set([...targets.map(targetTag), undefined, ...tags])].map((tag) => jobId(alert, tag))
 }
 
 /** How long the record of an acknowledged alert is kept, where the config says `ageMs`. */

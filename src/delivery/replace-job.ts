@@ -1,9 +1,8 @@
-import { type DeliveryJob, toJobData } from '../alert/job.ts'
+import { type DeliveryJob, storedJob } from '../alert/job.ts'
 import { sinkNamesKey } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
-import { deliveryJobId, noteTargets } from './job-ids.ts'
 import { moveWaitingScript } from './orphans/scripts.ts'
-import type { AlertQueue } from './queues.ts'
+import { type AlertQueue, noteTargets } from './queues.ts'
 
 /**
  * A sink that changed its type has targets of another kind: recipients instead of a single one, or the other way round.
@@ -40,18 +39,15 @@ export async function replaceJob({
   copies,
   nowMs,
 }: JobReplacement): Promise<unknown> {
-  await noteTargets(redis, to, copies)
   const { id, state, token } = job
-  const made = copies.map((copy) => ({
-    id: deliveryJobId(copy.alert, copy.target),
-    data: JSON.stringify(toJobData(copy)),
-  }))
+  const made = copies.map(storedJob)
+  await noteTargets(redis, to, made)
   const keys = [
     ...[state, id, `${id}:logs`, `${id}:lock`].map((each) => from.toKey(each)),
     sinkNamesKey(prefix),
     ...['wait', 'meta', 'marker'].map((each) => to.toKey(each)),
     ...made.map((copy) => to.toKey(copy.id)),
   ]
-  const given = [id, to.name, nowMs, token, ...made.flatMap((copy) => [copy.id, copy.data])]
+  const given = [id, to.name, nowMs, token, ...made.flatMap((copy) => [copy.id, JSON.stringify(copy.data)])]
   return redis.eval(moveWaitingScript, keys.length, ...keys, ...given)
 }

@@ -1,8 +1,7 @@
-import { type DeliveryJob, fromJobData, toJobData } from '../../alert/job.ts'
-import { deliveryJobId, noteTargets } from '../job-ids.ts'
+import { type DeliveryJob, fromJobData, storedJob } from '../../alert/job.ts'
 import { createJobMarks } from '../job-marks.ts'
 import type { AlertJob } from '../processor.ts'
-import type { AlertQueue } from '../queues.ts'
+import { type AlertQueue, noteTargets } from '../queues.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import { replaceJob } from '../replace-job.ts'
 import { moveDeadScript, removeScript } from './scripts.ts'
@@ -92,9 +91,9 @@ async function moveDead(
   { queues }: PortionOptions,
 ): Promise<MoveResult> {
   const target = queues.queue(to)
-  await noteTargets(queues.redis, target, copies)
+  const made = copies.map(storedJob)
+  await noteTargets(queues.redis, target, made)
   const here = [queue.toKey('failed'), queue.toKey(id), queue.toKey(`${id}:logs`)]
-  const made = copies.map((copy) => ({ id: idOf(copy), data: JSON.stringify(toJobData(copy)) }))
   const keys = [
     ...here,
     target.toKey('failed'),
@@ -105,7 +104,7 @@ async function moveDead(
     keys.length,
     ...keys,
     id,
-    ...made.flatMap((copy) => [copy.id, copy.data]),
+    ...made.flatMap((copy) => [copy.id, JSON.stringify(copy.data)]),
   )
   return moveResultOf(answer)
 }
@@ -122,10 +121,6 @@ function copiesOf(job: DeliveryJob, sink: string, { targets }: PortionOptions): 
   const all = targets.get(sink) ?? [undefined]
   const own = before !== undefined && all.includes(before) ? [before] : all
   return own.map((target) => ({ ...rest, sink, ...(target === undefined ? {} : { target }) }))
-}
-
-function idOf({ alert, target }: DeliveryJob): string {
-  return deliveryJobId(alert, target)
 }
 
 function asThere(fate: MoveResult): MoveResult {

@@ -1,7 +1,6 @@
 import { within } from '../../lib/time-limit.ts'
-import { jobIdsOf } from '../job-ids.ts'
 import { readDueMs } from '../queue-view.ts'
-import type { AlertQueue, SinkQueues } from '../queues.ts'
+import { type AlertQueue, jobIdsOf, type SinkQueues } from '../queues.ts'
 import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
 import { type JobState, type JobView, jobStates, viewOfJob } from './job-view.ts'
 
