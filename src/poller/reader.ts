@@ -7,7 +7,7 @@ import { type Lease, LeaseLost } from '../store/lease.ts'
 import type { Reservation } from '../store/ledger.ts'
 import { isRedisAway } from '../store/redis.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
-import type { GrantedBudget } from './budget.ts'
+import type { GrantedBudget, Spending } from './budget.ts'
 import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 
 /**
@@ -23,6 +23,8 @@ export interface PageReader {
 export interface PageTally {
   /** Calls made, each for its units, whatever their result. */
   calls: number
+  /** What the last call was granted with. */
+  granted: Spending | undefined
   /** The last refusal of the ledger. */
   refused: Extract<Reservation, { ok: false }> | undefined
   /** The last error of the feed. */
@@ -60,7 +62,9 @@ export function createPageReader(
   { stopping, abort }: ReaderSignals,
   onCall: () => void,
 ): PageReader {
-  const tally: PageTally = { calls: 0, refused: undefined, feedError: undefined, redisAway: false }
+  const tally: PageTally = {
+    ...{ calls: 0, granted: undefined, refused: undefined, feedError: undefined, redisAway: false },
+  }
   return {
     tally,
     async read(page, purpose) {
@@ -95,14 +99,18 @@ export function createPageReader(
       }
       tally.calls += 1
       onCall()
+      const atMs = deps.clock.now()
       try {
         const answer = await deps.feed.deliveries(page, abort)
-        await deps.granted.noteGrant({ ...reserved, atMs: deps.clock.now() })
+        tally.granted = { ...reserved, atMs }
         return { kind: 'page', page: answer }
       } catch (thrown) {
         if (thrown instanceof FeedError) tally.feedError = thrown
-        if (thrown instanceof FeedError && thrown.code === 'rate_limited')
+        if (thrown instanceof FeedError && thrown.code === 'rate_limited') {
+          // A refusal shows more of the budget than what was granted before it.
+          tally.granted = undefined
           await holdAllReplicas(deps, thrown, reserved)
+        }
         return failed(thrown)
       }
     },
@@ -120,17 +128,18 @@ export async function withReader<T>(
 ): Promise<T> {
   const { lease, keptForHead: walkLeaves, walkRestUntilMs, signal, onCall } = reading
   const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
+  const reader = createPageReader(
+    deps,
+    { lease, keptForHead: walkLeaves, walkRestUntilMs },
+    { stopping: signal, abort: drain.signal },
+    onCall,
+  )
   try {
-    return await work(
-      createPageReader(
-        deps,
-        { lease, keptForHead: walkLeaves, walkRestUntilMs },
-        { stopping: signal, abort: drain.signal },
-        onCall,
-      ),
-    )
+    return await work(reader)
   } finally {
     drain.clear()
+    // Of the last call: the units only grow.
+    if (reader.tally.granted) await deps.granted.noteGrant(reader.tally.granted)
   }
 }
 
