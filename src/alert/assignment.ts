@@ -1,3 +1,5 @@
+import type { Alert } from './alert.ts'
+
 /** The sinks that an alert is sent to, and why others that a route names do not get it. */
 export interface Assignment {
   /** Each sink once. */
@@ -13,3 +15,9 @@ export interface AssignedSink {
 }
 
 export type WithheldKind = 'muted' | 'silenced' | 'throttled'
+
+/**
+ * Returns where the routes send these alerts (oldest first), in their order; to no sink is a decision too. What is withheld
+ * is stored when it resolves. After a throw it is called again for the same alerts.
+ */
+export type Assign = (alerts: readonly Alert[], seenAtMs: number) => Promise<readonly Assignment[]>

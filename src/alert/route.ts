@@ -90,12 +90,12 @@ export interface Routing {
   readonly sinks: readonly string[]
   /** One for each route, in the order of the config. */
   readonly decisions: readonly RouteDecision[]
+  /** Of these, the decisions that keep the alert from sinks which no other route sends it to; with these sinks only. */
+  readonly withheld: readonly (RouteRef & Withheld)[]
 }
 
 export function route(alert: Alert, routes: readonly Route[], context: RouteContext): Routing {
-  const silence = silencesAt(context.silences, context.nowMs).find(({ match }) =>
-    isSilenced(alert, match, context),
-  )
+  const silence = silenceOf(alert, context)
   return routingOf(routes.map((each, index) => decide(alert, each, index, silence, context)))
 }
 
@@ -133,12 +133,16 @@ export function throttleKey(alert: Alert, { by }: Throttle): readonly string[] {
 
 function routingOf(decisions: readonly RouteDecision[]): Routing {
   const sinks = new Set(decisions.flatMap((decision) => (decision.taken ? decision.sinks : [])))
-  return { sinks: [...sinks], decisions }
+  const withheld = decisions
+    .filter(isWithheld)
+    .map((decision) => ({ ...decision, sinks: decision.sinks.filter((sink) => !sinks.has(sink)) }))
+  return { sinks: [...sinks], decisions, withheld: withheld.filter((decision) => decision.sinks.length > 0) }
 }
 
 /** A silence that asks for a rule that is not known does not hold: losing is worse. */
-function isSilenced(alert: Alert, match: Match, { ruleOf }: RouteContext): boolean {
-  return matchAlert(alert, match, ruleOf).kind === 'matches'
+function silenceOf(alert: Alert, { silences, nowMs, ruleOf }: RouteContext): Silence | undefined {
+  if (silences.length === 0) return undefined
+  return silencesAt(silences, nowMs).find(({ match }) => matchAlert(alert, match, ruleOf).kind === 'matches')
 }
 
 function decide(
@@ -156,7 +160,7 @@ function decide(
     const { id, comment, endsAtMs } = silence
     return { ...decided, taken: false, reason: 'silenced', silenceId: id, comment, untilMs: endsAtMs }
   }
-  const untilMs = mutedUntil(route.mute ?? [], context.nowMs)
+  const untilMs = route.mute?.length ? mutedUntil(route.mute, context.nowMs) : undefined
   if (untilMs !== undefined) return { ...decided, taken: false, reason: 'muted', untilMs }
   return { ...decided, ...takenOf(alert, route, matched) }
 }

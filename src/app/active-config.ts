@@ -26,20 +26,20 @@ export interface ActiveConfig {
   readonly queues: SinkQueues
   readonly routing: AlertRouting
   readonly intake: IntakeDeps
+  /** What the sources of this and of later configs handle pages with: a source may be used longer than its config. */
+  readonly inForce: { intake: IntakeDeps }
   readonly deliveryLog: DeliveryLog
   readonly deadLetters: DeadLetters
   readonly replay: Replay
   readonly orphans: Orphans
-  /** The targets of a sink, each with deliveries of its own. */
-  targetsOf(sink: string): readonly (string | undefined)[]
+  /** Of each sink, each with deliveries of its own. */
+  readonly targets: IntakeDeps['targets']
 }
 
 export interface ActiveConfigTools extends RuntimeTools {
-  /** Returns that of the config in force now: a source may be used longer than the config that built it. */
-  readonly intake: () => IntakeDeps
   readonly tooManyWaiting: () => Promise<boolean>
   readonly sharers: (source: string) => number
-  readonly sawHead: (source: string, page: FeedPage) => void
+  readonly onHead: (source: string, page: FeedPage) => void
   readonly names: NameStore
   /** Called before a source polls for the first time; resolves to the reason why it has to wait, if there is one. */
   readonly succeed: (source: string) => Promise<string | undefined>
@@ -54,10 +54,6 @@ export function createActiveConfig(
   const { redis, clock } = tools
   const { prefix } = config.redis
   const sinks = buildSinks(config, before?.sinks)
-  const sources = buildParts(Object.entries(config.sources), before?.sources ?? new Map(), {
-    fingerprint: (name) => fingerprintOf(config, 'sources', name),
-    build: (name, source) => createSource(name, source, { ...tools, prefix }),
-  })
   const targets = new Map([...valuesOf(sinks)].map(([name, { sink }]) => [name, sink.targets]))
   const view = {
     sinks: [...sinks.keys()],
@@ -65,6 +61,13 @@ export function createActiveConfig(
   }
   const queues = before?.queues.reconfigured(view) ?? createQueues({ redis: redis.commands, prefix, ...view })
   const routing = createRouting(config, tools, (source) => known(sources.get(source)?.value.rules, source))
+  const { prepareAssign, onHandled } = routing
+  const intake: IntakeDeps = { queues, prepareAssign, targets, onHandled }
+  const inForce = before?.inForce ?? { intake }
+  const sources = buildParts(Object.entries(config.sources), before?.sources ?? new Map(), {
+    fingerprint: (name) => fingerprintOf(config, 'sources', name),
+    build: (name, source) => createSource(name, source, { ...tools, prefix, inForce }),
+  })
   const orphans = createOrphans({
     queues,
     targets,
@@ -73,10 +76,8 @@ export function createActiveConfig(
     names: tools.names,
     retention: view.retention,
   })
-  const targetsOf = (sink: string) => targets.get(sink) ?? [undefined]
   return {
-    ...{ config, sinks, sources, queues, routing, targetsOf },
-    intake: { queues, assign: routing.assign, targetsOf },
+    ...{ config, sinks, sources, queues, routing, targets, intake, inForce },
     deliveryLog: createDeliveryLog({ queues, targets, gone: () => orphans.names() }),
     deadLetters: createDeadLetters({ queues, targets, clock }),
     replay: createReplay({ queues, targets, clock }),

@@ -32,7 +32,7 @@ interface OperatorTargets {
   /** Names of sinks. */
   readonly operators: readonly string[]
   readonly queues: Pick<SinkQueues, 'sinks' | 'enqueue' | 'failedSince' | 'completedSince'>
-  readonly targetsOf: (sink: string) => readonly (string | undefined)[]
+  readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
 }
 
 export interface SourceReport {
@@ -177,7 +177,7 @@ export function createOperators(options: OperatorsOptions): Operators {
 function noticeSender({ active, clock, log }: OperatorsOptions): (notice: Notice) => Promise<void> {
   let lastId = 0
   return async (notice) => {
-    const { operators, queues, targetsOf } = active()
+    const { operators, queues, targets } = active()
     // Two notices may be sent in the same millisecond, also by two replicas.
     lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
     const alert = noticeAlert(notice, lastId, clock.now())
@@ -185,7 +185,7 @@ function noticeSender({ active, clock, log }: OperatorsOptions): (notice: Notice
     const jobs = operators
       .filter((sink) => sink !== subject)
       .flatMap((sink) =>
-        targetsOf(sink).map((target) => ({
+        (targets.get(sink) ?? [undefined]).map((target) => ({
           sink,
           alert,
           seenAtMs: clock.now(),

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
-import { type AssignDeps, assign } from '../routing/assign.ts'
+import { createAssign } from '../routing/assign.ts'
 import { createKindWatch, type KindWatch } from '../routing/kind-watch.ts'
 import type { RuleBook } from '../routing/rules.ts'
 import { createSilenceReader } from '../routing/silences.ts'
@@ -13,7 +13,9 @@ import type { RuntimeTools } from './tools.ts'
 
 /** Which sinks alerts go to and what withholds them: the routes of the config with all that they need to decide. */
 export interface AlertRouting {
-  readonly assign: IntakeDeps['assign']
+  readonly prepareAssign: IntakeDeps['prepareAssign']
+  /** Counts the kinds of alerts that were handled. */
+  readonly onHandled: IntakeDeps['onHandled']
   readonly silences: SilenceStore
   /** undefined when the config has no such source. */
   heldOf(source: string): WithheldStore | undefined
@@ -37,14 +39,6 @@ export function createRouting(
     ]),
   )
   const silences = createSilenceStore({ redis, prefix })
-  const deps: AssignDeps = {
-    routes: config.routes,
-    readSilences: createSilenceReader({ store: silences, clock, log }),
-    rulesOf,
-    throttles: createThrottles({ redis, prefix }),
-    withheldOf: (source) => known(held.get(source), source),
-    clock,
-  }
   const rulesIn = async (source: string) =>
     (await createRuleStore({ redis, prefix, source }).load())?.rows ?? []
   const kinds = createKindWatch({
@@ -55,12 +49,15 @@ export function createRouting(
     log,
   })
   return {
-    async assign(alerts, seenAtMs) {
-      const assigned = await assign(deps, alerts, seenAtMs)
-      // Not awaited: routing need not wait for it, and it never rejects.
-      void kinds.saw(alerts)
-      return assigned
-    },
+    prepareAssign: createAssign({
+      routes: config.routes,
+      readSilences: createSilenceReader({ store: silences, clock, log }),
+      rulesOf,
+      throttles: createThrottles({ redis, prefix }),
+      withheldOf: (source) => known(held.get(source), source),
+    }),
+    // Not awaited: intake need not wait for it, and it never rejects.
+    onHandled: (alerts) => void kinds.saw(alerts),
     kindNotes: () => kinds.notes(),
     silences,
     heldOf: (source) => held.get(source),

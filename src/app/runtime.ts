@@ -132,8 +132,9 @@ class ConfiguredRuntime implements Runtime {
   reload(config: Config): Change {
     const before = this.#active
     const next = this.#make(config, before)
-    // One assignment: from here on every new piece of work uses the new config.
+    // From here on every new piece of work uses the new config.
     this.#active = next
+    next.inForce.intake = next.intake
     this.#orphanService.onConfig()
     const ended = Promise.all([
       ...[...valuesOf(before.sources).values()].map((source) => source.pollOver()),
@@ -214,10 +215,9 @@ class ConfiguredRuntime implements Runtime {
   #make(config: Config, before: ActiveConfig | undefined): ActiveConfig {
     return createActiveConfig(config, before, {
       ...this.#tools,
-      intake: () => this.#active.intake,
       tooManyWaiting: () => this.#tooManyWaiting(),
       sharers: (source) => sharersOf(this.#active.config.sources, source),
-      sawHead: (source, page) => this.#sameFeed.saw(source, page),
+      onHead: (source, page) => this.#sameFeed.saw(source, page),
       names: this.#orphanService.names,
       succeed: (source) => this.#orphanService.takeOver(source),
     })

@@ -3,12 +3,11 @@ import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createProcessState, refreshProcessState, runPoll } from '../intake/poll.ts'
-import type { PollDeps } from '../intake/poll-types.ts'
 import { retryQuarantined } from '../intake/quarantine.ts'
 import { runSweep } from '../intake/sweep.ts'
 import { createPoller } from '../poller/poller.ts'
 import { countExchanges } from '../poller/reader.ts'
-import type { Poller, ReadPage } from '../poller/settings.ts'
+import type { Poller } from '../poller/settings.ts'
 import { createRuleBook, type RuleBook } from '../routing/rules.ts'
 import { createSchedule } from '../schedule/create.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
@@ -47,19 +46,18 @@ export interface Source {
 
 interface SourceTools extends RuntimeTools {
   readonly prefix: string
-  /** Returns that of the config in force; called once per page, so that one config handles the whole page. */
-  readonly intake: () => IntakeDeps
+  readonly inForce: { readonly intake: IntakeDeps }
   readonly tooManyWaiting: () => Promise<boolean>
   /** How many sources of the config in force spend from the ledger of this one. */
   readonly sharers: (source: string) => number
-  /** Called with the first page of each poll. */
-  readonly sawHead: (source: string, page: FeedPage) => void
+  /** Called with the first page of each poll, once its rows are handled. */
+  readonly onHead: (source: string, page: FeedPage) => void
   /** Called before the first poll; resolves to the reason why the source has to wait, if there is one. */
   readonly succeed: (source: string) => Promise<string | undefined>
 }
 
 export function createSource(source: string, config: SourceConfig, tools: SourceTools): Source {
-  const { prefix, intake, clock, log, metrics, tooManyWaiting, sharers } = tools
+  const { prefix, inForce, clock, log, metrics, tooManyWaiting, sharers } = tools
   const redis = tools.redis.commands
   const { budget, poll, account } = config
   const state = createWalkState({ redis, prefix, source, seenWindowMs: poll.seenWindow })
@@ -89,12 +87,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     polling = work.catch(() => {})
     return work
   }
-  const walkDeps = (readPage: ReadPage): PollDeps => ({
-    ...{ readPage, state, clock, log, metrics },
-    get intake() {
-      return intake()
-    },
-  })
+  const onHead = (page: FeedPage) => tools.onHead(source, page)
+  const walkDeps = { state, inForce, onHead, clock, log, metrics }
   const walking = { source, startFrom: config.startFrom, processState }
   const poller = createPoller({
     source,
@@ -103,16 +97,9 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     ledger,
     account,
     sharers: () => sharers(source),
-    feed: {
-      async deliveries(number, signal) {
-        const page = await feed.deliveries(number, signal)
-        if (number === 1) tools.sawHead(source, page)
-        return page
-      },
-      tokenTrouble: () => feed.tokenTrouble(),
-    },
-    poll: (readPage) => begin(runPoll(walkDeps(readPage), walking)),
-    sweep: (readPage, pagesMax) => begin(runSweep(walkDeps(readPage), { ...walking, pagesMax })),
+    feed,
+    poll: (readPage) => begin(runPoll({ ...walkDeps, readPage }, walking)),
+    sweep: (readPage, pagesMax) => begin(runSweep({ ...walkDeps, readPage }, { ...walking, pagesMax })),
     prepare: () => tools.succeed(source),
     onStandby: async () => {
       await refreshProcessState(state, processState)
@@ -173,7 +160,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     quarantine: {
       list: (limit) => setAside.list(limit),
       find: (keys) => setAside.find(keys),
-      retry: (rows) => retryQuarantined({ source, store: setAside, intake: intake(), clock, metrics }, rows),
+      retry: (rows) =>
+        retryQuarantined({ source, store: setAside, intake: inForce.intake, clock, metrics }, rows),
       drop: (keys) => setAside.remove(keys),
       dropAll: () => setAside.removeAll(),
       counts: () => setAside.counts(),

@@ -19,8 +19,7 @@ export interface ExplainInput {
 
 export function explainText({ alert, routing, routes, sinks, atMs, asked }: ExplainInput): string {
   const reached = routing.sinks
-  const held = routing.decisions.filter(isWithheld).flatMap((decision) => decision.sinks)
-  const heldOnly = [...new Set(held)].filter((sink) => !reached.includes(sink))
+  const heldOnly = [...new Set(routing.withheld.flatMap((decision) => decision.sinks))]
   const idle = sinks.filter((name) => !reached.includes(name) && !heldOnly.includes(name))
   const symbol = alert.symbol === null ? 'none' : oneLine(alert.symbol)
   const lines = [

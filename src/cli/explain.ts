@@ -151,8 +151,8 @@ const silencesAnswer = z.object({
 })
 const rulesAnswer = z.object({ data: z.array(z.looseObject({ source: z.string(), id: z.number() })) })
 
-function asJson(alert: Alert, routing: Routing, atMs: number): string {
+function asJson(alert: Alert, { sinks, decisions }: Routing, atMs: number): string {
   const { source, id, kind, symbol, ruleIds } = alert
   const at = new Date(atMs).toISOString()
-  return `${JSON.stringify({ alert: { source, id, kind, symbol, ruleIds }, at, ...routing }, null, 2)}\n`
+  return `${JSON.stringify({ alert: { source, id, kind, symbol, ruleIds }, at, sinks, decisions }, null, 2)}\n`
 }

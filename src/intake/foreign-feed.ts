@@ -6,24 +6,24 @@ import type { PollDeps, ProcessState } from './poll-types.ts'
 import type { Tally } from './tally.ts'
 
 /**
- * Whether this page proves that the feed is the one of this source's stored walk. Rows of a page that looks foreign are not
- * handled until another page shows a known row; without one the poll stops as `foreign_feed`. Nothing of the stop is
- * stored: the next poll checks again, with other pages, and continues by itself when the token is corrected.
+ * Whether the feed is the one of this source's stored walk, where a page shows no row that is known. Rows of a page that
+ * looks foreign are not handled until another page shows a known row; without one the poll stops as `foreign_feed`. Nothing
+ * of the stop is stored: the next poll checks again, with other pages, and continues by itself when the token is corrected.
  */
 export async function checkFeed(
   deps: PollDeps,
   tally: Tally,
-  { page, looked, rowScopes }: ExaminedPage,
-  { isHead, processState }: { readonly isHead: boolean; readonly processState: ProcessState },
+  { page, nowMs, looked, rowScopes }: ExaminedPage,
+  {
+    isKnown,
+    processState,
+  }: { readonly isKnown: (mark: Mark) => boolean; readonly processState: ProcessState },
 ): Promise<boolean> {
-  // Beneath the head, rows of an open stretch may be rows that this poll itself has handled.
-  const isKnown = (mark: Mark) => (isHead ? mark !== 'new' : mark === 'covered')
-  if (looked.marks.some(isKnown)) return true
   const firedAtMs = rowScopes.map((rowScope) => rowScope.firedAtMs)
-  if (!looksForeign(looked.marks, firedAtMs, looked.facts, deps.clock.now())) return false
+  if (!looksForeign(looked.marks, firedAtMs, looked.facts, nowMs)) return false
   const pages = witnessPages(page, looked.facts, processState.searchedTo)
   for (const number of pages) {
-    const witness = await readPage(deps, tally, number, 'walk')
+    const { page: witness } = await readPage(deps, tally, number, 'walk')
     const keys = witness.rows.map(({ key }) => key)
     const { marks } = await stopOnError('state_failed', () => deps.state.look(keys))
     if (!marks.some(isKnown)) continue

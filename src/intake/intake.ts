@@ -1,5 +1,5 @@
 import type { Alert } from '../alert/alert.ts'
-import type { Assignment } from '../alert/assignment.ts'
+import type { Assign, Assignment } from '../alert/assignment.ts'
 import { doubtOf } from '../alert/fired-at.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import { type Quarantined, rawOf } from '../store/quarantine.ts'
@@ -13,18 +13,19 @@ import { firedAtText, type RowScope } from '../walk/scope.ts'
  */
 export interface IntakeDeps {
   readonly queues: DeliveryQueues
-  /**
-   * Returns where the routes send these alerts (oldest first), in their order; to no sink is a decision too. What is
-   * withheld is stored when it resolves. After a throw it is called again for the same alerts.
-   */
-  readonly assign: (alerts: readonly Alert[], seenAtMs: number) => Promise<readonly Assignment[]>
-  /** The targets of a sink, each a job of its own (email: its recipients); `[undefined]` for a sink with a single one. */
-  readonly targetsOf: (sink: string) => readonly (string | undefined)[]
+  /** Called before a page is read: reads what the routes need to know of now. Never rejects. */
+  readonly prepareAssign: () => Promise<Assign>
+  /** The targets of each sink, each a job of its own (email: its recipients); `[undefined]` for a sink with a single one. */
+  readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
+  /** Called with alerts that were handled for the first time, once they are marked. */
+  readonly onHandled: (alerts: readonly Alert[]) => void
 }
 
 /** A page as it was read: its rows, what was known of them then, and which of them count. */
 export interface ExaminedPage {
   readonly page: FeedPage
+  /** When it was read. */
+  readonly nowMs: number
   readonly looked: RowLookup
   readonly rowScopes: readonly RowScope[]
 }
@@ -54,11 +55,8 @@ export interface FiringTime {
  * What the page's rows become; pure. Rows that do not count are marked only where the page's place is known (`proven`):
  * known history rows deep in the feed would make the unknown rows above them look like late ones.
  */
-export function sortRows(
-  examined: ExaminedPage,
-  { nowMs, proven }: { readonly nowMs: number; readonly proven: boolean },
-): SortedRows {
-  const { page, looked, rowScopes } = examined
+export function sortRows(examined: ExaminedPage, proven: boolean): SortedRows {
+  const { page, nowMs, looked, rowScopes } = examined
   const rows = page.rows.map((row, index) => ({
     row,
     mark: looked.marks[index],
@@ -68,6 +66,7 @@ export function sortRows(
   }))
   const fresh = rows.filter(({ mark, rowScope }) => mark === 'new' && (proven || rowScope?.inScope)).reverse()
   const counting = fresh.filter(({ rowScope, isReadable }) => rowScope?.inScope || isReadable)
+  const undated = fresh.find(({ row, rowScope }) => row.ok && rowScope?.firedAtMs === null)
   const toSend = new Set(counting)
   for (const each of rows) if (each.isReadable) toSend.add(each)
   return {
@@ -77,11 +76,8 @@ export function sortRows(
     ),
     readable: rows.flatMap(({ row, isReadable }) => (isReadable ? [row.key] : [])),
     passedOver: fresh.length - counting.length,
-    fired: fresh.flatMap(({ rowScope }) => (rowScope ? firingTimeOf(rowScope, examined, nowMs) : [])),
-    doubt:
-      fresh
-        .map(({ row }) => (row.ok ? doubtOf(firedAtText(row), nowMs) : null))
-        .find((text) => text !== null) ?? null,
+    fired: fresh.flatMap(({ rowScope }) => (rowScope ? firingTimeOf(rowScope, examined) : [])),
+    doubt: undated === undefined ? null : doubtOf(firedAtText(undated.row), nowMs),
     mark: fresh.map(({ row }) => row.key),
     shown: rows.filter(({ mark }) => mark !== 'new').map(({ row }) => row.key),
   }
@@ -91,12 +87,12 @@ export function sortRows(
 export function jobsOf(
   alerts: readonly Alert[],
   assignments: readonly Assignment[],
-  { targetsOf }: Pick<IntakeDeps, 'targetsOf'>,
+  targets: IntakeDeps['targets'],
   seenAtMs: number,
 ): DeliveryJob[] {
   return alerts.flatMap((alert, index) =>
     (assignments[index]?.sinks ?? []).flatMap(({ sink, heldBack }) =>
-      targetsOf(sink).map((target) => ({
+      (targets.get(sink) ?? [undefined]).map((target) => ({
         sink,
         alert,
         seenAtMs,
@@ -113,11 +109,7 @@ export function isUnrouted({ sinks: shares, withheld: held }: Assignment): boole
 }
 
 /** A row without a date was fired about now, if it is not one of the first that were ever read. */
-function firingTimeOf(
-  { firedAtMs, inScope }: RowScope,
-  { looked }: ExaminedPage,
-  nowMs: number,
-): FiringTime[] {
+function firingTimeOf({ firedAtMs, inScope }: RowScope, { looked, nowMs }: ExaminedPage): FiringTime[] {
   if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope }]
   return inScope && looked.facts.lastCompleteMs !== null ? [{ firedAtMs: nowMs, passedOver: false }] : []
 }

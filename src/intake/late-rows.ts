@@ -51,8 +51,8 @@ async function takeOutsideWalk(
   number: number,
 ): Promise<{ fresh: number; lastPage: number } | undefined> {
   try {
-    const page = await readPage(deps, tally, number, 'walk')
-    const examined = await examine(deps, page, snapshot, () => true)
+    const examined = await examine(deps, await readPage(deps, tally, number, 'walk'), snapshot, 'aside')
+    const { page } = examined
     const { marks } = examined.looked
     const view = { page, marks, old: [] }
     await enqueueAndMark(deps, tally, examined, snapshot, {

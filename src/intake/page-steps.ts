@@ -1,8 +1,10 @@
-import type { OpenedWalk, RowLookup, WalkChange, WalkFacts } from '../store/walk-state.ts'
+import type { Assign } from '../alert/assignment.ts'
+import type { OpenedWalk, WalkChange, WalkFacts } from '../store/walk-state.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { scopeOfRows } from '../walk/scope.ts'
-import { type ExaminedPage, isUnrouted, jobsOf, sortRows } from './intake.ts'
+import { continuesWalk } from '../walk/walk.ts'
+import { type ExaminedPage, type IntakeDeps, isUnrouted, jobsOf, sortRows } from './intake.ts'
 import type { PollDeps, PollReason } from './poll-types.ts'
 import { countPage, type Tally } from './tally.ts'
 
@@ -20,18 +22,31 @@ export class PollStop extends Error {
   }
 }
 
+/** A page as it was read, and what handles its alerts. */
+export interface PageRead {
+  readonly page: FeedPage
+  /** When it was read. */
+  readonly nowMs: number
+  readonly intake: IntakeDeps
+  readonly assign: Assign
+}
+
 /** Reads a page, for a unit. */
 export async function readPage(
   deps: PollDeps,
   tally: Tally,
-  page: number,
+  number: number,
   purpose: Purpose,
-): Promise<FeedPage> {
-  const answer = await deps.readPage(page, purpose)
+): Promise<PageRead> {
+  const { intake: before } = deps.inForce
+  const prepared = await before.prepareAssign()
+  const answer = await deps.readPage(number, purpose)
   if (answer.kind === 'refused') throw new PollStop(`refused_${answer.why}`)
   if (answer.kind === 'failed') throw new PollStop('failed', answer.error)
   tally.pages += 1
-  return answer.page
+  const { intake } = deps.inForce
+  const assign = intake === before ? prepared : await intake.prepareAssign()
+  return { page: answer.page, nowMs: deps.clock.now(), intake, assign }
 }
 
 /**
@@ -49,30 +64,34 @@ export function snapshotOf({ id, facts, version, marked }: OpenedWalk): WalkSnap
   return { id, facts, version, marked }
 }
 
-/** Looks up the page's rows. `isAside`: the page is not part of a walk, or not where the walk continues. */
+/**
+ * Looks up the page's rows. `part`: the head of the feed, a later page of a walk, or a page aside from it, whose place
+ * proves nothing.
+ */
 export async function examine(
   deps: PollDeps,
-  page: FeedPage,
+  read: PageRead,
   snapshot: WalkSnapshot,
-  isAside: (marks: RowLookup['marks'], known: RowLookup) => boolean,
-): Promise<ExaminedPage> {
+  part: 'head' | 'walk' | 'aside',
+): Promise<PageRead & ExaminedPage> {
+  const { page, nowMs } = read
   const keys = page.rows.map(({ key }) => key)
   const looked = await stopOnError('state_failed', () => deps.state.look(keys))
   if (looked.id !== snapshot.id)
     throw new PollStop(looked.replacedIds.includes(snapshot.id) ? 'raced' : 'state_lost')
-  const nowMs = deps.clock.now()
+  const { marks } = looked
   // Any change may remove old rows, also between two pages of one poll: so `forgottenMs` must be of the same moment as the
   // marks.
   const { forgottenMs } = looked.facts
   const facts = { ...snapshot.facts, forgottenMs }
-  const judge = (alone: boolean) => scopeOfRows(page, looked.marks, facts, { nowMs, aside: alone })
-  const rowScopes = judge(isAside(looked.marks, looked))
-  if (looked.marked === snapshot.marked) return { page, looked, rowScopes }
+  const aside = part === 'aside' || (part === 'walk' && !continuesWalk({ page, marks }, looked))
+  const rowScopes = scopeOfRows(page, marks, facts, { nowMs, aside })
+  if (looked.marked === snapshot.marked) return { ...read, looked, rowScopes }
   // What another poller marked since the page was read proves nothing about the rows above it. Where that matters, the next
   // poll reads the page again: to pass over a row that counts would lose it.
-  const alone = judge(true)
+  const alone = scopeOfRows(page, marks, facts, { nowMs, aside: true })
   if (rowScopes.some(({ inScope }, index) => inScope !== alone[index]?.inScope)) throw new PollStop('raced')
-  return { page, looked, rowScopes }
+  return { ...read, looked, rowScopes }
 }
 
 /** What the walk makes of the page, beside what follows from its rows. */
@@ -85,19 +104,19 @@ export type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
 export async function enqueueAndMark(
   deps: PollDeps,
   tally: Tally,
-  examined: ExaminedPage,
+  examined: PageRead & ExaminedPage,
   snapshot: WalkSnapshot,
   { proven, ...given }: PageChange,
 ): Promise<void> {
-  const nowMs = deps.clock.now()
-  const { intake } = deps
-  const sorted = sortRows(examined, { nowMs, proven })
+  const { nowMs, intake, assign } = examined
+  const sorted = sortRows(examined, proven)
   const { alerts, mark, shown, quarantine, readable, passedOver } = sorted
   const fresh = examined.looked.marks.filter((each) => each === 'new').length
   // A row that is not marked may be beneath one that is, which then covers nothing.
   const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
-  const assignments = await stopOnError('queue_failed', () => intake.assign(alerts, nowMs))
-  await stopOnError('queue_failed', () => intake.queues.enqueue(jobsOf(alerts, assignments, intake, nowMs)))
+  const assignments = await stopOnError('queue_failed', () => assign(alerts, nowMs))
+  const jobs = jobsOf(alerts, assignments, intake.targets, nowMs)
+  await stopOnError('queue_failed', () => intake.queues.enqueue(jobs))
   const committed = await stopOnError('state_failed', () =>
     deps.state.commit(snapshot, {
       nowMs,
@@ -116,7 +135,8 @@ export async function enqueueAndMark(
   if (committed.kind === 'replaced') throw new PollStop('raced')
   snapshot.version = committed.version
   snapshot.marked += committed.added
-  countPage(tally, deps, { examined, sorted, assignments, nowMs, fellOut: committed.fellOut })
+  countPage(tally, deps, { examined, sorted, assignments, fellOut: committed.fellOut })
+  intake.onHandled(alerts)
   if (committed.kind === 'raced') throw new PollStop('raced')
 }
 

@@ -10,7 +10,10 @@ export interface PollDeps {
   /** Reserves a unit for `purpose`, then asks the feed for the page (from 1). Never throws. */
   readonly readPage: (page: number, purpose: Purpose) => Promise<PageAnswer>
   readonly state: WalkState
-  readonly intake: IntakeDeps
+  /** Of the config in force: a reload replaces it. Read once for each page, so that one config handles the whole page. */
+  readonly inForce: { readonly intake: IntakeDeps }
+  /** Called with the first page of each poll, once its rows are handled. */
+  readonly onHead?: (page: FeedPage) => void
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics

@@ -2,9 +2,9 @@ import type { Clock } from '../lib/clock.ts'
 import type { WalkState } from '../store/walk-state.ts'
 import { sinceBeneath } from '../walk/scope.ts'
 import {
-  continuesWalk,
   decideHead,
   decideNext,
+  type Mark,
   type PageDecision,
   type PageView,
   type WalkProgress,
@@ -116,17 +116,15 @@ interface PageStep extends Pick<PageDecision, 'next' | 'progress'> {
 }
 
 async function takePage(poll: PollRun, number: number, progress: WalkProgress | 'head'): Promise<PageStep> {
-  const { deps, tally, snapshot, startMs } = poll
+  const { deps, tally, snapshot, processState, startMs } = poll
   const isHead = progress === 'head'
-  const page = await readPage(deps, tally, number, isHead ? 'poll' : 'walk')
-  const examined = await examine(
-    deps,
-    page,
-    snapshot,
-    (marks, known) => !isHead && !continuesWalk({ page, marks }, known),
-  )
-  poll.isOurFeed ||= await checkFeed(deps, tally, examined, { isHead, processState: poll.processState })
-  const { looked } = examined
+  const read = await readPage(deps, tally, number, isHead ? 'poll' : 'walk')
+  const examined = await examine(deps, read, snapshot, isHead ? 'head' : 'walk')
+  const { page, looked } = examined
+  // Beneath the head, rows of an open stretch may be rows that this poll itself has handled.
+  const isKnown = (mark: Mark) => (isHead ? mark !== 'new' : mark === 'covered')
+  poll.isOurFeed ||=
+    looked.marks.some(isKnown) || (await checkFeed(deps, tally, examined, { isKnown, processState }))
   const decision = isHead
     ? decideHead(viewOf(examined, snapshot), looked)
     : decideNext(viewOf(examined, snapshot), looked, progress)
@@ -135,7 +133,6 @@ async function takePage(poll: PollRun, number: number, progress: WalkProgress | 
   const total = tally.total ?? page.total
   const complete = isComplete(decision)
   if (!complete) tally.behind = true
-  const gap = complete ? unexplained(examined, total, poll.processState.lastHead) : 0
   await enqueueAndMark(deps, tally, examined, snapshot, {
     proven: decision.proven,
     rowsBecome: decision.rowsBecome,
@@ -147,11 +144,12 @@ async function takePage(poll: PollRun, number: number, progress: WalkProgress | 
     complete: complete ? { atMs: startMs, total } : undefined,
   })
   tally.headTaken = true
+  if (isHead) deps.onHead?.(page)
   if (complete) {
     tally.behind = false
     tally.finished = true
     tally.lastCompleteMs = startMs
-    tally.feedGap = gap
+    tally.feedGap = unexplained(examined, total, processState.lastHead)
   }
   return { next: decision.next, progress: decision.progress, page: number, complete }
 }

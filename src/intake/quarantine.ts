@@ -42,11 +42,13 @@ async function send(
 ): Promise<void> {
   const nowMs = clock.now()
   const alerts = batch.map(({ alert }) => alert)
-  const assignments = await intake.assign(alerts, nowMs)
-  await intake.queues.enqueue(jobsOf(alerts, assignments, intake, nowMs))
+  const assign = await intake.prepareAssign()
+  const assignments = await assign(alerts, nowMs)
+  await intake.queues.enqueue(jobsOf(alerts, assignments, intake.targets, nowMs))
   await store.remove(batch.map(({ key }) => key))
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, assignments.filter(isUnrouted).length)
+  intake.onHandled(alerts)
 }
 
 function alertIn(source: string, { raw }: Quarantined): Alert | undefined {

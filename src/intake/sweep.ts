@@ -64,12 +64,12 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
   run.depth = place.depth
   let number = options.fromPage ?? pageNow(place, facts.total ?? place.total)
   while (tally.pages < options.pagesMax) {
-    const page = await readPage(deps, tally, number, 'sweep')
-    const examined = await examine(deps, page, snapshot, () => true)
+    const examined = await examine(deps, await readPage(deps, tally, number, 'sweep'), snapshot, 'aside')
+    const { page, nowMs } = examined
     const { marks } = examined.looked
     const atEnd = page.page >= page.lastPage || examined.rowScopes.every(({ old }) => old !== false)
     const depth = Math.min(page.page * page.perPage, page.total)
-    place = { ...nextPlace(place, page, atEnd, deps.clock.now()), depth }
+    place = { ...nextPlace(place, page, atEnd, nowMs), depth }
     const rowsBecome = decideOutsideWalk({ page, marks, old: [] })
     await enqueueAndMark(deps, tally, examined, snapshot, {
       proven: false,

@@ -51,12 +51,12 @@ export function countPage(
     readonly examined: ExaminedPage
     readonly sorted: SortedRows
     readonly assignments: readonly Assignment[]
-    readonly nowMs: number
     /** Rows that were removed from the full quarantine. */
     readonly fellOut: number
   },
 ): void {
-  const { examined, assignments, nowMs, fellOut } = page
+  const { examined, assignments, fellOut } = page
+  const { nowMs } = examined
   const { alerts, quarantine, readable, passedOver, shown, fired, doubt } = page.sorted
   const duplicates = shown.filter((key) => !readable.includes(key)).length
   const unrouted = assignments.filter(isUnrouted).length

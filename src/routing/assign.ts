@@ -1,8 +1,7 @@
 import { type Alert, alertKey } from '../alert/alert.ts'
-import type { AssignedSink, Assignment } from '../alert/assignment.ts'
+import type { Assign, AssignedSink, Assignment } from '../alert/assignment.ts'
 import { asksOfRule } from '../alert/match.ts'
 import {
-  isWithheld,
   type Route,
   type RouteContext,
   type Routing,
@@ -10,15 +9,15 @@ import {
   routeLabel,
   withThrottles,
 } from '../alert/route.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { Silence } from '../alert/silence.ts'
 import type { Claim, Throttles } from '../store/throttle.ts'
 import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/withheld.ts'
 import type { RuleBook } from './rules.ts'
 import type { ReadSilences } from './silences.ts'
 
 /**
- * From alerts to sinks: reads silences and rules, decides the routes, asks the throttles, and stores a record of each
- * withheld alert before it returns. For the same alerts the throttles decide the same again.
+ * From alerts to sinks: reads rules where they are asked of, decides the routes, asks the throttles, and stores a record of
+ * each withheld alert before it returns. For the same alerts the throttles decide the same again.
  */
 export interface AssignDeps {
   readonly routes: readonly Route[]
@@ -26,16 +25,30 @@ export interface AssignDeps {
   readonly rulesOf: (source: string) => Pick<RuleBook, 'ruleOf' | 'prepare'>
   readonly throttles: Throttles
   readonly withheldOf: (source: string) => WithheldStore
-  readonly clock: Clock
 }
 
-export async function assign(
-  deps: AssignDeps,
+/** Returns what is to be called before a page is read: it reads the silences, and returns what assigns the page's alerts. */
+export function createAssign(deps: AssignDeps): () => Promise<Assign> {
+  return async () => {
+    const silences = await deps.readSilences()
+    const asksOfRules = [...deps.routes, ...silences].some(({ match }) => asksOfRule(match))
+    return (alerts, seenAtMs) => assign({ ...deps, silences, asksOfRules }, alerts, seenAtMs)
+  }
+}
+
+interface PageDeps extends AssignDeps {
+  readonly silences: readonly Silence[]
+  /** A route or a silence asks of the rules of an alert. */
+  readonly asksOfRules: boolean
+}
+
+async function assign(
+  deps: PageDeps,
   alerts: readonly Alert[],
   seenAtMs: number,
 ): Promise<readonly Assignment[]> {
   if (alerts.length === 0) return []
-  const context = await contextOf(deps, alerts)
+  const context = await contextOf(deps, alerts, seenAtMs)
   const decided = alerts.map((alert) => ({ alert, routing: route(alert, deps.routes, context) }))
   const routed = await throttle(deps, decided)
   const records = Map.groupBy(
@@ -56,15 +69,14 @@ interface ThrottledAlert extends RoutedAlert {
   readonly passed: ReadonlyMap<number, number>
 }
 
-async function contextOf(deps: AssignDeps, alerts: readonly Alert[]): Promise<RouteContext> {
-  const silences = await deps.readSilences()
-  if ([...deps.routes, ...silences].some(({ match }) => asksOfRule(match))) {
+async function contextOf(deps: PageDeps, alerts: readonly Alert[], nowMs: number): Promise<RouteContext> {
+  if (deps.asksOfRules) {
     for (const [source, own] of Map.groupBy(alerts, (alert) => alert.source))
       await deps.rulesOf(source).prepare([...new Set(own.flatMap(({ ruleIds }) => ruleIds))])
   }
   return {
-    nowMs: deps.clock.now(),
-    silences,
+    nowMs,
+    silences: deps.silences,
     ruleOf: (source, ruleId) => deps.rulesOf(source).ruleOf(ruleId),
   }
 }
@@ -84,7 +96,7 @@ async function throttle(deps: AssignDeps, decided: readonly RoutedAlert[]): Prom
       if (answer.passes) passed.set(each.index, answer.heldBack)
       else held.set(each.index, answer.untilMs)
     }
-    return { alert, routing: withThrottles(routing, held), passed }
+    return { alert, routing: held.size === 0 ? routing : withThrottles(routing, held), passed }
   })
 }
 
@@ -103,12 +115,7 @@ function identityOf(route: Route | undefined): string {
   return JSON.stringify([route?.name, route?.match, route?.sinks])
 }
 
-function assignmentOf({ sinks, decisions }: Routing, passed: ThrottledAlert['passed']): Assignment {
-  const reached = new Set(sinks)
-  const held = decisions
-    .filter(isWithheld)
-    .filter((decision) => decision.sinks.some((sink) => !reached.has(sink)))
-    .map(({ reason }) => reason)
+function assignmentOf({ sinks, decisions, withheld }: Routing, passed: ThrottledAlert['passed']): Assignment {
   const shares = sinks.map((sink): AssignedSink => {
     const counts = decisions
       .filter((decision) => decision.taken && decision.sinks.includes(sink))
@@ -117,18 +124,14 @@ function assignmentOf({ sinks, decisions }: Routing, passed: ThrottledAlert['pas
     const heldBack = counts.includes(undefined) ? 0 : Math.max(0, ...counts.map((count = 0) => count))
     return heldBack > 0 ? { sink, heldBack } : { sink }
   })
-  return { sinks: shares, withheld: [...new Set(held)] }
+  return { sinks: shares, withheld: [...new Set(withheld.map(({ reason }) => reason))] }
 }
 
-/** Only sinks that the alert does not reach by another route miss it. */
-function recordOf(alert: Alert, { sinks, decisions }: Routing, seenAtMs: number) {
-  const reached = new Set(sinks)
-  const held = decisions.filter(isWithheld).flatMap((decision): WithheldEntry[] => {
-    const missed = decision.sinks.filter((sink) => !reached.has(sink))
-    if (missed.length === 0) return []
-    const { reason, untilMs } = decision
+function recordOf(alert: Alert, { sinks, withheld }: Routing, seenAtMs: number) {
+  const held = withheld.map((decision): WithheldEntry => {
+    const { reason, untilMs, sinks: missed } = decision
     const silence = reason === 'silenced' ? { silenceId: decision.silenceId, comment: decision.comment } : {}
-    return [{ route: routeLabel(decision), sinks: missed, reason, untilMs, ...silence }]
+    return { route: routeLabel(decision), sinks: [...missed], reason, untilMs, ...silence }
   })
   const unrouted: WithheldEntry[] =
     sinks.length === 0 && held.length === 0 ? [{ route: null, sinks: [], reason: 'unrouted' }] : []

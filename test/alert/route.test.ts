@@ -77,7 +77,7 @@ describe('routes', () => {
 
   it('may leave an alert without a sink', () => {
     expect(route(alert('filing'), [to(['slack'], 'screen')], context).sinks).toEqual([])
-    expect(route(alert(), [], context)).toEqual({ sinks: [], decisions: [] })
+    expect(route(alert(), [], context)).toEqual({ sinks: [], decisions: [], withheld: [] })
   })
 
   it('are called by their name, or by their place', () => {

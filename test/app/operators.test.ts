@@ -22,7 +22,7 @@ it('a sink whose breaker closes is told to be well after a while, also where not
     completedSince: async () => 0,
   }
   const operators = createOperators({
-    active: () => ({ operators: ['desk'], queues, targetsOf: () => [undefined] }),
+    active: () => ({ operators: ['desk'], queues, targets: new Map() }),
     sources: async () => [],
     breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
     store: createNoticeStore(redis.client(), freshPrefix()),
@@ -56,7 +56,7 @@ it('what two replicas tell in the same millisecond are two notices', async () =>
   }
   for (const sink of ['hook', 'mail'])
     createOperators({
-      active: () => ({ operators: ['desk'], queues, targetsOf: () => [undefined] }),
+      active: () => ({ operators: ['desk'], queues, targets: new Map() }),
       sources: async () => [],
       breakers: () => [],
       store,

@@ -124,9 +124,10 @@ export function createBench(state: WalkState, options: BenchOptions = {}): Bench
   const asked: Bench['asked'] = []
   const intake: IntakeDeps = {
     queues,
-    assign: async (alerts) =>
+    prepareAssign: async () => async (alerts) =>
       alerts.map((alert) => ({ sinks: route(alert).map((sink) => ({ sink })), withheld: [] })),
-    targetsOf: (sink) => (sink === 'mail' ? ['a@example.com', 'b@example.com'] : [undefined]),
+    targets: new Map([['mail', ['a@example.com', 'b@example.com']]]),
+    onHandled: () => {},
   }
   const bench: Bench = {
     feed,
@@ -141,7 +142,7 @@ export function createBench(state: WalkState, options: BenchOptions = {}): Bench
         return bench.answer(page, purpose) ?? { kind: 'page', page: feed.page(page) }
       },
       state,
-      intake,
+      inForce: { intake },
       clock: clockAt(() => bench.nowMs),
       log: createLogger({ level: 'silent' }),
       metrics,

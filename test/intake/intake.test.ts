@@ -8,16 +8,14 @@ import { BenchFeed, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
 
 const feed = new BenchFeed()
 const desk = { sinks: [{ sink: 'desk' }], withheld: [] }
-const single = { targetsOf: () => [undefined] }
-const taken = { nowMs: benchStartMs, proven: true }
 
 describe('a page', () => {
   it('becomes jobs, oldest first, of the rows that are new and count', () => {
     const rows = [feed.row(3), feed.row(2), feed.row(1), feed.row(0)]
     const examined = examinedPage(rows, ['new', 'covered', 'new', 'new'], [true, true, true, false])
-    const sorted = sortRows(examined, taken)
+    const sorted = sortRows(examined, true)
     expect(sorted.alerts.map(({ id }) => id)).toEqual([rows[2]?.id, rows[0]?.id])
-    const jobs = jobsOf(sorted.alerts, [desk, desk], single, benchStartMs)
+    const jobs = jobsOf(sorted.alerts, [desk, desk], new Map(), benchStartMs)
     expect(jobs.map(({ alert, seenAtMs }) => [alert.id, seenAtMs])).toEqual([
       [rows[2]?.id, benchStartMs],
       [rows[0]?.id, benchStartMs],
@@ -27,10 +25,10 @@ describe('a page', () => {
   })
 
   it('gives each target of a sink a job, and tells it what was held back before', () => {
-    const targetsOf = (sink: string) => (sink === 'mail' ? ['a', 'b'] : [undefined])
-    const { alerts } = sortRows(examinedPage([feed.row(1)], ['new'], [true]), taken)
+    const targets = new Map([['mail', ['a', 'b']]])
+    const { alerts } = sortRows(examinedPage([feed.row(1)], ['new'], [true]), true)
     const shares = [{ sink: 'mail', heldBack: 3 }, { sink: 'desk' }]
-    const jobs = jobsOf(alerts, [{ sinks: shares, withheld: [] }], { targetsOf }, benchStartMs)
+    const jobs = jobsOf(alerts, [{ sinks: shares, withheld: [] }], targets, benchStartMs)
     expect(jobs.map(({ sink, target, heldBack }) => [sink, target, heldBack])).toEqual([
       ['mail', 'a', 3],
       ['mail', 'b', 3],
@@ -43,7 +41,7 @@ describe('a page', () => {
   it('of unknown place leaves rows unmarked that do not count', () => {
     const rows = [feed.row(1), feed.row(0)]
     const examined = examinedPage(rows, ['new', 'new'], [true, false])
-    const sorted = sortRows(examined, { ...taken, proven: false })
+    const sorted = sortRows(examined, false)
     expect(sorted).toMatchObject({ mark: [rows[0]?.key], passedOver: 0 })
     expect(sorted.fired).toHaveLength(1)
   })
@@ -51,10 +49,10 @@ describe('a page', () => {
   it('tells firing times, and takes now for a row without one once the first walk is done', () => {
     const undated = [{ inScope: true, old: false, firedAtMs: null }]
     const examined = { ...examinedPage([feed.row(1)], ['new'], [true]), rowScopes: undated }
-    expect(sortRows(examined, taken).fired).toEqual([])
+    expect(sortRows(examined, true).fired).toEqual([])
     const facts = { ...examined.looked.facts, lastCompleteMs: 1 }
     const later = { ...examined, looked: { ...examined.looked, facts } }
-    expect(sortRows(later, taken).fired).toEqual([{ firedAtMs: benchStartMs, passedOver: false }])
+    expect(sortRows(later, true).fired).toEqual([{ firedAtMs: benchStartMs, passedOver: false }])
   })
 
   it('sets rows aside that cannot be read, cut to a bounded length', () => {
@@ -66,7 +64,7 @@ describe('a page', () => {
         rows: [{ ok: false, key: 'raw-x', raw: 'x'.repeat(10 ** 6), reason: 'row' }],
       },
     }
-    const [entry] = sortRows(huge, taken).quarantine
+    const [entry] = sortRows(huge, true).quarantine
     expect(entry).toMatchObject({ key: 'raw-x', reason: 'row', atMs: benchStartMs })
     expect(entry?.raw).toHaveLength(rawCharactersMax)
   })
@@ -92,6 +90,7 @@ function examinedPage(
   const looked: RowLookup = { ...known, marks, setAside: marks.map(() => false) }
   return {
     page,
+    nowMs: benchStartMs,
     looked,
     rowScopes: inScope.map((counts) => ({ inScope: counts, old: !counts, firedAtMs: 1 })),
   }

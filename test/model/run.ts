@@ -271,19 +271,21 @@ class Run {
           }),
         sweep: () => state.sweep(),
       },
-      intake: {
-        ...this.#bench.deps.intake,
-        queues: {
-          enqueue: async (jobs) => {
-            const keys = jobs.map(({ alert }) => String(alert.id))
-            this.#broken.beforeEnqueue?.(this.#twin, keys)
-            await step(async () => {
-              for (const key of keys) {
-                if (this.#before.has(key)) this.#doubled.push(key)
-                this.#enqueued.add(key)
-              }
-              await queues.enqueue(jobs)
-            })
+      inForce: {
+        intake: {
+          ...this.#bench.deps.inForce.intake,
+          queues: {
+            enqueue: async (jobs) => {
+              const keys = jobs.map(({ alert }) => String(alert.id))
+              this.#broken.beforeEnqueue?.(this.#twin, keys)
+              await step(async () => {
+                for (const key of keys) {
+                  if (this.#before.has(key)) this.#doubled.push(key)
+                  this.#enqueued.add(key)
+                }
+                await queues.enqueue(jobs)
+              })
+            },
           },
         },
       },

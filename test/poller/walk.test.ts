@@ -105,11 +105,13 @@ function walking(
   }
   const intake: IntakeDeps = {
     queues: { enqueue },
-    assign: async (alerts) => alerts.map(() => ({ sinks: [{ sink: 'ops' }], withheld: [] })),
-    targetsOf: () => [undefined],
+    prepareAssign: async () => async (alerts) =>
+      alerts.map(() => ({ sinks: [{ sink: 'ops' }], withheld: [] })),
+    targets: new Map(),
+    onHandled: () => {},
   }
   const options = { source, startFrom: 'beginning', processState: createProcessState(systemClock) } as const
-  const depsWith = { state, intake, clock: systemClock, log: captured.log, metrics }
+  const depsWith = { state, inForce: { intake }, clock: systemClock, log: captured.log, metrics }
   return {
     poll: (readPage) => runPoll({ ...depsWith, readPage }, { ...options, pagesMax }),
     sweep: (readPage, pages) => runSweep({ ...depsWith, readPage }, { ...options, pagesMax: pages }),

@@ -4,10 +4,9 @@ import { ruleFacts } from '../../src/alert/fields.ts'
 import { parseMatch } from '../../src/alert/match-form.ts'
 import type { Route } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
-import { type AssignDeps, assign } from '../../src/routing/assign.ts'
+import { type AssignDeps, createAssign } from '../../src/routing/assign.ts'
 import { createThrottles } from '../../src/store/throttle.ts'
 import { createWithheldStore } from '../../src/store/withheld.ts'
-import { clockAt } from '../support/clock.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { alertOf, nowMs } from './alerts.ts'
 
@@ -35,23 +34,23 @@ function rig(routes: readonly Route[], silences: readonly Silence[] = []) {
     rulesOf: () => book,
     throttles: createThrottles({ redis, prefix }),
     withheldOf: () => held,
-    clock: clockAt(() => nowMs),
   }
+  const assign = async (alerts: readonly Alert[]) => (await createAssign(deps)())(alerts, nowMs)
   const sinksOf = async (alerts: readonly Alert[]) =>
-    (await assign(deps, alerts, nowMs)).map(({ sinks: shares }) => shares.map(({ sink }) => sink))
-  return { held, asked, deps, sinksOf }
+    (await assign(alerts)).map(({ sinks: shares }) => shares.map(({ sink }) => sink))
+  return { held, asked, deps, assign, sinksOf }
 }
 
 describe('alerts', () => {
   it('that nothing holds back leave no record', async () => {
-    const { deps, held } = rig([to(['hook'])])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
+    const { assign, held } = rig([to(['hook'])])
+    expect(await assign([alertOf(1)])).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
     expect(await held.of(1)).toBeUndefined()
   })
 
   it('that no route wants stand on record', async () => {
-    const { deps, held } = rig([to(['hook'], { match: parseMatch({ kind: 'screen' }) ?? {} })])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [], withheld: [] }])
+    const { assign, held } = rig([to(['hook'], { match: parseMatch({ kind: 'screen' }) ?? {} })])
+    expect(await assign([alertOf(1)])).toEqual([{ sinks: [], withheld: [] }])
     expect(await held.of(1)).toMatchObject({
       row: { id: 1 },
       held: [{ route: null, reason: 'unrouted', sinks: [] }],
@@ -59,25 +58,23 @@ describe('alerts', () => {
   })
 
   it('that a mute holds back from some sinks stand on record for these', async () => {
-    const { deps, held } = rig([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([
-      { sinks: [{ sink: 'hook' }], withheld: ['muted'] },
-    ])
+    const { assign, held } = rig([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
+    expect(await assign([alertOf(1)])).toEqual([{ sinks: [{ sink: 'hook' }], withheld: ['muted'] }])
     expect((await held.of(1))?.held).toEqual([
       { route: 'night', sinks: ['slack'], reason: 'muted', untilMs: Date.parse('2026-11-22T00:00:00Z') },
     ])
   })
 
   it('that reach every sink by another route are not held back', async () => {
-    const { deps, held } = rig([to(['hook'], { mute: [always] }), to(['hook'])])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
+    const { assign, held } = rig([to(['hook'], { mute: [always] }), to(['hook'])])
+    expect(await assign([alertOf(1)])).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
     expect(await held.of(1)).toBeUndefined()
   })
 
   it('that are silenced stand on record with the silence', async () => {
     const silence = { id: 's1', match: {}, startsAtMs: nowMs, endsAtMs: nowMs + 9, comment: 'audit' }
-    const { deps, held } = rig([to(['hook'])], [silence])
-    expect(await assign(deps, [alertOf(1)], nowMs)).toEqual([{ sinks: [], withheld: ['silenced'] }])
+    const { assign, held } = rig([to(['hook'])], [silence])
+    expect(await assign([alertOf(1)])).toEqual([{ sinks: [], withheld: ['silenced'] }])
     expect((await held.of(1))?.held).toMatchObject([
       { route: 'routes[0]', reason: 'silenced', silenceId: 's1', comment: 'audit', untilMs: nowMs + 9 },
     ])
@@ -103,13 +100,13 @@ describe('a throttle', () => {
 
   it('has its count told with the next that passes, to sinks that missed some', async () => {
     const short = { ...everyHour, per: 200 }
-    const { deps } = rig([to(['slack', 'hook'], { throttle: short }), to(['hook'])])
-    const first = await assign(deps, [alertOf(1), alertOf(2), alertOf(3)], nowMs)
+    const { assign } = rig([to(['slack', 'hook'], { throttle: short }), to(['hook'])])
+    const first = await assign([alertOf(1), alertOf(2), alertOf(3)])
     expect(first.map(({ withheld: held }) => held)).toEqual([[], ['throttled'], ['throttled']])
     let id = 4
     let passed = first[1]
     while (!passed?.sinks.some(({ sink }) => sink === 'slack')) {
-      ;[passed] = await assign(deps, [alertOf(id)], nowMs)
+      ;[passed] = await assign([alertOf(id)])
       id += 1
     }
     const [slack, hook] = passed.sinks
@@ -160,6 +157,7 @@ describe('an alert is never held without a record', () => {
     const away = createWithheldStore({ redis: own.client(), prefix: 'away', source: 'main', retention })
     await own.dispose()
     const { deps } = rig([to(['hook'], { mute: [always] })])
-    await expect(assign({ ...deps, withheldOf: () => away }, [alertOf(1)], nowMs)).rejects.toThrow()
+    const assign = await createAssign({ ...deps, withheldOf: () => away })()
+    await expect(assign([alertOf(1)], nowMs)).rejects.toThrow()
   })
 })

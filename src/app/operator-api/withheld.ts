@@ -54,7 +54,7 @@ function jobsOf(
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
   const { alert } = parsed
-  return config.targetsOf(sink).map((target) => ({
+  return (config.targets.get(sink) ?? [undefined]).map((target) => ({
     sink,
     alert,
     seenAtMs,
