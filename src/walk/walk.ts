@@ -78,7 +78,7 @@ export type WalkEnd =
   | 'place_lost'
   | 'raced'
 
-/** How often a walk that lost its place searches it; then the next poll walks again. */
+/** How often in a row a walk that lost its place searches it; then the next poll walks again. */
 const lostMax = 4
 /** Open stretches that are kept. More would mean that catch-ups were interrupted again and again under new heads. */
 const stretchesMax = 4
@@ -99,10 +99,12 @@ export function decideNext(view: PageView, known: OpenStretches, progress: WalkP
   if (page.rows.length === 0 && page.page < page.lastPage) return unchanged(known, page, 'empty_page')
   if (!isNextTo(view, current)) return relocate(view, known, progress)
   const stretches = stretchesOn(view, known)
-  return continueWalk(view, known, stretches.includes(current) ? stretches : [current, ...stretches], {
-    lost: progress.lost,
-    total: page.total,
-  })
+  const mine = stretches.includes(current) ? stretches : [current, ...stretches]
+  const decision = continueWalk(view, known, mine, { lost: progress.lost, total: page.total })
+  // Deeper than before, so the place is found again; a page that shows nothing deeper does not begin the count anew.
+  const [top] = decision.stretches
+  const isDeeper = top === undefined || top.frontier !== current.frontier
+  return isDeeper ? { ...decision, progress: { lost: 0, total: page.total } } : decision
 }
 
 /** Whether a later page of a walk continues the topmost open stretch, so that its rows' places are known. */
@@ -208,15 +210,21 @@ function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: nu
   return stretch.end + page.total - stretch.total > end ? stretch : measured
 }
 
-/** The page is not at the place that was counted: count again with its total, or go back a page. */
+/**
+ * The page is not at the place that was counted: count again with its total, or go back a page. Where its total is
+ * neither that of the page before nor the one that was counted with, another server of the API may have answered, which
+ * has other rows: then what was counted is asked for once more, since servers that answer in turn would never show it.
+ */
 function relocate(view: PageView, known: OpenStretches, progress: WalkProgress): PageDecision {
   const { page } = view
   const [current, ...others] = known.stretches
   const lost = progress.lost + 1
   const aside = { proven: false, rowsBecome: decideOutsideWalk(view), joins: [], finished: [] }
   const recounted = current === undefined ? 0 : pageAfter(current, page)
-  const moved = page.total !== progress.total && recounted !== page.page
-  const target = moved ? recounted : page.page - 1
+  const counted = current === undefined ? 0 : Math.floor(current.end / page.perPage) + 1
+  const changed = page.total !== progress.total
+  const again = changed && page.total !== current?.total && lost % 2 === 1
+  const target = again ? counted : changed && recounted !== page.page ? recounted : page.page - 1
   if (lost > lostMax || target < 1) {
     const next = { kind: 'end', reason: 'place_lost' } as const
     return { ...aside, stretches: others, next, progress: { lost, total: page.total } }

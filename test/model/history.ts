@@ -6,6 +6,7 @@ import * as fc from 'fast-check'
  * a poll has units for one to six pages; two may run at once, one step of either at a time.
  *
  * In a lagging history several servers answer in turn, of which some do not have the newest rows yet; the feed loses none.
+ * In an alternating one they are two that answer in strict turn, one of them pages behind, also once things are calm.
  *
  * In a wide history days pass between polls, rows carry dates that cannot be true, old rows are filled in beneath what
  * counts, the memory forgets as soon as it may, the queues forget their jobs, and the clocks of Redis and of the process
@@ -17,6 +18,8 @@ export interface History {
   readonly before: number
   readonly turns: readonly Turn[]
   readonly wide?: Wide
+  /** Every second answer comes from a server that lacks so many of the newest rows. */
+  readonly lag?: number
 }
 
 export interface Wide {
@@ -202,6 +205,18 @@ export const laggingHistories: fc.Arbitrary<History> = fc.record({
   turns: fc.array(laggingTurn, { minLength: 1, maxLength: 12 }),
 })
 
+// With `now`, rows that only the fresher server shows at the start are told from history by their dates alone.
+export const alternatingHistories: fc.Arbitrary<History> = fc.record({
+  startFrom: fc.constantFrom('beginning' as const, 'since' as const),
+  late: fc.constant(false),
+  before: fc.nat(60),
+  turns: fc.array(fc.record({ ...turnOf(fc.record(top)), flush: fc.constant(false) }), {
+    minLength: 1,
+    maxLength: 12,
+  }),
+  lag: fc.integer({ min: 1, max: 16 }),
+})
+
 export const wideHistories: fc.Arbitrary<History> = fc.record({
   startFrom,
   late: fc.boolean(),
@@ -214,4 +229,9 @@ export const wideHistories: fc.Arbitrary<History> = fc.record({
   }),
 })
 
-export const histories: fc.Arbitrary<History> = fc.oneof(plainHistories, wideHistories, laggingHistories)
+export const histories: fc.Arbitrary<History> = fc.oneof(
+  { weight: 2, arbitrary: plainHistories },
+  { weight: 2, arbitrary: wideHistories },
+  { weight: 2, arbitrary: laggingHistories },
+  { weight: 1, arbitrary: alternatingHistories },
+)

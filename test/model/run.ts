@@ -74,6 +74,9 @@ class Run {
   readonly #rows = new Map<string, RowFacts>()
   #clocks = { redisMs: 0, processMs: 0 }
   #trueMs = benchStartMs
+  #reads = 0
+  /** Of the feed, as the head that was read last had them. */
+  #headRows = 0
   #enqueued = new Set<string>()
   /** Rows whose jobs are stored and which are marked. */
   #settled = new Set<string>()
@@ -165,7 +168,9 @@ class Run {
       this.#before = new Set(this.#settled)
       const result = await this.#poll(1_000, this.#deps([], { at: -1, after: false }))
       calmPages += result.pages
-      finished = result.finished
+      // What only the fresher of two servers shows is promised once that one has shown its head.
+      finished = result.finished && this.#headRows === this.#feed.rows.length
+      if (result.finished && !finished) this.#reads = 0
     }
     // A feed of which no row is known, and whose rows look older than what was handled, is taken for a stranger's.
     const { seen } = this.#twin
@@ -253,6 +258,7 @@ class Run {
         const answer = this.#read(page, purpose)
         this.#walking = true
         this.#world.lastRead = { page, total: answer.total }
+        if (page === 1) this.#headRows = answer.total
         try {
           return await step(async () => ({ kind: 'page', page: answer }))
         } catch (error) {
@@ -304,9 +310,11 @@ class Run {
   #server(): BenchFeed {
     const behind = this.#behind
     this.#behind = 0
-    if (behind === 0) return this.#feed
+    this.#reads += 1
+    const lag = this.#reads % 2 === 0 ? (this.#history.lag ?? 0) : 0
+    if (behind === 0 && lag === 0) return this.#feed
     const server = new BenchFeed(perPage)
-    server.rows = this.#past.at(-1 - behind) ?? this.#past[0] ?? []
+    server.rows = lag > 0 ? this.#feed.rows.slice(lag) : (this.#past.at(-1 - behind) ?? this.#past[0] ?? [])
     return server
   }
 

@@ -164,11 +164,21 @@ describe('a later page', () => {
     expect(decision.next).toEqual({ kind: 'read', page: 8 })
   })
 
-  it('after rows were deleted is no proof: nothing is covered, and a page above is read', () => {
+  it('after rows were deleted is no proof: nothing is covered, and it is read again, then a page above', () => {
     const known = { stretches: [stretch(4, 10, 50)], runs: 4 }
     const decision = decideNext(view(3, 48, fresh), known, progress)
     expect(decision).toMatchObject({ proven: false, rowsBecome: 0, finished: [], stretches: known.stretches })
-    expect(decision.next).toEqual({ kind: 'read', page: 2 })
+    expect(decision.next).toEqual({ kind: 'read', page: 3 })
+    const again = decideNext(view(3, 48, fresh), known, decision.progress)
+    expect(again.next).toEqual({ kind: 'read', page: 2 })
+  })
+
+  it('of a server that lacks rows is read again, and goes on with the answer of the one that was counted with', () => {
+    const known = { stretches: [stretch(4, 10, 50)], runs: 4 }
+    const stale = decideNext(view(3, 38, fresh), known, progress)
+    expect(stale.next).toEqual({ kind: 'read', page: 3 })
+    const decision = decideNext(view(3, 50, fresh), known, stale.progress)
+    expect(decision).toMatchObject({ proven: true, progress: { lost: 0 }, next: { kind: 'read', page: 4 } })
   })
 
   it('steps back where counting leads to the same page again', () => {
@@ -188,8 +198,10 @@ describe('a later page', () => {
 
   it('beyond the end, of a feed that shrank, is counted again', () => {
     const known = { stretches: [stretch(4, 20, 50)], runs: 4 }
-    const decision = decideNext(view(5, 18, []), known, progress)
-    expect(decision.next).toEqual({ kind: 'read', page: 2 })
+    const short = decideNext(view(5, 18, []), known, progress)
+    expect(short.next).toEqual({ kind: 'read', page: 5 })
+    const decision = decideNext(view(5, 18, []), known, short.progress)
+    expect(decision.next).toEqual({ kind: 'read', page: 4 })
     const end = decideNext(view(4, 18, [4, 4, 4]), known, decision.progress)
     expect(end).toMatchObject({ finished: [4], next: { kind: 'end', reason: 'end_of_feed' } })
   })
