@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
+import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { englishDisplay, persian } from './samples.ts'
 
@@ -54,6 +55,7 @@ test.for([
 ] as const)(
   '%s: an answer that came while the process stood still counts, however long that was',
   async ([type, code, fields]) => {
+    const row = failureRow('It stands still')
     const receiver = new Worker(code, { eval: true })
     onTestFinished(async () => void (await receiver.terminate()))
     const [port] = await once(receiver, 'message')
@@ -61,6 +63,8 @@ test.for([
     const config = sinkConfigSchema.parse({ ...common, ...fields(port) })
     const sink = createSink('desk', config, { display: englishDisplay })
     onTestFinished(() => sink.close())
+    let messages = 0
+    receiver.on('message', () => (messages += 1))
     const came = once(receiver, 'message')
     const signal = new AbortController().signal
     const [target] = sink.targets ?? []
@@ -68,6 +72,13 @@ test.for([
     const sending = sink.send(persian, attempt)
     await came
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * timeoutMs)
-    expect(await sending).toMatchObject({ kind: 'delivered' })
+    const goesOnMs = performance.now()
+    await row.kept('everything: an answer counts, however late it is read', async () =>
+      expect(await sending).toMatchObject({ kind: 'delivered' }),
+    )
+    await row.heals('at once, when it goes on', () =>
+      expect(performance.now() - goesOnMs).toBeLessThan(timeoutMs),
+    )
+    await row.twice('nothing', () => expect(messages).toBe(1))
   },
 )
