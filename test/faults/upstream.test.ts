@@ -160,10 +160,11 @@ describe('the API answers', () => {
     const seen = await seenOf(name)
     await row.kept('everything', () => expect(seen.missing).toEqual([]))
     await row.twice('nothing', () => expect(seen.repeated).toEqual([]))
-    // One page is read again at most: the one that holds what had moved.
+    // Two pages more at most: the same one once again, since another server may have answered, and the one that holds what
+    // had moved.
     await row.heals('the next poll', () => {
-      expect(seen.pages.filter((page) => page > 1).length).toBeLessThanOrEqual(3)
-      expect(seen.pagesAfter.slice(1).findLastIndex((page) => page > 1)).toBeLessThan(3)
+      expect(seen.pages.filter((page) => page > 1).length).toBeLessThanOrEqual(4)
+      expect(seen.pagesAfter.slice(1).findLastIndex((page) => page > 1)).toBeLessThan(4)
     })
   })
 
