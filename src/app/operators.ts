@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { OrphanView } from '../admin/orphan-view.ts'
+import type { DeliveryJob } from '../alert/job.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { BreakerChange, LaneState } from '../delivery/sender.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -16,7 +17,8 @@ import { type Notice, noticeAlert } from './notices.ts'
  * (one notice per sink and hour, with the count); when rows could not be read (the same per source); when a source needs
  * a person; when a name leaves the config with something left. A notice about a sink is not sent to that sink. Notices
  * are best effort: without Redis, only the log and the status page report the same. Redis stores which notices were sent,
- * so that a restart neither repeats one nor forgets the notice that the trouble is over.
+ * so that a restart neither repeats one nor forgets the notice that the trouble is over. What Redis did not take is sent
+ * when it answers again, once, unless the process ends before.
  */
 export interface Operators {
   onBreaker(news: BreakerChange): void
@@ -65,12 +67,14 @@ const wellLooksMin = 12
 
 export function createOperators(options: OperatorsOptions): Operators {
   const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
-  const sendNotice = noticeSender(options)
+  const { sendNotice, sendUnsent } = noticeSender(options)
+  /** When breakers of this process closed, as far as Redis does not have it yet. */
+  const closedAt = new Map<string, number>()
   let lastWork: Promise<void> = Promise.resolve()
   /** One after the other, so that the notice of an end never comes before that of its beginning. Best effort. */
   const attempt = (work: () => Promise<void>) => {
     lastWork = lastWork
-      .then(work)
+      .then(() => work().finally(sendUnsent))
       .catch((thrown: unknown) => log.warn({ err: toError(thrown) }, 'operators.not_told'))
     return lastWork
   }
@@ -78,15 +82,21 @@ export function createOperators(options: OperatorsOptions): Operators {
   const lookAtDead = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
     if ((await queues.failedSince(sink, nowMs - hourMs)) === 0) return
-    if (!(await store.begin(`dead:${sink}`, nowMs, hourMs))) return
-    const sinceMs = (await store.move(sink, nowMs)) ?? nowMs - hourMs
+    const sinceMs = (await store.at(sink)) ?? nowMs - hourMs
     const count = await queues.failedSince(sink, sinceMs + 1)
-    if (count > 0) await sendNotice({ kind: 'dead_letters', sink, count, sinceMs })
+    if (count === 0 || !(await store.begin(`dead:${sink}`, nowMs, hourMs))) return
+    sendNotice({ kind: 'dead_letters', sink, count, sinceMs })
+    await store.move(sink, nowMs)
   }
   const onOpen = async (sink: string, reason: string, atMs: number) => {
     await store.move(`open:${sink}`, atMs)
-    if (await store.begin(`breaker:${sink}`, atMs, troubleMs))
-      await sendNotice({ kind: 'sink_down', sink, reason })
+    if (await store.begin(`breaker:${sink}`, atMs, troubleMs)) sendNotice({ kind: 'sink_down', sink, reason })
+  }
+  const noteClosed = async (sink: string) => {
+    const atMs = closedAt.get(sink)
+    if (atMs === undefined) return
+    await store.move(`closed:${sink}`, atMs)
+    if (closedAt.get(sink) === atMs) closedAt.delete(sink)
   }
   /**
    * An outage is over when no replica's breaker was open for a while, and since then a breaker has closed or a delivery
@@ -94,13 +104,14 @@ export function createOperators(options: OperatorsOptions): Operators {
    * too, because a process that ends during an outage never closes its breaker.
    */
   const recover = async (sink: string, queues: OperatorTargets['queues']) => {
+    await noteClosed(sink)
     const sinceMs = await store.since(`breaker:${sink}`)
     if (sinceMs === undefined) return
     const openMs = Math.max(sinceMs, (await store.at(`open:${sink}`)) ?? 0)
     if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
     const hasClosed = ((await store.at(`closed:${sink}`)) ?? 0) >= openMs
     if (!hasClosed && (await queues.completedSince(sink, openMs + 1)) === 0) return
-    if (await store.end(`breaker:${sink}`)) await sendNotice({ kind: 'sink_up', sink, reason: '' })
+    if (await store.end(`breaker:${sink}`)) sendNotice({ kind: 'sink_up', sink, reason: '' })
   }
   const lookAtSink = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
@@ -114,23 +125,27 @@ export function createOperators(options: OperatorsOptions): Operators {
     const failure = lastingFailure(status)
     if (state === 'stopped') {
       if (await store.begin(stopped, clock.now(), troubleMs))
-        await sendNotice({ kind: 'source_stopped', sourceName, reason })
+        sendNotice({ kind: 'source_stopped', sourceName, reason })
     } else if (failure !== undefined) {
       if (await store.begin(failing, clock.now(), troubleMs))
-        await sendNotice({ kind: 'source_failing', sourceName, reason: failure })
+        sendNotice({ kind: 'source_failing', sourceName, reason: failure })
     } else if (state === 'waiting' && failingSinceMs === null) {
-      const ended = [await store.end(stopped), await store.end(failing)]
-      if (ended.includes(true)) await sendNotice({ kind: 'source_resumed', sourceName, reason })
+      const wasStopped = await store.end(stopped)
+      if (wasStopped) sendNotice({ kind: 'source_resumed', sourceName, reason })
+      if ((await store.end(failing)) && !wasStopped)
+        sendNotice({ kind: 'source_resumed', sourceName, reason })
     }
     if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
   }
   const lookAtRows = async (sourceName: string, { ever, setAside }: QuarantineCounts) => {
     const what = `rows:${sourceName}`
-    if (setAside === 0 || !(await store.begin(what, clock.now(), hourMs))) return
-    const before = (await store.move(what, ever)) ?? 0
+    if (setAside === 0) return
+    const before = (await store.at(what)) ?? 0
     // Rows that were dropped or read since are not counted; after a loss of Redis the count starts at 0.
     const count = Math.min(setAside, ever < before ? ever : ever - before)
-    if (count > 0) await sendNotice({ kind: 'rows_set_aside', sourceName, count })
+    if (count === 0 || !(await store.begin(what, clock.now(), hourMs))) return
+    sendNotice({ kind: 'rows_set_aside', sourceName, count })
+    await store.move(what, ever)
   }
   const look = async () => {
     const { operators, queues } = active()
@@ -144,9 +159,10 @@ export function createOperators(options: OperatorsOptions): Operators {
       const { operators, queues } = active()
       if (operators.length === 0) return
       const nowMs = clock.now()
+      if (state === 'closed') closedAt.set(sink, nowMs)
       void attempt(async () => {
         // The regular checks send the notice that it is over, once the breaker has stayed closed for a while.
-        if (state === 'closed') return void (await store.move(`closed:${sink}`, nowMs))
+        if (state === 'closed') return noteClosed(sink)
         // First ends the outage before this one, if that is over and its notice was not sent yet.
         await recover(sink, queues)
         await onOpen(sink, reason, nowMs)
@@ -155,15 +171,15 @@ export function createOperators(options: OperatorsOptions): Operators {
     onOrphan(orphan) {
       if (active().operators.length === 0) return
       void attempt(async () => {
-        if (await store.begin(orphanTrouble(orphan), clock.now(), orphanMs))
-          await sendNotice(orphanNotice(orphan))
+        if (await store.begin(orphanTrouble(orphan), clock.now(), orphanMs)) sendNotice(orphanNotice(orphan))
       })
     },
     onNoOrphan(orphan) {
       void attempt(async () => void (await store.end(orphanTrouble(orphan))))
     },
     onRenamed(from, to) {
-      if (active().operators.length > 0) void attempt(() => sendNotice({ kind: 'source_renamed', from, to }))
+      if (active().operators.length > 0)
+        void attempt(async () => sendNotice({ kind: 'source_renamed', from, to }))
     },
     async run(signal) {
       while (!signal.aborted) {
@@ -174,10 +190,15 @@ export function createOperators(options: OperatorsOptions): Operators {
   }
 }
 
-function noticeSender({ active, clock, log }: OperatorsOptions): (notice: Notice) => Promise<void> {
+/** Of notices that Redis did not take; older ones are given up. */
+const unsentMax = 100
+
+/** `sendNotice` only makes the jobs, and so cannot fail: a notice that is marked as sent is sent, if later. */
+function noticeSender({ active, clock, log }: OperatorsOptions) {
   let lastId = 0
-  return async (notice) => {
-    const { operators, queues, targets } = active()
+  const unsent: DeliveryJob[][] = []
+  const sendNotice = (notice: Notice) => {
+    const { operators, targets } = active()
     // Two notices may be sent in the same millisecond, also by two replicas.
     lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
     const alert = noticeAlert(notice, lastId, clock.now())
@@ -193,8 +214,19 @@ function noticeSender({ active, clock, log }: OperatorsOptions): (notice: Notice
         })),
       )
     log.info({ notice: notice.kind, operators: jobs.map(({ sink }) => sink) }, alert.headline)
-    await queues.enqueue(jobs)
+    unsent.push(jobs)
+    if (unsent.length > unsentMax) unsent.shift()
   }
+  /** A repeated job has the same id, so that it is sent once. */
+  const sendUnsent = async () => {
+    // An operator may have left the config meanwhile.
+    const { operators, queues } = active()
+    for (let jobs = unsent[0]; jobs !== undefined; jobs = unsent[0]) {
+      await queues.enqueue(jobs.filter(({ sink }) => operators.includes(sink)))
+      unsent.shift()
+    }
+  }
+  return { sendNotice, sendUnsent }
 }
 
 /** A number below 1,000; two notices seldom get the same. */

@@ -67,3 +67,72 @@ it('what two replicas tell in the same millisecond are two notices', async () =>
   expect(new Set(ids).size).toBe(2)
   expect(ids.every(Number.isSafeInteger)).toBe(true)
 })
+
+it('while Redis flaps, each notice is sent once: down, up, and how many were given up on', async () => {
+  const clock = passingClock()
+  const told = new Map<number, string>()
+  let breaker: 'open' | 'closed' = 'open'
+  let calls = 0
+  /** The connection breaks before a call, or after it was carried out and before its answer comes. */
+  const flapping = async <T>(work: () => Promise<T>): Promise<T> => {
+    calls += 1
+    const fate = Math.floor((Math.sin(calls) + 1) * 3.5)
+    if (fate === 2) throw new Error('Connection is closed.')
+    const answer = await work()
+    if (fate === 1) throw new Error('Connection is closed.')
+    return answer
+  }
+  const client = redis.client()
+  const flappingClient = new Proxy(client, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function'
+        ? (...given: unknown[]) => flapping(() => value.apply(target, given))
+        : value
+    },
+  })
+  const queues = {
+    sinks: ['hook'],
+    enqueue: (jobs: readonly DeliveryJob[]) =>
+      flapping(async () => {
+        for (const { alert } of jobs) told.set(alert.id, `${alert.kind} ${alert.headline}`)
+      }),
+    failedSince: async (_sink: string, sinceMs: number) => (sinceMs < startMs ? 3 : 0),
+    completedSince: async () => 0,
+  }
+  const startMs = clock.now()
+  const operators = createOperators({
+    active: () => ({ operators: ['desk'], queues, targets: new Map() }),
+    sources: async () => [],
+    breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
+    store: createNoticeStore(flappingClient, freshPrefix()),
+    clock,
+    log: captureLog().log,
+  })
+  const ending = new AbortController()
+  const running = operators.run(ending.signal)
+  onTestFinished(() => {
+    ending.abort()
+    return running
+  })
+  await until('both troubles are told', () => {
+    clock.pass(5_000)
+    return told.size === 2
+  })
+  breaker = 'closed'
+  operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
+  await until('the recovery is told', () => {
+    clock.pass(5_000)
+    return told.size === 3
+  })
+  const looks = calls
+  await until('more looks', () => {
+    clock.pass(5_000)
+    return calls > looks + 20
+  })
+  expect([...told.values()].sort()).toEqual([
+    'bridge.dead_letters 3 alerts were given up on at sink hook',
+    'bridge.sink_down Sink hook does not take alerts',
+    'bridge.sink_up Sink hook takes alerts again',
+  ])
+})
