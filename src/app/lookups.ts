@@ -1,4 +1,5 @@
 import type { Config, SourceConfig } from '../config/schema.ts'
+import { grantedUnits } from '../context/spending.ts'
 import type { ApiRequest } from '../feed/api/request.ts'
 import { createFeedClient } from '../feed/client.ts'
 import { FeedError } from '../feed/errors.ts'
@@ -8,6 +9,7 @@ import { UserError } from '../lib/errors.ts'
 import { budgetDay } from '../schedule/time/budget-day.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { DirInUseError, embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
+import { createGrantStore } from '../store/grant.ts'
 import { createLedger, type Reservation } from '../store/ledger.ts'
 import {
   closeRedis,
@@ -55,21 +57,24 @@ export async function openLookups(
     const { prefix } = config.redis
     const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(sourceConfig))
     const ledger = createLedger({ redis, prefix, source, account, ...budget, budgetDay: dayOf })
+    const grants = createGrantStore({ redis, prefix, source, account })
     const feed = createFeedClient({ source, baseUrl, token })
     teardown.push('feed', () => feed.close())
     const reserve = async ({ endpoint }: ApiRequest, waitForMinute: boolean) => {
       for (;;) {
+        const nowMs = systemClock.now()
+        const granted = await grantedUnits(grants, budget.unitsPerDay, dayOf(nowMs), nowMs)
         const reserved = await ledger.reserve({
           cost: endpoint.units,
           purpose: 'context',
-          purposeUnitsMax: Math.floor(budget.unitsPerDay * context.unitsShare),
-          leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
+          purposeUnitsMax: Math.floor(granted * context.unitsShare),
+          leaveUnits: budget.unitsPerDay - granted + Math.ceil(granted * unitsShareOfPolls),
           leaveFresh: true,
         })
         if (reserved.ok) return
         const waitMs = 'retryAtMs' in reserved ? reserved.retryAtMs - systemClock.now() : 0
         if (!waitForMinute || reserved.limit !== 'minute' || waitMs > minuteWaitMsMax)
-          throw new UserError(refusal(reserved, endpoint.units, sourceConfig))
+          throw new UserError(refusal(reserved, endpoint.units, granted, context.unitsShare))
         await systemClock.sleep(Math.max(1, waitMs), signal)
       }
     }
@@ -151,7 +156,8 @@ function uncounted(cause: unknown): UserError {
 function refusal(
   refused: Extract<Reservation, { ok: false }>,
   units: number,
-  { budget: { unitsPerDay }, context: { unitsShare } }: SourceConfig,
+  unitsPerDay: number,
+  unitsShare: number,
 ): string {
   if (refused.limit === 'lease') return 'Nothing was sent.'
   const { limit, held, ofPurpose, retryAtMs } = refused

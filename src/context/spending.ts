@@ -95,8 +95,8 @@ const reserveShare = 0.1
 const lastUnits = 3
 
 /** What the API itself grants, where its refusals showed less than the config says. */
-async function grantedUnits(
-  grants: GrantStore,
+export async function grantedUnits(
+  grants: Pick<GrantStore, 'load'>,
   unitsPerDay: number,
   day: BudgetDay,
   nowMs: number,

@@ -7,6 +7,7 @@ import { UsageError } from '../../src/cli/usage.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { startEmbeddedRedis } from '../../src/store/embedded.ts'
 import { embeddedPaths, lockDir } from '../../src/store/embedded-paths.ts'
+import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { captureLog } from '../support/log.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
@@ -147,6 +148,23 @@ describe('api', () => {
     expect((await run('GET', '/api/v1/macro', '--config', polled.file)).err).toMatch(/is for polling\. /)
     expect(sandbox.requests).toHaveLength(2)
     expect(prefix).not.toBe(polled.prefix)
+  })
+
+  it('counts with the units that the API grants, where its refusals showed less than the config says', async () => {
+    const sandbox = await startSandbox()
+    const { file, prefix } = configOf(sandbox.url, { units: 1_000 })
+    const grants = createGrantStore({ redis: redis.client(), prefix, source: 'main' })
+    const path = '/api/v1/instruments/101/ownership'
+    await grants.save({ v: 1, unitsPerDay: 20, resetsAtMs: null, learnedAtMs: Date.now() })
+    expect((await run('GET', path, '--config', file)).err).toMatch(
+      /of what they may use of a day \(20 % of 20\)\. /,
+    )
+    await grants.save({ v: 1, unitsPerDay: 30, resetsAtMs: null, learnedAtMs: Date.now() })
+    await bridgeLedger(prefix, 1_000).reserve({ cost: 27, purpose: 'poll' })
+    expect((await run('GET', path, '--config', file)).err).toMatch(
+      /what is left of the day's 30 is for polling\. /,
+    )
+    expect(sandbox.requests).toHaveLength(0)
   })
 
   it('reads every page of a list, with its progress on stderr, and prints what was read when it ends early', async () => {
