@@ -21,7 +21,7 @@ export interface Program {
 }
 
 const main = join(import.meta.dirname, '../../src/main.ts')
-/** What Node.js made of the sources: the first program that ends by itself leaves it, every later one starts in half the time. */
+/** What Node.js made of the sources: the first program that starts leaves it, every later one starts in half the time. */
 const compiled = join(import.meta.dirname, '../../node_modules/.cache/alert-bridge-test')
 
 /** Started in a folder of its own; killed, and the folder removed, when the test ends. */
