@@ -90,6 +90,16 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   const onHead = (page: FeedPage) => tools.onHead(source, page)
   const walkDeps = { state, inForce, onHead, clock, log, metrics }
   const walking = { source, startFrom: config.startFrom, processState }
+  const rules = createRuleBook({
+    source,
+    feed,
+    ledger,
+    store: createRuleStore({ redis, prefix, source }),
+    leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
+    clock,
+    log,
+    metrics,
+  })
   const poller = createPoller({
     source,
     prefix,
@@ -98,6 +108,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     account,
     sharers: () => sharers(source),
     feed,
+    rules,
     poll: (readPage) => begin(runPoll({ ...walkDeps, readPage }, walking)),
     sweep: (readPage, pagesMax) => begin(runSweep({ ...walkDeps, readPage }, { ...walking, pagesMax })),
     prepare: () => tools.succeed(source),
@@ -116,16 +127,6 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       sweepShare: poll.sweepShare,
     },
     tooManyWaiting,
-    clock,
-    log,
-    metrics,
-  })
-  const rules = createRuleBook({
-    source,
-    feed,
-    ledger,
-    store: createRuleStore({ redis, prefix, source }),
-    leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
     clock,
     log,
     metrics,

@@ -4,7 +4,7 @@ import { doubtOf } from '../alert/fired-at.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import { type Quarantined, rawOf } from '../store/quarantine.ts'
 import type { RowLookup } from '../store/walk-state.ts'
-import type { FeedPage } from '../walk/page.ts'
+import type { FeedPage, FeedRow } from '../walk/page.ts'
 import { firedAtText, type RowScope } from '../walk/scope.ts'
 
 /**
@@ -49,6 +49,8 @@ export interface SortedRows {
 export interface FiringTime {
   readonly firedAtMs: number
   readonly passedOver: boolean
+  /** The rules that the alert names; left out where it cannot be read. */
+  readonly ruleIds?: readonly string[]
 }
 
 /**
@@ -76,7 +78,7 @@ export function sortRows(examined: ExaminedPage, proven: boolean): SortedRows {
     ),
     readable: rows.flatMap(({ row, isReadable }) => (isReadable ? [row.key] : [])),
     passedOver: fresh.length - counting.length,
-    fired: fresh.flatMap(({ rowScope }) => (rowScope ? firingTimeOf(rowScope, examined) : [])),
+    fired: fresh.flatMap(({ row, rowScope }) => (rowScope ? firingTimeOf(row, rowScope, examined) : [])),
     doubt: undated === undefined ? null : doubtOf(firedAtText(undated.row), nowMs),
     mark: fresh.map(({ row }) => row.key),
     shown: rows.filter(({ mark }) => mark !== 'new').map(({ row }) => row.key),
@@ -109,9 +111,16 @@ export function isUnrouted({ sinks: shares, withheld: held }: Assignment): boole
 }
 
 /** A row without a date was fired about now, if it is not one of the first that were ever read. */
-function firingTimeOf({ firedAtMs, inScope }: RowScope, { looked, nowMs }: ExaminedPage): FiringTime[] {
-  if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope }]
-  return inScope && looked.facts.lastCompleteMs !== null ? [{ firedAtMs: nowMs, passedOver: false }] : []
+function firingTimeOf(
+  row: FeedRow,
+  { firedAtMs, inScope }: RowScope,
+  { looked, nowMs }: ExaminedPage,
+): FiringTime[] {
+  const rules = row.ok ? { ruleIds: row.alert.ruleIds } : {}
+  if (firedAtMs !== null) return [{ firedAtMs, passedOver: !inScope, ...rules }]
+  return inScope && looked.facts.lastCompleteMs !== null
+    ? [{ firedAtMs: nowMs, passedOver: false, ...rules }]
+    : []
 }
 
 /** Where intake puts its jobs. */

@@ -3,7 +3,7 @@ import type { WalkState } from '../store/walk-state.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
-import type { IntakeDeps } from './intake.ts'
+import type { FiringTime, IntakeDeps } from './intake.ts'
 
 /** What a poll and a sweep work with. Their caller has the lease; `readPage` reserves its unit itself. */
 export interface PollDeps {
@@ -84,7 +84,7 @@ export interface PollResult {
   readonly duplicates: number
   readonly quarantined: number
   /** Firing times of the rows never shown before, oldest first; those passed over only teach the profile. */
-  readonly fired: readonly { readonly firedAtMs: number; readonly passedOver: boolean }[]
+  readonly fired: readonly FiringTime[]
   /** Why the date of a row that was never shown before is not plausible, for people: one example; null where all are. */
   readonly doubt: string | null
   /** There is more to walk: the next poll continues. */

@@ -6,6 +6,7 @@ import { type Lease, type LeaseHolder, type LeaseOptions, leaseHolder, tryLease 
 import { freshEveryMs } from '../store/ledger.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
+import { newRulesState, type RulesState } from './announcements.ts'
 import type { AvailableBudget } from './budget.ts'
 import { failureDelayMs } from './next-poll.ts'
 import type { PageTally } from './reader.ts'
@@ -40,6 +41,7 @@ export interface Leader {
   sweptDay: string | undefined
   /** Pages of the past were read, or are not wanted. */
   historyRead: boolean
+  readonly rules: RulesState
   /** The poll whose line is written once the next instant is known. */
   done: { result: PollResult; tally: PageTally; startMs: number; endMs: number } | undefined
 }
@@ -88,6 +90,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     hotUntilMs: -1,
     sweptDay: undefined,
     historyRead: false,
+    rules: newRulesState(),
     done: undefined,
   }
 }
@@ -184,10 +187,15 @@ function observe(
   const { fired, ok, pages, reason } = result
   // Pages that today's budget does not allow, or that cannot be read, are no reason to poll sooner.
   const behind = result.behind && !['refused_budget', 'refused_rest', 'failed'].includes(reason)
-  const times = (passedOver: boolean) =>
-    fired.filter((each) => each.passedOver === passedOver).map(({ firedAtMs }) => firedAtMs)
-  // A failed call may have taken its whole timeout: the pause before the next begins at its end.
-  schedule.observe({ atMs: ok ? startMs : endMs, ok, firedAtMs: times(false), pages, behind })
-  const history = times(true)
+  const timesOf = (rows: typeof fired) => rows.map(({ firedAtMs }) => firedAtMs)
+  const news = fired.filter(({ passedOver }) => !passedOver)
+  schedule.observe({
+    // A failed call may have taken its whole timeout: the pause before the next begins at its end.
+    atMs: ok ? startMs : endMs,
+    ...{ ok, pages, behind },
+    firedAtMs: timesOf(news),
+    ruleIds: news.map(({ ruleIds = [] }) => ruleIds),
+  })
+  const history = timesOf(fired.filter(({ passedOver }) => passedOver))
   if (history.length > 0) schedule.learnHistory(history)
 }

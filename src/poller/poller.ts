@@ -6,6 +6,7 @@ import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
+import { learnAnnounced } from './announcements.ts'
 import { GrantedBudget, shareOf } from './budget.ts'
 import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
 import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
@@ -35,10 +36,7 @@ class SourcePoller implements Poller {
   #pollRequested = false
   #crash: string | undefined
   /** By the monotonic clock. */
-  #activity: Pick<LoopActivity, 'actedAtMs' | 'dueAtMs'> = {
-    actedAtMs: 0,
-    dueAtMs: 0,
-  }
+  #activity: Pick<LoopActivity, 'actedAtMs' | 'dueAtMs'> = { actedAtMs: 0, dueAtMs: 0 }
 
   constructor(deps: PollerDeps) {
     this.source = deps.source
@@ -142,6 +140,8 @@ class SourcePoller implements Poller {
       const { nextPoll, budget, shareLeft } = await this.#decide(leader)
       await this.#view.save()
       if (await this.#readHistory(leader, budget, signal)) return
+      const { behind } = this.#view.status
+      if (await learnAnnounced(this.#deps, { ...leader, nextPoll, budget, behind, signal })) return
       if (await this.#sweep(leader, nextPoll, { ...budget, shareLeft }, signal)) return
       if (!(await this.#waitFor(nextPoll, leader, budget.day, signal))) return
       if (await this.#waitForRoom(leader, signal)) return

@@ -2,6 +2,7 @@ import type { FeedClient } from '../feed/client.ts'
 import type { PollDeps, PollResult } from '../intake/poll-types.ts'
 import type { SweepResult } from '../intake/sweep.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { RuleBook } from '../routing/rules.ts'
 import type { BudgetDay, Schedule } from '../schedule/schedule.ts'
 import { leaseTtlMs } from '../store/lease.ts'
 import type { Ledger } from '../store/ledger.ts'
@@ -48,6 +49,8 @@ export interface PollerDeps {
   readonly account?: string | undefined
   readonly sharers?: () => number
   readonly feed: Pick<FeedClient, 'deliveries'> & Partial<Pick<FeedClient, 'tokenTrouble'>>
+  /** The rules of the account, of which the plan reads what they announce; without them it does without. */
+  readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew'>
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
   readonly poll: (readPage: ReadPage) => Promise<PollResult>
   /** `runSweep` of sweep.ts in the same way; without it, units that are left expire. */

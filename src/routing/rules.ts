@@ -24,6 +24,20 @@ export interface RuleBook {
   adopt(ruleIds: readonly string[]): Promise<void>
   /** Reads what is missing or old, as far as budget, limits and time allow. Never rejects. */
   prepare(ruleIds: readonly string[]): Promise<void>
+  /** The last reading of all rules by this process, whatever it was made for. */
+  lastReading(): RulesRead | undefined
+  /**
+   * Reads the newest pages anew, as far as budget, limits and time allow: for what rules announce, which changes all the
+   * time. False where that failed, so that a unit may be lost. Never rejects.
+   */
+  readAnew(request: { readonly pagesMax: number; readonly signal: AbortSignal }): Promise<boolean>
+}
+
+export interface RulesRead {
+  readonly atMs: number
+  /** Each cost a unit. */
+  readonly pages: number
+  readonly rules: readonly AlertRule[]
 }
 
 export interface RuleBookOptions {
@@ -51,6 +65,7 @@ export function createRuleBook(options: RuleBookOptions): RuleBook {
   return new AccountRules(options)
 }
 
+type Anew = Parameters<RuleBook['readAnew']>[0]
 type Row = Readonly<Record<string, unknown>>
 
 class AccountRules implements RuleBook {
@@ -67,6 +82,9 @@ class AccountRules implements RuleBook {
   #reading: Promise<void> | undefined
   /** By the monotonic clock. */
   #adoptsAtMs = Number.NEGATIVE_INFINITY
+  #lastReading: RulesRead | undefined
+  /** A page of the last reading was paid for, or tried, and did not come. */
+  #hasFailed = false
 
   constructor(options: RuleBookOptions) {
     this.#options = options
@@ -94,6 +112,21 @@ class AccountRules implements RuleBook {
     await this.#adopt()
   }
 
+  lastReading(): RulesRead | undefined {
+    return this.#lastReading
+  }
+
+  async readAnew(request: Anew): Promise<boolean> {
+    await this.#reading
+    const { clock } = this.#options
+    if (clock.monotonicMs() < this.#pausedUntilMs) return true
+    this.#reading = this.#read([], request).finally(() => {
+      this.#reading = undefined
+    })
+    await this.#reading
+    return !this.#hasFailed
+  }
+
   #isWorthIt(ruleIds: readonly string[]): boolean {
     if (this.#options.clock.monotonicMs() < this.#pausedUntilMs) return false
     return this.#isOld() || this.#missing(ruleIds).length > 0
@@ -118,20 +151,30 @@ class AccountRules implements RuleBook {
     this.#keep(stored.rows, stored.readAtMs > 0)
   }
 
-  async #read(ruleIds: readonly string[]): Promise<void> {
+  async #read(ruleIds: readonly string[], anew?: Anew): Promise<void> {
     const { clock } = this.#options
     const startedMs = clock.monotonicMs()
     const all = this.#isOld()
     const rows: Row[] = []
+    const rules: AlertRule[] = []
+    this.#hasFailed = false
     for (let number = 1; ; number += 1) {
-      const page = await this.#page(number)
+      const page = await this.#page(number, anew)
       if (page === undefined) break
+      rules.push(...page.rules)
       rows.push(...page.rules.map(rowOf))
       const isLast = number >= page.lastPage
       this.#keep(rows, isLast)
+      if (isLast || number === anew?.pagesMax) {
+        this.#lastReading = { atMs: clock.now(), pages: number, rules }
+      }
       if (isLast) {
         this.#readAtMs = clock.now()
         this.#absent = new Set(ruleIds.filter((id) => !this.#rows.has(id)))
+        break
+      }
+      if (anew) {
+        if (number < anew.pagesMax) continue
         break
       }
       // The newest come first: a rule that an alert has just named is near the top.
@@ -144,11 +187,12 @@ class AccountRules implements RuleBook {
   }
 
   /** undefined: not now. */
-  async #page(number: number): Promise<RulesPage | undefined> {
+  async #page(number: number, anew: Anew | undefined): Promise<RulesPage | undefined> {
     const { source, feed, ledger, leaveUnits, log, metrics } = this.#options
     try {
       if (!this.#mayRead()) return undefined
-      const reserved = await ledger.reserve({ cost: pageUnits, purpose: 'context', leaveUnits })
+      const purpose = anew ? 'rules' : 'context'
+      const reserved = await ledger.reserve({ cost: pageUnits, purpose, leaveUnits })
       if (!reserved.ok) {
         this.#pause()
         log.info(
@@ -158,11 +202,13 @@ class AccountRules implements RuleBook {
         return undefined
       }
       this.#spentAtMs.push(this.#options.clock.monotonicMs())
-      metrics.budgetUnits.inc({ source, purpose: 'context' }, pageUnits)
+      metrics.budgetUnits.inc({ source, purpose }, pageUnits)
       metrics.budgetUnitsUsed.set({ source }, reserved.apiDayUsed ?? reserved.unitsUsed)
-      return await feed.rules(number, AbortSignal.timeout(pageTimeoutMs))
+      const limit = AbortSignal.timeout(pageTimeoutMs)
+      return await feed.rules(number, anew ? AbortSignal.any([limit, anew.signal]) : limit)
     } catch (thrown) {
       this.#pause()
+      this.#hasFailed = true
       const known = thrown instanceof FeedError
       log.warn({ source, reason: known ? thrown.message : toError(thrown).name }, 'the rules cannot be read')
       if (known && thrown.code === 'rate_limited') {

@@ -37,8 +37,8 @@ describe('a poll', () => {
       stopped: null,
     })
     expect(result.fired).toEqual([
-      { firedAtMs: benchStartMs + minuteMs, passedOver: false },
-      { firedAtMs: benchStartMs + 2 * minuteMs, passedOver: false },
+      { firedAtMs: benchStartMs + minuteMs, passedOver: false, ruleIds: ['1'] },
+      { firedAtMs: benchStartMs + 2 * minuteMs, passedOver: false, ruleIds: ['1'] },
     ])
     expect(result.lastCompleteMs).toBe(bench.nowMs)
     expect(await metric('alertsSeen')).toBe(2)

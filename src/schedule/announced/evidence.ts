@@ -54,6 +54,13 @@ export function emptyAnnounced(): Announced {
 }
 
 export function noteReading(announced: Announced, { atMs, pages, rules }: RulesReading): void {
+  // A process that polls again has its last reading still, and the memory knows of later ones.
+  if (
+    announced.reading.atMs !== null &&
+    atMs <= announced.reading.atMs &&
+    !isFarAhead(announced.reading.atMs, atMs)
+  )
+    return
   const read = readRules(announced.rules, rules, meanRate(announced.rules))
   announced.rules = read.rules
   const isUseful = read.foretold > 0 && 2 * read.foretold >= read.rules.length

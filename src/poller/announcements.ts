@@ -1,0 +1,83 @@
+import { datedAt } from '../alert/fired-at.ts'
+import type { AlertRule } from '../feed/wire.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { RuleBook, RulesRead } from '../routing/rules.ts'
+import type { AnnouncedRule } from '../schedule/announced/rules.ts'
+import type { BudgetView, RulesReading, Schedule } from '../schedule/schedule.ts'
+import type { NextPoll } from './next-poll.ts'
+
+/**
+ * What the API announces of the evaluations of its rules, for the plan: pages of rules, bought when the plan asks for them.
+ * They never delay a poll that is due, and what was read for routes is used too.
+ */
+export interface RulesState {
+  /** When the reading was made that the schedule learned last. */
+  learnedAtMs: number
+  /** Readings in a row that failed; and until when, by the monotonic clock, none is tried. */
+  failures: number
+  restUntilMs: number
+}
+
+export function newRulesState(): RulesState {
+  return { learnedAtMs: 0, failures: 0, restUntilMs: 0 }
+}
+
+/** A reading takes a second or two, and a poll must not wait for it. */
+const pauseMsMin = 2_000
+/** A failed page has cost a unit. */
+const restMs = { first: 60 * 60_000, longest: 24 * 60 * 60_000 }
+/** Of the units of a day, at most, for the pages of one reading. */
+const readingShare = 0.005
+
+interface Situation {
+  readonly schedule: Schedule
+  readonly rules: RulesState
+  readonly nextPoll: NextPoll
+  readonly budget: BudgetView
+  /** Polls in a row that failed; and pages of the last one, null where it was not good. */
+  readonly failures: number
+  readonly lastPages: number | null
+  readonly behind: boolean
+  readonly signal: AbortSignal
+}
+
+/** True when the schedule learned something, so that everything is to be decided again. */
+export async function learnAnnounced(
+  { rules, clock }: { readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew'>; readonly clock: Clock },
+  { schedule, rules: state, nextPoll, budget, failures, lastPages, behind, signal }: Situation,
+): Promise<boolean> {
+  const isHealthy = failures === 0 && lastPages !== null && !behind
+  if (!rules || !isHealthy || nextPoll.state !== 'waiting') return false
+  const nowMs = clock.now()
+  if (takeReading(rules, schedule, state)) return true
+  if (nextPoll.atMs - nowMs < pauseMsMin || clock.monotonicMs() < state.restUntilMs) return false
+  if (!schedule.wantsRules(nowMs, budget)) return false
+  const pagesMax = Math.max(1, Math.floor(readingShare * budget.unitsPerDay))
+  const isGood = await rules.readAnew({ pagesMax, signal })
+  state.failures = isGood ? 0 : state.failures + 1
+  const pauseMs = isGood ? 0 : Math.min(restMs.longest, restMs.first * 2 ** (state.failures - 1))
+  state.restUntilMs = clock.monotonicMs() + pauseMs
+  return takeReading(rules, schedule, state)
+}
+
+function takeReading(rules: Pick<RuleBook, 'lastReading'>, schedule: Schedule, state: RulesState): boolean {
+  const reading = rules.lastReading()
+  if (!reading || reading.atMs === state.learnedAtMs) return false
+  state.learnedAtMs = reading.atMs
+  schedule.learnRules(toReading(reading))
+  return true
+}
+
+export function toReading({ atMs, pages, rules }: RulesRead): RulesReading {
+  return { atMs, pages, rules: rules.map(toAnnounced) }
+}
+
+/** A rule that is switched off announces nothing; what is no date is not known. */
+function toAnnounced({ id, name, isActive, lastEvaluatedAt, nextEvaluationAt }: AlertRule): AnnouncedRule {
+  return {
+    id: String(id),
+    name: typeof name === 'string' ? name : null,
+    lastMs: datedAt(lastEvaluatedAt),
+    nextMs: isActive === false ? null : datedAt(nextEvaluationAt),
+  }
+}

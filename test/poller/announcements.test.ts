@@ -1,0 +1,92 @@
+import { expect, it, vi } from 'vitest'
+import { createFeedClient } from '../../src/feed/client.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { Secret } from '../../src/lib/secret.ts'
+import { createRuleBook } from '../../src/routing/rules.ts'
+import { type SandboxOptions, sandboxToken } from '../../src/sandbox/sandbox.ts'
+import type { RulesReading, Schedule } from '../../src/schedule/schedule.ts'
+import { createRuleStore } from '../../src/store/rules.ts'
+import { pollerRig, pollOnePage, untilCalls } from '../support/poller.ts'
+import { useRedis } from '../support/redis.ts'
+
+const server = useRedis()
+const soon = { timeout: 10_000, interval: 5 }
+
+/** A poller whose plan asks for the rules until it has got so many readings. */
+async function rig({ wanted = 1, sandbox: options }: { wanted?: number; sandbox?: SandboxOptions } = {}) {
+  const made = await pollerRig({
+    redis: server.client(),
+    // A poll that is due within two seconds is not kept waiting by rules.
+    everyMs: 2_500,
+    sandbox: { evaluations: 'true', ...options },
+  })
+  const feed = createFeedClient({ source: 'main', baseUrl: made.url, token: new Secret(sandboxToken) })
+  const rules = createRuleBook({
+    ...{ source: 'main', feed, leaveUnits: 10, clock: systemClock, log: made.captured.log },
+    ...{ ledger: made.ledger, metrics: made.metrics },
+    store: createRuleStore({ redis: made.redis, prefix: made.prefix, source: 'main' }),
+  })
+  const readings: RulesReading[] = []
+  const observed: Parameters<Schedule['observe']>[0][] = []
+  const asks = vi.fn(() => readings.length < wanted)
+  const run = () =>
+    made.replica(made.redis, {
+      rules,
+      createSchedule: () => {
+        let lastMs: number | undefined
+        return {
+          observe(poll) {
+            lastMs = poll.atMs
+            observed.push(poll)
+          },
+          next: (nowMs) => ({ atMs: lastMs === undefined ? nowMs : lastMs + 2_500, reason: 'fixed' }),
+          wantsRules: asks,
+          learnRules: (reading) => readings.push(reading),
+          ...{ learnHistory() {}, setHot() {}, snapshot: () => ({}) },
+          describe: () => ({
+            ...{ learnedFrom: 0, memory: 'fresh', firing: '', onMarks: false, hotUntilMs: 0 },
+          }),
+        }
+      },
+      async poll(readPage) {
+        const result = await pollOnePage(readPage)
+        return { ...result, fired: [{ firedAtMs: Date.now(), passedOver: false, ruleIds: ['12'] }] }
+      },
+    })
+  const reads = () => made.sandbox.requests.filter(({ path }) => path === '/api/v1/alerts').length
+  const units = async () =>
+    (await made.metrics.budgetUnits.get()).values.find(({ labels }) => labels.purpose === 'rules')?.value
+  return { ...made, rules, run, readings, observed, asks, reads, units }
+}
+
+it('a plan that asks for the rules learns what they announce, for a unit; and which rules alerts name', async () => {
+  const { run, readings, observed, sandbox, units, reads } = await rig()
+  run()
+  await vi.waitFor(() => expect(readings).toHaveLength(1), soon)
+  const [reading] = readings
+  expect(reading).toMatchObject({ pages: 1 })
+  expect(reading?.rules.map(({ id }) => id)).toEqual(sandbox.rules.map(({ id }) => String(id)))
+  for (const { nextMs, lastMs } of reading?.rules ?? []) {
+    expect(nextMs).toBeGreaterThan((reading?.atMs ?? 0) - 1_000)
+    expect(lastMs).toBeLessThan(nextMs ?? 0)
+  }
+  expect([reads(), await units()]).toEqual([1, 1])
+  expect(observed[0]?.ruleIds).toEqual([['12']])
+})
+
+it('what was read for routes is learned as well, and costs nothing more', async () => {
+  const { run, readings, rules, reads, units } = await rig({ wanted: 0 })
+  await rules.prepare(['12'])
+  run()
+  await vi.waitFor(() => expect(readings).toHaveLength(1), soon)
+  expect([reads(), await units()]).toEqual([1, 0])
+})
+
+it('a page of rules that fails is not bought again and again', async () => {
+  const { run, readings, sandbox, reads, asks } = await rig()
+  sandbox.fault({ kind: 'status', status: 500, endpoint: 'alerts' })
+  run()
+  await vi.waitFor(() => expect(reads()).toBe(1), soon)
+  await untilCalls(sandbox, 3)
+  expect([readings.length, reads(), asks.mock.calls.length]).toEqual([0, 1, 1])
+})
