@@ -1,6 +1,6 @@
 import { datedAt } from './fired-at.ts'
 import { numberIn } from './json-number.ts'
-import { foundText, isMapping, shownFields } from './value.ts'
+import { foundText, shownFields } from './value.ts'
 
 /**
  * One fired alert: a row of the delivery feed, named by the source it came from. The typed fields are what routes and
@@ -31,23 +31,15 @@ export type ParsedRow =
  * Parses one upstream row. Its id is all that it must have; every other field is taken as it comes: as text where the
  * bridge shows it or routes by it, whatever its type, and untouched in `row`. An odd row is better sent than lost.
  */
-export function parseRow(source: string, row: unknown): ParsedRow {
-  if (!isMapping(row)) return { ok: false, reason: `row: expected an object, found ${foundText(row)}` }
-  const { firedAt } = row
-  const id = numberIn(row['id'])
+export function parseRow(source: string, raw: unknown): ParsedRow {
+  const shown = shownFields(raw)
+  if (shown === undefined) return { ok: false, reason: `row: expected an object, found ${foundText(raw)}` }
+  const { id: given, firedAt } = shown.row
+  const id = isAlertId(given) ? given : numberIn(given)
   if (!isAlertId(id)) {
     return { ok: false, reason: `id: expected a whole number from 1 to 2^53 - 1, found ${foundText(id)}` }
   }
-  return {
-    ok: true,
-    alert: {
-      source,
-      id,
-      ...shownFields(row),
-      firedAtMs: datedAt(firedAt),
-      row,
-    },
-  }
+  return { ok: true, alert: { source, id, ...shown, firedAtMs: datedAt(firedAt) } }
 }
 
 /** What can name an alert for good. */

@@ -1,13 +1,7 @@
 import type { Alert } from './alert.ts'
-import {
-  type AlertField,
-  alertFields,
-  alertValues,
-  type RuleFacts,
-  type RuleField,
-  ruleFields,
-} from './fields.ts'
+import { type AlertField, alertFields, type RuleFacts, type RuleField, ruleFields } from './fields.ts'
 import { type Compiled, compileGlob, compileRegex, isFound } from './regex.ts'
+import { isMapping, namesOf, textsOf } from './value.ts'
 
 /**
  * Whether an alert is what a route or a silence asks for. Pure. Fields are joined by AND, the matchers of one field by
@@ -144,6 +138,37 @@ function missesIn<F extends AlertField | RuleField, N extends Miss['field']>(
   })
 }
 
+/**
+ * The values of a field of an alert: none where it is null or missing, several where it holds several. A matcher compares
+ * texts, so every value is one, whatever its type was.
+ */
+export function alertValues(alert: Alert, field: AlertField): readonly string[] {
+  switch (field) {
+    case 'source':
+      return [alert.source]
+    case 'id':
+      return [String(alert.id)]
+    case 'ruleId':
+      return alert.ruleIds
+    case 'channel':
+      return namesOf(alert.row['channels'])
+    case 'kind':
+    case 'headline':
+    case 'firedAt':
+    case 'symbol':
+    case 'slug':
+    case 'why':
+    case 'url':
+      return textValues(alert[field], alert.row[field])
+    case 'payload':
+    case 'notifiedAt':
+    case 'isRead':
+      return textsOf(alert.row[field])
+    default:
+      return field satisfies never
+  }
+}
+
 /** Whether these values of a field are what a matcher wants. */
 export function satisfies(field: string, values: readonly string[], matcher: Matcher): boolean {
   switch (matcher.op) {
@@ -161,6 +186,13 @@ export function satisfies(field: string, values: readonly string[], matcher: Mat
     default:
       return matcher satisfies never
   }
+}
+
+/** A text, as it was read; the values one by one where the row holds several, and none where it holds nothing. */
+function textValues(read: string | null, raw: unknown): readonly string[] {
+  if (typeof raw === 'string') return [raw]
+  if (isMapping(raw) || Array.isArray(raw)) return textsOf(raw)
+  return read === null || (read === '' && raw !== '') ? [] : [read]
 }
 
 function comparable(field: string, text: string): string {

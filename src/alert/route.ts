@@ -1,7 +1,8 @@
 import type { Alert } from './alert.ts'
 import type { ContextName } from './context.ts'
-import { type AlertField, alertValues } from './fields.ts'
+import type { AlertField } from './fields.ts'
 import {
+  alertValues,
   asksNothing,
   type Match,
   type Matched,

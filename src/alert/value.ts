@@ -25,9 +25,11 @@ export function wholeText(value: unknown, between = ', '): string | null {
   return texts.length === 0 ? null : texts.join(between)
 }
 
-/** The fields of an upstream row that people are shown and routes ask of, as texts. */
-export function shownFields(row: Readonly<Record<string, unknown>>) {
+/** The fields of an upstream row that people are shown and routes ask of, as texts; undefined where it is no JSON object. */
+export function shownFields(row: unknown) {
+  if (!isMapping(row)) return undefined
   return {
+    row,
     kind: wholeText(row['kind']) ?? '',
     symbol: wholeText(row['symbol']),
     slug: wholeText(row['slug']),

@@ -164,7 +164,8 @@ function nearestIssue(issues: readonly z.core.$ZodIssue[]): Issue | undefined {
   return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] }
 }
 
-const figure = <T extends z.ZodType>(schema: T) => z.preprocess(numberIn, schema)
+const figure = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (typeof value === 'number' ? value : numberIn(value)), schema)
 const count = figure(z.int().nonnegative())
 
 const envelopeSchema = z.object({
