@@ -18,8 +18,7 @@ import { chooseProbe, seekProbe } from './probe.ts'
 import { promoteDelayed } from './queue-view.ts'
 import type { AlertQueue } from './queues.ts'
 import { Recovery } from './recovery.ts'
-import type { SinkSettings, Tuning } from './settings.ts'
-import { noLimit } from './worker.ts'
+import type { QueueSettings, Tuning } from './settings.ts'
 
 /**
  * Applies the breaker of one sink: holds the sink's queue for all replicas and lets a few alerts probe the sink, one at a
@@ -29,7 +28,7 @@ import { noLimit } from './worker.ts'
  */
 export interface CircuitOptions {
   readonly sink: string
-  readonly settings: SinkSettings
+  readonly settings: QueueSettings
   readonly tuning: Tuning
   readonly queue: AlertQueue
   readonly breakers: BreakerStore
@@ -151,7 +150,7 @@ export class Circuit {
   /** Over all replicas; never shortens a hold. It starts the window of the sink's rate limit anew. */
   async hold(forMs: number): Promise<void> {
     const { queue, settings, held } = this.#options
-    const { max } = settings.rateLimit ?? noLimit
+    const { max } = settings.rateLimit
     await this.#try('queue not held', async () => {
       const heldMs = await within(commandTimeoutMs, 'reading the hold', queue.getRateLimitTtl(max))
       if (heldMs < forMs) {

@@ -21,7 +21,6 @@ import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from '.
 import { StaleDelays } from './stale-delays.ts'
 import type { Unrecorded } from './unrecorded.ts'
 import { type Stuck, Watchdog } from './watchdog.ts'
-import { noLimit } from './worker.ts'
 import { Workers } from './workers.ts'
 
 /**
@@ -113,7 +112,7 @@ export class Lane {
     this.#watchdog = new Watchdog({
       tuning,
       clock,
-      view: () => readQueueView(redis, this.#queue, (settings.rateLimit ?? noLimit).max),
+      view: () => readQueueView(redis, this.#queue, settings.rateLimit.max),
       own: () =>
         this.#workers.isOpen
           ? { room: this.#running.jobs < this.#workers.concurrency, taken: this.#running.taken }

@@ -24,16 +24,26 @@ export interface SinkEntry {
   readonly receiver?: string
 }
 
+/** The settings of a sink's queue and its worker. */
+export interface QueueSettings extends SinkSettings {
+  readonly rateLimit: RateLimit
+}
+
 /**
- * The settings of a sink's worker. Where several alerts go out as one message, the worker must take all of them at the
- * same time, and the rate limit is applied to messages (`message-limiter.ts`), not to jobs.
+ * A hold (`queue.rateLimit`) works only in queues that have a limit, so those without one get a limit that no sink
+ * reaches.
  */
-export function queueSettings({ sink, settings }: SinkEntry): SinkSettings {
+export const noLimit: RateLimit = { max: 1_000_000_000, per: 1_000 }
+
+/**
+ * Where several alerts go out as one message, the worker must take all of them at the same time, and the rate limit is
+ * applied to messages (`message-limiter.ts`), not to jobs.
+ */
+export function queueSettings({ sink, settings }: SinkEntry): QueueSettings {
   const { batch } = sink
-  if (batch === undefined) return settings
-  const { rateLimit: _, ...rest } = settings
+  if (batch === undefined) return { ...settings, rateLimit: settings.rateLimit ?? noLimit }
   const together = batch.plan.max + (batch.plan.kind === 'burst' ? batch.plan.after : 0)
-  return { ...rest, concurrency: Math.max(settings.concurrency, together) }
+  return { ...settings, rateLimit: noLimit, concurrency: Math.max(settings.concurrency, together) }
 }
 
 /**

@@ -14,7 +14,6 @@ import { digestPlanOf } from './digest-wait.ts'
 import type { AlertQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type Tuning } from './settings.ts'
 import { shortenDelays } from './shorten-delays.ts'
-import { noLimit } from './worker.ts'
 
 /**
  * Ends delays that an earlier config set in a queue and the present one does not need: for the mark of a digest that is
@@ -63,7 +62,7 @@ export class StaleDelays {
     clearTimeout(this.#again)
     const { redis, queue, clock, tuning } = this.#options
     await this.#try('the limiter may last longer', () =>
-      fitLimiter(redis, queue, (queueSettings(this.#options).rateLimit ?? noLimit).per),
+      fitLimiter(redis, queue, queueSettings(this.#options).rateLimit.per),
     )
     if (clock.monotonicMs() >= this.#nextMs)
       await this.#try('delays of other configs stay', async () => {

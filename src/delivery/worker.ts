@@ -1,13 +1,12 @@
 import { Worker } from 'bullmq'
 import type { JobData } from '../alert/job.ts'
 import { settlesWithin } from '../lib/time-limit.ts'
-import type { RateLimit } from '../sinks/common-config.ts'
 import { queuePrefix } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type AlertJob, RetryLater } from './processor.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
-import type { SinkSettings, Tuning } from './settings.ts'
+import type { QueueSettings, Tuning } from './settings.ts'
 
 /** BullMQ's consumer of one sink's queue, with every option that matters to the promise. */
 export type AlertWorker = Worker<JobData, AttemptRecord>
@@ -17,7 +16,7 @@ export interface WorkerOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly sink: string
-  readonly settings: SinkSettings
+  readonly settings: QueueSettings
   readonly tuning: Tuning
   readonly log: Logger
   process(job: AlertJob, token: string): Promise<AttemptRecord>
@@ -27,15 +26,9 @@ export interface WorkerOptions {
   recorded(jobId: string): void
 }
 
-/**
- * A hold (`queue.rateLimit`) works only in queues that have a limit, so those without one get a limit that no sink
- * reaches.
- */
-export const noLimit: RateLimit = { max: 1_000_000_000, per: 1_000 }
-
 export function openWorker(options: WorkerOptions): AlertWorker {
   const { sink, settings, tuning, log } = options
-  const { max, per } = settings.rateLimit ?? noLimit
+  const { max, per } = settings.rateLimit
   const worker: AlertWorker = new Worker(sink, (job, token) => options.process(job, token ?? ''), {
     connection: options.redis,
     prefix: queuePrefix(options.prefix),

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { noLimit } from '../../src/delivery/worker.ts'
+import { noLimit } from '../../src/delivery/settings.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
   alertRow,
