@@ -13,13 +13,19 @@ function foreignFeed(): BenchFeed {
   return feed
 }
 
+/** A source that has handled so many rows, and polled again an hour later. */
+async function knownSource(count: number, startFrom: 'now' | 'beginning') {
+  const rig = setUp(server, { startFrom })
+  history(rig.bench, count)
+  await rig.poll()
+  rig.bench.nowMs += 60 * minuteMs
+  await rig.poll()
+  return rig
+}
+
 describe("another account's feed", () => {
   it('stops the source, delivers nothing, and is gone when the token is put right', async () => {
-    const { bench, feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 250)
-    await poll()
-    bench.nowMs += 30 * minuteMs
-    await poll()
+    const { bench, feed, poll, queues } = await knownSource(250, 'beginning')
     const strange = foreignFeed()
     bench.answer = (page) => ({ kind: 'page', page: strange.page(page) })
     const result = await poll()
@@ -32,11 +38,7 @@ describe("another account's feed", () => {
   })
 
   it('is not taken for history either', async () => {
-    const { bench, poll, state } = setUp(server)
-    history(bench, 250)
-    await poll()
-    bench.nowMs += 30 * minuteMs
-    await poll()
+    const { bench, poll, state } = await knownSource(250, 'now')
     const strange = foreignFeed()
     bench.answer = (page) => ({ kind: 'page', page: strange.page(page) })
     expect(await poll()).toMatchObject({ stopped: 'foreign_feed' })
@@ -55,33 +57,21 @@ describe('what is no foreign feed', () => {
   })
 
   it('is a back-fill with old dates, since the known rows stand where counting puts them', async () => {
-    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 250)
-    await poll()
-    bench.nowMs += 60 * minuteMs
-    await poll()
+    const { feed, poll } = await knownSource(250, 'beginning')
     feed.add(350, benchStartMs - 60 * minuteMs)
     // One unit more than an ordinary catch-up: the page that speaks for the feed.
     expect(await poll()).toMatchObject({ stopped: null, newAlerts: 350, pages: 5, finished: true })
   })
 
   it('is a heap of rows with old dates on a feed that drops as many of its oldest', async () => {
-    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 950)
-    await poll()
-    bench.nowMs += 60 * minuteMs
-    await poll()
+    const { feed, poll } = await knownSource(950, 'beginning')
     feed.add(450, benchStartMs - 60 * minuteMs)
     feed.rows.length = 950
     expect(await poll()).toMatchObject({ stopped: null, newAlerts: 450, finished: true })
   })
 
   it('is not stopped for good where its known rows stand deeper than one poll looks', async () => {
-    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 1_950)
-    await poll()
-    bench.nowMs += 60 * minuteMs
-    await poll()
+    const { feed, poll } = await knownSource(1_950, 'beginning')
     feed.add(1_050, benchStartMs - 60 * minuteMs)
     feed.rows.length = 1_600
     const results = []

@@ -61,6 +61,20 @@ describe('a poll', () => {
     expect(bench.asked).toHaveLength(2)
   })
 
+  it('is handled by the config that is in force once its page was read', async () => {
+    const { bench, feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
+    feed.add(1, benchStartMs)
+    const { inForce } = bench.deps
+    bench.answer = () => {
+      const prepareAssign: typeof inForce.intake.prepareAssign = async () => async (alerts) =>
+        alerts.map(() => ({ sinks: [{ sink: 'other' }], withheld: [] }))
+      Object.assign(inForce, { intake: { ...inForce.intake, prepareAssign } })
+      return undefined
+    }
+    await poll()
+    expect([...queues.jobs.values()].map(({ sink }) => sink)).toEqual(['other'])
+  })
+
   it('spends no unit while Redis does not answer', async () => {
     const { bench, redis, poll } = setUp(server)
     redis.disconnect()
