@@ -69,7 +69,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     clock,
     onExchange: countExchanges(metrics, source),
   })
-  const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(config))
+  const plan = scheduleOptionsOf(config)
+  const dayOf = (nowMs: number) => budgetDay(nowMs, plan)
   const processState = tools.processStates.get(source) ?? createProcessState(clock)
   tools.processStates.set(source, processState)
   const ledger = createLedger({
@@ -116,12 +117,12 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       await refreshProcessState(state, processState)
       await ledger.used(dayOf(clock.now()))
     },
-    createSchedule: (saved) => createSchedule(scheduleOptionsOf(config), saved),
+    createSchedule: (saved) => createSchedule(plan, saved),
     budgetDay: dayOf,
     limits: {
-      unitsPerDay: budget.unitsPerDay,
-      minIntervalMs: poll.minInterval,
-      maxIntervalMs: poll.maxInterval,
+      unitsPerDay: plan.unitsPerDay,
+      minIntervalMs: plan.minIntervalMs,
+      maxIntervalMs: plan.maxIntervalMs,
       // A fixed pace learns nothing from old pages.
       historyPages: poll.every === undefined ? poll.historyPages : 0,
       sweepShare: poll.sweepShare,
