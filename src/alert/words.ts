@@ -49,3 +49,57 @@ const words: Readonly<Record<Display['language'], Words>> = {
     source: 'منبع',
   },
 }
+
+/** The words of an alert's context. */
+export interface ContextWords {
+  readonly last: string
+  readonly change: string
+  readonly sessions: string
+  readonly rsi: string
+  readonly letter: string
+  readonly months: string
+  readonly holders: string
+  readonly valuation: string
+  readonly macro: string
+}
+
+export function contextWordsOf(display: Display): ContextWords {
+  return contextWords[display.language]
+}
+
+/** A unit that the API names, in the reader's language; others as they came. */
+export function unitWord(unit: string, display: Display): string {
+  return (display.language === 'fa' ? persianUnits.get(unit.toLowerCase()) : undefined) ?? unit
+}
+
+const persianUnits = new Map([
+  ['rial', 'ریال'],
+  ['toman', 'تومان'],
+  ['usd', 'دلار'],
+  ['percent', 'درصد'],
+])
+
+const contextWords: Readonly<Record<Display['language'], ContextWords>> = {
+  en: {
+    last: 'Last price',
+    change: 'change',
+    sessions: 'sessions',
+    rsi: 'RSI',
+    letter: 'Latest letter',
+    months: 'months',
+    holders: 'Holders',
+    valuation: 'Valuation gap',
+    macro: 'Macro',
+  },
+  fa: {
+    last: 'آخرین قیمت',
+    change: 'تغییر',
+    sessions: 'جلسه',
+    rsi: 'RSI',
+    letter: 'آخرین اطلاعیه',
+    months: 'ماهه',
+    holders: 'سهامداران',
+    valuation: 'فاصله از ارزش',
+    macro: 'کلان',
+  },
+}

@@ -39,7 +39,9 @@ export function createSpending(options: SpendingOptions): Spending {
       const nowMs = clock.now()
       const day = budgetDay(nowMs)
       const granted = await grantedUnits(grants, unitsPerDay, day, nowMs)
-      const unitsMax = burstUnits(granted)
+      const burst = burstUnits(granted)
+      // Calls for one instrument must not use up what a page of many costs.
+      const unitsMax = units === 1 ? burst : Math.ceil(burst / 2)
       if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return 'burst'
       const kept = unitsForPolls(options.polls, granted, (day.endMs - nowMs) / (day.endMs - day.startMs), day)
       const reserved = await ledger.reserve({
@@ -65,10 +67,11 @@ export function createSpending(options: SpendingOptions): Spending {
   }
 }
 
-/** Many alerts at once are worth a page of the board each ten minutes, not a call for each. */
+/** Many alerts at once are worth some pages of the board, not a call for each. */
 export const burstMs = 10 * 60_000
 const burstShare = 0.01
-const burstUnitsMin = 5
+/** Half of it buys any one name. */
+const burstUnitsMin = 10
 
 export function burstUnits(unitsPerDay: number): number {
   return Math.max(burstUnitsMin, Math.floor(unitsPerDay * burstShare))

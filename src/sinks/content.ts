@@ -1,7 +1,9 @@
 import type { Alert } from '../alert/alert.ts'
+import type { AlertContext } from '../alert/context.ts'
 import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/display.ts'
 import { cut, type Direction, directionOf, fewLines, oneLine, shares } from '../alert/text.ts'
 import { heldBackText, wordsOf } from '../alert/words.ts'
+import { contextFacts } from './context-facts.ts'
 import type { Parcel } from './sink.ts'
 
 /**
@@ -30,6 +32,8 @@ export interface Line {
 export interface Fact {
   readonly word: string
   readonly value: string
+  /** Only in a message of its own: without its word it would say nothing. */
+  readonly isLong?: true
 }
 
 export interface ContentLimits {
@@ -39,14 +43,19 @@ export interface ContentLimits {
   readonly whyLinesMax: number
 }
 
-export function contentOf({ alert, heldBack = 0 }: Parcel, display: Display, limits: ContentLimits): Content {
+export function contentOf(
+  { alert, heldBack = 0, context }: Parcel,
+  display: Display,
+  limits: ContentLimits,
+): Content {
   const around = displayDirection(display)
+  const known = context === undefined ? [] : knownOf(context, display, limits)
   const title = titleOf(alert)
   return {
     title: { text: cut(title, limits.titleCharsMax), direction: directionOf(title, around) },
     url: linkOf(alert),
-    facts: factsOf(alert, display, limits.factCharsMax),
-    why: whyOf(alert, limits, around),
+    facts: [...factsOf(alert, display, limits.factCharsMax), ...known],
+    why: whyOf(alert, { ...limits, whyCharsMax: limits.whyCharsMax - charsOf(known) }, around),
     origin: originOf(alert, display, limits.factCharsMax),
     heldBack: heldBackText(heldBack, display),
     around,
@@ -70,6 +79,32 @@ function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
     const value = oneLine(given ?? '')
     return value === '' ? [] : [{ word, value: cut(value, charsMax) }]
   })
+}
+
+/** Its room is taken from that of the reasons, so that a message with context is no longer than one without. */
+function knownOf(context: AlertContext, display: Display, { whyCharsMax }: ContentLimits): Fact[] {
+  const shown: Fact[] = []
+  let room = whyCharsMax * contextShare
+  for (const { word, value, inList } of contextFacts(context, display)) {
+    const fact = inList ? { word, value } : ({ word, value, isLong: true } as const)
+    room -= charsOf([fact])
+    if (room < 0) break
+    shown.push(fact)
+  }
+  return shown
+}
+
+const contextShare = 0.6
+/** Of one fact beside its text: marks of direction, a colon, a line break. */
+const factFrameChars = 10
+
+function charsOf(facts: readonly Fact[]): number {
+  return facts.reduce((sum, { word, value }) => sum + word.length + value.length + factFrameChars, 0)
+}
+
+/** What a list of alerts shows of each, without the words before. */
+export function listValues({ facts }: Content): string[] {
+  return facts.filter(({ isLong = false }) => !isLong).map(({ value }) => value)
 }
 
 function whyOf(alert: Alert, { whyCharsMax, whyLinesMax }: ContentLimits, around: Direction): Line[] {

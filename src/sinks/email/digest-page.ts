@@ -1,6 +1,6 @@
 import { type Display, displayDirection } from '../../alert/display.ts'
 import { withoutAutolinks } from '../autolinks.ts'
-import { type Content, smallPrint } from '../content.ts'
+import { type Content, listValues, smallPrint } from '../content.ts'
 import { type Html, html } from './html.ts'
 import { faint, font, ink, mailLayout, sideOf } from './layout.ts'
 import { dotted, linked } from './page.ts'
@@ -19,7 +19,7 @@ export function digestPage(title: string, contents: readonly Content[], display:
 
 /** One alert of a digest. */
 export function digestEntry(content: Content): Html {
-  const { title, url, facts, why } = content
+  const { title, url, why } = content
   const side = sideOf(title.direction)
   const heading = html`margin:0;font-size:16px;line-height:1.6;font-weight:700;overflow-wrap:anywhere;${ink}`
   const small = html`margin:4px 0 0;font-size:13px;line-height:1.7;overflow-wrap:anywhere;${faint}`
@@ -31,7 +31,7 @@ export function digestEntry(content: Content): Html {
   return html`<tr><td class="ab-line" ${side} style="padding:14px 28px;border-top:1px solid #edf0f3;overflow-wrap:anywhere;${font}">
 <h2 class="ab-ink" style="${heading}">${linked(title.text, url)}</h2>
 ${reasons}
-<div class="ab-faint" ${side} style="${small}">${dotted(facts.map(({ value }) => value))}</div>
+<div class="ab-faint" ${side} style="${small}">${dotted(listValues(content))}</div>
 <div class="ab-faint" ${side} style="${small}font-size:12px">${dotted(smallPrint(content))}</div>
 </td></tr>`
 }

@@ -4,7 +4,7 @@ import { type Display, displayDirection, localDay, titleOf } from '../../alert/d
 import { cut, type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
-import { type Content, contentOf, type Line, smallPrint } from '../content.ts'
+import { type Content, contentOf, type Line, listValues, smallPrint } from '../content.ts'
 import { pack } from '../pack.ts'
 import { replayHeaders } from '../replay.ts'
 import type { Parcel } from '../sink.ts'
@@ -111,8 +111,8 @@ function contentParagraphs(content: Content, display: Display): string[][] {
 }
 
 function entryLines(content: Content): string[] {
-  const { title, url, facts, why, around } = content
-  const values = [...facts.map(({ value }) => value), ...smallPrint(content)]
+  const { title, url, why, around } = content
+  const values = [...listValues(content), ...smallPrint(content)]
   return [
     line(title),
     ...why.map(line),

@@ -1,7 +1,7 @@
 import type { Display } from '../../alert/display.ts'
 import { type Direction, shares } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
-import { type Content, contentOf, type Fact, type Line, smallPrint } from '../content.ts'
+import { type Content, contentOf, type Line, listValues, smallPrint } from '../content.ts'
 import { pack } from '../pack.ts'
 import type { Parcel } from '../sink.ts'
 import { directed, directedCharsMax, link, valueLine } from './mrkdwn.ts'
@@ -52,7 +52,7 @@ export function plainMessage(parcel: Parcel, display: Display): SlackMessage {
   const { url, heldBack } = content
   return message([
     titleLine(content.title, limits.titleCharsMax),
-    ...content.facts.map((fact) => `${fact.word}: ${factValue(fact, content.around)}`),
+    ...content.facts.map((fact) => `${fact.word}: ${factValue(fact.value, content.around)}`),
     ...whyLines(content),
     ...(heldBack === undefined ? [] : [heldBack]),
     ...(url === undefined ? [] : [link(url, wordsOf(display).open)]),
@@ -102,7 +102,7 @@ function listTitle({ title, url }: Content): string {
 }
 
 function listFacts(content: Content): string {
-  const facts = content.facts.map((fact) => factValue(fact, content.around))
+  const facts = listValues(content).map((value) => factValue(value, content.around))
   const rest = smallPrint(content).map((part) => valueLine(part, contextCharsMax, content.around))
   return [...facts, ...rest].join(' · ')
 }
@@ -122,7 +122,7 @@ function message(lines: readonly string[]): SlackMessage {
 function blocks(content: Content, display: Display): SlackBlock[] {
   const { url, heldBack, around } = content
   const title = titleLine(content.title, limits.titleCharsMax)
-  const fields = content.facts.map((fact) => mrkdwnText(`*${fact.word}*\n${factValue(fact, around)}`))
+  const fields = content.facts.map((fact) => mrkdwnText(`*${fact.word}*\n${factValue(fact.value, around)}`))
   const why = whyLines(content)
   const origin = content.origin.map((part) => valueLine(part, contextCharsMax, around)).join(' · ')
   // Slack refuses a section that is empty.
@@ -142,7 +142,7 @@ function titleLine({ text, direction }: Line, charsMax: number): string {
   return directed(text, charsMax, direction)
 }
 
-function factValue({ value }: Fact, around: Direction): string {
+function factValue(value: string, around: Direction): string {
   return valueLine(value, limits.factCharsMax, around)
 }
 

@@ -1,0 +1,254 @@
+import { describe, expect, it } from 'vitest'
+import { parseRow } from '../../src/alert/alert.ts'
+import type { AlertContext, ContextName } from '../../src/alert/context.ts'
+import { contextUnits } from '../../src/alert/context.ts'
+import { contextOfSource } from '../../src/app/source-context.ts'
+import { shelfOf } from '../../src/context/needs.ts'
+import { burstUnits, unitsForPolls } from '../../src/context/spending.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createLedger } from '../../src/store/ledger.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { configOf } from '../support/app.ts'
+import { onTestFinished } from '../support/finished.ts'
+import { captureLog } from '../support/log.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { instrumentsOf, type Market, startMarket } from './market.ts'
+
+/** The context of a source against an API over HTTP, with its units in a real Redis. */
+const redis = useRedis()
+const never = new AbortController().signal
+
+interface Options {
+  readonly prefix?: string
+  readonly units?: number
+  readonly deadline?: string
+  readonly unitsShare?: number
+  readonly token?: string
+  /** Of a day that is 24 hours long. */
+  readonly dayLeftMs?: number
+}
+
+function contextOf(market: Market, options: Options = {}) {
+  const {
+    prefix = freshPrefix(),
+    units = 100_000,
+    deadline = '5s',
+    unitsShare = 0.2,
+    token = 'one',
+  } = options
+  const config = configOf(`
+    redis: { url: "${redis.url}" }
+    sources: { main: { baseUrl: "${market.url}", token: ${token}, budget: { unitsPerDay: ${units} }, context: { unitsShare: ${unitsShare}, deadline: ${deadline} } } }
+    sinks: { hook: { type: webhook, url: "https://hooks.example.com" } }
+    routes: [{ sinks: [hook] }]`)
+  const main = config.sources['main']
+  if (main === undefined) throw new Error('no source')
+  const endMs = Date.now() + (options.dayLeftMs ?? 43_200_000)
+  const budgetDay = () => ({ key: 'today', startMs: endMs - 86_400_000, endMs })
+  const commands = redis.client()
+  const ledger = createLedger({
+    ...{ redis: commands, prefix, source: 'main', unitsPerDay: units, requestsPerMinute: 240, budgetDay },
+  })
+  const captured = captureLog()
+  const metrics = createMetrics({ version: 'test', node: 'test' })
+  const context = contextOfSource('main', main, {
+    ...{
+      prefix,
+      ledger,
+      budgetDay,
+      metrics,
+      log: captured.log,
+      clock: systemClock,
+      role: 'all',
+      processStates: new Map(),
+    },
+    redis: { commands, blocking: commands },
+    onExchange: () => {},
+  })
+  onTestFinished(() => context.close())
+  const find = (
+    index: number,
+    names: readonly ContextName[],
+    more: { seenAtMs?: number; mayBuy?: boolean } = {},
+  ) => context.find(alertOf(index), names, { seenAtMs: Date.now(), mayBuy: true, signal: never, ...more })
+  return { find, ledger, captured, prefix, context, metrics }
+}
+
+function alertOf(index: number) {
+  const { symbol, slug } = instrumentsOf(index + 1)[index] ?? { symbol: null, slug: null }
+  const parsed = parseRow('main', { id: index + 1, symbol, slug })
+  if (!parsed.ok) throw new Error(parsed.reason)
+  return parsed.alert
+}
+
+const whyOf = ({ skipped }: AlertContext) => Object.fromEntries(skipped.map(({ what, why }) => [what, why]))
+
+async function timed<T>(work: Promise<T>): Promise<[T, number]> {
+  const startMs = performance.now()
+  return [await work, performance.now() - startMs]
+}
+
+describe('what is bought', () => {
+  it('costs a burst of 2,000 alerts on 300 instruments at most 20 units, and each has its price', async () => {
+    const market = await startMarket(320)
+    const { find } = contextOf(market, { units: 2_000, deadline: '10s' })
+    const results: AlertContext[] = []
+    let next = 0
+    const worker = async () => {
+      for (let at = next++; at < 2_000; at = next++)
+        results.push(await find((at * 7) % 300, ['price', 'chart']))
+    }
+    await Promise.all(Array.from({ length: 20 }, worker))
+    expect(results.filter(({ parts }) => parts.price !== undefined)).toHaveLength(2_000)
+    expect(results.flatMap(({ skipped }) => skipped.filter(({ why }) => why !== 'burst'))).toEqual([])
+    expect(market.units()).toBeLessThanOrEqual(20)
+  }, 60_000)
+
+  it('serves all alerts of an instrument over replicas by one call, while they wait for it too', async () => {
+    const market = await startMarket(10)
+    market.behave('/prices', { delayMs: 200 })
+    const one = contextOf(market)
+    const two = contextOf(market, { prefix: one.prefix })
+    const found = await Promise.all(
+      [1, 1, 1].flatMap((index) => [one, two].map(({ find }) => find(index, ['chart']))),
+    )
+    expect(found.map(({ parts }) => parts.chart?.data)).toEqual(Array(6).fill(found[0]?.parts.chart?.data))
+    expect(found[0]?.parts.chart?.data).toMatchObject({ unit: 'rial' })
+    expect(market.calls).toHaveLength(1)
+  })
+
+  it('is of the time of its alert: an older value is bought again, one since then is not', async () => {
+    const market = await startMarket(10)
+    const { find } = contextOf(market)
+    const [first] = [await find(1, ['price'])]
+    expect((await find(1, ['price'], { seenAtMs: Date.now() - 3_600_000 })).parts).toEqual(first?.parts)
+    expect(market.calls).toHaveLength(1)
+    expect(market.calls[0]).toMatch(/^\/api\/v1\/board\?search=/)
+  })
+
+  it('is taken by a retry where it is kept, and not bought by it', async () => {
+    const market = await startMarket(10)
+    const { find } = contextOf(market)
+    expect(whyOf(await find(1, ['price'], { mayBuy: false }))).toEqual({ price: 'retry' })
+    await find(1, ['price'])
+    expect(await find(1, ['price'], { mayBuy: false })).toMatchObject({ parts: { price: {} }, skipped: [] })
+    expect(market.calls).toHaveLength(1)
+  })
+
+  it('is nothing for an alert without an instrument, but the macro series, and nothing that the API does not hold', async () => {
+    const market = await startMarket(10)
+    const { find } = contextOf(market)
+    const none = { ...alertOf(1), symbol: null, slug: null }
+    const { context } = contextOf(market)
+    const found = await context.find(none, ['price', 'macro:usd_free'], {
+      ...{ seenAtMs: Date.now(), mayBuy: true, signal: never },
+    })
+    expect([Object.keys(found.parts), whyOf(found)]).toEqual([['macro:usd_free'], { price: 'no_instrument' }])
+    const calls = market.calls.length
+    expect(whyOf(await find(50, ['price']))).toEqual({ price: 'not_found' })
+    expect(whyOf(await find(50, ['price']))).toEqual({ price: 'not_found' })
+    expect(market.calls).toHaveLength(calls + 1)
+  })
+})
+
+describe('a fault of an endpoint', () => {
+  it.each([
+    ['404', { status: 404, code: 'not_found' }, 'not_found'],
+    ['422', { status: 422, code: 'invalid_request' }, 'failed'],
+    ['500', { status: 500, code: 'server_error' }, 'failed'],
+    ['429', { status: 429, code: 'rate_limited', retryAfter: '30' }, 'held'],
+    ['a wrong shape', { body: '{"data":[1,2]}' }, 'failed'],
+    ['no JSON', { body: '<html>' }, 'failed'],
+    [
+      'a huge value',
+      { body: JSON.stringify({ data: { unit: 'rial', x: 'x'.repeat(300_000) } }) },
+      'too_large',
+    ],
+    [
+      'a huge answer',
+      { body: JSON.stringify({ data: { unit: 'rial', x: 'x'.repeat(3_000_000) } }) },
+      'too_large',
+    ],
+    ['silence', { hang: true }, 'deadline'],
+  ] as const)('%s leaves it out, within the deadline, and nothing else', async (_what, how, why) => {
+    const market = await startMarket(10)
+    market.behave('/prices', how)
+    const { find, ledger } = contextOf(market, { deadline: '1s' })
+    const [found, ms] = await timed(find(1, ['chart', 'filing', 'macro:usd_free']))
+    expect(whyOf(found)).toEqual({ chart: why })
+    expect(Object.keys(found.parts)).toEqual(['filing', 'macro:usd_free'])
+    expect(ms).toBeLessThan(1_900)
+    // Polls are held by a 429 as long as the API asks, and by nothing else.
+    const held = await ledger.held()
+    if (why === 'held') expect((held?.untilMs ?? 0) - Date.now()).toBeLessThan(31_000)
+    else expect(held).toBeUndefined()
+  })
+
+  it('that lasts delays no further alert: nobody waits for an endpoint that rests, and it is tried without waiting', async () => {
+    const market = await startMarket(10)
+    market.behave('/prices', { delayMs: 900 })
+    const { find, captured } = contextOf(market, { deadline: '500ms' })
+    const [first, firstMs] = await timed(find(1, ['chart']))
+    expect(whyOf(first)).toEqual({ chart: 'deadline' })
+    expect(firstMs).toBeLessThan(1_400)
+    const [second, secondMs] = await timed(find(2, ['chart', 'price']))
+    expect(whyOf(second)).toEqual({ chart: 'resting' })
+    expect(second.parts.price).toBeDefined()
+    expect(secondMs).toBeLessThan(450)
+    expect(captured.with('context rests')).toHaveLength(1)
+    // What came too late is kept for the next attempt.
+    await expect
+      .poll(async () => (await find(1, ['chart'], { mayBuy: false })).skipped, { timeout: 10_000 })
+      .toEqual([])
+    expect(market.calls.filter((path) => path.includes('/prices'))).toHaveLength(1)
+  })
+
+  it('403 for the scope is remembered and said once; with another token it is asked again', async () => {
+    const market = await startMarket(10)
+    market.behave('/indicators', { status: 403, code: 'scope_required' })
+    const { find, captured, prefix } = contextOf(market)
+    for (const index of [1, 2, 3])
+      expect(whyOf(await find(index, ['indicators']))).toEqual({ indicators: 'scope' })
+    expect(market.calls).toHaveLength(1)
+    expect(captured.with('context is refused')).toHaveLength(1)
+    const other = contextOf(market, { prefix, token: 'two' })
+    await other.find(1, ['indicators'])
+    expect(market.calls).toHaveLength(2)
+  })
+})
+
+describe('the units', () => {
+  it('are those of the table', () => {
+    const names: ContextName[] = ['price', 'chart', 'indicators', 'filing', 'ownership', 'macro:x']
+    for (const name of names) expect([name, contextUnits(name)]).toEqual([name, shelfOf(name).single.units])
+    expect(contextUnits('valuation')).toBe(shelfOf('valuation').bulk?.page(1).units)
+  })
+
+  it('of context end with its share of the day', async () => {
+    const market = await startMarket(10)
+    const { find, ledger } = contextOf(market, { units: 100, unitsShare: 0.03 })
+    expect(whyOf(await find(1, ['chart']))).toEqual({})
+    expect(whyOf(await find(2, ['chart', 'price']))).toEqual({ chart: 'budget' })
+    const day = { key: 'today', startMs: 0, endMs: 0 }
+    expect((await ledger.used(day)).byPurpose).toEqual({ context: 3 })
+  })
+
+  it('that polls still need until the reset are left alone, fewer the nearer it is', async () => {
+    const market = await startMarket(10)
+    const early = contextOf(market, { units: 100, dayLeftMs: 80_000_000 })
+    await early.ledger.reserve({ cost: 75, purpose: 'poll' })
+    expect(whyOf(await early.find(1, ['chart']))).toEqual({ chart: 'budget' })
+    const late = contextOf(market, { units: 100, dayLeftMs: 3_600_000 })
+    await late.ledger.reserve({ cost: 75, purpose: 'poll' })
+    expect(whyOf(await late.find(1, ['chart']))).toEqual({})
+  })
+
+  it('kept for polls follow their slowest pace and the time that is left', () => {
+    const day = { key: '', startMs: 0, endMs: 86_400_000 }
+    expect(unitsForPolls({ share: 0.2 }, 2_000, 1, day)).toBe(603)
+    expect(unitsForPolls({ share: 0.2 }, 2_000, 0, day)).toBe(3)
+    expect(unitsForPolls({ everyMs: 60_000 }, 2_000, 0.5, day)).toBe(823)
+    expect(unitsForPolls({ everyMs: 1_000 }, 50, 1, day)).toBe(50)
+    expect([burstUnits(2_000), burstUnits(10)]).toEqual([20, 10])
+  })
+})

@@ -1,0 +1,182 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { AlertContext } from '../../src/alert/context.ts'
+import type { Display } from '../../src/alert/display.ts'
+import { webhookBody } from '../../src/sinks/body.ts'
+import { contextFacts } from '../../src/sinks/context-facts.ts'
+import { discordMessage } from '../../src/sinks/discord/message.ts'
+import { mailMessage } from '../../src/sinks/email/message.ts'
+import { ntfyMessage } from '../../src/sinks/ntfy/message.ts'
+import { pagerDutyEvent } from '../../src/sinks/pagerduty/event.ts'
+import type { Parcel } from '../../src/sinks/sink.ts'
+import { plainMessage, slackList, slackMessage } from '../../src/sinks/slack/blocks.ts'
+import { teamsMessage } from '../../src/sinks/teams/card.ts'
+import { telegramText } from '../../src/sinks/telegram/message.ts'
+import { english, englishDisplay, hostile, persian, persianDisplay } from './samples.ts'
+
+/** What people see of an alert's context, in every kind of message. */
+const at = '2026-11-21T05:30:06.000Z'
+const closes = [4_870, 4_905, 4_990, 5_040, 5_010, 5_120, 5_160, 5_230]
+
+function contextOf(
+  parts: Readonly<Record<string, unknown>>,
+  names: AlertContext['names'] = {},
+): AlertContext {
+  const read = Object.entries(parts).map(([name, data]) => [name, { data, at }])
+  return { parts: Object.fromEntries(read), skipped: [{ what: 'indicators', why: 'budget' }], names }
+}
+
+const whole = contextOf({
+  price: { symbol: 'فولاد', last: 5_230, change: 1.36, unit: 'rial' },
+  chart: { unit: 'rial', points: closes.map((close) => ({ close })) },
+  indicators: { seriesHash: 'a', indicators: { rsi: 74.2 } },
+  filing: { title: 'اطلاعات و صورت‌های مالی', periodMonths: 12 },
+  ownership: {
+    summary: {
+      holders: [
+        { name: 'هلدینگ', percent: 41.5 },
+        { name: 'صندوق', percent: null },
+      ],
+    },
+  },
+  valuation: [{ gapAtSave: 10, gapNow: 12.4 }],
+  'macro:usd_free': [{ key: 'usd_free', unit: 'toman', points: [{ value: 93_100 }, { value: 93_600 }] }],
+})
+
+/** Markup, mentions, marks of direction, controls and length, in every text that context may bring. */
+const nasty =
+  '<!channel> *b* _i_ `c` <https://evil.example|x> <img src=x onerror=alert(1)> &amp; @here #tag :fire: \u202eLTR\u2067 \u001b[31m\r\nBcc: a@b \ud800'
+const evil = contextOf({
+  price: { last: 5_230, unit: nasty.repeat(50), changePercent: '9%' },
+  chart: { unit: nasty, points: closes.map((close) => ({ close })) },
+  filing: { title: nasty.repeat(500), periodMonths: 1e300 },
+  ownership: { summary: { holders: Array(900).fill({ name: nasty.repeat(20), percent: -1e9 }) } },
+  [`macro:${'x'.repeat(100)}`]: [{ unit: nasty, points: [{ value: -0.00001 }] }],
+})
+
+function texts(parcel: Parcel, display: Display) {
+  const mail = mailMessage(
+    parcel,
+    { from: { name: '', address: 'a@example.com' }, to: 'b@example.com' },
+    display,
+  )
+  return {
+    slack: JSON.stringify(slackMessage(parcel, display).blocks?.slice(1, 3), null, 1),
+    slackText: plainMessage(parcel, display).text,
+    slackList: JSON.stringify(slackList([parcel, parcel], display).blocks?.slice(-1), null, 1),
+    telegram: telegramText(parcel, display),
+    ntfy: JSON.stringify(
+      ntfyMessage(parcel, display, { topic: 't', priority: 'default', tags: [] }),
+      null,
+      1,
+    ),
+    discord: JSON.stringify(discordMessage(parcel, display).embeds[0].fields, null, 1),
+    teams: JSON.stringify(teamsMessage(parcel, display)),
+    pagerduty: JSON.stringify(
+      pagerDutyEvent(parcel, display, { routingKey: 'k', severity: 'info', client: 'c' }),
+      null,
+      1,
+    ),
+    mail: mail.text,
+    html: mail.html,
+  }
+}
+
+describe('context', () => {
+  test.each([
+    ['persian', persian, persianDisplay, whole],
+    ['english', english, englishDisplay, whole],
+    ['hostile', hostile, englishDisplay, evil],
+  ] as const)(
+    'of the %s sample reads as it was looked at, in every kind of message',
+    async (name, alert, display, context) => {
+      const { teams: _, html: _html, ...shown } = texts({ alert, context }, display)
+      const golden = Object.entries(shown).map(([sink, text]) => `== ${sink}\n${text}\n`)
+      await expect(golden.join('\n')).toMatchFileSnapshot(`golden/context-${name}.txt`)
+    },
+  )
+
+  test('is as harmless as a headline, and makes no message longer than it may be', () => {
+    for (const display of [persianDisplay, englishDisplay]) {
+      const shown = texts({ alert: hostile, context: evil }, display)
+      for (const [sink, text] of Object.entries(shown)) {
+        expect([sink, text.includes('\u202e'), text.includes('\u001b'), text.isWellFormed()]).toEqual([
+          sink,
+          false,
+          false,
+          true,
+        ])
+        if (sink.startsWith('slack') || sink === 'telegram' || sink === 'html')
+          expect(text).not.toMatch(/<(img|script)/)
+      }
+      expect(shown.slackText).not.toMatch(/<(?!https:\/\/example\.com)/)
+      const { message } = ntfyMessage({ alert: hostile, context: evil }, display, {
+        ...{ topic: 't', priority: 'default', tags: [] },
+      }) as { message: string }
+      expect(Buffer.byteLength(message)).toBeLessThanOrEqual(4_096)
+      expect(shown.telegram.replace(/<[^>]*>/g, '').length).toBeLessThanOrEqual(4_096)
+      expect(Buffer.byteLength(shown.teams)).toBeLessThanOrEqual(28_000)
+      const blocks = slackMessage({ alert: hostile, context: evil }, display).blocks ?? []
+      for (const block of blocks) if ('fields' in block) expect(block.fields.length).toBeLessThanOrEqual(10)
+    }
+  })
+
+  test('of any shape shows what is found in it, or nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(
+          fc.constantFrom('price', 'chart', 'indicators', 'filing', 'ownership', 'valuation', 'macro:x'),
+          fc.jsonValue(),
+        ),
+        (parts) => {
+          for (const { word, value } of contextFacts(contextOf(parts), persianDisplay)) {
+            expect(word).not.toBe('')
+            expect(value).not.toMatch(/NaN|undefined|null|Infinity/)
+          }
+        },
+      ),
+    )
+  })
+})
+
+describe('a figure', () => {
+  const facts = (parts: Readonly<Record<string, unknown>>, names: AlertContext['names'] = {}) =>
+    contextFacts(contextOf(parts, names), englishDisplay).map(({ word, value }) => `${word}: ${value}`)
+
+  test('has its unit, or none', () => {
+    expect(facts({ price: { last: 5_230, unit: 'toman' } })).toEqual(['Last price: 5,230 toman'])
+    expect(facts({ price: { last: 5_230, unit: null } })).toEqual(['Last price: 5,230'])
+    expect(facts({ price: { last: '5230', unit: 'rial' } })).toEqual([])
+  })
+
+  test('is a percentage only where that is known', () => {
+    const price = { last: 5_230, change: 1.36 }
+    expect(facts({ price })).toEqual(['Last price: 5,230 (change +1.36)'])
+    expect(facts({ price }, { changePercent: ['change'] })).toEqual(['Last price: 5,230 (+1.36%)'])
+    const chart = (latest: number) => ({ unit: null, points: [5_160, latest].map((close) => ({ close })) })
+    expect(facts({ price, chart: chart(5_230) })).toEqual(['Last price: 5,230 (+1.36%)'])
+    expect(facts({ price, chart: chart(5_229) })).toEqual(['Last price: 5,230 (change +1.36)'])
+  })
+
+  test('is found by a name of the config before the names that are known', () => {
+    expect(facts({ price: { last: 1, lastTrade: 2 } }, { last: ['lastTrade'] })).toEqual(['Last price: 2'])
+    expect(facts({ price: { nowhere: 1 } }, { last: ['toString'] })).toEqual([])
+  })
+})
+
+test('a webhook gets the fields of the answer, what was skipped and why; without context the body is what it was', () => {
+  const { context } = (
+    JSON.parse(webhookBody({ alert: persian, context: whole })) as { data: Record<string, never> }
+  ).data
+  expect(context).toMatchObject({
+    price: { data: { last: 5_230 }, at },
+    skipped: [{ what: 'indicators', why: 'budget' }],
+  })
+  expect(webhookBody({ alert: persian })).toBe(
+    JSON.stringify({
+      type: 'alert.fired',
+      timestamp: persian.firedAt,
+      data: { source: 'main', delivery: persian.row },
+    }),
+  )
+})
