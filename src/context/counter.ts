@@ -1,4 +1,4 @@
-import type { ContextName } from '../alert/context.ts'
+import type { ContextName, SkipReason } from '../alert/context.ts'
 import { redisErrorText } from '../store/redis.ts'
 import { buy, inTime, type Pending, settleAll } from './buyer.ts'
 import { type Found, fieldOf, keptFor, type Want } from './found.ts'
@@ -46,6 +46,8 @@ export class Counter {
       const found = await joined.found
       return found.ok ? { ...found, from: 'cache' } : found
     }
+    const why = this.#refusedLately()
+    if (why !== undefined) return { ok: false, why }
     const { promise: found, resolve } = Promise.withResolvers<Found>()
     const { clock, deadlineMs } = this.#is.options
     const pending: Pending = {
@@ -67,6 +69,13 @@ export class Counter {
     const sinceMs = Math.min(...[...this.#busySince].map(({ ms }) => ms))
     if (sinceMs <= options.clock.monotonicMs() - options.deadlineMs / 2)
       purchases.fault(name, standing, 'no answer in time')
+  }
+
+  #refusedLately(): SkipReason | undefined {
+    const { shelf, purchases } = this.#is
+    return purchases.refusedLately(
+      Math.min(shelf.single.units, shelf.bulk?.page(1).units ?? Number.POSITIVE_INFINITY),
+    )
   }
 
   #gather(): void {

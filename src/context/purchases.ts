@@ -34,8 +34,18 @@ export class Purchases {
   /** Scopes that the token lacks, and `*` for all of them: until when, by the monotonic clock. */
   readonly #refused = new Map<string, number>()
 
+  /** Units that were refused a moment ago, and until when that is not asked again. */
+  #spent: { readonly units: number; readonly why: SkipReason; readonly untilMs: number } | undefined
+
   constructor(options: PurchaseOptions) {
     this.#options = options
+  }
+
+  /** Why a call of so many units would be refused, as one was a moment ago. */
+  refusedLately(units: number): SkipReason | undefined {
+    const spent = this.#spent
+    if (spent === undefined || units < spent.units) return undefined
+    return this.#options.clock.monotonicMs() < spent.untilMs ? spent.why : undefined
   }
 
   /** Throws what Redis throws, and nothing else. */
@@ -44,7 +54,10 @@ export class Purchases {
     if (this.#isRefused(call.scope)) return { ok: false, why: 'scope' }
     if (closing.aborted || feed.tokenTrouble()) return { ok: false, why: 'unavailable' }
     const why = await spending.take(call.units, cache)
-    if (why !== undefined) return { ok: false, why }
+    if (why !== undefined) {
+      this.#spent = { units: call.units, why, untilMs: clock.monotonicMs() + spentPauseMs }
+      return { ok: false, why }
+    }
     const [atMs, startedMs] = [clock.now(), clock.monotonicMs()]
     try {
       const answer = await call.ask(feed, of, names, closing)
@@ -106,6 +119,8 @@ export class Purchases {
   }
 }
 
+/** In a burst of alerts Redis need not be asked for each. */
+const spentPauseMs = 1_000
 /** An account may get another tier; a token never gains a scope. */
 const planPauseMs = 60 * 60_000
 const tokenPauseMs = 5 * 60_000

@@ -50,15 +50,14 @@ describe('a route with context', () => {
     const hook = await startWebhookReceiver()
     const plain = await startWebhookReceiver()
     const every = 'price, chart, indicators, filing, ownership, valuation, "macro:usd_free", "macro:none"'
-    const { url } = await startApp(
-      configOf(
-        sandbox.url,
-        { hook: hook.url, plain: plain.url },
-        {
-          routes: `[{ sinks: [hook], context: [${every}] }, { sinks: [plain] }]`,
-        },
-      ),
+    const config = configOf(
+      sandbox.url,
+      { hook: hook.url, plain: plain.url },
+      { routes: `[{ sinks: [hook], context: [${every}] }, { sinks: [plain] }]` },
     )
+    await startApp(config, { role: 'poller' })
+    // The process that sends is another one than the one that polls.
+    const { url } = await startApp(config, { role: 'sender' })
     await until('the first poll', async () => sandbox.requests.length > 0)
     sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
     const [request] = await hook.received(1)
@@ -85,4 +84,54 @@ describe('a route with context', () => {
     expect(await metric(url, spent)).toBe(17)
     expect(await total('chart', 'cached')).toBe(1)
   })
+
+  it('is sent once and in time while every endpoint of its context is at fault, each in another way, and polls go on', async () => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver()
+    const forever = { times: 0 } as const
+    sandbox.fault({ ...forever, kind: 'hang', endpoint: 'instruments/{instrument}/prices' })
+    sandbox.fault({
+      ...forever,
+      kind: 'status',
+      status: 422,
+      endpoint: 'instruments/{instrument}/indicators',
+    })
+    sandbox.fault({ ...forever, kind: 'shape', shape: 'noMeta', endpoint: 'board' })
+    sandbox.fault({
+      ...forever,
+      kind: 'huge',
+      bytes: 30_000_000,
+      endpoint: 'instruments/{instrument}/ownership',
+    })
+    sandbox.fault({ ...forever, kind: 'drip', intervalMs: 200, endpoint: 'filings' })
+    sandbox.fault({ ...forever, kind: 'status', status: 404, endpoint: 'valuations' })
+    sandbox.fault({ kind: 'status', status: 429, retryAfter: '2', endpoint: 'macro/series', times: 1 })
+    const every = 'price, chart, indicators, filing, ownership, valuation, "macro:usd_free"'
+    const { url } = await startApp(
+      configOf(
+        sandbox.url,
+        { hook: hook.url },
+        { routes: `[{ sinks: [hook], context: [${every}] }]`, context: '{ deadline: 1s }' },
+      ),
+    )
+    await until('the first poll', () => sandbox.requests.length > 0)
+    const fired = sandbox.fireMany(40).map(({ id }) => id)
+    const requests = await hook.received(40, 20_000)
+    const lagMs =
+      Math.max(...requests.map(({ atMs }) => atMs)) - Math.min(...requests.map(({ atMs }) => atMs))
+    // With 20 sends at a time none of the 40 is behind two others: it waits for its own context alone.
+    expect(lagMs).toBeLessThan(6_000)
+    expect(requests.map((request) => bodyOf(request).data.delivery.id).sort((a, b) => a - b)).toEqual(
+      fired.sort((a, b) => a - b),
+    )
+    expect(requests.every((request) => (bodyOf(request).data.context?.skipped.length ?? 0) >= 6)).toBe(true)
+    const polls = () => sandbox.requests.filter(({ path }) => path.includes('deliveries')).length
+    const before = polls()
+    await until('polls after the pause that the API asked for', () => polls() > before + 2)
+    await until(
+      'all is acknowledged',
+      async () => (await metric(url, 'alert_bridge_sends_total{sink="hook",result="delivered"}')) === 40,
+    )
+    expect(hook.requests).toHaveLength(40)
+  }, 40_000)
 })
