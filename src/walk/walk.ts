@@ -223,8 +223,11 @@ function relocate(view: PageView, known: OpenStretches, progress: WalkProgress):
   const recounted = current === undefined ? 0 : pageAfter(current, page)
   const counted = current === undefined ? 0 : Math.floor(current.end / page.perPage) + 1
   const changed = page.total !== progress.total
-  const again = changed && page.total !== current?.total && lost % 2 === 1
-  const target = again ? counted : changed && recounted !== page.page ? recounted : page.page - 1
+  const differs = page.total !== current?.total
+  const again = changed && differs && lost % 2 === 1
+  // The count has not been made with this total yet.
+  const isUncounted = (changed || (differs && page.page === counted)) && recounted !== page.page
+  const target = again ? counted : isUncounted ? recounted : page.page - 1
   if (lost > lostMax || target < 1) {
     const next = { kind: 'end', reason: 'place_lost' } as const
     return { ...aside, stretches: others, next, progress: { lost, total: page.total } }

@@ -201,7 +201,7 @@ describe('a later page', () => {
     const short = decideNext(view(5, 18, []), known, progress)
     expect(short.next).toEqual({ kind: 'read', page: 5 })
     const decision = decideNext(view(5, 18, []), known, short.progress)
-    expect(decision.next).toEqual({ kind: 'read', page: 4 })
+    expect(decision.next).toEqual({ kind: 'read', page: 2 })
     const end = decideNext(view(4, 18, [4, 4, 4]), known, decision.progress)
     expect(end).toMatchObject({ finished: [4], next: { kind: 'end', reason: 'end_of_feed' } })
   })
