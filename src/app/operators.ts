@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto'
 import type { OrphanView } from '../admin/orphan-view.ts'
-import type { DeliveryJob } from '../alert/job.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { BreakerChange, LaneState } from '../delivery/sender.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -8,9 +6,12 @@ import { toError } from '../lib/errors.ts'
 import { lastingFailure } from '../poller/status.ts'
 import type { NoticeStore } from '../store/notices.ts'
 import type { QuarantineCounts } from '../store/quarantine.ts'
+import { isRedisAway } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type Notice, noticeAlert } from './notices.ts'
+import { noticeSender } from './notice-sender.ts'
+import type { Notice } from './notices.ts'
+import { createTroubles } from './troubles.ts'
 
 /**
  * Sends notices to the sinks in `operators:`: when a sink fails, and when it works again; when alerts were given up on
@@ -68,6 +69,7 @@ const wellLooksMin = 12
 export function createOperators(options: OperatorsOptions): Operators {
   const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
   const { sendNotice, sendUnsent } = noticeSender(options)
+  const troubles = createTroubles({ store, clock, sendNotice })
   /** When breakers of this process closed, as far as Redis does not have it yet. */
   const closedAt = new Map<string, number>()
   let lastWork: Promise<void> = Promise.resolve()
@@ -89,8 +91,8 @@ export function createOperators(options: OperatorsOptions): Operators {
     await store.move(sink, nowMs)
   }
   const onOpen = async (sink: string, reason: string, atMs: number) => {
+    await troubles.begin(`breaker:${sink}`, troubleMs, { kind: 'sink_down', sink, reason })
     await store.move(`open:${sink}`, atMs)
-    if (await store.begin(`breaker:${sink}`, atMs, troubleMs)) sendNotice({ kind: 'sink_down', sink, reason })
   }
   const noteClosed = async (sink: string) => {
     const atMs = closedAt.get(sink)
@@ -105,13 +107,14 @@ export function createOperators(options: OperatorsOptions): Operators {
    */
   const recover = async (sink: string, queues: OperatorTargets['queues']) => {
     await noteClosed(sink)
+    await troubles.repeat(`breaker:${sink}`)
     const sinceMs = await store.since(`breaker:${sink}`)
     if (sinceMs === undefined) return
     const openMs = Math.max(sinceMs, (await store.at(`open:${sink}`)) ?? 0)
     if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
     const hasClosed = ((await store.at(`closed:${sink}`)) ?? 0) >= openMs
     if (!hasClosed && (await queues.completedSince(sink, openMs + 1)) === 0) return
-    if (await store.end(`breaker:${sink}`)) sendNotice({ kind: 'sink_up', sink, reason: '' })
+    await troubles.end(`breaker:${sink}`, { kind: 'sink_up', sink, reason: '' })
   }
   const lookAtSink = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
@@ -124,16 +127,13 @@ export function createOperators(options: OperatorsOptions): Operators {
     const [stopped, failing] = [`source:${sourceName}`, `failing:${sourceName}`]
     const failure = lastingFailure(status)
     if (state === 'stopped') {
-      if (await store.begin(stopped, clock.now(), troubleMs))
-        sendNotice({ kind: 'source_stopped', sourceName, reason })
+      await troubles.begin(stopped, troubleMs, { kind: 'source_stopped', sourceName, reason })
     } else if (failure !== undefined) {
-      if (await store.begin(failing, clock.now(), troubleMs))
-        sendNotice({ kind: 'source_failing', sourceName, reason: failure })
+      await troubles.begin(failing, troubleMs, { kind: 'source_failing', sourceName, reason: failure })
     } else if (state === 'waiting' && failingSinceMs === null) {
-      const wasStopped = await store.end(stopped)
-      if (wasStopped) sendNotice({ kind: 'source_resumed', sourceName, reason })
-      if ((await store.end(failing)) && !wasStopped)
-        sendNotice({ kind: 'source_resumed', sourceName, reason })
+      const resumed = { kind: 'source_resumed', sourceName, reason } as const
+      const wasStopped = await troubles.end(stopped, resumed)
+      await troubles.end(failing, wasStopped ? undefined : resumed)
     }
     if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
   }
@@ -150,8 +150,11 @@ export function createOperators(options: OperatorsOptions): Operators {
   const look = async () => {
     const { operators, queues } = active()
     if (operators.length === 0) return
-    for (const sink of queues.sinks) await lookAtSink(sink, queues)
-    for (const each of await sources()) await lookAtSource(each)
+    await allOf([
+      ...troubles.unanswered().map((trouble) => () => troubles.repeat(trouble)),
+      ...queues.sinks.map((sink) => () => lookAtSink(sink, queues)),
+      async () => allOf((await sources()).map((each) => () => lookAtSource(each))),
+    ])
   }
 
   return {
@@ -164,18 +167,15 @@ export function createOperators(options: OperatorsOptions): Operators {
         // The regular checks send the notice that it is over, once the breaker has stayed closed for a while.
         if (state === 'closed') return noteClosed(sink)
         // First ends the outage before this one, if that is over and its notice was not sent yet.
-        await recover(sink, queues)
-        await onOpen(sink, reason, nowMs)
+        await recover(sink, queues).finally(() => onOpen(sink, reason, nowMs))
       })
     },
     onOrphan(orphan) {
       if (active().operators.length === 0) return
-      void attempt(async () => {
-        if (await store.begin(orphanTrouble(orphan), clock.now(), orphanMs)) sendNotice(orphanNotice(orphan))
-      })
+      void attempt(() => troubles.begin(orphanTrouble(orphan), orphanMs, orphanNotice(orphan)))
     },
     onNoOrphan(orphan) {
-      void attempt(async () => void (await store.end(orphanTrouble(orphan))))
+      void attempt(async () => void (await troubles.end(orphanTrouble(orphan), undefined)))
     },
     onRenamed(from, to) {
       if (active().operators.length > 0)
@@ -190,48 +190,17 @@ export function createOperators(options: OperatorsOptions): Operators {
   }
 }
 
-/** Of notices that Redis did not take; older ones are given up. */
-const unsentMax = 100
-
-/** `sendNotice` only makes the jobs, and so cannot fail: a notice that is marked as sent is sent, if later. */
-function noticeSender({ active, clock, log }: OperatorsOptions) {
-  let lastId = 0
-  const unsent: DeliveryJob[][] = []
-  const sendNotice = (notice: Notice) => {
-    const { operators, targets } = active()
-    // Two notices may be sent in the same millisecond, also by two replicas.
-    lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
-    const alert = noticeAlert(notice, lastId, clock.now())
-    const subject = 'sink' in notice ? notice.sink : undefined
-    const jobs = operators
-      .filter((sink) => sink !== subject)
-      .flatMap((sink) =>
-        (targets.get(sink) ?? [undefined]).map((target) => ({
-          sink,
-          alert,
-          seenAtMs: clock.now(),
-          ...(target === undefined ? {} : { target }),
-        })),
-      )
-    log.info({ notice: notice.kind, operators: jobs.map(({ sink }) => sink) }, alert.headline)
-    unsent.push(jobs)
-    if (unsent.length > unsentMax) unsent.shift()
-  }
-  /** A repeated job has the same id, so that it is sent once. */
-  const sendUnsent = async () => {
-    // An operator may have left the config meanwhile.
-    const { operators, queues } = active()
-    for (let jobs = unsent[0]; jobs !== undefined; jobs = unsent[0]) {
-      await queues.enqueue(jobs.filter(({ sink }) => operators.includes(sink)))
-      unsent.shift()
+/** One that fails holds up no other, unless Redis is away for all of them. */
+async function allOf(works: readonly (() => Promise<void>)[]): Promise<void> {
+  const failed: unknown[] = []
+  for (const work of works)
+    try {
+      await work()
+    } catch (thrown) {
+      if (isRedisAway(thrown)) throw thrown
+      failed.push(thrown)
     }
-  }
-  return { sendNotice, sendUnsent }
-}
-
-/** A number below 1,000; two notices seldom get the same. */
-function thousandthOf(notice: Notice): number {
-  return createHash('sha256').update(JSON.stringify(notice)).digest().readUInt32BE() % 1_000
+  if (failed.length > 0) throw failed[0]
 }
 
 function orphanTrouble({ kind, name }: Pick<OrphanView, 'kind' | 'name'>): string {

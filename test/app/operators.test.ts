@@ -136,3 +136,97 @@ it('while Redis flaps, each notice is sent once: down, up, and how many were giv
     'bridge.sink_up Sink hook takes alerts again',
   ])
 })
+
+it('a queue that refuses a notice, and a sink whose records cannot be counted, hold up no other notice', async () => {
+  const told: string[] = []
+  const queues = {
+    sinks: ['torn', 'hook'],
+    enqueue: async (jobs: readonly DeliveryJob[]) => {
+      if (jobs.some(({ sink }) => sink === 'refusing')) throw new Error('WRONGTYPE Operation against a key')
+      told.push(...jobs.map(({ sink, alert }) => `${sink}: ${alert.headline}`))
+    },
+    failedSince: async (sink: string) => {
+      if (sink === 'torn') throw new Error('WRONGTYPE Operation against a key')
+      return 0
+    },
+    completedSince: async () => 0,
+  }
+  const operators = createOperators({
+    active: () => ({ operators: ['refusing', 'desk'], queues, targets: new Map() }),
+    sources: async () => [],
+    breakers: () => ['torn', 'hook'].map((sink) => ({ sink, breaker: 'open' as const, reason: 'HTTP 503' })),
+    store: createNoticeStore(redis.client(), freshPrefix()),
+    clock: passingClock(),
+    log: captureLog().log,
+    lookEveryMs: 20,
+  })
+  startOperators(operators)
+  operators.onRenamed('old', 'new')
+  await until('desk is told of all', () => told.length >= 3)
+  expect(told.sort()).toEqual([
+    'desk: Sink hook does not take alerts',
+    'desk: Sink torn does not take alerts',
+    'desk: Source new goes on with the data of source old',
+  ])
+})
+
+it('a trouble that begins while no answer of Redis comes is told before its end, and an orphan is told later', async () => {
+  const clock = passingClock()
+  const told: string[] = []
+  let breaker: 'open' | 'closed' = 'open'
+  let lost = 0
+  const client = redis.client()
+  /** Scripts are carried out, and their answers are lost. */
+  const deaf = new Proxy(client, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target)
+      if (typeof value !== 'function') return value
+      return async (...given: unknown[]) => {
+        const answer: unknown = await value.apply(target, given)
+        const isEnd = String(given[0]).includes('ended ')
+        if (name !== 'eval' || (breaker === 'closed' && (!isEnd || lost > 2))) return answer
+        lost += 1
+        throw new Error('Connection is closed.')
+      }
+    },
+  })
+  const queues = {
+    sinks: ['hook'],
+    enqueue: async (jobs: readonly DeliveryJob[]) =>
+      void told.push(...jobs.map(({ alert }) => alert.headline)),
+    failedSince: async () => 0,
+    completedSince: async () => 0,
+  }
+  const operators = createOperators({
+    active: () => ({ operators: ['desk'], queues, targets: new Map() }),
+    sources: async () => [],
+    breakers: () => [{ sink: 'hook', breaker, reason: 'HTTP 503' }],
+    store: createNoticeStore(deaf, freshPrefix()),
+    clock,
+    log: captureLog().log,
+  })
+  operators.onOrphan({ kind: 'source', name: 'old', rows: 1, held: 0, quarantined: 0, lastPollAt: null })
+  operators.onBreaker({ sink: 'hook', state: 'open', reason: 'HTTP 503' })
+  await until('both answers are lost', () => lost === 2)
+  breaker = 'closed'
+  operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
+  startOperators(operators)
+  await until('the recovery is told', () => {
+    clock.pass(5_000)
+    return told.some((each) => each.includes('again'))
+  })
+  expect(told).toEqual([
+    'Source old is not in the config any more',
+    'Sink hook does not take alerts',
+    'Sink hook takes alerts again',
+  ])
+})
+
+function startOperators(operators: ReturnType<typeof createOperators>): void {
+  const ending = new AbortController()
+  const running = operators.run(ending.signal)
+  onTestFinished(() => {
+    ending.abort()
+    return running
+  })
+}
