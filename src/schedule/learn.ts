@@ -11,8 +11,8 @@ import type { Memory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { fadeDemand, type Paces, score, spendUntil } from './pace/family.ts'
 import { scoreFew } from './pace/few.ts'
+import { noteWaits } from './pace/guard.ts'
 import { spanAt } from './pace/outlook.ts'
-import { fadeTail, noteWaits } from './pace/tail.ts'
 import { wholeDay } from './pace/whole-day.ts'
 import type { BudgetDay, PollReport } from './schedule.ts'
 import { noteAttempt } from './time/attempts.ts'
@@ -64,7 +64,8 @@ export function learnPoll(
   if (expectation && sinceMs === fromMs) {
     for (const at of current) judge(memory, expectation, at)
     spendUntil(memory.family, expectation.paces, poll.atMs)
-    if (!wasBehind) noteWaits(memory.tail, poll.atMs, fired, 1_000 / expectation.paces.evenPace)
+    if (!wasBehind)
+      noteWaits(memory.guard, expectation.forecast.day, memory.family.unitsPerDay, poll.atMs, fired)
   }
   let profileChanged = false
   for (const at of events) if (countEvent(memory, options, at)) profileChanged = true
@@ -130,7 +131,6 @@ export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number
   memory.dateMs = dateMs
   startDay(memory.recent)
   fadeDemand(memory.family)
-  fadeTail(memory.tail)
   memory.few = { chosen: fewKept * memory.few.chosen, even: fewKept * memory.few.even }
   const { extraPages } = memory
   extraPages.average += pageShare * (extraPages.today - extraPages.average)

@@ -10,9 +10,9 @@ import type { ScheduleOptions } from './options.ts'
 import { decide, type Moment } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
 import { evenInstants, fewInstants, fewUnits, isWorthwhile } from './pace/few.ts'
+import { beginGuardedDay, floorOf } from './pace/guard.ts'
 import { limitsFor } from './pace/limits.ts'
 import { outlookAt } from './pace/outlook.ts'
-import { floorOf } from './pace/tail.ts'
 import type { BudgetView, Decision, PollReport, RulesReading, Schedule, ScheduleView } from './schedule.ts'
 import { retryAt } from './time/attempts.ts'
 
@@ -80,19 +80,21 @@ class LearnedSchedule implements Schedule {
     const forecast = this.#forecastFor(budget)
     const limits = limitsFor(options, budget.day, budget.unitsPerDay)
     beginDay(memory.family, budget, fromMs)
+    beginGuardedDay(memory.guard, budget.day)
     const outlook = outlookAt(forecast, memory.recent, options.exponent, fromMs)
     const paces = pacesOf(memory.family, outlook, limits)
     const few = budget.unitsPerDay <= fewUnits ? fewInstants(forecast, budget.unitsPerDay) : undefined
     this.#expectation = { forecast, paces, few }
     if (few && !memory.behind) return this.#planFew(few, lastAtMs, budget)
     const floor = limitsFor(
-      { ...options, floor: floorOf(memory.tail, options.floor) },
+      { ...options, floor: floorOf(memory.guard, options.floor) },
       budget.day,
       budget.unitsPerDay,
     ).floor
     const moment: Moment = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
+      guard: memory.guard,
       marks: budget.unitsPerDay >= markUnitsMin ? this.#marks : undefined,
       lateMs: memory.phase.lateMs,
       behind: memory.behind,

@@ -6,7 +6,7 @@ import { emptyRecent, memorySeconds, type Recent } from './forecast/recent.ts'
 import { emptyPhase, type Phase, quartersPerMinute, secondsPerFive } from './marks/phase.ts'
 import { emptyFamily, type Family, policyNames } from './pace/family.ts'
 import type { FewScore } from './pace/few.ts'
-import { emptyTail, type Tail } from './pace/tail.ts'
+import { emptyGuard, type Guard } from './pace/guard.ts'
 import type { Attempts } from './time/attempts.ts'
 
 /**
@@ -26,7 +26,7 @@ export interface Memory {
   counts: Int32Array
   recent: Recent
   family: Family
-  tail: Tail
+  guard: Guard
   few: FewScore
   phase: Phase
   announced: Announced
@@ -49,7 +49,7 @@ export function emptyMemory(): Memory {
     counts: new Int32Array(binsPerDay),
     recent: emptyRecent(),
     family: emptyFamily(),
-    tail: emptyTail(),
+    guard: emptyGuard(),
     few: { chosen: 0, even: 0 },
     phase: emptyPhase(),
     announced: emptyAnnounced(),
@@ -189,7 +189,15 @@ const memorySchema = earlierSchema.extend({
       inUse: z.object({ hour: z.number(), density: each(amount, delaySeconds), otherShare: amount }),
     })
     .default(emptyAnnounced),
-  tail: z.object({ seen: amount, long: amount }),
+  guard: z
+    .object({
+      won: z.number(),
+      dayStartMs: z.number().nullable(),
+      seen: amount,
+      long: amount,
+      heap: amount,
+    })
+    .default(emptyGuard),
   few: z.object({ chosen: amount, even: amount }),
   attempts: z.object({ lastAtMs: z.number().nullable(), failures: count }),
   behind: z.boolean(),

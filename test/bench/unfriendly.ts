@@ -126,7 +126,7 @@ export const heldOutKinds: Readonly<Record<string, Kind>> = {
   }),
 }
 
-function daily(fill: (rate: Float64Array, day: number, random: Random) => void): Kind {
+export function daily(fill: (rate: Float64Array, day: number, random: Random) => void): Kind {
   return (seed, days) => {
     const random = createRandom(seed * 29 + 11)
     const rate = new Float64Array(days * minutes)
@@ -153,13 +153,18 @@ function batches(count: number, size: number, withinMs: number, oneInEach: boole
   }
 }
 
-function heaps(starts: readonly number[], size: () => number, withinMs: number, random: Random): number[] {
+export function heaps(
+  starts: readonly number[],
+  size: () => number,
+  withinMs: number,
+  random: Random,
+): number[] {
   return starts
     .flatMap((at) => Array.from({ length: size() }, () => Math.floor(at + random.next() * withinMs)))
     .sort((a, b) => a - b)
 }
 
-function market(seed: number, days: number, alerts: number): number[] {
+export function market(seed: number, days: number, alerts: number): number[] {
   return daily((rate, day) => {
     if (day % 7 < 5) spread(rate, day, 9, 3.5, 0.7 * alerts)
     spread(rate, day, 15, 4, 0.2 * alerts)
@@ -167,7 +172,7 @@ function market(seed: number, days: number, alerts: number): number[] {
   })(seed, days)
 }
 
-function marked(
+export function marked(
   times: readonly number[],
   place: (at: number, random: Random) => number,
   seed: number,
@@ -177,7 +182,13 @@ function marked(
 }
 
 /** Adds `alerts` over `hours` from an hour of the day on, which may run into the next one. */
-function spread(rate: Float64Array, day: number, fromHour: number, hours: number, alerts: number): void {
+export function spread(
+  rate: Float64Array,
+  day: number,
+  fromHour: number,
+  hours: number,
+  alerts: number,
+): void {
   const from = Math.round((day * 24 + fromHour) * 60)
   const length = Math.round(hours * 60)
   for (let at = from; at < Math.min(rate.length, from + length); at++)

@@ -57,14 +57,14 @@ describe('a decision', () => {
 
   it('just after alerts in a quiet hour is to look again soon, and less so as they grow old', () => {
     schedule.observe(quiet(nightMs))
-    const calm = schedule.next(nightMs, budget(1_600)).atMs - nightMs
+    const calm = schedule.next(nightMs, budget(1_980)).atMs - nightMs
     const fired = [1, 2, 3, 4, 5, 6].map((second) => nightMs + minuteMs - second * 1_000)
     schedule.observe({ ...quiet(nightMs + minuteMs), firedAtMs: fired })
-    const burst = schedule.next(nightMs + minuteMs, budget(1_600))
+    const burst = schedule.next(nightMs + minuteMs, budget(1_980))
     expect(burst.reason).toBe('burst')
     expect(burst.atMs - nightMs - minuteMs).toBeLessThan(0.55 * calm)
     schedule.observe(quiet(nightMs + 90 * minuteMs))
-    const later = schedule.next(nightMs + 90 * minuteMs, budget(1_300))
+    const later = schedule.next(nightMs + 90 * minuteMs, budget(1_900))
     expect(later.atMs - nightMs - 90 * minuteMs).toBeGreaterThan(burst.atMs - nightMs - minuteMs)
   })
 

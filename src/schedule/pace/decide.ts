@@ -2,8 +2,9 @@ import { type MarkPlan, pollsFor } from '../marks/mark-plan.ts'
 import { nextOnMarks } from '../marks/mark-walk.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
+import { evenPollAfter, type Guard, keptShare } from './guard.ts'
 import { type Outlook, spanAt } from './outlook.ts'
-import { clamp, type Limits, mostPolls, solveScale } from './solve.ts'
+import { clamp, type Limits, mostPolls, type Response, solveScale } from './solve.ts'
 
 /**
  * One decision: the mixed pace is scaled to the units that are really left, and the next poll is due when one poll's
@@ -13,6 +14,7 @@ import { clamp, type Limits, mostPolls, solveScale } from './solve.ts'
 export interface Moment {
   readonly paces: Paces
   readonly family: Family
+  readonly guard: Guard
   readonly budget: BudgetView
   readonly limits: Limits
   /** The slowest pace while too many alerts waited long; otherwise that of `limits`. */
@@ -29,7 +31,9 @@ export interface Moment {
 /** What an operator's word multiplies the pace by. */
 const hotFactor = 4
 /** Kept at the start of the day for further pages and for what nobody foresees, as a share of the units; released until its end. */
-const reserveShare = 0.05
+const reserveShare = 0.01
+/** A gap that differs by so much from the even one is even. */
+const snapTolerance = 0.15
 
 export function decide(moment: Moment): Decision {
   const { paces, family, budget, limits, lastAtMs, minIntervalMs, behind } = moment
@@ -44,7 +48,7 @@ export function decide(moment: Moment): Decision {
   const wishes = hotPace(mixedPace(family, paces), moment)
   const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
   const bounds = { floor, ceiling: limits.ceiling }
-  const scale = solveScale(outlook.seconds, wishes, units, bounds, response)
+  const scale = keptScale(moment, wishes, units, bounds, response)
   const surplus = response ? Math.max(0, units - mostPolls(outlook.seconds, wishes, bounds, response)) : 0
   const slowest = Math.min(limits.ceiling, floor + surplus / secondsLeft)
   const scaled = wishes.map((wish) => wish * scale)
@@ -67,10 +71,68 @@ export function decide(moment: Moment): Decision {
     const evenMs = (day.endMs - outlook.fromMs) / (unitsLeft + 0.5)
     return { atMs: clamp(outlook.fromMs + evenMs, earliestMs, latestMs), reason: 'even' }
   }
+  const evenMs = marks || behind ? undefined : evenInstant(moment, clamp(next.atMs, earliestMs, latestMs))
+  const farthestMs = lastAtMs + 1_000 / Math.min(limits.floor, affordable)
+  if (evenMs !== undefined && evenMs >= earliestMs && evenMs <= farthestMs)
+    return { atMs: evenMs, reason: 'even' }
   if (next.atMs >= latestMs) return { atMs: latestMs, reason: next.reason === 'even' ? 'even' : 'floor' }
   if (next.atMs <= earliestMs)
     return { atMs: earliestMs, reason: next.reason === 'catch_up' ? 'catch_up' : 'ceiling' }
   return next
+}
+
+/**
+ * The scale of the spans ahead, such that at no time less is left than even polls of the rest would take, times the share
+ * that the guard keeps: a day that turns out otherwise can go on evenly from any instant.
+ */
+function keptScale(
+  { paces, guard, budget }: Moment,
+  wishes: readonly number[],
+  units: number,
+  bounds: Limits,
+  response: Response | undefined,
+): number {
+  const { seconds, fromMs } = paces.outlook
+  const { day, unitsPerDay } = budget
+  const even = (unitsPerDay * 1_000) / (day.endMs - day.startMs)
+  let scale = solveScale(seconds, wishes, units, bounds, response)
+  const secondsLeft = (day.endMs - fromMs) / 1_000
+  // Half a unit more or less is where the polls of a span happen to fall.
+  const kept = even * Math.min(keptShare(guard), units / Math.max(1e-9, even * secondsLeft))
+  for (let until = seconds.length; until > 1; ) {
+    let left = units
+    let worst = 0.5
+    let at = 0
+    let ahead = secondsLeft
+    let unitsAt = 0
+    for (let span = 0; span < until - 1; span++) {
+      const wish = scale * (wishes[span] ?? 0)
+      const pace = clamp(response ? response(wish) : wish, bounds.floor, bounds.ceiling)
+      left -= pace * (seconds[span] ?? 0)
+      ahead -= seconds[span] ?? 0
+      const missing = kept * ahead - left
+      if (missing > worst) [worst, at, unitsAt] = [missing, span + 1, units - kept * ahead]
+    }
+    if (at === 0) break
+    until = at
+    scale = solveScale(seconds.slice(0, at), wishes.slice(0, at), unitsAt, bounds, response)
+  }
+  return scale
+}
+
+/** Where the plan is the even one, or nearly, its polls are the very polls of a clock; undefined where it is not. */
+function evenInstant({ budget, lastAtMs }: Moment, plannedMs: number): number | undefined {
+  const { day, unitsPerDay, unitsLeft } = budget
+  const gapMs = (day.endMs - day.startMs) / unitsPerDay
+  const ratio = (plannedMs - lastAtMs) / gapMs
+  // The units have to last for all polls of the clock that are still to come.
+  const pollsAhead = Math.floor((day.endMs - 1 - Math.max(lastAtMs, day.startMs)) / gapMs + 0.5)
+  if (unitsLeft < pollsAhead) return undefined
+  const next = evenPollAfter(day, gapMs, plannedMs - gapMs / 2)
+  if (lastAtMs < day.startMs)
+    return next < day.endMs && plannedMs < day.startMs + 0.65 * gapMs ? next : undefined
+  if (ratio < 1 - snapTolerance || ratio > 1 + snapTolerance) return undefined
+  return next < day.endMs && next > lastAtMs ? next : undefined
 }
 
 /** Half a gap is left before the end of the day, and half a gap has passed at its start. */

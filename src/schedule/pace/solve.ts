@@ -18,6 +18,7 @@ const scaleMin = 1e-9
 const scaleMax = 1e9
 /** How exactly the units are to be met, in units. */
 const tolerance = 0.02
+const slopeStep = 1.01
 
 /** The scale at which spans of `seconds` with these demands take `units` polls. */
 export function solveScale(
@@ -58,7 +59,7 @@ export function clamp(value: number, low: number, high: number): number {
   return value < low ? low : value > high ? high : value
 }
 
-/** Polls at this scale, and how fast they grow with it; a response has no slope, so that the search halves. */
+/** Polls at this scale, and how fast they grow with it; the slope of a response is measured over one per cent. */
 function pollsAt(
   seconds: readonly number[],
   demand: readonly number[],
@@ -71,12 +72,15 @@ function pollsAt(
   for (let at = 0; at < seconds.length; at++) {
     const time = seconds[at] ?? 0
     const each = demand[at] ?? 0
-    const wish = response ? response(scale * each) : scale * each
+    const asked = scale * each
+    const wish = response ? response(asked) : asked
     if (wish <= floor) polls += time * floor
     else if (wish >= ceiling) polls += time * ceiling
     else {
       polls += time * wish
-      if (!response) slope += time * each
+      slope += response
+        ? (time * (response(asked * slopeStep) - wish)) / (scale * (slopeStep - 1))
+        : time * each
     }
   }
   return { polls, slope }

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import {
+  beginGuardedDay,
+  emptyGuard,
+  evenPollAfter,
+  floorOf,
+  type Guard,
+  keptShare,
+  noteWaits,
+} from '../../src/schedule/pace/guard.ts'
+
+const hourMs = 3_600_000
+const day = { key: '2026-11-22', startMs: 0, endMs: 24 * hourMs }
+/** A poll an hour would be even, at half past each. */
+const units = 24
+
+/** After so many alerts that each waited so many hours for a poll at `atHour`. */
+function accountOf(alerts: number, hours: number, atHour = 12.5): Guard {
+  const guard = emptyGuard()
+  const fired = Array.from({ length: alerts }, () => (atHour - hours) * hourMs)
+  noteWaits(guard, day, units, atHour * hourMs, fired)
+  return guard
+}
+
+describe('even polls', () => {
+  it('lie half a gap after the reset, and every gap from there', () => {
+    expect([0, 0.5, 0.51, 23.6].map((hour) => evenPollAfter(day, hourMs, hour * hourMs) / hourMs)).toEqual([
+      0.5, 0.5, 1.5, 24.5,
+    ])
+  })
+})
+
+describe('the account', () => {
+  it('counts what alerts waited more than for even polls, in mean lags of these', () => {
+    const [before, behind, level] = [emptyGuard().won, accountOf(10, 1.25).won, accountOf(10, 0.75).won]
+    // Fired at a quarter past eleven: an even poll would have come a quarter of an hour later, this one came after 75 minutes.
+    expect(behind - before).toBeCloseTo(10 * (0.03 - 2), 9)
+    expect(level - before).toBeCloseTo(10 * 0.03, 9)
+  })
+
+  it('fades from day to day', () => {
+    const guard = accountOf(100, 0.75)
+    const won = guard.won
+    beginGuardedDay(guard, { ...day, startMs: day.endMs, endMs: 2 * day.endMs })
+    expect(guard.won).toBeLessThan(won)
+  })
+})
+
+describe('the slowest pace', () => {
+  it('is even where nothing was won, and the configured one where much was', () => {
+    expect(floorOf({ ...emptyGuard(), won: -1 }, 0.2)).toBe(1)
+    expect(floorOf({ ...emptyGuard(), won: 5_000, seen: 10_000, heap: 5 }, 0.2)).toBe(0.2)
+  })
+
+  it('is one at which the largest heap of late costs no more than was won', () => {
+    const guard = { ...emptyGuard(), won: 50, seen: 100_000, heap: 100 }
+    expect(guard.heap * (1 / floorOf(guard, 0.2) - 1)).toBeCloseTo(guard.won, 9)
+  })
+
+  it('leaves no gap above two even intervals while too many alerts waited that long', () => {
+    expect(floorOf({ ...emptyGuard(), won: 5_000, seen: 1_000, long: 6 }, 0.2)).toBe(0.5)
+  })
+})
+
+it('units for nearly all even polls of the rest are kept until something was won, and never fewer than for half', () => {
+  expect(keptShare(emptyGuard())).toBeGreaterThan(0.9)
+  expect(keptShare({ ...emptyGuard(), won: 1e9 })).toBeGreaterThan(0.5)
+})
