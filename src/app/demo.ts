@@ -123,6 +123,8 @@ sources:
     startFrom: beginning
     budget: { unitsPerDay: ${unitsPerDay}, requestsPerMinute: 200 }
     poll: { every: 2s }
+    # The sandbox's change is a percentage; the API's document does not show what it is.
+    context: { names: { changePercent: [change] } }
 sinks:
   webhook: { type: webhook, url: "${receivers.webhookUrl}", secret: "${secret}", allowPrivateNetworks: [127.0.0.0/8] }
   slack: { type: slack, url: "${receivers.slackUrl}", allowPrivateNetworks: [127.0.0.0/8] }
@@ -135,6 +137,7 @@ sinks:
     allowPrivateNetworks: [127.0.0.0/8]
 routes:
   - sinks: [webhook, slack, email]
+    context: [price, chart, filing]
 `
 }
 

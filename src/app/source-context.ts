@@ -56,7 +56,8 @@ export function contextOfSource(
   }
 }
 
-const connections = 8
+/** More than all names together use at once: where one endpoint hangs, calls of the others need no place of its calls. */
+const connections = 40
 /** A call that nobody waits for any more still ends: its value is kept for the next alert. */
 const callTimeoutMs = 8_000
 const bodyBytesMax = 2 * 1_048_576

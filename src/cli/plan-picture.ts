@@ -28,7 +28,7 @@ export function describePreview(name: string, options: ScheduleOptions, preview:
   ].join('\n')
 }
 
-export function previewJson(name: string, options: ScheduleOptions, preview: Preview): unknown {
+export function previewJson(name: string, options: ScheduleOptions, preview: Preview): object {
   const { marks, hours, weights, ...rest } = preview
   return {
     source: name,

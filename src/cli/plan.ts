@@ -9,6 +9,7 @@ import type { ScheduleOptions } from '../schedule/options.ts'
 import { grantedUnits, previewPlan } from '../schedule/preview.ts'
 import type { Target } from '../schedule/target.ts'
 import { print, printError, printJson } from './output.ts'
+import { contextCosts, describeContextCosts } from './plan-context.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
 import { printTarget, targetByProfile, targetByTrace, targetOption } from './plan-target.ts'
 import { readTrace, replayFile } from './plan-trace.ts'
@@ -90,8 +91,11 @@ async function printPlans(
       unitsPerDay: Math.min(unitsPerDay, granted),
     }
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
-    if (options.json) plans.push(previewJson(name, schedule, preview))
-    else print(describePreview(name, schedule, preview))
+    const { alertsPerDay } = preview
+    const context = contextCosts(config, name, { unitsPerDay: schedule.unitsPerDay, alertsPerDay })
+    if (options.json)
+      plans.push({ ...previewJson(name, schedule, preview), ...(context === undefined ? {} : { context }) })
+    else print(describePreview(name, schedule, preview) + (context ? describeContextCosts(context) : ''))
   }
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
 }

@@ -222,6 +222,23 @@ describe('plan --config', () => {
     expect(out).toContain('Nothing is learned yet')
     expect(out).toContain('poll.maxInterval 10m')
     expect(out).not.toContain('CANARY')
+    expect(out).not.toContain('context')
+  })
+
+  it('says what the context of the routes costs a day at the most, and what it leaves to polls', async () => {
+    const path = file('config.yaml', `${config}    context: [price, chart, "macro:usd_free"]\n`)
+    const { context, alertsPerDay } = JSON.parse((await run(planCommand(), '--config', path, '--json')).out)
+    const alerts = Math.ceil(alertsPerDay)
+    const units = alerts + Math.ceil(alertsPerDay * 2) + Math.min(24, alerts)
+    expect(context).toMatchObject({
+      names: { price: alerts },
+      units,
+      unitsMax: 200,
+      unitsForPolls: 1_000 - units,
+    })
+    expect((await run(planCommand(), '--config', path)).out).toContain(
+      `context costs at most ${units} units a day`,
+    )
   })
 
   it('plans with what the running bridge has learned, and falls back where it cannot be reached', async () => {

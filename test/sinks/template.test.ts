@@ -21,6 +21,15 @@ describe('a template', () => {
     expect(fill('{{ firedAt | date: "%H:%M" }}', 'none')).toBe('09:00')
   })
 
+  test('has what the context of the route found, and null without one', () => {
+    const template = createTemplate('{"last": {{ context.price.data.last }}}', 'json', englishDisplay)
+    const parts = { price: { data: { last: 5_230 }, at: '2026-11-21T05:30:06.000Z' } }
+    expect(template.render({ alert: english, context: { parts, skipped: [], names: {} } })).toBe(
+      '{"last": 5230}',
+    )
+    expect(template.render({ alert: english })).toBe('{"last": null}')
+  })
+
   test('is left empty by what is not there', () => {
     expect(fill('[{{ why }}{{ delivery.nothing.at.all }}]', 'none', alertOf({ why: null }))).toBe('[]')
   })

@@ -37,6 +37,7 @@ const names = [
   'time',
   'heldBack',
   'delivery',
+  'context',
 ] as const
 
 /** Throws when `text` is no template: configs were checked by `templateProblem`. */
@@ -125,7 +126,10 @@ function isJson(text: string): boolean {
 }
 
 /** Values that take time to compute are computed only for a template that uses them. */
-function scopeOf({ alert, heldBack = 0 }: Parcel, display: Display): Record<(typeof names)[number], unknown> {
+function scopeOf(
+  { alert, heldBack = 0, context }: Parcel,
+  display: Display,
+): Record<(typeof names)[number], unknown> {
   const { source, kind, symbol, headline, url, why, ruleIds, firedAt } = alert
   return {
     id: alertKey(alert),
@@ -149,5 +153,6 @@ function scopeOf({ alert, heldBack = 0 }: Parcel, display: Display): Record<(typ
     },
     heldBack,
     delivery: alert.row,
+    context: context ? { ...context.parts, skipped: context.skipped } : null,
   }
 }
