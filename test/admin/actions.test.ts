@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { UserError } from '../../src/lib/errors.ts'
-import { authorised, bench, problemOf, token } from './bench.ts'
+import { authorised, problemOf, rig, token } from './rig.ts'
 import { nowMs } from './scene.ts'
 
 const iso = (ms: number) => new Date(ms).toISOString()
@@ -93,7 +93,7 @@ const paths = [...new Set(actions.map(([path]) => path)), '/api/v1/silences']
 
 describe('with the token', () => {
   test.each(actions)('POST %s %j', async (path, body, order, answer) => {
-    const { post, calls, logged } = bench()
+    const { post, calls, logged } = rig()
     const response = await post(path, body)
     expect(response.statusCode).toBe(200)
     expect(response.json()).toEqual(answer)
@@ -103,7 +103,7 @@ describe('with the token', () => {
   })
 
   test('a config with mistakes is refused with all of them', async () => {
-    const { post } = bench({
+    const { post } = rig({
       reload: async () => ({ ok: false, mistakes: ['sinks.a: unknown', 'routes: empty'] }),
     })
     const response = await post('/-/reload')
@@ -112,11 +112,11 @@ describe('with the token', () => {
   })
 
   test.each(['/api/v1/sinks/other/pause', '/api/v1/sinks/other/resume'])('%s is a 404', async (path) => {
-    expect(problemOf(await bench().post(path), 404)).toBe('There is no sink other.')
+    expect(problemOf(await rig().post(path), 404)).toBe('There is no sink other.')
   })
 
   test('a source that is not there cannot run hot', async () => {
-    expect(problemOf(await bench().post('/api/v1/sources/other/hot', { for: '1m' }), 404)).toContain('other')
+    expect(problemOf(await rig().post('/api/v1/sources/other/hot', { for: '1m' }), 404)).toContain('other')
   })
 
   test.each<[string, unknown, string]>([
@@ -139,7 +139,7 @@ describe('with the token', () => {
     ['/api/v1/sources/main/hot', { until: iso(nowMs - 1) }, 'within the next 24 hours'],
     ['/api/v1/sources/main/hot', [], 'expected until'],
   ])('POST %s refuses %j', async (path, body, sentence) => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     expect(problemOf(await post(path, body), 400)).toContain(sentence)
     expect(calls).toEqual([])
   })
@@ -149,7 +149,7 @@ describe('silences', () => {
   const match = { symbol: ['فولاد'] }
 
   test('are added from now on, for a while or until a time', async () => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     const added = await post('/api/v1/silences', { match, for: '1h', comment: 'maintenance' })
     expect(added.statusCode).toBe(201)
     expect(added.json().data).toMatchObject({ id: 's1', match, endsAt: iso(nowMs + hourMs) })
@@ -161,14 +161,14 @@ describe('silences', () => {
   })
 
   test('take what a route takes, and keep it as it was written', async () => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     const wide = { symbol: { glob: 'فول*' }, rule: { name: { not: ['a', { regex: 'b' }] } }, isRead: false }
     expect((await post('/api/v1/silences', { match: wide, for: '1h' })).statusCode).toBe(201)
     expect(calls[0]?.[1]).toMatchObject({ match: wide })
   })
 
   test('take no more patterns than are compiled soon, and any number of texts', async () => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     const texts = Array.from({ length: 500 }, (_, index) => `symbol-${index}`)
     const patterns = texts.map((text) => ({ regex: text }))
     const add = (symbol: unknown) => post('/api/v1/silences', { match: { symbol }, for: '1h' })
@@ -178,7 +178,7 @@ describe('silences', () => {
   })
 
   test('that would hold back nearly everything by a list of which any is enough are refused', async () => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     for (const written of [{ symbol: [{ not: 'a' }, { not: 'b' }] }, { rule: { name: ['a', { not: 'b' }] } }])
       expect(problemOf(await post('/api/v1/silences', { match: written, for: '1h' }), 400)).toContain(
         '{ not: [a, b] }',
@@ -187,7 +187,7 @@ describe('silences', () => {
   })
 
   test('that cannot be set as things stand are refused with the reason', async () => {
-    const { post } = bench({
+    const { post } = rig({
       silences: {
         list: async () => [],
         expire: async () => false,
@@ -198,7 +198,7 @@ describe('silences', () => {
   })
 
   test('are ended by id', async () => {
-    const { app } = bench()
+    const { app } = rig()
     const remove = (id: string) =>
       app.inject({ method: 'DELETE', url: `/api/v1/silences/${id}`, headers: authorised })
     expect((await remove('s1')).json()).toEqual({ expired: 's1' })
@@ -217,7 +217,7 @@ describe('silences', () => {
     [{ match: { rule: {} }, for: '1h' }, 'match.rule'],
     [{ match, for: 'a while' }, '10s, 15m, 6h or 3d'],
   ])('%j is refused', async (body, sentence) => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     expect(problemOf(await post('/api/v1/silences', body), 400)).toContain(sentence)
     expect(calls).toEqual([])
   })
@@ -225,7 +225,7 @@ describe('silences', () => {
 
 describe('whoever may not change anything', () => {
   test.each(paths)('gets nothing done by POST %s without a token or with a wrong one', async (path) => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     for (const authorization of [
       undefined,
       'Bearer wrong',
@@ -243,14 +243,14 @@ describe('whoever may not change anything', () => {
 
   test.each(paths)('is told which setting turns POST %s on when there is no token', async (path) => {
     for (const adminToken of [() => undefined, () => ({ reveal: () => '' })]) {
-      const { post, calls } = bench({}, { adminToken })
+      const { post, calls } = rig({}, { adminToken })
       expect(problemOf(await post(path, {}), 403)).toContain('set http.adminToken in the config')
       expect(calls).toEqual([])
     }
   })
 
   test.each(paths)('learns nothing from GET %s', async (path) => {
-    const { app, calls } = bench()
+    const { app, calls } = rig()
     const response = await app.inject({ url: path, headers: authorised })
     if (path === '/api/v1/silences') return expect(calls).toEqual([['silences']])
     expect(problemOf(response, 405)).toContain('POST')
@@ -264,7 +264,7 @@ describe('whoever may not change anything', () => {
     { origin: 'https://evil.example.com' },
     { origin: 'null' },
   ])('does not get in from another page, even with the token: %j', async (headers) => {
-    const { post, calls } = bench()
+    const { post, calls } = rig()
     expect(problemOf(await post('/-/reload', {}, { ...authorised, ...headers }), 403)).toContain(
       'other web pages',
     )
@@ -272,7 +272,7 @@ describe('whoever may not change anything', () => {
   })
 
   test('our own page and plain clients do', async () => {
-    const { post, calls } = bench({}, { hosts: () => ['bridge.example.com'] })
+    const { post, calls } = rig({}, { hosts: () => ['bridge.example.com'] })
     for (const headers of [
       {
         'sec-fetch-site': 'same-origin',
@@ -288,7 +288,7 @@ describe('whoever may not change anything', () => {
 
   test('a token that was changed by a reload counts at once', async () => {
     let current = 'old'
-    const { post } = bench({}, { adminToken: () => ({ reveal: () => current }) })
+    const { post } = rig({}, { adminToken: () => ({ reveal: () => current }) })
     expect((await post('/-/reload', {}, { authorization: 'Bearer old' })).statusCode).toBe(200)
     current = 'new'
     expect((await post('/-/reload', {}, { authorization: 'Bearer old' })).statusCode).toBe(401)
@@ -300,7 +300,7 @@ describe('bodies', () => {
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
     'of type %s are refused',
     async (type) => {
-      const { app, calls } = bench()
+      const { app, calls } = rig()
       const headers = { ...authorised, 'content-type': type }
       const response = await app.inject({
         method: 'POST',
@@ -314,7 +314,7 @@ describe('bodies', () => {
   )
 
   test('that are no JSON, or too big, or reach for a prototype are refused', async () => {
-    const { app, calls } = bench()
+    const { app, calls } = rig()
     const send = (payload: string) =>
       app.inject({
         method: 'POST',

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { bench } from './bench.ts'
+import { rig } from './rig.ts'
 import { sink, status } from './scene.ts'
 
 test.each(['/healthz', '/-/healthy'])('%s says that the process lives, whatever Redis does', async (url) => {
-  const { app } = bench({ status: () => Promise.reject(new Error('Redis is away')) })
+  const { app } = rig({ status: () => Promise.reject(new Error('Redis is away')) })
   expect(await app.inject(url)).toMatchObject({ statusCode: 200, body: 'healthy\n' })
   expect(await app.inject({ method: 'HEAD', url })).toMatchObject({ statusCode: 200, body: '' })
 })
 
 test.each(['/healthz', '/-/healthy'])('%s asks for a restart where only that helps', async (url) => {
-  const { app } = bench({ hung: () => 'source main: the polling loop is stuck' })
+  const { app } = rig({ hung: () => 'source main: the polling loop is stuck' })
   expect(await app.inject(url)).toMatchObject({
     statusCode: 503,
     body: 'not alive: source main: the polling loop is stuck\n',
@@ -17,13 +17,13 @@ test.each(['/healthz', '/-/healthy'])('%s asks for a restart where only that hel
 })
 
 test.each(['/readyz', '/-/ready'])('%s answers 200 when ready', async (url) => {
-  const { app } = bench()
+  const { app } = rig()
   expect(await app.inject(url)).toMatchObject({ statusCode: 200, body: 'ready\n' })
   expect(await app.inject({ method: 'HEAD', url })).toMatchObject({ statusCode: 200, body: '' })
 })
 
 test('/readyz stays green and says what a person should look at', async () => {
-  const { app } = bench({ status: async () => status({ sinks: [sink({ name: 'hook', dead: 3 })] }) })
+  const { app } = rig({ status: async () => status({ sinks: [sink({ name: 'hook', dead: 3 })] }) })
   expect(await app.inject('/readyz')).toMatchObject({
     statusCode: 200,
     body: 'ready, with one thing to look at: Sink hook has 3 dead letters\n',
@@ -32,7 +32,7 @@ test('/readyz stays green and says what a person should look at', async () => {
 
 test.each(['/readyz', '/-/ready'])('%s answers 503 with the reason, as text and as JSON', async (url) => {
   const reason = 'Redis does not answer: polling and sending wait for it'
-  const { app } = bench({ status: async () => status({ redis: { ok: false } }) })
+  const { app } = rig({ status: async () => status({ redis: { ok: false } }) })
   const text = await app.inject(url)
   expect(text).toMatchObject({
     statusCode: 503,
@@ -51,7 +51,7 @@ test.each(['/readyz', '/-/ready'])('%s answers 503 with the reason, as text and 
 })
 
 test('/metrics is Prometheus text', async () => {
-  const { app } = bench()
+  const { app } = rig()
   const response = await app.inject('/metrics')
   expect(response.statusCode).toBe(200)
   expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
@@ -60,6 +60,6 @@ test('/metrics is Prometheus text', async () => {
 
 test('/metrics asks only for the metrics: a Redis outage does not reach it', async () => {
   const away = () => Promise.reject(new Error('Redis is away'))
-  const { app } = bench({ status: away })
+  const { app } = rig({ status: away })
   expect((await app.inject('/metrics')).statusCode).toBe(200)
 })

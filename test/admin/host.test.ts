@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { bench, problemOf, token } from './bench.ts'
+import { problemOf, rig, token } from './rig.ts'
 
 /**
  * A page that rebinds its own name to this address is, to the browser, of one origin with the bridge. Its name still
@@ -11,14 +11,14 @@ import { bench, problemOf, token } from './bench.ts'
 const paths = ['/', '/metrics', '/readyz', '/-/ready', '/api/v1/status', '/api/v1/deliveries', '/nothing']
 
 test.each(paths)('a page under a foreign name reads nothing of GET %s', async (url) => {
-  const { app, calls } = bench()
+  const { app, calls } = rig()
   const response = await app.inject({ url, headers: { host: 'rebound.example.com:8080' } })
   expect(problemOf(response, 421)).toMatch(/rebound\.example\.com.*http\.hosts/)
   expect(calls).toEqual([])
 })
 
 test('a page under a foreign name changes nothing, whatever token it has', async () => {
-  const { post, calls } = bench()
+  const { post, calls } = rig()
   const headers = { authorization: `Bearer ${token}`, host: 'rebound.example.com' }
   expect(problemOf(await post('/-/reload', undefined, headers), 421)).toContain('http.hosts')
   expect(calls).toEqual([])
@@ -35,7 +35,7 @@ test.each([
   '10.42.0.17:8080',
   '[fd00::17]',
 ])('Host %s is answered', async (host) => {
-  const { app } = bench()
+  const { app } = rig()
   for (const url of paths.slice(0, -1))
     expect((await app.inject({ url, headers: { host } })).statusCode, url).toBe(200)
 })
@@ -43,7 +43,7 @@ test.each([
 test.each(['bridge.example.com', 'Bridge.Example.com:443', 'bridge.example.com.'])(
   'a name of http.listen or http.hosts is answered: %s',
   async (host) => {
-    const { app } = bench({}, { hosts: () => ['Bridge.example.com'] })
+    const { app } = rig({}, { hosts: () => ['Bridge.example.com'] })
     expect((await app.inject({ url: '/api/v1/status', headers: { host } })).statusCode).toBe(200)
   },
 )
@@ -60,12 +60,12 @@ test.each([
   '::1',
   '1.2.3',
 ])('a name that only looks like one is refused: %s', async (host) => {
-  const { app } = bench({}, { hosts: () => ['bridge.example.com'] })
+  const { app } = rig({}, { hosts: () => ['bridge.example.com'] })
   expect((await app.inject({ url: '/api/v1/status', headers: { host } })).statusCode).toBe(421)
 })
 
 test('a probe for life is answered under any name: it says one word, and refusing it restarts the process', async () => {
-  const { app } = bench()
+  const { app } = rig()
   for (const url of ['/healthz', '/-/healthy'])
     expect(await app.inject({ url, headers: { host: 'balancer.example' } })).toMatchObject({
       statusCode: 200,
@@ -75,7 +75,7 @@ test('a probe for life is answered under any name: it says one word, and refusin
 
 test('the names are asked for at every request, so that a reload can add one', async () => {
   const hosts: string[] = []
-  const { app } = bench({}, { hosts: () => hosts })
+  const { app } = rig({}, { hosts: () => hosts })
   const ask = () => app.inject({ url: '/', headers: { host: 'bridge.example.com' } })
   expect((await ask()).statusCode).toBe(421)
   hosts.push('bridge.example.com')
@@ -83,7 +83,7 @@ test('the names are asked for at every request, so that a reload can add one', a
 })
 
 test('over HTTP too: a foreign name is refused, and a check of HTTP/1.0 without Host is no page', async () => {
-  const { app } = bench()
+  const { app } = rig()
   onTestFinished(() => app.close())
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo

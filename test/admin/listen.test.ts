@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { AdminPorts } from '../../src/admin/ports.ts'
-import { bench, token } from './bench.ts'
+import { rig, token } from './rig.ts'
 
 /** The same server, on a real port. */
 let stop: () => Promise<unknown> = async () => undefined
 afterEach(() => stop())
 
 async function listen(changes: Partial<AdminPorts> = {}) {
-  const { app, calls } = bench(changes)
+  const { app, calls } = rig(changes)
   stop = () => app.close()
   const base = await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
@@ -17,7 +17,7 @@ async function listen(changes: Partial<AdminPorts> = {}) {
 }
 
 test('nothing listens until it is told to', async () => {
-  const { app } = bench()
+  const { app } = rig()
   await app.ready()
   expect(app.server.listening).toBe(false)
 })

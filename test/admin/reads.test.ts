@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { bench, problemOf } from './bench.ts'
+import { problemOf, rig } from './rig.ts'
 import { nowMs, orphan, quarantined, status } from './scene.ts'
 
 test('the status is what the port says', async () => {
-  const response = await bench().app.inject('/api/v1/status')
+  const response = await rig().app.inject('/api/v1/status')
   expect(response.json()).toEqual(status())
 })
 
 test('deliveries are listed with a limit, and narrowed by state and sink', async () => {
-  const { app, calls } = bench()
+  const { app, calls } = rig()
   expect((await app.inject('/api/v1/deliveries')).json().data).toHaveLength(1)
   await app.inject('/api/v1/deliveries?state=dead&sink=ops-slack&limit=7')
   expect(calls).toEqual([
@@ -24,25 +24,25 @@ test.each([
   ['/api/v1/deliveries?stat=dead', 'stat'],
   ['/api/v1/dead-letters?since=yesterday', 'since'],
 ])('%s is refused, with the name of what is wrong', async (url, name) => {
-  const { app, calls } = bench()
+  const { app, calls } = rig()
   expect(problemOf(await app.inject(url), 400)).toContain(name)
   expect(calls).toEqual([])
 })
 
 test("one alert's story is found by source and id", async () => {
-  const response = await bench().app.inject('/api/v1/deliveries/main/48213')
+  const response = await rig().app.inject('/api/v1/deliveries/main/48213')
   expect(response.json().data).toMatchObject({ source: 'main', id: 48_213 })
 })
 
 test.each(['main/1', 'other/48213', 'main/48213x', 'main/-1', 'main/99999999999999999', 'main/a%2Fb'])(
   'a story that nobody knows (%s) is a 404',
   async (path) => {
-    expect(problemOf(await bench().app.inject(`/api/v1/deliveries/${path}`), 404)).toContain('is known')
+    expect(problemOf(await rig().app.inject(`/api/v1/deliveries/${path}`), 404)).toContain('is known')
   },
 )
 
 test('dead letters are listed by sink and time', async () => {
-  const { app, calls } = bench()
+  const { app, calls } = rig()
   const url = `/api/v1/dead-letters?sink=ops-slack&since=${new Date(nowMs).toISOString()}`
   const page = (await app.inject(url)).json()
   expect(page.data[0]).toMatchObject({ state: 'dead', reason: 'gone' })
@@ -52,7 +52,7 @@ test('dead letters are listed by sink and time', async () => {
 
 test('what Redis cannot tell now is a 503 that shows nothing of the fault, and a line in the log', async () => {
   const secret = 'redis://user:hunter2@10.0.0.1'
-  const { app, logged } = bench({ status: () => Promise.reject(new Error(secret)) })
+  const { app, logged } = rig({ status: () => Promise.reject(new Error(secret)) })
   const response = await app.inject('/api/v1/status')
   expect(problemOf(response, 503)).toContain('the log says why')
   expect(response.body).not.toContain('hunter2')
@@ -60,11 +60,11 @@ test('what Redis cannot tell now is a 503 that shows nothing of the fault, and a
 })
 
 test.each(['/nothing', '/api/v1/nothing', '/api/v1/deliveries/main'])('%s is a 404 problem', async (url) => {
-  problemOf(await bench().app.inject(url), 404)
+  problemOf(await rig().app.inject(url), 404)
 })
 
 test('every answer forbids caching, framing, sniffing and referrers', async () => {
-  const { app } = bench()
+  const { app } = rig()
   for (const url of ['/', '/metrics', '/healthz', '/readyz', '/api/v1/status', '/nothing', '/-/reload']) {
     const { headers } = await app.inject(url)
     expect(headers, url).toMatchObject({
@@ -80,7 +80,7 @@ test('every answer forbids caching, framing, sniffing and referrers', async () =
 })
 
 test('rows that could not be read are shown as they came, as many as are asked for', async () => {
-  const { app, calls } = bench()
+  const { app, calls } = rig()
   expect((await app.inject('/api/v1/quarantine?limit=7')).json()).toEqual({ data: [quarantined] })
   await app.inject('/api/v1/quarantine?source=main')
   expect(calls).toEqual([
@@ -91,18 +91,18 @@ test('rows that could not be read are shown as they came, as many as are asked f
 })
 
 test('silences are listed', async () => {
-  expect((await bench().app.inject('/api/v1/silences')).json()).toEqual({ data: [] })
+  expect((await rig().app.inject('/api/v1/silences')).json()).toEqual({ data: [] })
 })
 
 test('the rules that are known are listed, where anybody knows any', async () => {
-  const { app } = bench({ rules: async () => [{ source: 'main', id: 3, name: 'Steel' }] })
+  const { app } = rig({ rules: async () => [{ source: 'main', id: 3, name: 'Steel' }] })
   const response = await app.inject({ url: '/api/v1/rules' })
   expect(response.json()).toEqual({ data: [{ source: 'main', id: 3, name: 'Steel' }] })
-  expect((await bench().app.inject({ url: '/api/v1/rules' })).statusCode).toBe(404)
+  expect((await rig().app.inject({ url: '/api/v1/rules' })).statusCode).toBe(404)
 })
 
 test('what is left of names that left the config is listed, and the alerts of one', async () => {
-  const { app, calls } = bench()
+  const { app, calls } = rig()
   expect((await app.inject('/api/v1/orphans')).json()).toEqual({ data: [orphan] })
   const one = await app.inject('/api/v1/orphans/old-slack?state=waiting&limit=3')
   expect(one.json().data[0]).toMatchObject({ state: 'waiting' })

@@ -5,7 +5,7 @@ import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
 import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
 import { replayCommand } from '../../src/cli/replay.ts'
 import { statusCommand } from '../../src/cli/status.ts'
-import { bench, token } from '../admin/bench.ts'
+import { rig, token } from '../admin/rig.ts'
 import { writeConfig } from '../support/process.ts'
 import { run } from './in-process.ts'
 
@@ -14,7 +14,7 @@ import { run } from './in-process.ts'
 afterEach(() => vi.unstubAllEnvs())
 
 async function listening(): Promise<{ port: number; calls: [string, ...unknown[]][] }> {
-  const { app, calls } = bench()
+  const { app, calls } = rig()
   onTestFinished(() => app.close())
   await app.listen({ port: 0, host: '127.0.0.1' })
   return { port: (app.server.address() as AddressInfo).port, calls }

@@ -20,7 +20,7 @@ import { run } from './in-process.ts'
 const server = useRedis()
 
 /** A bridge whose sink is paused, with that many dead letters. */
-async function bridge(count: number) {
+async function rig(count: number) {
   const sandbox = await startSandbox()
   const prefix = freshPrefix()
   const redis = server.client()
@@ -71,7 +71,7 @@ async function badLine(url: string, spoil: (call: number) => 'lost' | 500 | unde
 }
 
 it('retry and replay go on to the last one, list says how many there are, and a lost answer sends nothing twice', async () => {
-  const { url, config, queue } = await bridge(1_100)
+  const { url, config, queue } = await rig(1_100)
   const at = ['--url', url, '--config', config]
   expect((await run(deadLettersCommand(), 'list', ...at)).out).toMatch(/50 of 1,100; --all lists them all/)
   expect((await run(deadLettersCommand(), 'list', 'main.7', ...at)).out).toContain('main.7')
@@ -108,7 +108,7 @@ it('an order on orphans that breaks off goes on by the same command, which takes
 })
 
 it('an order that breaks off says what was done and how to go on, and so it does', async () => {
-  const { url, config, queue } = await bridge(1_100)
+  const { url, config, queue } = await rig(1_100)
   const line = await badLine(url, (call) => (call > 2 ? 500 : undefined))
   const broken = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)
   const said = String(broken.thrown)

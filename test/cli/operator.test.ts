@@ -19,7 +19,7 @@ import { run } from './in-process.ts'
 
 const redis = useRedis()
 
-async function bridge() {
+async function rig() {
   const sandbox = await startSandbox()
   const hook = await startWebhookReceiver()
   const prefix = freshPrefix()
@@ -36,7 +36,7 @@ async function bridge() {
 }
 
 it('status and deliveries tell what is going on, in words and as JSON', async () => {
-  const { sandbox, hook, at } = await bridge()
+  const { sandbox, hook, at } = await rig()
   const row = sandbox.fire({ headline: 'فولاد از ۵۲۳۰ گذشت', symbol: 'فولاد' })
   await hook.received(1)
   const status = await run(statusCommand(), ...at)
@@ -56,7 +56,7 @@ it('status and deliveries tell what is going on, in words and as JSON', async ()
 }, 30_000)
 
 it('dead letters are listed with the reason, sent again, and dropped', async () => {
-  const { sandbox, hook, at } = await bridge()
+  const { sandbox, hook, at } = await rig()
   hook.answerWith({ status: 410, body: 'moved away' })
   const rows = sandbox.fireMany(2)
   await hook.received(2)
@@ -74,7 +74,7 @@ it('dead letters are listed with the reason, sent again, and dropped', async () 
 }, 30_000)
 
 it('nothing that upstream or a receiver wrote reaches the terminal as it came', async () => {
-  const { sandbox, hook, url, at } = await bridge()
+  const { sandbox, hook, url, at } = await rig()
   const hostile = '\u001b[2J\u009b1m\u202eevil\nmain.77  forged \u0007\u2028'
   hook.answerWith({ status: 410, body: hostile })
   const row = sandbox.fire({ headline: hostile, kind: hostile, symbol: hostile, why: hostile })
@@ -108,7 +108,7 @@ it('nothing that upstream or a receiver wrote reaches the terminal as it came', 
 }, 30_000)
 
 it('rows that could not be read are listed, sent where they can be read by now, and dropped', async () => {
-  const { sandbox, hook, prefix, at } = await bridge()
+  const { sandbox, hook, prefix, at } = await rig()
   sandbox.insert({ id: 'seven' }, 0)
   // As an earlier version set it aside, which could not read it.
   const row = sandbox.makeRow({ id: 9_000 })
@@ -135,7 +135,7 @@ it('rows that could not be read are listed, sent where they can be read by now, 
 }, 30_000)
 
 it('a paused sink keeps its alerts until it is resumed; replay sends what was delivered once more', async () => {
-  const { sandbox, hook, at } = await bridge()
+  const { sandbox, hook, at } = await rig()
   expect((await run(pauseCommand(), 'hook', ...at)).out).toContain('paused')
   const row = sandbox.fire()
   await until('it waits', async () => (await run(statusCommand(), ...at)).out.includes('paused'))
@@ -158,7 +158,7 @@ it('a paused sink keeps its alerts until it is resumed; replay sends what was de
 }, 30_000)
 
 it('a sink that is not there is said to be none, and is no fault of the bridge', async () => {
-  const { url, lines } = await bridge()
+  const { url, lines } = await rig()
   const change = (path: string, body: object) =>
     fetch(`${url}/api/v1/${path}`, {
       method: 'POST',
@@ -184,7 +184,7 @@ it('a sink that is not there is said to be none, and is no fault of the bridge',
 }, 30_000)
 
 it('without the token nothing is changed, and the sentence says what to set', async () => {
-  const { at } = await bridge()
+  const { at } = await rig()
   expect(String((await run(pauseCommand(), 'hook', ...at.slice(0, 2))).thrown)).toMatch(/token/i)
 })
 

@@ -39,7 +39,7 @@ afterAll(() => cluster?.dispose())
 describe('a node that comes back at its address', () => {
   it('before the others call it dead is used again at once', { timeout: 60_000 }, async () => {
     const row = failureRow('A node of its cluster restarts at its address')
-    const { busy, text, prefix } = await scene(cluster)
+    const { busy, text, prefix } = await rig(cluster)
     await startApp(text)
     await busy.flows()
     const owner = await cluster.ownerOf(prefix)
@@ -56,7 +56,7 @@ describe('a node that comes back at its address', () => {
     const row = failureRow('A node of its cluster restarts at its address')
     const single = await startCluster({ masters: 1, replicas: 0 })
     onTestFinished(() => single.dispose())
-    const { busy, text } = await scene(single)
+    const { busy, text } = await rig(single)
     await startApp(text)
     await busy.flows()
     for (const { server } of single.nodes) await server.kill9()
@@ -73,7 +73,7 @@ it('a slot that moves to another master under traffic: sends go on, nothing lost
   timeout: 120_000,
 }, async () => {
   const row = failureRow('A node of its cluster restarts at its address')
-  const { busy, text, prefix } = await scene(cluster)
+  const { busy, text, prefix } = await rig(cluster)
   await startApp(text)
   await busy.flows()
   await cluster.moveSlot(prefix, { keysAtOnce: 5, pauseMs: long ? 2_000 : 100 })
@@ -89,7 +89,7 @@ describe('a cluster whose master of the queues dies', () => {
     timeout: 90_000,
   }, async () => {
     const row = failureRow('The master of its slot dies in a cluster')
-    const { busy, idle, text, prefix, left } = await scene(cluster)
+    const { busy, idle, text, prefix, left } = await rig(cluster)
     const { url } = await startApp(text)
     idle.shown.fire()
     await busy.flows()
@@ -132,7 +132,7 @@ describe('a cluster whose master of the queues dies', () => {
     timeout: 120_000,
   }, async () => {
     const row = failureRow('The same, and the bridge is killed with it')
-    const { busy, text, prefix, left } = await scene(cluster)
+    const { busy, text, prefix, left } = await rig(cluster)
     const config = writeConfig(text)
     const first = startProgram(['run', '--config', config])
     await first.logged('started', 40_000)
@@ -172,7 +172,7 @@ describeLong('a cluster, for longer', () => {
   it('whose master of the queues freezes: the next one is asked within 15 s', {
     timeout: 120_000,
   }, async () => {
-    const { busy, text, prefix } = await scene(cluster)
+    const { busy, text, prefix } = await rig(cluster)
     await startApp(text)
     await busy.flows()
     const owner = await cluster.ownerOf(prefix)
@@ -187,7 +187,7 @@ describeLong('a cluster, for longer', () => {
   it('of which the config names only the node that dies: what is known of the others is enough', {
     timeout: 120_000,
   }, async () => {
-    const { busy, idle, textFor, prefix } = await scene(cluster)
+    const { busy, idle, textFor, prefix } = await rig(cluster)
     const owner = await cluster.ownerOf(prefix)
     await startApp(textFor([`redis://127.0.0.1:${owner.port}`, 'redis://no-such-node.invalid:6379']))
     await busy.flows()
@@ -203,7 +203,7 @@ describeLong('a cluster, for longer', () => {
   it('that is away as a whole for a minute: everything goes on after its return', {
     timeout: 240_000,
   }, async () => {
-    const { busy, idle, text } = await scene(cluster)
+    const { busy, idle, text } = await rig(cluster)
     await startApp(text)
     await busy.flows()
     await Promise.all(cluster.nodes.map(({ server }) => server.kill9()))
@@ -218,7 +218,7 @@ describeLong('a cluster, for longer', () => {
 })
 
 /** A feed that shows alerts of two kinds, a sink for each: one that gets ten a second, and one that gets few. */
-async function scene(redis: RedisCluster) {
+async function rig(redis: RedisCluster) {
   await redis.mend()
   const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
   const [hook, quiet] = [await startWebhookReceiver(), await startWebhookReceiver()]

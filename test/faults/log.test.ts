@@ -17,11 +17,11 @@ it('an output that takes no log line, as on a full disk or of a reader that is g
   const row = failureRow('Nothing takes its log lines')
   const disk = openSync('/dev/full', 'w')
   onTestFinished(() => closeSync(disk))
-  const onDisk = await bridge()
+  const onDisk = await rig()
   const log = createLogger({ level: 'info', destination: lineWriter(disk) })
   const { app } = await startApp(onDisk.text, { log })
   const pipe = openPipe()
-  const onPipe = await bridge()
+  const onPipe = await rig()
   const program = startProgram(['run', '--config', writeConfig(onPipe.text)], {}, pipe.writeEnd)
   await until('the bridge at the pipe runs', () => pipe.read().includes('"poll.done"'), 20_000)
   pipe.closeReader()
@@ -53,7 +53,7 @@ it('an output that takes no log line, as on a full disk or of a reader that is g
   await row.heals('the next line', () => expect(next?.['msg']).toEqual(expect.any(String)))
 }, 60_000)
 
-async function bridge() {
+async function rig() {
   const { hook, shown, text } = await redisScene(redis)
   return { hook, shown, text, log: logOf('hook', hook, { status: 204 }) }
 }

@@ -17,7 +17,7 @@ const redis = useRedis()
 
 it('rows with odd fields are sent like all others, with every field as it came', async () => {
   const row = failureRow('A row has fields of other types')
-  const { sandbox, hook, start } = await scene()
+  const { sandbox, hook, start } = await rig()
   const odd: readonly object[] = [
     { payload: null },
     { channels: null, isRead: 0, ruleIds: null, url: null },
@@ -52,7 +52,7 @@ it('rows with odd fields are sent like all others, with every field as it came',
 
 it('rows that cannot be read are counted and shown as they came, and the rest of their page is sent', async () => {
   const row = failureRow('A row has no id that can be used')
-  const { sandbox, hook, start } = await scene()
+  const { sandbox, hook, start } = await rig()
   const shown = showing(sandbox)
   const log = logOf('hook', hook, { status: 204 })
   shown.fire(20)
@@ -114,7 +114,7 @@ it('rows that cannot be read are counted and shown as they came, and the rest of
 it('a row that the feed slips in beneath its head is found by counting, or by a sweep', async () => {
   const row = failureRow('A row is slipped in beneath the head')
   const clock = passingClock()
-  const { sandbox, hook, text, start } = await scene({ clock, every: '1700ms' })
+  const { sandbox, hook, text, start } = await rig({ clock, every: '1700ms' })
   const shown = showing(sandbox)
   const log = logOf('hook', hook, { status: 204 })
   shown.fire(400)
@@ -158,7 +158,7 @@ it('a row that the feed slips in beneath its head is found by counting, or by a 
 it('firing times that cannot be true lose no alert and are shown as they came', async () => {
   const row = failureRow('Firing times cannot be true')
   const server = await ownRedis()
-  const { sandbox, hook, text, prefix } = await scene({ redis: server })
+  const { sandbox, hook, text, prefix } = await rig({ redis: server })
   const impossible = ['1405-08-30T09:00:00Z', '1970-01-01T00:00:00Z', '9999-01-01T00:00:00Z']
   const fire = (count: number) =>
     Array.from({ length: count }, (_, index) => sandbox.fire({ firedAt: impossible[index % 3] ?? '' }))
@@ -218,7 +218,7 @@ interface SetAside {
 }
 
 /** A source, a receiver, and the config of a bridge between them that is not started yet. */
-async function scene(
+async function rig(
   more: { clock?: ReturnType<typeof passingClock>; every?: string; redis?: { url: string } } = {},
 ) {
   const { clock, ...config } = more

@@ -26,7 +26,7 @@ it(
   inTime,
   async () => {
     const row = failureRow('It refuses the token')
-    const { sandbox, shown, log, lines, source, clock, useToken, held, told } = await scene()
+    const { sandbox, shown, log, lines, source, clock, useToken, held, told } = await rig()
     await held(() => sandbox.setTokenState('revoked', 'first-token-canary'))
     shown.fire(3)
     await row.kept('the source is shown as `stopped` with the reason', async () => {
@@ -52,7 +52,7 @@ it(
   inTime,
   async () => {
     const row = failureRow('It refuses the token')
-    const { app, sandbox, shown, log, source, useToken, held, told } = await scene()
+    const { app, sandbox, shown, log, source, useToken, held, told } = await rig()
     await held(() => sandbox.fault({ kind: 'status', status: 403, code: 'scope_required', times: 0 }))
     shown.fire(3)
     expect((await source())?.reason).toMatch(/lacks the scope/)
@@ -78,7 +78,7 @@ it(
   inTime,
   async () => {
     const row = failureRow("The token shows another account's feed")
-    const { sandbox, shown, log, source, clock, held } = await scene()
+    const { sandbox, shown, log, source, clock, held } = await rig()
     await held(() => sandbox.switchAccount('another', 300))
     await row.kept('the source is `stopped`', async () =>
       expect(await source()).toMatchObject({
@@ -98,7 +98,7 @@ it(
 )
 
 /** A bridge that has seen three alerts of a feed; their receiver fails until the source is stopped. */
-async function scene() {
+async function rig() {
   const clock = passingClock()
   const sandbox = await startSandbox({
     ...{ clock, firstId: 10_000, history: 0 },
@@ -146,7 +146,7 @@ async function scene() {
 /** How long after now the next call comes, of which there is none for most of this time. */
 async function resumesAfter(
   ms: number,
-  { sandbox, clock }: Pick<Awaited<ReturnType<typeof scene>>, 'sandbox' | 'clock'>,
+  { sandbox, clock }: Pick<Awaited<ReturnType<typeof rig>>, 'sandbox' | 'clock'>,
 ): Promise<number> {
   const [calls, fromMs] = [sandbox.requests.length, clock.now()]
   await letPass(clock, ms - 10_000)

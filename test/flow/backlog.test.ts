@@ -19,7 +19,7 @@ it(
   'a backlog that takes more than the minute allows leaves the head of the feed fresh',
   async () => {
     const row = failureRow('More rows wait than the minute allows')
-    const { sandbox, expected, ids, calls } = await scene(4_000, {
+    const { sandbox, expected, ids, calls } = await rig(4_000, {
       clock: systemClock,
       budget: 'unitsPerDay: 5000, requestsPerMinute: 20',
     })
@@ -69,7 +69,7 @@ it('a backlog that takes more than the budget leaves half of it to what fires', 
   const clock = passingClock()
   const resetMs = Math.floor(clock.now() / minuteMs) * minuteMs + 12 * hourMs
   const resetsAt = new Date(resetMs).toISOString().slice(11, 16)
-  const { sandbox, expected, ids, calls } = await scene(600, {
+  const { sandbox, expected, ids, calls } = await rig(600, {
     clock,
     poll: 'poll: { every: 1h },',
     budget: `unitsPerDay: 6, resetsAt: "${resetsAt}", timeZone: UTC`,
@@ -103,7 +103,7 @@ it('a backlog that takes more than the budget leaves half of it to what fires', 
   })
 }, 60_000)
 
-async function scene(
+async function rig(
   history: number,
   { clock, budget, poll = '' }: { clock: Clock; budget: string; poll?: string },
 ) {

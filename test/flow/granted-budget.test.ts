@@ -18,7 +18,7 @@ const hourMs = 60 * minuteMs
 const slackMs = 4_000
 
 it('an API that grants fewer units than the config is believed: told, shown, never asked again before it said', async () => {
-  const { sandbox, app } = await scene('unitsPerDay: 50', { unitsPerDay: 5 })
+  const { sandbox, app } = await rig('unitsPerDay: 50', { unitsPerDay: 5 })
   const { url, lines } = app
   await until('the lesson', () => lines.some(({ msg }) => String(msg).startsWith('budget.learned')), 15_000)
   const calls = sandbox.requests.length
@@ -40,7 +40,7 @@ it('a spent budget is waited for until the API said, though the config has units
     if (resets.days === 1) resets.atMs = nowMs + 5_000
     return resets.days === 1 ? resets.atMs : nowMs + hourMs
   }
-  const { sandbox, shown, log, app, well } = await scene(
+  const { sandbox, shown, log, app, well } = await rig(
     budgetUntil('unitsPerDay: 50', Date.now() + 12 * hourMs),
     {
       unitsPerDay: 3,
@@ -70,7 +70,7 @@ it('a spent budget is waited for until the reset, and nobody asks before', async
   const clock = passingClock()
   const resetMs = Math.floor(clock.now() / minuteMs) * minuteMs + 2 * hourMs
   const budget = budgetUntil('unitsPerDay: 5', resetMs)
-  const { sandbox, shown, log, app, well } = await scene(budget, {}, clock)
+  const { sandbox, shown, log, app, well } = await rig(budget, {}, clock)
   const state = async () =>
     (await api<{ sources: { state: string }[] }>(app.url, '/api/v1/status')).sources[0]?.state
   await until('all are spent', async () => (await state()) === 'budget_spent')
@@ -93,7 +93,7 @@ it('a spent budget is waited for until the reset, and nobody asks before', async
 }, 40_000)
 
 /** A bridge that has seen three alerts, whose receiver fails until it is well. */
-async function scene(budget: string, feed: SandboxOptions, clock?: Clock) {
+async function rig(budget: string, feed: SandboxOptions, clock?: Clock) {
   const sandbox = await startSandbox({ ...feed, ...(clock ? { clock } : {}) })
   const hook = await startWebhookReceiver()
   const shown = showing(sandbox)

@@ -51,7 +51,7 @@ function gate() {
   return { passed: promise, open: resolve }
 }
 
-async function scene() {
+async function rig() {
   return { prefix: freshPrefix(), sandbox: await startSandbox({ requestsPerMinute: 1_000_000 }) }
 }
 
@@ -62,7 +62,7 @@ const sinkOf = async (url: string, name: string) =>
 
 describe('a reload', () => {
   it('is not noticed by what it leaves as it is: sends, polls, an open breaker; what it changes is new at once', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const shown = showing(sandbox)
     const [slow, broken, before, after] = await Promise.all([1, 2, 3, 4].map(() => startWebhookReceiver()))
     if (!slow || !broken || !before || !after) throw new Error('no receivers')
@@ -110,7 +110,7 @@ describe('a reload', () => {
 
   it('lets a sink that it changes or removes finish its sends, and sends nothing of it twice', async () => {
     const row = failureRow('Its config is reloaded, also while sends run')
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const shown = showing(sandbox)
     const [changed, removed] = [await startWebhookReceiver(), await startWebhookReceiver()]
     const held = gate()
@@ -154,7 +154,7 @@ describe('a reload', () => {
 
   if (process.env['LONG'] === '1')
     it('waits for a send of 25 seconds of a sink that it changes, by the settings that a config has by itself', async () => {
-      const { prefix, sandbox } = await scene()
+      const { prefix, sandbox } = await rig()
       const hook = await startWebhookReceiver({ answer: { status: 204, afterMs: 25_000 } })
       const text = (more: string) =>
         configText({
@@ -179,7 +179,7 @@ describe('a reload', () => {
     })
 
   it('takes effect also when the one before still waits for sends: what was on disk last runs', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const [slow, one, two, three] = await Promise.all([1, 2, 3, 4].map(() => startWebhookReceiver()))
     if (!slow || !one || !two || !three) throw new Error('no receivers')
     const held = gate()
@@ -208,7 +208,7 @@ describe('a reload', () => {
   })
 
   it('under a stream of alerts, again and again: every alert goes by one config, once, and none is left behind', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const shown = showing(sandbox)
     const hook = await startWebhookReceiver()
     const log = logOf('hook', hook, { status: 204, afterMs: 30 })
@@ -240,7 +240,7 @@ describe('a reload', () => {
   })
 
   it('finishes the page of a source that it changes, and polls it by one loop at a time', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const hook = await startWebhookReceiver()
     const text = (poll: string) =>
       configText({ prefix, feed: sandbox.url, sinks: { hook: `url: "${hook.url}"` }, poll })
@@ -265,7 +265,7 @@ describe('a reload', () => {
   })
 
   it('sees a secret that changed, in the text or in its file', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const folder = testFolder()
     const hook = await startWebhookReceiver()
     const secretOf = (byte: number) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`
@@ -304,7 +304,7 @@ describe('a reload', () => {
     ['http.listen', (text) => text.replace('127.0.0.1:0', '127.0.0.1:1')],
     ['dataDir', (text) => text.replace('dataDir: /a', 'dataDir: /b')],
   ])('with another %s is refused with that name, and the old config goes on', async (name, change) => {
-    const { sandbox } = await scene()
+    const { sandbox } = await rig()
     const hook = await startWebhookReceiver()
     const disk = onDisk(
       configText({
@@ -321,7 +321,7 @@ describe('a reload', () => {
   })
 
   it('with another address of Redis in its file is refused, and counted as refused until one is not', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const folder = testFolder()
     const hook = await startWebhookReceiver()
     const file = join(folder, 'redis')
@@ -345,7 +345,7 @@ describe('a reload', () => {
   })
 
   it('is refused when a sink of the new config cannot be built, and changes nothing', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const hook = await startWebhookReceiver()
     const text = (more: string) =>
       configText({ prefix, feed: sandbox.url, sinks: { hook: `url: "${hook.url}"${more}` } })
@@ -358,7 +358,7 @@ describe('a reload', () => {
   })
 
   it('changes the level of the log, also of what was made before', async () => {
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const levels = new Map<unknown, string>()
     const destination = {
       write: (line: string) => {
@@ -387,7 +387,7 @@ describe('a reload', () => {
   it('while Redis is waited for is what the start then runs', async () => {
     const late = await startRedis({ aof: true })
     await late.stop()
-    const { prefix, sandbox } = await scene()
+    const { prefix, sandbox } = await rig()
     const [first, second] = [await startWebhookReceiver(), await startWebhookReceiver()]
     const text = (url: string) =>
       configText({ prefix, feed: sandbox.url, sinks: { hook: `url: "${url}"` } }).replace(redis.url, late.url)

@@ -20,7 +20,7 @@ const noticeLimitMs = long ? 60_000 : 10_000
 
 it('a sink whose worker is dead, and whose first new one too, turns /readyz red, which names it, also beside a replica that sends, until its alerts go out', async () => {
   const row = failureRow('Alerts wait and no worker takes them')
-  const { hook, text, shown } = await scene('concurrency: 1, timeout: 5m')
+  const { hook, text, shown } = await rig('concurrency: 1, timeout: 5m')
   const held = Promise.withResolvers<void>()
   const log = logOf('hook', hook, { status: 204, after: held.promise })
   const live = await startApp(text, { senderTuning: noticing })
@@ -71,7 +71,7 @@ it('a sink whose worker is dead, and whose first new one too, turns /readyz red,
 })
 
 it('a poller without senders turns red too, and says that no sender takes them', async () => {
-  const { hook, text, shown } = await scene()
+  const { hook, text, shown } = await rig()
   const { url } = await startApp(text, { role: 'poller', senderTuning: quick })
   shown.fire(2)
   await until('readiness is red', async () => (await readiness(url)).includes('2 alerts'))
@@ -83,7 +83,7 @@ it('a poller without senders turns red too, and says that no sender takes them',
   await until('readiness is green', async () => (await readiness(url)) === 'ok')
 })
 
-async function scene(sink = '') {
+async function rig(sink = '') {
   const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
   const hook = await startWebhookReceiver()
   const common = { redis, feed: sandbox.url, sinks: { hook: hook.url } }

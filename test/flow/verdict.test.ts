@@ -15,7 +15,7 @@ const redis = useRedis()
 
 describe('a source whose token is refused', () => {
   it('leaves the bridge ready, and readiness, status and page name it as what is broken', async () => {
-    const { url } = await bridge({ token: 'token: revoked-token' })
+    const { url } = await rig({ token: 'token: revoked-token' })
     await until('the source is stopped', async () => (await status(url)).sources[0]?.state === 'stopped')
     const said = /^Source main is stopped: .*token/
     const { ready, verdict } = await status(url)
@@ -44,13 +44,13 @@ describe('a source whose token is refused', () => {
   })
 
   it('is not the fault of a process that only sends', async () => {
-    const { url } = await bridge({ token: 'token: revoked-token', role: 'sender' })
+    const { url } = await rig({ token: 'token: revoked-token', role: 'sender' })
     await until('it is ready', async () => (await readyz(url))[0] === 200)
   })
 })
 
 it('what keeps a bridge from being ready is broken on the page, too', async () => {
-  const { url } = await bridge({ redisCheckEveryMs: 50 })
+  const { url } = await rig({ redisCheckEveryMs: 50 })
   await until('it is ready', async () => (await readyz(url))[1] === 'ready\n')
   const client = redis.client()
   await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
@@ -78,7 +78,7 @@ it('a bridge lives on without Redis, however long, and while it stops', async ()
   onTestFinished(() => own.dispose())
   let aheadMs = 0
   const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs }
-  const { app, url } = await bridge({ clock, redis: own })
+  const { app, url } = await rig({ clock, redis: own })
   await until('it is ready', async () => (await readyz(url))[0] === 200)
   await own.kill9()
   await until('it is not ready', async () => (await readyz(url))[0] === 503)
@@ -94,12 +94,12 @@ it('a bridge lives on without Redis, however long, and while it stops', async ()
 
 type Options = NonNullable<Parameters<typeof startApp>[1]>
 
-interface Scene {
+interface RigConfig {
   readonly token?: string
   readonly redis?: RedisServer
 }
 
-async function bridge({ token, redis: own = redis, ...options }: Scene & Options) {
+async function rig({ token, redis: own = redis, ...options }: RigConfig & Options) {
   const sandbox = await startSandbox({ history: 0 })
   const hook = await startWebhookReceiver()
   const sinks = { hook: hook.url }

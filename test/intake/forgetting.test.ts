@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
-import { ids, setUp } from './setup.ts'
+import { ids, intakeRig } from './rig.ts'
 
 const server = useRedis()
 const dayMs = 86_400_000
 const minuteMs = 60_000
 
 /** A source that forgets as soon as it may, and a way to let time pass for its Redis, its process and its feed. */
-function given(startFrom: 'beginning' | 'now') {
-  const made = setUp(server, { startFrom, seenWindowMs: dayMs, rowsKept: 0 })
-  const { bench, feed, prefix, redis } = made
-  bench.nowMs = Date.now()
+function forgetfulRig(startFrom: 'beginning' | 'now') {
+  const made = intakeRig(server, { startFrom, seenWindowMs: dayMs, rowsKept: 0 })
+  const { rig, feed, prefix, redis } = made
+  rig.nowMs = Date.now()
   const keys = sourceKeys(prefix, 'main')
   const pass = async (ms: number) => {
     const seen = await redis.zrange(keys.seen, '0', '-1', 'WITHSCORES')
@@ -31,8 +31,8 @@ function given(startFrom: 'beginning' | 'now') {
 
 describe('a seenWindow of a day', () => {
   it('loses nothing of a catch-up that takes longer, and sends nothing twice', async () => {
-    const { bench, feed, poll, sweep, queues, pass } = given('beginning')
-    feed.add(1_000, (index) => bench.nowMs - (1_000 - index) * 10 * minuteMs)
+    const { rig, feed, poll, sweep, queues, pass } = forgetfulRig('beginning')
+    feed.add(1_000, (index) => rig.nowMs - (1_000 - index) * 10 * minuteMs)
     await poll({ pagesMax: 3 })
     for (let polls = 0; polls < 8; polls += 1) {
       await pass(1.2 * dayMs)
@@ -49,15 +49,15 @@ describe('a seenWindow of a day', () => {
   })
 
   it('loses nothing that is published late, more than a page at once', async () => {
-    const { bench, feed, poll, queues, pass } = given('now')
-    feed.add(150, (index) => bench.nowMs - (200 - index) * minuteMs)
+    const { rig, feed, poll, queues, pass } = forgetfulRig('now')
+    feed.add(150, (index) => rig.nowMs - (200 - index) * minuteMs)
     await poll()
-    feed.add(120, bench.nowMs)
+    feed.add(120, rig.nowMs)
     await poll()
     await pass(2.1 * dayMs)
     await poll()
     queues.jobs.clear()
-    feed.add(150, bench.nowMs - 3 * dayMs)
+    feed.add(150, rig.nowMs - 3 * dayMs)
     expect(await poll()).toMatchObject({ newAlerts: 150, passedOver: 0 })
     expect(queues.ids()).toEqual(ids(271, 150))
   })

@@ -4,9 +4,9 @@ import { rawCharactersMax } from '../../src/store/quarantine.ts'
 import type { RowLookup } from '../../src/store/walk-state.ts'
 import type { FeedPage } from '../../src/walk/page.ts'
 import type { Mark } from '../../src/walk/walk.ts'
-import { BenchFeed, type BenchRow, benchStartMs, toFeedRow } from './bench.ts'
+import { MemoryFeed, type MemoryRow, rigStartMs, toFeedRow } from './memory-rig.ts'
 
-const feed = new BenchFeed()
+const feed = new MemoryFeed()
 const desk = { sinks: [{ sink: 'desk' }], withheld: [] }
 
 describe('a page', () => {
@@ -15,10 +15,10 @@ describe('a page', () => {
     const examined = examinedPage(rows, ['new', 'covered', 'new', 'new'], [true, true, true, false])
     const sorted = sortRows(examined, true)
     expect(sorted.alerts.map(({ id }) => id)).toEqual([rows[2]?.id, rows[0]?.id])
-    const jobs = jobsOf(sorted.alerts, [desk, desk], new Map(), benchStartMs)
+    const jobs = jobsOf(sorted.alerts, [desk, desk], new Map(), rigStartMs)
     expect(jobs.map(({ alert, seenAtMs }) => [alert.id, seenAtMs])).toEqual([
-      [rows[2]?.id, benchStartMs],
-      [rows[0]?.id, benchStartMs],
+      [rows[2]?.id, rigStartMs],
+      [rows[0]?.id, rigStartMs],
     ])
     expect(sorted).toMatchObject({ passedOver: 1, shown: [rows[1]?.key] })
     expect(sorted.mark).toEqual([rows[3]?.key, rows[2]?.key, rows[0]?.key])
@@ -28,7 +28,7 @@ describe('a page', () => {
     const targets = new Map([['mail', ['a', 'b']]])
     const { alerts } = sortRows(examinedPage([feed.row(1)], ['new'], [true]), true)
     const shares = [{ sink: 'mail', heldBack: 3 }, { sink: 'desk' }]
-    const jobs = jobsOf(alerts, [{ sinks: shares, withheld: [] }], targets, benchStartMs)
+    const jobs = jobsOf(alerts, [{ sinks: shares, withheld: [] }], targets, rigStartMs)
     expect(jobs.map(({ sink, target, heldBack }) => [sink, target, heldBack])).toEqual([
       ['mail', 'a', 3],
       ['mail', 'b', 3],
@@ -52,7 +52,7 @@ describe('a page', () => {
     expect(sortRows(examined, true).fired).toEqual([])
     const facts = { ...examined.looked.facts, lastCompleteMs: 1 }
     const later = { ...examined, looked: { ...examined.looked, facts } }
-    expect(sortRows(later, true).fired).toMatchObject([{ firedAtMs: benchStartMs, passedOver: false }])
+    expect(sortRows(later, true).fired).toMatchObject([{ firedAtMs: rigStartMs, passedOver: false }])
   })
 
   it('sets rows aside that cannot be read, cut to a bounded length', () => {
@@ -65,13 +65,13 @@ describe('a page', () => {
       },
     }
     const [entry] = sortRows(huge, true).quarantine
-    expect(entry).toMatchObject({ key: 'raw-x', reason: 'row', atMs: benchStartMs })
+    expect(entry).toMatchObject({ key: 'raw-x', reason: 'row', atMs: rigStartMs })
     expect(entry?.raw).toHaveLength(rawCharactersMax)
   })
 })
 
 function examinedPage(
-  rows: readonly BenchRow[],
+  rows: readonly MemoryRow[],
   marks: readonly Mark[],
   inScope: readonly boolean[],
 ): ExaminedPage {
@@ -90,7 +90,7 @@ function examinedPage(
   const looked: RowLookup = { ...known, marks, setAside: marks.map(() => false) }
   return {
     page,
-    nowMs: benchStartMs,
+    nowMs: rigStartMs,
     looked,
     rowScopes: inScope.map((counts) => ({ inScope: counts, old: !counts, firedAtMs: 1 })),
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { useRedis } from '../support/redis.ts'
-import { benchStartMs } from './bench.ts'
-import { history, ids, minuteMs, setUp } from './setup.ts'
+import { rigStartMs } from './memory-rig.ts'
+import { history, ids, intakeRig, minuteMs } from './rig.ts'
 
 /** Where the feed offers no evidence: what the table of failures says of it (`test/faults/README.md`). */
 
@@ -9,11 +9,11 @@ const server = useRedis()
 
 describe('as many rows that are removed above as are filled in beneath the place where a catch-up goes on', () => {
   it('make it pass rows by, which a sweep finds', async () => {
-    const { feed, poll, sweep, queues } = setUp(server, { startFrom: 'beginning' })
-    feed.add(650, (index) => benchStartMs - (650 - index) * minuteMs)
+    const { feed, poll, sweep, queues } = intakeRig(server, { startFrom: 'beginning' })
+    feed.add(650, (index) => rigStartMs - (650 - index) * minuteMs)
     expect(await poll({ pagesMax: 3 })).toMatchObject({ newAlerts: 300, behind: true })
     feed.rows.splice(10, 20)
-    feed.rows.push(...ids(2_001, 20).map((id) => feed.row(benchStartMs - 700 * minuteMs, id)))
+    feed.rows.push(...ids(2_001, 20).map((id) => feed.row(rigStartMs - 700 * minuteMs, id)))
     expect(await poll()).toMatchObject({ finished: true, behind: false })
     const missing = () => feed.rows.filter(({ id }) => !queues.ids().includes(Number(id))).map(({ id }) => id)
     expect(missing()).toHaveLength(20)
@@ -23,49 +23,49 @@ describe('as many rows that are removed above as are filled in beneath the place
 })
 
 describe('when all rows that are known leave the head at once', () => {
-  const given = async () => {
-    const made = setUp(server)
-    history(made.bench, 450)
+  const rigWithoutHead = async () => {
+    const made = intakeRig(server)
+    history(made.rig, 450)
     await made.poll()
-    made.bench.nowMs += 2 * minuteMs
+    made.rig.nowMs += 2 * minuteMs
     made.feed.rows.splice(0, 100)
     return made
   }
 
   it('what is new is told by its date', async () => {
-    const { bench, feed, poll, queues } = await given()
-    feed.add(80, bench.nowMs - minuteMs)
+    const { rig, feed, poll, queues } = await rigWithoutHead()
+    feed.add(80, rig.nowMs - minuteMs)
     expect(await poll()).toMatchObject({ newAlerts: 80 })
     expect(queues.ids()).toEqual(ids(451, 80))
   })
 
   it('what is new is told by the growth of the feed where its date is old', async () => {
-    const { feed, poll, queues } = await given()
-    feed.add(150, benchStartMs - 5 * minuteMs)
+    const { feed, poll, queues } = await rigWithoutHead()
+    feed.add(150, rigStartMs - 5 * minuteMs)
     expect(await poll()).toMatchObject({ newAlerts: 50 })
     expect(queues.ids()).toEqual(ids(551, 50))
   })
 
   it('and half of the new head or more fired before the last complete walk, the source stops as one that shows another feed', async () => {
-    const { bench, feed, poll, queues } = await given()
-    feed.add(45, bench.nowMs - minuteMs)
+    const { rig, feed, poll, queues } = await rigWithoutHead()
+    feed.add(45, rig.nowMs - minuteMs)
     expect(await poll()).toMatchObject({ stopped: 'foreign_feed', newAlerts: 0 })
     expect(queues.ids()).toEqual([])
-    feed.add(10, bench.nowMs)
+    feed.add(10, rig.nowMs)
     expect(await poll()).toMatchObject({ newAlerts: 55 })
   })
 })
 
 describe('while startFrom: now reads the feed for the first time', () => {
   it('rows without a date are taken for history, but for those by which it has grown', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
+    const { rig, feed, poll, queues } = intakeRig(server)
     const undated = (count: number) => {
-      feed.add(count, benchStartMs)
+      feed.add(count, rigStartMs)
       feed.rows = feed.rows.map((row, index) => (index < count ? { ...row, firedAt: 'some day' } : row))
     }
-    feed.add(150, benchStartMs + minuteMs)
+    feed.add(150, rigStartMs + minuteMs)
     undated(5)
-    bench.nowMs += 2 * minuteMs
+    rig.nowMs += 2 * minuteMs
     expect(await poll({ pagesMax: 1 })).toMatchObject({ newAlerts: 95, passedOver: 5, behind: true })
     undated(3)
     expect(await poll()).toMatchObject({ newAlerts: 58, finished: true })

@@ -4,15 +4,15 @@ import { sourceKeys } from '../../src/store/keys.ts'
 import { createSourceData } from '../../src/store/source-data.ts'
 import { createWalkState } from '../../src/store/walk-state.ts'
 import { useRedis } from '../support/redis.ts'
-import { benchStartMs } from './bench.ts'
-import { history, ids, minuteMs, setUp } from './setup.ts'
+import { rigStartMs } from './memory-rig.ts'
+import { history, ids, intakeRig, minuteMs } from './rig.ts'
 
 const server = useRedis()
 
 describe('startFrom: now', () => {
   it('passes over what the feed shows, for one unit, and counts it', async () => {
-    const { bench, poll, queues, state } = setUp(server)
-    history(bench, 1_250)
+    const { rig, poll, queues, state } = intakeRig(server)
+    history(rig, 1_250)
     const result = await poll()
     expect(result).toMatchObject({
       pages: 1,
@@ -29,78 +29,78 @@ describe('startFrom: now', () => {
   })
 
   it('takes rows that were fired between the start and the first poll', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
-    feed.add(3, benchStartMs + minuteMs)
-    bench.nowMs += 2 * minuteMs
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
+    feed.add(3, rigStartMs + minuteMs)
+    rig.nowMs += 2 * minuteMs
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 3, passedOver: 97 })
     expect(queues.ids()).toEqual([251, 252, 253])
   })
 
   it('reaches back to the start when the first poll came late and found more than a page', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
-    feed.add(230, benchStartMs + minuteMs)
-    bench.nowMs += 60 * minuteMs
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
+    feed.add(230, rigStartMs + minuteMs)
+    rig.nowMs += 60 * minuteMs
     expect(await poll()).toMatchObject({ pages: 3, newAlerts: 230, reason: 'start_bound' })
     expect(queues.ids()).toEqual(ids(251, 230))
   })
 
   it('means the first start, also when the first poll broke off and the process began again', async () => {
-    const { bench, feed, poll, queues, restart } = setUp(server)
-    history(bench, 250)
-    bench.answer = () => ({ kind: 'failed', error: new Error('503') })
+    const { rig, feed, poll, queues, restart } = intakeRig(server)
+    history(rig, 250)
+    rig.answer = () => ({ kind: 'failed', error: new Error('503') })
     await poll()
-    feed.add(2, benchStartMs + minuteMs)
-    bench.nowMs += 5 * minuteMs
+    feed.add(2, rigStartMs + minuteMs)
+    rig.nowMs += 5 * minuteMs
     restart()
-    bench.answer = () => undefined
+    rig.answer = () => undefined
     expect(await poll()).toMatchObject({ newAlerts: 2 })
     expect(queues.ids()).toEqual([251, 252])
   })
 
   it('takes no history of a feed that showed nothing at first, but what may have come late', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
+    const { rig, feed, poll, queues } = intakeRig(server)
     await poll()
-    for (const minutes of [600, 300, 90, 30]) feed.rows.unshift(feed.row(benchStartMs - minutes * minuteMs))
-    bench.nowMs += minuteMs
+    for (const minutes of [600, 300, 90, 30]) feed.rows.unshift(feed.row(rigStartMs - minutes * minuteMs))
+    rig.nowMs += minuteMs
     expect(await poll()).toMatchObject({ newAlerts: 1, passedOver: 3 })
     expect(queues.ids()).toEqual([4])
   })
 
   it('takes a late row with an older date, afterwards', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.rows.splice(1, 0, feed.row(benchStartMs - 30_000))
+    feed.rows.splice(1, 0, feed.row(rigStartMs - 30_000))
     await poll()
     expect(queues.ids()).toEqual([251])
   })
 
   it('takes no history that moves up when rows above it are deleted', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
     feed.rows.splice(10, 60)
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, passedOver: 60, reason: 'caught_up' })
     feed.rows.splice(10, 60)
-    feed.add(1, benchStartMs + minuteMs)
+    feed.add(1, rigStartMs + minuteMs)
     expect(await poll()).toMatchObject({ newAlerts: 1 })
     expect(queues.ids()).toEqual([251])
   })
 
   it('on an empty feed takes the first row that comes', async () => {
-    const { feed, poll, queues } = setUp(server)
+    const { feed, poll, queues } = intakeRig(server)
     expect(await poll()).toMatchObject({ reason: 'empty_feed', finished: true, total: 0 })
-    feed.add(1, benchStartMs + minuteMs)
+    feed.add(1, rigStartMs + minuteMs)
     expect(await poll()).toMatchObject({ newAlerts: 1, reason: 'end_of_feed' })
     expect(queues.ids()).toEqual([1])
   })
 
   it('passes over history without readable dates, and takes what comes without one', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
+    const { rig, feed, poll, queues } = intakeRig(server)
     const undated = (count: number) => {
-      feed.add(count, benchStartMs)
+      feed.add(count, rigStartMs)
       feed.rows = feed.rows.map((row) => ({ ...row, firedAt: 'some day' }))
     }
     undated(250)
@@ -108,7 +108,7 @@ describe('startFrom: now', () => {
     undated(150)
     expect(await poll()).toMatchObject({ newAlerts: 150, finished: true })
     expect(queues.ids()).toEqual(ids(251, 150))
-    expect(bench.asked).toHaveLength(3)
+    expect(rig.asked).toHaveLength(3)
   })
 })
 
@@ -116,28 +116,28 @@ describe('firing times in another zone than they say', () => {
   const zoneMs = 210 * minuteMs
 
   it('send no history once they lie behind: not by a sweep, nor when it moves up', async () => {
-    const { bench, feed, poll, sweep, queues } = setUp(server)
-    feed.add(300, (index) => benchStartMs - (300 - index) * minuteMs + zoneMs)
+    const { rig, feed, poll, sweep, queues } = intakeRig(server)
+    feed.add(300, (index) => rigStartMs - (300 - index) * minuteMs + zoneMs)
     await poll()
-    bench.nowMs += 2 * zoneMs
+    rig.nowMs += 2 * zoneMs
     feed.rows.splice(0, 10)
-    feed.add(2, bench.nowMs - 1_000 + zoneMs)
+    feed.add(2, rig.nowMs - 1_000 + zoneMs)
     await poll()
-    feed.rows.splice(20, 0, feed.row(bench.nowMs - minuteMs + zoneMs))
-    bench.nowMs += 2 * zoneMs
+    feed.rows.splice(20, 0, feed.row(rig.nowMs - minuteMs + zoneMs))
+    rig.nowMs += 2 * zoneMs
     await poll()
     expect(await sweep()).toMatchObject({ reason: 'round_done', newAlerts: 0 })
     expect(queues.ids()).toEqual([301, 302, 303])
   })
 
   it('move nothing where only one row shows them', async () => {
-    const { bench, feed, poll, sweep, queues } = setUp(server)
-    feed.add(300, (index) => benchStartMs - (300 - index) * minuteMs + (index === 210 ? zoneMs : 0))
+    const { rig, feed, poll, sweep, queues } = intakeRig(server)
+    feed.add(300, (index) => rigStartMs - (300 - index) * minuteMs + (index === 210 ? zoneMs : 0))
     await poll()
-    bench.nowMs += minuteMs
-    feed.add(150, bench.nowMs - 30_000)
+    rig.nowMs += minuteMs
+    feed.add(150, rig.nowMs - 30_000)
     await poll()
-    feed.rows.splice(130, 0, feed.row(bench.nowMs - 20_000))
+    feed.rows.splice(130, 0, feed.row(rig.nowMs - 20_000))
     expect(await sweep()).toMatchObject({ newAlerts: 1 })
     expect(queues.ids()).toEqual(ids(301, 151))
   })
@@ -147,11 +147,11 @@ describe('firing times of another calendar', () => {
   const jalali = (ms: number) => Date.parse(new Date(ms).toISOString().replace(/^2026/, '1405'))
 
   it('lose no alert of a burst, and are told with an example', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    feed.add(120, (index) => jalali(benchStartMs - (200 - index) * 1_000))
+    const { rig, feed, poll, queues } = intakeRig(server)
+    feed.add(120, (index) => jalali(rigStartMs - (200 - index) * 1_000))
     expect(await poll()).toMatchObject({ newAlerts: 0, passedOver: 100 })
-    bench.nowMs += minuteMs
-    feed.add(150, (index) => jalali(benchStartMs + index * 100))
+    rig.nowMs += minuteMs
+    feed.add(150, (index) => jalali(rigStartMs + index * 100))
     const burst = await poll()
     expect(burst).toMatchObject({ newAlerts: 150, passedOver: 0, finished: true })
     expect(burst.doubt).toContain('1405-11-21T09:00')
@@ -161,58 +161,58 @@ describe('firing times of another calendar', () => {
   })
 
   it('end no walk: all the history that was asked for is sent', async () => {
-    const { feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
-    feed.add(300, (index) => jalali(benchStartMs - (300 - index) * 1_000))
+    const { feed, poll, queues } = intakeRig(server, { startFrom: 'beginning' })
+    feed.add(300, (index) => jalali(rigStartMs - (300 - index) * 1_000))
     expect(await poll()).toMatchObject({ newAlerts: 300, finished: true, reason: 'end_of_feed' })
     expect(queues.ids()).toEqual(ids(1, 300))
   })
 
   it('teach the plan nothing', async () => {
-    const { bench, feed, poll } = setUp(server)
+    const { rig, feed, poll } = intakeRig(server)
     await poll()
-    bench.nowMs += minuteMs
-    feed.add(2, jalali(bench.nowMs))
+    rig.nowMs += minuteMs
+    feed.add(2, jalali(rig.nowMs))
     feed.add(1, Date.UTC(9999, 0))
     const times = (await poll()).fired.map(({ firedAtMs }) => firedAtMs)
-    expect(times).toEqual([bench.nowMs, bench.nowMs, bench.nowMs])
+    expect(times).toEqual([rig.nowMs, rig.nowMs, rig.nowMs])
   })
 })
 
 describe('startFrom: beginning', () => {
   it('takes everything', async () => {
-    const { bench, poll, queues } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 250)
+    const { rig, poll, queues } = intakeRig(server, { startFrom: 'beginning' })
+    history(rig, 250)
     expect(await poll()).toMatchObject({ pages: 3, newAlerts: 250, reason: 'end_of_feed', finished: true })
     expect(queues.ids()).toEqual(ids(1, 250))
   })
 })
 
 describe('startFrom: an instant', () => {
-  const startFrom = { sinceMs: benchStartMs - 150 * minuteMs }
+  const startFrom = { sinceMs: rigStartMs - 150 * minuteMs }
 
   it('takes what was fired since, and reads no further', async () => {
-    const { bench, poll, queues } = setUp(server, { startFrom })
-    history(bench, 950)
+    const { rig, poll, queues } = intakeRig(server, { startFrom })
+    history(rig, 950)
     expect(await poll()).toMatchObject({ pages: 2, newAlerts: 150, passedOver: 50, reason: 'start_bound' })
     expect(queues.ids()).toEqual(ids(801, 150))
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, reason: 'caught_up' })
   })
 
   it('is kept once: a heap of older rows on top hides nothing that came just before it', async () => {
-    const { bench, feed, poll, queues } = setUp(server, { startFrom })
-    history(bench, 950)
+    const { rig, feed, poll, queues } = intakeRig(server, { startFrom })
+    history(rig, 950)
     await poll()
-    bench.nowMs += minuteMs
-    feed.add(5, bench.nowMs)
-    feed.add(120, benchStartMs - 900 * minuteMs)
+    rig.nowMs += minuteMs
+    feed.add(5, rig.nowMs)
+    feed.add(120, rigStartMs - 900 * minuteMs)
     expect(await poll()).toMatchObject({ newAlerts: 5, finished: true })
     expect(queues.ids()).toEqual([...ids(801, 150), ...ids(951, 5)])
   })
 
   it('is not misled by one older row among the newer', async () => {
-    const { bench, feed, poll, queues } = setUp(server, { startFrom })
-    history(bench, 950)
-    feed.rows.splice(99, 0, feed.row(benchStartMs - 900 * minuteMs))
+    const { rig, feed, poll, queues } = intakeRig(server, { startFrom })
+    history(rig, 950)
+    feed.rows.splice(99, 0, feed.row(rigStartMs - 900 * minuteMs))
     expect(await poll()).toMatchObject({ newAlerts: 150, reason: 'start_bound' })
     expect(queues.ids()).toEqual(ids(801, 150))
   })
@@ -220,14 +220,14 @@ describe('startFrom: an instant', () => {
 
 describe('a Redis that lost everything', () => {
   it('under a running process is told, and walked again back to the last complete walk', async () => {
-    const { bench, feed, poll, queues, redis, metric } = setUp(server, { startFrom: 'beginning' })
+    const { rig, feed, poll, queues, redis, metric } = intakeRig(server, { startFrom: 'beginning' })
     const hourMs = 60 * minuteMs
-    feed.add(900, (index) => benchStartMs - (900 - index) * hourMs)
+    feed.add(900, (index) => rigStartMs - (900 - index) * hourMs)
     expect(await poll()).toMatchObject({ newAlerts: 900, lost: false })
     await redis.flushall()
     queues.jobs.clear()
-    feed.add(5, benchStartMs + minuteMs)
-    bench.nowMs += 2 * minuteMs
+    feed.add(5, rigStartMs + minuteMs)
+    rig.nowMs += 2 * minuteMs
     // The five that came since, and what was fired in the hour before the last complete walk; not 900.
     expect(await poll()).toMatchObject({ lost: true, newAlerts: 6, pages: 1, finished: true })
     expect(queues.ids()).toEqual(ids(900, 6))
@@ -236,9 +236,9 @@ describe('a Redis that lost everything', () => {
   })
 
   it('takes again what stands on top, where no date tells what was there before', async () => {
-    const { bench, feed, poll, queues, redis } = setUp(server, { startFrom: 'beginning' })
+    const { rig, feed, poll, queues, redis } = intakeRig(server, { startFrom: 'beginning' })
     const undated = (count: number) => {
-      feed.add(count, benchStartMs)
+      feed.add(count, rigStartMs)
       feed.rows = feed.rows.map((row) => ({ ...row, firedAt: '1405-08-30T09:00:00Z' }))
     }
     undated(250)
@@ -246,15 +246,15 @@ describe('a Redis that lost everything', () => {
     undated(7)
     await redis.flushall()
     queues.jobs.clear()
-    bench.nowMs += minuteMs
+    rig.nowMs += minuteMs
     expect(await poll()).toMatchObject({ lost: true, newAlerts: 100, finished: true })
     expect(queues.ids()).toEqual(ids(158, 100))
   })
 
   it('but never what was history at the first start', async () => {
-    const { bench, feed, poll, queues, redis } = setUp(server)
+    const { rig, feed, poll, queues, redis } = intakeRig(server)
     const undated = (count: number) => {
-      feed.add(count, benchStartMs)
+      feed.add(count, rigStartMs)
       feed.rows = feed.rows.map((row) => ({ ...row, firedAt: 'some day' }))
     }
     undated(250)
@@ -263,50 +263,50 @@ describe('a Redis that lost everything', () => {
     await poll()
     await redis.flushall()
     queues.jobs.clear()
-    bench.nowMs += minuteMs
+    rig.nowMs += minuteMs
     expect(await poll()).toMatchObject({ lost: true, newAlerts: 7, finished: true })
     expect(queues.ids()).toEqual(ids(251, 7))
   })
 
   it('twice in a row goes back as far as the first time', async () => {
-    const { bench, feed, poll, queues, redis } = setUp(server)
-    history(bench, 950)
+    const { rig, feed, poll, queues, redis } = intakeRig(server)
+    history(rig, 950)
     await poll()
-    feed.add(350, benchStartMs + minuteMs)
+    feed.add(350, rigStartMs + minuteMs)
     await redis.flushall()
-    bench.answer = (page) => (page > 1 ? { kind: 'refused', why: 'budget' } : undefined)
+    rig.answer = (page) => (page > 1 ? { kind: 'refused', why: 'budget' } : undefined)
     expect(await poll()).toMatchObject({ lost: true, newAlerts: 100, behind: true })
     await redis.flushall()
-    bench.answer = () => undefined
+    rig.answer = () => undefined
     expect(await poll()).toMatchObject({ lost: true, finished: true })
     expect(queues.ids()).toEqual(expect.arrayContaining(ids(951, 350)))
   })
 
   it('in the middle of a poll ends that poll, and the next one takes all', async () => {
-    const { bench, feed, poll, queues, redis } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues, redis } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(350, benchStartMs + minuteMs)
+    feed.add(350, rigStartMs + minuteMs)
     let flushed: Promise<unknown> = Promise.resolve()
-    const read = bench.deps.readPage
+    const read = rig.deps.readPage
     const slow = async (...args: Parameters<typeof read>) => {
       const answer = await read(...args)
       if (args[0] === 2) flushed = redis.flushall()
       await flushed
       return answer
     }
-    Object.assign(bench.deps, { readPage: slow })
+    Object.assign(rig.deps, { readPage: slow })
     expect(await poll()).toMatchObject({ reason: 'state_lost' })
-    Object.assign(bench.deps, { readPage: read })
+    Object.assign(rig.deps, { readPage: read })
     expect(await poll()).toMatchObject({ lost: true, finished: true })
     expect(queues.ids()).toEqual(expect.arrayContaining(ids(251, 350)))
   })
 
   it('of only the seen rows is noticed too, and by a fresh process', async () => {
-    const { bench, feed, prefix, poll, queues, redis, restart } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, prefix, poll, queues, redis, restart } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(3, benchStartMs + minuteMs)
+    feed.add(3, rigStartMs + minuteMs)
     await poll()
     queues.jobs.clear()
     await redis.del(sourceKeys(prefix, 'main').seen)
@@ -317,24 +317,24 @@ describe('a Redis that lost everything', () => {
   })
 
   it('is noticed by a replica that stood by and takes over', async () => {
-    const { bench, feed, poll, standBy, queues, redis } = setUp(server)
-    const active = createProcessState(bench.deps.clock)
-    feed.add(40, (index) => benchStartMs + (index + 1) * 60 * minuteMs)
-    bench.nowMs += 48 * 60 * minuteMs
+    const { rig, feed, poll, standBy, queues, redis } = intakeRig(server)
+    const active = createProcessState(rig.deps.clock)
+    feed.add(40, (index) => rigStartMs + (index + 1) * 60 * minuteMs)
+    rig.nowMs += 48 * 60 * minuteMs
     await poll({ processState: active })
     await standBy()
     await redis.flushall()
     await standBy()
     queues.jobs.clear()
-    feed.add(1, bench.nowMs)
+    feed.add(1, rig.nowMs)
     // It began two days ago, but does not go back so far.
     expect(await poll()).toMatchObject({ lost: true, newAlerts: 1 })
     expect(queues.ids()).toEqual([41])
   })
 
   it('before a process starts is a first start', async () => {
-    const { bench, poll, queues, redis, restart } = setUp(server)
-    history(bench, 250)
+    const { rig, poll, queues, redis, restart } = intakeRig(server)
+    history(rig, 250)
     await poll()
     await redis.flushall()
     restart()
@@ -345,10 +345,10 @@ describe('a Redis that lost everything', () => {
 
 describe('a Redis that rewound', () => {
   it('is followed: what it no longer knows is taken again', async () => {
-    const { bench, feed, prefix, poll, queues, redis } = setUp(server)
-    history(bench, 50)
+    const { rig, feed, prefix, poll, queues, redis } = intakeRig(server)
+    history(rig, 50)
     await poll()
-    feed.add(5, benchStartMs + minuteMs)
+    feed.add(5, rigStartMs + minuteMs)
     await poll()
     // A tail that was lost takes the marks and the jobs with it.
     queues.jobs.clear()
@@ -378,7 +378,7 @@ describe('a memory that an operator puts in the place of this one', () => {
         delete once[reached]
         await act?.()
       }
-      const { bench, feed, poll, prefix, queues, redis, metric } = setUp(server, {
+      const { rig, feed, poll, prefix, queues, redis, metric } = intakeRig(server, {
         wrap: (state) => ({
           ...state,
           async commit(base, change) {
@@ -387,15 +387,15 @@ describe('a memory that an operator puts in the place of this one', () => {
           },
         }),
       })
-      const read = bench.deps.readPage
+      const read = rig.deps.readPage
       const readPage: typeof read = async (...args) => {
         await reach('while a page is read')
         return read(...args)
       }
-      Object.assign(bench.deps, { readPage })
-      history(bench, 5)
+      Object.assign(rig.deps, { readPage })
+      history(rig, 5)
       await poll()
-      feed.add(3, benchStartMs + minuteMs)
+      feed.add(3, rigStartMs + minuteMs)
       once[moment] = replace
       await reach('between two polls')
       if (moment !== 'between two polls') expect(await poll()).toMatchObject({ reason: 'raced', lost: false })

@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
-import { benchStartMs } from './bench.ts'
-import { history, ids, minuteMs, setUp } from './setup.ts'
+import { rigStartMs } from './memory-rig.ts'
+import { history, ids, intakeRig, minuteMs } from './rig.ts'
 
 const server = useRedis()
 
 describe('a poll', () => {
   it('costs one unit, with or without news', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, reason: 'caught_up', finished: true })
     for (const count of [1, 37, 99]) {
-      feed.add(count, benchStartMs + minuteMs)
+      feed.add(count, rigStartMs + minuteMs)
       expect(await poll()).toMatchObject({ pages: 1, newAlerts: count, reason: 'caught_up', behind: false })
     }
     expect(queues.ids()).toEqual(ids(251, 137))
     expect(queues.repeats).toBe(0)
-    expect(bench.asked.every(({ page, purpose }) => page === 1 && purpose === 'poll')).toBe(true)
+    expect(rig.asked.every(({ page, purpose }) => page === 1 && purpose === 'poll')).toBe(true)
   })
 
   it('tells what it saw', async () => {
-    const { bench, feed, poll, metric } = setUp(server)
-    history(bench, 3)
+    const { rig, feed, poll, metric } = intakeRig(server)
+    history(rig, 3)
     await poll()
-    bench.nowMs += 2 * minuteMs
-    feed.add(2, (index) => benchStartMs + (index + 1) * minuteMs)
+    rig.nowMs += 2 * minuteMs
+    feed.add(2, (index) => rigStartMs + (index + 1) * minuteMs)
     const result = await poll()
     expect(result).toMatchObject({
       ok: true,
@@ -37,18 +37,18 @@ describe('a poll', () => {
       stopped: null,
     })
     expect(result.fired).toEqual([
-      { firedAtMs: benchStartMs + minuteMs, passedOver: false, ruleIds: ['1'] },
-      { firedAtMs: benchStartMs + 2 * minuteMs, passedOver: false, ruleIds: ['1'] },
+      { firedAtMs: rigStartMs + minuteMs, passedOver: false, ruleIds: ['1'] },
+      { firedAtMs: rigStartMs + 2 * minuteMs, passedOver: false, ruleIds: ['1'] },
     ])
-    expect(result.lastCompleteMs).toBe(bench.nowMs)
+    expect(result.lastCompleteMs).toBe(rig.nowMs)
     expect(await metric('alertsSeen')).toBe(2)
     expect(await metric('alertsDuplicate')).toBe(3)
-    expect(await metric('lastCompleteWalk')).toBe(bench.nowMs / 1_000)
+    expect(await metric('lastCompleteWalk')).toBe(rig.nowMs / 1_000)
   })
 
   it('enqueues oldest first, and marks nothing when a job could not be stored', async () => {
-    const { feed, poll, queues, bench } = setUp(server, { startFrom: 'beginning' })
-    feed.add(3, benchStartMs)
+    const { feed, poll, queues, rig } = intakeRig(server, { startFrom: 'beginning' })
+    feed.add(3, rigStartMs)
     const enqueue = queues.enqueue.bind(queues)
     queues.enqueue = async (jobs) => {
       await enqueue(jobs.slice(0, 1))
@@ -58,14 +58,14 @@ describe('a poll', () => {
     queues.enqueue = enqueue
     expect(await poll()).toMatchObject({ ok: true, newAlerts: 3 })
     expect(queues.order).toEqual([1, 2, 3])
-    expect(bench.asked).toHaveLength(2)
+    expect(rig.asked).toHaveLength(2)
   })
 
   it('is handled by the config that is in force once its page was read', async () => {
-    const { bench, feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
-    feed.add(1, benchStartMs)
-    const { inForce } = bench.deps
-    bench.answer = () => {
+    const { rig, feed, poll, queues } = intakeRig(server, { startFrom: 'beginning' })
+    feed.add(1, rigStartMs)
+    const { inForce } = rig.deps
+    rig.answer = () => {
       const prepareAssign: typeof inForce.intake.prepareAssign = async () => async (alerts) =>
         alerts.map(() => ({ sinks: [{ sink: 'other' }], withheld: [] }))
       Object.assign(inForce, { intake: { ...inForce.intake, prepareAssign } })
@@ -76,22 +76,22 @@ describe('a poll', () => {
   })
 
   it('spends no unit while Redis does not answer', async () => {
-    const { bench, redis, poll } = setUp(server)
+    const { rig, redis, poll } = intakeRig(server)
     redis.disconnect()
     expect(await poll()).toMatchObject({ ok: false, reason: 'state_failed', pages: 0 })
-    expect(bench.asked).toEqual([])
+    expect(rig.asked).toEqual([])
   })
 
   it.each(['budget', 'minute', 'hold', 'lease'] as const)('says that the %s refused it', async (why) => {
-    const { bench, poll } = setUp(server)
-    bench.answer = () => ({ kind: 'refused', why })
+    const { rig, poll } = intakeRig(server)
+    rig.answer = () => ({ kind: 'refused', why })
     expect(await poll()).toMatchObject({ ok: false, reason: `refused_${why}`, pages: 0 })
   })
 
   it('hands over an error of the feed', async () => {
-    const { bench, poll } = setUp(server)
+    const { rig, poll } = intakeRig(server)
     const error = new Error('502')
-    bench.answer = () => ({ kind: 'failed', error })
+    rig.answer = () => ({ kind: 'failed', error })
     expect(await poll()).toMatchObject({ ok: false, reason: 'failed', pages: 0, error })
   })
 })
@@ -99,10 +99,10 @@ describe('a poll', () => {
 describe('a catch-up', () => {
   // The table of units: n new rows cost floor(n / 100) + 1, one for each page of news and one for the proof.
   it.each(ids(1, 20))('of %i full pages costs one unit more than pages', async (pages) => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(pages * 100, benchStartMs + minuteMs)
+    feed.add(pages * 100, rigStartMs + minuteMs)
     expect(await poll()).toMatchObject({ pages: pages + 1, newAlerts: pages * 100, finished: true })
     expect(queues.jobs.size).toBe(pages * 100)
     expect(queues.repeats).toBe(0)
@@ -115,47 +115,47 @@ describe('a catch-up', () => {
     [200, 3],
     [1_950, 20],
   ])('of %i rows costs %i units', async (rows, units) => {
-    const { bench, feed, poll } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(rows, benchStartMs + minuteMs)
+    feed.add(rows, rigStartMs + minuteMs)
     expect(await poll()).toMatchObject({ pages: units, newAlerts: rows, finished: true })
   })
 
   it('that broke off goes on where it was, behind a fresh head', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(1_000, benchStartMs + minuteMs)
+    feed.add(1_000, rigStartMs + minuteMs)
     expect(await poll({ pagesMax: 6 })).toMatchObject({ pages: 6, reason: 'page_limit', behind: true })
-    feed.add(30, benchStartMs + 2 * minuteMs)
-    bench.asked.length = 0
+    feed.add(30, rigStartMs + 2 * minuteMs)
+    rig.asked.length = 0
     // Page 1, and then from the page that holds the 630th row on: the five pages between are not paid for again.
     expect(await poll()).toMatchObject({ pages: 6, newAlerts: 430, finished: true })
-    expect(bench.asked.map(({ page }) => page)).toEqual([1, 7, 8, 9, 10, 11])
+    expect(rig.asked.map(({ page }) => page)).toEqual([1, 7, 8, 9, 10, 11])
     expect(queues.jobs.size).toBe(1_030)
     expect(queues.repeats).toBe(0)
   })
 
   it('that broke off keeps its progress though the next head does not reach it', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(1_000, benchStartMs + minuteMs)
+    feed.add(1_000, rigStartMs + minuteMs)
     await poll({ pagesMax: 6 })
-    feed.add(500, benchStartMs + 2 * minuteMs)
+    feed.add(500, rigStartMs + 2 * minuteMs)
     await poll({ pagesMax: 2 })
-    bench.asked.length = 0
+    rig.asked.length = 0
     expect(await poll()).toMatchObject({ newAlerts: 700, finished: true })
-    expect(bench.asked.map(({ page }) => page)).toEqual([1, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16])
+    expect(rig.asked.map(({ page }) => page)).toEqual([1, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16])
     expect(queues.jobs.size).toBe(1_500)
   })
 
   it('of very many pages keeps nothing in the process, and a few bytes of its own in Redis', async () => {
-    const { bench, feed, poll, prefix, queues, redis } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, prefix, queues, redis } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(12_000, benchStartMs + minuteMs)
+    feed.add(12_000, rigStartMs + minuteMs)
     const results = [await poll()]
     while (results.at(-1)?.behind && results.length < 10) {
       const stretches = await redis.get(sourceKeys(prefix, 'main').stretch)
@@ -174,10 +174,10 @@ describe('a catch-up', () => {
   })
 
   it('survives its process, and a budget of one unit a poll', async () => {
-    const { bench, feed, poll, queues, restart } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues, restart } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(450, benchStartMs + minuteMs)
+    feed.add(450, rigStartMs + minuteMs)
     // One page beyond the head a poll; the head itself is read again each time.
     for (let polls = 1; polls <= 4; polls += 1) {
       restart()
@@ -187,24 +187,24 @@ describe('a catch-up', () => {
   })
 
   it('of which a page fails has enqueued the head, and goes on with the next poll', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(350, benchStartMs + minuteMs)
-    bench.answer = (page) => (page === 2 ? { kind: 'failed', error: new Error('500') } : undefined)
+    feed.add(350, rigStartMs + minuteMs)
+    rig.answer = (page) => (page === 2 ? { kind: 'failed', error: new Error('500') } : undefined)
     expect(await poll()).toMatchObject({ ok: true, reason: 'failed', behind: true, newAlerts: 100 })
-    bench.answer = () => undefined
+    rig.answer = () => undefined
     expect(await poll()).toMatchObject({ finished: true, newAlerts: 250 })
     expect(queues.ids()).toEqual(ids(251, 350))
   })
 
   it('loses nothing when rows are deleted between its pages', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(700, benchStartMs + minuteMs)
+    feed.add(700, rigStartMs + minuteMs)
     let deletions = 3
-    bench.answer = (page) => {
+    rig.answer = (page) => {
       if (page > 2 && deletions-- > 0) feed.rows.splice(40, 5)
       return undefined
     }
@@ -217,22 +217,22 @@ describe('a catch-up', () => {
   })
 
   it('of a feed that was cleared waits for nothing', async () => {
-    const { feed, poll } = setUp(server, { startFrom: 'beginning' })
-    feed.add(900, benchStartMs)
+    const { feed, poll } = intakeRig(server, { startFrom: 'beginning' })
+    feed.add(900, rigStartMs)
     await poll({ pagesMax: 2 })
     feed.rows = []
     expect(await poll()).toMatchObject({ pages: 1, reason: 'empty_feed', behind: false, finished: true })
-    feed.add(3, benchStartMs)
+    feed.add(3, rigStartMs)
     expect(await poll()).toMatchObject({ newAlerts: 3, reason: 'end_of_feed', behind: false })
   })
 })
 
 describe('two pollers at once', () => {
   it('cost units, and no alert is lost or enqueued twice', async () => {
-    const { bench, feed, poll, queues } = setUp(server)
-    history(bench, 250)
+    const { rig, feed, poll, queues } = intakeRig(server)
+    history(rig, 250)
     await poll()
-    feed.add(1_500, benchStartMs + minuteMs)
+    feed.add(1_500, rigStartMs + minuteMs)
     let finished = false
     for (let rounds = 0; rounds < 10 && !finished; rounds += 1) {
       const results = await Promise.all([poll(), poll(), poll()])
@@ -245,10 +245,10 @@ describe('two pollers at once', () => {
 
 describe('rows', () => {
   it('that cannot be read are set aside once, and stop nothing', async () => {
-    const { feed, poll, queues, quarantine, metric } = setUp(server, { startFrom: 'beginning' })
-    feed.add(2, benchStartMs)
+    const { feed, poll, queues, quarantine, metric } = intakeRig(server, { startFrom: 'beginning' })
+    feed.add(2, rigStartMs)
     feed.rows.unshift(feed.bad())
-    feed.add(2, benchStartMs)
+    feed.add(2, rigStartMs)
     expect(await poll()).toMatchObject({ newAlerts: 4, quarantined: 1 })
     expect(await poll()).toMatchObject({ newAlerts: 0, quarantined: 0 })
     expect(queues.ids()).toEqual([1, 2, 4, 5])
@@ -257,10 +257,10 @@ describe('rows', () => {
   })
 
   it('that were set aside are sent once when the feed shows them in a form that can be read', async () => {
-    const { bench, feed, poll, queues, quarantine } = setUp(server, { startFrom: 'now' })
-    history(bench, 3)
+    const { rig, feed, poll, queues, quarantine } = intakeRig(server, { startFrom: 'now' })
+    history(rig, 3)
     await poll()
-    const [odd] = feed.add(2, benchStartMs + minuteMs)
+    const [odd] = feed.add(2, rigStartMs + minuteMs)
     if (odd === undefined) throw new Error('no row')
     const whole = { ...odd }
     Object.assign(odd, { firedAt: null })
@@ -275,8 +275,8 @@ describe('rows', () => {
   })
 
   it('that were set aside and are dropped are not sent, whatever the feed shows later', async () => {
-    const { feed, poll, queues, quarantine } = setUp(server, { startFrom: 'beginning' })
-    const [odd] = feed.add(1, benchStartMs)
+    const { feed, poll, queues, quarantine } = intakeRig(server, { startFrom: 'beginning' })
+    const [odd] = feed.add(1, rigStartMs)
     const whole = { ...odd }
     Object.assign(odd ?? {}, { firedAt: null })
     await poll()
@@ -287,11 +287,11 @@ describe('rows', () => {
   })
 
   it('that no route names a sink for are counted and not looked at again', async () => {
-    const { feed, poll, queues, metric } = setUp(server, {
+    const { feed, poll, queues, metric } = intakeRig(server, {
       startFrom: 'beginning',
       route: ({ id }) => (id === 2 ? [] : ['desk', 'mail']),
     })
-    feed.add(2, benchStartMs)
+    feed.add(2, rigStartMs)
     expect(await poll()).toMatchObject({ newAlerts: 2, unrouted: 1 })
     expect([...queues.jobs.keys()]).toEqual([
       'desk/main.1',
@@ -303,11 +303,11 @@ describe('rows', () => {
   })
 
   it('with equal dates and ids in any order are all taken', async () => {
-    const { feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
+    const { feed, poll, queues } = intakeRig(server, { startFrom: 'beginning' })
     const shuffled = ids(1, 250).toSorted((a, b) => ((a * 7_919) % 251) - ((b * 7_919) % 251))
-    feed.rows = shuffled.map((id) => feed.row(benchStartMs, id))
+    feed.rows = shuffled.map((id) => feed.row(rigStartMs, id))
     expect(await poll()).toMatchObject({ newAlerts: 250, pages: 3 })
-    feed.rows.unshift(feed.row(benchStartMs, 300), feed.row(benchStartMs, 260))
+    feed.rows.unshift(feed.row(rigStartMs, 300), feed.row(rigStartMs, 260))
     await poll()
     expect(queues.ids()).toEqual([...ids(1, 250), 260, 300])
   })
@@ -315,10 +315,10 @@ describe('rows', () => {
 
 describe('late rows', () => {
   it('beneath the head are noticed by counting, and looked for once', async () => {
-    const { bench, feed, poll, queues, metric } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 450)
+    const { rig, feed, poll, queues, metric } = intakeRig(server, { startFrom: 'beginning' })
+    history(rig, 450)
     await poll()
-    const late = feed.row(benchStartMs - 150 * minuteMs)
+    const late = feed.row(rigStartMs - 150 * minuteMs)
     feed.rows.splice(150, 0, late)
     expect(await poll()).toMatchObject({ pages: 2, newAlerts: 1, feedGap: 0, finished: true })
     expect(queues.ids()).toContain(late.id)
@@ -327,29 +327,29 @@ describe('late rows', () => {
   })
 
   it('that lie too deep are told and left to the sweep', async () => {
-    const { bench, feed, poll, queues } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 950)
+    const { rig, feed, poll, queues } = intakeRig(server, { startFrom: 'beginning' })
+    history(rig, 950)
     await poll()
-    feed.rows.splice(777, 0, feed.row(benchStartMs))
+    feed.rows.splice(777, 0, feed.row(rigStartMs))
     expect(await poll({ deeperPagesMax: 2 })).toMatchObject({ pages: 3, newAlerts: 0, feedGap: 1 })
     expect(await poll()).toMatchObject({ pages: 1, feedGap: 0 })
     expect(queues.ids()).not.toContain(951)
   })
 
   it('are none that an older view of the feed left out, and are found beside those', async () => {
-    const { bench, feed, poll, queues, metric } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 450)
+    const { rig, feed, poll, queues, metric } = intakeRig(server, { startFrom: 'beginning' })
+    history(rig, 450)
     await poll()
-    feed.add(5, benchStartMs)
+    feed.add(5, rigStartMs)
     await poll()
     const newest = feed.rows.splice(0, 5)
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 0, feedGap: 0 })
     feed.rows.unshift(...newest)
-    feed.add(2, benchStartMs)
+    feed.add(2, rigStartMs)
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 2, feedGap: 0 })
     const older = feed.rows.splice(0, 4)
     await poll()
-    const late = feed.row(benchStartMs - 150 * minuteMs)
+    const late = feed.row(rigStartMs - 150 * minuteMs)
     feed.rows.splice(150, 0, late)
     feed.rows.unshift(...older)
     expect(await poll()).toMatchObject({ pages: 2, newAlerts: 1 })
@@ -358,11 +358,11 @@ describe('late rows', () => {
   })
 
   it('are not taken for deletions that make room for them', async () => {
-    const { bench, feed, poll } = setUp(server, { startFrom: 'beginning' })
-    history(bench, 450)
+    const { rig, feed, poll } = intakeRig(server, { startFrom: 'beginning' })
+    history(rig, 450)
     await poll()
     feed.rows.splice(400, 20)
-    feed.add(5, benchStartMs)
+    feed.add(5, rigStartMs)
     expect(await poll()).toMatchObject({ pages: 1, newAlerts: 5, feedGap: 0 })
   })
 })

@@ -9,7 +9,7 @@ import { runSweep } from '../../src/intake/sweep.ts'
 import type { WalkState } from '../../src/store/walk-state.ts'
 import { createMetrics, type Purpose } from '../../src/telemetry/metrics.ts'
 import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
-import { BenchFeed, type BenchRow, benchStartMs, createBench } from '../intake/bench.ts'
+import { MemoryFeed, type MemoryRow, memoryRig, rigStartMs } from '../intake/memory-rig.ts'
 import { dayMs, type FeedOp, type History, hourMs, oddDates, seenWindowMs, type Turn } from './history.ts'
 import { Interleaver } from './interleaver.ts'
 import { type Promised, promisedOf, type RowFacts } from './promise.ts'
@@ -28,7 +28,7 @@ export interface Broken {
 }
 
 export interface World {
-  readonly feed: BenchFeed
+  readonly feed: MemoryFeed
   readonly twin: TwinState
   /** The true time. */
   readonly nowMs: number
@@ -56,7 +56,7 @@ const calmPollsMax = 10
 const secondMs = 1_000
 /** Rows of the history that `startFrom: since` takes in. */
 const sinceRows = 12
-const startMs = benchStartMs - sinceRows * secondMs
+const startMs = rigStartMs - sinceRows * secondMs
 
 export async function live(history: History, broken: Broken = {}): Promise<Verdict> {
   const run = new Run(history, broken)
@@ -67,13 +67,13 @@ export async function live(history: History, broken: Broken = {}): Promise<Verdi
 class Run {
   readonly #history: History
   readonly #broken: Broken
-  readonly #feed = new BenchFeed(perPage)
+  readonly #feed = new MemoryFeed(perPage)
   readonly #twin: TwinState
   readonly #world: World
-  readonly #bench
+  readonly #rig
   readonly #rows = new Map<string, RowFacts>()
   #clocks = { redisMs: 0, processMs: 0 }
-  #trueMs = benchStartMs
+  #trueMs = rigStartMs
   #reads = 0
   /** Of the feed, as the head that was read last had them. */
   #headRows = 0
@@ -95,7 +95,7 @@ class Run {
   /** The first walk was complete before the polls of this turn began. */
   #afterFirst = false
   /** The feed after each change. */
-  readonly #past: BenchRow[][] = []
+  readonly #past: MemoryRow[][] = []
   /** How many of the last changes the server that answers next has not seen. */
   #behind = 0
 
@@ -120,10 +120,10 @@ class Run {
       },
       lastRead: { page: 0, total: 0 },
     }
-    this.#bench = createBench(this.#twin, { feed: this.#feed, metrics })
-    this.#processState = createProcessState(this.#bench.deps.clock)
-    this.#rival = createProcessState(this.#bench.deps.clock)
-    const rows = this.#feed.add(before, (index) => benchStartMs - (before - index) * secondMs)
+    this.#rig = memoryRig(this.#twin, { feed: this.#feed, metrics })
+    this.#processState = createProcessState(this.#rig.deps.clock)
+    this.#rival = createProcessState(this.#rig.deps.clock)
+    const rows = this.#feed.add(before, (index) => rigStartMs - (before - index) * secondMs)
     const odd = startFrom === 'since' ? 0 : (wide?.datesBefore ?? 0)
     for (const row of rows) this.#note(row, 'before', odd)
   }
@@ -157,7 +157,7 @@ class Run {
     for (const ops of reads) this.#disturb(ops)
     this.#behind = 0
     if (turn.failAt >= 0) this.#disturbed = true
-    if (turn.crash) this.#processState = createProcessState(this.#bench.deps.clock)
+    if (turn.crash) this.#processState = createProcessState(this.#rig.deps.clock)
   }
 
   /** The feed stands still and nothing fails: what was promised must be there. */
@@ -184,7 +184,7 @@ class Run {
         : shown.filter((key) => this.#promised(key) === 'must be sent' && !this.#enqueued.has(key)),
       strange: [...this.#enqueued].filter((key) => this.#promised(key) === 'must not be sent'),
       doubled: this.#doubled,
-      repeats: this.#disturbed ? 0 : this.#bench.queues.repeats,
+      repeats: this.#disturbed ? 0 : this.#rig.queues.repeats,
       unfinished: !finished && !looksForeign,
       calmPages,
     }
@@ -211,8 +211,8 @@ class Run {
     this.#trueMs += secondMs + (wide?.hours ?? 0) * hourMs
     this.#clocks = wide?.clocks ?? this.#clocks
     if (this.#clocks.processMs < -60_000) this.#wasBehind = true
-    this.#bench.nowMs = this.#trueMs + this.#clocks.processMs
-    if (wide?.queuesForget) this.#bench.queues.jobs.clear()
+    this.#rig.nowMs = this.#trueMs + this.#clocks.processMs
+    if (wide?.queuesForget) this.#rig.queues.jobs.clear()
   }
 
   #poll(pagesMax: number, deps: PollDeps, processState = this.#processState): Promise<PollResult> {
@@ -250,9 +250,9 @@ class Run {
       return answer
     }
     const state = this.#broken.state?.(this.#twin, this.#world) ?? this.#twin
-    const { queues } = this.#bench
+    const { queues } = this.#rig
     return {
-      ...this.#bench.deps,
+      ...this.#rig.deps,
       readPage: async (page, purpose) => {
         this.#disturb(reads.shift() ?? [])
         const answer = this.#read(page, purpose)
@@ -279,7 +279,7 @@ class Run {
       },
       inForce: {
         intake: {
-          ...this.#bench.deps.inForce.intake,
+          ...this.#rig.deps.inForce.intake,
           queues: {
             enqueue: async (jobs) => {
               const keys = jobs.map(({ alert }) => String(alert.id))
@@ -307,13 +307,13 @@ class Run {
   }
 
   /** Who answers the next read: the feed, or a server that is behind it. */
-  #server(): BenchFeed {
+  #server(): MemoryFeed {
     const behind = this.#behind
     this.#behind = 0
     this.#reads += 1
     const lag = this.#reads % 2 === 0 ? (this.#history.lag ?? 0) : 0
     if (behind === 0 && lag === 0) return this.#feed
-    const server = new BenchFeed(perPage)
+    const server = new MemoryFeed(perPage)
     server.rows = lag > 0 ? this.#feed.rows.slice(lag) : (this.#past.at(-1 - behind) ?? this.#past[0] ?? [])
     return server
   }
@@ -351,7 +351,7 @@ class Run {
     // Beneath a row that ends a walk: on a feed of which nothing is handled yet, they are news like any other.
     const isBeneath = feed.rows.some(({ key }) => this.#twin.isCovered(key))
     if (op.kind === 'backfill' && wide?.backfill && isBeneath) {
-      const rows = Array.from({ length: op.count }, () => feed.row(benchStartMs - 400 * dayMs))
+      const rows = Array.from({ length: op.count }, () => feed.row(rigStartMs - 400 * dayMs))
       feed.rows.push(...rows)
       for (const row of rows) this.#note(row, 'backfill', 0)
     }
@@ -399,7 +399,7 @@ class Run {
   }
 
   /** The topmost row that ends a walk, or will: of a poll that is under way, one that its first page may have shown. */
-  #anchor(): BenchRow | undefined {
+  #anchor(): MemoryRow | undefined {
     const { rows } = this.#feed
     return (
       rows.find(({ key }) => this.#twin.isCovered(key)) ??
@@ -408,7 +408,7 @@ class Run {
     )
   }
 
-  #note(row: BenchRow, kind: RowFacts['kind'], odd: number): void {
+  #note(row: MemoryRow, kind: RowFacts['kind'], odd: number): void {
     const date = oddDates[odd]
     if (date) Object.assign(row, { firedAt: date })
     const firedMs = date || row.firedAt === null ? null : Date.parse(row.firedAt)

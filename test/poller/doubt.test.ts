@@ -11,7 +11,7 @@ const server = useRedis()
 const hourMs = 3_600_000
 const example = 'firedAt 1405-08-30 is no date'
 
-function given() {
+function rig() {
   const at = { redis: server.client(), prefix: freshPrefix(), source: 'main' }
   const time = { nowMs: Date.parse('2026-11-21T09:00:00Z') }
   const captured = captureLog()
@@ -25,7 +25,7 @@ function given() {
 
 describe('firing times that cannot be believed', () => {
   it('are told once with an example, and shown in the status, also over a restart', async () => {
-    const { open, told, time } = given()
+    const { open, told, time } = rig()
     const view = open()
     for (const doubt of [example, null, 'firedAt 1405-08-31 is no date']) {
       view.polled(pollResult({ doubt }), null)
@@ -42,7 +42,7 @@ describe('firing times that cannot be believed', () => {
   })
 
   it('are no longer shown a day after the last one, and told again when they return', () => {
-    const { open, told, time } = given()
+    const { open, told, time } = rig()
     const view = open()
     view.polled(pollResult({ doubt: example }), null)
     time.nowMs += 25 * hourMs

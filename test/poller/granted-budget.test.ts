@@ -6,7 +6,7 @@ import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { setUp } from '../intake/setup.ts'
+import { intakeRig } from '../intake/rig.ts'
 import { clockAt } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
@@ -17,7 +17,7 @@ const hourMs = 3_600_000
 const startMs = Date.UTC(2026, 10, 20, 21)
 
 /** The budget that the API grants, over days: the ledger's Redis and the API's limits are real, the clock is not. */
-function given(
+function rig(
   api: { unitsPerDay: number; resets: 'UTC' | 'Asia/Tehran' },
   timeZone: string,
   fromMs = startMs,
@@ -51,13 +51,13 @@ function given(
   const granted: number[] = []
   const refused: number[] = []
   let tracked = open()
-  const source = setUp(redis, { startFrom: 'beginning', metrics })
+  const source = intakeRig(redis, { startFrom: 'beginning', metrics })
   let firedUntilMs = fromMs
   /** One poll of a feed with an alert every three hours. */
   const poll = async () => {
     for (; firedUntilMs + 3 * hourMs <= clock.nowMs; firedUntilMs += 3 * hourMs)
       source.feed.add(1, firedUntilMs + 3 * hourMs)
-    source.bench.nowMs = clock.nowMs
+    source.rig.nowMs = clock.nowMs
     await source.poll()
   }
   return {
@@ -132,7 +132,7 @@ const longestGapHours = (polls: readonly number[], fromMs: number) => {
 
 it('an API with fewer units and another reset than the config says is fitted from the first refusal on: no more blind hours', async () => {
   const row = failureRow('Its budget day begins at another time')
-  const bridge = given({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
+  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
   await bridge.run(startMs + 2.5 * 24 * hourMs)
   bridge.restart()
   await bridge.run(startMs + 6 * 24 * hourMs)
@@ -163,7 +163,7 @@ it('an API with fewer units and another reset than the config says is fitted fro
 
 it('where nobody counted the day from its start, the size is learned from the next refusal', async () => {
   const row = failureRow('Its budget day begins at another time')
-  const bridge = given({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', Date.UTC(2026, 10, 21, 5))
+  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', Date.UTC(2026, 10, 21, 5))
   bridge.spendElsewhere(20)
   await bridge.run(Date.UTC(2026, 10, 22))
   expect(bridge.refused).toHaveLength(1)
@@ -186,7 +186,7 @@ it('where nobody counted the day from its start, the size is learned from the ne
 })
 
 it('another reset alone: days turn with it, and all units are spent', async () => {
-  const bridge = given({ unitsPerDay: 96, resets: 'UTC' }, 'Asia/Tehran')
+  const bridge = rig({ unitsPerDay: 96, resets: 'UTC' }, 'Asia/Tehran')
   await bridge.run(startMs + 6 * 24 * hourMs)
   const from = Date.UTC(2026, 10, 24)
   const spent = bridge.granted.filter((atMs) => atMs >= from && atMs < from + 24 * hourMs)
@@ -195,7 +195,7 @@ it('another reset alone: days turn with it, and all units are spent', async () =
 })
 
 it('an API that grants more again is noticed on the next day', async () => {
-  const bridge = given({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
+  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
   await bridge.run(startMs + 3 * 24 * hourMs)
   bridge.grant(96)
   await bridge.run(startMs + 5 * 24 * hourMs)
@@ -205,7 +205,7 @@ it('an API that grants more again is noticed on the next day', async () => {
 })
 
 it('a config that was set right counts again, and says nothing more', async () => {
-  const bridge = given({ unitsPerDay: 96, resets: 'UTC' }, 'UTC')
+  const bridge = rig({ unitsPerDay: 96, resets: 'UTC' }, 'UTC')
   await bridge.run(startMs + 2 * 24 * hourMs)
   expect((await bridge.means()).lesson).toBeNull()
   expect(bridge.refused).toEqual([])

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
 import { type ScopeFacts, scopeOfRows } from '../../src/walk/scope.ts'
 import type { Mark } from '../../src/walk/walk.ts'
-import { BenchFeed, toFeedRow } from '../intake/bench.ts'
+import { MemoryFeed, toFeedRow } from '../intake/memory-rig.ts'
 
 const startMs = Date.parse('2026-11-21T09:00:00.500Z')
 const nowMs = startMs + 3_600_000
-const feed = new BenchFeed()
+const feed = new MemoryFeed()
 
 describe('startFrom: beginning', () => {
   it('takes every row', () => {

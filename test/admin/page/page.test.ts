@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { deliveryRowsMax, groupByAlert } from '../../../src/admin/page/deliveries.ts'
 import type { AdminPorts } from '../../../src/admin/ports.ts'
 import { clockAt } from '../../support/clock.ts'
-import { bench } from '../bench.ts'
+import { rig } from '../rig.ts'
 import { ago, row, sink, source, status } from '../scene.ts'
 
 const away = () => Promise.reject(new Error('redis://user:hunter2@10.0.0.1 is away'))
 
 async function page(ports: Partial<AdminPorts> = {}, url = '/') {
-  const { app, calls } = bench(ports)
+  const { app, calls } = rig(ports)
   const response = await app.inject(url)
   return { response, calls, text: response.body }
 }
@@ -158,7 +158,7 @@ describe('when something is away', () => {
   })
 
   test('a port that hangs costs the page its part, not its answer', async () => {
-    const { app } = bench({ status: () => new Promise(() => {}) }, { clock: clockAt(Date.now) })
+    const { app } = rig({ status: () => new Promise(() => {}) }, { clock: clockAt(Date.now) })
     const response = await app.inject('/')
     expect(response.statusCode).toBe(503)
     expect(words(response.body)).toContain('within the time limit')

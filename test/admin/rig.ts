@@ -9,7 +9,7 @@ import { nowMs, orphan, quarantined, row, status } from './scene.ts'
 export const token = 'correct horse battery staple'.replaceAll(' ', '-')
 export const authorised = { authorization: `Bearer ${token}` }
 
-export interface Bench {
+export interface Rig {
   readonly app: FastifyInstance
   /** What the ports were asked to do, in order: name and arguments. */
   readonly calls: [string, ...unknown[]][]
@@ -22,8 +22,8 @@ const moved = { there: 1, busy: 0, unreadable: 0, gone: 0, looked: 5, total: 9, 
 const portion = { gone: 1, looked: 4, total: 9, atMs: nowMs, missing: [] }
 
 /** The admin server over a bridge that holds one alert, knows sink `ops-slack` and source `main`, and notes its orders. */
-export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> = {}): Bench {
-  const calls: Bench['calls'] = []
+export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> = {}): Rig {
+  const calls: Rig['calls'] = []
   const logged: string[] = []
   const note =
     <A extends unknown[], R>(name: string, answer: (...args: A) => R) =>
@@ -93,7 +93,7 @@ export function bench(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps
     log: createLogger({ level: 'info', destination }),
     ...deps,
   })
-  const post: Bench['post'] = (path, body, headers = authorised) =>
+  const post: Rig['post'] = (path, body, headers = authorised) =>
     app.inject({
       method: 'POST',
       url: path,

@@ -10,15 +10,15 @@ import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
 import { clockAt } from '../support/clock.ts'
 
 /** A feed in memory, newest first; what a test does to `rows` is what the next page shows. */
-export interface BenchRow {
+export interface MemoryRow {
   readonly key: string
   readonly id: number
   /** null: a row that cannot be read. */
   readonly firedAt: string | null
 }
 
-export class BenchFeed {
-  rows: BenchRow[] = []
+export class MemoryFeed {
+  rows: MemoryRow[] = []
   readonly perPage: number
   #lastId = 0
 
@@ -27,7 +27,7 @@ export class BenchFeed {
   }
 
   /** Adds rows on top, the last one newest. */
-  add(count: number, firedAtMs: number | ((index: number) => number)): BenchRow[] {
+  add(count: number, firedAtMs: number | ((index: number) => number)): MemoryRow[] {
     const added = Array.from({ length: count }, (_, index) =>
       this.row(typeof firedAtMs === 'number' ? firedAtMs : firedAtMs(index)),
     )
@@ -36,13 +36,13 @@ export class BenchFeed {
   }
 
   /** A row of its own, not yet on the feed. */
-  row(firedAtMs: number, id?: number): BenchRow {
+  row(firedAtMs: number, id?: number): MemoryRow {
     this.#lastId = Math.max(this.#lastId + 1, id ?? 0)
     const own = id ?? this.#lastId
     return { key: String(own), id: own, firedAt: new Date(firedAtMs).toISOString() }
   }
 
-  bad(): BenchRow {
+  bad(): MemoryRow {
     this.#lastId += 1
     return { key: `raw-${this.#lastId}`, id: this.#lastId, firedAt: null }
   }
@@ -55,7 +55,7 @@ export class BenchFeed {
   }
 }
 
-export function toFeedRow(row: BenchRow): FeedRow {
+export function toFeedRow(row: MemoryRow): FeedRow {
   if (row.firedAt === null)
     return { ok: false, key: row.key, raw: { id: row.key }, reason: 'id: not a number' }
   const parsed = parseRow('main', {
@@ -74,7 +74,7 @@ export function toFeedRow(row: BenchRow): FeedRow {
 }
 
 /** Queues that keep what they are given, by job id, like those of BullMQ while they remember a job. */
-export class BenchQueues {
+export class MemoryQueues {
   readonly jobs = new Map<string, DeliveryJob>()
   readonly order: number[] = []
   repeats = 0
@@ -96,9 +96,9 @@ export class BenchQueues {
   }
 }
 
-export interface Bench {
-  readonly feed: BenchFeed
-  readonly queues: BenchQueues
+export interface MemoryRig {
+  readonly feed: MemoryFeed
+  readonly queues: MemoryQueues
   readonly metrics: Metrics
   readonly deps: PollDeps
   /** Every page that was asked for. */
@@ -108,20 +108,20 @@ export interface Bench {
   answer: (page: number, purpose: Purpose) => PageAnswer | undefined
 }
 
-export const benchStartMs = Date.parse('2026-11-21T09:00:00Z')
+export const rigStartMs = Date.parse('2026-11-21T09:00:00Z')
 
-export interface BenchOptions {
-  readonly feed?: BenchFeed
+export interface MemoryRigOptions {
+  readonly feed?: MemoryFeed
   readonly route?: (alert: Alert) => readonly string[]
   /** To be shared by those who make many: every catalogue watches the process. */
   readonly metrics?: Metrics
 }
 
-export function createBench(state: WalkState, options: BenchOptions = {}): Bench {
-  const { feed = new BenchFeed(), route = () => ['desk'] } = options
-  const queues = new BenchQueues()
+export function memoryRig(state: WalkState, options: MemoryRigOptions = {}): MemoryRig {
+  const { feed = new MemoryFeed(), route = () => ['desk'] } = options
+  const queues = new MemoryQueues()
   const metrics = options.metrics ?? createMetrics({ version: 'test', node: 'test' })
-  const asked: Bench['asked'] = []
+  const asked: MemoryRig['asked'] = []
   const intake: IntakeDeps = {
     queues,
     prepareAssign: async () => async (alerts) =>
@@ -129,24 +129,24 @@ export function createBench(state: WalkState, options: BenchOptions = {}): Bench
     targets: new Map([['mail', ['a@example.com', 'b@example.com']]]),
     onHandled: () => {},
   }
-  const bench: Bench = {
+  const rig: MemoryRig = {
     feed,
     queues,
     metrics,
     asked,
-    nowMs: benchStartMs,
+    nowMs: rigStartMs,
     answer: () => undefined,
     deps: {
       async readPage(page, purpose) {
         asked.push({ page, purpose })
-        return bench.answer(page, purpose) ?? { kind: 'page', page: feed.page(page) }
+        return rig.answer(page, purpose) ?? { kind: 'page', page: feed.page(page) }
       },
       state,
       inForce: { intake },
-      clock: clockAt(() => bench.nowMs),
+      clock: clockAt(() => rig.nowMs),
       log: createLogger({ level: 'silent' }),
       metrics,
     },
   }
-  return bench
+  return rig
 }

@@ -3,13 +3,13 @@ import { runSweep, type SweepOptions } from '../../src/intake/sweep.ts'
 import { createQuarantineStore } from '../../src/store/quarantine.ts'
 import { createWalkState, type WalkState } from '../../src/store/walk-state.ts'
 import { freshPrefix, type RedisServer } from '../support/redis.ts'
-import { type Bench, type BenchOptions, benchStartMs, createBench } from './bench.ts'
+import { type MemoryRig, type MemoryRigOptions, memoryRig, rigStartMs } from './memory-rig.ts'
 
 export const minuteMs = 60_000
 const dayMs = 86_400_000
 
 /** A source with a feed of its own and a memory in real Redis. */
-export function setUp(
+export function intakeRig(
   server: RedisServer,
   {
     startFrom = 'now',
@@ -22,7 +22,7 @@ export function setUp(
     seenWindowMs?: number
     rowsKept?: number
     wrap?: (state: WalkState) => WalkState
-  } & BenchOptions = {},
+  } & MemoryRigOptions = {},
 ) {
   const redis = server.client()
   const prefix = freshPrefix()
@@ -30,24 +30,24 @@ export function setUp(
     ...{ redis, prefix, source: 'main', seenWindowMs },
     ...(rowsKept === undefined ? {} : { rowsKept }),
   })
-  const bench = createBench(wrap(state), options)
-  let memory = createProcessState(bench.deps.clock)
+  const rig = memoryRig(wrap(state), options)
+  let memory = createProcessState(rig.deps.clock)
   return {
     redis,
     prefix,
     state,
     quarantine: createQuarantineStore({ redis, prefix, source: 'main' }),
-    bench,
-    feed: bench.feed,
-    queues: bench.queues,
+    rig,
+    feed: rig.feed,
+    queues: rig.queues,
     poll: (some: Partial<PollOptions> = {}) =>
-      runPoll(bench.deps, { source: 'main', startFrom, processState: memory, ...some }),
+      runPoll(rig.deps, { source: 'main', startFrom, processState: memory, ...some }),
     sweep: (some: Partial<SweepOptions> = {}) =>
-      runSweep(bench.deps, { source: 'main', startFrom, processState: memory, pagesMax: 100, ...some }),
+      runSweep(rig.deps, { source: 'main', startFrom, processState: memory, pagesMax: 100, ...some }),
     standBy: () => refreshProcessState(state, memory),
     /** The process ends and another one begins. */
     restart: () => {
-      memory = createProcessState(bench.deps.clock)
+      memory = createProcessState(rig.deps.clock)
     },
     metric: async (
       name:
@@ -58,13 +58,13 @@ export function setUp(
         | 'feedGap'
         | 'stateLost'
         | 'lastCompleteWalk',
-    ) => (await bench.metrics[name].get()).values[0]?.value,
+    ) => (await rig.metrics[name].get()).values[0]?.value,
   }
 }
 
 /** Rows that were fired before the bridge started, a minute apart, the last one a minute ago. */
-export function history(bench: Bench, count: number) {
-  return bench.feed.add(count, (index) => benchStartMs - (count - index) * minuteMs)
+export function history(rig: MemoryRig, count: number) {
+  return rig.feed.add(count, (index) => rigStartMs - (count - index) * minuteMs)
 }
 
 export function ids(from: number, count: number): number[] {
