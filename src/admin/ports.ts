@@ -50,7 +50,7 @@ export interface AdminPorts {
 export interface DeliveriesPort {
   /** One row per sink and target; the one that changed last comes first. */
   list(query: DeliveryQuery): Promise<readonly DeliveryRow[]>
-  story(source: string, id: number): Promise<AlertHistory | undefined>
+  history(source: string, id: number): Promise<AlertHistory | undefined>
 }
 
 export interface DeadLettersPort {

@@ -17,8 +17,8 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
   app.get('/api/v1/deliveries/:source/:id', async (request, reply) => {
     const { source, id } = z.object({ source: nameField, id: z.string() }).parse(request.params)
     const number = /^\d{1,16}$/.test(id) ? Number(id) : Number.NaN
-    const story = Number.isSafeInteger(number) ? await ports.deliveries.story(source, number) : undefined
-    if (story) return { data: story }
+    const history = Number.isSafeInteger(number) ? await ports.deliveries.history(source, number) : undefined
+    if (history) return { data: history }
     return sendProblem(reply, { status: 404, detail: `No delivery ${source}.${id} is known (any more).` })
   })
 

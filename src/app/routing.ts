@@ -18,7 +18,7 @@ export interface AlertRouting {
   readonly onHandled: IntakeDeps['onHandled']
   readonly silences: SilenceStore
   /** undefined when the config has no such source. */
-  heldOf(source: string): WithheldStore | undefined
+  withheldIn(source: string): WithheldStore | undefined
   /** Kinds that routes name but no alert has had, by source; rejects when Redis is away. */
   kindNotes: KindWatch['notes']
   /** The rules of the API as they were last read for a route that needs them, each with its source. */
@@ -32,7 +32,7 @@ export function createRouting(
 ): AlertRouting {
   const { prefix } = config.redis
   const retention = { ageMs: config.retention.age, count: config.retention.count }
-  const held = new Map(
+  const withheld = new Map(
     Object.keys(config.sources).map((source) => [
       source,
       createWithheldStore({ redis, prefix, source, retention }),
@@ -54,13 +54,13 @@ export function createRouting(
       readSilences: createSilenceReader({ store: silences, clock, log }),
       rulesOf,
       throttles: createThrottles({ redis, prefix }),
-      withheldOf: (source) => known(held.get(source), source),
+      withheldOf: (source) => known(withheld.get(source), source),
     }),
     // Not awaited: intake need not wait for it, and it never rejects.
     onHandled: (alerts) => void kinds.saw(alerts),
     kindNotes: () => kinds.notes(),
     silences,
-    heldOf: (source) => held.get(source),
+    withheldIn: (source) => withheld.get(source),
     async knownRules() {
       const lists = Object.keys(config.sources).map(async (source) => {
         return (await rulesIn(source)).map((row) => ({ source, ...row }))

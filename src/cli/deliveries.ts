@@ -30,7 +30,7 @@ export function deliveriesCommand(): Command {
       const answer = await daemon.get(path, id === undefined ? { state, sink, limit: limit?.toString() } : {})
       const { data } = answer as { data: unknown }
       if (options.json) printJson(data)
-      else print(id === undefined ? describeRows(data as DeliveryRow[]) : describeStory(data as AlertHistory))
+      else print(id === undefined ? describeRows(data as DeliveryRow[]) : describeAlert(data as AlertHistory))
     })
 }
 
@@ -50,15 +50,15 @@ export function describeRows(rows: readonly DeliveryRow[]): string {
   )
 }
 
-export function describeStory(story: AlertHistory): string {
+export function describeAlert(history: AlertHistory): string {
   return [
-    `${story.source}.${story.id}  ${story.kind}${story.symbol ? `  ${story.symbol}` : ''}`,
-    story.headline,
-    `fired ${story.firedAt}, seen ${story.seenAt ?? 'at an unknown time'}`,
-    ...(story.deliveries.length === 0 && story.held.length === 0 ? ['no route named a sink for it'] : []),
-    ...story.deliveries.flatMap(describeHistory),
-    ...(story.held.length === 0 ? [] : ['']),
-    ...story.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
+    `${history.source}.${history.id}  ${history.kind}${history.symbol ? `  ${history.symbol}` : ''}`,
+    history.headline,
+    `fired ${history.firedAt}, seen ${history.seenAt ?? 'at an unknown time'}`,
+    ...(history.deliveries.length === 0 && history.held.length === 0 ? ['no route named a sink for it'] : []),
+    ...history.deliveries.flatMap(describeHistory),
+    ...(history.held.length === 0 ? [] : ['']),
+    ...history.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
   ]
     .map(printable)
     .join('\n')

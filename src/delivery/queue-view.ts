@@ -21,10 +21,10 @@ export async function readQueueView(
       redis.zcount(key('delayed'), 0, (Date.now() - overdueMs) * 0x1000),
       redis.lrange(key('active'), 0, activeLookedAt - 1),
     ])
-    const held = active.length === 0 ? 0 : await redis.exists(...active.map((id) => `${key(id)}:lock`))
+    const locked = active.length === 0 ? 0 : await redis.exists(...active.map((id) => `${key(id)}:lock`))
     return {
-      waiting: waiting + overdue + active.length - held,
-      locked: held,
+      waiting: waiting + overdue + active.length - locked,
+      locked,
       next: next ?? undefined,
       paused,
       limited: limitedMs > 0,

@@ -106,8 +106,8 @@ export function jobsOf(
 }
 
 /** No route wanted it. */
-export function isUnrouted({ sinks: shares, withheld: held }: Assignment): boolean {
-  return shares.length === 0 && held.length === 0
+export function isUnrouted({ sinks, withheld }: Assignment): boolean {
+  return sinks.length === 0 && withheld.length === 0
 }
 
 /** A row without a date was fired about now, if it is not one of the first that were ever read. */

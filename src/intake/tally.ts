@@ -69,7 +69,7 @@ export function countPage(
   tally.doubt ??= doubt
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, unrouted)
-  for (const reason of assignments.flatMap(({ withheld: held }) => held))
+  for (const reason of assignments.flatMap(({ withheld }) => withheld))
     metrics.alertsHeld.inc({ source, reason })
   metrics.alertsDuplicate.inc({ source }, duplicates)
   metrics.alertsQuarantined.inc({ source }, quarantine.length)

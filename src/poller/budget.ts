@@ -90,17 +90,17 @@ export class GrantedBudget {
     // What another source of the account has learned is valid for this one.
     if ((sharers?.() ?? 1) > 1) await this.load()
     const day = this.#deps.budgetDay(nowMs)
-    const [{ used, byPurpose }, told] = await Promise.all([ledger.used(day), ledger.apiDay()])
+    const [{ used, byPurpose }, apiDay] = await Promise.all([ledger.used(day), ledger.apiDay()])
     const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }
     // Where the ledger has nothing left, the feed's own day is of no use.
-    const own = told === undefined || configured.unitsLeft === 0
+    const own = apiDay === undefined || configured.unitsLeft === 0
     const view = own
       ? configured
-      : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - told.used), day: told.day }
+      : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - apiDay.used), day: apiDay.day }
     const budget = budgetInForce(view, this.#grant, nowMs)
-    const lesson = this.#lesson(budget, told !== undefined)
+    const lesson = this.#lesson(budget, apiDay !== undefined)
     const swept = byPurpose.sweep ?? 0
-    return { budget, used: own ? used : told.used, ledgerUsed: used, swept, lesson }
+    return { budget, used: own ? used : apiDay.used, ledgerUsed: used, swept, lesson }
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
@@ -111,18 +111,18 @@ export class GrantedBudget {
     const { atMs, unitsUsed, apiDayUsed = 0 } = spent
     // When Redis does not answer, no day of the feed is known.
     const known = await ledger.apiDay().catch(() => undefined)
-    const told = known && { ...known, used: apiDayUsed }
+    const apiDay = known && { ...known, used: apiDayUsed }
     const named =
       retryAfterMs === undefined
         ? undefined
         : await ledger.usedSince(atMs + retryAfterMs - budgetDayMs).catch(() => undefined)
     const lesson = learnRefusal({
-      ...{ atMs, unitsUsed, retryAfterMs, unitsPerDay, told },
+      ...{ atMs, unitsUsed, retryAfterMs, unitsPerDay, told: apiDay },
       day: budgetDay(atMs),
       usedOfNamedDay: named === undefined ? undefined : Math.max(0, named - spent.cost),
     })
     const { resetsAtMs } = lesson.grant
-    if (resetsAtMs === null || !told || !isSameReset(resetsAtMs, told.day))
+    if (resetsAtMs === null || !apiDay || !isSameReset(resetsAtMs, apiDay.day))
       await this.#countFrom(resetsAtMs === null ? null : { atMs: resetsAtMs, used: named ?? unitsUsed })
     await this.#learn(lesson)
   }

@@ -70,20 +70,20 @@ export async function unitsKeyOf(
  */
 export const joinedUnits = `
 local function unitsOf(joined, key) return redis.call('HGET', joined, key) or key end
-local function joinUnits(joined, from, into, lives)
+local function joinUnits(joined, from, into, ttlMs)
   local left, right = unitsOf(joined, from), unitsOf(joined, into)
   if left == right then return end
   local fields = redis.call('HGETALL', left)
   for field = 1, #fields, 2 do
     if string.sub(fields[field], 1, 5) ~= 'from:' then redis.call('HINCRBY', right, fields[field], fields[field + 1]) end
   end
-  if #fields > 0 then redis.call('PEXPIRE', right, lives) end
+  if #fields > 0 then redis.call('PEXPIRE', right, ttlMs) end
   local known = redis.call('HGETALL', joined)
   for field = 1, #known, 2 do
     if known[field + 1] == left then redis.call('HSET', joined, known[field], right) end
   end
   redis.call('HSET', joined, left, right)
-  redis.call('PEXPIRE', joined, lives)
+  redis.call('PEXPIRE', joined, ttlMs)
 end`
 
 /**
@@ -99,9 +99,9 @@ local leaves, own = tonumber(ARGV[4]), tonumber(ARGV[5])
 for ledger = 1, leaves do
   local minute, hold = KEYS[2 + 2 * ledger], KEYS[3 + 2 * ledger]
   if redis.call('EXISTS', minute) == 1 then
-    local lives = math.max(redis.call('PTTL', minute), redis.call('PTTL', KEYS[2]))
+    local ttlMs = math.max(redis.call('PTTL', minute), redis.call('PTTL', KEYS[2]))
     redis.call('ZUNIONSTORE', KEYS[2], 2, KEYS[2], minute, 'AGGREGATE', 'MAX')
-    if lives > 0 then redis.call('PEXPIRE', KEYS[2], lives) end
+    if ttlMs > 0 then redis.call('PEXPIRE', KEYS[2], ttlMs) end
   end
   if redis.call('PTTL', hold) > redis.call('PTTL', KEYS[3]) then redis.call('COPY', hold, KEYS[3], 'REPLACE') end
   if ledger == own then redis.call('DEL', minute, hold) end

@@ -71,14 +71,14 @@ for day, units in ipairs(days) do
   redis.call('PEXPIRE', units, ARGV[6])
 end
 redis.call('HINCRBY', days[1], ARGV[10], cost)
-local told = -1
+local apiUsed = -1
 local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
 if reset then
   local start = string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
   if redis.call('HGET', KEYS[4], 'startMs') ~= start then redis.call('HSET', KEYS[4], 'startMs', start, 'used', 0) end
-  told = redis.call('HINCRBY', KEYS[4], 'used', cost)
+  apiUsed = redis.call('HINCRBY', KEYS[4], 'used', cost)
 end
-return {'ok', '', 0, used + cost, told}
+return {'ok', '', 0, used + cost, apiUsed}
 `
 
 /**

@@ -34,7 +34,7 @@ for index = 4, pairsEnd, 2 do
   local from, to, how = KEYS[index], KEYS[index + 1], ARGV[6 + (index - 2) / 2]
   if redis.call('EXISTS', from) == 1 then
     if how ~= 'over' and redis.call('EXISTS', to) == 1 then
-      local lives = math.max(redis.call('PTTL', from), redis.call('PTTL', to))
+      local ttlMs = math.max(redis.call('PTTL', from), redis.call('PTTL', to))
       if how == 'union' then
         redis.call('ZUNIONSTORE', from, 2, from, to, 'AGGREGATE', 'MAX')
       else
@@ -43,7 +43,7 @@ for index = 4, pairsEnd, 2 do
           redis.call('HSETNX', from, fields[field], fields[field + 1])
         end
       end
-      if lives > 0 then redis.call('PEXPIRE', from, lives) end
+      if ttlMs > 0 then redis.call('PEXPIRE', from, ttlMs) end
     end
     redis.call('RENAME', from, to)
   end

@@ -93,12 +93,12 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
         ...pairs.map(({ rule }) => rule),
       )
       // Otherwise the units would count for this source alone.
-      await joinAccount(redis, { prefix, source: to, account }, daysAround(Date.now()))
+      await joinAccount(redis, { prefix, source: to, account }, possibleDays(Date.now()))
       return answer as CarriedOver
     },
     async copyUnits(from, to) {
       const [here, there] = [sourceKeys(prefix, from), sourceKeys(prefix, to)]
-      for (const day of daysAround(Date.now()))
+      for (const day of possibleDays(Date.now()))
         await redis.copy(await unitsKeyOf(redis, { prefix, source: from }, day), there.units(day))
       await redis.copy(here.spendsIn, there.spendsIn)
     },
@@ -156,7 +156,7 @@ function pairsOf(prefix: string, from: string, to: string): Pair[] {
 /** For each day the units of both, and what is joined on it. */
 function unitsOf(prefix: string, from: string, to: string): string[] {
   const [here, there] = [sourceKeys(prefix, from), sourceKeys(prefix, to)]
-  return daysAround(Date.now()).flatMap((day) => [
+  return possibleDays(Date.now()).flatMap((day) => [
     here.units(day),
     there.units(day),
     joinedUnitsKey(prefix, day),
@@ -172,7 +172,7 @@ const joined: Readonly<Record<string, MergeRule>> = {
 }
 
 /** Every day whose units may still count, whatever the time zone. */
-function daysAround(nowMs: number): string[] {
+function possibleDays(nowMs: number): string[] {
   const dayMs = 24 * 3_600_000
   return [-4, -3, -2, -1, 0, 1, 2].map((days) => new Date(nowMs + days * dayMs).toISOString().slice(0, 10))
 }

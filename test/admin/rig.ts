@@ -43,7 +43,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     },
     deliveries: {
       list: note('list', () => [row()]),
-      story: note('story', (source: string, id: number) => {
+      history: note('history', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
         return { ...alert, why: null, ruleIds: [], deliveries: [], held: [] }

@@ -65,11 +65,11 @@ function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   if (!alert) return null
   // The same order on every line, so that a reader finds a sink.
   const inOrder = group.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
-  const story = `/api/v1/deliveries/${encodeURIComponent(alert.source)}/${alert.id}`
+  const address = `/api/v1/deliveries/${encodeURIComponent(alert.source)}/${alert.id}`
   return html`<li>
 ${when(alert, times)}
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
-<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${story}">${alertKey(alert)}</a>${seen(alert)}</p></div>
+<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${address}">${alertKey(alert)}</a>${seen(alert)}</p></div>
 <ul class="chips">${inOrder.map(chip)}</ul>
 ${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`

@@ -69,7 +69,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
         return (await active().deliveryLog.list(query)).map(deliveryRow)
       },
-      story: (source, id) => alertHistoryOf(active(), source, id),
+      history: (source, id) => alertHistoryOf(active(), source, id),
     },
     deadLetters: {
       async list(query) {

@@ -15,7 +15,7 @@ async function page(ports: Partial<AdminPorts> = {}, url = '/') {
 }
 
 const withRows = (rows: ReturnType<typeof row>[]): Partial<AdminPorts> => ({
-  deliveries: { list: async () => rows, story: async () => undefined },
+  deliveries: { list: async () => rows, history: async () => undefined },
 })
 
 /** What a person reads, without tags. */
@@ -144,7 +144,7 @@ describe('the latest alerts', () => {
 
 describe('when something is away', () => {
   test('without deliveries the rest still stands', async () => {
-    const { response, text } = await page({ deliveries: { list: away, story: away } })
+    const { response, text } = await page({ deliveries: { list: away, history: away } })
     expect(response.statusCode).toBe(200)
     expect(words(text)).toContain('The deliveries cannot be read now.')
     expect(text).not.toContain('hunter2')
