@@ -8,11 +8,13 @@ const dayMs = 86_400_000
  * Since 2012 transitions fall on full quarter hours of UTC; a minute after one in Casey, where clocks follow at the next.
  */
 const blockMs = 900_000
+/** To ask Intl takes as long as a thousand sums; whoever plans a day asks for its ends, and a day around them, each time. */
+const blocksMax = 256
 
 interface Zone {
   readonly format: Intl.DateTimeFormat
-  block: number
-  offsetMs: number
+  /** Block → its offset in milliseconds. */
+  readonly offsets: Map<number, number>
 }
 
 const zones = new Map<string, Zone>()
@@ -42,11 +44,12 @@ export function dateKey(wallMs: number): string {
 function zoneOffset(atMs: number, timeZone: string): number {
   const zone = zoneOf(timeZone)
   const block = Math.floor(atMs / blockMs)
-  if (zone.block !== block) {
-    zone.offsetMs = readOffset(block * blockMs, zone.format)
-    zone.block = block
-  }
-  return zone.offsetMs
+  const known = zone.offsets.get(block)
+  if (known !== undefined) return known
+  const offsetMs = readOffset(block * blockMs, zone.format)
+  if (zone.offsets.size >= blocksMax) zone.offsets.clear()
+  zone.offsets.set(block, offsetMs)
+  return offsetMs
 }
 
 function zoneOf(timeZone: string): Zone {
@@ -62,7 +65,7 @@ function zoneOf(timeZone: string): Zone {
     minute: 'numeric',
     second: 'numeric',
   })
-  const zone = { format, block: Number.NaN, offsetMs: 0 }
+  const zone = { format, offsets: new Map<number, number>() }
   zones.set(timeZone, zone)
   return zone
 }

@@ -60,16 +60,20 @@ function byRate(trace: Trace, options: ScheduleOptions, rate: Float64Array): num
   const [slowest, fastest] = [60_000 / options.maxIntervalMs, 60_000 / options.minIntervalMs]
   for (let day = 0; day < trace.days; day++) {
     const roots = rate.slice(day * 1_440, (day + 1) * 1_440).map(Math.sqrt)
-    const clip = (scale: number) => roots.map((root) => Math.min(fastest, Math.max(slowest, scale * root)))
-    const total = (density: Float64Array) => density.reduce((sum, value) => sum + value, 0)
+    const clip = (scale: number, root: number) => Math.min(fastest, Math.max(slowest, scale * root))
+    const total = (scale: number) => {
+      let sum = 0
+      for (const root of roots) sum += clip(scale, root)
+      return sum
+    }
     let [low, high] = [0, 1e9]
     for (let round = 0; round < 100; round++) {
       const middle = round < 50 ? Math.sqrt(Math.max(low, 1e-6) * high) : (low + high) / 2
-      if (total(clip(middle)) > options.unitsPerDay) high = middle
+      if (total(middle) > options.unitsPerDay) high = middle
       else low = middle
     }
-    const density = clip(low)
-    const scale = Math.min(1, options.unitsPerDay / total(density))
+    const density = roots.map((root) => clip(low, root))
+    const scale = Math.min(1, options.unitsPerDay / total(low))
     let sum = 0.5
     let next = 1
     for (let minute = 0; minute < 1_440; minute++) {
