@@ -1,9 +1,22 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './support/longest-first.ts'
 
 const long = process.env['LONG'] === '1'
 
-/** Tests that mostly wait, for locks, leases and outages, and start programs of their own: they may be more at a time. */
-const waiting = ['test/faults/**/*.test.ts', 'test/flow/**/*.test.ts', 'test/delivery/outage.test.ts']
+/**
+ * Files with a process of their own: they start and kill programs, change the clock, the environment or the output of
+ * their process, or measure it; or they compute for so long that it is best done while others wait. All other files
+ * follow, in processes that load the sources once for many of them.
+ */
+const alone = [
+  ...['test/{cli,contract,docker,faults,flow,helm}/**/*.test.ts', 'test/*.test.ts'],
+  'test/config/{bombs,canary}.test.ts',
+  'test/delivery/{clock,crash,outage,watchdog,worker}.test.ts',
+  ...['test/lib/small-file.test.ts', 'test/model/walk.test.ts', 'test/sinks/tls-environment.test.ts'],
+  'test/schedule/{goals,learned,marks,unfriendly}.test.ts',
+  'test/store/{embedded,redis-logins,redis-topologies}.test.ts',
+]
 
 export default defineConfig({
   test: {
@@ -12,23 +25,21 @@ export default defineConfig({
     hookTimeout: 30_000,
     // A test that runs away fails by itself instead of taking the machine with it.
     execArgv: ['--max-old-space-size=2048'],
+    // What Node.js made of the sources and the packages is kept for the next process.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/alert-bridge-test') },
     // Tests of one file that run side by side.
     maxConcurrency: 8,
-    // One after the other, so that what computes takes no time from what is measured by the clock.
+    // More than there are cores: the files that come first mostly wait, for locks, leases and outages.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
-        test: {
-          name: 'computing',
-          include: ['test/**/*.test.ts'],
-          exclude: waiting,
-          maxWorkers: 2,
-          sequence: { groupOrder: 0 },
-        },
+        test: { name: 'alone', include: alone },
       },
       {
         extends: true,
-        test: { name: 'waiting', include: waiting, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { name: 'together', include: ['test/**/*.test.ts'], exclude: alone, isolate: false },
       },
     ],
   },
