@@ -120,6 +120,7 @@ export class GrantedBudget {
       ...{ atMs, unitsUsed, retryAfterMs, unitsPerDay, told: apiDay },
       day: budgetDay(atMs),
       usedOfNamedDay: named === undefined ? undefined : Math.max(0, named - spent.cost),
+      earlier: this.#grant,
     })
     const { resetsAtMs } = lesson.grant
     if (resetsAtMs === null || !apiDay || !isSameReset(resetsAtMs, apiDay.day))

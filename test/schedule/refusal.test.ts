@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest'
 import {
   budgetInForce,
   confirmSpending,
+  type Grant,
   grantSchema,
   learnRefusal,
 } from '../../src/schedule/budget/refusal.ts'
+import { createRandom } from '../bench/random.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-21', startMs: 0, endMs: 24 * hourMs }
@@ -105,6 +107,56 @@ describe('a call that is granted', () => {
     const { grant } = learnRefusal({ ...at10, retryAfterMs: 3 * hourMs })
     expect(confirmSpending(grant, { atMs: 11 * hourMs, unitsUsed: 21 })?.grant.resetsAtMs).toBeNull()
     expect(confirmSpending(grant, { atMs: 12.95 * hourMs, unitsUsed: 21 })).toBeUndefined()
+  })
+})
+
+describe('another program that spends of the account as it likes', () => {
+  const daysMax = 42
+  /** Days at an even pace, with what the other program leaves of 2,000 units each day. */
+  function sixWeeks(leftOver: (day: number) => number) {
+    let grant: Grant | undefined
+    const refusedOn: number[] = []
+    const plannedWith: number[] = []
+    for (let number = 0; number < daysMax; number++) {
+      const on = { key: `day ${number}`, startMs: number * 24 * hourMs, endMs: (number + 1) * 24 * hourMs }
+      const budget = budgetInForce({ unitsPerDay: 2_000, unitsLeft: 2_000, day: on }, grant, on.startMs)
+      plannedWith.push(budget.unitsPerDay)
+      const [planned, left] = [budget.unitsLeft, leftOver(number)]
+      const atMs = on.startMs + 24 * hourMs * Math.min(0.999, left / planned)
+      const spent = { atMs, unitsUsed: Math.min(planned, left) }
+      if (planned > left) {
+        refusedOn.push(number)
+        grant = learnRefusal({
+          ...spent,
+          day: on,
+          unitsPerDay: 2_000,
+          retryAfterMs: on.endMs - atMs,
+          earlier: grant,
+        }).grant
+      } else if (grant) grant = confirmSpending(grant, spent)?.grant ?? grant
+    }
+    return { refusedOn, plannedWith }
+  }
+  it.each([1, 2, 3, 4, 5])(
+    'by 600 to 1,000 units a day, is met with at most five refusals after the first three days (%d)',
+    (seed) => {
+      const { next } = createRandom(seed)
+      const { refusedOn, plannedWith } = sixWeeks(() => 1_400 - Math.floor(400 * next()))
+      expect(refusedOn.filter((number) => number >= 3).length).toBeLessThanOrEqual(5)
+      // Who knew would plan with 1,000; a mean lag of 1.3 times that one's needs 770.
+      expect(Math.min(...plannedWith.slice(3))).toBeGreaterThan(850)
+    },
+  )
+
+  it('and then no longer, leaves the whole budget to the plan again within six weeks', () => {
+    const { plannedWith } = sixWeeks((number) => (number < 5 ? 1_000 + 50 * number : 2_000))
+    expect(plannedWith.at(-1)).toBe(2_000)
+  })
+
+  it('on one day alone, costs that day and the next', () => {
+    const { refusedOn, plannedWith } = sixWeeks((number) => (number === 3 ? 1_100 : 2_000))
+    expect(refusedOn).toEqual([3])
+    expect(plannedWith.slice(3, 7)).toEqual([2_000, 1_100, 2_000, 2_000])
   })
 })
 
