@@ -79,7 +79,7 @@ export type WalkEnd =
   | 'raced'
 
 /** How often in a row a walk that lost its place searches it; then the next poll walks again. */
-const lostMax = 4
+const lostMax = 6
 /** Open stretches that are kept. More would mean that catch-ups were interrupted again and again under new heads. */
 const stretchesMax = 4
 
@@ -169,8 +169,7 @@ function continueWalk(
   const lowest = mine.at(-1)
   const run = lowest?.run ?? known.runs + 1
   const stretches = [extend(view, lowest, run), ...others]
-  // The head that was interrupted last is just beneath, and the shortest.
-  if (stretches.length > stretchesMax) stretches.splice(1, 1)
+  if (stretches.length > stretchesMax) stretches.splice(shortestBeneath(stretches, view.page), 1)
   return {
     proven: true,
     rowsBecome: run,
@@ -180,6 +179,17 @@ function continueWalk(
     next: nextStep(stretches, view.page, 'end_of_feed'),
     progress,
   }
+}
+
+/**
+ * Of the stretches beneath the top, the place of the one that has the fewest rows at most: a stretch begins beneath the end
+ * of the one above. To drop the head that was interrupted last, however long, would make each poll read the same pages for
+ * ever where the feed gains more than a page in between.
+ */
+function shortestBeneath(stretches: readonly Stretch[], page: FeedPage): number {
+  const ends = stretches.map(({ end, total }) => end + page.total - total)
+  const rowsMax = ends.map((end, index) => end - (ends[index - 1] ?? 0))
+  return rowsMax.indexOf(Math.min(...rowsMax.slice(1)), 1)
 }
 
 function endOf({ page, marks, old }: PageView, mine: readonly Stretch[]): WalkEnd | undefined {
@@ -213,7 +223,8 @@ function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: nu
 /**
  * The page is not at the place that was counted: count again with its total, or go back a page. Where its total is
  * neither that of the page before nor the one that was counted with, another server of the API may have answered, which
- * has other rows: then what was counted is asked for once more, since servers that answer in turn would never show it.
+ * has other rows: then what was counted is asked for up to twice more, since three servers that answer in turn would never
+ * show it otherwise.
  */
 function relocate(view: PageView, known: OpenStretches, progress: WalkProgress): PageDecision {
   const { page } = view
@@ -224,7 +235,7 @@ function relocate(view: PageView, known: OpenStretches, progress: WalkProgress):
   const counted = current === undefined ? 0 : Math.floor(current.end / page.perPage) + 1
   const changed = page.total !== progress.total
   const differs = page.total !== current?.total
-  const again = changed && differs && lost % 2 === 1
+  const again = differs && (changed || lost > 3) && lost % 3 !== 0
   // The count has not been made with this total yet.
   const isUncounted = (changed || (differs && page.page === counted)) && recounted !== page.page
   const target = again ? counted : isUncounted ? recounted : page.page - 1
