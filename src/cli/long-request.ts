@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatCount } from '../admin/page/times.ts'
 import { UserError } from '../lib/errors.ts'
+import { printable } from '../telemetry/printable.ts'
 import { type Daemon, NoAnswerError } from './daemon.ts'
 import { progressBar } from './progress.ts'
 
@@ -70,7 +71,7 @@ export async function carryOut(
   } catch (thrown) {
     if (!(thrown instanceof UserError)) throw thrown
     const done = `${formatCount(total.handled)} were ${count} before that`
-    const how = order.takesAt === false ? '' : ` with ${goOn(body, at)}`
+    const how = order.takesAt === false ? '' : ` with ${printable(goOn(body, at))}`
     throw new UserError(`${thrown.message} ${done}; the same command${how} goes on.`, { cause: thrown })
   } finally {
     bar.end()
@@ -85,7 +86,7 @@ export function describeDone(result: LongRequestResult, word: string): string {
   const least = uncounted ? 'at least ' : ''
   const went = gone === 0 ? '' : `, ${formatCount(gone)} had gone meanwhile`
   const named = unknown.length === 0 ? '' : `; not known (any more): ${unknown.join(', ')}`
-  return `${least}${formatCount(handled)} ${word}${went}${named}`
+  return printable(`${least}${formatCount(handled)} ${word}${went}${named}`)
 }
 
 /** The options to go on with, as absolute times: `--since 2h` would mean another span later. */

@@ -1,4 +1,5 @@
 import { formatCount } from '../admin/page/times.ts'
+import { printable } from '../telemetry/printable.ts'
 
 /** Shows how far a long command is, in one line on stderr that is written over; nothing when stderr is no terminal. */
 export interface ProgressBar {
@@ -14,7 +15,8 @@ export function progressBar(label: string, stream: NodeJS.WriteStream = process.
       const part = total === 0 ? 1 : Math.min(1, done / total)
       const filled = Math.round(part * barWidth)
       const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
-      stream.write(`\r\x1b[K${label} ${bar} ${formatCount(Math.min(done, total))} of ${formatCount(total)}`)
+      const counts = `${formatCount(Math.min(done, total))} of ${formatCount(total)}`
+      stream.write(`\r\x1b[K${printable(`${label} ${bar} ${counts}`)}`)
     },
     end() {
       stream.write('\r\x1b[K')

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { QuarantinedRow } from '../admin/status-view.ts'
+import { printable } from '../telemetry/printable.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -37,11 +38,11 @@ export function quarantineCommand(): Command {
       if (Object.keys(selection).length === 0) throw new UsageError('Say which: ids, --source, or --all.')
       const answer = (await daemon.post(`/api/v1/quarantine/${action}`, selection)) as Record<string, number>
       if (options.json) return printJson(answer)
-      return print(
+      const done =
         action === 'retry'
           ? `${answer['retried']} sent, ${answer['unreadable']} still cannot be read`
-          : `${answer['dropped']} dropped`,
-      )
+          : `${answer['dropped']} dropped`
+      return print(printable(done))
     })
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { SilenceView } from '../admin/delivery-view.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
+import { printable } from '../telemetry/printable.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -44,7 +45,7 @@ function addCommand(): Command {
       }
       const answer = (await connectDaemon(options).post('/api/v1/silences', order)) as { data: SilenceView }
       if (options.json) printJson(answer.data)
-      else print(`silence ${answer.data.id} is set until ${answer.data.endsAt}`)
+      else print(printable(`silence ${answer.data.id} is set until ${answer.data.endsAt}`))
     })
 }
 

@@ -24,7 +24,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
   const { verdict, version, uptimeSeconds, role } = status
   const up = formatDuration(uptimeSeconds * 1_000)
   return [
-    `alert-bridge ${version}, ${role}, up ${up}: ${wordsOf(verdict)}`,
+    printable(`alert-bridge ${version}, ${role}, up ${up}: ${wordsOf(verdict)}`),
     ...verdict.findings.map(({ text }) => `  ${printable(text)}`),
     '',
     table(
@@ -42,8 +42,14 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       status.sinks.map((sink) => sinkRow(sink, nowMs)),
     ),
     '',
-    `unrouted ${status.unrouted ?? '?'}, set aside as unreadable ${status.quarantined ?? '?'}${status.quarantined ? ' (quarantine list shows them)' : ''}${status.quarantineFellOut ? `, of ${status.quarantineFellOut} the copy is gone` : ''}`,
+    printable(countsText(status)),
   ].join('\n')
+}
+
+function countsText({ unrouted, quarantined, quarantineFellOut }: StatusView): string {
+  const shown = quarantined ? ' (quarantine list shows them)' : ''
+  const gone = quarantineFellOut ? `, of ${quarantineFellOut} the copy is gone` : ''
+  return `unrouted ${unrouted ?? '?'}, set aside as unreadable ${quarantined ?? '?'}${shown}${gone}`
 }
 
 function sourceRow(source: SourceView, nowMs: number): string[] {

@@ -3,8 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
 import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
+import { progressBar } from '../../src/cli/progress.ts'
+import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { replayCommand } from '../../src/cli/replay.ts'
+import { silenceCommand } from '../../src/cli/silence.ts'
 import { statusCommand } from '../../src/cli/status.ts'
+import { versionHeader } from '../../src/telemetry/version.ts'
 import { rig, token } from '../admin/rig.ts'
 import { writeConfig } from '../support/process.ts'
 import { run } from './in-process.ts'
@@ -109,5 +113,48 @@ describe('what answers and is no bridge', () => {
       )
       expect(out).toBe('')
     }
+  })
+})
+
+describe('what an answer contains', () => {
+  const evil = 'x\u001b[2J\r\nFAKE \u202e'
+  const calm = 'x\\u001b[2J\\r\\nFAKE \\u202e'
+
+  it('neither moves the cursor nor starts a line, whoever wrote it', async () => {
+    const order = { at: evil, total: 1, looked: 1, gone: 0, queued: 1, unknown: [evil] }
+    const answers: Record<string, object> = {
+      '/api/v1/status': {
+        ...{ version: evil, role: evil, uptimeSeconds: 1, unrouted: evil, quarantined: evil },
+        ...{ sources: [], sinks: [], ready: { ok: true } },
+        verdict: { ready: true, level: 'failed', headline: evil, findings: [] },
+      },
+      '/api/v1/silences': { data: { id: evil, endsAt: evil } },
+      '/api/v1/quarantine/retry': { retried: evil, unreadable: evil },
+    }
+    const url = await serving(async (request, response) => {
+      const sent = Buffer.concat(await request.toArray()).toString()
+      const answer = answers[request.url ?? ''] ?? {
+        ...order,
+        cursor: sent.includes('limit') ? 'more' : null,
+      }
+      response.writeHead(200, { [versionHeader]: 'x' }).end(JSON.stringify(answer))
+    })
+    for (const [lines, command, ...given] of [
+      [7, statusCommand()],
+      [1, replayCommand(), 'main.4'],
+      [1, quarantineCommand(), 'retry', '--all'],
+      [1, silenceCommand(), 'add', '--match', 'symbol=a', '--for', '1h'],
+    ] as const) {
+      const { out } = await run(command, ...given, '--url', url)
+      expect(out).toContain(calm)
+      expect(out.trimEnd().split('\n')).toHaveLength(lines)
+    }
+  })
+
+  it('nor does it where a terminal shows how far an order is', () => {
+    const written: string[] = []
+    const terminal = { isTTY: true, write: (text: string) => written.push(text) }
+    progressBar(evil, terminal as unknown as NodeJS.WriteStream).show(1, 2)
+    expect(written.join('')).toContain(`\r\x1b[K${calm} `)
   })
 })

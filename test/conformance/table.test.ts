@@ -100,13 +100,25 @@ describe('a request', () => {
     expect(found).toMatchObject({ request: { target: '/api/v1/instruments?filter%5Bq%5D=a%20b%2Bc' } })
   })
 
-  it.each([undefined, '', null, 0, -1, 1.5, '.', '..', 'a\u0000', '\udc00', {}])(
-    'for the instrument %j is not made',
-    (instrument) => {
-      const prepared = prepareLoose('/api/v1/instruments/{instrument}', { instrument })
-      expect(prepared).toMatchObject({ ok: false, problems: [expect.stringMatching(/^instrument: /)] })
-    },
-  )
+  it.each([
+    undefined,
+    '',
+    null,
+    0,
+    -1,
+    1.5,
+    '.',
+    '..',
+    '../../me',
+    'a/..',
+    'a\\..\\b',
+    'a\u0000',
+    '\udc00',
+    {},
+  ])('for the instrument %j is not made', (instrument) => {
+    const prepared = prepareLoose('/api/v1/instruments/{instrument}', { instrument })
+    expect(prepared).toMatchObject({ ok: false, problems: [expect.stringMatching(/^instrument: /)] })
+  })
 })
 
 describe('the body of a screener run', () => {

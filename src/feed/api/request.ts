@@ -79,8 +79,8 @@ function instrumentProblems(path: EndpointPath, instrument: unknown): string[] {
   const problem = textProblem(instrument)
   if (problem !== undefined)
     return [`instrument: ${problem.replace('a text,', 'an id, a symbol or a slug,')}`]
-  // Servers on the way read these as steps of the path, encoded or not.
-  return instrument === '.' || instrument === '..'
+  // Servers on the way read `.` and `..` as steps of the path, also those within `a/../..`, encoded or not.
+  return /(?:^|[/\\])\.{1,2}(?:[/\\]|$)/.test(String(instrument))
     ? ['instrument: expected an id, a symbol or a slug, not a step of a path']
     : []
 }
