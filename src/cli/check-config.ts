@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.ts'
 import { formatMistake, type Mistake } from '../config/mistake.ts'
 import { redactConfig, showConfig } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
+import { printable } from '../telemetry/printable.ts'
 import { print, printError, printJson } from './output.ts'
 
 interface Options {
@@ -23,10 +24,12 @@ export function checkConfigCommand(): Command {
       if (options.json) return printAnswer(file, loaded, options)
       if (!loaded.ok) {
         for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
-        return printError(`${file}: ${count(loaded.mistakes.length, 'mistake')}`)
+        return printError(`${printable(file)}: ${count(loaded.mistakes.length, 'mistake')}`)
       }
       for (const warning of loaded.warnings) printError(`warning: ${formatMistake(file, warning)}`)
-      print(options.show ? showConfig(loaded.config).trimEnd() : `${file}: ${summary(loaded.config)}`)
+      print(
+        options.show ? showConfig(loaded.config).trimEnd() : `${printable(file)}: ${summary(loaded.config)}`,
+      )
     })
 }
 
