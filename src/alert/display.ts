@@ -50,6 +50,11 @@ export function firedTime(alert: Alert, display: Display): string {
     : `${weekday}, ${day}${comma} ${time(ms, display)} ${zoneName(ms, display)}`
 }
 
+/** `09:00:05` in the configured zone; undefined for no date. */
+export function clockTime(ms: number, display: Display): string | undefined {
+  return Number.isFinite(ms) ? time(ms, display) : undefined
+}
+
 /** The local date `YYYY-MM-DD` (Gregorian) of an instant: alerts of one day belong together. */
 export function localDay(ms: number, timeZone: string): string {
   const parts = partsOf(ms, 'en-US-u-ca-gregory-nu-latn', {

@@ -6,7 +6,7 @@ import { valuesOf } from './built-parts.ts'
 
 /** What the routes of the config in force ask of an alert, also of one that was queued under another config. */
 export function findContextBy(active: () => ActiveConfig): FindContext {
-  return (job, { isFirst, signal }) => {
+  return (job, { isFirst, signals }) => {
     const { config, sources } = active()
     const { alert, sink, seenAtMs } = job
     const routes = config.routes.filter(({ context, sinks }) => context.length > 0 && sinks.includes(sink))
@@ -17,9 +17,9 @@ export function findContextBy(active: () => ActiveConfig): FindContext {
       // A process that only sends reads what another has paid for.
       if (routes.some(({ match }) => asksOfRule(match))) await rules.adopt(alert.ruleIds)
       const names = contextNamesFor(alert, sink, routes, (_source, ruleId) => rules.ruleOf(ruleId))
-      return names.length === 0
-        ? undefined
-        : context.find(alert, names, { seenAtMs, mayBuy: isFirst, signal })
+      if (names.length === 0) return undefined
+      const signal = AbortSignal.any([...signals])
+      return context.find(alert, names, { seenAtMs, mayBuy: isFirst, signal })
     }
     return find()
   }

@@ -113,31 +113,48 @@ function openHttp({ http }: Config): Complaint[] {
   return [{ path: ['http', 'listen'], message, remedy: 'listen on 127.0.0.1, or guard it by a proxy' }]
 }
 
-/** Warns of context that the share of a day never buys once: messages would always say that it was skipped. */
+/** Warns of context that can never be bought: messages would always say that it was skipped. */
 function unaffordableContext({ routes, sources }: Config): Complaint[] {
   return routes.flatMap(({ context }, index) =>
-    context.flatMap((name, place) => {
-      const units = contextUnits(name)
-      const poor = Object.entries(sources).filter(
-        ([, source]) => Math.floor(source.budget.unitsPerDay * source.context.unitsShare) < units,
-      )
-      return poor.map(
+    context.flatMap((name, place) =>
+      Object.entries(sources).flatMap(
         ([
           source,
           {
             budget,
+            poll,
             context: { unitsShare },
           },
-        ]) => ({
-          path: ['routes', index, 'context', place],
-          message: `${name} costs ${units} units, more than source ${source} may ever spend on it (${unitsShare} of ${budget.unitsPerDay} a day)`,
-          bare: true,
-          remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
-        }),
-      )
-    }),
+        ]) => {
+          const units = contextUnits(name)
+          const { unitsPerDay } = budget
+          const path = ['routes', index, 'context', place]
+          const tooPoor = `${name} costs ${units === 1 ? '1 unit' : `${units} units`}, more than source ${source} may ever spend on it`
+          if (Math.floor(unitsPerDay * unitsShare) < units)
+            return [
+              {
+                ...{ path, message: `${tooPoor} (${unitsShare} of ${unitsPerDay} a day)`, bare: true },
+                remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
+              },
+            ]
+          if (poll.every === undefined || unitsPerDay - dayMs / poll.every >= units) return []
+          return [
+            {
+              ...{
+                path,
+                message: `${tooPoor}: polls come first, and poll.every takes all ${unitsPerDay} a day`,
+                bare: true,
+              },
+              remedy: `raise sources.${source}.poll.every, or leave ${name} out`,
+            },
+          ]
+        },
+      ),
+    ),
   )
 }
+
+const dayMs = 86_400_000
 
 function isPlain(address: string): boolean {
   const url = new URL(address)

@@ -52,13 +52,16 @@ export function isMacro(name: ContextName): name is Exclude<ContextName, Context
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
+/** A price of long before its alert would contradict it, and so would the letter before the one that it is about. */
+const priceFreshMs = 20_000
+const letterFreshMs = 5_000
 /** Sessions of a chart: about three months. */
 const chartDays = 60
 const macroDays = 30
 
 const shelves: Readonly<Record<ContextKind, Shelf>> = {
   price: {
-    freshMs: minuteMs,
+    freshMs: priceFreshMs,
     single: call(
       '/api/v1/board',
       ({ symbol, slug }) => ({ query: { search: symbol ?? slug ?? '' } }),
@@ -78,7 +81,7 @@ const shelves: Readonly<Record<ContextKind, Shelf>> = {
     },
   },
   chart: {
-    freshMs: 15 * minuteMs,
+    freshMs: hourMs,
     single: call(
       '/api/v1/instruments/{instrument}/prices',
       (of) => ({ instrument: pathName(of), query: { days: chartDays } }),
@@ -94,7 +97,7 @@ const shelves: Readonly<Record<ContextKind, Shelf>> = {
     ),
   },
   filing: {
-    freshMs: 5 * minuteMs,
+    freshMs: letterFreshMs,
     // Newest first.
     single: call(
       '/api/v1/filings',

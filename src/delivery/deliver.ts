@@ -76,10 +76,10 @@ export interface DeliverContext extends SendContext {
   readonly batcher?: Pick<Batcher, 'join'> | undefined
 }
 
-/** Ends within its own deadline, and at once when the signal aborts; never rejects. `isFirst`: only then may it spend units. */
+/** Ends within its own deadline, and at once when one of the signals aborts; a rejection is a bug. `isFirst`: only then may it spend units. */
 export type FindContext = (
   job: DeliveryJob,
-  options: { readonly isFirst: boolean; readonly signal: AbortSignal },
+  options: { readonly isFirst: boolean; readonly signals: readonly AbortSignal[] },
 ) => Promise<AlertContext | undefined> | undefined
 
 export async function deliver(
@@ -106,10 +106,11 @@ export async function deliver(
   const untilMs = waitsUntil(delivery, context, clock.now())
   if (untilMs !== undefined) return { step: 'waits', untilMs }
   if (signal.aborted) return { step: 'not_ours' }
-  const found = await context.findContext?.(delivery, {
-    isFirst: job.number === 1,
-    signal: AbortSignal.any([signal, context.stopping]),
-  })
+  const found = await foundFor(
+    delivery,
+    { isFirst: job.number === 1, signals: [signal, context.stopping] },
+    context,
+  )
   const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }
   let marks: Marks | undefined
   let readAtMs = 0
@@ -133,6 +134,22 @@ export async function deliver(
   if (sent.step !== 'sent') return sent
   const earlyMs = Math.max(0, (marks?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
   return { ...sent, job: delivery, name, earlyMs }
+}
+
+/** An alert goes out without its context, also where a fault of this program is the reason. */
+async function foundFor(
+  delivery: DeliveryJob,
+  options: Parameters<FindContext>[1],
+  { findContext, sink, log }: DeliverContext,
+): Promise<AlertContext | undefined> {
+  try {
+    return await findContext?.(delivery, options)
+  } catch (error) {
+    // The text of the error may repeat an address with a secret in it: only its kind is logged.
+    const kind = errorCode(error) ?? toError(error).constructor.name
+    log.error({ sink: sink.name, kind }, 'the context could not be looked up')
+    return undefined
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { AlertContext, ContextName, ReadingNames } from '../alert/context.ts'
-import type { Display } from '../alert/display.ts'
+import { clockTime, type Display } from '../alert/display.ts'
 import { readField, readNumber, readText } from '../alert/readings.ts'
 import { cut, oneLine } from '../alert/text.ts'
 import { contextWordsOf, unitWord } from '../alert/words.ts'
@@ -17,10 +17,11 @@ export interface ContextFact {
 
 export function contextFacts({ parts, names }: AlertContext, display: Display): ContextFact[] {
   const dataOf = (name: ContextName) => parts[name]?.data
+  const readAt = clockTime(Date.parse(parts.price?.at ?? ''), display)
   const words = contextWordsOf(display)
   const closes = closesOf(dataOf('chart'), names)
   const all: [string, string | undefined, boolean][] = [
-    [words.last, lastOf(dataOf('price'), closes, names, display), true],
+    [words.last, joined(lastOf(dataOf('price'), closes, names, display), readAt), true],
     [
       `${number(closes.length, display)} ${words.sessions}`,
       chartOf(closes, dataOf('chart'), names, display),
@@ -47,6 +48,11 @@ const rsiUsual = { low: 30, high: 70 } as const
 const columns = '▁▂▃▄▅▆▇█'
 const columnsMax = 20
 const closesMin = 5
+
+/** A message may go out long after its price was read. */
+function joined(last: string | undefined, readAt: string | undefined): string | undefined {
+  return last === undefined || readAt === undefined ? last : `${last} · ${readAt}`
+}
 
 function lastOf(
   row: unknown,

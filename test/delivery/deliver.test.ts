@@ -50,6 +50,11 @@ describe('one attempt', () => {
     expect(tried).toMatchObject({ step: 'sent', name: 'hook/main.1/', outcome: { kind: 'delivered' } })
   })
 
+  it('is made without the context that a bug keeps from it', async () => {
+    const context = { ...setting(), findContext: () => Promise.reject(new TypeError('a bug')) }
+    expect(await deliver(locked(), never, context)).toMatchObject({ step: 'sent' })
+  })
+
   it.each([
     ['belongs to another worker', async () => undefined],
     ['cannot be asked for, as Redis is away', () => Promise.reject(new Error('Connection is closed'))],

@@ -141,7 +141,9 @@ describe('context', () => {
 
 describe('a figure', () => {
   const facts = (parts: Readonly<Record<string, unknown>>, names: AlertContext['names'] = {}) =>
-    contextFacts(contextOf(parts, names), englishDisplay).map(({ word, value }) => `${word}: ${value}`)
+    contextFacts(contextOf(parts, names), englishDisplay).map(
+      ({ word, value }) => `${word}: ${value.replace(' · 09:00:06', '')}`,
+    )
 
   test('has its unit, or none', () => {
     expect(facts({ price: { last: 5_230, unit: 'toman' } })).toEqual(['Last price: 5,230 toman'])
