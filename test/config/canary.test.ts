@@ -14,8 +14,9 @@ const shapes: Record<string, unknown> = {
   text: canary,
   number: 7_654_567,
   list: [canary, 7_654_567],
-  mapping: { value: canary },
-  'list of mappings': [{ value: canary }],
+  // Under a key that no mapping of the config has: what a known key may hold is another question.
+  mapping: { nosuch: canary },
+  'list of mappings': [{ nosuch: canary }],
   nothing: null,
   address: `gopher://me:${canary}@example.com/?key=${canary}`,
 }
