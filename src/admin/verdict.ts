@@ -14,7 +14,7 @@ export function verdictOf(facts: StatusFacts, nowMs: number): Verdict {
   const found = [
     ...processFindings(facts),
     ...unreadFindings(facts),
-    ...facts.sources.flatMap((source) => sourceFindings(source, facts.redis, nowMs)),
+    ...facts.sources.flatMap((source) => sourceFindings(source, facts, nowMs)),
     ...facts.sinks.flatMap(sinkFindings),
     ...(facts.orphans ?? []).map(orphanFinding),
   ]
@@ -41,6 +41,8 @@ export function reasonOf({ findings }: Verdict): string | undefined {
 
 /** A planned poll may start late under load; a poller that is later than this does not work. */
 const overdueMs = 60_000
+/** The next poll is planned after this one, which may read many pages. */
+const walkOverdueMs = 3_600_000
 
 function rankOf({ blocks, level }: Finding): number {
   return (blocks ? 0 : 2) + (level === 'failed' ? 0 : 1)
@@ -91,7 +93,11 @@ function orphanFinding(orphan: OrphanView): Finding {
   }
 }
 
-function sourceFindings(source: SourceView, redis: StatusFacts['redis'], nowMs: number): Finding[] {
+function sourceFindings(
+  source: SourceView,
+  { redis, role }: Pick<StatusFacts, 'redis' | 'role'>,
+  nowMs: number,
+): Finding[] {
   const { name, fault, state } = source
   const finding = (level: Finding['level'], text: string, blocks = false): Finding[] => [
     { level, text: `Source ${name}${text}`, anchor: `source-${name}`, blocks },
@@ -102,6 +108,10 @@ function sourceFindings(source: SourceView, redis: StatusFacts['redis'], nowMs: 
     const text = `${fault.why === 'failing' ? ' fails at every poll' : ''}: ${fault.reason}`
     return finding(fault.why === 'starting' ? 'warning' : 'failed', text, true)
   }
+  // A process that ended left its last state, also that it would soon go on.
+  const lateMs = lateBy(source, nowMs)
+  if (lateMs > (state === 'catching_up' ? walkOverdueMs : overdueMs))
+    return finding('failed', ` should have polled ${formatDuration(lateMs)} ago`)
   const why = source.reason ? `: ${source.reason}` : ''
   switch (state) {
     case 'stopped':
@@ -117,17 +127,22 @@ function sourceFindings(source: SourceView, redis: StatusFacts['redis'], nowMs: 
     case 'queues_full':
       return finding('warning', ` waits${why}`)
     case 'starting':
+      // Elsewhere `fault` says so.
+      return role === 'sender' && redis.ok
+        ? finding('warning', ' was polled by no process yet, as far as Redis tells')
+        : []
     case 'standby':
+    case 'running':
       return []
-    case 'running': {
-      // For its own loop this process has `fault`, which is more exact.
-      const known = source.nextPollAt === null || source.here
-      const lateMs = known ? 0 : nowMs - Date.parse(source.nextPollAt)
-      return lateMs > overdueMs ? finding('failed', ` should have polled ${formatDuration(lateMs)} ago`) : []
-    }
     default:
       return state satisfies never
   }
+}
+
+/** How late another process is with its next poll. For its own loop this process has `fault`, which is more exact. */
+function lateBy({ state, here, nextPollAt }: SourceView, nowMs: number): number {
+  const isPlanned = ['running', 'catching_up', 'retrying', 'budget_spent'].includes(state)
+  return isPlanned && !here && nextPollAt !== null ? nowMs - Date.parse(nextPollAt) : 0
 }
 
 function sinkFindings(sink: SinkView): Finding[] {

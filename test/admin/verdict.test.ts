@@ -89,6 +89,36 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
     'should have polled 3m ago',
   ],
   [
+    'a poller that ended before the reset it waits for',
+    { sources: [source({ here: false, state: 'budget_spent', nextPollAt: ago(3 * 86_400) })] },
+    'failed',
+    'should have polled 3d ago',
+  ],
+  [
+    'a poller that ended before it tried again',
+    { sources: [source({ here: false, state: 'retrying', nextPollAt: ago(180) })] },
+    'failed',
+    'should have polled 3m ago',
+  ],
+  [
+    'a long catch-up elsewhere',
+    { sources: [source({ here: false, state: 'catching_up', nextPollAt: ago(180) })] },
+    'warning',
+    'is behind and catching up',
+  ],
+  [
+    'a catch-up that its process left',
+    { sources: [source({ here: false, state: 'catching_up', nextPollAt: ago(7_200) })] },
+    'failed',
+    'should have polled 2h ago',
+  ],
+  [
+    'a process that only sends, where none polls',
+    { role: 'sender', sources: [source({ here: false, state: 'starting', nextPollAt: null })] },
+    'warning',
+    'Source main was polled by no process yet',
+  ],
+  [
     'breaker open',
     { sinks: [sink({ state: 'open', waiting: 8, delayed: 2 })] },
     'failed',
