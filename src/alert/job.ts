@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { type Alert, alertKey, parseRow } from './alert.ts'
 import { believedAt } from './fired-at.ts'
-import { JsonNumber, jsonNumberForm, mapNumbers } from './json-number.ts'
+import { JsonNumber, jsonNumberForm, jsonNumbers, mapNumbers } from './json-number.ts'
 
 /**
  * The unit of the queue: one alert for one target of one sink. Intake writes it and delivery reads it, possibly weeks
@@ -101,12 +101,23 @@ const jobDataSchema = z.object({
   spelled: z.array(z.tuple([z.int(), z.string().regex(jsonNumberForm)])).optional(),
 })
 
+type StoredRow = Pick<JobData, 'row' | 'spelled'>
+
+/** A row of many numbers takes long, and is the same for every sink. */
+const storedRows = new WeakMap<DeliveryJob['alert']['row'], StoredRow>()
+
 /** Whoever reads the job in between (BullMQ, an older version) parses it as ordinary JSON. */
-function storedRow(given: DeliveryJob['alert']['row']): Pick<JobData, 'row' | 'spelled'> {
+function storedRow(row: DeliveryJob['alert']['row']): StoredRow {
+  const stored = storedRows.get(row) ?? toStoredRow(row)
+  storedRows.set(row, stored)
+  return stored
+}
+
+function toStoredRow(given: DeliveryJob['alert']['row']): StoredRow {
   const spelled: [nth: number, text: string][] = []
   let count = 0
   const row = mapNumbers(given, (each) => {
-    if (each instanceof JsonNumber) spelled.push([count, JSON.stringify(each)])
+    if (each instanceof JsonNumber) spelled.push([count, each.text])
     count += 1
     return each.valueOf()
   })
@@ -116,10 +127,11 @@ function storedRow(given: DeliveryJob['alert']['row']): Pick<JobData, 'row' | 's
 function rowIn({ row, spelled }: JobData): unknown {
   if (spelled === undefined) return row
   const texts = new Map(spelled)
+  const numberOf = jsonNumbers()
   let count = 0
   return mapNumbers(row, (each) => {
     const text = texts.get(count)
     count += 1
-    return text === undefined ? each : new JsonNumber(text)
+    return text === undefined ? each : numberOf(text)
   })
 }

@@ -14,6 +14,10 @@ export class JsonNumber {
     return this.#text.length <= exactCharsMax && decimalOf(this.#text) === decimalOf(String(this.valueOf()))
   }
 
+  get text(): string {
+    return this.#text
+  }
+
   /** The nearest number that JavaScript has, for reckoning and comparing. */
   valueOf(): number {
     return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, Number(this.#text)))
@@ -54,16 +58,27 @@ export class JsonNumber {
 /** Parses JSON; a number that would be changed by that becomes a JsonNumber. Throws a SyntaxError. */
 export function parseJson(text: string): unknown {
   if (!hasOddNumber(text)) return JSON.parse(text)
+  const numberOf = jsonNumbers()
   try {
     return JSON.parse(text, (_key, value: unknown, { source }) =>
       typeof value === 'number' && source !== undefined && source !== String(value)
-        ? new JsonNumber(source)
+        ? numberOf(source)
         : value,
     )
   } catch (thrown) {
     if (thrown instanceof SyntaxError) throw thrown
     // Nested too deeply for a reviver, which calls itself for each level.
     return JSON.parse(text)
+  }
+}
+
+/** One JsonNumber for each spelling: what looks for equal values by identity (`uniq` of templates) finds them. */
+export function jsonNumbers(): (text: string) => JsonNumber {
+  const known = new Map<string, JsonNumber>()
+  return (text) => {
+    const made = known.get(text) ?? new JsonNumber(text)
+    known.set(text, made)
+    return made
   }
 }
 

@@ -61,9 +61,14 @@ describe('a value in JSON', () => {
     ['{{ delivery.third | round: 2 }} {{ delivery.price | plus: 1 }}', '0.33 2.1'],
     ['{% if delivery.price == 1.1 and delivery.third < 1 and 1 <= delivery.price %}yes{% endif %}', 'yes'],
     ['{% case delivery.price %}{% when 1.1 %}yes{% endcase %}', 'yes'],
+    ['{{ delivery.list | uniq | join: " " }}', '1.1 9007199254740995'],
   ])('a number that JavaScript would change is a number all the same: %s', (text, written) => {
-    const row = parseJson('{"big":9007199254740995,"price":1.10,"third":0.33333333333333333333}')
-    expect(fill(text, 'none', { ...english, row: row as Alert['row'] })).toBe(written)
+    const row = parseJson(
+      '{"big":9007199254740995,"price":1.10,"third":0.33333333333333333333}',
+    ) as Alert['row']
+    const list = parseJson('[1.10,9007199254740995,1.10,9007199254740995]')
+    const whole = text.includes('list') ? { ...row, list } : row
+    expect(fill(text, 'none', { ...english, row: whole })).toBe(written)
   })
 
   test('as JSON between quotation marks is its text, so that it can be read again', () => {
