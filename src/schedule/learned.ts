@@ -3,6 +3,7 @@ import { type EvaluationDay, evaluationDay, followAnnounced } from './announced/
 import { type DayForecast, forecastBudgetDay } from './forecast/day-forecast.ts'
 import { learnedAlerts } from './forecast/profile.ts'
 import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'
+import { type Beat, findBeat } from './marks/beat.ts'
 import { type MarkPlan, markLimits, planMarks } from './marks/mark-plan.ts'
 import { isProven, type Phase } from './marks/phase.ts'
 import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
@@ -37,6 +38,7 @@ class LearnedSchedule implements Schedule {
   /** What the last decision expected of the time since the last poll. */
   #expectation: Expectation | undefined
   #marks: MarkPlan | undefined
+  #beat: Beat | undefined
   /** What announced evaluations bring on the day of the forecast. */
   #evaluations: EvaluationDay | undefined
   #lookedAt = 0
@@ -49,7 +51,7 @@ class LearnedSchedule implements Schedule {
     this.#state = state
     this.#unitsPerDay = memory.family.unitsPerDay || options.unitsPerDay
     if (!memory.lockedOn) return
-    this.#marks = planMarks(memory.lockedOn, markLimits(options, this.#unitsPerDay), true)
+    this.#lockOn(memory.lockedOn, true)
     this.#lookedAt = memory.lockedOn.total
   }
 
@@ -96,6 +98,7 @@ class LearnedSchedule implements Schedule {
       family: memory.family,
       guard: memory.guard,
       marks: budget.unitsPerDay >= markUnitsMin ? this.#marks : undefined,
+      beat: this.#beat,
       lateMs: memory.phase.lateMs,
       behind: memory.behind,
       hotUntilMs: memory.hotUntilMs,
@@ -143,8 +146,8 @@ class LearnedSchedule implements Schedule {
     return {
       learnedFrom: Math.round(learnedAlerts(this.#memory.profile)),
       memory: this.#state,
-      firing: describeMarks(this.#marks),
-      onMarks: this.#marks !== undefined,
+      firing: describeMarks(this.#marks, this.#beat),
+      onMarks: this.#marks !== undefined || this.#beat !== undefined,
       announced: describeAnnounced(this.#memory.announced),
       hotUntilMs: this.#memory.hotUntilMs,
     }
@@ -178,7 +181,7 @@ class LearnedSchedule implements Schedule {
     if (unitsPerDay === this.#unitsPerDay) return
     this.#unitsPerDay = unitsPerDay
     const { lockedOn } = this.#memory
-    if (lockedOn) this.#marks = planMarks(lockedOn, markLimits(this.#options, unitsPerDay), true)
+    if (lockedOn) this.#lockOn(lockedOn, true)
   }
 
   /** Locks, unlocks, and looks again once much more is known than when it looked last. */
@@ -188,8 +191,16 @@ class LearnedSchedule implements Schedule {
     const lost = held && !isProven(phase.secondGain, true)
     if (!lost && !this.#knowsMore(phase)) return
     this.#lookedAt = phase.total
-    this.#marks = planMarks(phase, markLimits(this.#options, this.#unitsPerDay), held)
-    this.#memory.lockedOn = this.#marks ? structuredClone(phase) : null
+    this.#lockOn(phase, held)
+    this.#memory.lockedOn = this.#marks || this.#beat ? structuredClone(phase) : null
+  }
+
+  /** On marks that are closer together than polls, or else on those of the minute. */
+  #lockOn(phase: Phase, held: boolean): void {
+    this.#beat = findBeat(phase, held)
+    this.#marks = this.#beat
+      ? undefined
+      : planMarks(phase, markLimits(this.#options, this.#unitsPerDay), held)
   }
 
   /** Half as much again, or so much that the old half was let go; only where there may be a pattern at all. */
@@ -203,7 +214,9 @@ function memoryState(saved: unknown, restored: Memory | undefined): ScheduleView
   return saved === undefined || saved === null ? 'fresh' : 'lost'
 }
 
-function describeMarks(marks: MarkPlan | undefined): string {
+function describeMarks(marks: MarkPlan | undefined, beat: Beat | undefined): string {
+  if (beat)
+    return `every ${beat.periodMs / 1_000} s; an alert waits ${beat.waitSeconds.toFixed(1)} s until the poll just after the mark`
   if (!marks) return 'at any time, as far as seen'
   const second = ((marks.startMs + (marks.offsetsMs[0]?.[0] ?? 0)) / 1_000) % 60
   return `each minute; one poll is best at second ${second.toFixed(2)}, where an alert waits ${marks.waitSeconds.toFixed(1)} s`

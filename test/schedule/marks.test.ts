@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createSchedule } from '../../src/schedule/create.ts'
+import { findBeat } from '../../src/schedule/marks/beat.ts'
 import { markLimits, planMarks, pollsFor } from '../../src/schedule/marks/mark-plan.ts'
 import { countFiring, emptyPhase, type Phase } from '../../src/schedule/marks/phase.ts'
 import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
@@ -92,6 +93,29 @@ describe('the response to a wish', () => {
       before = polls
     }
     expect(pollsFor(plan, 1 / 60)).toBeCloseTo(1 / 60, 2)
+  })
+})
+
+describe('marks that are closer together than polls', () => {
+  const everyFive = (at: number, random: () => number) => Math.floor(at / 5_000) * 5_000 + 300 * random()
+
+  it('are found, and one poll is best just after any of them', () => {
+    const beat = findBeat(phaseOf(firings(3, 200, everyFive)), false)
+    expect(beat).toMatchObject({ periodMs: 5_000, offsetMs: 500 })
+  })
+
+  it('are neither those of the minute nor firings at any second', () => {
+    expect(findBeat(phaseOf(firings(3, 200, onMinute)), false)).toBeUndefined()
+    expect(findBeat(phaseOf(firings(20, 200, anywhere)), false)).toBeUndefined()
+  })
+
+  it('have polls just after them', () => {
+    const times = firings(3, 200, everyFive)
+    const schedule = createSchedule(options, undefined)
+    const { polls } = replay(times, schedule, options)
+    expect(schedule.describe(0).firing).toMatch(/^every 5 s/)
+    const later = polls.slice(-1_500)
+    expect(later.filter((at) => at % 5_000 >= 250 && at % 5_000 <= 500).length).toBeGreaterThan(1_400)
   })
 })
 

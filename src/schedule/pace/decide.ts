@@ -1,3 +1,4 @@
+import { type Beat, onBeat } from '../marks/beat.ts'
 import { type MarkPlan, pollsFor } from '../marks/mark-plan.ts'
 import { nextOnMarks } from '../marks/mark-walk.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
@@ -20,6 +21,8 @@ export interface Moment {
   /** The slowest pace while too many alerts waited long; otherwise that of `limits`. */
   readonly floor: number
   readonly marks: MarkPlan | undefined
+  /** Marks that are closer together than polls. */
+  readonly beat: Beat | undefined
   readonly lateMs: number
   readonly lastAtMs: number
   readonly behind: boolean
@@ -71,6 +74,15 @@ export function decide(moment: Moment): Decision {
     const evenMs = (day.endMs - outlook.fromMs) / (unitsLeft + 0.5)
     return { atMs: clamp(outlook.fromMs + evenMs, earliestMs, latestMs), reason: 'even' }
   }
+  const beatMs =
+    moment.beat && !marks && !behind
+      ? onBeat(moment.beat, clamp(next.atMs, earliestMs, latestMs), {
+          earliestMs,
+          latestMs: Math.min(latestMs, day.endMs - 1),
+          lateMs: moment.lateMs,
+        })
+      : undefined
+  if (beatMs !== undefined) return { atMs: beatMs, reason: 'mark' }
   const evenMs = marks || behind ? undefined : evenInstant(moment, clamp(next.atMs, earliestMs, latestMs))
   const farthestMs = lastAtMs + 1_000 / Math.min(limits.floor, affordable)
   if (evenMs !== undefined && evenMs >= earliestMs && evenMs <= farthestMs)
