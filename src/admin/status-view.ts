@@ -1,5 +1,5 @@
 import type { PollerFault } from '../poller/settings.ts'
-import type { DecisionReason } from '../schedule/schedule.ts'
+import type { AnnouncedView, DecisionReason } from '../schedule/schedule.ts'
 import type { OrphanView } from './orphan-view.ts'
 
 /**
@@ -107,6 +107,8 @@ export interface PlanStatus {
   readonly learnedFrom: number
   /** The marks of the alert engine's clock that polls follow, or why they follow none. */
   readonly firing: string
+  /** Whether polls follow what the API announces of the evaluations of its rules; null where it announces none. */
+  readonly announced: AnnouncedView | null
   /** Until when polls are more frequent because an operator asked for it. */
   readonly hotUntil: string | null
 }

@@ -1,10 +1,12 @@
 import { formatDuration } from '../lib/duration.ts'
 import { wallTime } from '../lib/zone.ts'
+import { announcedText } from '../schedule/announced/evidence.ts'
 import { budgetFindings } from '../schedule/budget/findings.ts'
 import { profileZone } from '../schedule/forecast/prior.ts'
 import type { ScheduleOptions } from '../schedule/options.ts'
 import { type PolicyName, policyNames } from '../schedule/pace/family.ts'
 import type { Preview } from '../schedule/preview.ts'
+import { printable } from '../telemetry/printable.ts'
 
 /** The plan as a chart for the terminal, with the reasons in words. */
 
@@ -44,8 +46,16 @@ export function previewJson(name: string, options: ScheduleOptions, preview: Pre
 }
 
 function reasons(options: ScheduleOptions, preview: Preview): string[] {
-  const { lagSeconds, evenLagSeconds, bestRatio, learnedFrom, slowestSeconds, fastestSeconds, marks } =
-    preview
+  const {
+    lagSeconds,
+    evenLagSeconds,
+    bestRatio,
+    learnedFrom,
+    slowestSeconds,
+    fastestSeconds,
+    marks,
+    announced,
+  } = preview
   if (options.everyMs !== undefined) {
     const every = formatDuration(options.everyMs)
     return [
@@ -59,15 +69,20 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
       : `The profile was learned from ${Math.round(learnedFrom)} alerts (a batch counts once), old ones counting for less.`
   return [
     learned,
-    `The plan is a mix of ${mixText(preview.weights)}, by what each would have reached on the days behind.`,
+    `${announced?.follows ? 'But for what the API announces, the plan is' : 'The plan is'} a mix of ${mixText(preview.weights)}, by what each would have reached on the days behind.`,
     `Alerts are expected to wait ${formatDuration(lagSeconds * 1_000)}, ${share} % of the ${formatDuration(evenLagSeconds * 1_000)} of evenly spaced polls;`,
     `the best that any plan could reach for alerts that come so is ${(100 * bestRatio).toFixed(0)} %.`,
     `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
     `A twentieth of the units is kept for further pages and the unforeseen, and released until the reset at ${options.resetsAt} (${options.timeZone}).`,
-    marks
-      ? `Alerts fire on marks: polls go just after them, and an alert waits ${marks.waitSeconds.toFixed(1)} s at a poll a minute.`
-      : 'No pattern was found in the second at which alerts fire.',
+    ...(announced === null ? [] : [printable(announcedText(announced))]),
+    ...(announced?.follows ? [] : [marksText(marks)]),
   ]
+}
+
+function marksText(marks: Preview['marks']): string {
+  return marks
+    ? `Alerts fire on marks: polls go just after them, and an alert waits ${marks.waitSeconds.toFixed(1)} s at a poll a minute.`
+    : 'No pattern was found in the second at which alerts fire.'
 }
 
 const policyTexts: Readonly<Record<PolicyName, string>> = {

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { PlanStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
 import { wordsOf } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
+import { announcedText } from '../schedule/announced/evidence.ts'
 import { printable } from '../telemetry/printable.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
@@ -66,10 +67,11 @@ function sourceRow(source: SourceView, nowMs: number): string[] {
   ]
 }
 
-function planText({ learnedFrom, firing, hotUntil }: PlanStatus): string {
+function planText({ learnedFrom, firing, announced, hotUntil }: PlanStatus): string {
   const hot = hotUntil === null ? '' : `; hot until ${hotUntil}`
   const from = learnedFrom > 0 ? `learned from ${learnedFrom} alerts` : 'as configured so far'
-  return `plan ${from}; alerts fire ${firing}${hot}`
+  const rules = announced ? `. ${announcedText(announced)}` : ''
+  return `plan ${from}; alerts fire ${firing}${hot}${rules}`
 }
 
 function sinkRow(sink: SinkView, nowMs: number): string[] {

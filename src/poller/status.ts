@@ -84,13 +84,14 @@ export class PollerView {
   }
 
   plan(nextPoll: NextPoll, { budget, used, lesson }: AvailableBudget, schedule: ScheduleView): void {
-    const { learnedFrom, firing, onMarks, hotUntilMs } = schedule
+    const { learnedFrom, firing, onMarks, announced, hotUntilMs } = schedule
     const { metrics, source, limits } = this.#deps
     metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
     metrics.budgetUnitsUsed.set({ source }, used)
     metrics.budgetReset.set({ source }, budget.day.endMs / 1_000)
     metrics.planLearned.set({ source }, learnedFrom)
     metrics.planOnMarks.set({ source }, onMarks ? 1 : 0)
+    metrics.planOnAnnounced.set({ source }, announced?.follows ? 1 : 0)
     metrics.nextPoll.set({ source }, nextPoll.atMs / 1_000)
     this.#change({
       nextPollAtMs: nextPoll.atMs,
@@ -100,7 +101,7 @@ export class PollerView {
       dayStartMs: budget.day.startMs,
       resetsAtMs: budget.day.endMs,
       lesson,
-      plan: firing === null ? null : { learnedFrom, firing, hotUntilMs },
+      plan: firing === null ? null : { learnedFrom, firing, hotUntilMs, announced },
     })
     this.enter(nextPoll.state, nextPoll.reason)
   }

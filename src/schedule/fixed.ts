@@ -40,6 +40,7 @@ export function fixedSchedule(options: ScheduleOptions & { everyMs: number }, sa
       memory,
       firing: null,
       onMarks: false,
+      announced: null,
       hotUntilMs: 0,
     }),
   }

@@ -1,4 +1,7 @@
 import { wallTime } from '../lib/zone.ts'
+import { describeAnnounced } from './announced/evidence.ts'
+import { previewFollowing } from './announced/follow.ts'
+import { forecastBudgetDay } from './forecast/day-forecast.ts'
 import { profileZone } from './forecast/prior.ts'
 import { learnedAlerts } from './forecast/profile.ts'
 import { type MarkPlan, markLimits, planMarks, pollsFor } from './marks/mark-plan.ts'
@@ -7,7 +10,7 @@ import type { ScheduleOptions } from './options.ts'
 import { mixedPace } from './pace/family.ts'
 import { clamp, solveScale } from './pace/solve.ts'
 import { wholeDay } from './pace/whole-day.ts'
-import type { BudgetDay } from './schedule.ts'
+import type { AnnouncedView, BudgetDay } from './schedule.ts'
 import type { Lags } from './target.ts'
 import { budgetDay } from './time/budget-day.ts'
 
@@ -28,6 +31,8 @@ export interface Preview {
   /** What each policy counts for. */
   readonly weights: readonly number[]
   readonly marks: MarkPlan | undefined
+  /** What the rules announce of their evaluations, and whether polls follow it. */
+  readonly announced: AnnouncedView | null
 }
 
 export interface PreviewHour {
@@ -73,13 +78,15 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
     lagSeconds,
     lag: { mean: lagSeconds, p50: rank(0.5), p95: rank(0.95), p99: rank(0.99) },
     evenLagSeconds: even / 2,
-    bestRatio: roots ** 2 / (seconds * alerts),
+    // Within a step, announced evaluations may do better.
+    bestRatio: Math.min(roots ** 2 / (seconds * alerts), (2 * lagSeconds) / even),
     alertsPerDay: (alerts / seconds) * 86_400,
     learnedFrom: learnedAlerts(memory.profile),
     slowestSeconds: Math.min(options.maxIntervalMs / 1_000, even / options.floor),
     fastestSeconds: options.minIntervalMs / 1_000,
     weights: memory.family.weights,
     marks,
+    announced: options.everyMs === undefined ? describeAnnounced(memory.announced) : null,
   }
 }
 
@@ -113,6 +120,10 @@ function stepsOf(
   marks: MarkPlan | undefined,
 ): Step[] {
   const { paces, limits } = wholeDay(memory.profile, memory.family, options, day, unitsPerDay)
+  if (memory.announced.follows && options.everyMs === undefined) {
+    const forecast = forecastBudgetDay(memory.profile, day, options)
+    return previewFollowing(memory.announced, forecast, unitsPerDay, limits)
+  }
   const { outlook } = paces
   const wishes = mixedPace(memory.family, paces)
   const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))

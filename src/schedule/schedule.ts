@@ -34,14 +34,15 @@ export interface ScheduleView {
   /** Polls are locked on such a pattern. */
   readonly onMarks: boolean
   /** What the rules announce of their evaluations; null where none does, or nobody asked. */
-  readonly announced?: AnnouncedView | null
+  readonly announced: AnnouncedView | null
   readonly hotUntilMs: number
 }
 
 export interface AnnouncedView {
   /** Polls follow them. */
   readonly follows: boolean
-  /** Rules whose evaluations are announced. */
+  /** How many rules announce their evaluations; and some of them, those that bring most alerts first. */
+  readonly ruleCount: number
   readonly rules: readonly { readonly id: string; readonly name: string }[]
 }
 

@@ -41,11 +41,23 @@ export const pollerStatusSchema = z.object({
   /** What the API's refusals showed about the budget, where the config says otherwise; for people. */
   lesson: z.string().nullable().default(null),
   /**
-   * What the schedule is based on: how many alerts it learned from, the pattern of the engine's clock, and until when it is
-   * hot.
+   * What the schedule is based on: how many alerts it learned from, the pattern of the engine's clock, until when it is
+   * hot, and what rules announce of their evaluations.
    */
   plan: z
-    .object({ learnedFrom: z.number(), firing: z.string(), hotUntilMs: someInstant })
+    .object({
+      learnedFrom: z.number(),
+      firing: z.string(),
+      hotUntilMs: someInstant,
+      announced: z
+        .object({
+          follows: z.boolean(),
+          ruleCount: z.number(),
+          rules: z.array(z.object({ id: z.string(), name: z.string() })).readonly(),
+        })
+        .nullable()
+        .default(null),
+    })
     .nullable()
     .default(null),
   /** Firing times that are not plausible: an example, for people, and when there last was one. */

@@ -44,7 +44,14 @@ async function rig({ wanted = 1, sandbox: options }: { wanted?: number; sandbox?
           learnRules: (reading) => readings.push(reading),
           ...{ learnHistory() {}, setHot() {}, snapshot: () => ({}) },
           describe: () => ({
-            ...{ learnedFrom: 0, memory: 'fresh', firing: '', onMarks: false, hotUntilMs: 0 },
+            ...{
+              learnedFrom: 0,
+              memory: 'fresh',
+              firing: '',
+              onMarks: false,
+              announced: null,
+              hotUntilMs: 0,
+            },
           }),
         }
       },

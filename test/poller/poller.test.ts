@@ -126,7 +126,14 @@ describe('a poller', () => {
       ...{ observe() {}, learnHistory() {}, learnRules() {}, setHot() {} },
       ...{ wantsRules: () => false, snapshot: () => ({}) },
     }
-    const view = { learnedFrom: 0, memory: 'restored', firing: '', onMarks: false, hotUntilMs: 0 } as const
+    const view = {
+      learnedFrom: 0,
+      memory: 'restored',
+      firing: '',
+      onMarks: false,
+      announced: null,
+      hotUntilMs: 0,
+    } as const
     const again = replica(server.client(), {
       createSchedule(snapshot) {
         saved.push(snapshot)

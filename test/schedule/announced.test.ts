@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { describePreview } from '../../src/cli/plan-picture.ts'
 import { eachBetween, latestBefore, type RuleTimes, readRules } from '../../src/schedule/announced/rules.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
+import { previewPlan } from '../../src/schedule/preview.ts'
+import type { Schedule } from '../../src/schedule/schedule.ts'
 import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { replayAnnounced } from '../bench/announced.ts'
 import { benchOptions } from '../bench/compare.ts'
@@ -11,9 +14,14 @@ const dayMs = 86_400_000
 const noonMs = Date.parse('2026-11-21T12:00:00Z')
 
 describe('announced evaluations', () => {
+  let schedule: Schedule
+  beforeAll(() => {
+    schedule = replayAnnounced({ how: 'true', seed: 11, days: 1, unitsPerDay: 1_000 }).schedule
+  })
+
   it('that are true are followed from the second day on: a mean of 0.15 of even polls, p99 of 0.3', () => {
     const { mean, p99, followed, unitsPerDayMax, gapMsMax } = replayAnnounced({
-      ...{ how: 'true', seed: 11, days: long ? 14 : 3, unitsPerDay: 2_000 },
+      ...{ how: 'true', seed: 11, days: long ? 14 : 2, unitsPerDay: 2_000 },
     })
     expect(followed[0]).toBe(true)
     expect(mean).toBeLessThanOrEqual(0.15)
@@ -41,24 +49,35 @@ describe('announced evaluations', () => {
   )
 
   it('that move are found again within the day', () => {
-    const { days } = replayAnnounced({ how: 'true', seed: 13, days: 4, unitsPerDay: 1_000, movesOnDay: 2 })
-    expect(days[2]).toBeLessThan(0.25)
-    expect(days[3]).toBeLessThan(0.15)
+    const { days } = replayAnnounced({ how: 'true', seed: 13, days: 3, unitsPerDay: 1_000, movesOnDay: 1 })
+    expect(days[1]).toBeLessThan(0.25)
+    expect(days[2]).toBeLessThan(0.15)
   })
 
   it('that were true and become wrong are dropped', () => {
     const { followed } = replayAnnounced({
       how: 'true',
       seed: 14,
-      days: 6,
-      unitsPerDay: 500,
-      wrongFromDay: 2,
+      days: 3,
+      unitsPerDay: 300,
+      wrongFromDay: 1,
     })
-    expect([followed[1], followed.at(-1)]).toEqual([true, false])
+    expect([followed[0], followed.at(-1)]).toEqual([true, false])
+  })
+
+  it('are in the preview, which spends the units of a day, with the rules that polls follow', () => {
+    const preview = previewPlan(benchOptions(1_000), schedule.snapshot(), noonMs, 24)
+    const polls = preview.hours.reduce((sum, hour) => sum + hour.polls, 0)
+    expect(Math.abs(polls - 1_000)).toBeLessThan(25)
+    expect(preview.lagSeconds / preview.evenLagSeconds).toBeLessThan(0.3)
+    const text = describePreview('main', benchOptions(1_000), preview)
+    expect(text).toMatch(
+      /Polls follow the evaluations that the API announces of 40 rules \(\d+ rule \d+,.* and 35 more\)\./,
+    )
+    expect(text).not.toContain('No pattern was found')
   })
 
   it('are followed after a restart as before it; what a version without them stored is read', () => {
-    const { schedule } = replayAnnounced({ how: 'true', seed: 15, days: 1, unitsPerDay: 1_000 })
     const saved = schedule.snapshot() as { recent: { atMs: number } }
     const options = benchOptions(1_000)
     const nowMs = saved.recent.atMs

@@ -43,7 +43,7 @@ describe('what a poller tells of itself', () => {
     dayStartMs: 5,
     resetsAtMs: 6,
     lesson: null,
-    plan: { learnedFrom: 7, firing: 'each minute', hotUntilMs: 8 },
+    plan: { learnedFrom: 7, firing: 'each minute', announced: null, hotUntilMs: 8 },
     doubt: null,
     behind: false,
     lastCompleteWalkAtMs: null,

@@ -163,7 +163,14 @@ function steadySchedule(everyMs: number, reports: PollReport[]): Schedule {
       hotUntilMs = untilMs
     },
     snapshot: () => ({ polls: reports.length }),
-    describe: () => ({ learnedFrom: 0, memory: 'fresh', firing: '', onMarks: false, hotUntilMs }),
+    describe: () => ({
+      learnedFrom: 0,
+      memory: 'fresh',
+      firing: '',
+      onMarks: false,
+      announced: null,
+      hotUntilMs,
+    }),
   }
 }
 

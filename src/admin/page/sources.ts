@@ -1,4 +1,4 @@
-import type { DecisionReason } from '../../schedule/schedule.ts'
+import type { AnnouncedView, DecisionReason } from '../../schedule/schedule.ts'
 import type { BudgetStatus, PlanStatus, SourceState, SourceView, StatusView } from '../status-view.ts'
 import { foreign, type Html, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
@@ -73,12 +73,27 @@ ${source.plan ? planNote(source.plan, times) : null}
 </article>`
 }
 
-function planNote({ learnedFrom, firing, hotUntil }: PlanStatus, times: Times): Html {
+function planNote({ learnedFrom, firing, announced, hotUntil }: PlanStatus, times: Times): Html {
   const from = learnedFrom > 0 ? `learned from ${plural(learnedFrom, 'alert')}` : 'as configured so far'
   const hot =
     hotUntil === null ? null : html` Polled more often on request, which ends ${times.distance(hotUntil)}.`
-  return html`<p class="plan">Plan ${from}; alerts fire ${firing}.${hot}</p>`
+  return html`<p class="plan">Plan ${from}; alerts fire ${firing}.${announced && announcedNote(announced)}${hot}</p>`
 }
+
+function announcedNote({ follows, ruleCount, rules }: AnnouncedView): Html {
+  const shown = rules.slice(0, rulesMax)
+  const names = shown.map(
+    ({ id, name }, at) => html`${at > 0 ? ', ' : null}${foreign(name === '' ? id : name)}`,
+  )
+  const more = ruleCount > shown.length ? ` and ${ruleCount - shown.length} more` : null
+  const which = html`${plural(ruleCount, 'rule')} (${names}${more})`
+  return follows
+    ? html` Polls follow the evaluations that the API announces of ${which}.`
+    : html` The API announces evaluations of ${which}, which polls do not follow.`
+}
+
+/** Rules that the page names. */
+const rulesMax = 5
 
 function instant(iso: string | null, times: Times) {
   return iso === null ? '–' : times.distance(iso)

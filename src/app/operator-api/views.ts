@@ -132,6 +132,7 @@ export function sourceView(
     plan: status.plan && {
       learnedFrom: status.plan.learnedFrom,
       firing: status.plan.firing,
+      announced: status.plan.announced,
       hotUntil: iso(status.plan.hotUntilMs || null),
     },
     notes: status.doubt === null ? [] : [status.doubt.text],

@@ -157,8 +157,24 @@ export function judgeAnnounced(
   announced.follows = announced.winnings >= (announced.follows ? winningsToHold : winningsToFollow)
 }
 
+/** So many rules are named at all, and in a sentence. */
+const namedMax = 20
+const inTextMax = 5
+
 export function describeAnnounced({ follows, rules }: Announced): AnnouncedView | null {
-  return rules.length === 0 ? null : { follows, rules: rules.map(({ id, name }) => ({ id, name })) }
+  if (rules.length === 0) return null
+  const named = rules.toSorted((a, b) => b.fired - a.fired).slice(0, namedMax)
+  return { follows, ruleCount: rules.length, rules: named.map(({ id, name }) => ({ id, name })) }
+}
+
+/** In words, for people. The names are text from outside. */
+export function announcedText({ follows, ruleCount, rules }: AnnouncedView): string {
+  const shown = rules.slice(0, inTextMax).map(({ id, name }) => (name === '' ? id : `${id} ${name}`))
+  const more = ruleCount > shown.length ? ` and ${ruleCount - shown.length} more` : ''
+  const all = `${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'} (${shown.join(', ')}${more})`
+  return follows
+    ? `Polls follow the evaluations that the API announces of ${all}.`
+    : `The API announces evaluations of ${all}; polls do not follow them, as far as alerts have shown.`
 }
 
 function meanRate(rules: readonly RuleTimes[]): number {

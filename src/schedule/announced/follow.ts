@@ -26,6 +26,8 @@ interface Step {
   readonly busySeconds: number
   /** The mean root of the rate of the busy seconds: demand for polls. */
   readonly busyRoot: number
+  /** Alerts that come in these. */
+  readonly busyAlerts: number
 }
 
 const stepSeconds = 900
@@ -67,15 +69,16 @@ export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast
   const steps: Step[] = []
   for (let from = 0; from < seconds; from += stepSeconds) {
     let busySeconds = 0
-    let root = 0
+    let [root, alerts] = [0, 0]
     const other = otherShare * (forecast.meanRate * likelihoodAt(forecast, startMs + from * 1_000))
     for (let second = from; second < from + stepSeconds; second++) {
       const rate = rates[second] ?? 0
       if (rate < busy) continue
       busySeconds++
       root += Math.sqrt(rate + other)
+      alerts += rate + other
     }
-    steps.push({ busySeconds, busyRoot: busySeconds > 0 ? root / busySeconds : 0 })
+    steps.push({ busySeconds, busyRoot: root / Math.max(1, busySeconds), busyAlerts: alerts })
   }
   return { startMs, brought, density, otherShare, steps }
 }
@@ -149,6 +152,31 @@ function followScale({ day, fromMs, endMs, units, limits, rateAt }: View): numbe
     roots.push(busyRoot, Math.sqrt(day.otherShare * rateAt(stepFromMs)))
   }
   return solveScale(seconds, roots, units, limits)
+}
+
+/** What the plan along the announcements makes of each quarter of an hour of a day of which nothing is known yet. */
+export function previewFollowing(
+  announced: Announced,
+  forecast: DayForecast,
+  units: number,
+  limits: Limits,
+): { atMs: number; seconds: number; alerts: number; polls: number; lagSeconds: number }[] {
+  const day = evaluationDay(announced, forecast)
+  const { startMs, endMs } = forecast.day
+  const rateAt = (atMs: number) => forecast.meanRate * likelihoodAt(forecast, atMs)
+  const scale = followScale({ day, fromMs: startMs, endMs, units, limits, rateAt })
+  return day.steps.map(({ busySeconds, busyRoot, busyAlerts }, step) => {
+    const atMs = startMs + step * stepSeconds * 1_000
+    const seconds = Math.min(stepSeconds, (endMs - atMs) / 1_000)
+    const quietSeconds = Math.max(0, seconds - busySeconds)
+    const otherRate = day.otherShare * rateAt(atMs)
+    const pace = (root: number) => clamp(scale * root, limits.floor, limits.ceiling)
+    const [busyPace, quietPace] = [pace(busyRoot), pace(Math.sqrt(otherRate))]
+    const alerts = busyAlerts + otherRate * quietSeconds
+    const waited = (0.5 * busyAlerts) / busyPace + (0.5 * otherRate * quietSeconds) / quietPace
+    const polls = busyPace * busySeconds + quietPace * quietSeconds
+    return { atMs, seconds, alerts, polls, lagSeconds: waited / Math.max(1e-12, alerts) }
+  })
 }
 
 function followPace({ day, limits, rateAt }: View, scale: number, atMs: number): number {

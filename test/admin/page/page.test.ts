@@ -50,6 +50,22 @@ describe('the status page', () => {
       expect(read).toContain(part)
   })
 
+  test('names the rules whose announced evaluations polls follow', async () => {
+    const rules = ['فولاد', '<b>bold</b>', '', 'd', 'e', 'f'].map((name, at) => ({ id: String(at), name }))
+    const announced = { follows: true, ruleCount: 31, rules }
+    const plan = { learnedFrom: 9, firing: 'at any time', announced, hotUntil: null }
+    const { text } = await page({ status: async () => status({ sources: [source({ plan })] }) })
+    const read = words(text)
+      .replace(/ (?=[,)])/g, '')
+      .replaceAll('( ', '(')
+    expect(read).toContain(
+      'Polls follow the evaluations that the API announces of 31 rules (فولاد, &lt;b&gt;bold&lt;/b&gt;, 2, d, e and 26 more).',
+    )
+    const wrong = { ...plan, announced: { ...announced, follows: false, ruleCount: 1 } }
+    const other = await page({ status: async () => status({ sources: [source({ plan: wrong })] }) })
+    expect(words(other.text)).toContain('which polls do not follow')
+  })
+
   test('shows what is wrong first, and leads to it', async () => {
     const { text } = await page({
       status: async () =>
