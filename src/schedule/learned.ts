@@ -1,5 +1,6 @@
+import { type EvaluationDay, evaluationDay } from './announced/evaluation-day.ts'
 import { describeAnnounced, isReadingDue, noteReading, useLearned } from './announced/evidence.ts'
-import { type EvaluationDay, evaluationDay, followAnnounced } from './announced/follow.ts'
+import { followAnnounced } from './announced/follow.ts'
 import { type DayForecast, forecastBudgetDay } from './forecast/day-forecast.ts'
 import { learnedAlerts } from './forecast/profile.ts'
 import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'

@@ -114,11 +114,7 @@ export function createMetrics(build: { version: string; node: string }) {
       "1 while polls are locked on the marks of the alert engine's clock.",
       ['source'],
     ),
-    planOnAnnounced: gauge(
-      'plan_on_announced',
-      '1 while polls follow the evaluations that the API announces of its rules.',
-      ['source'],
-    ),
+    planOnAnnounced: gauge('plan_on_announced', '1 while polls follow announced evaluations.', ['source']),
     lastCompleteWalk: gauge(
       'last_complete_walk_timestamp_seconds',
       'When everything the feed showed was last known to be handled.',

@@ -5,94 +5,17 @@ import { mixedPace } from '../pace/family.ts'
 import { spanAt } from '../pace/outlook.ts'
 import { clamp, type Limits, solveScale } from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
-import { type Announced, delaySeconds } from './evidence.ts'
-import { eachBetween } from './rules.ts'
+import {
+  broughtAt,
+  broughtFrom,
+  type EvaluationDay,
+  evaluationDay,
+  likelihoodAt,
+  stepSeconds,
+} from './evaluation-day.ts'
+import type { Announced } from './evidence.ts'
 
-/**
- * Polls where announced evaluations are likely to bring alerts. The alerts expected in each second of the day follow from
- * the evaluations, the delay and what comes without any; polls go where waiting any longer would cost more than one.
- */
-export interface EvaluationDay {
-  readonly startMs: number
-  /** Alerts that the evaluations of each second of the day, and of an hour beyond it, bring. */
-  readonly brought: Float32Array
-  readonly density: readonly number[]
-  readonly otherShare: number
-  readonly steps: readonly Step[]
-}
-
-/** A quarter of an hour: seconds in which evaluations bring alerts, and the others. */
-interface Step {
-  readonly busySeconds: number
-  /** The mean root of the rate of the busy seconds: demand for polls. */
-  readonly busyRoot: number
-  /** Alerts that come in these. */
-  readonly busyAlerts: number
-}
-
-const stepSeconds = 900
-const beyondSeconds = 3_600
-/** Seconds with less than this part of the mean rate of the day are not busy. */
-const busyPart = 0.05
-const likelihoodMin = 0.05
-const likelihoodMax = 20
-
-/** How likely alerts are at an instant, against the mean of the day. */
-export function likelihoodAt({ day, halfHours, meanRate }: DayForecast, atMs: number): number {
-  const half = clamp(Math.floor((atMs - day.startMs) / 1_800_000), 0, halfHours.rates.length - 1)
-  return clamp((halfHours.rates[half] ?? 0) / Math.max(1e-12, meanRate), likelihoodMin, likelihoodMax)
-}
-
-export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast): EvaluationDay {
-  const { startMs, endMs } = forecast.day
-  const seconds = Math.ceil((endMs - startMs) / 1_000)
-  const brought = new Float32Array(seconds + beyondSeconds)
-  const likelihoods = new Map<number, number>()
-  for (const rule of rules) {
-    eachBetween(rule, startMs - 1, startMs + brought.length * 1_000 - 1, (atMs) => {
-      const half = Math.floor((atMs - startMs) / 1_800_000)
-      const likelihood = likelihoods.get(half) ?? likelihoodAt(forecast, atMs)
-      likelihoods.set(half, likelihood)
-      const second = Math.floor((atMs - startMs) / 1_000)
-      brought[second] = (brought[second] ?? 0) + rule.rate * likelihood
-    })
-  }
-  const { density, otherShare } = inUse
-  const rates = new Float32Array(brought.length + delaySeconds)
-  for (let second = 0; second < brought.length; second++) {
-    const alerts = brought[second] ?? 0
-    if (alerts === 0) continue
-    for (let delay = 0; delay < delaySeconds; delay++)
-      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (density[delay] ?? 0)
-  }
-  const busy = busyPart * forecast.meanRate
-  const steps: Step[] = []
-  for (let from = 0; from < seconds; from += stepSeconds) {
-    let busySeconds = 0
-    let [root, alerts] = [0, 0]
-    const other = otherShare * (forecast.meanRate * likelihoodAt(forecast, startMs + from * 1_000))
-    for (let second = from; second < from + stepSeconds; second++) {
-      const rate = rates[second] ?? 0
-      if (rate < busy) continue
-      busySeconds++
-      root += Math.sqrt(rate + other)
-      alerts += rate + other
-    }
-    steps.push({ busySeconds, busyRoot: root / Math.max(1, busySeconds), busyAlerts: alerts })
-  }
-  return { startMs, brought, density, otherShare, steps }
-}
-
-/** Alerts a second that announced evaluations bring at an instant. */
-function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: number): number {
-  const second = Math.floor((atMs - startMs) / 1_000)
-  let rate = 0
-  for (let delay = 0; delay < delaySeconds; delay++) {
-    const alerts = brought[second - delay] ?? 0
-    if (alerts > 0) rate += alerts * (density[delay] ?? 0)
-  }
-  return rate
-}
+/** Polls along the announced evaluations: where waiting any longer would cost more than one. */
 
 /** What an event would have waited, in even waits, by the plan without announcements and by the one along them. */
 export type Waits = (atMs: number) => { readonly without: number; readonly following: number }
@@ -144,17 +67,23 @@ function followScale({ day, fromMs, endMs, units, limits, rateAt }: View): numbe
   const seconds: number[] = []
   const roots: number[] = []
   const stepMs = stepSeconds * 1_000
-  for (let step = Math.floor((fromMs - day.startMs) / stepMs); step < day.steps.length; step++) {
-    const { busySeconds = 0, busyRoot = 0 } = day.steps[step] ?? {}
-    const stepFromMs = Math.max(fromMs, day.startMs + step * stepMs)
-    const left = (Math.min(endMs, day.startMs + (step + 1) * stepMs) - stepFromMs) / stepMs
-    seconds.push(left * busySeconds, left * (stepSeconds - busySeconds))
-    roots.push(busyRoot, Math.sqrt(day.otherShare * rateAt(stepFromMs)))
+  for (let at = Math.floor((fromMs - day.startMs) / stepMs); at < day.steps.length; at++) {
+    const step = day.steps[at]
+    if (!step) continue
+    const stepFromMs = Math.max(fromMs, day.startMs + at * stepMs)
+    const stepEndMs = Math.min(endMs, day.startMs + (at + 1) * stepMs)
+    const left = (stepEndMs - stepFromMs) / (stepEndMs - (day.startMs + at * stepMs))
+    for (const level of step.levels) {
+      seconds.push(left * level.seconds)
+      roots.push(level.root)
+    }
+    seconds.push(left * step.quietSeconds)
+    roots.push(Math.sqrt(day.otherShare * rateAt(stepFromMs)))
   }
   return solveScale(seconds, roots, units, limits)
 }
 
-/** What the plan along the announcements makes of each quarter of an hour of a day of which nothing is known yet. */
+/** What the plan along the announcements makes of each hour of a day of which nothing is known yet. */
 export function previewFollowing(
   announced: Announced,
   forecast: DayForecast,
@@ -165,17 +94,19 @@ export function previewFollowing(
   const { startMs, endMs } = forecast.day
   const rateAt = (atMs: number) => forecast.meanRate * likelihoodAt(forecast, atMs)
   const scale = followScale({ day, fromMs: startMs, endMs, units, limits, rateAt })
-  return day.steps.map(({ busySeconds, busyRoot, busyAlerts }, step) => {
+  return day.steps.map(({ levels, quietSeconds }, step) => {
     const atMs = startMs + step * stepSeconds * 1_000
-    const seconds = Math.min(stepSeconds, (endMs - atMs) / 1_000)
-    const quietSeconds = Math.max(0, seconds - busySeconds)
     const otherRate = day.otherShare * rateAt(atMs)
-    const pace = (root: number) => clamp(scale * root, limits.floor, limits.ceiling)
-    const [busyPace, quietPace] = [pace(busyRoot), pace(Math.sqrt(otherRate))]
-    const alerts = busyAlerts + otherRate * quietSeconds
-    const waited = (0.5 * busyAlerts) / busyPace + (0.5 * otherRate * quietSeconds) / quietPace
-    const polls = busyPace * busySeconds + quietPace * quietSeconds
-    return { atMs, seconds, alerts, polls, lagSeconds: waited / Math.max(1e-12, alerts) }
+    const quiet = { seconds: quietSeconds, root: Math.sqrt(otherRate), alerts: otherRate * quietSeconds }
+    const sums = { atMs, seconds: 0, alerts: 0, polls: 0, lagSeconds: 0 }
+    for (const { seconds, root, alerts } of [...levels, quiet]) {
+      const pace = clamp(scale * root, limits.floor, limits.ceiling)
+      sums.seconds += seconds
+      sums.alerts += alerts
+      sums.polls += pace * seconds
+      sums.lagSeconds += (0.5 * alerts) / pace
+    }
+    return { ...sums, lagSeconds: sums.lagSeconds / Math.max(1e-12, sums.alerts) }
   })
 }
 
@@ -230,18 +161,6 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
   const next = cheapest(points, 0.5 / scale ** 2, (earliestMs - fromMs) / 1_000, gap)
   const atMs = clamp(fromMs + next * 1_000, earliestMs, latestMs)
   return { atMs, reason: atMs < latestMs ? 'announced' : 'floor' }
-}
-
-/** Alerts that evaluations bring in each of so many seconds of the day. */
-function broughtFrom({ brought, density }: EvaluationDay, from: number, seconds: number): Float64Array {
-  const rates = new Float64Array(seconds)
-  for (let second = -delaySeconds; second < seconds; second++) {
-    const alerts = brought[from + second] ?? 0
-    if (alerts === 0) continue
-    for (let delay = Math.max(0, -second); delay < delaySeconds && second + delay < seconds; delay++)
-      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (density[delay] ?? 0)
-  }
-  return rates
 }
 
 /** Instants at which a poll may come, in seconds from now, with the alerts until then and the sum of their instants. */
