@@ -81,7 +81,8 @@ const shelves: Readonly<Record<ContextKind, Shelf>> = {
     },
   },
   chart: {
-    freshMs: hourMs,
+    // It shows the days before; its last session may have moved since.
+    freshMs: 6 * hourMs,
     single: call(
       '/api/v1/instruments/{instrument}/prices',
       (of) => ({ instrument: pathName(of), query: { days: chartDays } }),

@@ -4,7 +4,7 @@ import type { AlertContext, ContextName } from '../../src/alert/context.ts'
 import { contextUnits } from '../../src/alert/context.ts'
 import { contextOfSource } from '../../src/app/source-context.ts'
 import { shelfOf } from '../../src/context/needs.ts'
-import { burstUnits, unitsForPolls } from '../../src/context/spending.ts'
+import { burstUnits, shareNow, unitsForPolls } from '../../src/context/spending.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -229,7 +229,7 @@ describe('the units', () => {
 
   it('of context end with its share of the day', async () => {
     const market = await startMarket(10)
-    const { find, ledger } = contextOf(market, { units: 100, unitsShare: 0.03 })
+    const { find, ledger } = contextOf(market, { units: 100, unitsShare: 0.12 })
     expect(whyOf(await find(1, ['chart']))).toEqual({})
     expect(whyOf(await find(2, ['chart', 'price']))).toEqual({ chart: 'budget' })
     const day = { key: 'today', startMs: 0, endMs: 0 }
@@ -244,6 +244,10 @@ describe('the units', () => {
     const late = contextOf(market, { units: 100, dayLeftMs: 3_600_000 })
     await late.ledger.reserve({ cost: 75, purpose: 'poll' })
     expect(whyOf(await late.find(1, ['chart']))).toEqual({})
+  })
+
+  it('of its share are a quarter until the last quarter of the day, and all of them at its end', () => {
+    expect([1, 0.25, 0.125, 0].map(shareNow)).toEqual([0.25, 0.25, 0.625, 1])
   })
 
   it('kept for polls follow their slowest pace and the time that is left', () => {
