@@ -70,7 +70,7 @@ function reasonOf(decision: RouteDecision): string {
 /** The mutes and the throttle of the route, which may withhold alerts at another time, and what it adds to them. */
 function limitsOf({ mute = [], throttle, context = [] }: Route): string[] {
   const mutes = mute.map((each) => `         mute: ${describeMute(each)}`)
-  const wanted = context.map((name) => `${name} (${contextUnits(name)})`).join(', ')
+  const wanted = [...new Set(context)].map((name) => `${name} (${contextUnits(name)})`).join(', ')
   const shown = wanted === '' ? mutes : [...mutes, `         context, for units: ${wanted}`]
   if (throttle === undefined) return shown
   const by = throttle.by.join(', ')

@@ -90,12 +90,12 @@ describe('explain', () => {
     expect(out).toContain('  yes  routes[0] → ops: takes everything\nsent to: ops\n')
   })
 
-  it('shows what holds back at a time, and what may at another', async () => {
+  it('shows what holds back at a time, what may at another, and what is bought once', async () => {
     writeFileSync(
       join(folder, 'config.yaml'),
       config.replace(
         'sinks: [hook, spare] }',
-        'sinks: [hook, spare], throttle: { per: 10m }, mute: [{ days: [fri], from: "22:00", to: "06:00" }] }',
+        'sinks: [hook, spare], context: [price, chart, price], throttle: { per: 10m }, mute: [{ days: [fri], from: "22:00", to: "06:00" }] }',
       ),
     )
     const at = ['--source', 'main', '--at', '2026-11-20T23:00:00+03:30']
@@ -103,6 +103,7 @@ describe('explain', () => {
     expect(out.split('\n').slice(3)).toEqual([
       '  held routes[2] → hook, spare: muted until 2026-11-21T02:30:00.000Z',
       '         mute: fri 22:00–06:00 Asia/Tehran',
+      '         context, for units: price (1), chart (2)',
       '         throttle: at most one in 10m for each symbol, ruleId',
       'sent to: none',
       'held back from: hook, spare',
