@@ -141,7 +141,7 @@ export function useLearned(announced: Announced, nowMs: number): boolean {
 /** The stake of each bet for each even wait of difference, and the longest wait that counts: together below 1, so that no bet loses all. */
 const stake = 0.2
 const waitMax = 4
-/** Forty rules of the sandbox reach the first after about 150 events; one in four hundred even bets ever would. */
+/** Forty rules of the sandbox reach the first after about 200 events; one in four hundred even bets ever would. */
 const winningsToFollow = 6
 const winningsToHold = 1
 const winningsMax = 12
