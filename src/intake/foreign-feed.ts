@@ -6,6 +6,21 @@ import type { PollDeps, ProcessState } from './poll-types.ts'
 import type { Tally } from './tally.ts'
 
 /**
+ * For a page outside of a walk: the token may have changed since the walk. Only where it has rows to be handled, so that it
+ * costs nothing elsewhere.
+ */
+export async function checkOutsideWalk(
+  deps: PollDeps,
+  tally: Tally,
+  examined: ExaminedPage,
+  processState: ProcessState,
+): Promise<void> {
+  const isKnown = (mark: Mark) => mark !== 'new'
+  if (examined.looked.marks.some(isKnown) || !examined.rowScopes.some(({ inScope }) => inScope)) return
+  await checkFeed(deps, tally, examined, { isKnown, processState })
+}
+
+/**
  * Whether the feed is the one of this source's stored walk, where a page shows no row that is known. Rows of a page that
  * looks foreign are not handled until another page shows a known row; without one the poll stops as `foreign_feed`. Nothing
  * of the stop is stored: the next poll checks again, with other pages, and continues by itself when the token is corrected.

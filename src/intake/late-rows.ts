@@ -1,4 +1,5 @@
 import { decideOutsideWalk } from '../walk/walk.ts'
+import { checkOutsideWalk } from './foreign-feed.ts'
 import type { ExaminedPage } from './intake.ts'
 import { enqueueAndMark, examine, PollStop, readPage, type WalkSnapshot } from './page-steps.ts'
 import type { PollDeps, ProcessState } from './poll-types.ts'
@@ -27,7 +28,17 @@ export function unexplained(
 export async function lookDeeper(
   deps: PollDeps,
   tally: Tally,
-  { snapshot, from, pagesMax }: { snapshot: WalkSnapshot; from: number; pagesMax: number },
+  {
+    snapshot,
+    from,
+    pagesMax,
+    processState,
+  }: {
+    readonly snapshot: WalkSnapshot
+    readonly from: number
+    readonly pagesMax: number
+    readonly processState: ProcessState
+  },
 ): Promise<void> {
   if (tally.feedGap === 0) return
   const { source } = deps.state
@@ -36,7 +47,7 @@ export async function lookDeeper(
   let lastPage = Number.POSITIVE_INFINITY
   for (let number = from; number < from + pagesMax && number <= lastPage; number += 1) {
     if (tally.feedGap === 0) return
-    const found = await takeOutsideWalk(deps, tally, snapshot, number)
+    const found = await takeOutsideWalk(deps, tally, { snapshot, processState }, number)
     if (found === undefined) return
     lastPage = found.lastPage
     tally.feedGap = Math.max(0, tally.feedGap - found.fresh)
@@ -47,11 +58,12 @@ export async function lookDeeper(
 async function takeOutsideWalk(
   deps: PollDeps,
   tally: Tally,
-  snapshot: WalkSnapshot,
+  { snapshot, processState }: { readonly snapshot: WalkSnapshot; readonly processState: ProcessState },
   number: number,
 ): Promise<{ fresh: number; lastPage: number } | undefined> {
   try {
     const examined = await examine(deps, await readPage(deps, tally, number, 'walk'), snapshot, 'aside')
+    await checkOutsideWalk(deps, tally, examined, processState)
     const { page } = examined
     const { marks } = examined.looked
     const view = { page, marks, old: [] }

@@ -1,5 +1,6 @@
 import type { SweepPosition } from '../store/walk-state.ts'
 import { decideOutsideWalk } from '../walk/walk.ts'
+import { checkOutsideWalk } from './foreign-feed.ts'
 import { openState } from './open-state.ts'
 import { enqueueAndMark, examine, PollStop, readPage, snapshotOf, stopOnError } from './page-steps.ts'
 import type { PollDeps, PollOptions, PollReason } from './poll-types.ts'
@@ -65,6 +66,7 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
   let number = options.fromPage ?? pageNow(place, facts.total ?? place.total)
   while (tally.pages < options.pagesMax) {
     const examined = await examine(deps, await readPage(deps, tally, number, 'sweep'), snapshot, 'aside')
+    await checkOutsideWalk(deps, tally, examined, options.processState)
     const { page, nowMs } = examined
     const { marks } = examined.looked
     const atEnd = page.page >= page.lastPage || examined.rowScopes.every(({ old }) => old !== false)

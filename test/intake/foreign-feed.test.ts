@@ -46,6 +46,29 @@ describe("another account's feed", () => {
   })
 })
 
+describe('a token that is changed', () => {
+  const made = async () => {
+    const rig = await rigThatKnows(350, 'beginning')
+    const strange = foreignFeed()
+    return { ...rig, swap: (page: number) => ({ kind: 'page' as const, page: strange.page(page) }) }
+  }
+
+  it('before a sweep lets nothing of the other account pass', async () => {
+    const { rig, sweep, queues, swap } = await made()
+    rig.answer = swap
+    expect(await sweep({ pagesMax: 4 })).toMatchObject({ reason: 'foreign_feed', newAlerts: 0 })
+    expect(queues.ids()).toEqual(ids(1, 350))
+  })
+
+  it('before a look for late rows lets nothing of it pass', async () => {
+    const { rig, feed, poll, queues, swap } = await made()
+    feed.rows.splice(150, 0, feed.row(rig.nowMs - 15 * minuteMs))
+    rig.answer = (page) => (page === 1 ? undefined : swap(page))
+    expect(await poll()).toMatchObject({ stopped: 'foreign_feed', newAlerts: 0 })
+    expect(queues.ids()).toEqual(ids(1, 350))
+  })
+})
+
 describe('what is no foreign feed', () => {
   it('is a burst that fills the first pages', async () => {
     const { rig, feed, poll } = intakeRig(server)
