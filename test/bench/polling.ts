@@ -1,5 +1,6 @@
 import { type Comparison, compare } from './compare.ts'
 import { compareKind } from './compare-kind.ts'
+import { strangeKinds } from './strange.ts'
 import { scenarioNames } from './traces.ts'
 import { heldOutKinds, type Kind, tunedKinds } from './unfriendly.ts'
 
@@ -18,8 +19,9 @@ const row = (cells: readonly string[]) => say(`| ${cells.join(' | ')} |`)
 
 if (only === undefined || only === 'friendly') friendly(70)
 if (only === undefined || only === 'unfriendly') {
-  unfriendly(tunedKinds, 2_000)
-  unfriendly(heldOutKinds, 2_000)
+  unfriendly(tunedKinds, 500)
+  unfriendly(heldOutKinds, 500)
+  unfriendly(strangeKinds, 500)
 }
 if (only === undefined || only === 'budgets') budgets(28)
 
