@@ -20,6 +20,7 @@ export interface Caller {
     numbers?: Numbers,
   ): Promise<T>
   tokenTrouble(): FeedError | undefined
+  tokenMark(): string
   close(): Promise<void>
 }
 
@@ -107,7 +108,12 @@ export function createCaller(options: FeedClientOptions): Caller {
     }
   }
 
-  return { call, tokenTrouble: () => tokenTrouble(token), close: () => pool.destroy() }
+  return {
+    call,
+    tokenTrouble: () => tokenTrouble(token),
+    tokenMark: () => token.fingerprint(),
+    close: () => pool.destroy(),
+  }
 }
 
 const echoCharsMin = 8

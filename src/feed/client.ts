@@ -39,6 +39,8 @@ export interface FeedClient {
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
   /** Why no call can be made now: the token cannot be read from its file. Such a call must not cost a unit. */
   tokenTrouble(): FeedError | undefined
+  /** The same as long as the token is: another token may show another account's feed. */
+  tokenMark(): string
   /** Ends at once; calls that still run are rejected as `aborted`. */
   close(): Promise<void>
 }
@@ -52,7 +54,7 @@ export interface PagesOptions {
 
 export function createFeedClient(options: FeedClientOptions): FeedClient {
   const { source } = options
-  const { call, tokenTrouble, close } = createCaller(options)
+  const { call, tokenTrouble, tokenMark, close } = createCaller(options)
 
   const send = <T>(
     request: ApiRequest,
@@ -102,6 +104,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     },
     send: (request, signal) => send(request, (body) => ({ ok: true, page: body }), signal, 'exact'),
     tokenTrouble,
+    tokenMark,
     close,
   }
 }

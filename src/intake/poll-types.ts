@@ -23,9 +23,9 @@ export type PageAnswer =
   | { readonly kind: 'page'; readonly page: FeedPage }
   /**
    * No call was made: the day's budget, the minute's limit, the feed's own 429 or the lost lease forbids it. No unit was
-   * spent, but where the lease was lost between the reservation and the call.
+   * spent, but where the lease was lost between the reservation and the call, or the token was changed during the call.
    */
-  | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' | 'lease' | 'rest' }
+  | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' | 'lease' | 'rest' | 'token' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 export interface PollOptions {
@@ -118,6 +118,7 @@ export type PollReason =
   | 'refused_hold' // the pause after a 429
   | 'refused_lease' // another replica polls now
   | 'refused_rest' // pages beneath the first failed again and again, and are not read now
+  | 'refused_token' // the token was changed since this poll's first page; the next poll begins anew
   | 'failed' // the feed's answer was an error
   | 'queue_failed' // not all could be routed and stored: nothing of this page is marked
   | 'state_failed' // Redis did not answer

@@ -95,6 +95,8 @@ function plannedPoll(situation: NextPollInput): { atMs: number; nextReason: Deci
   // The schedule's last poll is in the future: a poll now corrects that, for one unit.
   if (wasSetBack(situation))
     return { atMs: nowMs, nextReason: decision.reason, reason: 'the clock was set back' }
+  if (lastReason === 'refused_token')
+    return { atMs: nowMs, nextReason: 'retry', reason: 'the token was changed during the last poll' }
   if (behind && failures === 0 && catchUpReasons.has(lastReason)) {
     return { atMs: nowMs, nextReason: 'catch_up', reason: 'more pages are waiting' }
   }

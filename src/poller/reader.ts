@@ -65,6 +65,7 @@ export function createPageReader(
   const tally: PageTally = {
     ...{ calls: 0, granted: undefined, refused: undefined, feedError: undefined, redisAway: false },
   }
+  let firstTokenMark: string | undefined
   return {
     tally,
     async read(page, purpose) {
@@ -76,6 +77,9 @@ export function createPageReader(
         tally.feedError = trouble
         return failed(trouble)
       }
+      const tokenMark = deps.feed.tokenMark?.()
+      firstTokenMark ??= tokenMark
+      if (tokenMark !== firstTokenMark) return tokenChanged
       let reserved: Reservation
       try {
         lease.check()
@@ -103,6 +107,8 @@ export function createPageReader(
       try {
         const answer = await deps.feed.deliveries(page, abort)
         tally.granted = { ...reserved, atMs }
+        // Which of the two made the call is not known then.
+        if (deps.feed.tokenMark?.() !== firstTokenMark) return tokenChanged
         return { kind: 'page', page: answer }
       } catch (thrown) {
         if (thrown instanceof FeedError) tally.feedError = thrown
@@ -167,6 +173,9 @@ export function countExchanges(metrics: Metrics, source: string): (exchange: Exc
     metrics.upstreamRequestDuration.observe({ source, endpoint }, durationMs / 1_000)
   }
 }
+
+/** Whose feed the pages are was found by those before it: the next poll begins at the first page again. */
+const tokenChanged: PageAnswer = { kind: 'refused', why: 'token' }
 
 const pageUnits = unitsOf('/api/v1/alerts/deliveries')
 

@@ -48,7 +48,7 @@ export interface PollerDeps {
   /** The account as the ledger has it; and how many sources share it now, with this one. */
   readonly account?: string | undefined
   readonly sharers?: () => number
-  readonly feed: Pick<FeedClient, 'deliveries'> & Partial<Pick<FeedClient, 'tokenTrouble'>>
+  readonly feed: Pick<FeedClient, 'deliveries'> & Partial<Pick<FeedClient, 'tokenTrouble' | 'tokenMark'>>
   /** The rules of the account, of which the plan reads what they announce; without them it does without. */
   readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew'>
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */

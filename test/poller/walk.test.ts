@@ -1,13 +1,18 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
+import { createFeedClient } from '../../src/feed/client.ts'
 import type { IntakeDeps } from '../../src/intake/intake.ts'
 import { createProcessState, runPoll } from '../../src/intake/poll.ts'
 import { runSweep } from '../../src/intake/sweep.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { Secret } from '../../src/lib/secret.ts'
 import type { PollerDeps } from '../../src/poller/settings.ts'
 import type { RedisClient } from '../../src/store/redis.ts'
 import { createWalkState } from '../../src/store/walk-state.ts'
 import { type PollerRig, pollerRig } from '../support/poller.ts'
+import { testFolder } from '../support/process.ts'
 import { startRedis } from '../support/redis.ts'
 
 /** The loop with the real walk: what the two promise together. */
@@ -62,6 +67,34 @@ it('asks again soon for a page beneath the first that failed once, however far a
   rig.sandbox.fault({ kind: 'status', status: 500, page: 2, times: 1 })
   rig.replica(server.client(), walking(rig, server.client(), handed))
   await vi.waitFor(() => expect(handed.size).toBe(150), soon)
+})
+
+it("takes nothing of another account's feed where the token is changed between two pages of a catch-up", async () => {
+  const server = await startRedis()
+  onTestFinished(() => server.dispose())
+  const tokens = [{ value: 'first-token' }, { value: 'second-token' }]
+  const rig = await pollerRig({ redis: server.client(), sandbox: { history: 150, firstId: 10_000, tokens } })
+  const tokenFile = join(testFolder(), 'token')
+  writeFileSync(tokenFile, 'first-token')
+  const client = createFeedClient({ source: 'main', baseUrl: rig.url, token: Secret.fromFile(tokenFile) })
+  onTestFinished(() => client.close())
+  const handed = new Map<number, number>()
+  const feed: PollerDeps['feed'] = {
+    ...client,
+    async deliveries(page, signal) {
+      if (page === 3 && handed.size === 350) {
+        writeFileSync(tokenFile, 'second-token')
+        rig.sandbox.switchAccount('another', 300)
+      }
+      return client.deliveries(page, signal)
+    },
+  }
+  const run = rig.replica(server.client(), { ...walking(rig, server.client(), handed, 2), feed })
+  await vi.waitFor(() => expect(handed.size).toBe(150), soon)
+  rig.sandbox.fireMany(500)
+  await vi.waitFor(() => expect(run.poller.status().state).toBe('stopped'), soon)
+  expect(handed.size).toBe(350)
+  await run.stop()
 })
 
 describe('a page that fails for good', () => {
