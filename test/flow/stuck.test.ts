@@ -26,7 +26,7 @@ it('a sink whose worker is dead, and whose first new one too, turns /readyz red,
   const live = await startApp(text, { senderTuning: noticing })
   shown.fire()
   await hook.received(1)
-  const opened = letDie(2)
+  const { opened, letLive } = letDie()
   const { url } = await startApp(text, { senderTuning: noticing })
   shown.fire(3)
   await until('three wait', async () => (await sinkOf(live.url))?.waiting === 3)
@@ -45,7 +45,9 @@ it('a sink whose worker is dead, and whose first new one too, turns /readyz red,
   expect(await (await fetch(url)).text()).toContain('Sink hook is stuck')
   expect(await metric(url, 'alert_bridge_sink_stuck{sink="hook"}')).toBe(1)
 
-  // The second new worker lives.
+  // The first new one was of no use either.
+  await until('a second new worker', () => opened.length >= 3, noticeLimitMs)
+  letLive()
   await hook.received(2, noticeLimitMs)
   held.resolve()
   await until('everything arrives', () => hasAll(shown, log))
@@ -58,8 +60,8 @@ it('a sink whose worker is dead, and whose first new one too, turns /readyz red,
     ),
   )
   await row.kept('a new worker is opened on a connection of its own', () => {
-    expect(opened).toHaveLength(3)
-    expect(new Set(opened.map(({ worker }) => worker.opts.connection)).size).toBe(3)
+    expect(opened.length).toBeGreaterThanOrEqual(3)
+    expect(new Set(opened.map(({ worker }) => worker.opts.connection)).size).toBe(opened.length)
   })
   await row.twice('nothing', () => expect(sentAgain(hook)).toEqual([]))
   await row.heals('also beside replicas that send', () => expect(sendsBeside).toBe(1))
@@ -94,16 +96,22 @@ async function rig(sink = '') {
   }
 }
 
-/** The next workers claim to run and take nothing, so many of them. Returns all that are opened from now on. */
-function letDie(count: number): { readonly worker: Worker; readonly atMs: number }[] {
+/** The next workers claim to run and take nothing, until `letLive` is called. `opened`: all from now on. */
+function letDie() {
+  let dying = true
   const opened: { worker: Worker; atMs: number }[] = []
   const { run } = Worker.prototype
   const spy = vi.spyOn(Worker.prototype, 'run').mockImplementation(function (this: Worker) {
     opened.push({ worker: this, atMs: performance.now() })
-    return opened.length > count ? run.call(this) : Promise.resolve()
+    return dying ? Promise.resolve() : run.call(this)
   })
   onTestFinished(() => spy.mockRestore())
-  return opened
+  return {
+    opened,
+    letLive() {
+      dying = false
+    },
+  }
 }
 
 async function sinkOf(url: string): Promise<StatusView['sinks'][number] | undefined> {
