@@ -12,7 +12,7 @@ const seed = 4_242
 it.each<[ScenarioName, number, { even: number; truth: number; p99: number }]>([
   ['market', 500, { even: 0.52, truth: 1.1, p99: 1.45 }],
   ['halts', 500, { even: 0.52, truth: 1.15, p99: 1.45 }],
-  ['bursty', 500, { even: 0.44, truth: 0.88, p99: 1.3 }],
+  ['bursty', 500, { even: 0.44, truth: 0.89, p99: 1.3 }],
   ['wrongprior', 500, { even: 0.62, truth: 1.15, p99: 2 }],
   ['flat', 500, { even: 1.06, truth: 1.06, p99: 1.3 }],
   ['tick60', 2_000, { even: 0.15, truth: 0.3, p99: 1 }],
