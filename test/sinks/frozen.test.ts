@@ -7,7 +7,7 @@ import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { englishDisplay, persian } from './samples.ts'
 
-const timeoutMs = 1_000
+const timeoutMs = 2_000
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
 // A thread of its own answers while this one stands still.
@@ -71,7 +71,7 @@ test.for([
     const attempt = { number: 1, nowMs: Date.now(), signal, ...(target === undefined ? {} : { target }) }
     const sending = sink.send(persian, attempt)
     await came
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * timeoutMs)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1.25 * timeoutMs)
     const goesOnMs = performance.now()
     await row.kept('everything: an answer counts, however late it is read', async () =>
       expect(await sending).toMatchObject({ kind: 'delivered' }),
