@@ -80,16 +80,16 @@ function planNote({ learnedFrom, firing, announced, hotUntil }: PlanStatus, time
   return html`<p class="plan">Plan ${from}; alerts fire ${firing}.${announced && announcedNote(announced)}${hot}</p>`
 }
 
+/** The rules are named only where they say when polls come. */
 function announcedNote({ follows, ruleCount, rules }: AnnouncedView): Html {
+  if (!follows)
+    return html` The API announces evaluations of ${plural(ruleCount, 'rule')}, which polls do not follow.`
   const shown = rules.slice(0, rulesMax)
   const names = shown.map(
     ({ id, name }, at) => html`${at > 0 ? ', ' : null}${foreign(name === '' ? id : name)}`,
   )
   const more = ruleCount > shown.length ? ` and ${ruleCount - shown.length} more` : null
-  const which = html`${plural(ruleCount, 'rule')} (${names}${more})`
-  return follows
-    ? html` Polls follow the evaluations that the API announces of ${which}.`
-    : html` The API announces evaluations of ${which}, which polls do not follow.`
+  return html` Polls follow the evaluations that the API announces of ${plural(ruleCount, 'rule')} (${names}${more}).`
 }
 
 /** Rules that the page names. */

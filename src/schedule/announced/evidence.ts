@@ -167,14 +167,14 @@ export function describeAnnounced({ follows, rules }: Announced): AnnouncedView 
   return { follows, ruleCount: rules.length, rules: named.map(({ id, name }) => ({ id, name })) }
 }
 
-/** In words, for people. The names are text from outside. */
+/** In words, for people: the rules are named where they say when polls come. The names are text from outside. */
 export function announcedText({ follows, ruleCount, rules }: AnnouncedView): string {
+  const count = `${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'}`
+  if (!follows)
+    return `The API announces evaluations of ${count}; polls do not follow them, as far as alerts have shown.`
   const shown = rules.slice(0, inTextMax).map(({ id, name }) => (name === '' ? id : `${id} ${name}`))
   const more = ruleCount > shown.length ? ` and ${ruleCount - shown.length} more` : ''
-  const all = `${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'} (${shown.join(', ')}${more})`
-  return follows
-    ? `Polls follow the evaluations that the API announces of ${all}.`
-    : `The API announces evaluations of ${all}; polls do not follow them, as far as alerts have shown.`
+  return `Polls follow the evaluations that the API announces of ${count} (${shown.join(', ')}${more}).`
 }
 
 function meanRate(rules: readonly RuleTimes[]): number {
