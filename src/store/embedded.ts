@@ -67,6 +67,8 @@ const restartDelayMsMax = 10_000
 /** A server that ran this long had no trouble starting: the next pause is short again. */
 const steadyMs = 60_000
 const askEveryMs = 25
+/** Between the end of a killed server's socket and its own. */
+const dyingMsMax = 2_000
 const linesKept = 10
 
 interface SupervisorOptions {
@@ -160,7 +162,7 @@ function flags({ dir, socketPath, pidFile }: EmbeddedPaths): string[] {
 }
 
 async function endLeftover(place: EmbeddedPaths, log: Logger, clock: Clock): Promise<void> {
-  if ((await ask(place.socketPath)) === 'nothing') return refuseSilentServer(place)
+  if ((await ask(place.socketPath)) === 'nothing') return refuseSilentServer(place, clock)
   const redis = new Redis({
     path: place.socketPath,
     retryStrategy: null,
@@ -190,9 +192,17 @@ async function endLeftover(place: EmbeddedPaths, log: Logger, clock: Clock): Pro
   }
 }
 
-/** Two servers would damage their append-only file: one that runs without answering stops the start. */
-function refuseSilentServer(place: EmbeddedPaths): void {
-  const pid = runningPid(place)
+/**
+ * Two servers would damage their append-only file: one that runs without answering stops the start. A server that was
+ * killed a moment ago has closed its socket, but not ended yet.
+ */
+async function refuseSilentServer(place: EmbeddedPaths, clock: Clock): Promise<void> {
+  const deadlineMs = clock.monotonicMs() + dyingMsMax
+  let pid = runningPid(place)
+  while (pid !== undefined && clock.monotonicMs() < deadlineMs) {
+    await clock.sleep(askEveryMs)
+    pid = runningPid(place)
+  }
   if (pid === undefined) return
   throw new UserError(
     `a redis-server (pid ${pid}) on ${place.dir} is running but does not answer; stop it first, or remove ${place.pidFile} if that is another program`,
