@@ -15,7 +15,7 @@ export function isContextName(text: string): text is ContextName {
   return contextKinds.some((kind) => kind === text) || /^macro:[^\s\p{C}]{1,100}$/u.test(text)
 }
 
-/** Units that it costs at the least, bought for one alert. `context/needs.ts` has the calls. */
+/** Units that it costs at the least, bought for one alert. `context/calls.ts` has the calls. */
 export function contextUnits(name: ContextName): number {
   return name in kindUnits ? kindUnits[name as ContextKind] : macroUnits
 }

@@ -1,25 +1,26 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
-import { type Found, fieldOf, fitting, foundOf, pagesField, type Want } from './found.ts'
+import type { Bulk, Call, ContextCalls } from './calls.ts'
+import { type ContextRequest, type Found, fieldOf, fitting, foundOf, pagesField } from './found.ts'
 import { type Instrument, instrumentOfRow, isSame, keyOf } from './instrument.ts'
-import type { Bulk, Call, Shelf } from './needs.ts'
 import type { Bought, PurchaseOptions } from './purchases.ts'
 
 /**
- * Buys for several wants of one name the cheapest way: one alone by its own call, several by pages that serve many. How far
- * the pages were read is kept beside the values, so that every process goes on from there. Works under a lock.
+ * Answers several requests for one name with the fewest units: a single request by its own call, several by pages that list many
+ * instruments. How far the pages were read is stored beside the values, so that every process goes on from there. Callers hold
+ * the lock of the name.
  */
-export interface Pending extends Want {
+export interface PendingRequest extends ContextRequest {
   readonly field: string
   /** By the monotonic clock. */
   readonly untilMs: number
-  /** The first counts. */
+  /** The first call counts; later ones change nothing. */
   settle(found: Found): void
 }
 
 export interface BuyerOptions extends Pick<PurchaseOptions, 'cache' | 'names' | 'clock'> {
   readonly name: ContextName
-  readonly shelf: Shelf
-  /** Throws what Redis throws. */
+  readonly calls: ContextCalls
+  /** Rejects only where Redis fails. */
   call<T>(call: Call<T>, of: Instrument): Promise<Bought<T>>
 }
 
@@ -27,20 +28,20 @@ interface Pages {
   readonly startMs: number
   readonly next: number
   readonly last: number
-  /** Instruments that were bought alone since. */
+  /** How many instruments were bought by their own call since then. */
   readonly alone: number
-  /** So far, every row showed its instrument: one that is on no page has nothing. */
+  /** Every row so far named its instrument, so the API has nothing of an instrument that is on no page. */
   readonly complete: boolean
 }
 
-/** Settles the wants, but for those whose time is over. Throws what Redis throws. */
-export async function buy(wants: readonly Pending[], options: BuyerOptions): Promise<void> {
-  const { bulk } = options.shelf
+/** Settles the requests that still have time. Rejects only where Redis fails. */
+export async function buy(requests: readonly PendingRequest[], options: BuyerOptions): Promise<void> {
+  const { bulk } = options.calls
   if (bulk === undefined) {
-    for (const want of inTime(wants, options)) await buyOne(want, options)
+    for (const request of inTime(requests, options)) await buyOne(request, options)
     return
   }
-  let open = inTime(wants, options)
+  let open = inTime(requests, options)
   let pages = await pagesRead(options)
   while (open.length > 0) {
     const isLeft = pages.next <= Math.min(pages.last, bulk.pagesMax)
@@ -63,31 +64,37 @@ export async function buy(wants: readonly Pending[], options: BuyerOptions): Pro
   }
 }
 
-export function settleAll(wants: readonly Pending[], why: SkipReason): void {
-  for (const want of wants) want.settle({ ok: false, why })
+export function settleAll(requests: readonly PendingRequest[], why: SkipReason): void {
+  for (const request of requests) request.settle({ ok: false, why })
 }
 
-/** The others are settled. */
-export function inTime(wants: readonly Pending[], { clock }: Pick<BuyerOptions, 'clock'>): Pending[] {
+/** The requests that still have time; the others are settled as late. */
+export function inTime(
+  requests: readonly PendingRequest[],
+  { clock }: Pick<BuyerOptions, 'clock'>,
+): PendingRequest[] {
   const nowMs = clock.monotonicMs()
   settleAll(
-    wants.filter(({ untilMs }) => untilMs <= nowMs),
+    requests.filter(({ untilMs }) => untilMs <= nowMs),
     'deadline',
   )
-  return wants.filter(({ untilMs }) => untilMs > nowMs)
+  return requests.filter(({ untilMs }) => untilMs > nowMs)
 }
 
-async function buyOne(want: Pending, { shelf, cache, call, ...options }: BuyerOptions): Promise<void> {
-  const bought = await call(shelf.single, want.of)
-  if (!bought.ok && bought.why !== 'not_found') return want.settle(bought)
-  if (!bought.ok || bought.answer === undefined) return keepAbsent([want], { cache, ...options })
+async function buyOne(
+  request: PendingRequest,
+  { calls, cache, call, ...options }: BuyerOptions,
+): Promise<void> {
+  const bought = await call(calls.single, request.of)
+  if (!bought.ok && bought.why !== 'not_found') return request.settle(bought)
+  if (!bought.ok || bought.answer === undefined) return keepAbsent([request], { cache, ...options })
   const value = fitting(bought.answer)
-  want.settle(foundOf(value, bought.atMs, 'call'))
-  await cache.store([{ field: want.field, value }], bought.atMs)
+  request.settle(foundOf(value, bought.atMs, 'call'))
+  await cache.store([{ field: request.field, value }], bought.atMs)
 }
 
-/** undefined: the page could not be had, and all are settled. */
-async function buyPage(bulk: Bulk, before: Pages, open: readonly Pending[], options: BuyerOptions) {
+/** undefined: the call failed, and all requests are settled. */
+async function buyPage(bulk: Bulk, before: Pages, open: readonly PendingRequest[], options: BuyerOptions) {
   const { name, cache, names, call } = options
   const bought = await call(bulk.page(before.next), nobody)
   if (!bought.ok) {
@@ -104,40 +111,40 @@ async function buyPage(bulk: Bulk, before: Pages, open: readonly Pending[], opti
       ? []
       : [{ of: first.of, value: fitting(bulk.valueOf([first.row, ...more.map(({ row }) => row)])) }],
   )
-  const own = open.flatMap((want) => {
-    const value = shown.find(({ of }) => isSame(of, want.of))?.value
-    return value === undefined ? [] : [{ want, field: want.field, value }]
+  const own = open.flatMap((request) => {
+    const value = shown.find(({ of }) => isSame(of, request.of))?.value
+    return value === undefined ? [] : [{ request, field: request.field, value }]
   })
-  for (const { want, value } of own) want.settle(foundOf(value, bought.atMs, 'call'))
+  for (const { request, value } of own) request.settle(foundOf(value, bought.atMs, 'call'))
   const others = shown.map(({ of, value }) => ({ field: fieldOf(name, of), value }))
   await cache.store([...others, ...own.map(({ field, value }) => ({ field, value }))], bought.atMs)
   const complete = before.complete && bulk.complete(rows, names)
   const pages = { ...before, next: before.next + 1, last: lastPage, complete }
   await keepPages(pages, options)
-  const settled = new Set(own.map(({ want }) => want))
-  return { pages, left: open.filter((want) => !settled.has(want)) }
+  const settled = new Set(own.map(({ request }) => request))
+  return { pages, left: open.filter((request) => !settled.has(request)) }
 }
 
 const nobody: Instrument = { symbol: undefined, slug: undefined }
 
-/** That the API holds nothing of an instrument is worth as much as a value. */
+/** That the API has nothing of an instrument is stored like a value: the next alert needs no call. */
 async function keepAbsent(
-  wants: readonly Pending[],
+  requests: readonly PendingRequest[],
   { cache, clock }: Pick<BuyerOptions, 'cache' | 'clock'>,
 ): Promise<void> {
-  settleAll(wants, 'not_found')
+  settleAll(requests, 'not_found')
   const value = { why: 'not_found' }
   await cache.store(
-    wants.map(({ field }) => ({ field, value })),
+    requests.map(({ field }) => ({ field, value })),
     clock.now(),
   )
 }
 
-async function pagesRead({ name, shelf, cache, clock }: BuyerOptions): Promise<Pages> {
+async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<Pages> {
   const nowMs = clock.now()
   const [kept] = await cache.read([pagesField(name)])
   const pages = kept?.value as Pages | undefined
-  if (pages !== undefined && Math.abs(nowMs - pages.startMs) < shelf.freshMs) return pages
+  if (pages !== undefined && Math.abs(nowMs - pages.startMs) < calls.freshMs) return pages
   return { startMs: nowMs, next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
 }
 

@@ -1,12 +1,12 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
 import type { CachedContext } from '../store/context-cache.ts'
+import type { Value } from './calls.ts'
 import { type Instrument, keyOf } from './instrument.ts'
-import type { Value } from './needs.ts'
 
-/** What an alert wants to be known of an instrument, and what was found. */
-export interface Want {
+/** What an alert asks about an instrument; `Found` is the answer. */
+export interface ContextRequest {
   readonly of: Instrument
-  /** A value that was read before is too old. */
+  /** A value that was read before this instant is too old. */
   readonly atLeastMs: number
 }
 
@@ -14,23 +14,23 @@ export type Found =
   | { readonly ok: true; readonly value: Value; readonly atMs: number; readonly from: 'cache' | 'call' }
   | { readonly ok: false; readonly why: SkipReason }
 
-/** As it is kept: a value, or why there is none. */
+/** As it is stored: a value, or why there is none. */
 export type Kept = Value | { readonly why: SkipReason }
 
-/** JSON of one value: more would make messages that receivers refuse. */
+/** Of the JSON of one value. Receivers would refuse the message with a longer one. */
 const valueCharsMax = 262_144
 
 export function fieldOf(name: ContextName, of: Instrument): string {
   return `${name} ${keyOf(of)}`
 }
 
-/** Beside the values: how far the pages of a name were read. No instrument is called so. */
+/** The field beside the values with how far the pages of a name were read. No instrument has this key. */
 export function pagesField(name: ContextName): string {
   return `${name}  *`
 }
 
-/** What is kept for a want; undefined where that is nothing, or too old. */
-export function keptFor({ atLeastMs }: Want, kept: CachedContext | undefined): Found | undefined {
+/** The stored answer to a request; undefined where there is none, or where it is too old. */
+export function keptFor({ atLeastMs }: ContextRequest, kept: CachedContext | undefined): Found | undefined {
   if (kept === undefined || kept.atMs < atLeastMs) return undefined
   return foundOf(kept.value as Kept, kept.atMs, 'cache')
 }

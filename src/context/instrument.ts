@@ -3,13 +3,13 @@ import type { ReadingNames } from '../alert/context.ts'
 import { normaliseSymbol } from '../alert/match.ts'
 import { readText } from '../alert/readings.ts'
 
-/** What an alert is about, as the API names it; a row of a list is of an instrument that has its symbol or its slug. */
+/** What an alert is about, by the API's names for it. A row belongs to an instrument that shares its symbol or its slug. */
 export interface Instrument {
   readonly symbol: string | undefined
   readonly slug: string | undefined
 }
 
-/** undefined where the alert names none, as those of a whole screen. */
+/** undefined where the alert names no instrument: alerts of a whole screen do not. */
 export function instrumentOf({ symbol, slug }: Pick<Alert, 'symbol' | 'slug'>): Instrument | undefined {
   const of = { symbol: named(symbol), slug: named(slug) }
   return of.symbol === undefined && of.slug === undefined ? undefined : of
@@ -23,7 +23,7 @@ export function instrumentOfRow(row: unknown, names: ReadingNames): Instrument |
   })
 }
 
-/** Under which its context is kept: the symbol in one spelling, or the slug. */
+/** The key of its stored context: the symbol in one spelling, or the slug. */
 export function keyOf({ symbol, slug }: Instrument): string {
   return symbol === undefined ? `/${slug ?? ''}` : normaliseSymbol(symbol)
 }

@@ -2,16 +2,16 @@ import type { Alert } from '../alert/alert.ts'
 import type { AlertContext, ContextName, ContextPart, SkipReason } from '../alert/context.ts'
 import type { CachedContext, ContextCache } from '../store/context-cache.ts'
 import type { ContextResult, Metrics } from '../telemetry/metrics.ts'
-import { Counter } from './counter.ts'
-import { type Found, fieldOf, keptFor, type Want } from './found.ts'
+import { type ContextCalls, callsOf, isMacro } from './calls.ts'
+import { EndpointHealth } from './endpoint-health.ts'
+import { type ContextRequest, type Found, fieldOf, keptFor } from './found.ts'
 import { type Instrument, instrumentOf } from './instrument.ts'
-import { isMacro, type Shelf, shelfOf } from './needs.ts'
+import { ContextLoader } from './loader.ts'
 import { type PurchaseOptions, Purchases } from './purchases.ts'
-import { Standing } from './standing.ts'
 
 /**
- * What the API's other endpoints know about the alerts of one source, in time or not at all: an alert waits for its context up
- * to the deadline, by a clock that nobody sets, and goes out with what is there by then.
+ * What the API's other endpoints know about the alerts of one source. An alert waits for its context until the deadline (by the
+ * monotonic clock) and goes out with what was found by then.
  */
 export interface SourceContext {
   /** Never rejects. */
@@ -19,11 +19,11 @@ export interface SourceContext {
 }
 
 export interface FindOptions {
-  /** When the feed first showed the alert: what was read since then, or little before, is of its time. */
+  /** When the feed first showed the alert: a value read since then, or shortly before, is recent enough. */
   readonly seenAtMs: number
-  /** Whether units may be spent, or only what is kept is looked up. */
+  /** Whether units may be spent; if not, only stored values are used. */
   readonly mayBuy: boolean
-  /** Ends the wait. */
+  /** Ends the wait when it aborts. */
   readonly signal: AbortSignal
 }
 
@@ -37,18 +37,18 @@ export function createSourceContext(options: SourceContextOptions): SourceContex
   return new AccountContext(options)
 }
 
-interface NamedWant extends Want {
+interface NamedRequest extends ContextRequest {
   readonly name: ContextName
-  readonly shelf: Shelf
+  readonly calls: ContextCalls
 }
 
-/** What is remembered of one token: another is of another account, or has other scopes. */
+/** What this process knows of one token. It starts anew with another token, which may have another account or other scopes. */
 interface Account {
   readonly mark: string
   readonly options: PurchaseOptions
   readonly purchases: Purchases
-  readonly counters: Map<ContextName, Counter>
-  readonly standings: Map<string, Standing>
+  readonly loaders: Map<ContextName, ContextLoader>
+  readonly healths: Map<string, EndpointHealth>
 }
 
 class AccountContext implements SourceContext {
@@ -70,7 +70,7 @@ class AccountContext implements SourceContext {
     const late: Found = { ok: false, why }
     const all = names.map((name) => [name, found.get(name) ?? late] as const)
     for (const [name, each] of all)
-      if (each === late && why === 'deadline') this.#account?.counters.get(name)?.late()
+      if (each === late && why === 'deadline') this.#account?.loaders.get(name)?.late()
     this.#report(alert, all)
     return {
       parts: Object.fromEntries(all.flatMap(([name, each]) => (each.ok ? [[name, partOf(each)]] : []))),
@@ -94,27 +94,27 @@ class AccountContext implements SourceContext {
     }
     const instrument = instrumentOf(alert)
     const sinceMs = Math.min(seenAtMs, this.#options.clock.now())
-    const wants = names.flatMap((name): NamedWant[] => {
-      const shelf = shelfOf(name)
+    const requests = names.flatMap((name): NamedRequest[] => {
+      const calls = callsOf(name)
       const of = isMacro(name) ? market : instrument
-      if (of !== undefined && shelf.single.fits(of))
-        return [{ name, shelf, of, atLeastMs: sinceMs - shelf.freshMs }]
+      if (of !== undefined && calls.single.fits(of))
+        return [{ name, calls, of, atLeastMs: sinceMs - calls.freshMs }]
       skip(name, 'no_instrument')
       return []
     })
     let kept: readonly (CachedContext | undefined)[]
     try {
-      kept = await account.options.cache.read(wants.map(({ name, of }) => fieldOf(name, of)))
+      kept = await account.options.cache.read(requests.map(({ name, of }) => fieldOf(name, of)))
     } catch {
-      for (const { name } of wants) skip(name, 'unavailable')
+      for (const { name } of requests) skip(name, 'unavailable')
       return
     }
     await Promise.all(
-      wants.map(async (want, index) => {
-        const known = keptFor(want, kept[index])
-        if (known) found.set(want.name, known)
-        else if (mayBuy) found.set(want.name, await counterOf(account, want).find(want))
-        else skip(want.name, 'retry')
+      requests.map(async (request, index) => {
+        const known = keptFor(request, kept[index])
+        if (known) found.set(request.name, known)
+        else if (mayBuy) found.set(request.name, await loaderOf(account, request).find(request))
+        else skip(request.name, 'retry')
       }),
     )
   }
@@ -125,7 +125,7 @@ class AccountContext implements SourceContext {
     const options = { ...this.#options, cache: now.cache }
     this.#account = {
       ...{ mark: now.mark, options, purchases: new Purchases(options) },
-      ...{ counters: new Map(), standings: new Map() },
+      ...{ loaders: new Map(), healths: new Map() },
     }
     return this.#account
   }
@@ -138,19 +138,19 @@ class AccountContext implements SourceContext {
   }
 }
 
-function counterOf({ counters, standings, ...account }: Account, { name, shelf }: NamedWant): Counter {
-  const known = counters.get(name)
+function loaderOf({ loaders, healths, ...account }: Account, { name, calls }: NamedRequest): ContextLoader {
+  const known = loaders.get(name)
   if (known) return known
   // All macro series are of one endpoint.
   const endpoint = isMacro(name) ? 'macro' : name
-  const standing = standings.get(endpoint) ?? new Standing()
-  standings.set(endpoint, standing)
-  const counter = new Counter({ ...account, name, shelf, standing })
-  counters.set(name, counter)
-  return counter
+  const health = healths.get(endpoint) ?? new EndpointHealth()
+  healths.set(endpoint, health)
+  const loader = new ContextLoader({ ...account, name, calls, health })
+  loaders.set(name, loader)
+  return loader
 }
 
-/** What macro series are about. */
+/** What macro series are about: no instrument. */
 const market: Instrument = { symbol: undefined, slug: undefined }
 
 function partOf({ value, atMs }: Extract<Found, { ok: true }>): ContextPart {

@@ -9,13 +9,13 @@ import type { Ledger } from '../store/ledger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
- * The units of context. Polling comes first: context has a share of the day's units, never takes those that polls still need
- * until the reset, and a burst of alerts costs no more than a burst may.
+ * Takes the units of context from the ledger. Polling comes first: context has a share of the day's units, never takes those that
+ * polls still need until the reset, and has a limit for each burst of alerts.
  */
 export interface Spending {
-  /** undefined once the units are taken; otherwise why not. Throws what Redis throws. */
+  /** Resolves with undefined once the units are taken, otherwise with why not. Rejects only where Redis fails. */
   take(units: number, cache: ContextCache): Promise<SkipReason | undefined>
-  /** The API answered 429: nobody calls it before it allows. */
+  /** The API answered 429: no process calls it before the time that it named. */
   refused(error: FeedError): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export interface SpendingOptions {
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly unitsPerDay: number
   readonly unitsShare: number
-  /** What polls take at the least of the units of a day, as a share, or how often they come where their pace is fixed. */
+  /** The least that polls take of a day's units: a share, or the interval where their pace is fixed. */
   readonly polls: { readonly share: number } | { readonly everyMs: number }
   readonly clock: Clock
   readonly metrics: Metrics
@@ -40,7 +40,7 @@ export function createSpending(options: SpendingOptions): Spending {
       const day = budgetDay(nowMs)
       const granted = await grantedUnits(grants, unitsPerDay, day, nowMs)
       const burst = burstUnits(granted)
-      // Calls for one instrument must not use up what a page of many costs.
+      // Calls of more than one unit may use half of a burst, so that pages of many, at one unit, find the rest.
       const unitsMax = units === 1 ? burst : Math.ceil(burst / 2)
       if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return 'burst'
       const dayLeft = (day.endMs - nowMs) / (day.endMs - day.startMs)
@@ -80,10 +80,10 @@ export function shareNow(dayLeft: number): number {
 const earlyShare = 0.25
 const lastPart = 0.25
 
-/** Many alerts at once are worth some pages of the board, not a call for each. */
+/** The limit of a burst: many alerts at once are worth some pages of the board, not a call for each. */
 export const burstMs = 10 * 60_000
 const burstShare = 0.01
-/** Half of it buys any one name. */
+/** Half of it still buys any one name. */
 const burstUnitsMin = 10
 
 export function burstUnits(unitsPerDay: number): number {
@@ -91,8 +91,8 @@ export function burstUnits(unitsPerDay: number): number {
 }
 
 /**
- * Units that must be left for the polls until the reset: their slowest pace, and what the plan keeps for pages beneath the
- * first. Less and less is kept as the day ends, so that its last units are worth something.
+ * The units that must be left for polls until the reset: those of their slowest pace, and those that the plan keeps for pages
+ * beneath the first. The number falls as the day ends, so that its last units can still be used.
  */
 export function unitsForPolls(
   polls: SpendingOptions['polls'],
@@ -106,11 +106,11 @@ export function unitsForPolls(
   return Math.min(unitsPerDay, Math.ceil(paced + unitsPerDay * reserveShare * left) + lastUnits)
 }
 
-/** As the plan keeps at the start of a day, and as much again. */
+/** Twice what the plan keeps at the start of a day. */
 const reserveShare = 0.1
 const lastUnits = 3
 
-/** What the API itself grants, where its refusals showed less than the config says. */
+/** The units of a day: the API's own number where its refusals showed less than the config has. */
 export async function grantedUnits(
   grants: Pick<GrantStore, 'load'>,
   unitsPerDay: number,

@@ -3,7 +3,7 @@ import { parseRow } from '../../src/alert/alert.ts'
 import type { AlertContext, ContextName } from '../../src/alert/context.ts'
 import { contextUnits } from '../../src/alert/context.ts'
 import { contextOfSource } from '../../src/app/source-context.ts'
-import { shelfOf } from '../../src/context/needs.ts'
+import { callsOf } from '../../src/context/calls.ts'
 import { burstUnits, shareNow, unitsForPolls } from '../../src/context/spending.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { createLedger } from '../../src/store/ledger.ts'
@@ -223,8 +223,8 @@ describe('a fault of an endpoint', () => {
 describe('the units', () => {
   it('are those of the table', () => {
     const names: ContextName[] = ['price', 'chart', 'indicators', 'filing', 'ownership', 'macro:x']
-    for (const name of names) expect([name, contextUnits(name)]).toEqual([name, shelfOf(name).single.units])
-    expect(contextUnits('valuation')).toBe(shelfOf('valuation').bulk?.page(1).units)
+    for (const name of names) expect([name, contextUnits(name)]).toEqual([name, callsOf(name).single.units])
+    expect(contextUnits('valuation')).toBe(callsOf('valuation').bulk?.page(1).units)
   })
 
   it('of context end with its share of the day', async () => {

@@ -6,10 +6,10 @@ import { type EndpointPath, endpointOf, type ParametersOf } from '../feed/endpoi
 import { type Instrument, instrumentOfRow, isSame } from './instrument.ts'
 
 /**
- * How each name of context is bought: the call for one instrument, and where there is one, the call whose page serves many.
- * A page of the board has 100 instruments for the unit that a search for one costs.
+ * The calls that buy one name of context: for one instrument, and where the API has such a call, for a page of many.
+ * A page of the board lists 100 instruments and costs one unit, as much as a search for one.
  */
-export interface Shelf {
+export interface ContextCalls {
   /** How much older than its alert a value may be. */
   readonly freshMs: number
   readonly single: Call<Value | undefined>
@@ -17,12 +17,12 @@ export interface Shelf {
 }
 
 export interface Bulk {
-  /** `of` is not asked. */
+  /** These calls ignore the instrument that they are given. */
   readonly page: (number: number) => Call<{ readonly rows: readonly unknown[]; readonly lastPage: number }>
   readonly pagesMax: number
-  /** So many instruments, counted with those that were bought alone a moment ago, are worth a page. */
+  /** From this number of instruments on, with those bought by their own call a moment ago, a page is bought instead. */
   readonly from: number
-  /** Whether an instrument that is on no page has nothing. */
+  /** Whether the API has nothing of an instrument that is on no page. */
   readonly complete: (rows: readonly unknown[], names: ReadingNames) => boolean
   /** From the rows of one instrument, in the order of the pages. */
   readonly valueOf: (rows: readonly [unknown, ...unknown[]]) => Value
@@ -31,7 +31,7 @@ export interface Bulk {
 export interface Call<T> {
   readonly units: number
   readonly scope: string
-  /** Whether the API can be asked for it at all; nothing is spent where not. */
+  /** Whether the API accepts such a question; if not, nothing is spent. */
   fits(of: Instrument): boolean
   ask(feed: Pick<FeedClient, 'ask'>, of: Instrument, names: ReadingNames, signal: AbortSignal): Promise<T>
 }
@@ -42,8 +42,8 @@ export interface Value {
   readonly meta?: unknown
 }
 
-export function shelfOf(name: ContextName): Shelf {
-  return isMacro(name) ? macroShelf(name.slice(macroPrefix.length)) : shelves[name]
+export function callsOf(name: ContextName): ContextCalls {
+  return isMacro(name) ? macroCalls(name.slice(macroPrefix.length)) : callsOfKinds[name]
 }
 
 export function isMacro(name: ContextName): name is Exclude<ContextName, ContextKind> {
@@ -52,14 +52,14 @@ export function isMacro(name: ContextName): name is Exclude<ContextName, Context
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
-/** A price of long before its alert would contradict it, and so would the letter before the one that it is about. */
+/** A price from long before its alert would contradict the alert; so would the filing before the one that it is about. */
 const priceFreshMs = 20_000
-const letterFreshMs = 5_000
+const filingFreshMs = 5_000
 /** Sessions of a chart: about three months. */
 const chartDays = 60
 const macroDays = 30
 
-const shelves: Readonly<Record<ContextKind, Shelf>> = {
+const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
   price: {
     freshMs: priceFreshMs,
     single: call(
@@ -81,7 +81,7 @@ const shelves: Readonly<Record<ContextKind, Shelf>> = {
     },
   },
   chart: {
-    // It shows the days before; its last session may have moved since.
+    // Its bars are days; only the last one can have changed since.
     freshMs: 6 * hourMs,
     single: call(
       '/api/v1/instruments/{instrument}/prices',
@@ -98,7 +98,7 @@ const shelves: Readonly<Record<ContextKind, Shelf>> = {
     ),
   },
   filing: {
-    freshMs: letterFreshMs,
+    freshMs: filingFreshMs,
     // Newest first.
     single: call(
       '/api/v1/filings',
@@ -134,7 +134,7 @@ const shelves: Readonly<Record<ContextKind, Shelf>> = {
       (answer) => (Array.isArray(answer.data) && answer.data.length === 0 ? undefined : recordOf(answer)),
     ),
     bulk: {
-      // The caller's runs of all instruments, in one call without pages.
+      // The account's own valuations of all instruments, in one answer without pages.
       page: () =>
         call(
           '/api/v1/valuations',
@@ -149,8 +149,8 @@ const shelves: Readonly<Record<ContextKind, Shelf>> = {
   },
 }
 
-/** One series a call: how an answer tells several apart is not documented. */
-function macroShelf(key: string): Shelf {
+/** One series a call: the documentation does not say how an answer with several names them. */
+function macroCalls(key: string): ContextCalls {
   return {
     freshMs: hourMs,
     single: call('/api/v1/macro/series', () => ({ query: { 'keys[]': [key], days: macroDays } }), recordOf),
@@ -183,7 +183,7 @@ function isOf(row: unknown, of: Instrument, names: ReadingNames): boolean {
   return found !== undefined && isSame(found, of)
 }
 
-/** A slug has no letters that two spellings differ in. */
+/** The slug where there is one: unlike a symbol it has one spelling only. */
 function pathName({ symbol, slug }: Instrument): string {
   return slug ?? symbol ?? ''
 }

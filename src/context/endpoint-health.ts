@@ -1,15 +1,15 @@
 /**
- * Whether an endpoint is worth waiting for. After a fault, or an answer that came too late, no alert waits for it for a while;
- * then one call tries it again, for which no alert waits either. So an endpoint that is slow for hours delays the alerts of
- * one moment, by their deadline, and nothing else.
+ * Whether alerts wait for an endpoint. After a fault, or an answer that came too late, no alert waits for it for a while; then
+ * one call tries it again, and no alert waits for that call either. So an endpoint that is slow for hours delays only the
+ * alerts of the first moment, and those by no more than their deadline.
  */
-export class Standing {
+export class EndpointHealth {
   #faults = 0
   #restsUntilMs = 0
   #trying = false
 
-  /** `trial`: call, but let nobody wait; the caller reports how it ended. By the monotonic clock. */
-  at(nowMs: number): 'good' | 'resting' | 'trial' {
+  /** `trial`: make one call for which no alert waits, and report how it ended. `nowMs` is of the monotonic clock. */
+  stateAt(nowMs: number): 'good' | 'resting' | 'trial' {
     if (this.#faults === 0) return 'good'
     if (nowMs < this.#restsUntilMs || this.#trying) return 'resting'
     this.#trying = true
@@ -22,7 +22,7 @@ export class Standing {
     this.#trying = false
   }
 
-  /** Returns how long it rests, in ms; undefined where it rests already. */
+  /** Returns for how many ms it rests; undefined where it rests already. */
   fault(nowMs: number): number | undefined {
     const wasResting = this.#faults > 0 && nowMs < this.#restsUntilMs
     this.#trying = false
@@ -33,7 +33,7 @@ export class Standing {
     return restMs
   }
 
-  /** The trial ended without an answer that says anything of the endpoint. */
+  /** The trial call ended, and its result says nothing about the endpoint. */
   endTrial(): void {
     this.#trying = false
   }
