@@ -117,7 +117,7 @@ export class GrantedBudget {
         ? undefined
         : await ledger.usedSince(atMs + retryAfterMs - budgetDayMs).catch(() => undefined)
     const lesson = learnRefusal({
-      ...{ atMs, unitsUsed, retryAfterMs, unitsPerDay, told: apiDay },
+      ...{ atMs, unitsUsed, retryAfterMs, unitsPerDay, apiDay },
       day: budgetDay(atMs),
       usedOfNamedDay: named === undefined ? undefined : Math.max(0, named - spent.cost),
       earlier: this.#grant,

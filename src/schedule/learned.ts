@@ -188,20 +188,20 @@ class LearnedSchedule implements Schedule {
   /** Locks, unlocks, and looks again once much more is known than when it looked last. */
   #lookForMarks(): void {
     const { phase, lockedOn } = this.#memory
-    const held = lockedOn !== null
-    const lost = held && !isProven(phase.secondGain, true)
+    const wasLocked = lockedOn !== null
+    const lost = wasLocked && !isProven(phase.secondGain, true)
     if (!lost && !this.#knowsMore(phase)) return
     this.#lookedAt = phase.total
-    this.#lockOn(phase, held)
+    this.#lockOn(phase, wasLocked)
     this.#memory.lockedOn = this.#marks || this.#beat ? structuredClone(phase) : null
   }
 
   /** On marks that are closer together than polls, or else on those of the minute. */
-  #lockOn(phase: Phase, held: boolean): void {
-    this.#beat = findBeat(phase, held)
+  #lockOn(phase: Phase, wasLocked: boolean): void {
+    this.#beat = findBeat(phase, wasLocked)
     this.#marks = this.#beat
       ? undefined
-      : planMarks(phase, markLimits(this.#options, this.#unitsPerDay), held)
+      : planMarks(phase, markLimits(this.#options, this.#unitsPerDay), wasLocked)
   }
 
   /** Half as much again, or so much that the old half was let go; only where there may be a pattern at all. */

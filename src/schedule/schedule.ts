@@ -1,22 +1,22 @@
 import type { AnnouncedRule } from './announced/rules.ts'
 
 /**
- * When to poll next. A schedule is pure memory and arithmetic: it is told what polls found, and asked for the next
- * instant; it never reads a clock, Redis or the network. The poller obeys it; the ledger, not the schedule, guarantees
- * that the budget is never overspent.
+ * When to poll next. A schedule is pure memory and arithmetic: the poller reports what polls found and asks for
+ * the next instant; the schedule never reads a clock, Redis or the network. The ledger, not the schedule, guarantees that
+ * the budget is never overspent.
  */
 export interface Schedule {
-  /** Tells what a poll (or a failed call) brought, so that the next decision can use it. */
+  /** Takes in what a poll (or a failed call) found, for the next decision. */
   observe(poll: PollReport): void
   /** The next poll. `atMs` may lie in the past: then poll now. */
   next(nowMs: number, budget: BudgetView): Decision
-  /** Teaches firing times that no poll was made for: pages bought for it, rows that a walk passes, in any order. */
+  /** Takes in firing times that no planned poll was made for, in any order: of pages bought to learn from, of rows that a walk passed. */
   learnHistory(firedAtMs: readonly number[]): void
   /** Whether a reading of the rules, a unit a page, is worth it now. */
   wantsRules(nowMs: number, budget: BudgetView): boolean
-  /** Teaches what the API announces of the evaluations of its rules. */
+  /** Takes in what the API announces of the evaluations of its rules. */
   learnRules(reading: RulesReading): void
-  /** An operator expects alerts until then; 0 takes it back. */
+  /** An operator expects alerts until then; 0 cancels it. */
   setHot(untilMs: number): void
   /** What must survive a restart: a small JSON value with a version. */
   snapshot(): unknown

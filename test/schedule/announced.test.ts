@@ -108,19 +108,19 @@ describe('a reading of the rules', () => {
     expect(between(times, noonMs - dayMs, noonMs + 20 * minuteMs)).toEqual([0, 5, 10, 15, 20])
   })
 
-  it('counts rules of which it shows what the one before had foretold', () => {
+  it('counts rules that were evaluated when the reading before had announced it', () => {
     const first = read([], noonMs + 5 * minuteMs, noonMs)
-    expect(first.foretold).toBe(0)
-    expect(read(first.rules, noonMs + 65 * minuteMs, noonMs + 60 * minuteMs).foretold).toBe(1)
+    expect(first.confirmed).toBe(0)
+    expect(read(first.rules, noonMs + 65 * minuteMs, noonMs + 60 * minuteMs).confirmed).toBe(1)
     const second = read(first.rules, noonMs + 66 * minuteMs, noonMs + 60 * minuteMs)
-    expect(second.foretold).toBe(0)
+    expect(second.confirmed).toBe(0)
     expect(between(second.rules[0], noonMs + 40 * minuteMs, noonMs + 72 * minuteMs)).toEqual([60, 66, 72])
   })
 
   it('may show a pause, such as a night: nothing is expected until its end', () => {
     const first = read([], noonMs + 5 * minuteMs, noonMs)
     const second = read(first.rules, noonMs + 600 * minuteMs, noonMs + 60 * minuteMs)
-    expect(second.foretold).toBe(1)
+    expect(second.confirmed).toBe(1)
     const [times] = second.rules
     expect(between(times, noonMs, noonMs + 610 * minuteMs)).toEqual([600, 605, 610])
     expect(latestBefore(times as RuleTimes, noonMs + 300 * minuteMs)).toBeNaN()

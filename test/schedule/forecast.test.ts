@@ -85,11 +85,11 @@ describe('the forecast', () => {
   })
 
   it('drops active hours of the config that turn out wrong', () => {
-    const told = benchOptions(2_000)
+    const withHours = benchOptions(2_000)
     const profile = emptyProfile()
-    expect(shareOf(forecastDay(profile, 6, told), 10)).toBeGreaterThan(0.1)
+    expect(shareOf(forecastDay(profile, 6, withHours), 10)).toBeGreaterThan(0.1)
     for (let day = 0; day < 5; day++) foldDay(profile, 6, dayWith(19, 5))
-    expect(shareOf(forecastDay(profile, 6, told), 10)).toBeLessThan(0.03)
+    expect(shareOf(forecastDay(profile, 6, withHours), 10)).toBeLessThan(0.03)
   })
 })
 

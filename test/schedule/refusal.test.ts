@@ -24,25 +24,25 @@ describe('a refusal by the API', () => {
   const theirDay = { key: 'theirs', startMs: 13 * hourMs, endMs: 37 * hourMs }
   const inTheirDay = { atMs: 30 * hourMs, day: nextDay, unitsPerDay: 2_000, unitsUsed: 300 }
 
-  it('at the end of the day that it told of earlier teaches the size, by the count of that day', () => {
-    const told = { day: theirDay, used: 1_500, whole: true }
-    const { grant, text } = learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told })
+  it('at the end of the day that it named earlier teaches the size, by the count of that day', () => {
+    const apiDay = { day: theirDay, used: 1_500, whole: true }
+    const { grant, text } = learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, apiDay })
     expect(grant).toMatchObject({ unitsPerDay: 1_500, resetsAtMs: 37 * hourMs })
     expect(text).toMatch(/1500.*2000/)
-    expect(learnRefusal({ ...inTheirDay, retryAfterMs: undefined, told }).grant).toEqual(grant)
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: undefined, apiDay }).grant).toEqual(grant)
   })
 
   it('in a day that was not counted from its start teaches no size', () => {
-    const told = { day: theirDay, used: 900, whole: false }
-    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, told }).grant).toMatchObject({
+    const apiDay = { day: theirDay, used: 900, whole: false }
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 7 * hourMs, apiDay }).grant).toMatchObject({
       unitsPerDay: null,
       resetsAtMs: 37 * hourMs,
     })
   })
 
-  it('that names our reset again takes back what it told of another one', () => {
-    const told = { day: theirDay, used: 1_500, whole: true }
-    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 18 * hourMs, told }).grant).toMatchObject({
+  it('that names our reset again takes back that it named another one', () => {
+    const apiDay = { day: theirDay, used: 1_500, whole: true }
+    expect(learnRefusal({ ...inTheirDay, retryAfterMs: 18 * hourMs, apiDay }).grant).toMatchObject({
       unitsPerDay: 300,
       resetsAtMs: null,
     })

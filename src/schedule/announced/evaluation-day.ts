@@ -3,17 +3,17 @@ import { clamp } from '../pace/solve.ts'
 import { type Announced, delaySeconds } from './evidence.ts'
 import { eachBetween } from './rules.ts'
 
-/** The alerts that are expected in each second of a day, by the announced evaluations and what alerts have shown of them. */
+/** How many alerts are expected in each second of a day, by the announced evaluations and what earlier alerts showed. */
 export interface EvaluationDay {
   readonly startMs: number
-  /** Alerts that the evaluations of each second of the day, and of an hour beyond it, bring. */
+  /** The expected alerts of the evaluations of each second of the day, and of an hour beyond it. */
   readonly brought: Float32Array
   readonly density: readonly number[]
   readonly otherShare: number
   readonly steps: readonly Step[]
 }
 
-/** An hour: its seconds in which evaluations bring alerts, by how many they bring; the other seconds are quiet. */
+/** One hour. Its seconds with expected alerts are grouped by how many are expected; all others are quiet. */
 interface Step {
   readonly levels: readonly Level[]
   readonly quietSeconds: number
@@ -21,18 +21,18 @@ interface Step {
 
 interface Level {
   seconds: number
-  /** The mean root of the rate of these seconds: demand for polls. */
+  /** The mean square root of the rate in these seconds: how many polls they need. */
   root: number
-  /** Alerts that come in these. */
+  /** Expected alerts in these seconds. */
   alerts: number
 }
 
 export const stepSeconds = 3_600
-/** From one level to the next. */
+/** The rate of a level as a multiple of the one below. */
 const levelFactor = 4
 const levelCount = 8
 const beyondSeconds = 3_600
-/** Seconds with less than this part of the mean rate of the day are not busy. */
+/** Seconds with less than this part of the day's mean rate are quiet. */
 const busyPart = 0.05
 const likelihoodMin = 0.05
 const likelihoodMax = 20
@@ -89,7 +89,7 @@ export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast
   return { startMs, brought, density, otherShare, steps }
 }
 
-/** Alerts a second that announced evaluations bring at an instant. */
+/** Expected alerts a second at an instant, from announced evaluations. */
 export function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: number): number {
   const second = Math.floor((atMs - startMs) / 1_000)
   let rate = 0
@@ -100,7 +100,7 @@ export function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: nu
   return rate
 }
 
-/** Alerts that evaluations bring in each of so many seconds of the day. */
+/** Expected alerts in each of so many seconds from `from` on, from announced evaluations. */
 export function broughtFrom(
   { brought, density }: EvaluationDay,
   from: number,

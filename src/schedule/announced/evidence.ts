@@ -3,38 +3,39 @@ import type { AnnouncedView, RulesReading } from '../schedule.ts'
 import { eachBetween, latestBefore, type RuleTimes, readRules } from './rules.ts'
 
 /**
- * Whether the announced evaluations say when alerts are published: "alerts of a rule can be read within a minute of its
- * evaluation". Every alert tests it, and teaches the delay, how many alerts a rule brings, and how many no rule explains.
+ * Tests whether announced evaluations say when alerts are published, that is: "alerts of a rule can be read within a minute of
+ * its evaluation". Every alert is evidence for or against it, and shows the delay, how many alerts an evaluation publishes,
+ * and how many no evaluation explains.
  */
 export interface Announced {
   rules: RuleTimes[]
   reading: {
-    /** Null before the first. */
+    /** Null before the first reading. */
     atMs: number | null
-    /** Of the rules, at the last one; each cost a unit. */
+    /** Pages of rules at the last reading; each cost a unit. */
     pages: number
-    /** Readings in a row that announced nothing, or not what the one before had foretold. */
+    /** Readings in a row that announced nothing, or did not confirm what the one before had announced. */
     useless: number
   }
-  /** Explained alerts by the second after the evaluation at which they could be read; old ones fading. */
+  /** Explained alerts by how many seconds after the evaluation they could be read; old ones count less and less. */
   delays: number[]
   explained: number
   other: number
-  /** The logarithm of what a bet on the announcements has won. */
+  /** The logarithm of what a bet on the announcements has won so far. */
   winnings: number
   follows: boolean
-  /** What the plan uses: brought up to date once an hour. */
+  /** What the plan uses: updated once an hour. */
   inUse: { hour: number; density: number[]; otherShare: number }
 }
 
 export const delaySeconds = 60
-/** Alerts an evaluation, before any was seen; and evaluations that the mean of all rules counts for in the rate of one. */
+/** Alerts an evaluation before any was seen, and how many evaluations the mean of all rules weighs in the rate of one rule. */
 const youngRate = 0.1
 const rateCaution = 3
-/** So many evaluations of a rule, and alerts of all rules, are remembered; then each counts half. */
+/** From so many evaluations of a rule, or alerts of all rules, on, each earlier one counts half. */
 const passedMax = 300
 const alertsMax = 600
-/** Alerts that an even delay counts for, and alerts explained and not explained before any was seen. */
+/** How many alerts the first assumptions weigh: that every delay is equally likely, and that half of the alerts are explained. */
 const delayCaution = 4
 const youngCount = 2
 const hourMs = 3_600_000
@@ -54,7 +55,7 @@ export function emptyAnnounced(): Announced {
 }
 
 export function noteReading(announced: Announced, { atMs, pages, rules }: RulesReading): void {
-  // A process that polls again has its last reading still, and the memory knows of later ones.
+  // A replica that polls again offers its own last reading; the stored memory may have a later one.
   if (
     announced.reading.atMs !== null &&
     atMs <= announced.reading.atMs &&
@@ -63,21 +64,21 @@ export function noteReading(announced: Announced, { atMs, pages, rules }: RulesR
     return
   const read = readRules(announced.rules, rules, meanRate(announced.rules))
   announced.rules = read.rules
-  const isUseful = read.foretold > 0 && 2 * read.foretold >= read.rules.length
+  const isUseful = read.confirmed > 0 && 2 * read.confirmed >= read.rules.length
   announced.reading = { atMs, pages, useless: isUseful ? 0 : announced.reading.useless + 1 }
 }
 
 /** With fewer units a day, no page of rules is bought. */
 const unitsToRead = 200
-/** What pages of rules may cost of the units, while the announcements are followed and while they are not. */
+/** The share of the units that pages of rules may cost while polls follow the announcements, and while they do not. */
 const paidShare = { following: 0.02, testing: 0.005 }
 const checkMs = 6 * hourMs
-/** The first reading is tested after half an hour; after each one that was of no use it takes longer. */
+/** The second reading comes half an hour after the first; after each reading that was of no use the pause is longer. */
 const testMs = hourMs / 2
 const testFactor = 4
 const testMsMax = 8 * 24 * hourMs
 
-/** Whether the rules are to be read: for the first time, to test what was announced, or to confirm it. */
+/** Whether to read the rules now: for the first time, or to see whether what they announced is still right. */
 export function isReadingDue({ reading, follows }: Announced, nowMs: number, unitsPerDay: number): boolean {
   const { atMs, pages, useless } = reading
   if (unitsPerDay < unitsToRead) return false
@@ -115,7 +116,7 @@ function explainedShare({ inUse, explained, other }: Announced, rule: RuleTimes,
   return byRule / (byRule + other / cycleSeconds)
 }
 
-/** Counts the evaluations of a time, each as much as alerts were likely then. */
+/** Counts the evaluations between two instants, each by how likely alerts were then. */
 export function notePassed({ rules }: Announced, fromMs: number, toMs: number, likelihood: number): void {
   for (const rule of rules) {
     eachBetween(rule, fromMs, toMs, () => {
@@ -127,7 +128,7 @@ export function notePassed({ rules }: Announced, fromMs: number, toMs: number, l
   }
 }
 
-/** Once an hour the plan takes over what was learned; true when it did. */
+/** Once an hour the plan takes over what was learned; returns whether it did. */
 export function useLearned(announced: Announced, nowMs: number): boolean {
   const hour = Math.floor(nowMs / hourMs)
   if (announced.inUse.hour === hour) return false
@@ -138,15 +139,15 @@ export function useLearned(announced: Announced, nowMs: number): boolean {
   return true
 }
 
-/** The stake of each bet for each even wait of difference, and the longest wait that counts: together below 1, so that no bet loses all. */
+/** The stake for each even wait of difference, and the longest wait that counts. Their product is below 1, so that no bet loses all. */
 const stake = 0.2
 const waitMax = 4
-/** Forty rules of the sandbox reach the first after about 200 events; one in four hundred even bets ever would. */
+/** The forty rules of the sandbox reach `winningsToFollow` after about 200 events; of bets on chance, one in four hundred ever does. */
 const winningsToFollow = 6
-const winningsToHold = 1
+const winningsToStay = 1
 const winningsMax = 12
 
-/** Bets on an event: what it would have waited, in even waits, by the plan without announcements and by the one along them. */
+/** Bets on an event. Given are its waits, in mean waits of even polls: by the plan without announcements, and by the plan that follows them. */
 export function judgeAnnounced(
   announced: Announced,
   { without, following }: { readonly without: number; readonly following: number },
@@ -154,10 +155,10 @@ export function judgeAnnounced(
   const saved = Math.min(waitMax, without) - Math.min(waitMax, following)
   const winnings = announced.winnings + Math.log(1 + stake * saved)
   announced.winnings = Math.min(winningsMax, Math.max(0, winnings))
-  announced.follows = announced.winnings >= (announced.follows ? winningsToHold : winningsToFollow)
+  announced.follows = announced.winnings >= (announced.follows ? winningsToStay : winningsToFollow)
 }
 
-/** So many rules are named at all, and in a sentence. */
+/** How many rules are named at most: in all, and in a sentence. */
 const namedMax = 20
 const inTextMax = 5
 
@@ -167,7 +168,7 @@ export function describeAnnounced({ follows, rules }: Announced): AnnouncedView 
   return { follows, ruleCount: rules.length, rules: named.map(({ id, name }) => ({ id, name })) }
 }
 
-/** In words, for people: the rules are named where they say when polls come. The names are text from outside. */
+/** A sentence for people. It names the rules only while polls follow them. The names are text from the API. */
 export function announcedText({ follows, ruleCount, rules }: AnnouncedView): string {
   const count = `${ruleCount} ${ruleCount === 1 ? 'rule' : 'rules'}`
   if (!follows)
@@ -186,7 +187,7 @@ function meanRate(rules: readonly RuleTimes[]): number {
   return fired / passed
 }
 
-/** Alerts a second by the second after an evaluation, summing to about 1; neighbours share what few alerts say. */
+/** The chance of each delay in seconds, summing to about 1; each second is averaged with its neighbours. */
 function densityOf(delays: readonly number[]): number[] {
   const total = delays.reduce((sum, count) => sum + count, 0) + delayCaution
   return delays.map((count, second) => {

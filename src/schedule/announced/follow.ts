@@ -15,9 +15,12 @@ import {
 } from './evaluation-day.ts'
 import type { Announced } from './evidence.ts'
 
-/** Polls along the announced evaluations: where waiting any longer would cost more than one. */
-
-/** What an event would have waited, in even waits, by the plan without announcements and by the one along them. */
+/**
+ * Plans polls by the announced evaluations: a poll is due where further waiting would cost more than the poll.
+ *
+ * `Waits`: what an alert at an instant would wait, in mean waits of even polls, by the plan without announcements and by the
+ * plan that follows them.
+ */
 export type Waits = (atMs: number) => { readonly without: number; readonly following: number }
 
 interface View {
@@ -30,7 +33,7 @@ interface View {
   readonly rateAt: (atMs: number) => number
 }
 
-/** The next poll where announcements are followed now, and how both ways to plan are to be judged. */
+/** The next poll, where polls follow the announcements now; and the waits by which both plans are compared. */
 export function followAnnounced(
   { follows }: Announced,
   day: EvaluationDay,
@@ -83,7 +86,7 @@ function followScale({ day, fromMs, endMs, units, limits, rateAt }: View): numbe
   return solveScale(seconds, roots, units, limits)
 }
 
-/** What the plan along the announcements makes of each hour of a day of which nothing is known yet. */
+/** The polls and lag of each hour of a whole day when polls follow the announcements, for the preview. */
 export function previewFollowing(
   announced: Announced,
   forecast: DayForecast,
@@ -115,7 +118,7 @@ function followPace({ day, limits, rateAt }: View, scale: number, atMs: number):
   return clamp(scale * Math.sqrt(rate), limits.floor, limits.ceiling)
 }
 
-/** Where nothing is announced, instants so far apart are looked at, in seconds. */
+/** In quiet times one instant in so many seconds is looked at. */
 const quietSeconds = 15
 /** Comparing all pairs of instants takes time with the square of their number. */
 const busyPointsMax = 160
@@ -126,13 +129,14 @@ interface Bounds {
 }
 
 /**
- * The next poll: the first of those instants of the coming minutes that cost the least together, the waiting of alerts and
- * the price of polls added. At a pace of `scale √rate` a poll costs as much as `1 / (2 scale²)` seconds of one alert's waiting.
+ * The next poll: of all series of polls in the coming minutes, the first poll of the one with the lowest cost, which is the
+ * waiting of alerts plus the price of the polls. At a pace of `scale √rate` a poll costs as much as `1 / (2 scale²)` seconds of
+ * one alert's waiting.
  */
 function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Bounds): Decision {
   const { day, fromMs, rateAt, limits } = view
   const gap = (latestMs - fromMs) / 1_000
-  // Evaluations are announced in whole seconds, and so are the instants that are looked at.
+  // Evaluations are announced in whole seconds, so only whole seconds are looked at.
   const first = Math.floor((fromMs - day.startMs) / 1_000)
   const passed = (fromMs - day.startMs) / 1_000 - first
   const rates = broughtFrom(day, first, Math.ceil(2 * gap))
@@ -149,7 +153,7 @@ function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Boun
     skipped++
     const end = second + 1 - passed
     const isLatest = end >= gap && end - 1 < gap
-    // A second before quiet ones is one at which a poll finds all that an evaluation brought.
+    // At the last second before quiet ones, a poll finds all alerts of an evaluation.
     const isEnd = alerts > busy && (rates[second + 1] ?? 0) + other <= busy
     const isPoint = skipped >= (alerts > busy ? busyStep : quietSeconds) || isEnd
     if (!isPoint && !isLatest && second < rates.length - 1) continue
@@ -170,7 +174,7 @@ interface Points {
   readonly moments: number[]
 }
 
-/** By dynamic programming from the end; the last point is a poll in any case. */
+/** By dynamic programming from the end; the last point is always a poll. */
 function cheapest(
   { times, masses, moments }: Points,
   price: number,

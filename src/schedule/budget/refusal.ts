@@ -36,8 +36,8 @@ export interface Refusal {
   readonly unitsPerDay: number
   /** What was known before. */
   readonly earlier?: Grant | undefined
-  /** The day that an earlier refusal told of, its units before the call, and whether all of them were counted. */
-  readonly told?: { readonly day: BudgetDay; readonly used: number; readonly whole: boolean } | undefined
+  /** The day that an earlier refusal named, its units before the call, and whether all of them were counted. */
+  readonly apiDay?: { readonly day: BudgetDay; readonly used: number; readonly whole: boolean } | undefined
   /** Units within 24 hours before the time that is named now, without the call; undefined where nobody counted them all. */
   readonly usedOfNamedDay?: number | undefined
 }
@@ -92,17 +92,17 @@ function sizesSeen(earlier: Grant['refused'], atMs: number, units: number): NonN
 
 /** What a refusal of the day's budget teaches. */
 export function learnRefusal(refusal: Refusal): Lesson {
-  const { atMs, retryAfterMs, day, unitsPerDay, told, earlier } = refusal
+  const { atMs, retryAfterMs, day, unitsPerDay, apiDay, earlier } = refusal
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
-  const inToldDay = told !== undefined && (saidMs === undefined || isSameReset(saidMs, told.day))
-  const inOurDay = !inToldDay && (saidMs === undefined || isSameReset(saidMs, day))
-  const resetsAtMs = inToldDay ? told.day.endMs : inOurDay ? null : (saidMs ?? null)
-  const isNew = !inToldDay && !inOurDay
-  const unitsUsed = inToldDay
-    ? told.used
+  const inApiDay = apiDay !== undefined && (saidMs === undefined || isSameReset(saidMs, apiDay.day))
+  const inOurDay = !inApiDay && (saidMs === undefined || isSameReset(saidMs, day))
+  const resetsAtMs = inApiDay ? apiDay.day.endMs : inOurDay ? null : (saidMs ?? null)
+  const isNew = !inApiDay && !inOurDay
+  const unitsUsed = inApiDay
+    ? apiDay.used
     : ((isNew ? refusal.usedOfNamedDay : undefined) ?? refusal.unitsUsed)
   // Where counting began at another instant than the API's day, the count says little about the size of its budget.
-  const counted = inOurDay || (inToldDay && told.whole) || (isNew && refusal.usedOfNamedDay !== undefined)
+  const counted = inOurDay || (inApiDay && apiDay.whole) || (isNew && refusal.usedOfNamedDay !== undefined)
   const smaller = counted && unitsUsed >= unitsPerDay * ownShareMin && unitsUsed < unitsPerDay
   const grant: Grant = {
     v: 1,

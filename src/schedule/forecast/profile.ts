@@ -66,7 +66,7 @@ export function learnedAlerts(profile: Profile): number {
 
 /**
  * Expected alerts a second in each bin of a day of this row: its own days and those that turned out to be like it, and
- * in the end the last days, which overrule the rest as far as the rest did not foretell them.
+ * in the end the last days, which overrule the rest as far as the rest did not predict them.
  */
 export function forecastDay(profile: Profile, row: number, options: ScheduleOptions): Float64Array {
   const weights = profile.rows.map((_, other) => kinship(profile, row, other, options) / 1_000)
@@ -87,11 +87,12 @@ function addCounts(into: Float64Array, counts: Int32Array, weight: number): void
 
 /** The hours of the config are one belief, that every hour is alike is another: what came decides between the two. */
 function shapeOf(counts: Float64Array, row: number, options: ScheduleOptions): Float64Array {
-  const told = smoothShape(counts, priorShape(row, options))
-  if (!options.activeHours) return told.shares
+  const smoothed = smoothShape(counts, priorShape(row, options))
+  if (!options.activeHours) return smoothed.shares
   const flat = smoothShape(counts, new Float64Array(binsPerDay).fill(1 / binsPerDay))
-  const odds = ((1 - configTrust) / configTrust) * Math.exp(Math.min(50, flat.logEvidence - told.logEvidence))
-  return told.shares.map((share, bin) => (share + odds * (flat.shares[bin] ?? 0)) / (1 + odds))
+  const odds =
+    ((1 - configTrust) / configTrust) * Math.exp(Math.min(50, flat.logEvidence - smoothed.logEvidence))
+  return smoothed.shares.map((share, bin) => (share + odds * (flat.shares[bin] ?? 0)) / (1 + odds))
 }
 
 /** How much another row's days tell about this row's: the probability that both are drawn from one shape. */

@@ -2,7 +2,7 @@
  * What the last hours add to the profile. The unit is the event: alerts that fire within three seconds of each other are
  * one event, for no poll could have come in between, and a batch of thirty says no more of the next minute than one
  * alert does. A rate is a sum: a share of the base rate (the profile, or the day's mean) and shares of three fading
- * averages of the events that came. The shares follow how many of the events each part foretold (the expectation step of
+ * averages of the events that came. The shares follow how many of the events each part predicted (the expectation step of
  * the EM algorithm for a self-exciting process; Hawkes 1971).
  */
 export interface Recent {
@@ -10,7 +10,7 @@ export interface Recent {
   atMs: number
   /** Events a second at `atMs`, one average a memory. */
   readonly averages: number[]
-  /** Events that each part foretold, fading: the base, then the averages; once with the profile as the base, once with the mean. */
+  /** Events that each part predicted, fading: the base, then the averages; once with the profile as the base, once with the mean. */
   readonly credit: { readonly profile: number[]; readonly mean: number[] }
   /** Events of today, seen and expected by the profile. */
   readonly today: { seen: number; expected: number }
@@ -100,11 +100,11 @@ export function sharesOf(credit: readonly number[]): number[] {
 }
 
 function creditOne(credit: number[], rates: readonly number[]): void {
-  const foretold = rates.map((rate, part) => rate * (credit[part] ?? 0))
-  const total = foretold.reduce((sum, each) => sum + each, 0)
+  const predicted = rates.map((rate, part) => rate * (credit[part] ?? 0))
+  const total = predicted.reduce((sum, each) => sum + each, 0)
   if (total <= 0) return
-  const held = credit.reduce((sum, each) => sum + each, 0) + 1
-  const kept = Math.min(1, creditMax / held)
+  const creditSum = credit.reduce((sum, each) => sum + each, 0) + 1
+  const kept = Math.min(1, creditMax / creditSum)
   for (let part = 0; part < credit.length; part++)
-    credit[part] = kept * ((credit[part] ?? 0) + (foretold[part] ?? 0) / total)
+    credit[part] = kept * ((credit[part] ?? 0) + (predicted[part] ?? 0) / total)
 }

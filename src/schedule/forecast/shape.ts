@@ -1,7 +1,7 @@
 /**
  * From counts to a shape: the day is cut in three, each part in three again, then into halves, down to five minutes.
  * At each cut the counts are weighed against what the prior says of it. How much they must weigh to be believed (the
- * inertia) is itself judged by how well it would have foretold them, for the whole level and for the cut: steps such as
+ * inertia) is itself judged by how well it would have predicted them, for the whole level and for the cut: steps such as
  * an opening bell stay sharp, a few alerts a week stay smooth.
  */
 
@@ -15,7 +15,7 @@ const ownVerdict = 0.1
 export interface Shape {
   /** The share of a day that each bin holds, summing to 1. */
   readonly shares: Float64Array
-  /** The logarithm of how well this prior foretold the counts; only differences between priors mean something. */
+  /** The logarithm of how well this prior predicted the counts; only differences between priors mean something. */
   readonly logEvidence: number
 }
 

@@ -21,8 +21,8 @@ const markShareMin = 0.7
 const quarterMs = 250
 
 /** The shortest period on which firings lie close together; undefined where none is proven. */
-export function findBeat(phase: Phase, held: boolean): Beat | undefined {
-  if (!isProven(phase.secondGain, held)) return undefined
+export function findBeat(phase: Phase, isLocked: boolean): Beat | undefined {
+  if (!isProven(phase.secondGain, isLocked)) return undefined
   for (const period of periods) {
     if (!usesEveryMark(phase, period)) continue
     const counts = new Float64Array(period)

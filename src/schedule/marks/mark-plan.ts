@@ -39,8 +39,8 @@ const pollsMeasured = 200
 const minutesMeasuredMax = 1_500
 
 /** The plan for the pattern in `phase`, or undefined where it is not proven or would not help. */
-export function planMarks(phase: Phase, limits: MarkLimits, held: boolean): MarkPlan | undefined {
-  const pattern = findPattern(phase, limits.minIntervalMs, held)
+export function planMarks(phase: Phase, limits: MarkLimits, isLocked: boolean): MarkPlan | undefined {
+  const pattern = findPattern(phase, limits.minIntervalMs, isLocked)
   return pattern && { ...pattern, response: measureResponse(pattern, limits) }
 }
 

@@ -27,9 +27,9 @@ const secondWaitSecondsMax = 0.6 * 15
 /** A slot with less than this share of its firings is neither waited for nor polled for its own sake. */
 export const emptySlot = 0.3
 
-/** The pattern, or undefined where it is not proven or would not help. `held`: polls are locked on one already. */
-export function findPattern(phase: Phase, minIntervalMs: number, held: boolean): MarkPattern | undefined {
-  if (!isProven(phase.secondGain, held)) return undefined
+/** The pattern, or undefined where it is not proven or would not help. `isLocked`: polls are locked on one already. */
+export function findPattern(phase: Phase, minIntervalMs: number, isLocked: boolean): MarkPattern | undefined {
+  if (!isProven(phase.secondGain, isLocked)) return undefined
   const density = quarterDensity(phase)
   const start = slotStart(density)
   const turned = density.map((_, at) => density[(at + start) % quartersPerMinute] ?? 0)
@@ -41,7 +41,7 @@ export function findPattern(phase: Phase, minIntervalMs: number, held: boolean):
     const saved = (best[m - 1]?.waitSeconds ?? 0) - (best[m]?.waitSeconds ?? 0)
     savedSeconds.push(Math.max(1e-6, Math.min(saved, savedSeconds[m - 1] ?? saved)))
   }
-  const minuteWeights = weighMinutes(phase, start, held)
+  const minuteWeights = weighMinutes(phase, start, isLocked)
   const offsetsMs = best.map(({ ends }) => ends.map((end) => (end + 1) * 250))
   return { startMs: start * 250, offsetsMs, savedSeconds, waitSeconds: one, minuteWeights }
 }
@@ -181,8 +181,8 @@ function closeSlot(
 }
 
 /** Shares of the minutes of five, by slots; all the same until the bet on the minute is won. */
-function weighMinutes(phase: Phase, start: number, held: boolean): number[] {
-  if (!isProven(phase.minuteGain, held)) return [1, 1, 1, 1, 1]
+function weighMinutes(phase: Phase, start: number, isLocked: boolean): number[] {
+  if (!isProven(phase.minuteGain, isLocked)) return [1, 1, 1, 1, 1]
   const shift = Math.floor(start / 4)
   return [0, 1, 2, 3, 4].map((minute) => {
     let count = 0

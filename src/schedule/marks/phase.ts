@@ -1,7 +1,7 @@
 /**
- * How alerts lie on the engine's clock: within the minute and within five minutes. Whether that is a pattern is a bet
- * against chance: before each alert is counted, the pattern so far stakes on where it will fall; the winnings (a
- * logarithm) pass the bar only when firings do fall on marks, and are lost again within a few alerts when they stop to.
+ * Where alerts fire on the engine's clock: within the minute and within five minutes. Whether that is a pattern is decided
+ * by a bet against chance: before each alert is counted, the pattern so far bets on its place; the winnings (a logarithm)
+ * reach the limit only where alerts do fire on marks, and are lost within a few alerts when they stop to.
  */
 export interface Phase {
   /** Alerts in each quarter second of the minute, old ones fading. */
@@ -25,7 +25,7 @@ export const secondsPerFive = 300
 const totalMax = 2_000
 /** Chance alone passes e^16 about once in ten million alerts. */
 const gainToLock = 16
-const gainToHold = 4
+const gainToStayLocked = 4
 const gainMax = 40
 /** A row that comes later than this came late for a reason of its own. */
 const lateMsMax = 30_000
@@ -55,9 +55,9 @@ export function countFiring(phase: Phase, firedAtMs: number, readableFromMs: num
   phase.total += 1
 }
 
-/** Whether winnings are enough to act on; what is acted on already is held on to for longer. */
-export function isProven(gain: number, held: boolean): boolean {
-  return gain >= (held ? gainToHold : gainToLock)
+/** Whether the winnings suffice. Polls that are locked on a pattern stay with less than it took to lock them. */
+export function isProven(gain: number, isLocked: boolean): boolean {
+  return gain >= (isLocked ? gainToStayLocked : gainToLock)
 }
 
 export function sumOf(values: readonly number[], from: number, length: number): number {
