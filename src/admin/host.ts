@@ -13,6 +13,9 @@ import { sendProblem } from './problem.ts'
 export function refuseForeignHosts(app: FastifyInstance, { hosts }: Pick<AdminDeps, 'hosts'>): void {
   app.addHook('onRequest', async (request, reply) => {
     const { host } = request.headers
+    // Of two, Node.js shows us the first; a proxy before us may have checked the other.
+    if (request.raw.rawHeaders.filter((text, at) => at % 2 === 0 && /^host$/i.test(text)).length > 1)
+      return sendProblem(reply, { status: 400, detail: 'A request names one Host.' })
     if (host === undefined && request.raw.httpVersion !== '1.0')
       return sendProblem(reply, { status: 400, detail: 'A request of HTTP/1.1 names its Host.' })
     if (host === undefined || isOurs(host, hosts()) || lifePaths.has(request.routeOptions.url ?? '')) return

@@ -28,7 +28,9 @@ export function checkConfigCommand(): Command {
       }
       for (const warning of loaded.warnings) printError(`warning: ${formatMistake(file, warning)}`)
       print(
-        options.show ? showConfig(loaded.config).trimEnd() : `${printable(file)}: ${summary(loaded.config)}`,
+        options.show
+          ? showConfig(loaded.config, loaded.hidden).trimEnd()
+          : `${printable(file)}: ${summary(loaded.config)}`,
       )
     })
 }
@@ -39,7 +41,7 @@ function printAnswer(file: string, loaded: ReturnType<typeof loadConfig>, option
         ok: true,
         file,
         warnings: loaded.warnings.map((warning) => asJson(file, warning)),
-        ...(options.show ? { config: redactConfig(loaded.config) } : {}),
+        ...(options.show ? { config: redactConfig(loaded.config, loaded.hidden) } : {}),
       }
     : { ok: false, file, mistakes: loaded.mistakes.map((mistake) => asJson(file, mistake)) }
   printJson(answer)

@@ -1,7 +1,8 @@
 import { cut } from '../alert/text.ts'
 import { looksLikeToken } from '../lib/secret.ts'
+import { looksRandom } from './conceal.ts'
 import { soundsSecret } from './env.ts'
-import { formatPath, mixesAll, type Path } from './mistake.ts'
+import { formatPath, type Path } from './mistake.ts'
 import { childOf, isSecret, property, type Schema } from './outline.ts'
 import type { ReadResult } from './read.ts'
 
@@ -78,11 +79,6 @@ function maskBroken(text: string): string {
   // A template is no address.
   if (text.includes('{{')) return text
   return /^\s*[a-z][a-z+]*:\/\/\S*\s/i.test(text) ? text.replace(/(?<=[^/]\/|\s)[^\s/?#]+/g, maskToken) : text
-}
-
-/** A text that nobody would choose as a name: probably a secret under the wrong key. */
-function looksRandom(text: string): boolean {
-  return mixesAll(text, 16) || /^[\da-f]{32,}$/i.test(text)
 }
 
 function quote(text: string): string {

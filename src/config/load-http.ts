@@ -1,5 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import * as z from 'zod'
+import type { Secret } from '../lib/secret.ts'
+import { concealMistake, hiddenOf } from './conceal.ts'
 import type { Env } from './env.ts'
 import { explainIssues } from './explain.ts'
 import type { Mistake } from './mistake.ts'
@@ -22,12 +24,16 @@ export function loadHttp(path: string, env: Env, without: readonly string[] = []
   const file = readConfigText(path)
   if (!file.ok) return { ok: false, mistakes: [file.mistake] }
   const tree = parseYaml(file.text)
-  if (!tree.ok) return { ok: false, mistakes: sortedMistakes(tree.mistakes) }
+  if (!tree.ok) return failed(tree.mistakes)
   const leftOut = (at: readonly PropertyKey[]) =>
     at.length === 1 ? at[0] !== 'http' : at.length === 2 && without.includes(String(at[1]))
   const reading = readTree(httpSchema, { ...tree, env, folder: dirname(resolve(path)), leftOut })
   const parsed = httpSchema.safeParse(reading.value)
   const mistakes = [...reading.mistakes, ...explainIssues(parsed.error?.issues ?? [], httpSchema, reading)]
-  if (!parsed.success || mistakes.length > 0) return { ok: false, mistakes: sortedMistakes(mistakes) }
+  if (!parsed.success || mistakes.length > 0) return failed(mistakes, hiddenOf(reading.locations, env))
   return { ok: true, http: parsed.data.http }
+}
+
+function failed(mistakes: readonly Mistake[], hidden: readonly Secret[] = []): LoadedHttp {
+  return { ok: false, mistakes: sortedMistakes(mistakes).map((each) => concealMistake(each, hidden)) }
 }

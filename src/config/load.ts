@@ -1,6 +1,8 @@
 import { dirname, resolve } from 'node:path'
 import { withinCpuLimit } from '../alert/cpu-limit.ts'
+import type { Secret } from '../lib/secret.ts'
 import { checkAcross } from './check.ts'
+import { concealMistake, hiddenOf } from './conceal.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
 import { deepFreeze } from './freeze.ts'
@@ -16,7 +18,13 @@ import { environmentWarnings, warningsOf } from './warnings.ts'
  * warning contains the value of a secret.
  */
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config; readonly warnings: readonly Mistake[] }
+  | {
+      readonly ok: true
+      readonly config: Config
+      readonly warnings: readonly Mistake[]
+      /** Never to be shown with the config, wherever in it they are. */
+      readonly hidden: readonly Secret[]
+    }
   | { readonly ok: false; readonly mistakes: readonly Mistake[] }
 
 export function loadConfig(path: string, env: Env, options: { again?: boolean } = {}): LoadedConfig {
@@ -42,18 +50,24 @@ export function parseConfig(
   if (!tree.ok) return failed(tree.mistakes)
   const reading = readTree(configSchema, { ...tree, ...options })
   if (reading.tooLarge) return failed(reading.mistakes)
+  const hidden = hiddenOf(reading.locations, options.env)
   const parsed = withinCpuLimit(cpuMsMax, () => configSchema.safeParse(reading.value))
   const mistakes = [
     ...reading.mistakes,
     ...explainIssues(parsed.error?.issues ?? [], configSchema, reading),
     ...explainComplaints(checkAcross(reading.value), configSchema, reading),
   ]
-  if (!parsed.success || mistakes.length > 0) return failed(mistakes)
+  if (!parsed.success || mistakes.length > 0) return failed(mistakes, hidden)
   const complaints = explainComplaints(warningsOf(parsed.data, reading.value), configSchema, reading)
   const warnings = [...environmentWarnings(options.env), ...complaints]
-  return { ok: true, config: deepFreeze(parsed.data), warnings }
+  return {
+    ok: true,
+    config: deepFreeze(parsed.data),
+    warnings: warnings.map((each) => concealMistake(each, hidden)),
+    hidden,
+  }
 }
 
-function failed(mistakes: readonly Mistake[]): LoadedConfig {
-  return { ok: false, mistakes: sortedMistakes(mistakes) }
+function failed(mistakes: readonly Mistake[], hidden: readonly Secret[] = []): LoadedConfig {
+  return { ok: false, mistakes: sortedMistakes(mistakes).map((each) => concealMistake(each, hidden)) }
 }

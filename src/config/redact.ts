@@ -1,21 +1,30 @@
 import { stringify } from 'yaml'
 import { durationText } from '../lib/duration.ts'
 import { Secret } from '../lib/secret.ts'
+import { conceal } from './conceal.ts'
 import { maskAddress } from './found.ts'
 import { childOf, metaOf, property, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
 
 /**
  * The effective config for people, in the form of a config file with every default filled in. Of a secret it shows only
- * that there is one, or its file; of an address, nothing that may be a credential.
+ * that there is one, or its file; of an address, nothing that may be a credential; elsewhere, nothing of `hidden`.
  */
-export function showConfig(config: Config): string {
-  return stringify(redactConfig(config), escaped, { lineWidth: 0, version: '1.2', schema: 'core' })
+export function showConfig(config: Config, hidden: readonly Secret[] = []): string {
+  return stringify(redactConfig(config, hidden), escaped, { lineWidth: 0, version: '1.2', schema: 'core' })
 }
 
 /** The same as a plain value, for `--json`. */
-export function redactConfig(config: Config): Record<string, unknown> {
-  return redactObject(config, configSchema)
+export function redactConfig(config: Config, hidden: readonly Secret[] = []): Record<string, unknown> {
+  return concealed(redactObject(config, configSchema), hidden) as Record<string, unknown>
+}
+
+function concealed(value: unknown, hidden: readonly Secret[]): unknown {
+  if (typeof value === 'string') return conceal(value, hidden)
+  if (Array.isArray(value)) return value.map((inner) => concealed(inner, hidden))
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value)
+  return Object.fromEntries(entries.map(([key, inner]) => [conceal(key, hidden), concealed(inner, hidden)]))
 }
 
 /** Writes `$` as `$$` where it would be read as a variable. */

@@ -74,7 +74,7 @@ export function createMetrics(build: { version: string; node: string }) {
     ),
     upstreamRequests: counter(
       'upstream_requests_total',
-      'Calls to the Market Data Read API by HTTP status, or error when none came.',
+      'Calls of this process to the Market Data Read API by HTTP status, or error when none came.',
       ['source', 'endpoint', 'status'],
     ),
     upstreamRequestDuration: histogram(
@@ -93,9 +93,11 @@ export function createMetrics(build: { version: string; node: string }) {
       'Units a day that the plan reckons with: fewer than the limit once the API itself refused earlier.',
       ['source'],
     ),
-    budgetUnitsUsed: gauge('budget_units_used', 'Units spent in the current budget day, over all replicas.', [
-      'source',
-    ]),
+    budgetUnitsUsed: gauge(
+      'budget_units_used',
+      'Units spent in the current budget day, over all replicas and by the command api.',
+      ['source'],
+    ),
     budgetUnits: counter('budget_units_total', 'Units spent by this process, by purpose.', [
       'source',
       'purpose',

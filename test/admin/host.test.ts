@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { problemOf, rig, token } from './rig.ts'
 
@@ -98,4 +99,18 @@ test('over HTTP too: a foreign name is refused, and a check of HTTP/1.0 without 
     })
   expect(await ask({ host: 'rebound.example.com' })).toBe(421)
   expect(await ask({})).toBe(200)
+})
+
+test('a request that names two hosts is refused: one of them may be what a proxy before the bridge has checked', async () => {
+  const { app } = rig()
+  onTestFinished(() => app.close())
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  for (const second of ['localhost', 'rebound.example.com']) {
+    const socket = connect(port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(`GET /healthz HTTP/1.1\r\nhost: localhost\r\nHost: ${second}\r\n\r\n`)
+    const [answer] = await once(socket, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 400 [\s\S]*alert-bridge-version/)
+  }
 })

@@ -78,6 +78,14 @@ describe('a secret at a place that is none', () => {
     ['the name of another key', sink(`url: "https://h.example.com/a", format: ${secret}`)],
     ['the name of another key, in hex', sink(`url: "https://h.example.com/a", format: ${hex}`)],
     ['a key, since its colon is missing', sink(`url: "https://h.example.com/a", auth: { bearer${secret}: }`)],
+    ['a name in a template', sink(`url: "https://h.example.com/a", template: '{ "a": "{{ ${secret} }}" }'`)],
+    ['a filter of a template', sink(`url: "https://h.example.com/a", template: '{{ why | ${secret} }}'`)],
+    ['a word of a template', sink(`url: "https://h.example.com/a", template: 'key ${secret}'`)],
+    ['a pattern', configText({ routes: `[{ match: { symbol: { regex: "${secret}(" } }, sinks: [ops] }]` })],
+    [
+      'a key that is there twice',
+      sink(`url: "https://h.example.com/a", headers: { ${secret}: a, ${secret}: b }`),
+    ],
     ['a key with a blank in it', sink(`url: "https://h.example.com/a", auth: { beare ${secret}: }`)],
   ])('is not repeated: %s', (_, text) => {
     const loaded = parseConfig(text, { env, folder: '.' })

@@ -45,6 +45,21 @@ describe('--show', () => {
     expect(showConfig(load(configText({ sinks })))).toContain('X-Key: "[redacted]"')
   })
 
+  it('shows no token at a place that is none, however it got there', () => {
+    const token = 'sk_live_51H8xYzAbCdEfGhIj'
+    const template = `'{ "a": "${token}", "b": "{{ delivery.${token} }}", "c": "\${PUSH_KEY}" }'`
+    const sinks = `{ ops: { type: webhook, url: "https://h.example.com", headers: { ${token}: x }, template: ${template} } }`
+    const routes = `[{ name: ${token}, match: { symbol: ${token} }, sinks: [ops], context: ["macro:${token}"] }]`
+    const loaded = parseConfig(configText({ sinks, routes }), {
+      env: { ...fixtureEnv, PUSH_KEY: 'azgdfre34hsdkwlf' },
+      folder: '.',
+    })
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.mistakes))
+    const shown = showConfig(loaded.config, loaded.hidden)
+    expect(shown).not.toMatch(/51H8xYz|azgdfre/)
+    expect(shown).toContain('"c": "[redacted]"')
+  })
+
   it('writes durations, addresses and matchers as they are written in a config', () => {
     const shown = parse(showConfig(load(fixture('good/redis-sentinels').text)))
     expect(shown.redis.sentinels).toEqual(['10.0.0.5:26379', '[fd00::5]:26379'])
