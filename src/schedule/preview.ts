@@ -4,11 +4,11 @@ import { previewFollowing } from './announced/follow.ts'
 import { forecastBudgetDay } from './forecast/day-forecast.ts'
 import { profileZone } from './forecast/prior.ts'
 import { learnedAlerts } from './forecast/profile.ts'
-import { type MarkPlan, markLimits, planMarks, pollsFor } from './marks/mark-plan.ts'
+import { type MarkPlan, markLimits, planMarks } from './marks/mark-plan.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import type { ScheduleOptions } from './options.ts'
 import { mixedPace } from './pace/family.ts'
-import { clamp, solveScale } from './pace/solve.ts'
+import { clamp, respond, solveScale } from './pace/solve.ts'
 import { wholeDay } from './pace/whole-day.ts'
 import type { AnnouncedView, BudgetDay } from './schedule.ts'
 import type { Lags } from './target.ts'
@@ -126,7 +126,7 @@ function stepsOf(
   }
   const { outlook } = paces
   const wishes = mixedPace(memory.family, paces)
-  const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
+  const response = marks?.response
   const scale = solveScale(outlook.seconds, wishes, unitsPerDay, limits, response)
   let atMs = day.startMs
   return Array.from(wishes, (wish, span) => {
@@ -135,7 +135,11 @@ function stepsOf(
     atMs += seconds * 1_000
     if (options.everyMs !== undefined)
       return { ...from, ...atFixedPace(from, options.everyMs, day, unitsPerDay) }
-    const pace = clamp(response ? response(scale * wish) : scale * wish, limits.floor, limits.ceiling)
+    const pace = clamp(
+      response ? respond(response, scale * wish) : scale * wish,
+      limits.floor,
+      limits.ceiling,
+    )
     const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace
     return { ...from, polls: pace * seconds, lagSeconds }
   })

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { findBeat } from '../../src/schedule/marks/beat.ts'
-import { markLimits, planMarks, pollsFor } from '../../src/schedule/marks/mark-plan.ts'
+import { markLimits, planMarks } from '../../src/schedule/marks/mark-plan.ts'
 import { countFiring, emptyPhase, type Phase } from '../../src/schedule/marks/phase.ts'
+import { respond } from '../../src/schedule/pace/solve.ts'
 import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
 import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { benchOptions } from '../bench/compare.ts'
@@ -88,11 +89,11 @@ describe('the response to a wish', () => {
     if (!plan) throw new Error('no pattern')
     let before = 0
     for (let octave = -12; octave < 6; octave += 0.25) {
-      const polls = pollsFor(plan, 2 ** octave)
+      const polls = respond(plan.response, 2 ** octave)
       expect(polls).toBeGreaterThanOrEqual(before)
       before = polls
     }
-    expect(pollsFor(plan, 1 / 60)).toBeCloseTo(1 / 60, 2)
+    expect(respond(plan.response, 1 / 60)).toBeCloseTo(1 / 60, 2)
   })
 })
 

@@ -1,4 +1,5 @@
 import type { ScheduleOptions } from '../options.ts'
+import { type Response, respond } from '../pace/solve.ts'
 import { nextOnMarks } from './mark-walk.ts'
 import {
   emptySlot,
@@ -13,8 +14,7 @@ import type { Phase } from './phase.ts'
 
 /** A pattern with what it makes of wishes: how many polls the walk over its marks spends. */
 export interface MarkPlan extends MarkPattern {
-  /** Polls a minute for wishes of 2^-6, 2^-5.5, … polls a minute. */
-  readonly response: Float64Array
+  readonly response: Response
 }
 
 export interface MarkLimits {
@@ -34,6 +34,7 @@ export function markLimits(
   }
 }
 
+/** Wishes of 2^-6, 2^-5.5, … polls a minute are measured. */
 const octaves = { from: -6, to: 8, steps: 2 }
 const pollsMeasured = 200
 const minutesMeasuredMax = 1_500
@@ -44,19 +45,10 @@ export function planMarks(phase: Phase, limits: MarkLimits, isLocked: boolean): 
   return pattern && { ...pattern, response: measureResponse(pattern, limits) }
 }
 
-/** Polls a second that a wish for so many polls a second comes to. */
-export function pollsFor({ response }: MarkPlan, perSecond: number): number {
-  const place = (Math.log2(Math.max(1e-9, perSecond * 60)) - octaves.from) * octaves.steps
-  if (place <= 0) return (response[0] ?? 0) / 60
-  const at = Math.min(Math.floor(place), response.length - 2)
-  const share = Math.min(1, place - at)
-  return ((response[at] ?? 0) * (1 - share) + (response[at + 1] ?? 0) * share) / 60
-}
-
 /** What an alert at an instant waits on average where polls on the marks come at such a pace, in seconds. */
 export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): number {
   const slots = plan.minuteWeights.filter((weight) => weight >= emptySlot).length / plan.minuteWeights.length
-  const visited = Math.min(1, (pollsFor(plan, perSecond) * 60) / Math.max(0.2, slots))
+  const visited = Math.min(1, (respond(plan.response, perSecond) * 60) / Math.max(0.2, slots))
   const missedMs = (30_000 / slots) * (1 / Math.max(1e-6, visited) - 1)
   for (let slot = slotOf(plan, atMs); ; slot++) {
     if (minuteWeight(plan, slot) < emptySlot) continue
@@ -68,9 +60,9 @@ export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): nu
 }
 
 /** Walks over the marks with each wish, alerts being equally likely all the time, and counts. */
-function measureResponse(pattern: MarkPattern, { minIntervalMs, gapMaxMs }: MarkLimits): Float64Array {
-  const response = new Float64Array((octaves.to - octaves.from) * octaves.steps + 1)
-  for (let at = 0; at < response.length; at++) {
+function measureResponse(pattern: MarkPattern, { minIntervalMs, gapMaxMs }: MarkLimits): Response {
+  const paces = new Float64Array((octaves.to - octaves.from) * octaves.steps + 1)
+  for (let at = 0; at < paces.length; at++) {
     const wish = 2 ** (octaves.from + at / octaves.steps)
     let fromMs = 0
     let polls = 0
@@ -86,7 +78,7 @@ function measureResponse(pattern: MarkPattern, { minIntervalMs, gapMaxMs }: Mark
       fromMs = Math.min(Math.max(nextOnMarks(pattern, view).atMs, view.earliestMs), view.latestMs)
       polls++
     }
-    response[at] = Math.max((polls * 60_000) / fromMs, response[at - 1] ?? 0)
+    paces[at] = Math.max((polls * 1_000) / fromMs, paces[at - 1] ?? 0)
   }
-  return response
+  return { paces, from: octaves.from - Math.log2(60), steps: octaves.steps }
 }

@@ -1,11 +1,11 @@
 import { type Beat, onBeat } from '../marks/beat.ts'
-import { type MarkPlan, pollsFor } from '../marks/mark-plan.ts'
+import type { MarkPlan } from '../marks/mark-plan.ts'
 import { nextOnMarks } from '../marks/mark-walk.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
 import { evenPollAfter, type Guard, keptShare } from './guard.ts'
 import { type Outlook, spanAt } from './outlook.ts'
-import { clamp, type Limits, mostPolls, type Response, solveScale } from './solve.ts'
+import { clamp, type Limits, type Response, respond, solveScale } from './solve.ts'
 
 /**
  * One decision: the mixed pace is scaled to the units that are really left, and the next poll is due when one poll's
@@ -51,10 +51,12 @@ export function decide(moment: Moment): Decision {
   const marks = unitsLeft + 0.5 - limits.floor * secondsLeft >= 1 ? moment.marks : undefined
   const units = spendable(moment) - (marks ? markReserve(budget, outlook.fromMs) : 0)
   const wishes = hotPace(mixedPace(family, paces), moment)
-  const response = marks && ((perSecond: number) => pollsFor(marks, perSecond))
+  const response = marks?.response
   const bounds = { floor, ceiling: limits.ceiling }
   const scale = keptScale(moment, wishes, units, bounds, response)
-  const surplus = response ? Math.max(0, units - mostPolls(outlook.seconds, wishes, bounds, response)) : 0
+  // Marks take only so many polls; what is left of the units goes between them.
+  const mostOnMarks = clamp(response?.paces.at(-1) ?? 0, bounds.floor, bounds.ceiling) * secondsLeft
+  const surplus = response ? Math.max(0, units - mostOnMarks) : 0
   const slowest = Math.min(limits.ceiling, floor + surplus / secondsLeft)
   const scaled = wishes.map((wish) => wish * scale)
   const earliestMs = lastAtMs + minIntervalMs
@@ -121,7 +123,7 @@ function keptScale(
     let unitsAt = 0
     for (let span = 0; span < until - 1; span++) {
       const wish = scale * (wishes[span] ?? 0)
-      const pace = clamp(response ? response(wish) : wish, bounds.floor, bounds.ceiling)
+      const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
       left -= pace * (seconds[span] ?? 0)
       ahead -= seconds[span] ?? 0
       const missing = kept * ahead - left
@@ -129,7 +131,7 @@ function keptScale(
     }
     if (at === 0) break
     until = at
-    scale = solveScale(seconds.slice(0, at), wishes.slice(0, at), unitsAt, bounds, response)
+    scale = solveScale(seconds.slice(0, at), wishes.slice(0, at), unitsAt, bounds, response, scale)
   }
   return scale
 }

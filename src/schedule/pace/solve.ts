@@ -9,31 +9,43 @@ export interface Limits {
   readonly ceiling: number
 }
 
-/** What a pace that is wished for comes to; absent where wishes come true as they are. */
-export type Response = (perSecond: number) => number
+/**
+ * What paces that are wished for come to, where they do not come true as they are: a table over the logarithm of the wish,
+ * straight lines between its entries.
+ */
+export interface Response {
+  /** Polls a second for wishes of `2^from`, `2^(from + 1 / steps)`, … polls a second; never falling. */
+  readonly paces: Float64Array
+  readonly from: number
+  readonly steps: number
+}
 
 const roundsMax = 60
 /** Beyond these every span is at the floor, or at the ceiling. */
 const scaleMin = 1e-9
 const scaleMax = 1e9
-/** How exactly the units are to be met, in units. */
-const tolerance = 0.02
-const slopeStep = 1.01
+/** How exactly the units are to be met, as a share of them: the next decision is made with what is then left. */
+const tolerance = 5e-4
 
-/** The scale at which spans of `seconds` with these demands take `units` polls. */
+/** The scale at which spans of `seconds` with these demands take `units` polls; `guess` is one that is thought to be near it. */
 export function solveScale(
   seconds: readonly number[],
   demand: readonly number[],
   units: number,
   limits: Limits,
   response?: Response,
+  guess = units / Math.max(1e-300, dot(seconds, demand)),
 ): number {
-  let scale = clamp(units / Math.max(1e-300, dot(seconds, demand)), scaleMin, scaleMax)
+  const logs = response && demand.map((each) => Math.log2(Math.max(1e-300, each)))
+  let scale = clamp(guess, scaleMin, scaleMax)
   let low = 0
   let high = Number.POSITIVE_INFINITY
   for (let round = 0; round < roundsMax; round++) {
-    const { polls, slope } = pollsAt(seconds, demand, scale, limits, response)
-    if (Math.abs(polls - units) <= tolerance) return scale
+    const { polls, slope } =
+      response && logs
+        ? pollsOfResponse(seconds, logs, scale, limits, response)
+        : pollsAt(seconds, demand, scale, limits)
+    if (Math.abs(polls - units) <= tolerance * units) return scale
     if (polls < units) low = scale
     else high = scale
     const newton = slope > 0 ? scale + (units - polls) / slope : Number.NaN
@@ -45,45 +57,68 @@ export function solveScale(
   return clamp(scale, scaleMin, scaleMax)
 }
 
-/** The most polls that the spans can take. */
-export function mostPolls(
-  seconds: readonly number[],
-  demand: readonly number[],
-  limits: Limits,
-  response: Response,
-): number {
-  return pollsAt(seconds, demand, scaleMax, limits, response).polls
-}
-
 export function clamp(value: number, low: number, high: number): number {
   return value < low ? low : value > high ? high : value
 }
 
-/** Polls at this scale, and how fast they grow with it; the slope of a response is measured over one per cent. */
+/** Polls a second that a wish for so many comes to. */
+export function respond({ paces, from, steps }: Response, wish: number): number {
+  const place = clamp((Math.log2(Math.max(1e-300, wish)) - from) * steps, 0, paces.length - 1)
+  const at = Math.min(Math.floor(place), paces.length - 2)
+  const here = paces[at] ?? 0
+  return here + (place - at) * ((paces[at + 1] ?? 0) - here)
+}
+
+/** Polls at this scale, and how fast they grow with it. */
 function pollsAt(
   seconds: readonly number[],
   demand: readonly number[],
   scale: number,
   { floor, ceiling }: Limits,
-  response?: Response,
 ) {
   let polls = 0
   let slope = 0
   for (let at = 0; at < seconds.length; at++) {
     const time = seconds[at] ?? 0
     const each = demand[at] ?? 0
-    const asked = scale * each
-    const wish = response ? response(asked) : asked
+    const wish = scale * each
     if (wish <= floor) polls += time * floor
     else if (wish >= ceiling) polls += time * ceiling
     else {
       polls += time * wish
-      slope += response
-        ? (time * (response(asked * slopeStep) - wish)) / (scale * (slopeStep - 1))
-        : time * each
+      slope += time * each
     }
   }
   return { polls, slope }
+}
+
+/** The same through a response; `logs` are those of the demand, to the base of 2. */
+function pollsOfResponse(
+  seconds: readonly number[],
+  logs: readonly number[],
+  scale: number,
+  { floor, ceiling }: Limits,
+  { paces, from, steps }: Response,
+) {
+  const shift = Math.log2(scale) - from
+  const last = paces.length - 1
+  let polls = 0
+  let slope = 0
+  for (let span = 0; span < seconds.length; span++) {
+    const time = seconds[span] ?? 0
+    const place = clamp(((logs[span] ?? 0) + shift) * steps, 0, last)
+    const at = Math.min(Math.floor(place), last - 1)
+    const here = paces[at] ?? 0
+    const rise = (paces[at + 1] ?? 0) - here
+    const pace = here + (place - at) * rise
+    if (pace <= floor) polls += time * floor
+    else if (pace >= ceiling) polls += time * ceiling
+    else {
+      polls += time * pace
+      if (place > 0 && place < last) slope += time * rise
+    }
+  }
+  return { polls, slope: (slope * steps) / (scale * Math.LN2) }
 }
 
 function dot(a: readonly number[], b: readonly number[]): number {
