@@ -141,7 +141,7 @@ function sourceFindings(
 
 /** How late another process is with its next poll. For its own loop this process has `fault`, which is more exact. */
 function lateBy({ state, here, nextPollAt }: SourceView, nowMs: number): number {
-  const isPlanned = ['running', 'catching_up', 'retrying', 'budget_spent'].includes(state)
+  const isPlanned = ['running', 'catching_up', 'retrying', 'budget_spent', 'queues_full'].includes(state)
   return isPlanned && !here && nextPollAt !== null ? nowMs - Date.parse(nextPollAt) : 0
 }
 

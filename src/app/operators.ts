@@ -2,8 +2,9 @@ import type { OrphanView } from '../admin/orphan-view.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { BreakerChange, LaneState } from '../delivery/sender.ts'
 import type { Clock } from '../lib/clock.ts'
+import { formatDuration } from '../lib/duration.ts'
 import { toError } from '../lib/errors.ts'
-import { lastingFailure } from '../poller/status.ts'
+import { failingMsMax, lastingFailure, overdueMs } from '../poller/status.ts'
 import type { NoticeStore } from '../store/notices.ts'
 import type { QuarantineCounts } from '../store/quarantine.ts'
 import { isRedisAway } from '../store/redis.ts'
@@ -16,7 +17,7 @@ import { createTroubles } from './troubles.ts'
 /**
  * Sends notices to the sinks in `operators:`: when a sink fails, and when it works again; when alerts were given up on
  * (one notice per sink and hour, with the count); when rows could not be read (the same per source); when a source needs
- * a person; when a name leaves the config with something left. A notice about a sink is not sent to that sink. Notices
+ * a person, or no process polls it; when a name leaves the config with something left. A notice about a sink is not sent to that sink. Notices
  * are best effort: without Redis, only the log and the status page report the same. Redis stores which notices were sent,
  * so that a restart neither repeats one nor forgets the notice that the trouble is over. What Redis did not take is sent
  * when it answers again, once, unless the process ends before.
@@ -72,6 +73,8 @@ export function createOperators(options: OperatorsOptions): Operators {
   const troubles = createTroubles({ store, clock, sendNotice })
   /** When breakers of this process closed, as far as Redis does not have it yet. */
   const closedAt = new Map<string, number>()
+  /** Since when each source is seen to have no poll though one is due, by the monotonic clock. */
+  const unpolledSince = new Map<string, number>()
   let lastWork: Promise<void> = Promise.resolve()
   /** One after the other, so that the notice of an end never comes before that of its beginning. Best effort. */
   const attempt = (work: () => Promise<void>) => {
@@ -122,15 +125,25 @@ export function createOperators(options: OperatorsOptions): Operators {
     await (open ? onOpen(sink, open.reason ?? '', nowMs) : recover(sink, queues))
     await lookAtDead(sink, queues)
   }
+  const unpolled = (status: PollerStatus): string | undefined => {
+    const { source, state } = status
+    const lateMs = overdueMs(status, clock.now())
+    if (lateMs === 0 && state !== 'starting') return void unpolledSince.delete(source)
+    const sinceMs = unpolledSince.get(source) ?? clock.monotonicMs()
+    unpolledSince.set(source, sinceMs)
+    if (clock.monotonicMs() - sinceMs < failingMsMax) return undefined
+    const due = lateMs === 0 ? '' : `: it should have polled ${formatDuration(lateMs)} ago`
+    return `no process polls it${due}`
+  }
   const lookAtSource = async ({ status, quarantine }: SourceReport) => {
     const { source: sourceName, state, reason, failingSinceMs } = status
     const [stopped, failing] = [`source:${sourceName}`, `failing:${sourceName}`]
-    const failure = lastingFailure(status)
+    const failure = unpolled(status) ?? lastingFailure(status)
     if (state === 'stopped') {
       await troubles.begin(stopped, troubleMs, { kind: 'source_stopped', sourceName, reason })
     } else if (failure !== undefined) {
       await troubles.begin(failing, troubleMs, { kind: 'source_failing', sourceName, reason: failure })
-    } else if (state === 'waiting' && failingSinceMs === null) {
+    } else if (state === 'waiting' && failingSinceMs === null && !unpolledSince.has(sourceName)) {
       const resumed = { kind: 'source_resumed', sourceName, reason } as const
       const wasStopped = await troubles.end(stopped, resumed)
       await troubles.end(failing, wasStopped ? undefined : resumed)

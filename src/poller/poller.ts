@@ -10,10 +10,11 @@ import { learnAnnounced } from './announcements.ts'
 import { GrantedBudget, shareOf } from './budget.ts'
 import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
 import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
+import { logPoll } from './poll-log.ts'
 import { type PageReader, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
 import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
-import { healthOf, hungOf, type LoopActivity, logPoll, PollerView } from './status.ts'
+import { healthOf, hungOf, type LoopActivity, PollerView } from './status.ts'
 
 /**
  * The loop around the walk: take the lease, wait for the planned instant, poll, learn, report, again. It spends nothing
@@ -196,12 +197,12 @@ class SourcePoller implements Poller {
 
   /** Waits while the queues are full; true when it had to, so that everything is to be decided again. */
   async #waitForRoom(leader: Leader, signal: AbortSignal): Promise<boolean> {
-    const { tooManyWaiting, limits } = this.#deps
+    const { tooManyWaiting, limits, clock } = this.#deps
     let waited = false
     while (!signal.aborted && (await tooManyWaiting?.())) {
       waited = true
       leader.lease.check()
-      this.#view.enter('backpressure', 'the queues are full: rows wait in the feed')
+      this.#view.full(clock.now() + limits.backpressureIntervalMs)
       await this.#view.save()
       await this.#sleep(limits.backpressureIntervalMs, signal)
     }

@@ -3,12 +3,10 @@ import { formatDuration } from '../lib/duration.ts'
 import { isFarAhead } from '../lib/waits.ts'
 import type { ScheduleView } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
-import type { Logger } from '../telemetry/log.ts'
 import { forgetPolling } from '../telemetry/metrics.ts'
 import type { AvailableBudget } from './budget.ts'
 import { needsPerson } from './leader.ts'
 import type { NextPoll } from './next-poll.ts'
-import type { PageTally } from './reader.ts'
 import type { PollerDeps, PollerFault, PollerHealth } from './settings.ts'
 
 /** What the loop reports: its status, for people and other replicas, and its health, for whoever watches it. */
@@ -73,14 +71,20 @@ export class PollerView {
     })
   }
 
-  enter(state: PollerState, reason: string): void {
+  enter(state: PollerState, reason: string, nextPollAtMs = this.#status.nextPollAtMs): void {
     const { state: before, sinceMs } = this.#status
-    this.#change({ state, reason, sinceMs: state === before ? sinceMs : this.#deps.clock.now() })
+    const nowMs = this.#deps.clock.now()
+    this.#change({ state, reason, nextPollAtMs, sinceMs: state === before ? sinceMs : nowMs })
     this.#logTrouble(state, reason)
     const { log, source, metrics } = this.#deps
     if (state !== 'standby' || before === 'standby') return
     forgetPolling(metrics, source)
     log.info({ source, reason }, 'poller.standby')
+  }
+
+  /** Nothing is asked for before `againMs`; then the queues are looked at again. */
+  full(againMs: number): void {
+    this.enter('backpressure', 'the queues are full: rows wait in the feed', againMs)
   }
 
   plan(nextPoll: NextPoll, { budget, used, lesson }: AvailableBudget, schedule: ScheduleView): void {
@@ -188,45 +192,6 @@ const troubles = {
   budget_spent: 'warn',
 } as const satisfies Partial<Record<PollerState, 'warn' | 'error'>>
 
-/** The canonical line of one poll. */
-export function logPoll(
-  log: Logger,
-  poll: {
-    source: string
-    result: PollResult
-    tally: PageTally
-    startMs: number
-    endMs: number
-    status: PollerStatus
-  },
-): void {
-  const { source, result, tally, startMs, endMs, status } = poll
-  const fired = result.fired.filter(({ passedOver }) => !passedOver)
-  const lagMs = fired.length === 0 ? undefined : endMs - Math.min(...fired.map(({ firedAtMs }) => firedAtMs))
-  const failed = !result.ok && tally.calls > 0
-  log[failed ? 'warn' : tally.calls > 0 ? 'info' : 'debug'](
-    {
-      source,
-      reason: result.reason,
-      ...(failed && status.lastError ? { error: status.lastError.message } : {}),
-      pages: result.pages,
-      calls: tally.calls,
-      new: result.newAlerts,
-      duplicates: result.duplicates,
-      ...(result.passedOver > 0 ? { passedOver: result.passedOver } : {}),
-      ...(result.quarantined > 0 ? { quarantined: result.quarantined } : {}),
-      unitsUsed: status.unitsUsed,
-      unitsLeft: Math.max(0, status.unitsPerDay - status.unitsUsed),
-      durationMs: endMs - startMs,
-      behind: result.behind,
-      nextAt: status.nextPollAtMs === null ? null : new Date(status.nextPollAtMs).toISOString(),
-      nextReason: status.nextReason,
-      ...(lagMs === undefined ? {} : { lagMs }),
-    },
-    'poll.done',
-  )
-}
-
 /** What the watchdog checks; pure. Instants are those of the monotonic clock. */
 export interface LoopActivity {
   readonly status: PollerStatus
@@ -260,6 +225,25 @@ export function lastingFailure({ state, lastError, failingSinceMs }: PollerStatu
     ? undefined
     : `no poll has gone well for ${formatDuration(forMs)}: ${lastError.message}`
 }
+
+/**
+ * By how much the next poll is late; 0 where none is planned, or a little is to be expected. A process that ended leaves its last
+ * status, also that it would soon continue.
+ */
+export function overdueMs(
+  { state, behind, nextPollAtMs }: Pick<PollerStatus, 'state' | 'behind' | 'nextPollAtMs'>,
+  nowMs: number,
+): number {
+  if (nextPollAtMs === null || !planned.has(state)) return 0
+  const lateMs = nowMs - nextPollAtMs
+  return lateMs > (behind ? walkMsMax : lateMsMax) ? lateMs : 0
+}
+
+const planned: ReadonlySet<PollerState> = new Set<PollerState>([
+  ...(['polling', 'waiting', 'held', 'budget_spent', 'backpressure'] as const),
+])
+/** The next poll is planned after this one, which may read many pages. */
+const walkMsMax = 60 * 60_000
 
 /**
  * Whether the loop does what it should and the feed is of use: also on standby, and while a limit keeps it waiting. A

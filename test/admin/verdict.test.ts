@@ -101,6 +101,12 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
     'should have polled 3m ago',
   ],
   [
+    'a poller that ended while the queues were full',
+    { sources: [source({ here: false, state: 'queues_full', reason: 'full', nextPollAt: ago(180) })] },
+    'failed',
+    'should have polled 3m ago',
+  ],
+  [
     'a long catch-up elsewhere',
     { sources: [source({ here: false, state: 'catching_up', nextPollAt: ago(180) })] },
     'warning',

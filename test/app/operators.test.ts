@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import { createOperators } from '../../src/app/operators.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
+import { pollerStatusSchema } from '../../src/store/source-status.ts'
 import { until } from '../support/app.ts'
 import { clockAt, passingClock } from '../support/clock.ts'
 import { onTestFinished } from '../support/finished.ts'
@@ -221,6 +222,62 @@ it('a trouble that begins while no answer of Redis comes is told before its end,
     'Sink hook takes alerts again',
   ])
 })
+
+it('a source that no process polls is told after a quarter of an hour, and when one polls it again', async () => {
+  const clock = passingClock()
+  const told: string[] = []
+  let looks = 0
+  /** As the process that polled has left it: the next poll is due, and does not come. */
+  let nextPollAtMs = clock.now()
+  const operators = createOperators({
+    active: () => ({
+      operators: ['desk'],
+      queues: {
+        sinks: [],
+        enqueue: async (jobs: readonly DeliveryJob[]) =>
+          void told.push(...jobs.map(({ alert }) => `${alert.headline}: ${alert.why}`)),
+        failedSince: async () => 0,
+        completedSince: async () => 0,
+      },
+      targets: new Map(),
+    }),
+    sources: async () => {
+      looks += 1
+      return [{ status: statusOf(nextPollAtMs), quarantine: undefined }]
+    },
+    breakers: () => [],
+    store: createNoticeStore(redis.client(), freshPrefix()),
+    clock,
+    log: captureLog().log,
+  })
+  startOperators(operators)
+  const passMinutes = async (minutes: number) => {
+    for (let done = 0; done < minutes * 2; done += 1) {
+      const before = looks
+      clock.pass(30_000)
+      await until('a look', () => looks > before)
+    }
+  }
+  await passMinutes(14)
+  expect(told).toEqual([])
+  await passMinutes(4)
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^Source main cannot be read: no process polls it: it should have polled 1[5-8]m.* ago$/,
+    ),
+  ])
+  nextPollAtMs = clock.now() + 60_000
+  await passMinutes(1)
+  expect(told.slice(1)).toEqual([expect.stringMatching(/^Source main is polled again/)])
+})
+
+function statusOf(nextPollAtMs: number) {
+  return pollerStatusSchema.parse({
+    ...{ v: 1, source: 'main', state: 'waiting', reason: '', sinceMs: 0, behind: false, lastError: null },
+    ...{ lastPollAtMs: 0, lastOkAtMs: 0, nextPollAtMs, nextReason: null, lastCompleteWalkAtMs: 0 },
+    ...{ unitsUsed: 0, unitsPerDay: 2_000, dayStartMs: 0, resetsAtMs: 0 },
+  })
+}
 
 function startOperators(operators: ReturnType<typeof createOperators>): void {
   const ending = new AbortController()

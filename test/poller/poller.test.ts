@@ -211,10 +211,13 @@ describe('full queues', () => {
   it('keep the poller from asking for more', async () => {
     const { replica, redis, sandbox, captured } = await rig({ limits: { backpressureIntervalMs: 20 } })
     let full = true
+    const startMs = Date.now()
     const { poller } = replica(redis, { tooManyWaiting: () => Promise.resolve(full) })
     await vi.waitFor(() => expect(poller.status().state).toBe('backpressure'), soon)
     expect(await callsDuring(sandbox, 200)).toBe(0)
     expect(captured.with('poller.state')).toHaveLength(1)
+    // By this another process sees whether this one still waits.
+    expect(poller.status().nextPollAtMs).toBeGreaterThan(startMs + 100)
     full = false
     await untilCalls(sandbox, 1)
   })
