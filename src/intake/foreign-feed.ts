@@ -7,18 +7,19 @@ import type { Tally } from './tally.ts'
 
 /**
  * For a page outside of a walk: the token may have changed since the walk. Only where it has rows to be handled, so that it
- * costs nothing elsewhere.
+ * costs nothing elsewhere, and once a poll or sweep, whose pages are all of one token. Rows that were filled in beneath the
+ * head look the same: then the head shows that the feed is ours.
  */
-export async function checkOutsideWalk(
-  deps: PollDeps,
-  tally: Tally,
-  examined: ExaminedPage,
-  processState: ProcessState,
-): Promise<void> {
-  const isKnown = (mark: Mark) => mark !== 'new'
-  if (examined.looked.marks.some(isKnown) || !examined.rowScopes.some(({ inScope }) => inScope)) return
-  await checkFeed(deps, tally, examined, { isKnown, processState })
+export async function checkOutsideWalk(deps: PollDeps, tally: Tally, examined: ExaminedPage): Promise<void> {
+  if (tally.isOurFeed) return
+  if (examined.looked.marks.some(isHandled) || !examined.rowScopes.some(({ inScope }) => inScope)) return
+  const pages = pagesToAsk(examined, 'outside walk')
+  if (pages === undefined) return
+  if ((await findKnown(deps, tally, pages, isHandled)) === undefined) throw new PollStop('foreign_feed')
+  tally.isOurFeed = true
 }
+
+const isHandled = (mark: Mark) => mark !== 'new'
 
 /**
  * Whether the feed is the one of this source's stored walk, where a page shows no row that is known. Rows of a page that
@@ -28,20 +29,16 @@ export async function checkOutsideWalk(
 export async function checkFeed(
   deps: PollDeps,
   tally: Tally,
-  { page, nowMs, looked, rowScopes }: ExaminedPage,
+  examined: ExaminedPage,
   {
     isKnown,
     processState,
   }: { readonly isKnown: (mark: Mark) => boolean; readonly processState: ProcessState },
 ): Promise<boolean> {
-  const firedAtMs = rowScopes.map((rowScope) => rowScope.firedAtMs)
-  if (!looksForeign(looked.marks, firedAtMs, looked.facts, nowMs)) return false
-  const pages = witnessPages(page, looked.facts, processState.searchedTo)
-  for (const number of pages) {
-    const { page: witness } = await readPage(deps, tally, number, 'walk')
-    const keys = witness.rows.map(({ key }) => key)
-    const { marks } = await stopOnError('state_failed', () => deps.state.look(keys))
-    if (!marks.some(isKnown)) continue
+  const pages = pagesToAsk(examined, processState.searchedTo)
+  if (pages === undefined) return false
+  const known = await findKnown(deps, tally, pages, isKnown)
+  if (known !== undefined) {
     processState.searchedTo = 0
     return true
   }
@@ -49,4 +46,30 @@ export async function checkFeed(
   processState.searchedTo =
     pages.length === 0 ? 0 : processState.searchedTo === 0 ? firstSearchTo : (pages.at(-1) ?? 0)
   throw new PollStop('foreign_feed')
+}
+
+/** undefined where the page does not look foreign. */
+function pagesToAsk(
+  { page, nowMs, looked, rowScopes }: ExaminedPage,
+  searchedTo: number | 'outside walk',
+): readonly number[] | undefined {
+  const firedAtMs = rowScopes.map((rowScope) => rowScope.firedAtMs)
+  if (!looksForeign(looked.marks, firedAtMs, looked.facts, nowMs)) return undefined
+  return witnessPages(page, looked.facts, searchedTo)
+}
+
+/** The first of the pages that shows a known row. */
+async function findKnown(
+  deps: PollDeps,
+  tally: Tally,
+  pages: readonly number[],
+  isKnown: (mark: Mark) => boolean,
+): Promise<number | undefined> {
+  for (const number of pages) {
+    const { page } = await readPage(deps, tally, number, 'walk')
+    const keys = page.rows.map(({ key }) => key)
+    const { marks } = await stopOnError('state_failed', () => deps.state.look(keys))
+    if (marks.some(isKnown)) return number
+  }
+  return undefined
 }

@@ -32,13 +32,7 @@ export async function lookDeeper(
     snapshot,
     from,
     pagesMax,
-    processState,
-  }: {
-    readonly snapshot: WalkSnapshot
-    readonly from: number
-    readonly pagesMax: number
-    readonly processState: ProcessState
-  },
+  }: { readonly snapshot: WalkSnapshot; readonly from: number; readonly pagesMax: number },
 ): Promise<void> {
   if (tally.feedGap === 0) return
   const { source } = deps.state
@@ -47,7 +41,7 @@ export async function lookDeeper(
   let lastPage = Number.POSITIVE_INFINITY
   for (let number = from; number < from + pagesMax && number <= lastPage; number += 1) {
     if (tally.feedGap === 0) return
-    const found = await takeOutsideWalk(deps, tally, { snapshot, processState }, number)
+    const found = await takeOutsideWalk(deps, tally, snapshot, number)
     if (found === undefined) return
     lastPage = found.lastPage
     tally.feedGap = Math.max(0, tally.feedGap - found.fresh)
@@ -58,12 +52,12 @@ export async function lookDeeper(
 async function takeOutsideWalk(
   deps: PollDeps,
   tally: Tally,
-  { snapshot, processState }: { readonly snapshot: WalkSnapshot; readonly processState: ProcessState },
+  snapshot: WalkSnapshot,
   number: number,
 ): Promise<{ fresh: number; lastPage: number } | undefined> {
   try {
     const examined = await examine(deps, await readPage(deps, tally, number, 'walk'), snapshot, 'aside')
-    await checkOutsideWalk(deps, tally, examined, processState)
+    await checkOutsideWalk(deps, tally, examined)
     const { page } = examined
     const { marks } = examined.looked
     const view = { page, marks, old: [] }

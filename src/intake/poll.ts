@@ -105,10 +105,7 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
       facts: { ...opened.facts, lastCompleteMs: poll.startMs, total: tally.total },
     })
     const pagesMax = options.deeperPagesMax ?? deeperPagesMaxDefault
-    await lookDeeper(deps, tally, {
-      ...{ snapshot: poll.snapshot, processState: options.processState },
-      ...{ from: step.page + 1, pagesMax },
-    })
+    await lookDeeper(deps, tally, { snapshot: poll.snapshot, from: step.page + 1, pagesMax })
   }
   return step.next.reason
 }

@@ -66,7 +66,7 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
   let number = options.fromPage ?? pageNow(place, facts.total ?? place.total)
   while (tally.pages < options.pagesMax) {
     const examined = await examine(deps, await readPage(deps, tally, number, 'sweep'), snapshot, 'aside')
-    await checkOutsideWalk(deps, tally, examined, options.processState)
+    await checkOutsideWalk(deps, tally, examined)
     const { page, nowMs } = examined
     const { marks } = examined.looked
     const atEnd = page.page >= page.lastPage || examined.rowScopes.every(({ old }) => old !== false)

@@ -21,6 +21,8 @@ export interface Tally {
   total: number | null
   headTaken: boolean
   lost: boolean
+  /** A second page has shown that pages outside of the walk, which looked foreign, are of this feed. */
+  isOurFeed: boolean
 }
 
 export function createTally(): Tally {
@@ -40,6 +42,7 @@ export function createTally(): Tally {
     total: null,
     headTaken: false,
     lost: false,
+    isOurFeed: false,
   }
 }
 

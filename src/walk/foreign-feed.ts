@@ -38,19 +38,23 @@ export function looksForeign(
 }
 
 /**
- * The pages on which known rows may be if the feed is ours: where the old head is by count, then deeper and deeper. Where a
- * poll found none down to `searchedTo`, the next one reads the pages beneath, so that a feed which is ours after all is not
- * stopped for ever.
+ * The pages on which known rows may be if the feed is ours: the head, where a page outside of a walk is asked about; where
+ * the old head is by count; then deeper and deeper. Where a poll found none down to `searchedTo`, the next one reads the
+ * pages beneath, so that a feed which is ours after all is not stopped for ever.
  */
-export function witnessPages(page: FeedPage, lastWalk: LastWalk, searchedTo: number): readonly number[] {
-  if (searchedTo > 0) {
+export function witnessPages(
+  page: FeedPage,
+  lastWalk: LastWalk,
+  searchedTo: number | 'outside walk',
+): readonly number[] {
+  if (searchedTo !== 'outside walk' && searchedTo > 0) {
     const next = Array.from({ length: witnessesMax }, (_, index) => searchedTo + 1 + index)
     return next.filter((each) => each <= page.lastPage)
   }
   const gained = Math.max(0, page.total - (lastWalk.total ?? 0))
   const counted = Math.floor(gained / page.perPage) + 1
   const deeper = [1, 2, 4, 16].map((pages) => page.page + pages)
-  const candidates = [counted, counted + 1, ...deeper]
+  const candidates = [...(searchedTo === 'outside walk' ? [1] : []), counted, counted + 1, ...deeper]
   return [...new Set(candidates)]
     .filter((each) => each !== page.page && each <= page.lastPage)
     .slice(0, witnessesMax)

@@ -46,9 +46,14 @@ export interface OpenStretches {
   readonly runs: number
 }
 
-/** The progress of this poll's walk: how often its place was lost, and the total that it last read. */
+/** The progress of this poll's walk: the page to read next was counted with `counted` rows in the feed. */
 export interface WalkProgress {
+  /** How often in a row its place was lost. */
   readonly lost: number
+  /** How often the page was asked for again since it was counted. */
+  readonly repeats: number
+  readonly counted: number
+  /** The total of the page that was read last. */
   readonly total: number
 }
 
@@ -80,6 +85,8 @@ export type WalkEnd =
 
 /** How often in a row a walk that lost its place searches it; then the next poll walks again. */
 const lostMax = 6
+/** How often one page is asked for again: three servers that answer in turn would never be met otherwise. */
+const repeatsMax = 2
 /** Open stretches that are kept. More would mean that catch-ups were interrupted again and again under new heads. */
 const stretchesMax = 4
 
@@ -87,7 +94,7 @@ const stretchesMax = 4
 export function decideHead(view: PageView, known: OpenStretches): PageDecision {
   const { page } = view
   if (page.rows.length === 0) return unchanged(known, page, page.total === 0 ? 'empty_feed' : 'empty_page')
-  return continueWalk(view, known, stretchesOn(view, known), { lost: 0, total: page.total })
+  return continueWalk(view, known, stretchesOn(view, known), walkingAt(page))
 }
 
 /** Any later page of a walk, read where the topmost open stretch should go on. */
@@ -100,11 +107,11 @@ export function decideNext(view: PageView, known: OpenStretches, progress: WalkP
   if (!isNextTo(view, current)) return relocate(view, known, progress)
   const stretches = stretchesOn(view, known)
   const mine = stretches.includes(current) ? stretches : [current, ...stretches]
-  const decision = continueWalk(view, known, mine, { lost: progress.lost, total: page.total })
-  // Deeper than before, so the place is found again; a page that shows nothing deeper does not begin the count anew.
+  const decision = continueWalk(view, known, mine, walkingAt(page))
+  // Deeper than before, so the place is found again.
   const [top] = decision.stretches
-  const isDeeper = top === undefined || top.frontier !== current.frontier
-  return isDeeper ? { ...decision, progress: { lost: 0, total: page.total } } : decision
+  if (top === undefined || top.frontier !== current.frontier) return decision
+  return { ...decision, ...(search(page, top, progress, true) ?? placeLost(page, progress)) }
 }
 
 /** Whether a later page of a walk continues the topmost open stretch, so that its rows' places are known. */
@@ -220,31 +227,55 @@ function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: nu
   return stretch.end + page.total - stretch.total > end ? stretch : measured
 }
 
-/**
- * The page is not at the place that was counted: count again with its total, or go back a page. Where its total is
- * neither that of the page before nor the one that was counted with, another server of the API may have answered, which
- * has other rows: then what was counted is asked for up to twice more, since three servers that answer in turn would never
- * show it otherwise.
- */
+/** The page is not at the place that was counted, and proves nothing. */
 function relocate(view: PageView, known: OpenStretches, progress: WalkProgress): PageDecision {
   const { page } = view
   const [current, ...others] = known.stretches
-  const lost = progress.lost + 1
   const aside = { proven: false, rowsBecome: decideOutsideWalk(view), joins: [], finished: [] }
-  const recounted = current === undefined ? 0 : pageAfter(current, page)
-  const counted = current === undefined ? 0 : Math.floor(current.end / page.perPage) + 1
-  const changed = page.total !== progress.total
-  const differs = page.total !== current?.total
-  const again = differs && (changed || lost > 3) && lost % 3 !== 0
-  // The count has not been made with this total yet.
-  const isUncounted = (changed || (differs && page.page === counted)) && recounted !== page.page
-  const target = again ? counted : isUncounted ? recounted : page.page - 1
-  if (lost > lostMax || target < 1) {
-    const next = { kind: 'end', reason: 'place_lost' } as const
-    return { ...aside, stretches: others, next, progress: { lost, total: page.total } }
+  const step = current && search(page, current, progress, false)
+  if (step === undefined) return { ...aside, stretches: others, ...placeLost(page, progress) }
+  return { ...aside, stretches: known.stretches, ...step }
+}
+
+/**
+ * Where to look for the frontier after a page that is not at the place that was counted: undefined when it is given up.
+ * A page whose total is neither the one that it was counted with nor the one that was read before may come from another
+ * server of the API, which has other rows: the page is asked for again, so that the server with that total may answer.
+ * Otherwise the place is counted with the total that is shown now; where it was, the count is wrong: a page above.
+ */
+function search(
+  page: FeedPage,
+  stretch: Stretch,
+  progress: WalkProgress,
+  inside: boolean,
+): Pick<PageDecision, 'next' | 'progress'> | undefined {
+  const lost = progress.lost + 1
+  const { total } = page
+  const differs = total !== progress.counted
+  const mayBeOther =
+    differs && total !== stretch.total && (total !== progress.total || progress.lost >= repeatsMax)
+  // Inside the stretch, the feed has rather gained more than a page than that another server has answered.
+  const again = mayBeOther && progress.repeats < repeatsMax && (!inside || progress.lost > 0)
+  const target = again ? page.page : differs || inside ? pageAfter(stretch, page) : page.page - 1
+  if (lost > lostMax || target < 1) return undefined
+  return {
+    next: { kind: 'read', page: target },
+    progress: again
+      ? { ...progress, lost, repeats: progress.repeats + 1, total }
+      : { lost, repeats: 0, counted: total, total },
   }
-  const next = { kind: 'read', page: target } as const
-  return { ...aside, stretches: known.stretches, next, progress: { lost, total: page.total } }
+}
+
+function placeLost({ total }: FeedPage, { lost }: WalkProgress): Pick<PageDecision, 'next' | 'progress'> {
+  return {
+    next: { kind: 'end', reason: 'place_lost' },
+    progress: { lost: lost + 1, repeats: 0, counted: total, total },
+  }
+}
+
+/** The walk goes on from this page: what comes next is counted with its total. */
+function walkingAt({ total }: FeedPage): WalkProgress {
+  return { lost: 0, repeats: 0, counted: total, total }
 }
 
 function nextStep(stretches: readonly Stretch[], page: FeedPage, reason: WalkEnd): PageDecision['next'] {
@@ -261,7 +292,7 @@ function unchanged(known: OpenStretches, page: FeedPage, reason: WalkEnd): PageD
     finished: [],
     stretches: known.stretches,
     next: { kind: 'end', reason },
-    progress: { lost: 0, total: page.total },
+    progress: walkingAt(page),
   }
 }
 

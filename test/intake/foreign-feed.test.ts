@@ -63,7 +63,8 @@ describe('a token that is changed', () => {
   it('before a look for late rows lets nothing of it pass', async () => {
     const { rig, feed, poll, queues, swap } = await made()
     feed.rows.splice(150, 0, feed.row(rig.nowMs - 15 * minuteMs))
-    rig.answer = (page) => (page === 1 ? undefined : swap(page))
+    let reads = 0
+    rig.answer = (page) => (reads++ === 0 ? undefined : swap(page))
     expect(await poll()).toMatchObject({ stopped: 'foreign_feed', newAlerts: 0 })
     expect(queues.ids()).toEqual(ids(1, 350))
   })
@@ -84,6 +85,18 @@ describe('what is no foreign feed', () => {
     feed.add(350, rigStartMs - 60 * minuteMs)
     // One unit more than an ordinary catch-up: the page that speaks for the feed.
     expect(await poll()).toMatchObject({ stopped: null, newAlerts: 350, pages: 5, finished: true })
+  })
+
+  it('is a back-fill beneath the head, which shows that the feed is ours', async () => {
+    const { rig, feed, poll, sweep, queues } = await rigThatKnows(20, 'beginning')
+    feed.rows.push(...ids(1, 80).map(() => feed.row(rigStartMs - 60 * minuteMs)))
+    await poll()
+    feed.rows.push(...ids(1, 250).map(() => feed.row(rigStartMs - 60 * minuteMs)))
+    rig.nowMs += minuteMs
+    // Two pages beneath the head, and the head once more.
+    expect(await poll()).toMatchObject({ stopped: null, newAlerts: 200, pages: 4 })
+    expect(await sweep()).toMatchObject({ reason: 'round_done', newAlerts: 50, pages: 4 })
+    expect(queues.ids()).toEqual(ids(1, 350))
   })
 
   it('is a heap of rows with old dates on a feed that drops as many of its oldest', async () => {

@@ -6,7 +6,8 @@ import * as fc from 'fast-check'
  * a poll has units for one to six pages; two may run at once, one step of either at a time.
  *
  * In a lagging history several servers answer in turn, of which some do not have the newest rows yet; the feed loses none.
- * In an alternating one they are two that answer in strict turn, one of them pages behind, also once things are calm.
+ * In an alternating one they are two or three that answer in strict turn, all but one of them pages behind, also once
+ * things are calm.
  *
  * In a wide history days pass between polls, rows carry dates that cannot be true, old rows are filled in beneath what
  * counts, the memory forgets as soon as it may, the queues forget their jobs, and the clocks of Redis and of the process
@@ -18,8 +19,8 @@ export interface History {
   readonly before: number
   readonly turns: readonly Turn[]
   readonly wide?: Wide
-  /** Every second answer comes from a server that lacks so many of the newest rows. */
-  readonly lag?: number
+  /** After an answer of the feed itself, each of these servers answers in turn: it lacks so many of the newest rows. */
+  readonly lags?: readonly number[]
 }
 
 export interface Wide {
@@ -214,7 +215,7 @@ export const alternatingHistories: fc.Arbitrary<History> = fc.record({
     minLength: 1,
     maxLength: 12,
   }),
-  lag: fc.integer({ min: 1, max: 16 }),
+  lags: fc.array(fc.integer({ min: 1, max: 16 }), { minLength: 1, maxLength: 2 }),
 })
 
 export const wideHistories: fc.Arbitrary<History> = fc.record({

@@ -311,7 +311,8 @@ class Run {
     const behind = this.#behind
     this.#behind = 0
     this.#reads += 1
-    const lag = this.#reads % 2 === 0 ? (this.#history.lag ?? 0) : 0
+    const lags = [0, ...(this.#history.lags ?? [])]
+    const lag = lags[(this.#reads - 1) % lags.length] ?? 0
     if (behind === 0 && lag === 0) return this.#feed
     const server = new MemoryFeed(perPage)
     server.rows = lag > 0 ? this.#feed.rows.slice(lag) : (this.#past.at(-1 - behind) ?? this.#past[0] ?? [])

@@ -43,6 +43,11 @@ describe('the pages that can speak for a feed', () => {
     expect(witnessPages(page(1, 9_000), { ...memory, total: 9_000 }, 0)).toEqual([2, 3, 5, 17])
   })
 
+  it('begin with the head for a page outside of a walk', () => {
+    expect(witnessPages(page(3, 900), memory, 'outside walk')).toEqual([1, 7, 8, 4])
+    expect(witnessPages(page(2, 250), memory, 'outside walk')).toEqual([1, 3])
+  })
+
   it('go on beneath those that another poll asked, to the end of the feed', () => {
     expect(witnessPages(page(1, 900), memory, 2)).toEqual([3, 4, 5, 6])
     expect(witnessPages(page(1, 900), memory, 6)).toEqual([7, 8, 9])

@@ -135,7 +135,7 @@ describe('the head', () => {
 })
 
 describe('a later page', () => {
-  const progress = { lost: 0, total: 50 }
+  const progress = { lost: 0, repeats: 0, counted: 50, total: 50 }
 
   it('begins exactly after the frontier while the total stands: it is next', () => {
     const known = { stretches: [stretch(4, 5, 50)], runs: 4 }
@@ -198,6 +198,32 @@ describe('a later page', () => {
     expect(step).toMatchObject({ proven: true, next: { kind: 'read', page: 4 } })
   })
 
+  it('of two servers that lack the same rows, in turn with a third, is counted with the one that has the stretch', () => {
+    const known = { stretches: [stretch(4, 10, 50, 'row-9')], runs: 4 }
+    const pages: number[] = []
+    let step: Pick<PageDecision, 'next' | 'progress'> = { next: { kind: 'read', page: 3 }, progress }
+    for (const total of [20, 20, 50, 20, 20, 50]) {
+      if (step.next.kind === 'read') pages.push(step.next.page)
+      const rows: Mark[] =
+        total === 50 && step.next.kind === 'read' && step.next.page === 2 ? [4, 4, 4, 4, 4] : fresh
+      step = decideNext(view(pages.at(-1) ?? 0, total, rows), known, step.progress)
+    }
+    expect(pages).toEqual([3, 3, 2, 3, 3, 3])
+    expect(step).toMatchObject({ proven: true, next: { kind: 'read', page: 4 } })
+  })
+
+  it('inside the stretch is counted again at once, and never without end', () => {
+    const known = { stretches: [stretch(4, 10, 50)], runs: 4 }
+    let step: Pick<PageDecision, 'next' | 'progress'> = { next: { kind: 'read', page: 3 }, progress }
+    const pages: number[] = []
+    for (let total = 60; step.next.kind === 'read' && pages.length < 20; total += 10) {
+      pages.push(step.next.page)
+      step = decideNext(view(step.next.page, total, [4, 4, 4, 4, 4]), known, step.progress)
+    }
+    expect(pages.slice(0, 2)).toEqual([3, 4])
+    expect(step.next).toEqual({ kind: 'end', reason: 'place_lost' })
+  })
+
   it('steps back where counting leads to the same page again', () => {
     const known = { stretches: [stretch(4, 12, 50)], runs: 4 }
     const decision = decideNext(view(3, 50, fresh), known, progress)
@@ -207,7 +233,7 @@ describe('a later page', () => {
 
   it('that is lost a seventh time leaves the stretch to the next walk', () => {
     const known = { stretches: [stretch(4, 12, 50), stretch(2, 40, 50)], runs: 4 }
-    const decision = decideNext(view(3, 50, fresh), known, { lost: 6, total: 50 })
+    const decision = decideNext(view(3, 50, fresh), known, { ...progress, lost: 6 })
     expect(decision.next).toEqual({ kind: 'end', reason: 'place_lost' })
     expect(decision.stretches.map(({ run }) => run)).toEqual([2])
     expect(decision.finished).toEqual([])
