@@ -37,6 +37,11 @@ export function delayMs(
   return Math.round(Math.max(own, Math.min(afterMs ?? 0, retryAfterMsMax)))
 }
 
+/** The longest pause after attempt `attempt` (from 1), with the most of the spread. */
+export function pauseMsMax(attempt: number, policy: RetryPolicy): number {
+  return Math.ceil(pauseMs(attempt, policy) * (1 + spread))
+}
+
 /** The pauses of a whole schedule without the spread, one fewer than there are attempts. */
 export function pausesMs(policy: RetryPolicy): number[] {
   return Array.from({ length: Math.max(0, policy.attempts - 1) }, (_, index) => pauseMs(index + 1, policy))

@@ -13,6 +13,8 @@ export interface JobMarks {
   read(job: MarkedJob): Promise<Marks>
   /** From now on the alert is due by its own schedule after `delayMs`. */
   delay(job: MarkedJob, delayMs: number): Promise<void>
+  /** The alert's own schedule lets it wait for no longer than this, from when it was delayed. */
+  shorten(job: MarkedJob, delayMsMax: number): Promise<void>
   acknowledge(job: MarkedJob, record: AttemptRecord): Promise<void>
   /** At which stall (BullMQ's count) the process that took the job over last waited for the one before; 0 for none. */
   waitedAtStall(id: string): Promise<number>
@@ -51,6 +53,9 @@ export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks 
     },
     async delay(job, delayMs) {
       await run(delayScript, job, delayField, Math.ceil(delayMs))
+    },
+    async shorten(job, delayMsMax) {
+      await run(shortenScript, job, delayField, Math.ceil(delayMsMax))
     },
     async acknowledge(job, record) {
       await run(storeScript, job, acknowledgedField, JSON.stringify(record))
@@ -102,6 +107,14 @@ return {earlyMs, delivery == ARGV[1] and acknowledgement or ''}
 const delayScript = `${nowLine}
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('HSET', KEYS[1], ARGV[2], ARGV[1] .. ' ' .. string.format('%d', nowMs) .. ' ' .. ARGV[3])
+end
+`
+
+/** KEYS job · ARGV delivery, field, longest pause (ms) */
+const shortenScript = `
+local delivery, atMs, delayMs = string.match(redis.call('HGET', KEYS[1], ARGV[2]) or '', '^(%d*) (%d+) (%d+)$')
+if delivery == ARGV[1] and tonumber(delayMs) > tonumber(ARGV[3]) then
+  redis.call('HSET', KEYS[1], ARGV[2], delivery .. ' ' .. atMs .. ' ' .. ARGV[3])
 end
 `
 

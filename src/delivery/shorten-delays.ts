@@ -2,14 +2,15 @@ import { fromJobData } from '../alert/job.ts'
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
+import { pauseMsMax } from './backoff.ts'
 import { waitsUntil } from './digest-wait.ts'
 import { createJobMarks, delayField } from './job-marks.ts'
 import type { AlertQueue } from './queues.ts'
 import type { SinkEntry } from './settings.ts'
 
 /**
- * Looks through the delayed jobs of a queue and shortens delays that are longer than the job's own schedule and the
- * digest of this config need. Makes no job wait longer: a job that is too early is delayed again when a worker takes it,
+ * Looks through the delayed jobs of a queue and shortens delays that are longer than the job's own schedule, and the retry and
+ * the digest of this config need. Makes no job wait longer: a job that is too early is delayed again when a worker takes it,
  * and no attempt is counted. Works in small portions; other processes may do the same, or take the jobs, at the same time.
  */
 export interface ShortenDelays extends SinkEntry {
@@ -44,7 +45,7 @@ export async function shortenDelays(options: ShortenDelays): Promise<ShortenedDe
 
 async function shortenDelay(id: string, options: ShortenDelays): Promise<boolean> {
   const { redis, queue, clock, otherReceiver } = options
-  const [job, score, marked] = await Promise.all([
+  const [job, score, isMarked] = await Promise.all([
     queue.getJob(id),
     redis.zscore(queue.toKey('delayed'), id),
     redis.hexists(queue.toKey(id), delayField),
@@ -53,11 +54,12 @@ async function shortenDelay(id: string, options: ShortenDelays): Promise<boolean
   const parsed = fromJobData(queue.name, job.data)
   if (!parsed.ok) return false
   // An older version delayed it after an attempt and has not stored until when.
-  if (job.attemptsMade > 0 && marked === 0 && !otherReceiver) return false
-  const { earlyMs } = await createJobMarks(redis, queue).read({
-    id,
-    requestedAtMs: parsed.job.requestedAtMs,
-  })
+  if (job.attemptsMade > 0 && isMarked === 0 && !otherReceiver) return false
+  const marks = createJobMarks(redis, queue)
+  const marked = { id, requestedAtMs: parsed.job.requestedAtMs }
+  // A pause that the receiver asked for is also kept as a hold, which stays.
+  if (job.attemptsMade > 0) await marks.shorten(marked, pauseMsMax(job.attemptsMade, options.settings.retry))
+  const { earlyMs } = await marks.read(marked)
   const nowMs = clock.now()
   const ownMs = otherReceiver ? nowMs : nowMs + earlyMs
   const dueMs = Math.max(ownMs, waitsUntil(parsed.job, options, nowMs) ?? 0)

@@ -17,7 +17,7 @@ import { shortenDelays } from './shorten-delays.ts'
 
 /**
  * Ends delays that an earlier config set in a queue and the present one does not need: for the mark of a digest that is
- * gone or shorter now, for another receiver than the present one, for the window of an earlier rate limit. Also delays by
+ * gone or shorter now, for another receiver than the present one, for a longer `retry`, for the window of an earlier rate limit. Also delays by
  * a clock that was set back before this lane could notice it.
  * Looks when a lane begins and then repeatedly, because a process with the earlier config may still delay more.
  */
@@ -37,6 +37,7 @@ export class StaleDelays {
   readonly #store: DelayOriginStore
   readonly #plan: string | undefined
   readonly #receiver: string
+  readonly #retry: string
   /** By the monotonic clock. */
   #nextMs = 0
   #looking = false
@@ -45,6 +46,8 @@ export class StaleDelays {
   #looks = 0
   /** Before this lane began, alerts went to another receiver. */
   #otherReceiver = false
+  /** Before this lane began, alerts were tried again by another schedule. */
+  #otherRetry = false
   #plansBefore: DelayOrigins['plans'] = new Map()
 
   constructor(options: StaleDelaysOptions) {
@@ -53,6 +56,8 @@ export class StaleDelays {
     this.#store = createDelayOriginStore(redis, prefix)
     this.#plan = digestPlanOf(options)
     this.#receiver = receiver ?? ''
+    const { initialDelayMs, maxDelayMs } = options.settings.retry
+    this.#retry = `${initialDelayMs} ${maxDelayMs}`
   }
 
   /** To be called when the lane begins, and every few seconds. */
@@ -100,13 +105,18 @@ export class StaleDelays {
     const by = await within(readTimeoutMs, 'reading who delayed alerts', this.#store.read(sink.name))
     if (by.held !== undefined && by.held !== this.#receiver)
       await this.#write(this.#store.endHold(sink.name, by.held, queue.toKey('limiter')))
-    if (this.#looks === 0) this.#otherReceiver = (by.receiver ?? by.held ?? this.#receiver) !== this.#receiver
+    if (this.#looks === 0) {
+      this.#otherReceiver = (by.receiver ?? by.held ?? this.#receiver) !== this.#receiver
+      this.#otherRetry = by.retry !== this.#retry
+    }
     // Sends of the lane before may still end after the first look.
-    const otherReceiver = this.#otherReceiver && this.#looks < looksAtOther
+    const isEarly = this.#looks < looksAtOther
+    const otherReceiver = this.#otherReceiver && isEarly
+    const otherRetry = this.#otherRetry && isEarly
     // While no lane ran: a lane that runs notices it by its own clock watch.
     const setBack = this.#looks === 0 && (by.clockMs ?? 0) - clock.now() >= setBackMsMin
     const plans = [...by.plans].filter(([plan]) => plan !== this.#plan)
-    if (otherReceiver || setBack || plans.length > 0 || by.receiver === undefined) {
+    if (otherReceiver || otherRetry || setBack || plans.length > 0 || by.receiver === undefined) {
       const { looked, shortened: sooner } = await shortenDelays({ ...this.#options, otherReceiver })
       if (sooner > 0)
         log.info(
@@ -122,7 +132,7 @@ export class StaleDelays {
         await this.#write(this.#store.forgetPlan(sink.name, plan, count))
     this.#plansBefore = by.plans
     if (this.#looks === 0 || by.receiver === undefined)
-      await this.#write(this.#store.serve(sink.name, this.#receiver))
+      await this.#write(this.#store.serve(sink.name, this.#receiver, this.#retry))
     await this.#write(this.#store.looked(sink.name, clock.now()))
     this.#looks += 1
   }

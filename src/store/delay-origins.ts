@@ -9,8 +9,8 @@ export interface DelayOriginStore {
   read(sink: string): Promise<DelayOrigins>
   /** Stores that a process looked at what is put off, and what its clock showed. */
   looked(sink: string, clockMs: number): Promise<void>
-  /** Stores that alerts are sent to this receiver from now on. */
-  serve(sink: string, receiver: string): Promise<void>
+  /** Stores that alerts are sent to this receiver from now on, and tried again by this schedule. */
+  serve(sink: string, receiver: string, retry: string): Promise<void>
   /** Stores that this receiver asked for the current hold. */
   hold(sink: string, receiver: string): Promise<void>
   /** Counts one more alert that waits for a mark of this plan. */
@@ -24,6 +24,8 @@ export interface DelayOriginStore {
 export interface DelayOrigins {
   /** Absent where no process of this version has worked at the sink yet. */
   readonly receiver?: string
+  /** By which schedule alerts were tried again. */
+  readonly retry?: string
   readonly held?: string
   /** What the clock of the process showed that looked last. */
   readonly clockMs?: number
@@ -35,26 +37,27 @@ export interface DelayOrigins {
 export const holdCountMin = Number.MAX_SAFE_INTEGER
 
 export function createDelayOriginStore(redis: RedisClient, prefix: string): DelayOriginStore {
-  const set = async (sink: string, field: string, value: string) => {
+  const set = async (sink: string, fields: Readonly<Record<string, string>>) => {
     const key = putOffKey(prefix, sink)
-    await redis.multi().hset(key, field, value).pexpire(key, putOffKeptMs).exec()
+    await redis.multi().hset(key, fields).pexpire(key, putOffKeptMs).exec()
   }
   return {
     async read(sink) {
-      const { receiver, held, clock, ...rest } = await redis.hgetall(putOffKey(prefix, sink))
+      const { receiver, retry, held, clock, ...rest } = await redis.hgetall(putOffKey(prefix, sink))
       const plans = Object.entries(rest)
         .filter(([field]) => field.startsWith(planField))
         .map(([field, count]) => [field.slice(planField.length), Number(count)] as const)
       return {
         ...(receiver === undefined ? {} : { receiver }),
+        ...(retry === undefined ? {} : { retry }),
         ...(held === undefined ? {} : { held }),
         ...(clock === undefined ? {} : { clockMs: Number(clock) }),
         plans: new Map(plans),
       }
     },
-    looked: (sink, clockMs) => set(sink, 'clock', String(Math.round(clockMs))),
-    serve: (sink, receiver) => set(sink, 'receiver', receiver),
-    hold: (sink, receiver) => set(sink, 'held', receiver),
+    looked: (sink, clockMs) => set(sink, { clock: String(Math.round(clockMs)) }),
+    serve: (sink, receiver, retry) => set(sink, { receiver, retry }),
+    hold: (sink, receiver) => set(sink, { held: receiver }),
     async wait(sink, plan) {
       const key = putOffKey(prefix, sink)
       await redis.multi().hincrby(key, `${planField}${plan}`, 1).pexpire(key, putOffKeptMs).exec()

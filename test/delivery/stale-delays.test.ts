@@ -4,6 +4,7 @@ import type { SinkEntry } from '../../src/delivery/settings.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import type { BatchPlan } from '../../src/sinks/sink.ts'
+import { createDelayOriginStore } from '../../src/store/delay-origins.ts'
 import { putOffKey } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 import {
@@ -126,14 +127,51 @@ describe('alerts that wait for the mark of a digest', () => {
     const running = own.sender([failing], { settings: { retry } })
     await own.queues.enqueue(jobs('ops', 1, 1))
     await putOff(own, 1)
-    await running.swap(entries(digesting(day)))
+    const same = { settings: { ...settings, retry } }
+    await running.swap(entries(digesting(day), same))
     await own.queues.enqueue(jobs('ops', 2, 3))
     await putOff(own, 3)
     const single = testSink('ops')
-    void running.swap(entries(single))
+    void running.swap(entries(single, same))
     await until('the others are sent', async () => (await completed(own)) === 2)
     await putOff(own, 1)
     expect(single.sends.map(({ id }) => id).sort()).toEqual([2, 3])
+  })
+})
+
+describe('alerts that failed under a longer retry', () => {
+  const hourly = { attempts: 3, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000 }
+  it.each(['a reload', 'a restart'])('go by a shorter one after %s, and each attempt counts', async (how) => {
+    const own = rig(server, ['ops'])
+    const failing = testSink('ops', () => ({ ...unavailable, sinkFault: false }))
+    const before = own.sender([failing], { settings: { retry: hourly }, tuning: quick })
+    await own.queues.enqueue(jobs('ops', 1, 3))
+    await putOff(own, 3)
+    const shorter = { ...settings, retry: { attempts: 3, initialDelayMs: 50, maxDelayMs: 50 } }
+    if (how === 'a reload') void before.swap(entries(failing, { settings: shorter }))
+    else {
+      await before.stop(500)
+      own.sender([failing], { settings: shorter })
+    }
+    await until('all are given up on', async () => (await own.queues.queue('ops').getFailedCount()) === 3)
+    expect(failing.sends).toHaveLength(9)
+  })
+
+  it('keep the schedule of now where that is longer', async () => {
+    const own = rig(server, ['ops'])
+    const failing = testSink('ops', () => ({ ...unavailable, sinkFault: false }))
+    const before = own.sender([failing], { settings: { retry: hourly }, tuning: quick })
+    await own.queues.enqueue(jobs('ops', 1, 1))
+    await putOff(own, 1)
+    const longer = { ...hourly, initialDelayMs: 3_500_000, maxDelayMs: 28_800_000 }
+    await before.swap(entries(failing, { settings: { ...settings, retry: longer } }))
+    const origins = createDelayOriginStore(own.redis, own.prefix)
+    await until(
+      'the delays were looked at',
+      async () => (await origins.read('ops')).retry === '3500000 28800000',
+    )
+    expect(failing.sends).toHaveLength(1)
+    await putOff(own, 1)
   })
 })
 
