@@ -41,8 +41,8 @@ export interface AdminPorts {
   /** When absent, there are no routes under /api/v1/silences. */
   readonly silences?: SilencesPort
   /**
-   * The alert rules that are known, with the fields that routes can match, each with its source. When absent, there is no
-   * /api/v1/rules.
+   * The alert rules as they were last read, each with its source, with the fields that routes can match and `silent`: why it
+   * may not fire, or null. When absent, there is no /api/v1/rules.
    */
   rules?(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }

@@ -92,6 +92,8 @@ export interface SourceView {
   readonly nextReason: DecisionReason | null
   readonly budget: BudgetStatus | null
   readonly plan: PlanStatus | null
+  /** What its alert rules showed when they were last read; null where that is not known. */
+  readonly rules: RulesStatus | null
   /** Unusual things that do not stop this source, or which replica polls it; a sentence each. Text from outside. */
   readonly notes: readonly string[]
   readonly behind: boolean
@@ -111,6 +113,14 @@ export interface PlanStatus {
   readonly announced: AnnouncedView | null
   /** Until when polls are more frequent because an operator asked for it. */
   readonly hotUntil: string | null
+}
+
+export interface RulesStatus {
+  readonly readAt: string
+  readonly count: number
+  /** Rules that may not fire; `silent` lists the first of them. Names and texts are from outside. */
+  readonly silentCount: number
+  readonly silent: readonly { readonly id: string; readonly name: string; readonly text: string }[]
 }
 
 export interface BudgetStatus {

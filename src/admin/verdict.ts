@@ -15,6 +15,7 @@ export function verdictOf(facts: StatusFacts, nowMs: number): Verdict {
     ...processFindings(facts),
     ...unreadFindings(facts),
     ...facts.sources.flatMap((source) => sourceFindings(source, facts, nowMs)),
+    ...facts.sources.flatMap(rulesFindings),
     ...facts.sinks.flatMap(sinkFindings),
     ...(facts.orphans ?? []).map(orphanFinding),
   ]
@@ -137,6 +138,14 @@ function sourceFindings(
     default:
       return state satisfies never
   }
+}
+
+/** Silence of the feed may then mean a dead rule. */
+function rulesFindings({ name, rules }: SourceView): Finding[] {
+  if (rules === null || rules.silentCount === 0) return []
+  const which = rules.silentCount === 1 ? 'a rule' : `${rules.silentCount.toLocaleString('en-US')} rules`
+  const text = `Source ${name} has ${which} that may not fire`
+  return [{ level: 'warning', text, anchor: `source-${name}`, blocks: false }]
 }
 
 /** How late another process is with its next poll. For its own loop this process has `fault`, which is more exact. */

@@ -15,6 +15,13 @@ export type Notice =
       readonly sourceName: string
       readonly reason: string
     }
+  | {
+      readonly kind: 'rules_silent' | 'rules_well'
+      readonly sourceName: string
+      readonly count: number
+      /** The first of them, in words. */
+      readonly rules: readonly string[]
+    }
   | { readonly kind: 'rows_set_aside'; readonly sourceName: string; readonly count: number }
   | { readonly kind: 'sink_orphaned'; readonly orphan: string; readonly count: number }
   | { readonly kind: 'source_orphaned'; readonly orphan: string }
@@ -70,6 +77,20 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
         why: `alert-bridge quarantine list --source ${notice.sourceName} shows which and why; retry reads them again, drop deletes them.`,
       }
     }
+    case 'rules_silent': {
+      const which = notice.count === 1 ? 'A rule' : `${notice.count} rules`
+      return {
+        headline: `${which} of source ${notice.sourceName} may not fire`,
+        why: `${listOf(notice)}. alert-bridge rules lists all rules.`,
+      }
+    }
+    case 'rules_well': {
+      const which = notice.count === 1 ? 'A rule' : `${notice.count} rules`
+      return {
+        headline: `${which} of source ${notice.sourceName} ${notice.count === 1 ? 'is' : 'are'} in order again`,
+        why: `${listOf(notice)}.`,
+      }
+    }
     case 'source_resumed':
       return { headline: `Source ${notice.sourceName} is polled again`, why: null }
     case 'sink_orphaned': {
@@ -95,4 +116,9 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
     default:
       return notice satisfies never
   }
+}
+
+function listOf({ rules, count }: Extract<Notice, { kind: 'rules_silent' | 'rules_well' }>): string {
+  const more = count > rules.length ? `; and ${count - rules.length} more` : ''
+  return `${rules.join('; ')}${more}`
 }

@@ -12,12 +12,14 @@ import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { noticeSender } from './notice-sender.ts'
 import type { Notice } from './notices.ts'
+import type { RulesVerdict } from './rule-notices.ts'
 import { createTroubles } from './troubles.ts'
 
 /**
  * Sends notices to the sinks in `operators:`: when a sink fails, and when it works again; when alerts were given up on
  * (one notice per sink and hour, with the count); when rows could not be read (the same per source); when a source needs
- * a person, or no process polls it; when a name leaves the config with something left. A notice about a sink is not sent to that sink. Notices
+ * a person, or no process polls it; when rules of it may not fire (one notice for all that a reading shows), and when they are in
+ * order again; when a name leaves the config with something left. A notice about a sink is not sent to that sink. Notices
  * are best effort: without Redis, only the log and the status page report the same. Redis stores which notices were sent,
  * so that a restart neither repeats one nor forgets the notice that the trouble is over. What Redis did not take is sent
  * when it answers again, once, unless the process ends before.
@@ -28,6 +30,8 @@ export interface Operators {
   onOrphan(orphan: OrphanView): void
   onNoOrphan(orphan: Pick<OrphanView, 'kind' | 'name'>): void
   onRenamed(from: string, to: string): void
+  /** The rules of a source were read. */
+  onRules(source: string, verdict: RulesVerdict): void
   /** Checks sinks and sources until the signal aborts. */
   run(signal: AbortSignal): Promise<void>
 }
@@ -193,6 +197,9 @@ export function createOperators(options: OperatorsOptions): Operators {
     onRenamed(from, to) {
       if (active().operators.length > 0)
         void attempt(async () => sendNotice({ kind: 'source_renamed', from, to }))
+    },
+    onRules(source, verdict) {
+      if (active().operators.length > 0) void attempt(() => troubles.rules(source, verdict))
     },
     async run(signal) {
       while (!signal.aborted) {

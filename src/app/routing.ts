@@ -2,13 +2,17 @@ import type { Config } from '../config/schema.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createAssign } from '../routing/assign.ts'
 import { createKindWatch, type KindWatch } from '../routing/kind-watch.ts'
+import { silentRules } from '../routing/rule-health.ts'
 import type { RuleBook } from '../routing/rules.ts'
 import { createSilenceReader } from '../routing/silences.ts'
+import type { ScheduleOptions } from '../schedule/options.ts'
+import { isActiveAt } from '../schedule/time/active-hours.ts'
 import { createKindStore } from '../store/kinds.ts'
 import { createRuleStore } from '../store/rules.ts'
 import { createSilenceStore, type SilenceStore } from '../store/silences.ts'
 import { createThrottles } from '../store/throttle.ts'
 import { createWithheldStore, type WithheldStore } from '../store/withheld.ts'
+import { scheduleOptionsOf } from './schedule-options.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** Which sinks alerts go to and what withholds them: the routes of the config with all that they need to decide. */
@@ -21,7 +25,7 @@ export interface AlertRouting {
   withheldIn(source: string): WithheldStore | undefined
   /** Kinds that routes name but no alert has had, by source; rejects when Redis is away. */
   kindNotes: KindWatch['notes']
-  /** The rules of the API as they were last read for a route that needs them, each with its source. */
+  /** The rules of the API as they were last read, each with its source, and in `silent` why it may not fire, or null. */
   knownRules(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
@@ -63,11 +67,22 @@ export function createRouting(
     withheldIn: (source) => withheld.get(source),
     async knownRules() {
       const lists = Object.keys(config.sources).map(async (source) => {
-        return (await rulesIn(source)).map((row) => ({ source, ...row }))
+        const rows = await rulesIn(source)
+        const plan = scheduleOptionsOf(known(config.sources[source], source))
+        const silent = new Map(silentRows(rows, plan).map(({ id, text }) => [id, text]))
+        return rows.map((row) => ({ source, ...row, silent: silent.get(String(row['id'])) ?? null }))
       })
       return (await Promise.all(lists)).flat()
     },
   }
+}
+
+/** Lateness shows only where rules were read together: those of an older reading are not judged by it. */
+function silentRows(rows: readonly Readonly<Record<string, unknown>>[], plan: ScheduleOptions) {
+  const readMs = (row: (typeof rows)[number]) => Date.parse(String(row['readAt'])) || 0
+  const newestMs = rows.reduce((newest, row) => Math.max(newest, readMs(row)), 0)
+  const judged = rows.map((row) => (readMs(row) === newestMs ? row : { ...row, nextEvaluationAt: null }))
+  return silentRules(judged, newestMs, (atMs) => isActiveAt(atMs, plan))
 }
 
 /** Alerts come from configured sources only. */

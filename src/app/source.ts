@@ -8,9 +8,11 @@ import { runSweep } from '../intake/sweep.ts'
 import { createPoller } from '../poller/poller.ts'
 import { countExchanges } from '../poller/reader.ts'
 import type { Poller } from '../poller/settings.ts'
+import { silentRules } from '../routing/rule-health.ts'
 import { createRuleBook, type RuleBook } from '../routing/rules.ts'
 import { createSchedule } from '../schedule/create.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
+import { isActiveAt } from '../schedule/time/active-hours.ts'
 import { budgetDay } from '../schedule/time/budget-day.ts'
 import { createLedger } from '../store/ledger.ts'
 import { createQuarantineStore, type QuarantineCounts } from '../store/quarantine.ts'
@@ -21,6 +23,7 @@ import { createWalkState } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { unitsShareOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
+import type { RulesVerdict } from './rule-notices.ts'
 import { scheduleOptionsOf } from './schedule-options.ts'
 import { contextOfSource } from './source-context.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -52,6 +55,7 @@ interface SourceTools extends RuntimeTools {
   readonly sharers: (source: string) => number
   /** Called with the first page of each poll, once its rows are handled. */
   readonly onHead: (source: string, page: FeedPage) => void
+  readonly onRules: (source: string, verdict: RulesVerdict) => void
   /** Called before the first poll; resolves to the reason why the source has to wait, if there is one. */
   readonly succeed: (source: string) => Promise<string | undefined>
 }
@@ -110,6 +114,11 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     sharers: () => sharers(source),
     feed,
     rules,
+    onRules(reading) {
+      const silent = silentRules(reading.rules, reading.atMs, (atMs) => isActiveAt(atMs, plan))
+      tools.onRules(source, { ...reading, silent, ids: reading.rules.map(({ id }) => String(id)) })
+      return silent
+    },
     poll: (readPage) => begin(runPoll({ ...walkDeps, readPage }, walking)),
     sweep: (readPage, pagesMax) => begin(runSweep({ ...walkDeps, readPage }, { ...walking, pagesMax })),
     prepare: () => tools.succeed(source),
@@ -126,6 +135,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       // A fixed pace learns nothing from old pages.
       historyPages: poll.every === undefined ? poll.historyPages : 0,
       sweepShare: poll.sweepShare,
+      rulesShare: poll.rulesShare,
     },
     tooManyWaiting,
     clock,

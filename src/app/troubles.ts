@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { NoticeStore } from '../store/notices.ts'
+import type { Told } from '../store/told-rules.ts'
 import type { Notice } from './notices.ts'
+import { type RuleNews, type RulesVerdict, ruleNews } from './rule-notices.ts'
 
 /**
  * The beginnings and ends of troubles that people are notified of. One that Redis did not answer is repeated before
@@ -10,13 +13,17 @@ export interface Troubles {
   begin(trouble: string, againMs: number, notice: Notice): Promise<void>
   /** Returns whether people had been notified of it. */
   end(trouble: string, notice: Notice | undefined): Promise<boolean>
+  /** Which rules became silent, or are in order again, since people were last notified. */
+  rules(source: string, verdict: RulesVerdict): Promise<void>
   /** What of this trouble had no answer. */
   repeat(trouble: string): Promise<void>
   unanswered(): readonly string[]
 }
 
+const triesMax = 5
+
 interface TroublesOptions {
-  readonly store: Pick<NoticeStore, 'begin' | 'end'>
+  readonly store: Pick<NoticeStore, 'begin' | 'end' | 'rules'>
   readonly clock: Pick<Clock, 'now'>
   readonly sendNotice: (notice: Notice) => void
 }
@@ -28,10 +35,14 @@ export function createTroubles({ store, clock, sendNotice }: TroublesOptions): T
     await unanswered.get(trouble)?.()
     unanswered.delete(trouble)
   }
-  const act = async (trouble: string, ask: () => Promise<boolean>, notice: Notice | undefined) => {
+  const act = async (
+    trouble: string,
+    ask: () => Promise<boolean>,
+    noticesNow: () => readonly (Notice | undefined)[],
+  ) => {
     const work = async () => {
       const isOurs = await ask()
-      if (isOurs && notice !== undefined) sendNotice(notice)
+      if (isOurs) for (const notice of noticesNow()) if (notice !== undefined) sendNotice(notice)
       return isOurs
     }
     if (unanswered.has(trouble)) await repeat(trouble)
@@ -43,9 +54,37 @@ export function createTroubles({ store, clock, sendNotice }: TroublesOptions): T
   return {
     async begin(trouble, againMs, notice) {
       const nowMs = clock.now()
-      await act(trouble, () => store.begin(trouble, nowMs, againMs), notice)
+      await act(
+        trouble,
+        () => store.begin(trouble, nowMs, againMs),
+        () => [notice],
+      )
     },
-    end: (trouble, notice) => act(trouble, () => store.end(trouble), notice),
+    end: (trouble, notice) =>
+      act(
+        trouble,
+        () => store.end(trouble),
+        () => [notice],
+      ),
+    async rules(source, verdict) {
+      let change: { readonly before: Told; readonly news: RuleNews; readonly call: string } | undefined
+      const ask = async () => {
+        for (let tries = 1; tries <= triesMax; tries += 1) {
+          if (change === undefined) {
+            const before = await store.rules.load(source)
+            const news = ruleNews(source, before.names, verdict)
+            if (news === undefined) return false
+            change = { before, news, call: randomUUID() }
+          }
+          if (await store.rules.swap(source, change.before, { ...change.news, call: change.call }))
+            return true
+          // Another replica has notified people of another reading.
+          change = undefined
+        }
+        return false
+      }
+      await act(`rules:${source}`, ask, () => change?.news.notices ?? [])
+    },
     repeat,
     unanswered: () => [...unanswered.keys()],
   }

@@ -16,6 +16,7 @@ import { pauseCommand, resumeCommand } from './pause.ts'
 import { planCommand } from './plan.ts'
 import { quarantineCommand } from './quarantine.ts'
 import { replayCommand } from './replay.ts'
+import { rulesCommand } from './rules.ts'
 import { runCommand } from './run.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { sendTestCommand } from './send-test.ts'
@@ -57,6 +58,7 @@ function createProgram(): Command {
     deliveriesCommand(),
     deadLettersCommand(),
     quarantineCommand(),
+    rulesCommand(),
     replayCommand(),
     orphansCommand(),
     pauseCommand(),

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { PlanStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
+import type { PlanStatus, RulesStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
 import { wordsOf } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
@@ -32,9 +32,9 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       ['SOURCE', 'STATE', 'LAST POLL', 'NEXT POLL', 'WHY', 'UNITS', 'RESETS', 'LAG P50/P95'],
       status.sources.map((source) => sourceRow(source, nowMs)),
     ),
-    ...status.sources.flatMap(({ name, reason, budget, plan, notes }) =>
-      [reason, ...notes, budget?.note, plan && planText(plan)].flatMap((text) =>
-        text ? [`  ${name}: ${printable(text)}`] : [],
+    ...status.sources.flatMap(({ name, reason, budget, plan, rules, notes }) =>
+      [reason, ...notes, budget?.note, plan && planText(plan), rules && rulesText(rules, nowMs)].flatMap(
+        (text) => (text ? [`  ${name}: ${printable(text)}`] : []),
       ),
     ),
     '',
@@ -73,6 +73,16 @@ function planText({ learnedFrom, firing, announced, hotUntil }: PlanStatus): str
   const rules = announced ? `. ${announcedText(announced)}` : ''
   return `plan ${from}; alerts fire ${firing}${hot}${rules}`
 }
+
+function rulesText({ readAt, count, silentCount, silent }: RulesStatus, nowMs: number): string {
+  const read = `${count} alert ${count === 1 ? 'rule' : 'rules'}, read ${ago(readAt, nowMs)}`
+  if (silentCount === 0) return read
+  const shown = silent.slice(0, silentShownMax).map(({ id, text }) => `${id} ${text}`)
+  const more = silentCount > shown.length ? `; and ${silentCount - shown.length} more` : ''
+  return `${read}; ${silentCount} may not fire: ${shown.join('; ')}${more} (rules shows all)`
+}
+
+const silentShownMax = 5
 
 function sinkRow(sink: SinkView, nowMs: number): string[] {
   const { lastResult } = sink

@@ -124,6 +124,14 @@ export const pollSchema = z.strictObject({
     .describe(
       'The largest share of the units of a day that sweeps may spend on looking for late rows deep in the feed.',
     ),
+  rulesShare: z
+    .number()
+    .min(0)
+    .max(0.2)
+    .default(0.01)
+    .describe(
+      'Of the units of a day, at most, for reading the alert rules: operators are told of a rule that may not fire. 0 reads them only for routes and for the plan.',
+    ),
   activeHours: activeHoursSchema.prefault({}).describe('The trading hours that a young profile leans on.'),
   holidays: holidaysField.describe(
     'Days without trade, YYYY-MM-DD: Gregorian, or Jalali for years below 1700.',

@@ -1,17 +1,18 @@
 import { datedAt } from '../alert/fired-at.ts'
 import type { AlertRule } from '../feed/wire.ts'
 import type { Clock } from '../lib/clock.ts'
+import { isFarAhead } from '../lib/waits.ts'
 import type { RuleBook, RulesRead } from '../routing/rules.ts'
 import type { AnnouncedRule } from '../schedule/announced/rules.ts'
 import type { BudgetView, RulesReading, Schedule } from '../schedule/schedule.ts'
 import type { NextPoll } from './next-poll.ts'
 
 /**
- * What the API announces of the evaluations of its rules, for the plan: pages of rules, bought when the plan asks for them.
- * They never delay a poll that is due, and what was read for routes is used too.
+ * Pages of rules, bought when the plan asks for what the API announces of their evaluations, and now and then to see which of
+ * them may not fire. They never delay a poll that is due, and what was read for routes is used too.
  */
 export interface RulesState {
-  /** When the reading was made that the schedule learned last. */
+  /** When the reading was made that was taken last. */
   learnedAtMs: number
   /** Readings in a row that failed; and until when, by the monotonic clock, none is tried. */
   failures: number
@@ -28,6 +29,9 @@ const pauseMsMin = 2_000
 const restMs = { first: 60 * 60_000, longest: 24 * 60 * 60_000 }
 /** Of the units of a day, at most, for the pages of one reading. */
 const readingShare = 0.005
+/** Rules are looked at no more often to see which may not fire; and with fewer units a day than buy one page, never. */
+const checkMsMin = 60 * 60_000
+const dayMs = 24 * 60 * 60_000
 
 interface Situation {
   readonly schedule: Schedule
@@ -41,31 +45,53 @@ interface Situation {
   readonly signal: AbortSignal
 }
 
+interface RulesDeps {
+  readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew' | 'lastRead'>
+  readonly limits: { readonly rulesShare: number }
+  readonly clock: Clock
+}
+
 /** True when the schedule learned something, so that everything is to be decided again. */
 export async function learnAnnounced(
-  { rules, clock }: { readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew'>; readonly clock: Clock },
+  { rules, clock, limits }: RulesDeps,
+  view: { rules(reading: RulesRead): void },
   { schedule, rules: state, nextPoll, budget, failures, lastPages, behind, signal }: Situation,
 ): Promise<boolean> {
   const isHealthy = failures === 0 && lastPages !== null && !behind
   if (!rules || !isHealthy || nextPoll.state !== 'waiting') return false
   const nowMs = clock.now()
-  if (takeReading(rules, schedule, state)) return true
+  if (takeReading()) return true
   if (nextPoll.atMs - nowMs < pauseMsMin || clock.monotonicMs() < state.restUntilMs) return false
-  if (!schedule.wantsRules(nowMs, budget)) return false
-  const pagesMax = Math.max(1, Math.floor(readingShare * budget.unitsPerDay))
+  if (!schedule.wantsRules(nowMs, budget) && !(await isCheckDue(rules, limits, budget, nowMs))) return false
+  const share = Math.max(readingShare, limits.rulesShare)
+  const pagesMax = Math.max(1, Math.floor(share * budget.unitsPerDay))
   const isGood = await rules.readAnew({ pagesMax, signal })
   state.failures = isGood ? 0 : state.failures + 1
   const pauseMs = isGood ? 0 : Math.min(restMs.longest, restMs.first * 2 ** (state.failures - 1))
   state.restUntilMs = clock.monotonicMs() + pauseMs
-  return takeReading(rules, schedule, state)
+  return takeReading()
+
+  function takeReading(): boolean {
+    const reading = rules?.lastReading()
+    if (!reading || reading.atMs === state.learnedAtMs) return false
+    state.learnedAtMs = reading.atMs
+    schedule.learnRules(toReading(reading))
+    view.rules(reading)
+    return true
+  }
 }
 
-function takeReading(rules: Pick<RuleBook, 'lastReading'>, schedule: Schedule, state: RulesState): boolean {
-  const reading = rules.lastReading()
-  if (!reading || reading.atMs === state.learnedAtMs) return false
-  state.learnedAtMs = reading.atMs
-  schedule.learnRules(toReading(reading))
-  return true
+/** So that all readings together, whatever they were made for, are bought for the share at most; see `silentRules`. */
+async function isCheckDue(
+  rules: Pick<RuleBook, 'lastRead'>,
+  { rulesShare }: RulesDeps['limits'],
+  { unitsPerDay }: BudgetView,
+  nowMs: number,
+): Promise<boolean> {
+  if (rulesShare * unitsPerDay < 1) return false
+  const { atMs, pages } = await rules.lastRead()
+  if (isFarAhead(atMs, nowMs)) return true
+  return nowMs - atMs >= Math.max(checkMsMin, (pages * dayMs) / (rulesShare * unitsPerDay))
 }
 
 export function toReading({ atMs, pages, rules }: RulesRead): RulesReading {

@@ -141,8 +141,8 @@ class SourcePoller implements Poller {
       const { nextPoll, budget, shareLeft } = await this.#decide(leader)
       await this.#view.save()
       if (await this.#readHistory(leader, budget, signal)) return
-      const { behind } = this.#view.status
-      if (await learnAnnounced(this.#deps, { ...leader, nextPoll, budget, behind, signal })) return
+      const situation = { ...leader, nextPoll, budget, behind: this.#view.status.behind, signal }
+      if (await learnAnnounced(this.#deps, this.#view, situation)) return
       if (await this.#sweep(leader, nextPoll, { ...budget, shareLeft }, signal)) return
       if (!(await this.#waitFor(nextPoll, leader, budget.day, signal))) return
       if (await this.#waitForRoom(leader, signal)) return

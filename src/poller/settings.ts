@@ -2,7 +2,8 @@ import type { FeedClient } from '../feed/client.ts'
 import type { PollDeps, PollResult } from '../intake/poll-types.ts'
 import type { SweepResult } from '../intake/sweep.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { RuleBook } from '../routing/rules.ts'
+import type { SilentRule } from '../routing/rule-health.ts'
+import type { RuleBook, RulesRead } from '../routing/rules.ts'
 import type { BudgetDay, Schedule } from '../schedule/schedule.ts'
 import { leaseTtlMs } from '../store/lease.ts'
 import type { Ledger } from '../store/ledger.ts'
@@ -50,7 +51,9 @@ export interface PollerDeps {
   readonly sharers?: () => number
   readonly feed: Pick<FeedClient, 'deliveries'> & Partial<Pick<FeedClient, 'tokenTrouble' | 'tokenMark'>>
   /** The rules of the account, of which the plan reads what they announce; without them it does without. */
-  readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew'>
+  readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew' | 'lastRead'>
+  /** Called with every reading of the rules that is not older than the last; returns the rules that may not fire. */
+  readonly onRules?: (reading: RulesRead) => readonly SilentRule[]
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
   readonly poll: (readPage: ReadPage) => Promise<PollResult>
   /** `runSweep` of sweep.ts in the same way; without it, units that are left expire. */
@@ -79,6 +82,8 @@ export interface PollerLimits {
   readonly historyPages?: number
   /** The largest share of a day's units that sweeps may spend; left out, all that would expire. */
   readonly sweepShare?: number
+  /** The share of a day's units, at most, for reading the rules to see which may not fire; left out, none. */
+  readonly rulesShare?: number
   readonly leaseTtlMs?: number
   /** How long the page under way may still take after the signal aborted. */
   readonly drainTimeoutMs?: number
@@ -102,6 +107,7 @@ export function withDefaults(limits: PollerLimits): Required<PollerLimits> {
   return {
     historyPages: 0,
     sweepShare: 1,
+    rulesShare: 0,
     leaseTtlMs,
     drainTimeoutMs: 10_000,
     stoppedIntervalMs: 5 * 60_000,

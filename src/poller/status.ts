@@ -1,6 +1,7 @@
 import type { PollResult } from '../intake/poll-types.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { isFarAhead } from '../lib/waits.ts'
+import type { RulesRead } from '../routing/rules.ts'
 import type { ScheduleView } from '../schedule/schedule.ts'
 import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
 import { forgetPolling } from '../telemetry/metrics.ts'
@@ -11,7 +12,7 @@ import type { PollerDeps, PollerFault, PollerHealth } from './settings.ts'
 
 /** What the loop reports: its status, for people and other replicas, and its health, for whoever watches it. */
 
-type ViewDeps = Pick<PollerDeps, 'source' | 'log' | 'metrics' | 'clock' | 'limits'>
+type ViewDeps = Pick<PollerDeps, 'source' | 'log' | 'metrics' | 'clock' | 'limits' | 'onRules'>
 
 /** What the loop is doing, for people, metrics and other replicas. Every change of state is logged once. */
 export class PollerView {
@@ -41,6 +42,7 @@ export class PollerView {
       resetsAtMs: null,
       lesson: null,
       plan: null,
+      rules: null,
       doubt: null,
       behind: false,
       lastCompleteWalkAtMs: null,
@@ -67,6 +69,7 @@ export class PollerView {
       lastError: lastError && isFarAhead(lastError.atMs, nowMs) ? null : lastError,
       doubt: known.doubt && isFarAhead(known.doubt.atMs, nowMs) ? null : known.doubt,
       failingSinceMs: believed(known.failingSinceMs),
+      rules: known.rules && isFarAhead(known.rules.atMs, nowMs) ? null : known.rules,
       behind,
     })
   }
@@ -108,6 +111,18 @@ export class PollerView {
       plan: firing === null ? null : { learnedFrom, firing, hotUntilMs, announced },
     })
     this.enter(nextPoll.state, nextPoll.reason)
+  }
+
+  /** An older copy shows nothing. */
+  rules(reading: RulesRead): void {
+    const { metrics, source, log, onRules } = this.#deps
+    if (reading.isOlder || !onRules) return
+    const [silent, { atMs, rules }] = [onRules(reading), reading]
+    metrics.rulesSilent.set({ source }, silent.length)
+    const before = this.#status.rules?.silentCount ?? 0
+    if (silent.length !== before) log.warn({ source, silent: silent.length, before }, 'rules.silent')
+    const shown = silent.slice(0, silentShownMax).map(({ id, name, text }) => ({ id, name, text }))
+    this.#change({ rules: { atMs, count: rules.length, silentCount: silent.length, silent: shown } })
   }
 
   polling(nowMs: number): void {
@@ -179,6 +194,7 @@ export class PollerView {
   }
 }
 
+const silentShownMax = 20
 const doubtEffect =
   'such rows count by their place in the feed, and lag, expireAfter and plan do without their dates'
 const doubtKeptMs = 24 * 60 * 60 * 1_000

@@ -2,7 +2,7 @@ import { type RuleFacts, ruleFacts, ruleFields } from '../alert/fields.ts'
 import type { FeedClient } from '../feed/client.ts'
 import { unitsOf } from '../feed/endpoints.ts'
 import { FeedError } from '../feed/errors.ts'
-import type { AlertRule, RulesPage } from '../feed/wire.ts'
+import { type AlertRule, perPage, type RulesPage } from '../feed/wire.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
 import { isFarAhead } from '../lib/waits.ts'
@@ -10,6 +10,7 @@ import type { Ledger } from '../store/ledger.ts'
 import type { RuleStore } from '../store/rules.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { isOlderCopy } from './rule-health.ts'
 
 /**
  * The alert rules of one account, for routes that ask of them. Every page of them costs a unit, so they are read when an
@@ -26,6 +27,8 @@ export interface RuleBook {
   prepare(ruleIds: readonly string[]): Promise<void>
   /** The last reading of all rules by this process, whatever it was made for. */
   lastReading(): RulesRead | undefined
+  /** When any process last read rules, and how many pages they have; never: 0. Never rejects. */
+  lastRead(): Promise<{ readonly atMs: number; readonly pages: number }>
   /**
    * Reads the newest pages anew, as far as budget, limits and time allow: for what rules announce, which changes all the
    * time. False where that failed, so that a unit may be lost. Never rejects.
@@ -38,6 +41,9 @@ export interface RulesRead {
   /** Each cost a unit. */
   readonly pages: number
   readonly rules: readonly AlertRule[]
+  /** These are all rules there are; and an older copy of them than one that was read before. */
+  readonly isWhole: boolean
+  readonly isOlder: boolean
 }
 
 export interface RuleBookOptions {
@@ -60,6 +66,7 @@ const pauseMs = 60_000
 const pageTimeoutMs = 5_000
 const readTimeoutMs = 10_000
 const pageUnits = unitsOf('/api/v1/alerts')
+const stateFields = ['disabledReason', 'isArmed', 'lastEvaluatedAt', 'nextEvaluationAt', 'lastFiredAt']
 
 export function createRuleBook(options: RuleBookOptions): RuleBook {
   return new AccountRules(options)
@@ -116,8 +123,16 @@ class AccountRules implements RuleBook {
     return this.#lastReading
   }
 
+  async lastRead(): Promise<{ atMs: number; pages: number }> {
+    if (this.#rows.size === 0 && this.#readAtMs === 0) await this.#adopt()
+    const readAt = [...this.#rows.values()].map((row) => Date.parse(String(row['readAt'])) || 0)
+    const atMs = readAt.reduce((latest, ms) => Math.max(latest, ms), this.#readAtMs)
+    return { atMs, pages: Math.max(1, Math.ceil(this.#rows.size / perPage)) }
+  }
+
   async readAnew(request: Anew): Promise<boolean> {
     await this.#reading
+    await this.#adopt()
     const { clock } = this.#options
     if (clock.monotonicMs() < this.#pausedUntilMs) return true
     this.#reading = this.#read([], request).finally(() => {
@@ -155,18 +170,25 @@ class AccountRules implements RuleBook {
     const { clock } = this.#options
     const startedMs = clock.monotonicMs()
     const all = this.#isOld()
+    const readAt = new Date(clock.now()).toISOString()
+    const before = new Map(this.#rows)
     const rows: Row[] = []
     const rules: AlertRule[] = []
+    const totals = new Set<number>()
     this.#hasFailed = false
     for (let number = 1; ; number += 1) {
       const page = await this.#page(number, anew)
       if (page === undefined) break
       rules.push(...page.rules)
-      rows.push(...page.rules.map(rowOf))
+      rows.push(...page.rules.map((rule) => ({ ...rowOf(rule), readAt })))
+      totals.add(page.total)
       const isLast = number >= page.lastPage
       this.#keep(rows, isLast)
       if (isLast || number === anew?.pagesMax) {
-        this.#lastReading = { atMs: clock.now(), pages: number, rules }
+        // A list that changed while it was read, or with rows that are no rules, shows a rule less than there are.
+        const isWhole = isLast && totals.size === 1 && totals.has(new Set(rules.map(({ id }) => id)).size)
+        const isOlder = isOlderCopy(rules, before)
+        this.#lastReading = { atMs: clock.now(), pages: number, rules, isWhole, isOlder }
       }
       if (isLast) {
         this.#readAtMs = clock.now()
@@ -181,7 +203,7 @@ class AccountRules implements RuleBook {
       if (!all && this.#missing(ruleIds).length === 0) break
       if (clock.monotonicMs() - startedMs >= readTimeoutMs) break
     }
-    if (rows.length === 0) return
+    if (rows.length === 0 && this.#readAtMs === 0) return
     const saved = { readAtMs: this.#readAtMs, rows: [...this.#rows.values()] }
     await this.#options.store.save(saved).catch(() => {})
   }
@@ -242,8 +264,8 @@ class AccountRules implements RuleBook {
   }
 }
 
-/** Only what matchers ask of; the rest of a rule changes with every evaluation. */
+/** What matchers ask of, and what shows whether a rule may fire. */
 function rowOf(rule: AlertRule): Row {
-  const kept = ['id', 'channels', ...ruleFields]
+  const kept = ['id', 'channels', ...ruleFields, ...stateFields]
   return Object.fromEntries(kept.filter((key) => key in rule).map((key) => [key, rule[key]]))
 }

@@ -10,6 +10,7 @@ export interface Account {
   readonly limits: Limits
   /** Newest first, with the time each last fired, and the announced times of its evaluations. */
   rules(nowMs: number): readonly RuleRow[]
+  setRule(id: number, fields: Partial<RuleRow>): boolean
   /** A new alert at the head of the feed, by `ruleId` where one is given. */
   fire(nowMs: number, fields: Partial<DeliveryRow>, ruleId?: number): DeliveryRow
   /** A row as the generator makes them, with an id of its own, in no feed yet. */
@@ -29,6 +30,7 @@ export function createAccount(
   const random = createRandom(settings.seed + 1)
   const nextId = createIds(settings.ids, history.firstId, settings.seed + 2)
   const lastFired = new Map<string, string>()
+  const changed = new Map<number, Partial<RuleRow>>()
   const make = (firedAtMs: number, ruleId?: number) => generator.alert(nextId(), firedAtMs, ruleId)
   const add = (row: DeliveryRow) => {
     for (const id of row.ruleIds) lastFired.set(id, row.firedAt)
@@ -47,8 +49,12 @@ export function createAccount(
     rules: (atMs) =>
       generator.rules.map((rule) => {
         const fired = { ...rule, lastFiredAt: lastFired.get(String(rule.id)) ?? null }
-        return evaluations?.announce(fired, atMs) ?? fired
+        return { ...(evaluations?.announce(fired, atMs) ?? fired), ...changed.get(rule.id) }
       }),
+    setRule(id, fields) {
+      changed.set(id, { ...changed.get(id), ...fields })
+      return generator.rules.some((rule) => rule.id === id)
+    },
     fire: (atMs, fields, ruleId) => add({ ...make(atMs, ruleId), ...fields }),
     make,
   }

@@ -4,7 +4,6 @@ import { tokenProblem } from '../lib/secret.ts'
 import type { TokenState } from './decide-call.ts'
 import { faultKinds } from './faults.ts'
 import { parseFault } from './parse-fault.ts'
-import type { DeliveryRow } from './rows.ts'
 import type { Sandbox } from './surface.ts'
 
 /**
@@ -18,6 +17,7 @@ import type { Sandbox } from './surface.ts'
  *   POST   /fire      { count?: 1, fields?: {…} }       → the new rows
  *   POST   /insert    { row?: {…}, at?: 0 }             a row, or a synthetic one, at a place from the newest
  *   POST   /remove    { id }
+ *   POST   /rule      { id, fields: {…} }               changes fields of an alert rule
  *   POST   /faults    { kind, times?, after?, page?, endpoint?, … }
  *   DELETE /faults    forgets the faults that wait
  *   POST   /rate      { perMinute }
@@ -73,6 +73,14 @@ const actions: Readonly<Record<string, Action>> = {
   'POST /remove': {
     says: 'takes a row out: { id }',
     run: (sandbox, fields) => ({ removed: sandbox.remove(number(fields, 'id')) }),
+  },
+  'POST /rule': {
+    says: 'changes fields of an alert rule: { id, fields }, such as { "isArmed": false }',
+    run(sandbox, fields) {
+      const id = number(fields, 'id')
+      if (!sandbox.setRule(id, object(fields, 'fields'))) throw new UserError(`there is no rule ${id}`)
+      return sandbox.rules.find((rule) => rule.id === id)
+    },
   },
   'POST /faults': {
     says: 'declares a fault: { kind, times?, after?, page?, endpoint?, … }; times 0 is: until cleared',
@@ -186,8 +194,8 @@ function number(fields: Fields, name: string, otherwise?: number): number {
   throw new UserError(`${name} must be a number from 0`)
 }
 
-function object(fields: Fields, name: string): Partial<DeliveryRow> {
+function object(fields: Fields, name: string): Fields {
   const value = fields[name] ?? {}
-  if (typeof value === 'object' && !Array.isArray(value)) return value as Partial<DeliveryRow>
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Fields
   throw new UserError(`${name} must be an object`)
 }

@@ -92,6 +92,10 @@ class HttpSandbox implements Sandbox {
     return this.#account.rules(this.#settings.clock.now())
   }
 
+  setRule(id: number, fields: Partial<RuleRow>) {
+    return this.#account.setRule(id, fields)
+  }
+
   get requests() {
     return this.#requests
   }

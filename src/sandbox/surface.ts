@@ -23,6 +23,8 @@ export interface Sandbox {
   /** The rows of the feed, newest first; those without the documented identity are left out. */
   readonly rows: readonly DeliveryRow[]
   readonly rules: readonly RuleRow[]
+  /** Changes fields of a rule, which stay so; false when there is none of this id. */
+  setRule(id: number, fields: Partial<RuleRow>): boolean
   /** Every call so far, oldest first. */
   readonly requests: readonly SandboxRequest[]
   /** Units charged since the last reset. */

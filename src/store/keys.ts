@@ -53,9 +53,7 @@ export interface SourceKeys {
    * minute after the last request. Lost: at most one minute's requests too many, which the feed answers with 429.
    */
   readonly minute: string
-  /**
-   * HASH `{limit, untilMs, forMs}`: the feed answered 429; no replica calls it before `untilMs`. Expires then. Lost: one more 429.
-   */
+  /** HASH `{limit, untilMs, forMs}`: the feed answered 429; no replica calls it before `untilMs`. Expires then. Lost: one more 429. */
   readonly hold: string
   /** STRING, JSON of the schedule's snapshot (what it learned). No expiry. Lost: the schedule learns again from `activeHours`. */
   readonly profile: string
@@ -75,12 +73,11 @@ export interface SourceKeys {
   readonly held: string
   /** ZSET, id of the alert → when it was withheld (ms), by which `held` is trimmed. */
   readonly heldTimes: string
-  /** STRING, JSON of the account's alert rules, with the fields that routes match on. Expires after a day. Lost: they are read again, for units. */
+  /** STRING, JSON of the account's alert rules: what routes match on, and what shows whether one may fire. Expires after a day. Lost: they are read again, for units. */
   readonly rules: string
-  /**
-   * STRING, the account in whose ledger this source last counted; absent: in its own. No expiry. Lost: where the config then
-   * names another account, the day's units are granted once more.
-   */
+  /** STRING, JSON of the silent rules that people were notified of, at most 1,000. No expiry. Lost: they are notified again. */
+  readonly toldRules: string
+  /** STRING, the account in whose ledger this source last counted; absent: in its own. No expiry. Lost: where the config then names another account, the day's units are granted once more. */
   readonly spendsIn: string
   /**
    * HASH, kind → how many alerts had it, at most 200 kinds; with that many, nothing more is counted. No expiry. Lost: they are
@@ -127,6 +124,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     held: `${root}:held`,
     heldTimes: `${root}:held-times`,
     rules: `${root}:rules`,
+    toldRules: `${root}:told-rules`,
     spendsIn: `${root}:spends-in`,
     kinds: `${root}:kinds`,
     override: `${root}:override`,

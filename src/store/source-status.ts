@@ -60,6 +60,16 @@ export const pollerStatusSchema = z.object({
     })
     .nullable()
     .default(null),
+  /** What the last reading of the account's rules showed: how many there are, and those that may not fire, the first of them. */
+  rules: z
+    .object({
+      atMs: someInstant,
+      count: z.number(),
+      silentCount: z.number(),
+      silent: z.array(z.object({ id: z.string(), name: z.string(), text: z.string() })).readonly(),
+    })
+    .nullable()
+    .default(null),
   /** Firing times that are not plausible: an example, for people, and when there last was one. */
   doubt: z.object({ text: z.string(), atMs: someInstant }).nullable().default(null),
   /** More pages are waiting: a catch-up is under way. */

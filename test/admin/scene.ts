@@ -33,6 +33,7 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
       resetsAt: '2026-11-21T20:30:00Z',
       note: null,
     },
+    rules: null,
     plan: { learnedFrom: 1_240, firing: 'at any time, as far as seen', announced: null, hotUntil: null },
     notes: [],
     behind: false,

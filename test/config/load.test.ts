@@ -64,6 +64,7 @@ describe('the least config', () => {
       historyPages: 10,
       seenWindow: 30 * 86_400_000,
       sweepShare: 0.05,
+      rulesShare: 0.01,
       activeHours: {
         days: ['sat', 'sun', 'mon', 'tue', 'wed'],
         from: '08:45',

@@ -26,6 +26,7 @@ const status: PollerStatus = {
   resetsAtMs: null,
   lesson: null,
   plan: null,
+  rules: null,
   doubt: null,
   behind: false,
   lastCompleteWalkAtMs: null,

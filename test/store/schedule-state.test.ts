@@ -45,6 +45,7 @@ describe('what a poller tells of itself', () => {
     lesson: null,
     plan: { learnedFrom: 7, firing: 'each minute', announced: null, hotUntilMs: 8 },
     doubt: null,
+    rules: null,
     behind: false,
     lastCompleteWalkAtMs: null,
     lastError: { atMs: 7, code: 'timeout', message: 'no answer' },

@@ -57,7 +57,14 @@ function statusOf(source: string, lastPollAtMs: number): PollerStatus {
     lastError: null,
     failingSinceMs: null,
   }
-  const more = { dayStartMs: null, lesson: null, plan: null, doubt: null, lastCompleteWalkAtMs: null }
+  const more = {
+    dayStartMs: null,
+    lesson: null,
+    plan: null,
+    doubt: null,
+    rules: null,
+    lastCompleteWalkAtMs: null,
+  }
   const counts = { sinceMs: 1, unitsUsed: 1, unitsPerDay: 9, behind: false }
   return { v: 1, source, state: 'waiting', reason: '', lastPollAtMs, ...none, ...more, ...counts }
 }

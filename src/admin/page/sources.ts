@@ -1,5 +1,12 @@
 import type { AnnouncedView, DecisionReason } from '../../schedule/schedule.ts'
-import type { BudgetStatus, PlanStatus, SourceState, SourceView, StatusView } from '../status-view.ts'
+import type {
+  BudgetStatus,
+  PlanStatus,
+  RulesStatus,
+  SourceState,
+  SourceView,
+  StatusView,
+} from '../status-view.ts'
 import { foreign, type Html, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
@@ -70,6 +77,7 @@ ${fact('Fired → seen', lag ? formatSeconds(lag.p50) : '–', lag ? `p95 ${form
 ${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind ? 'older pages still to read' : null)}
 </dl>
 ${source.plan ? planNote(source.plan, times) : null}
+${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}
 </article>`
 }
 
@@ -78,6 +86,14 @@ function planNote({ learnedFrom, firing, announced, hotUntil }: PlanStatus, time
   const hot =
     hotUntil === null ? null : html` Polled more often on request, which ends ${times.distance(hotUntil)}.`
   return html`<p class="plan">Plan ${from}; alerts fire ${firing}.${announced && announcedNote(announced)}${hot}</p>`
+}
+
+/** Each is named, up to a few. */
+function silentRules({ readAt, count, silentCount, silent }: RulesStatus, times: Times): Html {
+  const shown = silent.slice(0, rulesMax)
+  const more = silentCount > shown.length ? html`<li>and ${silentCount - shown.length} more</li>` : null
+  return html`<div class="plan"><p>${silentCount} of ${plural(count, 'rule')} may not fire, as read ${times.distance(readAt)}:</p>
+<ul>${shown.map(({ id, name, text }) => html`<li>${name === '' ? null : html`${foreign(name)} `}(${id}): ${foreign(text)}</li>`)}${more}</ul></div>`
 }
 
 /** The rules are named only where they say when polls come. */

@@ -10,6 +10,7 @@ import type {
   LagView,
   LastResult,
   QuarantinedRow,
+  RulesStatus,
   SinkView,
   SourceState,
   SourceView,
@@ -116,6 +117,7 @@ export function sourceView(
       nextReason: null,
       budget: null,
       plan: null,
+      rules: null,
       notes: [],
       behind: false,
       lastCompleteWalkAt: null,
@@ -135,10 +137,15 @@ export function sourceView(
       announced: status.plan.announced,
       hotUntil: iso(status.plan.hotUntilMs || null),
     },
+    rules: status.rules && rulesStatus(status.rules),
     notes: status.doubt === null ? [] : [status.doubt.text],
     behind: status.behind,
     lastCompleteWalkAt: iso(status.lastCompleteWalkAtMs),
   }
+}
+
+function rulesStatus({ atMs, ...rules }: NonNullable<PollerStatus['rules']>): RulesStatus {
+  return { readAt: isoOf(atMs), ...rules }
 }
 
 /** The budget day that the poller reported; once that is over, the configured one, of which nothing is spent yet. */

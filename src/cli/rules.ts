@@ -1,0 +1,51 @@
+import type { Command } from 'commander'
+import { formatDuration } from '../lib/duration.ts'
+import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { print, printJson } from './output.ts'
+import { table } from './table.ts'
+
+/** `rules`: the account's alert rules as a running bridge last read them, which costs nothing. */
+export function rulesCommand(): Command {
+  return daemonCommand(
+    'rules',
+    'the alert rules as the bridge last read them: which may not fire, and when each last fired',
+  )
+    .option('--source <source>', 'only those of this source')
+    .action(async ({ source, ...options }: DaemonOptions & { readonly source?: string }) => {
+      const { data } = (await connectDaemon(options).get('/api/v1/rules')) as { data: readonly Row[] }
+      const shown = data.filter((row) => source === undefined || row['source'] === source)
+      if (options.json) printJson(shown)
+      else print(describeRules(shown, Date.now()))
+    })
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+export function describeRules(rows: readonly Row[], nowMs: number): string {
+  if (rows.length === 0)
+    return 'no rules are known: they were not read yet, or poll.rulesShare buys none (alert-bridge api GET /api/v1/alerts reads them)'
+  return table(
+    ['SOURCE', 'RULE', 'KIND', 'SYMBOL', 'NAME', 'STATE', 'LAST FIRED', 'READ'],
+    rows.map((row) => [
+      ...['source', 'id', 'kind', 'symbol', 'name'].map((field) => textOf(row[field])),
+      stateOf(row),
+      row['lastFiredAt'] === null ? 'never' : ago(row['lastFiredAt'], nowMs),
+      ago(row['readAt'], nowMs),
+    ]),
+  )
+}
+
+function stateOf({ silent, isActive, isArmed }: Row): string {
+  if (typeof silent === 'string') return `MAY NOT FIRE: ${silent}`
+  if (isActive === false) return 'switched off'
+  return isArmed === false ? 'rests since it fired' : 'armed'
+}
+
+function ago(at: unknown, nowMs: number): string {
+  const ms = typeof at === 'string' ? Date.parse(at) : Number.NaN
+  return Number.isNaN(ms) ? '-' : `${formatDuration(Math.max(0, nowMs - ms))} ago`
+}
+
+function textOf(value: unknown): string {
+  return value === null || value === undefined ? '-' : String(value)
+}

@@ -1,0 +1,122 @@
+import { datedAt } from '../alert/fired-at.ts'
+import { cut, oneLine } from '../alert/text.ts'
+
+/**
+ * Which rules cannot be expected to fire, as one reading of them shows: silence of the feed may mean a dead rule. Pure.
+ *
+ * The document names the fields and not what follows from their values, so a rule counts as silent only where a reading
+ * shows it: lateness is measured against the latest evaluation or alert on the same page, which an old copy of the page
+ * does not have; and only active hours count, since an engine may show an evaluation as due while the market is closed.
+ */
+export const ruleTroubles = ['disabled', 'not_armed', 'not_evaluated'] as const
+export type RuleTrouble = (typeof ruleTroubles)[number]
+
+export interface SilentRule {
+  readonly id: string
+  /** Text from outside, cut; empty where the rule has none. */
+  readonly name: string
+  readonly trouble: RuleTrouble
+  /** For people, in a few words; part of it is text from outside. */
+  readonly text: string
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+/** An engine that works evaluates a rule soon after the time that it shows, at the latest two periods of the rule later. */
+const lateMsMin = hourMs
+const latePeriods = 2
+/** Where nothing on the page is newer than the rule, the page itself may be old. */
+const silentPageMs = dayMs
+/** A rule that has just fired may rest before it is armed again. */
+const restAfterFiringMs = dayMs
+const activeMsMin = hourMs
+const textCharsMax = 200
+
+/** `atMs`: when all of these were read. */
+export function silentRules(
+  rules: readonly Row[],
+  atMs: number,
+  isActive: (atMs: number) => boolean,
+): SilentRule[] {
+  const pageMs = latestOf(rules, atMs)
+  const limits = {
+    byPage: pageMs === undefined ? undefined : beforeActive(pageMs, isActive),
+    byClock: beforeActive(atMs, isActive),
+  }
+  return rules.flatMap((rule) => {
+    const found = troubleOf(rule)
+    return found === undefined ? [] : [{ id: String(rule['id']), name: nameOf(rule), ...found }]
+  })
+
+  function troubleOf(rule: Row): Pick<SilentRule, 'trouble' | 'text'> | undefined {
+    const { disabledReason, isActive: isOn, isArmed } = rule
+    if (typeof disabledReason === 'string' && disabledReason !== '')
+      return { trouble: 'disabled', text: `disabled: ${short(disabledReason)}` }
+    // Its owner has switched it off.
+    if (isOn === false) return undefined
+    const firedMs = datedAt(rule['lastFiredAt'])
+    if (isArmed === false && !(firedMs !== null && atMs - firedMs < restAfterFiringMs))
+      return { trouble: 'not_armed', text: 'not armed' }
+    return lateness(rule)
+  }
+
+  function lateness(rule: Row): Pick<SilentRule, 'trouble' | 'text'> | undefined {
+    const [lastMs, nextMs] = [datedAt(rule['lastEvaluatedAt']), datedAt(rule['nextEvaluationAt'])]
+    if (nextMs === null) return undefined
+    const periodMs = lastMs === null ? 0 : Math.max(0, nextMs - lastMs)
+    const allowedMs = Math.max(lateMsMin, latePeriods * periodMs)
+    const isBehindPage = pageMs !== undefined && nextMs < pageMs - allowedMs && nextMs < (limits.byPage ?? 0)
+    const newestMs = Math.max(nextMs, pageMs ?? 0)
+    const isPageSilent = newestMs < atMs - Math.max(silentPageMs, allowedMs) && newestMs < limits.byClock
+    if (!isBehindPage && !isPageSilent) return undefined
+    const last = lastMs === null ? 'never evaluated' : `last evaluated ${isoOf(lastMs)}`
+    return { trouble: 'not_evaluated', text: `${last}, was due ${isoOf(nextMs)}` }
+  }
+}
+
+/** Whether a page is an older copy: more of its rules were evaluated earlier than `before` shows than later. */
+export function isOlderCopy(rules: readonly Row[], before: ReadonlyMap<string, Row>): boolean {
+  let [earlier, later] = [0, 0]
+  for (const rule of rules) {
+    const wasMs = datedAt(before.get(String(rule['id']))?.['lastEvaluatedAt'])
+    const isMs = datedAt(rule['lastEvaluatedAt'])
+    if (wasMs === null || isMs === null) continue
+    if (isMs < wasMs) earlier += 1
+    if (isMs > wasMs) later += 1
+  }
+  return earlier > later
+}
+
+/** The latest evaluation or alert that the rules show; one that lies ahead says nothing. */
+function latestOf(rules: readonly Row[], atMs: number): number | undefined {
+  const times = rules.flatMap((rule) => [datedAt(rule['lastEvaluatedAt']), datedAt(rule['lastFiredAt'])])
+  return times.reduce<number | undefined>(
+    (latest, ms) => (ms === null || ms > atMs + 60_000 || (latest ?? 0) > ms ? latest : ms),
+    undefined,
+  )
+}
+
+/** What was due before this had an hour of active time since, up to `untilMs`; looks a month back. */
+function beforeActive(untilMs: number, isActive: (atMs: number) => boolean): number {
+  const stepMs = hourMs / 4
+  let activeMs = 0
+  for (let atMs = untilMs - stepMs; atMs > untilMs - 31 * dayMs; atMs -= stepMs) {
+    if (isActive(atMs)) activeMs += stepMs
+    if (activeMs >= activeMsMin) return atMs
+  }
+  return Number.NEGATIVE_INFINITY
+}
+
+function nameOf({ name }: Row): string {
+  return typeof name === 'string' ? short(name) : ''
+}
+
+function short(text: string): string {
+  return cut(oneLine(text), textCharsMax)
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}

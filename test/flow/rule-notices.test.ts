@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest'
+import { describeRules } from '../../src/cli/rules.ts'
+import { buildApp, until } from '../support/app.ts'
+import { passingClock } from '../support/clock.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { api } from '../support/scene.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const redis = useRedis()
+const hourMs = 3_600_000
+
+it('operators are told once of rules that may not fire, and once when they are in order, over a restart', async () => {
+  const sandbox = await startSandbox({ history: 3 })
+  const desk = await startWebhookReceiver()
+  const clock = passingClock()
+  const text = `
+    redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+    http: { listen: "127.0.0.1:0" }
+    sources:
+      main: { baseUrl: "${sandbox.url}", token: sandbox-token, budget: { unitsPerDay: 2000 }, poll: { every: 1m } }
+    sinks: { desk: { type: webhook, url: "${desk.url}", allowPrivateNetworks: true } }
+    routes: [{ match: { kind: none }, sinks: [desk] }]
+    operators: [desk]
+  `
+  const start = async () => {
+    const { app, lines } = buildApp(text, { clock, operatorsLookEveryMs: 200 })
+    return { app, lines, url: await app.start() }
+  }
+  const reads = () => sandbox.requests.filter(({ path }) => path === '/api/v1/alerts').length
+  const readsAgain = async () => {
+    const before = reads()
+    clock.pass(1.25 * hourMs)
+    await until('the rules are read again', () => reads() > before, 20_000)
+  }
+  const notices = () =>
+    desk.requests.map(({ body }) => (JSON.parse(body) as { data: { delivery: Notice } }).data.delivery)
+  const [first, second] = [12, 14]
+  sandbox.setRule(first, { disabledReason: 'نماد بسته است' })
+  const { app, url } = await start()
+  await desk.received(1, 15_000)
+  expect(notices()[0]).toMatchObject({
+    kind: 'bridge.rules_silent',
+    headline: 'A rule of source main may not fire',
+    why: expect.stringMatching(/^12 .+: disabled: نماد بسته است\. alert-bridge rules lists all rules\.$/),
+  })
+  const { sources } = await api<{ sources: { rules: unknown }[] }>(url, '/api/v1/status')
+  expect(sources[0]?.rules).toMatchObject({ silentCount: 1, silent: [{ id: '12' }] })
+  expect(await (await fetch(url)).text()).toContain('Source main has a rule that may not fire')
+  const { data } = await api<{ data: Record<string, unknown>[] }>(url, '/api/v1/rules')
+  const listed = describeRules(data, clock.now()).split('\n')
+  expect(listed).toHaveLength(sandbox.rules.length + 1)
+  expect(listed.filter((line) => line.includes('MAY NOT FIRE'))).toEqual([
+    expect.stringMatching(/^main +12 .*MAY NOT FIRE: disabled: نماد بسته است/),
+  ])
+  await app.stop()
+
+  const again = await start()
+  const readBefore = reads()
+  sandbox.setRule(second, { isArmed: false })
+  clock.pass(hourMs / 2)
+  await until('it polls', () => sandbox.requests.filter(({ page }) => page === 1).length > 2)
+  expect(reads()).toBe(readBefore)
+  await readsAgain()
+  await desk.received(2, 15_000)
+  expect(notices()[1]).toMatchObject({ why: expect.stringMatching(/^14 [^;]+: not armed\. /) })
+
+  // A page that cannot be read shows nothing.
+  sandbox.fault({ kind: 'status', status: 500, endpoint: 'alerts' })
+  await readsAgain()
+  await until('it failed', () => again.lines.some(({ msg }) => msg === 'the rules cannot be read'))
+  for (const id of [first, second]) sandbox.setRule(id, { disabledReason: null, isArmed: true })
+  await readsAgain()
+  await desk.received(3, 15_000)
+  expect(notices()[2]).toMatchObject({
+    kind: 'bridge.rules_well',
+    headline: '2 rules of source main are in order again',
+  })
+  await again.app.stop()
+  expect(notices()).toHaveLength(3)
+}, 60_000)
+
+interface Notice {
+  readonly kind: string
+  readonly headline: string
+  readonly why: string
+}
