@@ -111,7 +111,9 @@ export function createMetrics(build: { version: string; node: string }) {
       'Alerts that the plan was learned from, old ones counting for less.',
       ['source'],
     ),
-    planOnMarks: gauge('plan_on_marks', "1 while polls follow marks of the alert engine's clock.", ['source']),
+    planOnMarks: gauge('plan_on_marks', "1 while polls follow marks of the alert engine's clock.", [
+      'source',
+    ]),
     planOnAnnounced: gauge('plan_on_announced', '1 while polls follow announced evaluations.', ['source']),
     rulesSilent: gauge('rules_silent', 'Alert rules that may not fire, as they were last read.', ['source']),
     lastCompleteWalk: gauge(
