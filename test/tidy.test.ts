@@ -38,6 +38,7 @@ const homes: Record<string, string[]> = {
   undici: ['feed', 'sinks', 'cli'],
   'ipaddr.js': ['sinks'],
   nodemailer: ['sinks'],
+  '@resvg/resvg-js': ['sinks'],
   '@slack/webhook': ['sinks'],
   fastify: ['admin'],
   yaml: ['config'],

@@ -55,6 +55,15 @@ export function clockTime(ms: number, display: Display): string | undefined {
   return Number.isFinite(ms) ? time(ms, display) : undefined
 }
 
+/** `30 Aban`, `۳۰ آبان`: a local date `YYYY-MM-DD` without its year, in the reader's first calendar. */
+export function shortDay(day: string, display: Display): string {
+  const calendar = calendarsOf(display)[0] ?? 'gregory'
+  const month = calendar === 'persian' ? 'long' : 'short'
+  const options = { timeZone: 'UTC', day: 'numeric', month } as const
+  const parts = partsOf(Date.parse(`${day}T12:00:00Z`), locale(calendar, display), options)
+  return `${parts.get('day')} ${parts.get('month')}`
+}
+
 /** The local date `YYYY-MM-DD` (Gregorian) of an instant: alerts of one day belong together. */
 export function localDay(ms: number, timeZone: string): string {
   const parts = partsOf(ms, 'en-US-u-ca-gregory-nu-latn', {

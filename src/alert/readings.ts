@@ -1,4 +1,5 @@
 import type { Reading, ReadingNames } from './context.ts'
+import { JsonNumber } from './json-number.ts'
 
 /**
  * Finds a field of an answer whose name the API's document does not show, by a list of names: those of the config first. A
@@ -11,8 +12,12 @@ export function readText(record: unknown, reading: Reading, names: ReadingNames)
 
 /** A finite number; a text of digits is none, since nobody knows how it is written. */
 export function readNumber(record: unknown, reading: Reading, names: ReadingNames): number | undefined {
-  const value = readField(record, reading, names)
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+  return numberOf(readField(record, reading, names))
+}
+
+export function numberOf(value: unknown): number | undefined {
+  const number = value instanceof JsonNumber ? value.valueOf() : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
 }
 
 export function readField(record: unknown, reading: Reading, names: ReadingNames): unknown {
@@ -38,9 +43,17 @@ const known: Readonly<Record<Reading, readonly string[]>> = {
   changePercent: ['changePercent', 'change_percent', 'percentChange', 'lastChangePercent'],
   unit: ['unit'],
   points: ['points', 'history', 'rows', 'sessions'],
+  date: ['date', 'day', 'sessionDate', 'tradeDate'],
   close: ['close', 'closePrice', 'close_price'],
+  halted: ['halted', 'isHalted', 'is_halted'],
+  // Of an alert's payload: the price that it was set to.
+  level: ['level', 'threshold', 'limit', 'target'],
   indicators: ['indicators', 'readings', 'values'],
   rsi: ['rsi', 'rsi14', 'rsi_14'],
+  mfi: ['mfi', 'mfi14', 'mfi_14'],
+  cci: ['cci', 'cci20', 'cci_20'],
+  stochastic: ['stoch_k', 'stochK'],
+  williams: ['willr', 'williamsR'],
   title: ['title', 'subject', 'headline', 'name'],
   value: ['value', 'close'],
 }

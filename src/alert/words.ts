@@ -55,16 +55,27 @@ export interface ContextWords {
   readonly last: string
   readonly change: string
   readonly sessions: string
-  readonly rsi: string
+  readonly unusual: string
   readonly letter: string
   readonly months: string
   readonly holders: string
   readonly valuation: string
   readonly macro: string
+  readonly market: string
 }
 
 export function contextWordsOf(display: Display): ContextWords {
   return contextWords[display.language]
+}
+
+/** A price chart in words, for those who cannot see it. */
+export function chartText(
+  { language }: Display,
+  { symbol, count, range }: { readonly symbol: string; readonly count: string; readonly range: string },
+): string {
+  return language === 'fa'
+    ? `نمودار قیمت ${symbol}: ${count}، ${range}`.replace(' :', ':')
+    : `Price chart of ${symbol}: ${count}, ${range}`.replace(' of :', ':')
 }
 
 /** A unit that the API names, in the reader's language; others as they came. */
@@ -84,22 +95,24 @@ const contextWords: Readonly<Record<Display['language'], ContextWords>> = {
     last: 'Last price',
     change: 'change',
     sessions: 'sessions',
-    rsi: 'RSI',
+    unusual: 'Unusual readings',
     letter: 'Latest letter',
     months: 'months',
     holders: 'Holders',
     valuation: 'Valuation gap',
     macro: 'Macro',
+    market: 'Market',
   },
   fa: {
     last: 'آخرین قیمت',
     change: 'تغییر',
     sessions: 'جلسه',
-    rsi: 'RSI',
+    unusual: 'شاخص نامعمول',
     letter: 'آخرین اطلاعیه',
     months: 'ماهه',
     holders: 'سهامداران',
     valuation: 'فاصله از ارزش',
     macro: 'کلان',
+    market: 'بازار',
   },
 }

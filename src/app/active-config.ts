@@ -55,7 +55,7 @@ export function createActiveConfig(
 ): ActiveConfig {
   const { redis, clock } = tools
   const { prefix } = config.redis
-  const sinks = buildSinks(config, before?.sinks)
+  const sinks = buildSinks(config, before?.sinks, tools.drawer)
   const targets = new Map([...valuesOf(sinks)].map(([name, { sink }]) => [name, sink.targets]))
   const view = {
     sinks: [...sinks.keys()],

@@ -7,6 +7,7 @@ import { dropLocks } from '../delivery/queues.ts'
 import type { Tuning } from '../delivery/settings.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
+import { createDrawer } from '../sinks/chart/drawer.ts'
 import { dropLeases } from '../store/lease.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Logger, LogLevel } from '../telemetry/log.ts'
@@ -222,7 +223,12 @@ class Bridge implements App {
 
   #createRuntime(config: Config, redis: RedisPair): Runtime {
     const { log, role, clock, operatorsLookEveryMs, senderTuning } = this.#options
-    const tools = { redis, log, role, clock, metrics: this.metrics, processStates: this.#processStates }
+    const drawer = createDrawer({
+      onFault: (reason) => log.warn({ reason }, 'charts cannot be drawn for now'),
+    })
+    this.#teardown.push('charts', () => drawer.close())
+    const shared = { metrics: this.metrics, processStates: this.#processStates, drawer }
+    const tools = { redis, log, role, clock, ...shared }
     return createRuntime(config, {
       ...tools,
       ...(operatorsLookEveryMs ? { operatorsLookEveryMs } : {}),

@@ -1,8 +1,9 @@
 import { fingerprintOf, shortMarkOf } from '../config/fingerprint.ts'
-import type { Config, DisplayConfig, SinkConfig } from '../config/schema.ts'
+import type { Config, SinkConfig } from '../config/schema.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import { toError, UserError } from '../lib/errors.ts'
-import { createSink } from '../sinks/registry.ts'
+import type { Drawer } from '../sinks/chart/drawer.ts'
+import { createSink, type SinkContext } from '../sinks/registry.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type BuiltParts, buildParts } from './built-parts.ts'
 
@@ -10,23 +11,27 @@ import { type BuiltParts, buildParts } from './built-parts.ts'
  * Builds the sinks of a config; those of `before` whose config is the same are kept. Throws a UserError when a sink
  * cannot be built, for example because its CA or key file cannot be read.
  */
-export function buildSinks(config: Config, before: BuiltParts<SinkEntry> = new Map()): BuiltParts<SinkEntry> {
+export function buildSinks(
+  config: Config,
+  before: BuiltParts<SinkEntry> = new Map(),
+  drawer?: Drawer,
+): BuiltParts<SinkEntry> {
   const { display } = config
   const displayed = fingerprintOf(config, 'display')
   return buildParts(Object.entries(config.sinks), before, {
     // A sink is built with the display settings: when these change, it is built anew.
     fingerprint: (name) => fingerprintOf(config, 'sinks', name) + displayed,
     build: (name, sink) => ({
-      sink: build(name, sink, display),
+      sink: build(name, sink, { display, drawer }),
       settings: settingsOf(sink),
       receiver: receiverMark(sink),
     }),
   })
 }
 
-function build(name: string, config: SinkConfig, display: DisplayConfig): Sink {
+function build(name: string, config: SinkConfig, context: SinkContext): Sink {
   try {
-    return createSink(name, config, { display })
+    return createSink(name, config, context)
   } catch (thrown) {
     // The text of an error of a library may repeat an address with a secret in it.
     const why = thrown instanceof UserError ? thrown.message : `it cannot be built (${toError(thrown).name})`

@@ -8,7 +8,7 @@ import type { Ledger } from '../store/ledger.ts'
 import { accountMark } from '../store/source-data.ts'
 import type { RuntimeTools } from './tools.ts'
 
-interface ContextTools extends RuntimeTools {
+interface ContextTools extends Omit<RuntimeTools, 'drawer'> {
   readonly prefix: string
   readonly ledger: Ledger
   readonly onExchange: NonNullable<Parameters<typeof createFeedClient>[0]['onExchange']>

@@ -1,6 +1,7 @@
 import type { Tuning } from '../delivery/settings.ts'
 import type { ProcessState } from '../intake/poll.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Drawer } from '../sinks/chart/drawer.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { RedisPair } from './redis.ts'
@@ -13,6 +14,8 @@ export interface RuntimeTools {
   readonly role: Role
   readonly clock: Clock
   readonly metrics: Metrics
+  /** Of the charts in messages. */
+  readonly drawer: Drawer
   /** What this process stores of each source, kept over reloads. From it a loss of Redis differs from a first start. */
   readonly processStates: Map<string, ProcessState>
   readonly operatorsLookEveryMs?: number

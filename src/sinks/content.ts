@@ -1,7 +1,16 @@
 import type { Alert } from '../alert/alert.ts'
 import type { AlertContext } from '../alert/context.ts'
 import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/display.ts'
-import { cut, type Direction, directionOf, fewLines, oneLine, shares } from '../alert/text.ts'
+import {
+  cut,
+  type Direction,
+  directionMark,
+  directionOf,
+  fewLines,
+  isolate,
+  oneLine,
+  shares,
+} from '../alert/text.ts'
 import { heldBackText, wordsOf } from '../alert/words.ts'
 import { contextFacts } from './context-facts.ts'
 import type { Parcel } from './sink.ts'
@@ -34,6 +43,8 @@ export interface Fact {
   readonly value: string
   /** Only in a message of its own: without its word it would say nothing. */
   readonly isLong?: true
+  /** Of the alert's context. */
+  readonly isKnown?: true
 }
 
 export interface ContentLimits {
@@ -41,6 +52,8 @@ export interface ContentLimits {
   readonly factCharsMax: number
   readonly whyCharsMax: number
   readonly whyLinesMax: number
+  /** The message shows the chart of the alert's context. */
+  readonly hasPicture?: boolean
 }
 
 export function contentOf(
@@ -82,11 +95,15 @@ function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
 }
 
 /** Its room is taken from that of the reasons, so that a message with context is no longer than one without. */
-function knownOf(context: AlertContext, display: Display, { whyCharsMax }: ContentLimits): Fact[] {
+function knownOf(
+  context: AlertContext,
+  display: Display,
+  { whyCharsMax, hasPicture }: ContentLimits,
+): Fact[] {
   const shown: Fact[] = []
   let room = whyCharsMax * contextShare
-  for (const { word, value, inList } of contextFacts(context, display)) {
-    const fact = inList ? { word, value } : ({ word, value, isLong: true } as const)
+  for (const { word, value, inList } of contextFacts(context, display, hasPicture)) {
+    const fact: Fact = { word, value, isKnown: true, ...(inList ? {} : { isLong: true }) }
     room -= charsOf([fact])
     if (room < 0) break
     shown.push(fact)
@@ -101,6 +118,24 @@ const factFrameChars = 10
 function charsOf(facts: readonly Fact[]): number {
   return facts.reduce((sum, { word, value }) => sum + word.length + value.length + factFrameChars, 0)
 }
+
+/** For messages of few lines: what the alert says, and as much of its context as one line has room for. */
+export function shortFacts({ facts, around }: Content): { own: readonly Fact[]; known: string | undefined } {
+  const mark = directionMark(around)
+  const parts: string[] = []
+  let room = knownLineCharsMax
+  for (const { word, value } of facts.filter(({ isKnown = false }) => isKnown)) {
+    room -= word.length + value.length + factFrameChars
+    if (room < 0) break
+    parts.push(`${word}: ${isolate(value)}`)
+  }
+  return {
+    own: facts.filter(({ isKnown = false }) => !isKnown),
+    known: parts.length === 0 ? undefined : parts.join(`${mark} · ${mark}`),
+  }
+}
+
+const knownLineCharsMax = 200
 
 /** What a list of alerts shows of each, without the words before. */
 export function listValues({ facts }: Content): string[] {

@@ -1,8 +1,10 @@
 import type { AlertContext, ContextName, ReadingNames } from '../alert/context.ts'
-import { clockTime, type Display } from '../alert/display.ts'
-import { readField, readNumber, readText } from '../alert/readings.ts'
-import { cut, oneLine } from '../alert/text.ts'
-import { contextWordsOf, unitWord } from '../alert/words.ts'
+import { clockTime, type Display, displayDirection } from '../alert/display.ts'
+import { numberOf, readField, readNumber, readText } from '../alert/readings.ts'
+import { cut, directionMark, oneLine } from '../alert/text.ts'
+import { contextWordsOf } from '../alert/words.ts'
+import { closesOf } from './chart/series.ts'
+import { numberText as number, percentText, signedText as signed, withUnit } from './figures.ts'
 
 /**
  * What people are shown of an alert's context, each with its label. A figure whose field is not found is left out, and one
@@ -15,7 +17,12 @@ export interface ContextFact {
   readonly inList: boolean
 }
 
-export function contextFacts({ parts, names }: AlertContext, display: Display): ContextFact[] {
+/** `hasPicture`: the message shows the chart, so that columns of text would only repeat it. */
+export function contextFacts(
+  { parts, names }: AlertContext,
+  display: Display,
+  hasPicture = false,
+): ContextFact[] {
   const dataOf = (name: ContextName) => parts[name]?.data
   const readAt = clockTime(Date.parse(parts.price?.at ?? ''), display)
   const words = contextWordsOf(display)
@@ -24,10 +31,10 @@ export function contextFacts({ parts, names }: AlertContext, display: Display): 
     [words.last, joined(lastOf(dataOf('price'), closes, names, display), readAt), true],
     [
       `${number(closes.length, display)} ${words.sessions}`,
-      chartOf(closes, dataOf('chart'), names, display),
+      hasPicture ? undefined : columnsOf(closes, dataOf('chart'), names, display),
       true,
     ],
-    [words.rsi, rsiOf(dataOf('indicators'), names, display), false],
+    [words.unusual, unusualOf(dataOf('indicators'), names, display), false],
     [words.letter, letterOf(dataOf('filing'), names, display), false],
     [words.holders, holdersOf(dataOf('ownership'), display), false],
     [words.valuation, valuationOf(dataOf('valuation'), display), false],
@@ -35,16 +42,28 @@ export function contextFacts({ parts, names }: AlertContext, display: Display): 
   ]
   return all.flatMap(([word, value, inList]) => {
     const line = oneLine(value ?? '')
-    return line === '' ? [] : [{ word, value: cut(line, valueCharsMax), inList }]
+    return line === '' ? [] : [{ word, value: cut(turned(line, display), valueCharsMax), inList }]
   })
+}
+
+/** A Persian line that starts with a Latin name still reads from right to left. */
+function turned(line: string, display: Display): string {
+  const direction = displayDirection(display)
+  return direction === 'rtl' && /^\P{L}*\p{Script=Latin}/u.test(line) ? directionMark(direction) + line : line
 }
 
 const valueCharsMax = 120
 const titleCharsMax = 80
 const nameCharsMax = 24
 const holdersMax = 3
-/** RSI beyond these is worth a word. */
-const rsiUsual = { low: 30, high: 70 } as const
+/** Beyond these, as textbooks have them, a reading is worth a word. */
+const usual = [
+  ['rsi', 'RSI', 30, 70],
+  ['mfi', 'MFI', 20, 80],
+  ['stochastic', 'Stoch %K', 20, 80],
+  ['williams', 'Williams %R', -80, -20],
+  ['cci', 'CCI', -100, 100],
+] as const
 const columns = '▁▂▃▄▅▆▇█'
 const columnsMax = 20
 const closesMin = 5
@@ -79,16 +98,7 @@ function changeSince(closes: readonly number[], last: number): number | undefine
   return (latest / before - 1) * 100
 }
 
-/** Oldest first, as the API has them. */
-function closesOf(record: unknown, names: ReadingNames): number[] {
-  const points = readField(record, 'points', names)
-  if (!Array.isArray(points)) return []
-  const closes = points.map((point) => readNumber(point, 'close', names))
-  const known = closes.filter((close) => close !== undefined)
-  return known.length === closes.length ? known : []
-}
-
-function chartOf(
+function columnsOf(
   closes: readonly number[],
   record: unknown,
   names: ReadingNames,
@@ -109,18 +119,20 @@ function chartOf(
 
 const leftToRight = '\u200e'
 
-function rsiOf(record: unknown, names: ReadingNames, display: Display): string | undefined {
-  const rsi =
-    readNumber(readField(record, 'indicators', names), 'rsi', names) ?? readNumber(record, 'rsi', names)
-  const usual = rsi === undefined || (rsi >= rsiUsual.low && rsi <= rsiUsual.high)
-  return usual ? undefined : number(rsi, display)
+function unusualOf(record: unknown, names: ReadingNames, display: Display): string {
+  const readings = readField(record, 'indicators', names)
+  const shown = usual.flatMap(([reading, word, low, high]) => {
+    const value = readNumber(readings, reading, names) ?? readNumber(record, reading, names)
+    return value === undefined || (value >= low && value <= high) ? [] : [`${word} ${number(value, display)}`]
+  })
+  return shown.join(' · ')
 }
 
 function letterOf(letter: unknown, names: ReadingNames, display: Display): string | undefined {
   const title = readText(letter, 'title', names)
-  const months = fieldOf(letter, 'periodMonths')
+  const months = numberOf(fieldOf(letter, 'periodMonths'))
   const span =
-    typeof months === 'number' ? `${number(months, display)} ${contextWordsOf(display).months}` : undefined
+    months !== undefined ? `${number(months, display)} ${contextWordsOf(display).months}` : undefined
   if (title === undefined) return span
   const shown = cut(oneLine(title), titleCharsMax)
   return span === undefined ? shown : `${shown} (${span})`
@@ -131,19 +143,24 @@ function holdersOf(record: unknown, display: Display): string | undefined {
   const summary = fieldOf(Array.isArray(record) ? record[0] : record, 'summary')
   const holders = fieldOf(summary, 'holders')
   if (!Array.isArray(holders)) return undefined
-  const shown = holders.slice(0, holdersMax).flatMap((holder: unknown) => {
-    const [name, percent] = [fieldOf(holder, 'name'), fieldOf(holder, 'percent')]
-    if (typeof name !== 'string' || typeof percent !== 'number') return []
-    return [`${cut(oneLine(name), nameCharsMax)} ${percentText(percent, display, 'auto')}`]
+  const known = holders.flatMap((holder: unknown) => {
+    const [name, percent] = [fieldOf(holder, 'name'), numberOf(fieldOf(holder, 'percent'))]
+    return typeof name !== 'string' || percent === undefined ? [] : [{ name, percent }]
   })
+  const shown = known
+    .toSorted((a, b) => b.percent - a.percent)
+    .slice(0, holdersMax)
+    .map(
+      ({ name, percent }) => `${cut(oneLine(name), nameCharsMax)} ${percentText(percent, display, 'auto')}`,
+    )
   return shown.join(display.language === 'fa' ? '، ' : ', ')
 }
 
 /** The newest run is not known, so one is shown only where it is the only one. */
 function valuationOf(runs: unknown, display: Display): string | undefined {
   const list: readonly unknown[] = Array.isArray(runs) ? runs : [runs]
-  const gap = list.length === 1 ? fieldOf(list[0], 'gapNow') : undefined
-  return typeof gap === 'number' ? signed(gap, display) : undefined
+  const gap = list.length === 1 ? numberOf(fieldOf(list[0], 'gapNow')) : undefined
+  return gap !== undefined ? signed(gap, display) : undefined
 }
 
 function macroOf(parts: AlertContext['parts'], names: ReadingNames, display: Display): string | undefined {
@@ -161,34 +178,8 @@ function macroOf(parts: AlertContext['parts'], names: ReadingNames, display: Dis
   return series.join(' · ')
 }
 
-function withUnit(text: string, record: unknown, names: ReadingNames, display: Display): string {
-  const unit = readText(record, 'unit', names)
-  return unit === undefined ? text : `${text} ${unitWord(cut(oneLine(unit), nameCharsMax), display)}`
-}
-
 function fieldOf(record: unknown, name: string): unknown {
   return typeof record === 'object' && record !== null && Object.hasOwn(record, name)
     ? (record as Readonly<Record<string, unknown>>)[name]
     : undefined
-}
-
-function number(value: number, display: Display): string {
-  return value.toLocaleString(localeOf(display), { maximumSignificantDigits: 12 })
-}
-
-function signed(value: number, display: Display): string {
-  return value.toLocaleString(localeOf(display), { maximumFractionDigits: 2, signDisplay: 'exceptZero' })
-}
-
-function percentText(
-  percent: number,
-  display: Display,
-  signDisplay: 'exceptZero' | 'auto' = 'exceptZero',
-): string {
-  const options = { style: 'percent', maximumFractionDigits: 2, signDisplay } as const
-  return (percent / 100).toLocaleString(localeOf(display), options)
-}
-
-function localeOf({ language }: Display): string {
-  return language === 'fa' ? 'fa-IR' : 'en-US'
 }

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import type { Display } from '../alert/display.ts'
 import { version } from '../telemetry/version.ts'
+import type { Drawer } from './chart/drawer.ts'
 import type { SinkDefinition } from './definition.ts'
 import * as kinds from './definitions.ts'
 import type { Sink } from './sink.ts'
@@ -15,6 +16,8 @@ export interface SinkContext {
   readonly display: Display
   /** How names become addresses; the system's way unless a test says otherwise. */
   readonly resolve?: Resolve
+  /** Draws the charts of messages; the caller closes it. */
+  readonly drawer?: Pick<Drawer, 'draw'> | undefined
 }
 
 /** Throws a UserError over a file (CA, certificate, key) that cannot be read. */
@@ -23,6 +26,7 @@ export function createSink(name: string, config: SinkConfig, context: SinkContex
   return kind.create(name, config, {
     display: context.display,
     userAgent: `alert-bridge/${version}`,
+    ...(context.drawer === undefined ? {} : { drawer: context.drawer }),
     guard: (allowed) => createGuard(allowed, context.resolve),
   })
 }

@@ -1,4 +1,3 @@
-import type { Alert } from '../alert/alert.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Meaning, ProtocolResult } from './outcome.ts'
 import { revealProxy } from './secret-url.ts'
@@ -29,6 +28,8 @@ export interface SinkRequest extends Pick<HttpPost, 'url' | 'method' | 'headers'
    * sink does not wait for it for long.
    */
   readonly needsBody?: boolean
+  /** Goes out within the same attempt where the receiver refuses the form of this one, as a picture that it does not take. */
+  readonly plain?: SinkRequest
 }
 
 export interface ResponseDetails {
@@ -38,7 +39,11 @@ export interface ResponseDetails {
 }
 
 /** Makes the request of one alert. What it throws becomes the fault of the attempt. */
-export type Render = (parcel: Parcel, context: AttemptContext, attempt: Attempt) => SinkRequest
+export type Render = (
+  parcel: Parcel,
+  context: AttemptContext,
+  attempt: Attempt,
+) => SinkRequest | Promise<SinkRequest>
 
 export function createRequestSink(
   name: string,
@@ -53,14 +58,23 @@ export function createRequestSink(
     tls: config.tls,
   })
 
-  async function exchange(alert: Alert, attempt: Attempt, context: AttemptContext): Promise<ProtocolResult> {
-    const {
-      readBody: sayMore,
-      expectsJson: speaksJson = false,
-      needsBody = false,
-      headers,
-      ...request
-    } = render(parcelOf(alert, attempt), context, attempt)
+  async function exchange(
+    request: SinkRequest,
+    attempt: Attempt,
+    context: AttemptContext,
+  ): Promise<ProtocolResult> {
+    const { plain } = request
+    const result = await post(request, attempt, context)
+    const isRefused = result.via === 'http' && formRefusals.has(result.status)
+    return plain === undefined || !isRefused ? result : post(plain, attempt, context)
+  }
+
+  async function post(
+    { readBody: sayMore, expectsJson: speaksJson = false, needsBody = false, plain, ...request }: SinkRequest,
+    attempt: Attempt,
+    context: AttemptContext,
+  ): Promise<ProtocolResult> {
+    const { headers } = request
     const reply = await transport.post({
       ...request,
       headers: { 'user-agent': tools.userAgent, ...headers },
@@ -68,7 +82,10 @@ export function createRequestSink(
       nowMs: attempt.nowMs,
       proxy: revealProxy(config.proxy, context),
       ...(needsBody ? {} : { bodyWaitMs }),
-      onStatus: (early) => (needsBody && isSuccess(early)) || context.reportEarly(resultOf(early)),
+      onStatus: (early) =>
+        (needsBody && isSuccess(early)) ||
+        (plain !== undefined && formRefusals.has(early.status)) ||
+        context.reportEarly(resultOf(early)),
     })
     return resultOf(reply, speaksJson && isPage(reply.body) ? foreignDetails : sayMore)
   }
@@ -78,8 +95,8 @@ export function createRequestSink(
     type: config.type,
     targets: [undefined],
     send: (alert, attempt) =>
-      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, (context) =>
-        exchange(alert, attempt, context),
+      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (context) =>
+        exchange(await render(parcelOf(alert, attempt), context, attempt), attempt, context),
       ),
     close: () => transport.close(),
   }
@@ -88,6 +105,9 @@ export function createRequestSink(
 export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
   return status >= 200 && status <= 299
 }
+
+/** Nothing of such a request was taken. */
+const formRefusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
 /** The status decides; a body that only adds to it is not worth a longer wait. */
 const bodyWaitMs = 2_000

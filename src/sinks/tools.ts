@@ -1,9 +1,12 @@
 import type { Display } from '../alert/display.ts'
+import type { Drawer } from './chart/drawer.ts'
 import type { AddressGuard } from './transport/guard.ts'
 
 /** What every sink is given beside its config. */
 export interface SinkTools {
   readonly display: Display
   readonly userAgent: string
+  /** Without one, messages have no pictures. */
+  readonly drawer?: Pick<Drawer, 'draw'>
   guard(allowPrivateNetworks: boolean | readonly string[]): AddressGuard
 }

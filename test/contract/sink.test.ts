@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { answerTextMax } from '../../src/sinks/outcome.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
+import { evil, whole } from '../sinks/contexts.ts'
 import { alertOf, english, hostile, persian } from '../sinks/samples.ts'
 import { type RawBehaviour, startRawServer, unusedPort } from '../support/raw-server.ts'
 import { attemptOf, type Rig, rigs } from './rig.ts'
@@ -57,6 +58,14 @@ describe.each(rigs)('a $type sink', (rig: Rig) => {
     for (const alert of alerts)
       expect(await sink.send(alert, attemptOf(rig))).toMatchObject({ kind: 'delivered' })
     expect(receiver.arrived()).toBe(alerts.length)
+  })
+
+  test('delivers an alert with its context, also where that is hostile', async () => {
+    const receiver = used(await rig.receiver())
+    const sink = used(rig.sink(receiver.url))
+    for (const context of [whole, evil])
+      expect(await sink.send(hostile, { ...attemptOf(rig), context })).toMatchObject({ kind: 'delivered' })
+    expect(receiver.arrived()).toBe(2)
   })
 
   test('waits no longer than its timeout for a server that never speaks', async () => {

@@ -2,6 +2,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -15,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type * as Drawing from '../../src/sinks/chart/drawer.ts'
 import { parseDockerfile } from './dockerfile.ts'
 
 const root = new URL('../..', import.meta.url).pathname
@@ -23,6 +25,11 @@ const instructions = parseDockerfile(text)
 const of = (word: string, stage?: string) =>
   instructions.filter((each) => each.word === word && (stage === undefined || each.stage === stage))
 const last = (word: string) => of(word, 'runtime').at(-1)?.rest ?? ''
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly version: string
+  readonly scripts: Readonly<Record<string, string>>
+}
+const { scripts } = manifest
 const execute = promisify(execFile)
 
 describe('the Dockerfile', () => {
@@ -155,6 +162,11 @@ describe('the build', () => {
     expect(built.status).toBe(0)
     copyFileSync(join(root, 'package.json'), join(app, 'package.json'))
     symlinkSync(join(root, 'node_modules'), join(app, 'node_modules'))
+    // What the compiler does not copy, the Dockerfile and the script `build` do.
+    const font = 'sinks/chart/font'
+    for (const command of [of('RUN', 'build').at(-1)?.rest, scripts['build']])
+      expect(command).toContain(`tsc -p src && cp -R src/${font} dist/sinks/chart/`)
+    cpSync(join(root, 'src', font), join(app, 'dist', font), { recursive: true })
   }, 120_000)
   afterAll(() => rmSync(app, { recursive: true, force: true }))
 
@@ -166,11 +178,20 @@ describe('the build', () => {
     })
 
   test('makes the program of the entry point, which knows its version and its commands', () => {
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const { version } = manifest
     expect(run('--version').stdout.trim()).toBe(version)
     const help = run('run', '--help')
     expect(help).toMatchObject({ status: 0, stderr: '' })
     expect(help.stdout).toContain('--config')
+  })
+
+  test('draws charts', async () => {
+    const { createDrawer } = (await import(join(app, 'dist/sinks/chart/drawer.js'))) as typeof Drawing
+    const drawer = createDrawer()
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><text y="15">۵</text></svg>'
+    const png = await drawer.draw(svg, 20_000)
+    await drawer.close()
+    expect(Buffer.from(png ?? []).toString('latin1')).toMatch(/^.PNG/)
   })
 
   test('imports nothing at its start that a production install lacks', () => {

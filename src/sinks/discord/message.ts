@@ -1,6 +1,7 @@
 import type { Display } from '../../alert/display.ts'
 import { cut, directionMark, isolate } from '../../alert/text.ts'
 import { withoutAutolinks } from '../autolinks.ts'
+import type { Picture } from '../chart/picture.ts'
 import { contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
@@ -9,6 +10,11 @@ export interface DiscordMessage {
   readonly username?: string
   readonly embeds: readonly [DiscordEmbed]
   readonly allowed_mentions: { readonly parse: readonly [] }
+  readonly attachments?: readonly {
+    readonly id: 0
+    readonly filename: string
+    readonly description: string
+  }[]
 }
 
 export interface DiscordEmbed {
@@ -19,10 +25,19 @@ export interface DiscordEmbed {
   readonly footer: { readonly text: string }
   readonly timestamp?: string
   readonly color: number
+  readonly image?: { readonly url: string }
 }
 
-export function discordMessage(parcel: Parcel, display: Display, username?: string): DiscordMessage {
-  const content = contentOf(parcel, display, limits)
+export const pictureName = 'chart.png'
+
+/** With a picture, its file goes with the message under `pictureName`. */
+export function discordMessage(
+  parcel: Parcel,
+  display: Display,
+  username?: string,
+  picture?: Pick<Picture, 'alt'>,
+): DiscordMessage {
+  const content = contentOf(parcel, display, { ...limits, hasPicture: picture !== undefined })
   const { url, why, around } = content
   const ms = parcel.alert.firedAtMs
   return {
@@ -45,8 +60,12 @@ export function discordMessage(parcel: Parcel, display: Display, username?: stri
         },
         ...(ms === null || Math.abs(ms) > timestampMsMax ? {} : { timestamp: new Date(ms).toISOString() }),
         color,
+        ...(picture === undefined ? {} : { image: { url: `attachment://${pictureName}` } }),
       },
     ],
+    ...(picture === undefined
+      ? {}
+      : { attachments: [{ id: 0, filename: pictureName, description: cut(picture.alt, altCharsMax) }] }),
     allowed_mentions: { parse: [] },
   }
 }
@@ -58,6 +77,7 @@ export function discordMessage(parcel: Parcel, display: Display, username?: stri
 const titleCharsMax = 255
 const limits = { titleCharsMax, factCharsMax: 200, whyCharsMax: 1_000, whyLinesMax: 15 } as const
 const inlineCharsMax = 24
+const altCharsMax = 1_000
 const color = 0x1f6feb
 /** The years that Discord's clients can show. */
 const timestampMsMax = 253_402_300_799_999

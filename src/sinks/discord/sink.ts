@@ -1,27 +1,37 @@
+import { type Picture, pictureOf } from '../chart/picture.ts'
 import type { Meaning } from '../outcome.ts'
-import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
+import { createRequestSink, isSuccess, type ResponseDetails, type SinkRequest } from '../request-sink.ts'
 import { secretUrl } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
+import { multipart } from '../transport/multipart.ts'
 import { type DiscordConfig, discordConfigSchema } from './config.ts'
-import { discordMessage } from './message.ts'
+import { discordMessage, pictureName } from './message.ts'
 
 export const discord = { schema: discordConfigSchema, create: createDiscordSink } as const
 
 /** Posts alerts to a webhook of Discord and waits until Discord answers that the message is in the channel. */
 function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools): Sink {
-  return createRequestSink(name, config, tools, (parcel, context) => {
+  return createRequestSink(name, config, tools, async (parcel, context): Promise<SinkRequest> => {
     const url = secretUrl(config.url, 'the Discord address', context)
     url.searchParams.set('wait', 'true')
-    return {
-      url: url.href,
+    const picture = await pictureOf(parcel, tools, { theme: 'dark', timeoutMs: config.timeout })
+    const messageWith = (shown?: Picture) =>
+      JSON.stringify(discordMessage(parcel, tools.display, config.username, shown))
+    const to = { url: url.href, expectsJson: true, readBody: sayMore }
+    const plain = {
+      ...to,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(discordMessage(parcel, tools.display, config.username)),
-      expectsJson: true,
-      readBody: sayMore,
+      body: messageWith(),
     }
+    if (picture === undefined) return plain
+    const { contentType, body } = multipart([
+      { name: 'payload_json', value: messageWith(picture) },
+      { name: 'files[0]', value: { fileName: pictureName, contentType: 'image/png', content: picture.png } },
+    ])
+    return { ...to, headers: { 'content-type': contentType }, body, plain }
   })
 }
 

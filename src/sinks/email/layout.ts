@@ -27,6 +27,7 @@ a { text-decoration: none; }
 @media (max-width: 480px) {
   .ab-back { padding: 0 !important; }
   .ab-card { border-radius: 0 !important; border-left: 0 !important; border-right: 0 !important; }
+  .ab-chart { padding-left: 8px !important; padding-right: 8px !important; }
 }`)
 
 export function mailLayout(title: string, display: Display, rows: readonly Html[]): Html {

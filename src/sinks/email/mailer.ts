@@ -4,6 +4,7 @@ import { type AddressGuard, isLoopbackName, withoutBrackets } from '../transport
 import type { TlsSettings } from '../transport/http-client.ts'
 import type { Mailbox } from './address.ts'
 import type { MailMessage } from './message.ts'
+import type { MailPicture } from './page.ts'
 import type { SmtpServer } from './smtp-url.ts'
 
 /** A pool of SMTP connections to one server. It never retries a message that may have gone out. */
@@ -136,6 +137,7 @@ function mailOf(message: MailMessage, posting: Posting) {
     inReplyTo: message.firstId ?? message.threadId,
     references: [message.threadId, ...(message.firstId === undefined ? [] : [message.firstId])],
     headers: { ...message.headers },
+    ...(message.picture === undefined ? {} : { attachments: [inline(message.picture)] }),
     ...(dkim === undefined
       ? {}
       : { dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.key } }),
@@ -143,4 +145,13 @@ function mailOf(message: MailMessage, posting: Posting) {
     disableUrlAccess: true,
     signal: posting.signal,
   }
+}
+
+function inline({ png, contentId: cid }: MailPicture) {
+  const content = Buffer.from(png.buffer, png.byteOffset, png.byteLength)
+  return {
+    ...{ filename: 'chart.png', content, cid },
+    contentType: 'image/png',
+    contentDisposition: 'inline',
+  } as const
 }

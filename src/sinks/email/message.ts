@@ -4,13 +4,14 @@ import { type Display, displayDirection, localDay, titleOf } from '../../alert/d
 import { cut, type Direction, directionMark, isolate } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
+import type { Picture } from '../chart/picture.ts'
 import { type Content, contentOf, type Line, listValues, smallPrint } from '../content.ts'
 import { pack } from '../pack.ts'
 import { replayHeaders } from '../replay.ts'
 import type { Parcel } from '../sink.ts'
 import { domainOf, type Mailbox } from './address.ts'
 import { digestEntry, digestPage } from './digest-page.ts'
-import { mailPage } from './page.ts'
+import { type MailPicture, mailPage } from './page.ts'
 
 /**
  * An alert, or a digest, as a mail to one recipient. Pure: a repeated attempt makes the same mail under the same
@@ -26,6 +27,8 @@ export interface MailMessage {
   /** Of a mail that an operator asked for: the Message-ID of the alert's first one. */
   readonly firstId?: string
   readonly headers: Readonly<Record<string, string>>
+  /** The chart that the page shows, by its Content-ID. */
+  readonly picture?: MailPicture
 }
 
 export interface MailParties {
@@ -40,20 +43,28 @@ export const digestMax = 40
 const htmlBytesMax = 90_000
 const limits = { titleCharsMax: 300, factCharsMax: 300, whyCharsMax: 4_000, whyLinesMax: 40 } as const
 
-export function mailMessage(parcel: Parcel, parties: MailParties, display: Display): MailMessage {
+export function mailMessage(
+  parcel: Parcel,
+  parties: MailParties,
+  display: Display,
+  chart?: Picture,
+): MailMessage {
   const { alert, requestedAtMs } = parcel
   const host = domainOf(parties.from.address)
   const own = `${atom(alertKey(alert))}.${recipientTag(parties.to)}`
   const firstId = `<${own}@${host}>`
   const content = contentOf(parcel, display, limits)
+  const picture = chart && { ...chart, contentId: `chart.${own}@${host}` }
+  const page = picture === undefined ? content : contentOf(parcel, display, { ...limits, hasPicture: true })
   return {
     subject: cut(titleOf(alert), subjectCharsMax),
     text: textOf(contentParagraphs(content, display)),
-    html: mailPage(content, display),
+    html: mailPage(page, display, picture),
     messageId: requestedAtMs === undefined ? firstId : `<${own}.replay-${requestedAtMs}@${host}>`,
     threadId: `<${atom(threadOf(alert, display))}@${host}>`,
     ...(requestedAtMs === undefined ? {} : { firstId }),
     headers: { ...headersOf(alert.source, host), ...replayHeaders(parcel) },
+    ...(picture === undefined ? {} : { picture }),
   }
 }
 

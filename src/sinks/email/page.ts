@@ -1,17 +1,23 @@
 import type { Display } from '../../alert/display.ts'
 import { wordsOf } from '../../alert/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
+import type { Picture } from '../chart/picture.ts'
 import type { Content, Fact } from '../content.ts'
 import { Html, html } from './html.ts'
 import { faint, font, ink, mailLayout, sideOf } from './layout.ts'
 
+export interface MailPicture extends Picture {
+  readonly contentId: string
+}
+
 /** One alert as an HTML mail. */
-export function mailPage(content: Content, display: Display): string {
+export function mailPage(content: Content, display: Display, picture?: MailPicture): string {
   const { title, url } = content
   const side = sideOf(title.direction)
   const rows = [
     html`<tr><td ${side} style="padding:24px 28px 4px;${font}">${headline(content)}</td></tr>`,
     html`<tr><td ${side} style="padding:12px 28px 4px">${facts(content.facts, side)}</td></tr>`,
+    ...(picture === undefined ? [] : [chart(picture)]),
     ...why(content),
     ...(url === undefined ? [] : [button(url, wordsOf(display).open, side)]),
     html`<tr><td ${side} style="padding:20px 28px 22px;${font}">${heldBackLine(content)}${origin(content, display)}</td></tr>`,
@@ -39,9 +45,17 @@ function facts(all: readonly Fact[], side: Html): Html {
 function fact(word: string, value: string, side: Html): Html {
   const cell = html`padding:7px 0;font-size:14px;line-height:1.6;border-bottom:1px solid #edf0f3;${font}`
   return html`<tr>
-<td class="ab-faint ab-line" ${side} width="90" valign="top" style="${cell}${faint}">${word}</td>
+<td class="ab-faint ab-line" ${side} width="120" valign="top" style="${cell}${faint}">${word}</td>
 <td class="ab-ink ab-line" ${side} valign="top" style="${cell}${ink}overflow-wrap:anywhere"><bdi>${withoutAutolinks(value)}</bdi></td>
 </tr>`
+}
+
+/** In the full width of a phone; the picture has no ground of its own, so that it reads on light and on dark. */
+function chart({ contentId, alt, width, height }: MailPicture): Html {
+  const style = html`display:block;width:100%;max-width:544px;height:auto;border:0;font-size:13px;${font}${faint}`
+  return html`<tr><td class="ab-chart" align="center" style="padding:14px 28px 0">
+<img class="ab-faint" src="cid:${contentId}" alt="${withoutAutolinks(alt)}" width="${width}" height="${height}" style="${style}">
+</td></tr>`
 }
 
 function why({ why: lines }: Content): Html[] {

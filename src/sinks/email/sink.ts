@@ -1,3 +1,4 @@
+import { pictureOf } from '../chart/picture.ts'
 import type { Outcome, ProtocolResult } from '../outcome.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
@@ -49,14 +50,14 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   }
 
   async function send(
-    messageTo: (to: string) => MailMessage,
+    messageTo: MessageTo,
     attempt: BatchAttempt,
     context: AttemptContext,
   ): Promise<ProtocolResult> {
     const to = attempt.target ?? ''
     if (!config.to.includes(to))
       throw new SinkError('unrenderable', 'the recipient is not in the config any more')
-    const message = messageTo(to)
+    const message = await messageTo(to)
     const dkim = config.dkim && { ...config.dkim, key: dkimKey(context.reveal(config.dkim.key)) }
     const mailer = mailerFor(context.reveal(config.smtp), context)
     try {
@@ -76,7 +77,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     }
   }
 
-  function attempted(attempt: BatchAttempt, messageTo: (to: string) => MailMessage): Promise<Outcome> {
+  function attempted(attempt: BatchAttempt, messageTo: MessageTo): Promise<Outcome> {
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
     return runAttempt(limits, (context) => send(messageTo, attempt, context))
   }
@@ -87,8 +88,13 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     name,
     type: config.type,
     targets: config.to,
-    send: (alert, attempt) =>
-      attempted(attempt, (to) => mailMessage(parcelOf(alert, attempt), { from, to }, display)),
+    send(alert, attempt) {
+      const parcel = parcelOf(alert, attempt)
+      return attempted(attempt, async (to) => {
+        const picture = await pictureOf(parcel, tools, { theme: 'both', timeoutMs: config.timeout })
+        return mailMessage(parcel, { from, to }, display, picture)
+      })
+    },
     ...(digest === undefined
       ? {}
       : {
@@ -104,6 +110,8 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     },
   }
 }
+
+type MessageTo = (to: string) => MailMessage | Promise<MailMessage>
 
 function mailbox(text: string) {
   const parsed = parseMailbox(text)

@@ -2,7 +2,7 @@ import type { Display } from '../../alert/display.ts'
 import { directionMark, isolate } from '../../alert/text.ts'
 import { wordsOf } from '../../alert/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
-import { contentOf, type Line, smallPrint } from '../content.ts'
+import { contentOf, type Line, shortFacts, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 const priorities = { min: 1, low: 2, default: 3, high: 4, max: 5 } as const
@@ -20,8 +20,10 @@ export interface NtfyOptions {
 export function ntfyMessage(parcel: Parcel, display: Display, options: NtfyOptions): object {
   const content = contentOf(parcel, display, limits)
   const mark = directionMark(content.around)
+  const { own, known } = shortFacts(content)
   const lines = [
-    ...content.facts.map(({ word, value }) => `${mark}${word}: ${isolate(withoutAutolinks(value))}`),
+    ...own.map(({ word, value }) => `${mark}${word}: ${isolate(withoutAutolinks(value))}`),
+    ...(known === undefined ? [] : [mark + withoutAutolinks(known)]),
     ...content.why.map(line),
     `${mark}${wordsOf(display).source}: ${smallPrint(content)
       .map((part) => isolate(withoutAutolinks(part)))

@@ -1,8 +1,8 @@
 import { alertKey } from '../../alert/alert.ts'
 import type { Display } from '../../alert/display.ts'
 import { cut, oneLine } from '../../alert/text.ts'
-import { wordsOf } from '../../alert/words.ts'
-import { contentOf, smallPrint } from '../content.ts'
+import { contextWordsOf, wordsOf } from '../../alert/words.ts'
+import { contentOf, shortFacts, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 /**
@@ -18,7 +18,8 @@ export function pagerDutyEvent(
   const content = contentOf(parcel, display, limits)
   const ms = alert.firedAtMs
   const why = content.why.map(({ text }) => text).join('\n')
-  const facts = Object.fromEntries(content.facts.map(({ word, value }) => [word, value]))
+  const { own, known } = shortFacts(content)
+  const facts = Object.fromEntries(own.map(({ word, value }) => [word, value]))
   const component = cut(oneLine(alert.symbol ?? ''), limits.factCharsMax)
   const kind = cut(oneLine(alert.kind), limits.factCharsMax)
   return {
@@ -35,6 +36,7 @@ export function pagerDutyEvent(
       ...(kind === '' ? {} : { class: kind }),
       custom_details: {
         ...facts,
+        ...(known === undefined ? {} : { [contextWordsOf(display).market]: known }),
         ...(why === '' ? {} : { [wordsOf(display).why]: why }),
         id: smallPrint(content).join(' · '),
       },

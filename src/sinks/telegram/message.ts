@@ -9,8 +9,8 @@ import type { Parcel } from '../sink.ts'
  * An alert as the HTML of Telegram's messages. Telegram takes 4,096 characters, counted after its markup is read, and
  * the parts stay below that even with all the joiners of `withoutAutolinks`.
  */
-export function telegramText(parcel: Parcel, display: Display): string {
-  const content = contentOf(parcel, display, limits)
+export function telegramText(parcel: Parcel, display: Display, hasPicture = false): string {
+  const content = contentOf(parcel, display, { ...limits, hasPicture })
   const { url, around } = content
   const title = line(content.title)
   const paragraphs = [
@@ -24,6 +24,22 @@ export function telegramText(parcel: Parcel, display: Display): string {
     ],
   ]
   return paragraphs.flatMap((lines) => (lines.length === 0 ? [] : [lines.join('\n')])).join('\n\n')
+}
+
+/**
+ * The text as the caption of the alert's chart; undefined where it is longer than a caption may be: a picture is not worth a
+ * word of the alert.
+ */
+export function telegramCaption(parcel: Parcel, display: Display): string | undefined {
+  const text = telegramText(parcel, display, true)
+  return shownChars(text) <= captionCharsMax ? text : undefined
+}
+
+const captionCharsMax = 1_024
+
+/** As Telegram counts: UTF-16 units of the text without its markup. */
+function shownChars(html: string): number {
+  return html.replace(/<[^>]*>/g, '').replace(/&\w+;/g, '&').length
 }
 
 const limits = { titleCharsMax: 300, factCharsMax: 150, whyCharsMax: 1_000, whyLinesMax: 15 } as const

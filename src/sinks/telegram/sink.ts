@@ -1,34 +1,54 @@
+import { pictureOf } from '../chart/picture.ts'
 import { under } from '../common-config.ts'
 import type { Meaning } from '../outcome.ts'
-import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
+import { createRequestSink, isSuccess, type ResponseDetails, type SinkRequest } from '../request-sink.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { AttemptContext } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
+import { multipart } from '../transport/multipart.ts'
 import { type TelegramConfig, telegramConfigSchema, tokenProblem } from './config.ts'
-import { telegramText } from './message.ts'
+import { telegramCaption, telegramText } from './message.ts'
 
 export const telegram = { schema: telegramConfigSchema, create: createTelegramSink } as const
 
 /** Posts alerts through a bot of Telegram. Only an answer that says `"ok": true` is an acknowledgement. */
 function createTelegramSink(name: string, config: TelegramConfig, tools: SinkTools): Sink {
-  return createRequestSink(name, config, tools, (parcel, context) => ({
-    url: under(config.baseUrl, `/bot${botToken(config, context)}/sendMessage`),
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
+  return createRequestSink(name, config, tools, async (parcel, context): Promise<SinkRequest> => {
+    const bot = under(config.baseUrl, `/bot${botToken(config, context)}`)
+    const reading = { needsBody: true, expectsJson: true, readBody: sayMore }
+    const message = {
       chat_id: config.chatId,
-      text: telegramText(parcel, tools.display),
       parse_mode: 'HTML',
-      link_preview_options: { is_disabled: true },
       disable_notification: config.silent,
       ...(config.threadId === undefined ? {} : { message_thread_id: config.threadId }),
-    }),
-    needsBody: true,
-    expectsJson: true,
-    readBody: sayMore,
-  }))
+    }
+    const plain = {
+      ...reading,
+      url: `${bot}/sendMessage`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        ...message,
+        text: telegramText(parcel, tools.display),
+        link_preview_options: { is_disabled: true },
+      }),
+    }
+    const caption = telegramCaption(parcel, tools.display)
+    if (caption === undefined) return plain
+    const picture = await pictureOf(parcel, tools, { theme: 'light', timeoutMs: config.timeout })
+    if (picture === undefined) return plain
+    const { contentType, body } = multipart([
+      ...Object.entries({ ...message, caption, show_caption_above_media: true }).map(([field, value]) => ({
+        name: field,
+        value: String(value),
+      })),
+      { name: 'photo', value: { fileName: 'chart.png', contentType: 'image/png', content: picture.png } },
+    ])
+    // A group may let its bots write and send no pictures.
+    return { ...reading, url: `${bot}/sendPhoto`, headers: { 'content-type': contentType }, body, plain }
+  })
 }
 
 function botToken(config: TelegramConfig, context: AttemptContext): string {

@@ -22,7 +22,7 @@ export interface HttpPost {
   /** POST unless it says otherwise. */
   readonly method?: HttpMethod | undefined
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | Uint8Array
   readonly signal: AbortSignal
   readonly nowMs: number
   /** Called as soon as the status has come, with an empty body. */

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto'
+import { Worker } from 'node:worker_threads'
+import type { Drawn, DrawOrder } from './draw-worker.ts'
+
+/**
+ * Draws charts in a thread of its own, which starts with the first chart and ends when none was wanted for a while. A chart
+ * is drawn once for all messages and attempts that show it: what was drawn is kept, within bounds. Nothing that goes wrong
+ * here, not even a missing library, costs an alert more than `waitMs` once: then no chart is drawn for a while.
+ */
+export interface Drawer {
+  /** A PNG; undefined where it is not there within `waitMs`. Never rejects. */
+  draw(svg: string, waitMs: number): Promise<Uint8Array | undefined>
+  close(): Promise<void>
+}
+
+export interface DrawerOptions {
+  readonly onFault?: (reason: string) => void
+  readonly workerUrl?: URL
+  readonly stuckMs?: number
+  readonly restMs?: number
+  readonly idleMs?: number
+}
+
+interface Thread {
+  readonly worker: Worker
+  readonly orders: Map<number, (png: Uint8Array | undefined) => void>
+  /** What is being drawn takes too long. */
+  watch: NodeJS.Timeout | undefined
+}
+
+/** Orders that wait; in a burst of alerts the rest go out without a chart. */
+const ordersMax = 40
+const svgCharsMax = 100_000
+const keptMax = 300
+const keptBytesMax = 8 * 1_048_576
+
+export function createDrawer(options: DrawerOptions = {}): Drawer {
+  return new ThreadDrawer(options)
+}
+
+class ThreadDrawer implements Drawer {
+  readonly #options: DrawerOptions
+  /** By the mark of their text, the one used last at the end. */
+  readonly #kept = new Map<string, Uint8Array>()
+  readonly #drawing = new Map<string, Promise<Uint8Array | undefined>>()
+  #keptBytes = 0
+  #thread: Thread | undefined
+  #idle: NodeJS.Timeout | undefined
+  #restsUntilMs = 0
+  #orders = 0
+  #closed = false
+
+  constructor(options: DrawerOptions) {
+    this.#options = options
+  }
+
+  async draw(svg: string, waitMs: number): Promise<Uint8Array | undefined> {
+    const mark = createHash('sha256').update(svg).digest('base64')
+    const kept = this.#kept.get(mark)
+    if (kept) {
+      this.#kept.delete(mark)
+      this.#kept.set(mark, kept)
+      return kept
+    }
+    const drawing = this.#drawing.get(mark) ?? this.#order(mark, svg)
+    return drawing && inTime(drawing, waitMs)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#end(this.#thread)
+  }
+
+  #order(mark: string, svg: string): Promise<Uint8Array | undefined> | undefined {
+    const rests = performance.now() < this.#restsUntilMs
+    if (this.#closed || rests || this.#drawing.size >= ordersMax || svg.length > svgCharsMax) return undefined
+    clearTimeout(this.#idle)
+    this.#thread ??= this.#start()
+    const thread = this.#thread
+    const id = ++this.#orders
+    const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>()
+    thread.orders.set(id, resolve)
+    this.#watchOver(thread)
+    thread.worker.postMessage({ id, svg } satisfies DrawOrder)
+    const drawing = promise.then((png) => {
+      this.#drawing.delete(mark)
+      if (png) this.#keep(mark, png)
+      return png
+    })
+    this.#drawing.set(mark, drawing)
+    return drawing
+  }
+
+  #start(): Thread {
+    const worker = new Worker(this.#options.workerUrl ?? besides('draw-worker'), {
+      // A person who stops the bridge does not wait for a chart.
+      stdin: false,
+      resourceLimits: { maxOldGenerationSizeMb: 64 },
+    })
+    const thread: Thread = { worker, orders: new Map(), watch: undefined }
+    worker.unref()
+    worker.on('message', ({ id, png }: Drawn) => {
+      const resolve = thread.orders.get(id)
+      thread.orders.delete(id)
+      this.#watchOver(thread)
+      resolve?.(png)
+      if (thread.orders.size === 0) this.#endWhenIdle(thread)
+    })
+    worker.on('error', ({ message }) => void this.#fail(thread, message))
+    worker.on('exit', () => void this.#fail(thread, 'its thread ended'))
+    return thread
+  }
+
+  /** The longest that one chart may take, from when the one before was done. */
+  #watchOver(thread: Thread): void {
+    clearTimeout(thread.watch)
+    if (thread.orders.size === 0) return
+    const { stuckMs = stuckMsDefault } = this.#options
+    thread.watch = setTimeout(() => void this.#fail(thread, `no chart in ${stuckMs} ms`), stuckMs)
+    thread.watch.unref()
+  }
+
+  async #fail(thread: Thread, reason: string): Promise<void> {
+    if (this.#thread !== thread) return
+    this.#restsUntilMs = performance.now() + (this.#options.restMs ?? restMsDefault)
+    if (!this.#closed) this.#options.onFault?.(reason)
+    await this.#end(thread)
+  }
+
+  #endWhenIdle(thread: Thread): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => void this.#end(thread), this.#options.idleMs ?? idleMsDefault)
+    this.#idle.unref()
+  }
+
+  async #end(thread: Thread | undefined): Promise<void> {
+    if (thread === undefined || this.#thread !== thread) return
+    this.#thread = undefined
+    clearTimeout(this.#idle)
+    clearTimeout(thread.watch)
+    for (const resolve of thread.orders.values()) resolve(undefined)
+    thread.orders.clear()
+    await thread.worker.terminate()
+  }
+
+  #keep(mark: string, png: Uint8Array): void {
+    this.#kept.set(mark, png)
+    this.#keptBytes += png.byteLength
+    for (const [oldest, { byteLength }] of this.#kept) {
+      if (this.#kept.size <= keptMax && this.#keptBytes <= keptBytesMax) return
+      this.#kept.delete(oldest)
+      this.#keptBytes -= byteLength
+    }
+  }
+}
+
+const stuckMsDefault = 10_000
+const restMsDefault = 300_000
+const idleMsDefault = 60_000
+
+function inTime<T>(work: Promise<T>, waitMs: number): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), waitMs)
+    void work.then(resolve).finally(() => clearTimeout(timer))
+  })
+}
+
+/** The file runs as it was written, and as it was compiled. */
+function besides(name: string): URL {
+  return new URL(`./${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
+}

@@ -1,0 +1,35 @@
+import type { Display } from '../../alert/display.ts'
+import type { Parcel } from '../sink.ts'
+import type { Drawer } from './drawer.ts'
+import { chartFigure } from './figure.ts'
+import { type ChartTheme, chartHeight, chartSvg, chartWidth } from './svg.ts'
+
+/** A chart as a message carries it. */
+export interface Picture {
+  readonly png: Uint8Array
+  readonly alt: string
+  /** In points, not in the pixels of its file. */
+  readonly width: number
+  readonly height: number
+}
+
+export interface PictureTools {
+  readonly display: Display
+  readonly drawer?: Pick<Drawer, 'draw'>
+}
+
+/** A message goes out without its chart where that takes longer. */
+const waitMsMax = 1_000
+
+/** The price chart of an alert; undefined where its context has none, or it cannot be drawn in time. */
+export async function pictureOf(
+  parcel: Parcel,
+  { display, drawer }: PictureTools,
+  { theme, timeoutMs }: { readonly theme: ChartTheme; readonly timeoutMs: number },
+): Promise<Picture | undefined> {
+  if (drawer === undefined) return undefined
+  const figure = chartFigure(parcel, display)
+  if (figure === undefined) return undefined
+  const png = await drawer.draw(chartSvg(figure, theme), Math.min(waitMsMax, timeoutMs / 4))
+  return png && { png, alt: figure.alt, width: chartWidth, height: chartHeight }
+}

@@ -1,0 +1,41 @@
+import type { ReadingNames } from '../../alert/context.ts'
+import { localDay } from '../../alert/display.ts'
+import { readField, readNumber, readText } from '../../alert/readings.ts'
+
+/** The price history of an instrument, as the chart's record has it: oldest first, halted sessions among the others. */
+export interface PriceSession {
+  /** undefined: nothing was traded, or no price is known. */
+  readonly close: number | undefined
+  /** `YYYY-MM-DD`; undefined where the record has no date that can be read. */
+  readonly day: string | undefined
+}
+
+/** More than the API answers with. */
+const sessionsMax = 400
+
+export function sessionsOf(record: unknown, names: ReadingNames, timeZone: string): PriceSession[] {
+  const points = readField(record, 'points', names)
+  if (!Array.isArray(points)) return []
+  return points.slice(-sessionsMax).map((point) => ({
+    close: readField(point, 'halted', names) === true ? undefined : readNumber(point, 'close', names),
+    day: dayOf(readText(point, 'date', names), timeZone),
+  }))
+}
+
+/** Also those of halted sessions that show one. */
+export function closesOf(record: unknown, names: ReadingNames): number[] {
+  const points = readField(record, 'points', names)
+  if (!Array.isArray(points)) return []
+  return points
+    .slice(-sessionsMax)
+    .map((point) => readNumber(point, 'close', names))
+    .filter((close) => close !== undefined)
+}
+
+function dayOf(text: string | undefined, timeZone: string): string | undefined {
+  const [, day, rest = ''] = /^((?:19|20|21)\d\d-\d\d-\d\d)(.*)$/s.exec(text ?? '') ?? []
+  if (day === undefined || !Number.isFinite(Date.parse(`${day}T00:00:00Z`))) return undefined
+  // An instant is a day only in a time zone.
+  const ms = /(Z|[+-]\d\d:?\d\d)$/.test(rest) ? Date.parse(text ?? '') : Number.NaN
+  return Number.isFinite(ms) ? localDay(ms, timeZone) : day
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { createDrawer, type DrawerOptions } from '../../../src/sinks/chart/drawer.ts'
+import { onTestFinished } from '../../support/finished.ts'
+
+/** The thread that draws, with the real library, and what goes wrong with it. */
+const svg = (word: string) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" width="48" height="22"><text x="2" y="15">${word}</text></svg>`
+const patienceMs = 20_000
+
+function drawer(options: DrawerOptions = {}) {
+  const faults: string[] = []
+  const made = createDrawer({ ...options, onFault: (reason) => faults.push(reason) })
+  onTestFinished(() => made.close())
+  return { ...{ faults, made }, draw: (text: string, waitMs = patienceMs) => made.draw(text, waitMs) }
+}
+
+const code = (text: string) => new URL(`data:text/javascript,${encodeURIComponent(text)}`)
+
+describe('a chart', () => {
+  it('is drawn once for all who ask for it, also at the same time, and again after the thread ended for want of work', async () => {
+    const { draw, faults } = drawer({ idleMs: 1 })
+    const [one, two] = await Promise.all([draw(svg('فولاد')), draw(svg('فولاد'))])
+    expect(
+      Buffer.from(one ?? [])
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG')
+    expect(Buffer.from(one ?? []).readUInt32BE(16)).toBe(84)
+    expect(two).toBe(one)
+    expect(await draw(svg('فولاد'))).toBe(one)
+    expect(await draw(svg('خودرو'))).not.toEqual(one)
+    expect(faults).toEqual([])
+  })
+
+  it('that cannot be drawn is none, and the next one is', async () => {
+    const { draw, faults } = drawer()
+    expect(await draw('<svg>&')).toBeUndefined()
+    expect(await draw(' '.repeat(200_000))).toBeUndefined()
+    expect(await draw(svg('x'))).toBeDefined()
+    expect(faults).toEqual([])
+  })
+
+  it.each([
+    ['the library is not there', 'throw new Error("no such library")', undefined, /no such library/],
+    ['it takes for ever', 'for (;;);', 100, /no chart in 100 ms/],
+    ['the thread ends', 'process.exit()', undefined, /its thread ended/],
+  ])(
+    'is none where %s; that is said once, and nobody waits for the next',
+    async (_what, text, stuckMs, reason) => {
+      const { draw, faults } = drawer({
+        workerUrl: code(text),
+        ...(stuckMs === undefined ? {} : { stuckMs }),
+      })
+      expect(await Promise.all([draw(svg('a')), draw(svg('b'))])).toEqual([undefined, undefined])
+      expect(await draw(svg('a'))).toBeUndefined()
+      expect(faults).toEqual([expect.stringMatching(reason)])
+    },
+  )
+
+  it('that is late is none for who waits, and kept for the next', async () => {
+    const { draw } = drawer()
+    expect(await draw(svg('late'), 0)).toBeUndefined()
+    expect(await draw(svg('late'))).toBeDefined()
+  })
+})

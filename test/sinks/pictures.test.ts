@@ -1,0 +1,192 @@
+import PostalMime from 'postal-mime'
+import { describe, expect, it } from 'vitest'
+import { createSink } from '../../src/sinks/registry.ts'
+import type { Attempt } from '../../src/sinks/sink.ts'
+import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
+import { onTestFinished } from '../support/finished.ts'
+import { startSmtpReceiver } from '../support/smtp-receiver.ts'
+import {
+  type ReceivedRequest,
+  type ReceiverAnswer,
+  startWebhookReceiver,
+} from '../support/webhook-receiver.ts'
+import { contextOf, whole } from './contexts.ts'
+import { alertOf, persian, persianDisplay } from './samples.ts'
+
+/** The chart in messages that can carry a picture; where there is none, the message is what it was. */
+const png = Buffer.from('PNG\r\n--no-boundary--\r\n')
+const attempt = { number: 1, signal: new AbortController().signal, nowMs: Date.now(), context: whole }
+
+type Draw = (svg: string) => Promise<Uint8Array | undefined>
+const draws: Draw = async () => png
+const drawsNothing: Draw = async () => undefined
+
+function sinkOf(fields: Record<string, unknown>, draw: Draw) {
+  const config = sinkConfigSchema.parse({ allowPrivateNetworks: true, ...fields })
+  const sink = createSink('test', config, { display: persianDisplay, drawer: { draw } })
+  onTestFinished(() => sink.close())
+  return sink
+}
+
+/** Answers in turn, then as a receiver that takes everything. */
+async function receive(ok: string, answers: readonly ReceiverAnswer[] = []) {
+  const receiver = await startWebhookReceiver()
+  onTestFinished(() => receiver.stop())
+  const left = [...answers]
+  receiver.answerWith(() => left.shift() ?? { status: 200, body: ok })
+  return receiver
+}
+
+async function telegram(draw = draws, answers: readonly ReceiverAnswer[] = []) {
+  const receiver = await receive('{"ok":true}', answers)
+  const { origin: baseUrl } = new URL(receiver.url)
+  const sink = sinkOf(
+    { type: 'telegram', baseUrl, token: `1:${'A'.repeat(35)}`, chatId: -100, threadId: 7 },
+    draw,
+  )
+  return {
+    receiver,
+    send: (alert = persian, more: Partial<Attempt> = {}) => sink.send(alert, { ...attempt, ...more }),
+  }
+}
+
+async function discord(draw = draws, answers: readonly ReceiverAnswer[] = []) {
+  const receiver = await receive('{"id":"1"}', answers)
+  const sink = sinkOf({ type: 'discord', url: receiver.url }, draw)
+  return { receiver, send: () => sink.send(persian, attempt) }
+}
+
+async function formOf({ body, headers }: ReceivedRequest) {
+  const type = { 'content-type': headers['content-type'] ?? '' }
+  const form = await new Response(body, { headers: type }).formData()
+  const entries = [...form.entries()].map(async ([name, value]) => [
+    name,
+    typeof value === 'string' ? value : { name: value.name, type: value.type, text: await value.text() },
+  ])
+  return Object.fromEntries(await Promise.all(entries)) as Record<string, unknown>
+}
+
+const paths = ({ requests }: { requests: readonly ReceivedRequest[] }) =>
+  requests.map(({ path }) => path.split('/').at(-1))
+const refusal = (status: number): ReceiverAnswer => ({
+  status,
+  body: '{"ok":false,"description":"Bad Request: not enough rights to send photos to the chat"}',
+})
+
+describe('a Telegram message', () => {
+  it('with a chart is a photo, whose caption is the whole text', async () => {
+    const { receiver, send } = await telegram()
+    expect(await send()).toMatchObject({ kind: 'delivered' })
+    const [request] = receiver.requests
+    const form = await formOf(request as ReceivedRequest)
+    expect(paths(receiver)).toEqual(['sendPhoto'])
+    expect(form).toMatchObject({
+      ...{ chat_id: '-100', message_thread_id: '7', parse_mode: 'HTML', show_caption_above_media: 'true' },
+      photo: { name: 'chart.png', type: 'image/png', text: png.toString() },
+    })
+    expect(form['caption']).toContain(persian.headline)
+    expect(form['caption']).toContain('۵٬۲۳۰ ریال')
+    // The picture shows them.
+    expect(form['caption']).not.toContain('▁')
+  })
+
+  it('too long for a caption, or whose chart is not drawn, is text with the columns', async () => {
+    const long = await telegram()
+    await long.send(alertOf({ why: 'دلیل '.repeat(190) }))
+    const undrawn = await telegram(drawsNothing)
+    await undrawn.send()
+    for (const { receiver } of [long, undrawn]) {
+      expect(paths(receiver)).toEqual(['sendMessage'])
+      expect(receiver.requests[0]?.body).toContain('▁')
+    }
+  })
+
+  it('of which the chat takes no photo goes out as text, in the same attempt; other refusals are what they were', async () => {
+    for (const status of [400, 413]) {
+      const { receiver, send } = await telegram(draws, [refusal(status)])
+      expect(await send()).toMatchObject({ kind: 'delivered' })
+      expect(paths(receiver)).toEqual(['sendPhoto', 'sendMessage'])
+    }
+    for (const [status, kind] of [
+      [403, 'dead'],
+      [429, 'retry'],
+      [500, 'retry'],
+    ] as const) {
+      const { receiver, send } = await telegram(draws, [refusal(status)])
+      expect(await send()).toMatchObject({ kind })
+      expect(paths(receiver)).toEqual(['sendPhoto'])
+    }
+    const gone = { status: 400, body: '{"ok":false,"description":"Bad Request: chat not found"}' }
+    const { send } = await telegram(draws, [gone, gone])
+    expect(await send()).toMatchObject({ kind: 'dead', reason: 'gone' })
+  })
+
+  it('without a chart in its context asks for no drawing', async () => {
+    let asked = 0
+    const { send } = await telegram(async () => {
+      asked += 1
+      return png
+    })
+    await send(persian, { context: contextOf({ price: { last: 1 } }) })
+    await send(persian, { context: contextOf({ chart: { points: [{ close: 1 }] } }) })
+    expect(asked).toBe(0)
+  })
+})
+
+describe('a Discord message', () => {
+  it('with a chart has it in its embed, with a text for those who cannot see it', async () => {
+    const { receiver, send } = await discord()
+    expect(await send()).toMatchObject({ kind: 'delivered' })
+    const form = await formOf(receiver.requests[0] as ReceivedRequest)
+    expect(form['files[0]']).toEqual({ name: 'chart.png', type: 'image/png', text: png.toString() })
+    expect(JSON.parse(String(form['payload_json']))).toMatchObject({
+      embeds: [{ image: { url: 'attachment://chart.png' } }],
+      attachments: [
+        { id: 0, filename: 'chart.png', description: expect.stringContaining('نمودار قیمت فولاد') },
+      ],
+      allowed_mentions: { parse: [] },
+    })
+  })
+
+  it('whose chart is not drawn, or refused, is the embed alone', async () => {
+    const undrawn = await discord(drawsNothing)
+    const refused = await discord(draws, [{ status: 413, body: '{"message":"too large","code":40005}' }])
+    for (const { receiver, send } of [undrawn, refused]) {
+      expect(await send()).toMatchObject({ kind: 'delivered' })
+      const message = JSON.parse(receiver.requests.at(-1)?.body ?? '') as { embeds: { image?: unknown }[] }
+      expect(message).not.toHaveProperty('attachments')
+      expect(message.embeds[0]).not.toHaveProperty('image')
+    }
+  })
+})
+
+describe('a mail', () => {
+  async function mailWith(draw: Draw) {
+    const receiver = await startSmtpReceiver()
+    onTestFinished(() => receiver.stop())
+    const to = ['desk@example.com']
+    const sink = sinkOf({ type: 'email', smtp: receiver.url, from: 'a@example.com', to }, draw)
+    expect(await sink.send(persian, { ...attempt, target: 'desk@example.com' })).toMatchObject({
+      kind: 'delivered',
+    })
+    return PostalMime.parse(receiver.mails[0]?.raw ?? '')
+  }
+
+  it('shows the chart within its page, under 102 KB without it, and its text part says as much in columns', async () => {
+    const { html = '', text = '', attachments } = await mailWith(draws)
+    expect(attachments).toMatchObject([{ mimeType: 'image/png', disposition: 'inline', related: true }])
+    const [, cid] = /<img [^>]*src="cid:([^"]+)" alt="نمودار قیمت فولاد: ۸ جلسه/.exec(html) ?? []
+    expect(attachments[0]?.contentId).toBe(`<${cid}>`)
+    expect(Buffer.from((attachments[0]?.content ?? '') as ArrayBuffer)).toEqual(png)
+    expect(html).not.toContain('▁')
+    expect(text).toContain('▁')
+    expect(Buffer.byteLength(html)).toBeLessThan(102_000)
+  })
+
+  it('whose chart is not drawn has the columns', async () => {
+    const { html = '', attachments } = await mailWith(drawsNothing)
+    expect(attachments).toEqual([])
+    expect(html).toContain('▁')
+    expect(html).not.toContain('<img')
+  })
+})
