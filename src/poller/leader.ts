@@ -1,14 +1,14 @@
 import { FeedError } from '../feed/errors.ts'
-import type { PollReason, PollResult } from '../intake/poll-types.ts'
+import type { PollResult } from '../intake/poll-types.ts'
 import { toError } from '../lib/errors.ts'
-import type { Schedule } from '../schedule/schedule.ts'
+import type { PagesLeft, Schedule } from '../schedule/schedule.ts'
+import { pauseAfter } from '../schedule/time/attempts.ts'
 import { type Lease, type LeaseHolder, type LeaseOptions, leaseHolder, tryLease } from '../store/lease.ts'
 import { freshEveryMs } from '../store/ledger.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import { newRulesState, type RulesState } from './announcements.ts'
 import type { AvailableBudget } from './budget.ts'
-import { failureDelayMs } from './next-poll.ts'
 import type { PageTally } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
 
@@ -21,7 +21,6 @@ export interface Leader {
   /** When the next instant was decided on; a clock that shows less was set back, and it means another one now. */
   decidedMs: number
   lastStartMs: number | null
-  lastReason: PollReason | null
   /** How many pages the last poll read, when it was good. */
   lastPages: number | null
   refusedUntilMs: number | undefined
@@ -77,8 +76,6 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     schedule,
     decidedMs: 0,
     lastStartMs: known.lastPollAtMs,
-    // A catch-up that a restart interrupted continues at the same pace.
-    lastReason: known.behind && known.lastOkAtMs !== null ? 'page_limit' : null,
     lastPages: null,
     refusedUntilMs: undefined,
     keptForHead: { day: '', units: 0 },
@@ -108,16 +105,16 @@ export function applyResult(
   const error = failureOf(result, tally)
   const stop = stopReason(result, tally)
   leader.done = done
-  leader.lastReason = result.reason
   leader.lastPages = result.ok ? result.pages : null
   leader.refusedUntilMs = refusedUntil(tally, startMs)
   // A later page that always fails must not stop the reading of the first one.
   leader.failures = error === undefined || result.ok ? 0 : leader.failures + 1
   if (error !== undefined && result.ok) {
     leader.walkFailures += 1
-    leader.walkRestUntilMs = monotonicMs + failureDelayMs(leader.walkFailures)
+    leader.walkRestUntilMs = monotonicMs + pauseAfter(leader.walkFailures)
   } else if (result.ok && result.reason !== 'refused_rest') leader.walkFailures = 0
-  const retryAtMs = endMs + (isOwnTrouble(tally) ? ownTroubleMs : stoppedIntervalMs)
+  const ownPauseMs = Math.max(ownTroubleMs, pauseAfter(leader.failures))
+  const retryAtMs = endMs + (isOwnTrouble(tally) ? ownPauseMs : stoppedIntervalMs)
   leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs }
   observe(leader.schedule, done)
   return error
@@ -184,18 +181,33 @@ function observe(
 ): void {
   const { result, tally, startMs, endMs } = poll
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return
-  const { fired, ok, pages, reason } = result
-  // Pages that today's budget does not allow, or that cannot be read, are no reason to poll sooner.
-  const behind = result.behind && !['refused_budget', 'refused_rest', 'failed'].includes(reason)
+  const { fired, ok, pages } = result
   const timesOf = (rows: typeof fired) => rows.map(({ firedAtMs }) => firedAtMs)
   const news = fired.filter(({ passedOver }) => !passedOver)
   schedule.observe({
     // A failed call may have taken its whole timeout: the pause before the next begins at its end.
     atMs: ok ? startMs : endMs,
-    ...{ ok, pages, behind },
+    ...{ ok, pages, pagesLeft: pagesLeftBy(result) },
     firedAtMs: timesOf(news),
     ruleIds: news.map(({ ruleIds = [] }) => ruleIds),
   })
   const history = timesOf(fired.filter(({ passedOver }) => passedOver))
   if (history.length > 0) schedule.learnHistory(history)
+}
+
+function pagesLeftBy({ behind, reason }: PollResult): PagesLeft {
+  switch (reason) {
+    case 'refused_token':
+      return 'ready'
+    case 'page_limit':
+    case 'refused_minute':
+    case 'refused_hold':
+      return behind ? 'ready' : 'none'
+    // Not today, or not until the pages had their rest: no reason to poll sooner.
+    case 'refused_budget':
+    case 'refused_rest':
+      return 'none'
+    default:
+      return behind ? 'failed' : 'none'
+  }
 }

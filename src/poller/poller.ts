@@ -171,7 +171,6 @@ class SourcePoller implements Poller {
       decision: leader.schedule.next(nowMs, budget),
       ...budget,
       hold: await ledger.held(),
-      behind: this.#view.status.behind,
       pollRequested: this.#pollRequested,
     })
     this.#view.plan(nextPoll, available, leader.schedule.describe(nowMs))

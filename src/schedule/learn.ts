@@ -50,10 +50,9 @@ export function learnPoll(
   expectation: Expectation | undefined,
   poll: PollReport,
 ): boolean {
-  const wasBehind = memory.behind
+  const wasBehind = memory.attempts.pagesLeft !== 'none'
   noteAttempt(memory.attempts, poll)
   if (!poll.ok) return false
-  memory.behind = poll.behind
   memory.extraPages.today += Math.max(0, poll.pages - 1)
   const { recent } = memory
   const fromMs = recent.atMs || poll.atMs

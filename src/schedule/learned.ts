@@ -13,10 +13,10 @@ import { decide, type Moment } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
 import { evenInstants, fewInstants, fewUnits, isWorthwhile } from './pace/few.ts'
 import { beginGuardedDay, floorOf } from './pace/guard.ts'
-import { limitsFor } from './pace/limits.ts'
+import { hasUsualLongest, limitsFor } from './pace/limits.ts'
 import { outlookAt } from './pace/outlook.ts'
 import type { BudgetView, Decision, PollReport, RulesReading, Schedule, ScheduleView } from './schedule.ts'
-import { retryAt } from './time/attempts.ts'
+import { nextAfter } from './time/attempts.ts'
 
 /**
  * The schedule that learns. It owns the memory and what is derived from it (the forecast of the day, the paces of the
@@ -68,12 +68,10 @@ class LearnedSchedule implements Schedule {
   next(nowMs: number, budget: BudgetView): Decision {
     const memory = this.#memory
     if (rollDate(memory, this.#options, nowMs)) this.#forecast = undefined
-    const { lastAtMs } = memory.attempts
-    if (budget.unitsLeft <= 0) return { ...this.#planNextDay(lastAtMs, budget), reason: 'budget_spent' }
-    if (lastAtMs === null) return { atMs: nowMs, reason: 'first' }
-    const retryMs = retryAt(memory.attempts, this.#options.minIntervalMs)
-    if (retryMs !== undefined) return { atMs: retryMs, reason: 'retry' }
-    return this.#plan(lastAtMs, budget)
+    const { attempts } = memory
+    if (budget.unitsLeft <= 0)
+      return { ...this.#planNextDay(attempts.lastAtMs, budget), reason: 'budget_spent' }
+    return nextAfter(attempts, nowMs, this.#options.minIntervalMs, (lastAtMs) => this.#plan(lastAtMs, budget))
   }
 
   #plan(lastAtMs: number, budget: BudgetView): Decision {
@@ -86,9 +84,11 @@ class LearnedSchedule implements Schedule {
     beginGuardedDay(memory.guard, budget.day)
     const outlook = outlookAt(forecast, memory.recent, options.exponent, fromMs)
     const paces = pacesOf(memory.family, outlook, limits)
-    const few = budget.unitsPerDay <= fewUnits ? fewInstants(forecast, budget.unitsPerDay) : undefined
+    // Chosen instants may be most of a day apart.
+    const mayChoose = budget.unitsPerDay <= fewUnits && hasUsualLongest(options)
+    const few = mayChoose ? fewInstants(forecast, budget.unitsPerDay) : undefined
     this.#expectation = { forecast, paces, few }
-    if (few && !memory.behind) return this.#planFew(few, lastAtMs, budget)
+    if (few) return this.#planFew(few, lastAtMs, budget)
     const floor = limitsFor(
       { ...options, floor: floorOf(memory.guard, options.floor) },
       budget.day,
@@ -101,7 +101,6 @@ class LearnedSchedule implements Schedule {
       marks: budget.unitsPerDay >= markUnitsMin ? this.#marks : undefined,
       beat: this.#beat,
       lateMs: memory.phase.lateMs,
-      behind: memory.behind,
       hotUntilMs: memory.hotUntilMs,
       extraPagesPerDay: memory.extraPages.average,
       minIntervalMs: options.minIntervalMs,

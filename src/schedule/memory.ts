@@ -7,7 +7,7 @@ import { emptyPhase, type Phase, quartersPerMinute, secondsPerFive } from './mar
 import { emptyFamily, type Family, policyNames } from './pace/family.ts'
 import type { FewScore } from './pace/few.ts'
 import { emptyGuard, type Guard } from './pace/guard.ts'
-import type { Attempts } from './time/attempts.ts'
+import { type Attempts, attemptsSchema, emptyAttempts } from './time/attempts.ts'
 
 /**
  * All that the learned schedule remembers, and its stored form. What is read back decides exactly as what was saved
@@ -33,8 +33,6 @@ export interface Memory {
   /** The pattern that polls are locked on; null while they are not. */
   lockedOn: Phase | null
   attempts: Attempts
-  /** The last walk was not finished. */
-  behind: boolean
   hotUntilMs: number
   /** Pages beyond the first: today's, and a day's on average. */
   extraPages: { today: number; average: number }
@@ -54,8 +52,7 @@ export function emptyMemory(): Memory {
     phase: emptyPhase(),
     announced: emptyAnnounced(),
     lockedOn: null,
-    attempts: { lastAtMs: null, failures: 0 },
-    behind: false,
+    attempts: emptyAttempts(),
     hotUntilMs: 0,
     extraPages: { today: 0, average: 0 },
   }
@@ -199,8 +196,7 @@ const memorySchema = earlierSchema.extend({
     })
     .default(emptyGuard),
   few: z.object({ chosen: amount, even: amount }),
-  attempts: z.object({ lastAtMs: z.number().nullable(), failures: count }),
-  behind: z.boolean(),
+  attempts: attemptsSchema,
   hotUntilMs: amount,
   extraPages: z.object({ today: amount, average: amount }),
 })

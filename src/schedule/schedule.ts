@@ -55,9 +55,11 @@ export interface PollReport {
   readonly ruleIds?: readonly (readonly string[])[]
   /** Pages that this poll read, each a unit. */
   readonly pages: number
-  /** The open stretch was not finished: there is more to walk. */
-  readonly behind: boolean
+  readonly pagesLeft: PagesLeft
 }
+
+/** What a poll left to read: nothing that a poll could read now, pages that wait (`ready`), or pages that it could not read. */
+export type PagesLeft = 'none' | 'ready' | 'failed'
 
 /** A reading of all rules, each page of which cost a unit. */
 export interface RulesReading {
@@ -86,7 +88,7 @@ export interface Decision {
 }
 
 export type DecisionReason =
-  | 'first' // nothing was polled yet
+  | 'first' // nothing was polled yet, or the clock was set back since
   | 'fixed' // poll.every
   | 'even' // the units left, spread evenly
   | 'expected' // the learned profile expects alerts
@@ -97,5 +99,5 @@ export type DecisionReason =
   | 'mark' // the engine fires on marks; just after the next one
   | 'hot' // an operator asked for it
   | 'catch_up' // more pages are waiting
-  | 'retry' // the last call failed
+  | 'retry' // the last call failed, or the last walk
   | 'budget_spent' // nothing left until the reset

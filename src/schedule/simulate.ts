@@ -35,7 +35,7 @@ export function replay(times: readonly number[], schedule: Schedule, options: Sc
     for (; seen < times.length && (times[seen] ?? 0) <= nowMs; seen++)
       lagsMs[seen] = nowMs - (times[seen] ?? 0)
     const firedAtMs = times.slice(from, seen)
-    schedule.observe({ atMs: nowMs, ok: true, firedAtMs, pages: 1, behind: false })
+    schedule.observe({ atMs: nowMs, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
     polls.push(nowMs)
     used++
     unitsPerDayMax = Math.max(unitsPerDayMax, used)

@@ -61,7 +61,7 @@ export function replayAnnounced(history: AnnouncedHistory): AnnouncedResult {
       seen.push(next)
     }
     schedule.observe({
-      ...{ atMs: nowMs, ok: true, pages: 1, behind: false },
+      ...{ atMs: nowMs, ok: true, pages: 1, pagesLeft: 'none' },
       firedAtMs: seen.map(({ atMs }) => atMs),
       ruleIds: seen.map(({ ruleId }) => [String(ruleId)]),
     })

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { decideNextPoll, failureDelayMs, type NextPollInput } from '../../src/poller/next-poll.ts'
+import { decideNextPoll, type NextPollInput } from '../../src/poller/next-poll.ts'
+import { createSchedule } from '../../src/schedule/create.ts'
+import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { resetGuardMs } from '../../src/store/ledger.ts'
+import { benchOptions } from '../bench/compare.ts'
+import { createTrace } from '../bench/traces.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 12)
 const hourMs = 3_600_000
@@ -11,14 +15,9 @@ const usual: NextPollInput = {
   day,
   unitsLeft: 1_000,
   minIntervalMs: 2_000,
-  maxIntervalMs: 900_000,
   lastStartMs: nowMs - 10_000,
-  lastReason: 'caught_up',
   hold: undefined,
   refusedUntilMs: undefined,
-  failures: 0,
-  walkFailures: 0,
-  behind: false,
   stopped: undefined,
   pollRequested: false,
 }
@@ -37,26 +36,6 @@ describe('the pace', () => {
       { inMs: 0 },
     ],
     [
-      'asks soon for a page beneath the first that failed',
-      { behind: true, lastReason: 'failed', walkFailures: 1, lastStartMs: nowMs },
-      { inMs: 2_000, nextReason: 'retry' },
-    ],
-    [
-      'leaves one that failed again and again to the schedule',
-      { behind: true, lastReason: 'failed', walkFailures: 4, lastStartMs: nowMs },
-      { inMs: 30_000, nextReason: 'expected' },
-    ],
-    [
-      'waits no longer than the longest interval, whatever the schedule says',
-      { decision: { atMs: nowMs + 24 * hourMs, reason: 'floor' } },
-      { inMs: 890_000 },
-    ],
-    [
-      'may wait longer than that where units are few',
-      { decision: { atMs: nowMs + 2 * hourMs, reason: 'even' }, unitsLeft: 6 },
-      { inMs: 2 * hourMs },
-    ],
-    [
       'polls at once when the clock was set back a day, whatever was remembered in its time',
       {
         lastStartMs: nowMs + 24 * hourMs,
@@ -72,29 +51,9 @@ describe('the pace', () => {
       { inMs: 12 * hourMs + resetGuardMs, state: 'budget_spent' },
     ],
     [
-      'is as fast as allowed while pages wait',
-      { behind: true, lastReason: 'page_limit', lastStartMs: nowMs - 1_000 },
-      { inMs: 1_000, nextReason: 'catch_up' },
-    ],
-    [
       'goes on catching up when the minute has room again',
-      { behind: true, lastReason: 'refused_minute', refusedUntilMs: nowMs + 7_000 },
+      { decision: { atMs: nowMs, reason: 'catch_up' }, refusedUntilMs: nowMs + 7_000 },
       { inMs: 7_000, nextReason: 'catch_up' },
-    ],
-    [
-      'does not hurry after a walk that lost its place',
-      { behind: true, lastReason: 'place_lost' },
-      { inMs: 30_000 },
-    ],
-    [
-      'does not hurry into a feed that fails',
-      { behind: true, lastReason: 'page_limit', failures: 1 },
-      { inMs: 30_000 },
-    ],
-    [
-      'gets slower when calls go on failing',
-      { failures: 5, decision: { atMs: nowMs, reason: 'ceiling' }, lastStartMs: nowMs },
-      { inMs: 8_000 },
     ],
     [
       'waits exactly as a 429 says, or longer',
@@ -117,8 +76,8 @@ describe('the pace', () => {
       { inMs: 300_000, state: 'stopped' },
     ],
     [
-      'is at once when a person asks, also where one was needed and calls had failed',
-      { pollRequested: true, failures: 20, stopped: { reason: 'no token', retryAtMs: nowMs + 300_000 } },
+      'is at once when a person asks, also where one was needed',
+      { pollRequested: true, stopped: { reason: 'no token', retryAtMs: nowMs + 300_000 } },
       { inMs: 0, state: 'waiting', nextReason: 'hot' },
     ],
     [
@@ -131,9 +90,31 @@ describe('the pace', () => {
     expect({ ...pace, inMs: Math.max(0, pace.atMs - nowMs) }).toMatchObject({ inMs, ...rest })
   })
 
-  it('after failures is the schedule first, then ever slower, up to a minute', () => {
-    expect([0, 1, 3, 4, 5, 6, 7, 8, 9, 100].map(failureDelayMs)).toEqual([
-      0, 0, 0, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000,
-    ])
-  })
+  it.each([
+    { unitsPerDay: 1, granted: 1 },
+    { unitsPerDay: 10, granted: 10 },
+    { unitsPerDay: 2_000, granted: 10 },
+  ])(
+    'is that of the plan, not faster, with few units: $granted of $unitsPerDay',
+    ({ unitsPerDay, granted }) => {
+      const options = benchOptions(unitsPerDay)
+      const { times, startMs } = createTrace('market', 101, 14)
+      const schedule = createSchedule(options, undefined)
+      let [at, day] = [startMs, budgetDay(startMs, options)]
+      let unitsLeft = granted
+      let lastStartMs: number | null = null
+      for (let polls = 0; polls < 12 * granted; ) {
+        const decision = schedule.next(at, { unitsPerDay: granted, unitsLeft, day })
+        const next = decideNextPoll({ ...usual, nowMs: at, decision, day, unitsLeft, lastStartMs })
+        if (next.state === 'waiting') expect(next.atMs).toBe(Math.max(at, decision.atMs))
+        at = next.atMs
+        if (at >= day.endMs) [day, unitsLeft] = [budgetDay(at, options), granted]
+        if (next.state !== 'waiting') continue
+        const firedAtMs = times.filter((time) => time > (lastStartMs ?? 0) && time <= at)
+        schedule.observe({ atMs: at, ok: true, firedAtMs, pages: 1, pagesLeft: 'none' })
+        lastStartMs = at
+        ;[unitsLeft, polls] = [unitsLeft - 1, polls + 1]
+      }
+    },
+  )
 })

@@ -19,7 +19,7 @@ describe('a poller', () => {
     await vi.waitFor(() => expect(reports.length).toBeGreaterThan(3), soon)
     expect(Math.min(...gaps(reports))).toBeGreaterThanOrEqual(100)
     expect(sandbox.requests.length).toBeGreaterThan(3)
-    expect(reports[0]).toMatchObject({ ok: true, pages: 1, behind: false })
+    expect(reports[0]).toMatchObject({ ok: true, pages: 1, pagesLeft: 'none' })
   })
 
   it('is ready after the first poll, and shows other replicas how it goes', async () => {

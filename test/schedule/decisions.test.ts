@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createSchedule } from '../../src/schedule/create.ts'
-import type { Schedule } from '../../src/schedule/schedule.ts'
+import type { PollReport, Schedule } from '../../src/schedule/schedule.ts'
 import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { benchOptions } from '../bench/compare.ts'
 
@@ -10,7 +10,7 @@ const nightMs = Date.parse('2026-11-21T22:00:00Z')
 const minuteMs = 60_000
 
 const budget = (unitsLeft: number) => ({ unitsPerDay: 2_000, unitsLeft, day: budgetDay(nightMs, options) })
-const quiet = (atMs: number) => ({ atMs, ok: true, firedAtMs: [], pages: 1, behind: false })
+const quiet = (atMs: number): PollReport => ({ atMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
 
 let schedule: Schedule
 beforeEach(() => {
@@ -45,14 +45,11 @@ describe('a decision', () => {
     expect(atMs).toBeGreaterThan(nightMs + 12_000)
   })
 
-  it('while more pages wait is to read on, soon where units abound and later where they are short', () => {
-    schedule.observe({ ...quiet(nightMs), firedAtMs: [nightMs - 1_000], pages: 5, behind: true })
-    const rich = schedule.next(nightMs, budget(1_800))
-    const poor = schedule.next(nightMs, budget(80))
-    expect(rich).toMatchObject({ reason: 'catch_up' })
-    expect(poor).toMatchObject({ reason: 'catch_up' })
-    expect(rich.atMs - nightMs).toBeLessThanOrEqual(2_000)
-    expect(poor.atMs).toBeGreaterThan(rich.atMs)
+  it('while more pages wait is to read on after the shortest interval, also after a restart', () => {
+    schedule.observe({ ...quiet(nightMs), firedAtMs: [nightMs - 1_000], pages: 5, pagesLeft: 'ready' })
+    const next = { atMs: nightMs + 2_000, reason: 'catch_up' }
+    expect(schedule.next(nightMs, budget(1_800))).toEqual(next)
+    expect(createSchedule(options, schedule.snapshot()).next(nightMs, budget(80))).toEqual(next)
   })
 
   it('just after alerts in a quiet hour is to look again soon, and less so as they grow old', () => {
@@ -74,6 +71,17 @@ describe('a decision', () => {
     const left = budget(10).day.endMs - nightMs
     expect(atMs - nightMs).toBeGreaterThan(left / 12)
     expect(atMs - nightMs).toBeLessThanOrEqual(left / 10)
+  })
+
+  it('with two units a day goes evenly where the config names a longest interval', () => {
+    const named = { ...benchOptions(2), maxIntervalMs: 60 * minuteMs }
+    const two = createSchedule(named, undefined)
+    const morning = Date.parse('2026-11-22T02:00:00Z')
+    two.learnHistory([1, 2, 3, 4, 5].map((days) => morning - days * 86_400_000))
+    const day = budgetDay(morning, named)
+    two.observe(quiet(morning))
+    const { atMs } = two.next(morning, { unitsPerDay: 2, unitsLeft: 1, day })
+    expect(atMs).toBeLessThan(day.endMs - 60 * minuteMs)
   })
 })
 

@@ -116,7 +116,7 @@ describe('history', () => {
     const [one, other] = [past, past.toReversed()].map((times) => {
       const schedule = createSchedule(benchOptions(2_000), undefined)
       schedule.learnHistory(times)
-      schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, behind: false })
+      schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
       return schedule.next(nowMs, { unitsPerDay: 2_000, unitsLeft: 1_999, day: budgetDay(nowMs, options) })
     })
     expect(one).toEqual(other)

@@ -95,7 +95,7 @@ describe('an operator', () => {
     const nowMs = Date.parse('2026-11-21T18:00:00Z')
     const budget = { unitsPerDay: 2_000, unitsLeft: 800, day: budgetDay(nowMs, options) }
     const schedule = createSchedule(options, undefined)
-    schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, behind: false })
+    schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
     const plain = schedule.next(nowMs, budget)
     schedule.setHot(nowMs + 3_600_000)
     const hot = schedule.next(nowMs, budget)

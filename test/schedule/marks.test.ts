@@ -167,7 +167,7 @@ describe('the schedule', () => {
         ok: true,
         firedAtMs: coming.slice(from, seen),
         pages: 1,
-        behind: false,
+        pagesLeft: 'none',
       })
       polls.push(nowMs)
     }

@@ -126,11 +126,11 @@ describe('a schedule that a clock years ahead has written', () => {
   it('learns and plans again from the first poll on', () => {
     const ahead = createSchedule(options, undefined)
     ahead.next(year5195Ms, budgetAt(year5195Ms))
-    ahead.observe({ atMs: year5195Ms, ok: true, firedAtMs: [year5195Ms - 1], pages: 1, behind: false })
+    ahead.observe({ atMs: year5195Ms, ok: true, firedAtMs: [year5195Ms - 1], pages: 1, pagesLeft: 'none' })
     const schedule = createSchedule(options, structuredClone(ahead.snapshot()))
     const first = schedule.next(nowMs, budgetAt(nowMs))
     expect(first.atMs).toBeLessThanOrEqual(nowMs)
-    schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [nowMs - 1_000], pages: 1, behind: false })
+    schedule.observe({ atMs: nowMs, ok: true, firedAtMs: [nowMs - 1_000], pages: 1, pagesLeft: 'none' })
     expect(schedule.next(nowMs, budgetAt(nowMs)).atMs).toBeLessThanOrEqual(nowMs + options.maxIntervalMs)
     schedule.learnHistory([nowMs - 3 * dayMs])
     expect(schedule.describe(nowMs).learnedFrom).toBeGreaterThan(0)

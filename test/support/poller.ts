@@ -9,6 +9,7 @@ import { countExchanges } from '../../src/poller/reader.ts'
 import type { Poller, PollerDeps, PollerLimits, ReadPage } from '../../src/poller/settings.ts'
 import { createSandbox, type Sandbox, type SandboxOptions, sandboxToken } from '../../src/sandbox/sandbox.ts'
 import type { BudgetDay, PollReport, Schedule } from '../../src/schedule/schedule.ts'
+import { emptyAttempts, nextAfter, noteAttempt } from '../../src/schedule/time/attempts.ts'
 import { createLedger, type Ledger } from '../../src/store/ledger.ts'
 import type { RedisClient } from '../../src/store/redis.ts'
 import { createMetrics, initialiseMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
@@ -25,7 +26,7 @@ export interface PollerRig {
   readonly ledger: Ledger
   readonly metrics: Metrics
   readonly captured: CapturedLog
-  /** What the schedule was told. */
+  /** What the poller reported to the schedule. */
   readonly reports: readonly PollReport[]
   /** Another replica on the same Redis and feed. */
   replica(redis: RedisClient, overrides?: Partial<PollerDeps>): PollerRun
@@ -77,7 +78,7 @@ export async function pollerRig(options: RigOptions): Promise<PollerRig> {
     ...{ source: 'main', prefix, redis, feed, limits, budgetDay, metrics },
     ledger: ledgerOn(redis),
     poll: pollOnePage,
-    createSchedule: () => steadySchedule(options.everyMs ?? 30, reports),
+    createSchedule: () => steadySchedule(options.everyMs ?? 30, limits.minIntervalMs, reports),
     clock: systemClock,
     log: captured.log,
   })
@@ -144,17 +145,19 @@ function start(deps: PollerDeps): PollerRun {
 }
 
 /** Evenly paced, and quick to try again: the plans of real schedules have tests of their own. */
-function steadySchedule(everyMs: number, reports: PollReport[]): Schedule {
-  let lastMs: number | undefined
+function steadySchedule(everyMs: number, minIntervalMs: number, reports: PollReport[]): Schedule {
+  const attempts = emptyAttempts()
   let hotUntilMs = 0
   return {
     observe(report) {
       reports.push(report)
-      lastMs = report.atMs
+      noteAttempt(attempts, report)
     },
     next(nowMs) {
-      if (lastMs === undefined) return { atMs: nowMs, reason: 'first' }
-      return { atMs: nowMs < hotUntilMs ? nowMs : lastMs + everyMs, reason: 'fixed' }
+      return nextAfter({ ...attempts, failures: 0 }, nowMs, minIntervalMs, (lastMs) => ({
+        atMs: nowMs < hotUntilMs ? nowMs : lastMs + everyMs,
+        reason: 'fixed',
+      }))
     },
     learnHistory() {},
     wantsRules: () => false,

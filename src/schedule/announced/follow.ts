@@ -57,7 +57,7 @@ export function followAnnounced(
     const without = marks ? waitOnMarks(marks, pace, atMs - lateMs) : 0.5 / Math.max(1e-9, pace)
     return { without: without * 2 * evenPace, following: evenPace / followPace(view, scale, atMs) }
   }
-  const isFollowed = follows && !moment.behind && moment.hotUntilMs <= fromMs
+  const isFollowed = follows && moment.hotUntilMs <= fromMs
   const bounds = {
     earliestMs: lastAtMs + minIntervalMs,
     latestMs: lastAtMs + Math.max(minIntervalMs, 1_000 / floor),

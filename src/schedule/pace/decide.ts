@@ -4,7 +4,7 @@ import { nextOnMarks } from '../marks/mark-walk.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
 import { evenPollAfter, type Guard, keptShare } from './guard.ts'
-import { type Outlook, spanAt } from './outlook.ts'
+import { spanAt } from './outlook.ts'
 import { clamp, type Limits, type Response, respond, solveScale } from './solve.ts'
 
 /**
@@ -25,7 +25,6 @@ export interface Moment {
   readonly beat: Beat | undefined
   readonly lateMs: number
   readonly lastAtMs: number
-  readonly behind: boolean
   readonly hotUntilMs: number
   readonly extraPagesPerDay: number
   readonly minIntervalMs: number
@@ -41,7 +40,7 @@ const snapTolerance = 0.15
 const snapUnitsMin = 96
 
 export function decide(moment: Moment): Decision {
-  const { paces, family, budget, limits, lastAtMs, minIntervalMs, behind } = moment
+  const { paces, family, budget, limits, lastAtMs, minIntervalMs } = moment
   const { outlook } = paces
   const { day, unitsLeft } = budget
   const secondsLeft = Math.max(1, day.endMs - outlook.fromMs) / 1_000
@@ -61,25 +60,23 @@ export function decide(moment: Moment): Decision {
   const scaled = wishes.map((wish) => wish * scale)
   const earliestMs = lastAtMs + minIntervalMs
   const latestMs = lastAtMs + Math.max(minIntervalMs, 1_000 / slowest)
-  const next = behind
-    ? catchUp(outlook, scaled, bounds)
-    : marks
-      ? nextOnMarks(marks, {
-          fromMs: outlook.fromMs,
-          earliestMs,
-          latestMs,
-          lateMs: moment.lateMs,
-          wishAt: (atMs) => 60 * (scaled[spanAt(outlook, atMs)] ?? 0),
-          rateAt: (atMs) => outlook.profileRecent.rates[spanAt(outlook, atMs)] ?? 0,
-        })
-      : walk(moment, scaled, bounds)
+  const next = marks
+    ? nextOnMarks(marks, {
+        fromMs: outlook.fromMs,
+        earliestMs,
+        latestMs,
+        lateMs: moment.lateMs,
+        wishAt: (atMs) => 60 * (scaled[spanAt(outlook, atMs)] ?? 0),
+        rateAt: (atMs) => outlook.profileRecent.rates[spanAt(outlook, atMs)] ?? 0,
+      })
+    : walk(moment, scaled, bounds)
   if (marks && next.atMs >= day.endMs && unitsLeft >= 2) {
     // No mark is left today, and what is not spent expires.
     const evenMs = (day.endMs - outlook.fromMs) / (unitsLeft + 0.5)
     return { atMs: clamp(outlook.fromMs + evenMs, earliestMs, latestMs), reason: 'even' }
   }
   const beatMs =
-    moment.beat && !marks && !behind
+    moment.beat && !marks
       ? onBeat(moment.beat, clamp(next.atMs, earliestMs, latestMs), {
           earliestMs,
           latestMs: Math.min(latestMs, day.endMs - 1),
@@ -87,14 +84,12 @@ export function decide(moment: Moment): Decision {
         })
       : undefined
   if (beatMs !== undefined) return { atMs: beatMs, reason: 'mark' }
-  const evenMs = marks || behind ? undefined : evenInstant(moment, clamp(next.atMs, earliestMs, latestMs))
+  const evenMs = marks ? undefined : evenInstant(moment, clamp(next.atMs, earliestMs, latestMs))
   const farthestMs = lastAtMs + 1_000 / Math.min(limits.floor, affordable)
   if (evenMs !== undefined && evenMs >= earliestMs && evenMs <= farthestMs)
     return { atMs: evenMs, reason: 'even' }
   if (next.atMs >= latestMs) return { atMs: latestMs, reason: next.reason === 'even' ? 'even' : 'floor' }
-  if (next.atMs <= earliestMs)
-    return { atMs: earliestMs, reason: next.reason === 'catch_up' ? 'catch_up' : 'ceiling' }
-  return next
+  return next.atMs <= earliestMs ? { atMs: earliestMs, reason: 'ceiling' } : next
 }
 
 /**
@@ -214,18 +209,4 @@ function reasonOf(
   const { profile, profileRecent } = paces.outlook
   if ((profileRecent.rates[span] ?? 0) > 2 * (profile.rates[span] ?? 0)) return 'burst'
   return (family.weights[0] ?? 0) > 0.5 ? 'even' : 'expected'
-}
-
-/** Alerts that wait unread on a full page. */
-const alertsOnPage = 100
-
-/**
- * A further page is bought once the hundred alerts that wait on it have waited together as long as the alerts of a fresh
- * poll would have.
- */
-function catchUp(outlook: Outlook, wishes: readonly number[], bounds: Limits): Decision {
-  const rate = outlook.profileRecent.rates[0] ?? 0
-  const gap = 1 / clamp(wishes[0] ?? 0, bounds.floor, bounds.ceiling)
-  const seconds = Math.min(gap, (0.5 * rate * gap * gap) / alertsOnPage)
-  return { atMs: outlook.fromMs + seconds * 1_000, reason: 'catch_up' }
 }

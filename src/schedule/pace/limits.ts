@@ -7,8 +7,12 @@ export function limitsFor(options: ScheduleOptions, day: BudgetDay, unitsPerDay:
   const even = (unitsPerDay * 1_000) / (day.endMs - day.startMs)
   const ceiling = 1_000 / options.minIntervalMs
   // An interval that follows from the budget follows from the one that the API grants.
-  const isUsual = options.maxIntervalMs === usualLongestMs(options.unitsPerDay)
-  const longestMs = isUsual ? usualLongestMs(unitsPerDay) : options.maxIntervalMs
+  const longestMs = hasUsualLongest(options) ? usualLongestMs(unitsPerDay) : options.maxIntervalMs
   const floor = Math.min(ceiling, Math.max(1_000 / longestMs, options.floor * even))
   return { floor, ceiling }
+}
+
+/** Whether the longest interval follows from the budget; otherwise the config names it. */
+export function hasUsualLongest({ maxIntervalMs, unitsPerDay }: ScheduleOptions): boolean {
+  return maxIntervalMs === usualLongestMs(unitsPerDay)
 }
