@@ -46,14 +46,13 @@ export interface OpenStretches {
   readonly runs: number
 }
 
-/** The progress of this poll's walk: the page to read next was counted with `counted` rows in the feed. */
+/** The progress of one walk: the page to read next was counted with `counted` rows in the feed; the last page showed `total`. */
 export interface WalkProgress {
   /** How often in a row its place was lost. */
   readonly lost: number
   /** How often the page was asked for again since it was counted. */
   readonly repeats: number
   readonly counted: number
-  /** The total of the page that was read last. */
   readonly total: number
 }
 
