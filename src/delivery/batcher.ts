@@ -1,7 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
-import type { RateLimit } from '../sinks/common-config.ts'
 import type { Batch } from '../sinks/sink.ts'
-import { createMessageLimiter, type MessageLimiter } from './message-limiter.ts'
+import { createMessageLimiter, type MessageLimiter, type MessageLimits } from './message-limiter.ts'
 import {
   type Member,
   type MemberResult,
@@ -18,7 +17,7 @@ import {
  */
 export interface BatcherOptions {
   readonly batch: Batch
-  readonly rateLimit: RateLimit | undefined
+  readonly limits: MessageLimits
   readonly clock: Clock
   readonly send: Send
   /** While the sink is down, alerts are sent one at a time to probe it: none waits for a group. */
@@ -50,22 +49,22 @@ export class Batcher {
 
   constructor(options: BatcherOptions) {
     this.#options = options
-    const { rateLimit, clock, before } = options
-    this.#limiter = createMessageLimiter(rateLimit, clock, before === undefined ? undefined : before.#limiter)
+    const { limits, clock, before } = options
+    this.#limiter = createMessageLimiter(limits, clock, before === undefined ? undefined : before.#limiter)
     this.#messenger = new Messenger({ ...options, limiter: this.#limiter, stopping: this.#stopping.signal })
   }
 
   /** Resolves when the send that this member was part of is over. */
   join(member: Member): Promise<MemberResult> {
     return new Promise((resolve) => {
-      const waiting = { ...member, resolve }
+      const waiting = { ...member, isProbe: this.#options.isOpen(), resolve }
       if (this.#goesAlone(member)) void this.#messenger.deliver([waiting])
       else this.#wait(waiting)
     })
   }
 
   /**
-   * Groups that are open are sent now, unless the rate limit makes them wait. Everything else goes back to the queue, also
+   * Groups that are open are sent now, unless they have to wait for their turn. Everything else goes back to the queue, also
    * the messages after one that is being sent: a stop waits for one send, not for a second.
    */
   stop(): void {

@@ -124,7 +124,7 @@ export class Lane {
       batch &&
       new Batcher({
         batch,
-        rateLimit: options.settings.rateLimit,
+        limits: { rateLimit: options.settings.rateLimit, concurrency: options.settings.concurrency },
         clock,
         send: (members, signal) => sendMembers(members, signal, options),
         isOpen: () => this.#circuit.isOpen,

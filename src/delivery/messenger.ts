@@ -34,6 +34,8 @@ export type MemberResult =
   | { readonly step: 'not_ours' }
 
 export interface PendingMember extends Member {
+  /** It was taken while the sink was known to be down, to find out whether it still is. */
+  readonly isProbe: boolean
   readonly resolve: (sent: MemberResult) => void
 }
 
@@ -44,7 +46,7 @@ export interface MessengerOptions {
   readonly limiter: MessageLimiter
   readonly clock: Clock
   readonly send: Send
-  /** Once aborted, no send begins, and members that wait for the rate limit go back to the queue. */
+  /** Once aborted, no send begins, and members that wait for their turn go back to the queue. */
   readonly stopping: AbortSignal
   /** The sink is down. */
   isOpen(): boolean
@@ -75,7 +77,7 @@ export class Messenger {
         }
         part = last
       }
-      const sent = await this.#try(part)
+      const sent = await this.#try(part, refused !== undefined)
       if (sent === undefined) continue
       const { members, outcome } = sent
       if (outcome.kind === 'retry') refused = sent
@@ -89,22 +91,33 @@ export class Messenger {
     }
   }
 
-  /** undefined: none of them is ours to send any more. */
-  async #try(part: readonly PendingMember[]): Promise<SentMessage | undefined> {
-    const { limiter, clock, send, stopping } = this.#options
+  /** undefined: none of them is ours to send any more, or the sink was found down while they waited for their turn. */
+  async #try(part: readonly PendingMember[], isAgain: boolean): Promise<SentMessage | undefined> {
+    const { limiter, stopping, isOpen } = this.#options
     const calledOff = allAborted(part.map(({ signal }) => signal))
+    let over: () => void
     try {
       stopping.throwIfAborted()
-      await limiter.wait(AbortSignal.any([calledOff.signal, stopping]))
+      over = await limiter.turn(AbortSignal.any([calledOff.signal, stopping]))
     } catch {
-      for (const { resolve } of part) resolve({ step: 'not_ours' })
-      return undefined
+      return putBack(part)
     } finally {
       calledOff.release()
     }
+    try {
+      if (!isAgain && isOpen() && !part.some(({ isProbe }) => isProbe)) return putBack(part)
+      return await this.#send(part)
+    } finally {
+      // Once its members have told the circuit what came of it: the next message may have to be put back because of that.
+      setImmediate(over)
+    }
+  }
+
+  async #send(part: readonly PendingMember[]): Promise<SentMessage | undefined> {
+    const { clock, send } = this.#options
     const ready = await Promise.all(part.map((member) => member.ready()))
     const [members, others] = divide(part, (_member, index) => ready[index] === true)
-    for (const { resolve } of others) resolve({ step: 'not_ours' })
+    putBack(others)
     if (members.length === 0) return undefined
     const sending = allAborted(members.map(({ signal }) => signal))
     const [startedAtMs, fromMs] = [clock.now(), clock.monotonicMs()]
@@ -165,6 +178,10 @@ function partsOf(members: readonly PendingMember[]): (readonly PendingMember[])[
   return Array.from({ length: Math.ceil(mixed.length / size) }, (_, index) =>
     mixed.slice(index * size, (index + 1) * size),
   )
+}
+
+function putBack(members: readonly PendingMember[]): undefined {
+  for (const { resolve } of members) resolve({ step: 'not_ours' })
 }
 
 function settle(members: readonly PendingMember[], sent: SentMessage, isReported: boolean): void {

@@ -9,7 +9,7 @@ export interface SinkSettings {
   readonly concurrency: number
   /**
    * At most `max` attempts in a window of `per`, over all replicas. A window begins with its first attempt. Where several
-   * alerts go out as one message: messages, in any stretch of `perMs`, of one process (`message-limiter.ts`).
+   * alerts go out as one message: messages, in any stretch of `per`, of one process (`message-limiter.ts`).
    */
   readonly rateLimit?: RateLimit
   readonly retry: RetryPolicy
@@ -36,13 +36,14 @@ export interface QueueSettings extends SinkSettings {
 export const noLimit: RateLimit = { max: 1_000_000_000, per: 1_000 }
 
 /**
- * Where several alerts go out as one message, the worker must take all of them at the same time, and the rate limit is
- * applied to messages (`message-limiter.ts`), not to jobs.
+ * Where several alerts go out as one message, the worker must take all of them at the same time, those of every target.
+ * Concurrency and rate limit are applied to messages (`message-limiter.ts`), not to jobs.
  */
 export function queueSettings({ sink, settings }: SinkEntry): QueueSettings {
   const { batch } = sink
   if (batch === undefined) return { ...settings, rateLimit: settings.rateLimit ?? noLimit }
-  const together = batch.plan.max + (batch.plan.kind === 'burst' ? batch.plan.after : 0)
+  const ofTarget = batch.plan.max + (batch.plan.kind === 'burst' ? batch.plan.after : 0)
+  const together = ofTarget * sink.targets.length
   return { ...settings, rateLimit: noLimit, concurrency: Math.max(settings.concurrency, together) }
 }
 

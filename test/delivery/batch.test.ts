@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
@@ -43,6 +44,8 @@ const digest: BatchPlan = { kind: 'digest', max: 60, everyMs: 2_000, timeZone: '
 const unreached: Outcome = { ...unavailable, reason: 'timeout', answer: { text: 'no answer' } }
 const quickRetry = { attempts: 4, initialDelayMs: 40, maxDelayMs: 3_600_000 }
 const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
+const desks = ['a', 'b', 'c', 'd', 'e'].map((name) => `${name}@example.com`)
+const toEachDesk = (id: number) => desks.map((target) => deliveryJob('ops', id, { target }))
 /** All at one instant, so that no mark of the clock falls between them. */
 function seenNow(all: DeliveryJob[]): DeliveryJob[] {
   const seenAtMs = Date.now()
@@ -257,6 +260,42 @@ describe('a digest', () => {
       'a@example.com 1,2,3,4',
       'b@example.com 1,2,3,4',
     ])
+  })
+
+  it('of many recipients is one mail each, and no more at a time than the concurrency', async () => {
+    const { queues, sender } = rig(server, ['ops'])
+    let [running, most] = [0, 0]
+    const { sink, messages } = batchSink({ ...digest, max: 4 }, async () => {
+      running += 1
+      most = Math.max(most, running)
+      await sleep(40)
+      running -= 1
+      return delivered
+    })
+    sender([{ ...sink, targets: desks }], { settings: { concurrency: 2 } })
+    await queues.enqueue(seenNow(ids(3).flatMap(toEachDesk)))
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 15)
+    expect(messages.map(({ target, ids: sent }) => `${target} ${sent.join()}`).sort()).toEqual(
+      desks.map((desk) => `${desk} 1,2,3`),
+    )
+    expect(most).toBe(2)
+  })
+
+  it('of many recipients finds out with two of them that the sink is down: the others wait in the queue, nothing burnt', async () => {
+    const { queues, sender, attempts } = rig(server, ['ops'])
+    let down = true
+    const { sink } = batchSink(digest, () => (down ? unreached : delivered))
+    const onBreaker = () => {
+      down = false
+    }
+    sender([{ ...sink, targets: desks }], {
+      settings: { concurrency: 1 },
+      tuning: { faultsToOpen: 1 },
+      more: { onBreaker },
+    })
+    await queues.enqueue(seenNow(ids(2).flatMap(toEachDesk)))
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 10)
+    expect(attempts().filter(({ result }) => result === 'retry')).toHaveLength(2 * 2)
   })
 
   it('is gathered by each process for itself', async () => {
