@@ -1,7 +1,7 @@
 import { withIntervals } from '../config/intervals.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import { budgetSchema, pollSchema } from '../config/source.ts'
-import { type ScheduleOptions, usualIntervals } from '../schedule/options.ts'
+import { type ScheduleOptions, usualIntervals } from '../schedule/schedule.ts'
 
 /** The config of a source, as the schedule's own options. */
 export function scheduleOptionsOf({ budget, poll }: Pick<SourceConfig, 'budget' | 'poll'>): ScheduleOptions {

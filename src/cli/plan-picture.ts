@@ -1,11 +1,11 @@
 import { formatDuration } from '../lib/duration.ts'
 import { wallTime } from '../lib/zone.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
-import { budgetFindings } from '../schedule/budget/findings.ts'
-import { profileZone } from '../schedule/forecast/prior.ts'
-import type { ScheduleOptions } from '../schedule/options.ts'
+import { budgetFindings } from '../schedule/budget.ts'
+import { profileZone } from '../schedule/forecast/profile.ts'
 import { type PolicyName, policyNames } from '../schedule/pace/family.ts'
 import type { Preview } from '../schedule/preview.ts'
+import type { ScheduleOptions } from '../schedule/schedule.ts'
 import { printable } from '../telemetry/printable.ts'
 
 /** The plan as a chart for the terminal, with the reasons in words. */

@@ -1,10 +1,17 @@
 import { parseDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
 import { createSchedule } from '../schedule/create.ts'
-import type { ScheduleOptions } from '../schedule/options.ts'
 import { previewPlan } from '../schedule/preview.ts'
-import { replay, summarizeLags } from '../schedule/simulate.ts'
-import { type Lags, lagMeasures, smallestBudget, type Target, type TargetAnswer } from '../schedule/target.ts'
+import type { ScheduleOptions } from '../schedule/schedule.ts'
+import {
+  type Lags,
+  lagMeasures,
+  replay,
+  smallestBudget,
+  summarizeLags,
+  type Target,
+  type TargetAnswer,
+} from '../schedule/simulate.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 import { UsageError } from './usage.ts'

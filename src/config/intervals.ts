@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { durationText, formatDuration } from '../lib/duration.ts'
-import { usualIntervals, wholeSeconds } from '../schedule/options.ts'
+import { usualIntervals, wholeSeconds } from '../schedule/schedule.ts'
 import type { budgetSchema, pollSchema } from './source.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { SkipReason } from '../alert/context.ts'
 import type { FeedError } from '../feed/errors.ts'
 import type { Clock } from '../lib/clock.ts'
-import { budgetInForce, grantSchema } from '../schedule/budget/refusal.ts'
+import { budgetInForce, grantSchema } from '../schedule/budget.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ContextCache } from '../store/context-cache.ts'
 import type { GrantStore } from '../store/grant.ts'

@@ -3,8 +3,7 @@ import type { AlertRule } from '../feed/wire.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isFarAhead } from '../lib/waits.ts'
 import type { RuleBook, RulesRead } from '../routing/rules.ts'
-import type { AnnouncedRule } from '../schedule/announced/rules.ts'
-import type { BudgetView, RulesReading, Schedule } from '../schedule/schedule.ts'
+import type { AnnouncedRule, BudgetView, RulesReading, Schedule } from '../schedule/schedule.ts'
 import type { NextPoll } from './next-poll.ts'
 
 /**

@@ -8,7 +8,7 @@ import {
   isSameReset,
   type Lesson,
   learnRefusal,
-} from '../schedule/budget/refusal.ts'
+} from '../schedule/budget.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { GrantStore } from '../store/grant.ts'
 import type { Ledger } from '../store/ledger.ts'

@@ -1,23 +1,26 @@
 import { isFarAhead } from '../lib/waits.ts'
 import { wallTime } from '../lib/zone.ts'
-import { likelihoodAt } from './announced/evaluation-day.ts'
 import { judgeAnnounced, noteAlert, notePassed } from './announced/evidence.ts'
-import type { Waits } from './announced/follow.ts'
-import { type DayForecast, expectedBetween, rateAt } from './forecast/day-forecast.ts'
-import { binMs, binOf, profileZone, rowOf } from './forecast/prior.ts'
-import { addLate, foldDay, forecastDay } from './forecast/profile.ts'
-import { creditParts, dayLevel, eventsOf, noteEvents, startDay } from './forecast/recent.ts'
+import { likelihoodAt, type Waits } from './announced/follow.ts'
+import { budgetDay } from './budget.ts'
+import {
+  creditParts,
+  type DayForecast,
+  dayLevel,
+  eventsOf,
+  expectedBetween,
+  noteEvents,
+  rateAt,
+  spanAt,
+  startDay,
+} from './forecast/outlook.ts'
+import { addLate, binMs, binOf, foldDay, forecastDay, profileZone, rowOf } from './forecast/profile.ts'
 import { countFiring } from './marks/phase.ts'
-import type { Memory } from './memory.ts'
-import type { ScheduleOptions } from './options.ts'
-import { fadeDemand, type Paces, score, spendUntil } from './pace/family.ts'
+import { type Memory, noteAttempt } from './memory.ts'
+import { fadeDemand, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
 import { scoreFew } from './pace/few.ts'
 import { noteWaits } from './pace/guard.ts'
-import { spanAt } from './pace/outlook.ts'
-import { wholeDay } from './pace/whole-day.ts'
-import type { BudgetDay, PollReport } from './schedule.ts'
-import { noteAttempt } from './time/attempts.ts'
-import { budgetDay } from './time/budget-day.ts'
+import type { BudgetDay, PollReport, ScheduleOptions } from './schedule.ts'
 
 /** How the memory takes in polls, bought history and the passing of days. */
 

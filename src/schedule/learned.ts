@@ -1,22 +1,25 @@
-import { type EvaluationDay, evaluationDay } from './announced/evaluation-day.ts'
 import { describeAnnounced, isReadingDue, noteReading, useLearned } from './announced/evidence.ts'
-import { followAnnounced } from './announced/follow.ts'
-import { type DayForecast, forecastBudgetDay } from './forecast/day-forecast.ts'
+import { type EvaluationDay, evaluationDay, followAnnounced } from './announced/follow.ts'
+import { type DayForecast, forecastBudgetDay, outlookAt } from './forecast/outlook.ts'
 import { learnedAlerts } from './forecast/profile.ts'
 import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'
-import { type Beat, findBeat } from './marks/beat.ts'
-import { type MarkPlan, markLimits, planMarks } from './marks/mark-plan.ts'
-import { isProven, type Phase } from './marks/phase.ts'
-import { emptyMemory, type Memory, readMemory, saveMemory } from './memory.ts'
-import type { ScheduleOptions } from './options.ts'
+import { type MarkPlan, planMarks } from './marks/pattern.ts'
+import { type Beat, findBeat, isProven, type Phase } from './marks/phase.ts'
+import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { decide, type Moment } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
 import { evenInstants, fewInstants, fewUnits, isWorthwhile } from './pace/few.ts'
 import { beginGuardedDay, floorOf } from './pace/guard.ts'
-import { hasUsualLongest, limitsFor } from './pace/limits.ts'
-import { outlookAt } from './pace/outlook.ts'
-import type { BudgetView, Decision, PollReport, RulesReading, Schedule, ScheduleView } from './schedule.ts'
-import { nextAfter } from './time/attempts.ts'
+import { hasUsualLongest, limitsFor } from './pace/solve.ts'
+import type {
+  BudgetView,
+  Decision,
+  PollReport,
+  RulesReading,
+  Schedule,
+  ScheduleOptions,
+  ScheduleView,
+} from './schedule.ts'
 
 /**
  * The schedule that learns. It owns the memory and what is derived from it (the forecast of the day, the paces of the
@@ -79,7 +82,8 @@ class LearnedSchedule implements Schedule {
     this.#useBudget(budget.unitsPerDay)
     const fromMs = Math.max(lastAtMs, budget.day.startMs)
     const forecast = this.#forecastFor(budget)
-    const limits = limitsFor(options, budget.day, budget.unitsPerDay)
+    const daySeconds = (budget.day.endMs - budget.day.startMs) / 1_000
+    const limits = limitsFor(options, budget.unitsPerDay, daySeconds)
     beginDay(memory.family, budget, fromMs)
     beginGuardedDay(memory.guard, budget.day)
     const outlook = outlookAt(forecast, memory.recent, options.exponent, fromMs)
@@ -89,11 +93,8 @@ class LearnedSchedule implements Schedule {
     const few = mayChoose ? fewInstants(forecast, budget.unitsPerDay) : undefined
     this.#expectation = { forecast, paces, few }
     if (few) return this.#planFew(few, lastAtMs, budget)
-    const floor = limitsFor(
-      { ...options, floor: floorOf(memory.guard, options.floor) },
-      budget.day,
-      budget.unitsPerDay,
-    ).floor
+    const guarded = (floorOf(memory.guard, options.floor) * budget.unitsPerDay) / daySeconds
+    const floor = Math.min(limits.ceiling, Math.max(limits.floor, guarded))
     const moment: Moment = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
@@ -200,7 +201,7 @@ class LearnedSchedule implements Schedule {
     this.#beat = findBeat(phase, wasLocked)
     this.#marks = this.#beat
       ? undefined
-      : planMarks(phase, markLimits(this.#options, this.#unitsPerDay), wasLocked)
+      : planMarks(phase, limitsFor(this.#options, this.#unitsPerDay), wasLocked)
   }
 
   /** Half as much again, or so much that the old half was let go; only where there may be a pattern at all. */

@@ -1,18 +1,17 @@
 import { wallTime } from '../lib/zone.ts'
+import type { Announced } from './announced/evidence.ts'
 import { describeAnnounced } from './announced/evidence.ts'
-import { previewFollowing } from './announced/follow.ts'
-import { forecastBudgetDay } from './forecast/day-forecast.ts'
-import { profileZone } from './forecast/prior.ts'
-import { learnedAlerts } from './forecast/profile.ts'
-import { type MarkPlan, markLimits, planMarks } from './marks/mark-plan.ts'
+import { evaluationDay, followScale, likelihoodAt, stepSeconds } from './announced/follow.ts'
+import { budgetDay } from './budget.ts'
+import type { DayForecast } from './forecast/outlook.ts'
+import { forecastBudgetDay } from './forecast/outlook.ts'
+import { learnedAlerts, profileZone } from './forecast/profile.ts'
+import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
-import type { ScheduleOptions } from './options.ts'
-import { mixedPace } from './pace/family.ts'
-import { clamp, respond, solveScale } from './pace/solve.ts'
-import { wholeDay } from './pace/whole-day.ts'
-import type { AnnouncedView, BudgetDay } from './schedule.ts'
-import type { Lags } from './target.ts'
-import { budgetDay } from './time/budget-day.ts'
+import { mixedPace, wholeDay } from './pace/family.ts'
+import { clamp, type Limits, limitsFor, respond, solveScale } from './pace/solve.ts'
+import type { AnnouncedView, BudgetDay, ScheduleOptions } from './schedule.ts'
+import type { Lags } from './simulate.ts'
 
 /** The plan of the hours to come as the profile has it: without recent events, which nobody can know of yet. */
 export interface Preview {
@@ -55,7 +54,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
   const { unitsPerDay } = options
   const marks =
     memory.lockedOn && options.everyMs === undefined
-      ? planMarks(memory.lockedOn, markLimits(options, unitsPerDay), true)
+      ? planMarks(memory.lockedOn, limitsFor(options, unitsPerDay), true)
       : undefined
   // The hour that has begun is drawn whole.
   const endMs = nowMs + hours * 3_600_000
@@ -142,6 +141,33 @@ function stepsOf(
     )
     const lagSeconds = marks ? lagOnMarks(marks, pace * 60) : 0.5 / pace
     return { ...from, polls: pace * seconds, lagSeconds }
+  })
+}
+
+/** The polls and lag of each hour of a whole day when polls follow the announcements, for the preview. */
+function previewFollowing(
+  announced: Announced,
+  forecast: DayForecast,
+  units: number,
+  limits: Limits,
+): Step[] {
+  const day = evaluationDay(announced, forecast)
+  const { startMs, endMs } = forecast.day
+  const rateAt = (atMs: number) => forecast.meanRate * likelihoodAt(forecast, atMs)
+  const scale = followScale({ day, fromMs: startMs, endMs, units, limits, rateAt })
+  return day.steps.map(({ levels, quietSeconds }, step) => {
+    const atMs = startMs + step * stepSeconds * 1_000
+    const otherRate = day.otherShare * rateAt(atMs)
+    const quiet = { seconds: quietSeconds, root: Math.sqrt(otherRate), alerts: otherRate * quietSeconds }
+    const sums = { atMs, seconds: 0, alerts: 0, polls: 0, lagSeconds: 0 }
+    for (const { seconds, root, alerts } of [...levels, quiet]) {
+      const pace = clamp(scale * root, limits.floor, limits.ceiling)
+      sums.seconds += seconds
+      sums.alerts += alerts
+      sums.polls += pace * seconds
+      sums.lagSeconds += (0.5 * alerts) / pace
+    }
+    return { ...sums, lagSeconds: sums.lagSeconds / Math.max(1e-12, sums.alerts) }
   })
 }
 

@@ -1,11 +1,10 @@
 import { usualOptions } from '../../src/app/schedule-options.ts'
 import { type Announcement, createEvaluations } from '../../src/sandbox/evaluations.ts'
 import type { RuleRow } from '../../src/sandbox/sandbox.ts'
-import type { AnnouncedRule } from '../../src/schedule/announced/rules.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
-import type { Schedule } from '../../src/schedule/schedule.ts'
+import type { AnnouncedRule, Schedule } from '../../src/schedule/schedule.ts'
 import { evenLags } from '../../src/schedule/simulate.ts'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { benchStartMs } from './traces.ts'
 
 /** Forty rules of the sandbox, announced in one way or not read at all, through the live planner with a simulated clock. */

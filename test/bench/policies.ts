@@ -1,5 +1,5 @@
-import type { ScheduleOptions } from '../../src/schedule/options.ts'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
+import type { ScheduleOptions } from '../../src/schedule/schedule.ts'
 import type { Trace } from './traces.ts'
 
 /** What ours is measured against. Each gives its polls over the whole trace, never more than the units of a day. */

@@ -1,10 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { describePreview } from '../../src/cli/plan-picture.ts'
-import { eachBetween, latestBefore, type RuleTimes, readRules } from '../../src/schedule/announced/rules.ts'
+import {
+  eachBetween,
+  latestBefore,
+  type RuleTimes,
+  readRules,
+} from '../../src/schedule/announced/evidence.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
 import type { Schedule } from '../../src/schedule/schedule.ts'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { replayAnnounced } from '../bench/announced.ts'
 import { benchOptions } from '../bench/compare.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
 
 const hourMs = 3_600_000
 const at = (iso: string) => Date.parse(iso)

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import type { PollReport, Schedule } from '../../src/schedule/schedule.ts'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { benchOptions } from '../bench/compare.ts'
 
 const options = benchOptions(2_000)

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { replay } from '../../src/schedule/simulate.ts'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createTrace } from '../bench/traces.ts'
 

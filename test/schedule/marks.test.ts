@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
-import { findBeat } from '../../src/schedule/marks/beat.ts'
-import { markLimits, planMarks } from '../../src/schedule/marks/mark-plan.ts'
-import { countFiring, emptyPhase, type Phase } from '../../src/schedule/marks/phase.ts'
-import { respond } from '../../src/schedule/pace/solve.ts'
+import { planMarks } from '../../src/schedule/marks/pattern.ts'
+import { countFiring, emptyPhase, findBeat, type Phase } from '../../src/schedule/marks/phase.ts'
+import { limitsFor, respond } from '../../src/schedule/pace/solve.ts'
 import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
@@ -48,13 +47,11 @@ function unitsADay(polls: readonly number[]): number[] {
 
 describe('firings', () => {
   it('at any second are no pattern, however many there are', () => {
-    expect(
-      planMarks(phaseOf(firings(20, 2_000, anywhere)), markLimits(options, 2_000), false),
-    ).toBeUndefined()
+    expect(planMarks(phaseOf(firings(20, 2_000, anywhere)), limitsFor(options, 2_000), false)).toBeUndefined()
   })
 
   it('in the first seconds of the minute are one after a few dozen, and one poll is best just after them', () => {
-    const plan = planMarks(phaseOf(firings(1, 80, onMinute)), markLimits(options, 2_000), false)
+    const plan = planMarks(phaseOf(firings(1, 80, onMinute)), limitsFor(options, 2_000), false)
     const best = ((plan?.startMs ?? 0) + (plan?.offsetsMs[0]?.[0] ?? 0)) % 60_000
     expect(best).toBeGreaterThanOrEqual(2_500)
     expect(best).toBeLessThanOrEqual(3_250)
@@ -64,12 +61,12 @@ describe('firings', () => {
   it('that stop to fall on the minute end the pattern within a few alerts', () => {
     const phase = phaseOf(firings(2, 200, onMinute))
     for (const at of firings(1, 30, anywhere)) countFiring(phase, at + 2 * dayMs, at + 2 * dayMs)
-    expect(planMarks(phase, markLimits(options, 2_000), true)).toBeUndefined()
+    expect(planMarks(phase, limitsFor(options, 2_000), true)).toBeUndefined()
   })
 
   it('of each five minutes leave the other minutes without polls of their own', () => {
     const times = firings(3, 100, (at, random) => Math.floor(at / 300_000) * 300_000 + 2_000 * random())
-    const plan = planMarks(phaseOf(times), markLimits(options, 2_000), false)
+    const plan = planMarks(phaseOf(times), limitsFor(options, 2_000), false)
     expect(Math.max(...(plan?.minuteWeights ?? []))).toBeGreaterThan(4.5)
     expect(plan?.minuteWeights.filter((weight) => weight < 0.1)).toHaveLength(4)
   })
@@ -79,13 +76,13 @@ describe('firings', () => {
     const phase = emptyPhase()
     for (let k = 0; k < 500; k++) countFiring(phase, at, at)
     expect(phase.total).toBe(1)
-    expect(planMarks(phase, markLimits(options, 2_000), false)).toBeUndefined()
+    expect(planMarks(phase, limitsFor(options, 2_000), false)).toBeUndefined()
   })
 })
 
 describe('the response to a wish', () => {
   it('never falls as the wish grows, and spends what little is wished for', () => {
-    const plan = planMarks(phaseOf(firings(2, 200, onMinute)), markLimits(options, 2_000), false)
+    const plan = planMarks(phaseOf(firings(2, 200, onMinute)), limitsFor(options, 2_000), false)
     if (!plan) throw new Error('no pattern')
     let before = 0
     for (let octave = -12; octave < 6; octave += 0.25) {

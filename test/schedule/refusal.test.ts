@@ -5,7 +5,7 @@ import {
   type Grant,
   grantSchema,
   learnRefusal,
-} from '../../src/schedule/budget/refusal.ts'
+} from '../../src/schedule/budget.ts'
 import { createRandom } from '../bench/random.ts'
 
 const hourMs = 3_600_000

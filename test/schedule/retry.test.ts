@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Attempts, emptyAttempts, nextAfter, noteAttempt } from '../../src/schedule/time/attempts.ts'
+import { type Attempts, emptyAttempts, nextAfter, noteAttempt } from '../../src/schedule/memory.ts'
 
 const nowMs = Date.UTC(2026, 10, 21, 12)
 const planned = { atMs: nowMs + 30_000, reason: 'expected' } as const

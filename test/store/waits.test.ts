@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { waits } from '../../src/lib/waits.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule, type ScheduleOptions } from '../../src/schedule/create.ts'
-import { budgetDay } from '../../src/schedule/time/budget-day.ts'
 import { leaseKey, silencesKey, sourceKeys } from '../../src/store/keys.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger } from '../../src/store/ledger.ts'

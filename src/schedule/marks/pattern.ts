@@ -1,4 +1,6 @@
-import { isProven, type Phase, quartersPerMinute, secondsPerFive, sumOf } from './phase.ts'
+import { type Limits, type Response, respond } from '../pace/solve.ts'
+import type { Decision } from '../schedule.ts'
+import { isProven, type Phase, quartersPerMinute, sumOf, weighMinutes } from './phase.ts'
 
 /**
  * Where polls go when alerts fire on marks: a slot is a minute that begins just before the firings do. The plan holds
@@ -180,13 +182,109 @@ function closeSlot(
   return { ends, waitSeconds: best * quarterSeconds }
 }
 
-/** Shares of the minutes of five, by slots; all the same until the bet on the minute is won. */
-function weighMinutes(phase: Phase, start: number, isLocked: boolean): number[] {
-  if (!isProven(phase.minuteGain, isLocked)) return [1, 1, 1, 1, 1]
-  const shift = Math.floor(start / 4)
-  return [0, 1, 2, 3, 4].map((minute) => {
-    let count = 0
-    for (let k = 0; k < 60; k++) count += phase.seconds[(minute * 60 + shift + k) % secondsPerFive] ?? 0
-    return (count + 0.2) / (phase.total / 5 + 0.2)
-  })
+/** What the walk over marks has to know of the moment. */
+export interface MarkView {
+  /** The last poll. */
+  readonly fromMs: number
+  /** The bounds that minimum and maximum interval set for the next one. */
+  readonly earliestMs: number
+  readonly latestMs: number
+  /** How much later than its firing time a row can be read. */
+  readonly lateMs: number
+  /** Polls a minute that would be right if alerts came at any time. */
+  wishAt(atMs: number): number
+  /** Expected alerts, in any unit of rate. */
+  rateAt(atMs: number): number
+}
+
+/**
+ * The next poll where alerts fire on marks: the next instant of the current slot, or the first one of the slot from
+ * which waiting on would cost more than a poll.
+ */
+export function nextOnMarks(pattern: MarkPattern, view: MarkView): Decision {
+  const { fromMs, earliestMs, latestMs, lateMs } = view
+  const current = slotOf(pattern, fromMs - lateMs)
+  const rest = firstInstant(pattern, view, current)
+  if (rest !== undefined) return { atMs: rest, reason: 'mark' }
+  let pending = 0
+  let waited = 0
+  let lastResort = Number.NaN
+  for (let slot = current + 1; slotStartMs(pattern, slot) + lateMs < latestMs; slot++) {
+    const middleMs = slotStartMs(pattern, slot) + 30_000
+    const rate = Math.max(1e-12, view.rateAt(middleMs))
+    pending += rate * minuteWeight(pattern, slot)
+    const first = firstInstant(pattern, view, slot)
+    const waitedUntilNext = (waited + pending * minutesToNext(pattern, slot)) / rate
+    if (first !== undefined && slotIsDue(pattern, slot, view.wishAt(middleMs), waitedUntilNext))
+      return { atMs: first, reason: 'mark' }
+    if (first !== undefined && first <= latestMs) lastResort = first
+    waited += pending
+  }
+  // The longest interval ends before a slot is due: then the last mark before its end, where there is one.
+  return Number.isNaN(lastResort) || lastResort < earliestMs
+    ? { atMs: latestMs, reason: 'floor' }
+    : { atMs: lastResort, reason: 'mark' }
+}
+
+/** The first instant of a slot that the shortest interval allows; none in slots without firings. */
+function firstInstant(pattern: MarkPattern, view: MarkView, slot: number): number | undefined {
+  if (minuteWeight(pattern, slot) < emptySlot) return undefined
+  const startMs = slotStartMs(pattern, slot)
+  const offsets = pattern.offsetsMs[pollsInSlot(pattern, slot, view.wishAt(startMs + 30_000)) - 1] ?? []
+  const offset = offsets.find((each) => startMs + each + view.lateMs >= view.earliestMs)
+  return offset === undefined ? undefined : startMs + offset + view.lateMs
+}
+
+/** A pattern with what it makes of wishes: how many polls the walk over its marks spends. */
+export interface MarkPlan extends MarkPattern {
+  readonly response: Response
+}
+
+/** Wishes of 2^-6, 2^-5.5, … polls a minute are measured. */
+const octaves = { from: -6, to: 8, steps: 2 }
+const pollsMeasured = 200
+const minutesMeasuredMax = 1_500
+
+/** The plan for the pattern in `phase`, or undefined where it is not proven or would not help. */
+export function planMarks(phase: Phase, limits: Limits, isLocked: boolean): MarkPlan | undefined {
+  const pattern = findPattern(phase, 1_000 / limits.ceiling, isLocked)
+  return pattern && { ...pattern, response: measureResponse(pattern, limits) }
+}
+
+/** What an alert at an instant waits on average where polls on the marks come at such a pace, in seconds. */
+export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): number {
+  const slots = plan.minuteWeights.filter((weight) => weight >= emptySlot).length / plan.minuteWeights.length
+  const visited = Math.min(1, (respond(plan.response, perSecond) * 60) / Math.max(0.2, slots))
+  const missedMs = (30_000 / slots) * (1 / Math.max(1e-6, visited) - 1)
+  for (let slot = slotOf(plan, atMs); ; slot++) {
+    if (minuteWeight(plan, slot) < emptySlot) continue
+    const startMs = slotStartMs(plan, slot)
+    const offsets = plan.offsetsMs[pollsInSlot(plan, slot, perSecond * 60) - 1] ?? []
+    const offset = offsets.find((each) => startMs + each >= atMs)
+    if (offset !== undefined) return (startMs + offset - atMs + missedMs) / 1_000
+  }
+}
+
+/** Walks over the marks with each wish, alerts being equally likely all the time, and counts. */
+function measureResponse(pattern: MarkPattern, { floor, ceiling }: Limits): Response {
+  const paces = new Float64Array((octaves.to - octaves.from) * octaves.steps + 1)
+  for (let at = 0; at < paces.length; at++) {
+    const wish = 2 ** (octaves.from + at / octaves.steps)
+    let fromMs = 0
+    let polls = 0
+    while (polls < pollsMeasured && fromMs < minutesMeasuredMax * 60_000) {
+      const view = {
+        fromMs,
+        earliestMs: fromMs + 1_000 / ceiling,
+        latestMs: fromMs + 1_000 / floor,
+        lateMs: 0,
+        wishAt: () => wish,
+        rateAt: () => 1,
+      }
+      fromMs = Math.min(Math.max(nextOnMarks(pattern, view).atMs, view.earliestMs), view.latestMs)
+      polls++
+    }
+    paces[at] = Math.max((polls * 1_000) / fromMs, paces[at - 1] ?? 0)
+  }
+  return { paces, from: octaves.from - Math.log2(60), steps: octaves.steps }
 }

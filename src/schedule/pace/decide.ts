@@ -1,10 +1,9 @@
-import { type Beat, onBeat } from '../marks/beat.ts'
-import type { MarkPlan } from '../marks/mark-plan.ts'
-import { nextOnMarks } from '../marks/mark-walk.ts'
+import { spanAt } from '../forecast/outlook.ts'
+import { type MarkPlan, nextOnMarks } from '../marks/pattern.ts'
+import { type Beat, onBeat } from '../marks/phase.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
 import { evenPollAfter, type Guard, keptShare } from './guard.ts'
-import { spanAt } from './outlook.ts'
 import { clamp, type Limits, type Response, respond, solveScale } from './solve.ts'
 
 /**

@@ -1,6 +1,14 @@
-import type { BudgetView } from '../schedule.ts'
-import { type Expected, type Outlook, spanAt } from './outlook.ts'
-import { clamp, type Limits, solveScale } from './solve.ts'
+import {
+  type Expected,
+  emptyRecent,
+  forecastBudgetDay,
+  type Outlook,
+  outlookAt,
+  spanAt,
+} from '../forecast/outlook.ts'
+import type { Profile } from '../forecast/profile.ts'
+import type { BudgetDay, BudgetView, ScheduleOptions } from '../schedule.ts'
+import { clamp, type Limits, limitsFor, solveScale } from './solve.ts'
 
 /**
  * The policies that the plan is mixed of. Each is a whole way to spend a budget day: a pace (polls a second) for every
@@ -166,4 +174,24 @@ export function score(family: Family, { outlook, evenPace, learned }: Paces, atM
 function usualDemand({ came, foreseen, seconds }: Family, policy: number): number {
   const [real, plan] = [came[policy] ?? 0, foreseen[policy] ?? 0]
   return real > 0 && plan > 0 ? (real / plan) ** (seconds / (seconds + demandCautionSeconds)) : 1
+}
+
+/** The paces of all policies over a whole day, as they would be planned before anything of it is known. */
+export function wholeDay(
+  profile: Profile,
+  family: Family,
+  options: ScheduleOptions,
+  day: BudgetDay,
+  unitsPerDay: number,
+): { readonly paces: Paces; readonly limits: Limits } {
+  const forecast = forecastBudgetDay(profile, day, options)
+  const alone = { ...emptyRecent(), credit: { profile: [1], mean: [1] } }
+  const outlook = outlookAt(forecast, alone, options.exponent, day.startMs)
+  const limits = limitsFor(options, unitsPerDay, (day.endMs - day.startMs) / 1_000)
+  const begun = {
+    ...family,
+    evenPace: (unitsPerDay * 1_000) / (day.endMs - day.startMs),
+    unitsLeft: family.weights.map(() => unitsPerDay),
+  }
+  return { paces: pacesOf(begun, outlook, limits), limits }
 }

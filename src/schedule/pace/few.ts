@@ -1,4 +1,4 @@
-import type { DayForecast } from '../forecast/day-forecast.ts'
+import type { DayForecast } from '../forecast/outlook.ts'
 import type { BudgetDay } from '../schedule.ts'
 
 /**

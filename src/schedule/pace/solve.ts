@@ -1,3 +1,5 @@
+import { type ScheduleOptions, usualLongestMs } from '../schedule.ts'
+
 /**
  * Demand becomes polls: the scale is sought at which the spans take exactly the units that there are, no span less than
  * the floor and none more than the ceiling.
@@ -26,6 +28,21 @@ const scaleMin = 1e-9
 const scaleMax = 1e9
 /** How exactly the units are to be met, as a share of them: the next decision is made with what is then left. */
 const tolerance = 5e-4
+
+/** The slowest and the fastest pace of a day with so many units; one function for plan, preview, marks and replay. */
+export function limitsFor(options: ScheduleOptions, unitsPerDay: number, daySeconds = 86_400): Limits {
+  const even = unitsPerDay / daySeconds
+  const ceiling = 1_000 / options.minIntervalMs
+  // An interval that follows from the budget follows from the one that the API grants.
+  const longestMs = hasUsualLongest(options) ? usualLongestMs(unitsPerDay) : options.maxIntervalMs
+  const floor = Math.min(ceiling, Math.max(1_000 / longestMs, options.floor * even))
+  return { floor, ceiling }
+}
+
+/** Whether the longest interval follows from the budget; otherwise the config names it. */
+export function hasUsualLongest({ maxIntervalMs, unitsPerDay }: ScheduleOptions): boolean {
+  return maxIntervalMs === usualLongestMs(unitsPerDay)
+}
 
 /** The scale at which spans of `seconds` with these demands take `units` polls; `guess` is one that is thought to be near it. */
 export function solveScale(

@@ -1,6 +1,50 @@
 import * as z from 'zod'
-import { formatDuration } from '../../lib/duration.ts'
-import type { BudgetDay, BudgetView } from '../schedule.ts'
+import { formatDuration } from '../lib/duration.ts'
+import { dateKey, instantOf, wallTime } from '../lib/zone.ts'
+import type { BudgetDay, BudgetView, ScheduleOptions } from './schedule.ts'
+
+/** When the upstream's budget starts anew. */
+export interface BudgetReset {
+  /** `HH:MM` on the wall clock of `timeZone`. */
+  readonly resetsAt: string
+  /** An IANA name, such as `Asia/Tehran`. */
+  readonly timeZone: string
+}
+
+const dayMs = 86_400_000
+const last = new Map<string, BudgetDay>()
+
+/**
+ * The budget day that holds `nowMs`: from the first instant at which the wall clock shows `resetsAt` or later to the
+ * next day's. So days have 23 to 25 hours where clocks change, never overlap and leave no hole.
+ */
+export function budgetDay(nowMs: number, reset: BudgetReset): BudgetDay {
+  const cacheKey = `${reset.timeZone} ${reset.resetsAt}`
+  const cached = last.get(cacheKey)
+  if (cached && nowMs >= cached.startMs && nowMs < cached.endMs) return cached
+  const day = findDay(nowMs, minutesOf(reset.resetsAt) * 60_000, reset.timeZone)
+  last.set(cacheKey, day)
+  return day
+}
+
+/** Minutes since midnight of `HH:MM`. */
+export function minutesOf(time: string): number {
+  const match = /^(\d{1,2}):(\d{2})$/.exec(time)
+  const minutes = Number(match?.[1]) * 60 + Number(match?.[2])
+  if (!match || minutes > 1_440) throw new RangeError(`not a time of day: ${time}`)
+  return minutes
+}
+
+function findDay(nowMs: number, resetMs: number, timeZone: string): BudgetDay {
+  const today = Math.floor((wallTime(nowMs, timeZone) - resetMs) / dayMs) * dayMs
+  // A clock that was set back shows an hour of yesterday again, and a zone may skip a date: look at the neighbours too.
+  for (const date of [today, today + dayMs, today - dayMs, today + 2 * dayMs, today - 2 * dayMs]) {
+    const startMs = instantOf(date + resetMs, timeZone)
+    const endMs = instantOf(date + dayMs + resetMs, timeZone)
+    if (nowMs >= startMs && nowMs < endMs) return { key: dateKey(date), startMs, endMs }
+  }
+  throw new Error(`no budget day of ${timeZone} holds ${nowMs}`)
+}
 
 /**
  * What the upstream's own refusals teach about the budget: that it is smaller than configured, or that it starts anew
@@ -53,7 +97,6 @@ const ownShareMin = 0.05
 /** Resets that are this close to the expected one are the same one. */
 const resetToleranceMs = 10 * 60_000
 const trialBeforeMs = 5 * 60_000
-const dayMs = 86_400_000
 /** Refusals that are further apart have nothing to do with each other. */
 const repeatMs = 28 * dayMs
 /** Sizes that differ by more than this share are different ones; two of them say that another program spends of the account. */
@@ -180,4 +223,53 @@ export function confirmSpending(
 export function isSameReset(atMs: number, { endMs }: BudgetDay): boolean {
   const days = (atMs - endMs) / dayMs
   return Math.abs(days - Math.round(days)) * dayMs <= resetToleranceMs
+}
+
+/** What does not fit together in budget, pace and the alerts that come, each with its arithmetic. Pure. */
+export interface Finding {
+  readonly code: 'floor_unaffordable' | 'every_unaffordable' | 'pages_unaffordable' | 'units_unspendable'
+  readonly severity: 'warning' | 'info'
+  readonly text: string
+}
+
+const daySeconds = 86_400
+const alertsOnPage = 100
+/** Alerts come in heaps, so that pages beyond the first are about three times as many as their mean says. */
+const heaping = 3
+
+export function budgetFindings(
+  options: ScheduleOptions,
+  profile: { readonly alertsPerDay: number },
+): Finding[] {
+  const { unitsPerDay, maxIntervalMs, minIntervalMs, everyMs } = options
+  const findings: Finding[] = []
+  const even = formatDuration((daySeconds * 1_000) / unitsPerDay)
+  const floorUnits = Math.ceil((daySeconds * 1_000) / maxIntervalMs)
+  if (floorUnits > unitsPerDay)
+    findings.push({
+      code: 'floor_unaffordable',
+      severity: 'warning',
+      text: `a poll every ${formatDuration(maxIntervalMs)} takes ${floorUnits} units a day (86400 s / ${maxIntervalMs / 1_000} s), and there are ${unitsPerDay}: gaps will be about ${even}`,
+    })
+  if (everyMs !== undefined && Math.ceil((daySeconds * 1_000) / everyMs) > unitsPerDay)
+    findings.push({
+      code: 'every_unaffordable',
+      severity: 'warning',
+      text: `a poll every ${formatDuration(everyMs)} takes ${Math.ceil((daySeconds * 1_000) / everyMs)} units a day, and there are ${unitsPerDay}: they last for ${formatDuration(unitsPerDay * everyMs)} of each day`,
+    })
+  const pages = Math.ceil((heaping * profile.alertsPerDay) / alertsOnPage)
+  if (Math.min(floorUnits, unitsPerDay) + pages > unitsPerDay)
+    findings.push({
+      code: 'pages_unaffordable',
+      severity: 'warning',
+      text: `${Math.round(profile.alertsPerDay)} alerts a day fill up to ${pages} further pages (${heaping} x ${Math.round(profile.alertsPerDay)} / ${alertsOnPage}), ${floorUnits} polls keep gaps below ${formatDuration(maxIntervalMs)}, and there are ${unitsPerDay} units: alerts may wait for hours`,
+    })
+  const spendable = Math.floor((daySeconds * 1_000) / minIntervalMs)
+  if (spendable < unitsPerDay)
+    findings.push({
+      code: 'units_unspendable',
+      severity: 'info',
+      text: `a poll every ${formatDuration(minIntervalMs)} at most takes ${spendable} units a day, so ${unitsPerDay - spendable} of the ${unitsPerDay} stay unused; a shorter minInterval would use them`,
+    })
+  return findings
 }
