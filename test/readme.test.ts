@@ -146,7 +146,7 @@ describe('README', () => {
       expect(text).toContain(`${listMax} alerts a message`)
       expect(text).toMatch(/`?Retry-After`?[^.|]* up to 1 ?h/)
     }
-    for (const text of [readme, example]) expect(text).toMatch(/does not tell its\s+(# +)?policy/)
+    for (const text of [readme, example]) expect(text).toMatch(/does not show its\s+(# +)?policy/)
   })
 
   it('names only scripts and files that exist', () => {

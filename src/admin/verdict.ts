@@ -130,7 +130,7 @@ function sourceFindings(
     case 'starting':
       // Elsewhere `fault` says so.
       return role === 'sender' && redis.ok
-        ? finding('warning', ' was polled by no process yet, as far as Redis tells')
+        ? finding('warning', ' was polled by no process yet, as far as Redis shows')
         : []
     case 'standby':
     case 'running':

@@ -22,7 +22,7 @@ export function titleOf(alert: Alert): string {
   return rest.length > 0 ? rest.join(' · ') : `${alert.source} ${alert.id}`
 }
 
-/** The headline as it came; what stands for it where it is empty. */
+/** The headline as it came; its replacement where it is empty. */
 export function headlineOf(alert: Alert): string {
   return alert.headline.trim() === '' ? titleOf(alert) : alert.headline
 }
@@ -99,7 +99,7 @@ function time(ms: number, display: Display): string {
 
 /**
  * `Iran Time`, `به وقت ایران`: what people of the zone call it. Where that is letters alone they are those of winter, so
- * the letters of that instant stand there instead (`CEST`).
+ * the letters of that instant are shown instead (`CEST`).
  */
 function zoneName(ms: number, display: Display): string {
   if (/^(Etc\/)?(UTC|GMT|UCT|Zulu|Universal)$/i.test(display.timeZone)) return 'UTC'

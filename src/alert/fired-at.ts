@@ -6,7 +6,7 @@ import { cut, oneLine } from './text.ts'
  * Decides, for the whole program, which firing times are possible. A time that is not possible is ignored: whether its row
  * counts follows from its place in the feed and from its mark, and nothing is measured, expired or learned by that time.
  *
- * What has the form of a date, lies within the limits and is wrong all the same, nobody can tell; so no alert is left out
+ * Nobody can see that a date is wrong that has the right form and lies within the limits; so no alert is left out
  * for its date alone where its place says that it is new.
  */
 export const dateLimits = {

@@ -35,7 +35,7 @@ const plainPattern = z
   .refine(isOne, { message: 'expected exactly one of glob and regex', when: isSound })
   .transform((given) => patternOf(given))
 
-/** Members side by side, not nested: then a mistake in one of them can be told from a value of another type. */
+/** Members side by side, not nested: then a mistake in one of them is not confused with a value of another type. */
 const plainList = z
   .union([...plainMembers, plainPattern, z.array(z.union([...plainMembers, plainPattern])).min(1)])
   .transform((given): readonly PlainMatcher[] => [given].flat())

@@ -34,9 +34,9 @@ export function noticeSender({ active, clock, log }: NoticeSenderOptions) {
     lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
     const alert = noticeAlert(notice, lastId, clock.now())
     const subject = 'sink' in notice ? notice.sink : undefined
-    const told = operators.filter((sink) => sink !== subject)
-    log.info({ notice: notice.kind, operators: told }, alert.headline)
-    for (const sink of told)
+    const receivers = operators.filter((sink) => sink !== subject)
+    log.info({ notice: notice.kind, operators: receivers }, alert.headline)
+    for (const sink of receivers)
       unsent.push(
         (targets.get(sink) ?? [undefined]).map((target) => ({
           sink,

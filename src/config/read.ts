@@ -152,7 +152,7 @@ function ownEntries(state: ReadState, map: YAMLMap): Map<string, Pair> {
     const key = keyOf(pair)
     if (entries.has(key) && !state.reported.has(pair)) {
       state.reported.add(pair)
-      const message = `the key ${shownKey(key)} stands here twice`
+      const message = `the key ${shownKey(key)} is here twice`
       state.mistakes.push({ path: '', ...locationOfNode(state, pair.key), message })
     }
     entries.set(key, pair)

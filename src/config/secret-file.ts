@@ -55,7 +55,7 @@ export function secretFromFile(path: unknown, schema: Schema, folder: string): F
   if (checked.success) return { ok: true, secret: Secret.fromFile(file) }
   // Only messages of our own: those of zod may quote the secret.
   const own = checked.error.issues.find((issue) => issue.code === 'custom')
-  return { ok: false, message: `what stands in ${path} is no good: ${own?.message ?? 'unexpected text'}` }
+  return { ok: false, message: `the content of ${path} is not valid: ${own?.message ?? 'unexpected text'}` }
 }
 
 /** Why the file at `path` cannot be read repeatedly. A file that does not exist yet is not refused here. */

@@ -50,7 +50,7 @@ export function environmentWarnings(env: Env): Mistake[] {
     {
       path: '',
       message:
-        'NODE_TLS_REJECT_UNAUTHORIZED=0 stands in the environment and changes nothing: the bridge checks every certificate',
+        'NODE_TLS_REJECT_UNAUTHORIZED=0 is set in the environment and changes nothing: the bridge checks every certificate',
       remedy: 'unset it; NODE_EXTRA_CA_CERTS names the file of an authority of your own',
     },
   ]

@@ -31,7 +31,7 @@ const words: Readonly<Partial<Record<YAMLError['code'], readonly [string, string
   BAD_DQ_ESCAPE: ['this escape is unknown in double quotes', 'use single quotes, or \\\\ for a backslash'],
   BAD_ALIAS: ['an alias or anchor without a valid name', 'put a value that starts with * or & in quotes'],
   MULTIPLE_DOCS: ['the file holds more than one document', 'remove the line ---'],
-  MULTILINE_IMPLICIT_KEY: ['a key must stand on one line', 'is the space after a colon missing?'],
+  MULTILINE_IMPLICIT_KEY: ['a key must be on one line', 'is the space after a colon missing?'],
   BLOCK_AS_IMPLICIT_KEY: ['a second key on one line', 'put a value with a colon in quotes'],
   UNEXPECTED_TOKEN: ['this does not belong here'],
   NON_STRING_KEY: ['a key must be text'],

@@ -36,8 +36,8 @@ export interface CircuitOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly onBreaker?: ((news: BreakerChange) => void) | undefined
-  /** The queue was held for this receiver. */
-  held(): Promise<void>
+  /** Called after this process put a hold on the queue. */
+  onHold(): Promise<void>
   /** How many alerts this process sends to the sink at this moment. */
   sending(): number
   /** How many it may send at a time changed. */
@@ -59,7 +59,7 @@ export interface CircuitState {
   readonly breaker: 'open' | 'closed'
   readonly reason?: string
   readonly openSinceMs?: number
-  /** Until when this process asked for the queue to be held. */
+  /** Until when the hold lasts that this process put on the queue. */
   readonly heldUntilMs?: number
 }
 
@@ -149,13 +149,13 @@ export class Circuit {
 
   /** Over all replicas; never shortens a hold. It starts the window of the sink's rate limit anew. */
   async hold(forMs: number): Promise<void> {
-    const { queue, settings, held } = this.#options
+    const { queue, settings, onHold } = this.#options
     const { max } = settings.rateLimit
     await this.#try('queue not held', async () => {
       const heldMs = await within(commandTimeoutMs, 'reading the hold', queue.getRateLimitTtl(max))
       if (heldMs < forMs) {
         await within(commandTimeoutMs, 'holding', queue.rateLimit(Math.ceil(forMs)))
-        await held()
+        await onHold()
       }
       this.#heldUntilMs = this.#now().monotonicMs + Math.max(heldMs, forMs)
     })

@@ -90,7 +90,7 @@ export class Lane {
       breakers: createBreakerStore(redis, prefix),
       before: before === undefined ? undefined : before.#circuit,
       sameReceiver: before !== undefined && before.#options.receiver === options.receiver,
-      held: () => this.#staleDelays.held(),
+      onHold: () => this.#staleDelays.noteHold(),
       sending: () => this.#running.sends,
       widthChanged: () => {
         this.#workers.concurrency = this.#concurrency()

@@ -84,8 +84,8 @@ export class StaleDelays {
     clearTimeout(this.#again)
   }
 
-  /** This receiver asked for a hold. */
-  async held(): Promise<void> {
+  /** Stores that the hold on the queue is for this receiver. */
+  async noteHold(): Promise<void> {
     await this.#try('the receiver of the hold was not stored', () =>
       this.#write(this.#store.hold(this.#options.sink.name, this.#receiver)),
     )

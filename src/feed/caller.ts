@@ -197,7 +197,7 @@ function reveal(token: Secret): string {
     throw new FeedError('unauthenticated', `the token's file cannot be read (${code})`)
   }
   if (tokenProblem(value) === undefined) return value
-  const what = token.file === undefined ? 'the token' : `what stands in ${token.file}`
+  const what = token.file === undefined ? 'the token' : `the content of ${token.file}`
   throw new FeedError('unauthenticated', `${what} is empty or holds characters that no token has`)
 }
 

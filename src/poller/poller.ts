@@ -170,7 +170,7 @@ class SourcePoller implements Poller {
       nowMs,
       decision: leader.schedule.next(nowMs, budget),
       ...budget,
-      hold: await ledger.held(),
+      hold: await ledger.currentHold(),
       pollRequested: this.#pollRequested,
     })
     this.#view.plan(nextPoll, available, leader.schedule.describe(nowMs))

@@ -29,7 +29,8 @@ export interface Ledger {
    * Redis could not store the hold.
    */
   hold(limit: RateLimit, askedMs: number | undefined): Promise<number>
-  held(): Promise<Hold | undefined>
+  /** The hold that is on now, if any. */
+  currentHold(): Promise<Hold | undefined>
   /**
    * From now on units are also counted by the feed's day, which resets at this instant and every 24 hours. Only the plan
    * uses that count; nothing is refused by it. `used`: units spent of the current day; null ends the counting.
@@ -221,7 +222,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       await storeHold(hold).catch(() => {})
       return forMs
     },
-    async held() {
+    async currentHold() {
       await join()
       if (own && own.untilMs > clock.monotonicMs()) await storeHold(own)
       const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold, waits.apiHold.maxMs)) as [

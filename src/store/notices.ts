@@ -60,11 +60,11 @@ const endKeptMs = 600_000
 
 /** KEYS notice · ARGV call, now, pause before the next notice (ms), expiry (ms) · Returns 1 where the caller is to notify. */
 const beginScript = `
-local since, told, by = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) ?(%d*) ?(.*)$')
+local since, noticed, by = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) ?(%d*) ?(.*)$')
 if since then
   if by == ARGV[1] then return 1 end
-  if told == '' then told = since end
-  if ARGV[2] - told < tonumber(ARGV[3]) then return 0 end
+  if noticed == '' then noticed = since end
+  if ARGV[2] - noticed < tonumber(ARGV[3]) then return 0 end
 end
 redis.call('SET', KEYS[1], (since or ARGV[2]) .. ' ' .. ARGV[2] .. ' ' .. ARGV[1], 'PX', ARGV[4])
 return 1

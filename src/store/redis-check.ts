@@ -47,7 +47,7 @@ export function findingsOf(info: string, skewMs: number): RedisFinding[] {
   }
   const policy = field('maxmemory_policy')
   if (policy === undefined) {
-    say('warn', 'unknown', 'Redis does not tell its maxmemory-policy; make sure that it is noeviction')
+    say('warn', 'unknown', 'Redis does not show its maxmemory-policy; make sure that it is noeviction')
   } else if (policy !== 'noeviction') {
     const what = 'Redis may throw away queued alerts: maxmemory-policy is'
     say('refuse', 'eviction', `${what} ${policy}; set it to noeviction`)
@@ -129,7 +129,7 @@ async function checkNode(node: Redis, now: () => number): Promise<RedisFinding[]
       {
         level: 'warn',
         code: 'unknown',
-        message: `Redis does not tell its settings: ${redisErrorText(error)}`,
+        message: `Redis does not show its settings: ${redisErrorText(error)}`,
       },
     ]
   }

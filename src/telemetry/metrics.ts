@@ -176,17 +176,17 @@ export function createMetrics(build: { version: string; node: string }) {
     sendDuration: histogram('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
     queueJobs: gauge(
       'queue_jobs',
-      'Jobs in the queue by state; the same from every replica: aggregate with max. Left out while Redis does not tell.',
+      'Jobs in the queue by state; the same from every replica: aggregate with max. Left out while Redis does not answer.',
       ['sink', 'state'],
     ),
     deadLetters: gauge(
       'dead_letters',
-      'Jobs that were given up on; the same from every replica: aggregate with max. Left out while Redis does not tell.',
+      'Jobs that were given up on; the same from every replica: aggregate with max. Left out while Redis does not answer.',
       ['sink'],
     ),
     orphanedJobs: gauge(
       'orphaned_jobs',
-      'Alerts and dead letters left of a sink that is not in the config; the same from every replica: aggregate with max. Left out while Redis does not tell.',
+      'Alerts and dead letters left of a sink that is not in the config; the same from every replica: aggregate with max. Left out while Redis does not answer.',
       ['sink'],
     ),
     context: counter(

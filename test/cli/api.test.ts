@@ -198,7 +198,7 @@ describe('api', () => {
     expect(missing.err).toMatch(/^The API holds no such instrument; [^\n]+ \(HTTP 404\)[^\n]+\.$/)
     const spent = await run('GET', '/api/v1/instruments/101/prices', '--config', file)
     expect(spent.err).toMatch(/^The day's request budget is spent \(HTTP 429\)/)
-    expect(await bridgeLedger(prefix, 1_000).held()).toMatchObject({ limit: 'budget' })
+    expect(await bridgeLedger(prefix, 1_000).currentHold()).toMatchObject({ limit: 'budget' })
     expect((await run('GET', '/api/v1/macro', '--config', file)).err).toMatch(/^The API asked to wait/)
     expect(sandbox.requests).toHaveLength(2)
   })

@@ -52,7 +52,7 @@ describe('a token of the API or of the operators', () => {
     ]) {
       const told = mistakes(text, folder)
       expect(told).toHaveLength(1)
-      expect(told[0]).toMatch(/oken(File)?: what stands in secrets\/token is no good: expected a token/)
+      expect(told[0]).toMatch(/oken(File)?: the content of secrets\/token is not valid: expected a token/)
       expect(told[0]).not.toContain('CANA')
     }
   })

@@ -187,7 +187,7 @@ describe('a fault of an endpoint', () => {
     expect(Object.keys(found.parts)).toEqual(others)
     if (why === 'deadline') expect(ms).toBeLessThan(2_500)
     // Polls are held by a 429 as long as the API asks, and by nothing else.
-    const held = await ledger.held()
+    const held = await ledger.currentHold()
     if (why === 'held') expect((held?.untilMs ?? 0) - Date.now()).toBeLessThan(31_000)
     else expect(held).toBeUndefined()
   })

@@ -15,7 +15,7 @@ describe('a limit of the feed', () => {
     sandbox.fault({ kind: 'status', status: 429, retryAfter: '2' })
     replica(redis)
     replica(server.client())
-    await vi.waitFor(async () => expect(await ledger.held()).toBeDefined(), soon)
+    await vi.waitFor(async () => expect(await ledger.currentHold()).toBeDefined(), soon)
     expect(await ledger.reserve({ cost: 1, purpose: 'context' })).toMatchObject({
       limit: 'minute',
       held: true,
@@ -65,8 +65,8 @@ describe('a limit of the feed', () => {
     sandbox.fault(fault)
     replica(redis)
     await untilCalls(sandbox, 1)
-    await vi.waitFor(async () => expect(await ledger.held()).toMatchObject({ limit }), soon)
-    const leftMs = ((await ledger.held())?.untilMs ?? 0) - Date.now()
+    await vi.waitFor(async () => expect(await ledger.currentHold()).toMatchObject({ limit }), soon)
+    const leftMs = ((await ledger.currentHold())?.untilMs ?? 0) - Date.now()
     expect(leftMs).toBeGreaterThan(waitMs - 5_000)
     expect(leftMs).toBeLessThan(waitMs + 1_000)
     expect(sandbox.requests).toHaveLength(1)

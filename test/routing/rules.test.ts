@@ -176,13 +176,13 @@ describe('an API that fails', () => {
     const { sandbox, book, ledger } = await rig()
     sandbox.fault({ kind: 'status', status: 429, retryAfter: '30', endpoint: 'alerts' })
     await book.prepare([String(sandbox.rules[0]?.id)])
-    expect((await ledger.held())?.limit).toBe('minute')
+    expect((await ledger.currentHold())?.limit).toBe('minute')
   })
 
   it('that says 429 for thousands of years is held off for a budget day at most', async () => {
     const { sandbox, book, ledger, time } = await rig()
     sandbox.fault({ kind: 'status', status: 429, retryAfter: '99999999999', endpoint: 'alerts' })
     await book.prepare([String(sandbox.rules[0]?.id)])
-    expect((await ledger.held())?.untilMs).toBeLessThanOrEqual(time.nowMs + 25 * hourMs)
+    expect((await ledger.currentHold())?.untilMs).toBeLessThanOrEqual(time.nowMs + 25 * hourMs)
   })
 })

@@ -64,8 +64,8 @@ describe('an account of two sources', () => {
     expect(await spare.used(day)).toMatchObject({ used: 7 })
     expect(await other.used(day)).toMatchObject({ used: 0 })
     await spare.hold('minute', 30_000)
-    expect(await main.held()).toMatchObject({ limit: 'minute' })
-    expect(await other.held()).toBeUndefined()
+    expect(await main.currentHold()).toMatchObject({ limit: 'minute' })
+    expect(await other.currentHold()).toBeUndefined()
   })
 
   it('counts five requests a minute, whoever makes them', async () => {
@@ -84,9 +84,9 @@ describe('an account of two sources', () => {
     await ledger('spare').reserve({ cost: 2, purpose: 'context' })
     for (let start = 0; start < 2; start += 1) {
       const joined = [ledger('main', 'desk'), ledger('spare', 'desk')]
-      for (const each of joined) await each.held()
+      for (const each of joined) await each.currentHold()
       expect(await joined[0]?.used(day)).toEqual({ used: 5, byPurpose: { poll: 3, context: 2 } })
-      expect(await joined[1]?.held()).toMatchObject({ limit: 'budget' })
+      expect(await joined[1]?.currentHold()).toMatchObject({ limit: 'budget' })
     }
     const keys = sourceKeys(prefix, 'main')
     expect(await redis.exists(keys.units(day.key), keys.minute, keys.hold)).toBe(0)
@@ -112,7 +112,7 @@ describe('an account of two sources', () => {
   it('grants none twice where replicas with the config of before and after poll in turn', async () => {
     const { ledger } = two()
     const [before, after] = [ledger('main'), ledger('main', 'desk')]
-    await after.held()
+    await after.currentHold()
     for (const each of [before, after, before, after])
       expect(await each.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
     expect(await before.reserve({ cost: 3, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 7 })
@@ -152,7 +152,7 @@ describe('an account of two sources', () => {
           ...{ redis: server.client(), prefix, source, account, ...budget },
           clock: clockAt(() => noonMs),
         })
-      for (const source of ['main', 'spare']) await ledger(source, 'desk').held()
+      for (const source of ['main', 'spare']) await ledger(source, 'desk').currentHold()
       const asked = ['main', 'spare'].flatMap((source) =>
         ['desk', 'office'].map(async (account) => {
           const own = ledger(source, account)
@@ -371,7 +371,7 @@ describe('a hold', () => {
     expect(refused).toMatchObject({ ok: false, limit: 'minute', held: true, unitsUsed: 0 })
     expect(waitOf(refused, clock.nowMs)).toBeGreaterThan(29_000)
     expect(waitOf(refused, clock.nowMs)).toBeLessThanOrEqual(30_500)
-    expect(await other.held()).toMatchObject({ limit: 'minute' })
+    expect(await other.currentHold()).toMatchObject({ limit: 'minute' })
   })
 
   it('ends by itself', async () => {
@@ -379,7 +379,7 @@ describe('a hold', () => {
     await ledger.hold('minute', 1_000)
     await redis.pexpire(keys.hold, 20)
     await expect.poll(() => redis.exists(keys.hold)).toBe(0)
-    expect(await ledger.held()).toBeUndefined()
+    expect(await ledger.currentHold()).toBeUndefined()
     expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
   })
 
@@ -387,9 +387,9 @@ describe('a hold', () => {
     const { ledger, clock } = given()
     await ledger.hold('budget', 60_000)
     await ledger.hold('minute', 1_000)
-    expect(await ledger.held()).toMatchObject({ limit: 'budget' })
+    expect(await ledger.currentHold()).toMatchObject({ limit: 'budget' })
     await ledger.hold('minute', 90_000)
-    const hold = await ledger.held()
+    const hold = await ledger.currentHold()
     expect(hold?.limit).toBe('minute')
     expect((hold?.untilMs ?? 0) - clock.nowMs).toBeGreaterThan(80_000)
   })
@@ -409,7 +409,7 @@ describe('how long a 429 keeps everybody away', () => {
     expect(heldMs).toBeGreaterThanOrEqual(wantedMs)
     expect(heldMs).toBeLessThan(wantedMs + 600)
     // As the others read it, and as it stands in Redis.
-    const seen = await ledgerOf(server.client(), prefix, clock, {}).held()
+    const seen = await ledgerOf(server.client(), prefix, clock, {}).currentHold()
     expect((seen?.untilMs ?? 0) - clock.nowMs).toBeLessThanOrEqual(Math.ceil(heldMs))
     expect(await redis.pttl(keys.hold)).toBeLessThanOrEqual(Math.ceil(heldMs))
   })
@@ -423,7 +423,7 @@ describe('how long a 429 keeps everybody away', () => {
     expect(refused).toMatchObject({ ok: false, held: true })
     expect(waitOf(refused, clock.nowMs)).toBeLessThanOrEqual(25 * hourMs)
     expect(await redis.pttl(keys.hold)).toBeLessThanOrEqual(25 * hourMs)
-    expect((await ledger.held())?.untilMs).toBeLessThanOrEqual(clock.nowMs + 25 * hourMs)
+    expect((await ledger.currentHold())?.untilMs).toBeLessThanOrEqual(clock.nowMs + 25 * hourMs)
   })
 })
 
@@ -435,7 +435,7 @@ describe("Redis' clock, set back by an hour", () => {
     await redis.hincrby(keys.hold, 'untilMs', 3_600_000)
     await redis.pexpire(keys.hold, 3_600_000)
     expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: false, held: true })
-    await expect.poll(() => ledger.held()).toBeUndefined()
+    await expect.poll(() => ledger.currentHold()).toBeUndefined()
     expect(await ledger.reserve({ cost: 1, purpose: 'poll' })).toMatchObject({ ok: true })
   })
 
@@ -479,7 +479,9 @@ describe('a hold that Redis could not be told of', () => {
     await ledger.hold('budget', 3_600_000)
     await ledger.hold('minute', 1_000)
     await own.start()
-    await expect.poll(() => ledger.held().catch(() => undefined), soon).toMatchObject({ limit: 'budget' })
+    await expect
+      .poll(() => ledger.currentHold().catch(() => undefined), soon)
+      .toMatchObject({ limit: 'budget' })
   })
 
   it.each([-dayMs, dayMs])(
@@ -494,8 +496,8 @@ describe('a hold that Redis could not be told of', () => {
       await ledger.hold('minute', 60_000)
       aheadMs = byMs
       await own.start()
-      await expect.poll(() => ledger.held().catch(() => undefined), soon).toBeDefined()
-      const { untilMs = 0 } = (await ledger.held()) ?? {}
+      await expect.poll(() => ledger.currentHold().catch(() => undefined), soon).toBeDefined()
+      const { untilMs = 0 } = (await ledger.currentHold()) ?? {}
       expect(untilMs - clock.nowMs - byMs).toBeGreaterThan(30_000)
       // Replicas come back a little apart.
       expect(untilMs - clock.nowMs - byMs).toBeLessThanOrEqual(61_000)
@@ -531,7 +533,7 @@ describe('what was spent', () => {
     await server.start()
     const after = ledgerOf(server.client(), prefix, clock, {})
     expect(await after.used(utcDay(noonMs))).toMatchObject({ used: 3 })
-    expect(await after.held()).toMatchObject({ limit: 'budget' })
+    expect(await after.currentHold()).toMatchObject({ limit: 'budget' })
   })
 })
 
