@@ -112,7 +112,7 @@ test('work does not begin once the attempt is called off', async () => {
   expect(outcome).toMatchObject({ kind: 'retry', reason: 'aborted', sinkFault: false })
 })
 
-test('a secret file is read at every attempt, and a missing one waits for the operator', async () => {
+test('a secret file is read at every attempt, and a missing or empty one waits for the operator', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'alert-bridge-'))
   const file = join(folder, 'token')
   const secret = Secret.fromFile(file)
@@ -123,6 +123,10 @@ test('a secret file is read at every attempt, and a missing one waits for the op
     expect((await attempt()).answer.text).toBe('11 characters')
     await writeFile(file, 'a-longer-second-token\n')
     expect((await attempt()).answer.text).toBe('21 characters')
+    // Half-way through being written anew: a receiver would refuse an empty token for good.
+    await writeFile(file, '\n')
+    expect(await attempt()).toMatchObject({ kind: 'retry', reason: 'credentials', sinkFault: true })
+    expect((await attempt()).answer.text).toBe(`${file} is empty`)
   } finally {
     await rm(folder, { recursive: true })
   }

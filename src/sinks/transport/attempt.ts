@@ -87,11 +87,16 @@ function untilAborted<T>(signal: AbortSignal, sending: Promise<T>): Promise<T> {
 }
 
 function readSecret(secret: Secret): string {
+  let text: string
   try {
-    return secret.reveal()
+    text = secret.reveal()
   } catch {
     throw new SinkError('credentials', `cannot read ${secret.file ?? 'a secret'}`)
   }
+  // The file is perhaps being written anew, and a receiver may refuse an empty token for good.
+  if (secret.file !== undefined && text.trim() === '')
+    throw new SinkError('credentials', `${secret.file} is empty`)
+  return text
 }
 
 /** So much of an answer is searched for secrets: people are shown less. */
