@@ -132,7 +132,7 @@ function describe(
   ]
   const share = ((100 * lag.mean) / fixed.mean).toFixed(0)
   return [
-    `${alerts} alerts, ${polls} polls, at most ${unitsPerDayMax} of ${options.unitsPerDay} units a day`,
+    `${alerts} ${alerts === 1 ? 'alert' : 'alerts'}, ${polls} polls, at most ${unitsPerDayMax} of ${options.unitsPerDay} units a day`,
     '',
     table(['LAG', 'MEAN', 'P50', 'P95', 'P99', 'MAX'], [row('planned', lag), row('evenly spaced', fixed)]),
     '',

@@ -3,6 +3,7 @@ import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-optio
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
+import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
 import { wallTime } from '../lib/zone.ts'
 import { grantedUnits, previewPlan } from '../schedule/preview.ts'
@@ -30,18 +31,21 @@ interface Options {
   readonly target?: Target
 }
 
+/** A year; it takes some seconds. */
+const hoursMax = 8_784
+
 /** `plan`: the polling plan of the next hours, or, with `--trace`, when the planner would have polled in a history. */
 export function planCommand(readLearned?: ReadLearned): Command {
   return new Command('plan')
     .description('the polling plan that the budget buys; with --trace, a history through the live planner')
     .option('--config <file>', 'the config, YAML')
     .option('--source <name>', 'the source of the config; default: all of them, or with --trace the only one')
-    .option('--hours <count>', 'how far to plan', countOption('--hours'), 24)
+    .option('--hours <count>', 'how far to plan', countOption('--hours', hoursMax), 24)
     .option(
       '--trace <file>',
       'firing times, an ISO time a line, oldest first; without --config, with the defaults of a config',
     )
-    .option('--units-per-day <count>', 'units a budget day', countOption('--units-per-day'))
+    .option('--units-per-day <count>', 'units a budget day', countOption('--units-per-day', unitsPerDayMax))
     .option('--time-zone <zone>', 'the zone of the budget day, by its IANA name')
     .option('--polls <file>', 'with --trace: where to write the time of each poll, a line each')
     .option(

@@ -10,8 +10,7 @@ export class UsageError extends UserError {}
 export function countOption(option: string, max = 999_999_999): (text: string) => number {
   return (text) => {
     if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= max) return Number(text)
-    const most = max === 999_999_999 ? 'above 0' : `from 1 to ${max}`
-    throw new UsageError(`${option}: "${text}" is no whole number ${most}.`)
+    throw new UsageError(`${option}: "${text}" is no whole number from 1 to ${max}.`)
   }
 }
 

@@ -9,6 +9,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
+  EISDIR: 'this is a folder, not a file',
   ENOTDIR: 'a part of its path is not a folder',
   ELOOP: 'too many symbolic links',
   EFBIG: 'it is too large',

@@ -30,11 +30,13 @@ export const timeOfDayField = z.string(timeOfDayWords).transform((text, context)
 /** The API's flat ceiling for an account. */
 export const requestsPerMinuteMax = 240
 
+export const unitsPerDayMax = 10_000_000
+
 export const budgetSchema = z.strictObject({
   unitsPerDay: z
     .int()
     .min(1)
-    .max(10_000_000)
+    .max(unitsPerDayMax)
     .default(2_000)
     .describe('What the bridge may spend of the daily budget of the account.'),
   requestsPerMinute: z

@@ -76,7 +76,9 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     [],
     ['--hours', 'foo', '--config', 'x.yaml'],
     ['--trace', trace],
+    ['--hours', '99999', '--config', 'x.yaml'],
     ['--trace', trace, '--units-per-day', '-1'],
+    ['--trace', trace, '--units-per-day', '99999999'],
     ['--trace', trace, '--units-per-day', '1', '--time-zone', 'Tehran'],
   ],
   api: [

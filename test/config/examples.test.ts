@@ -63,6 +63,7 @@ describe('config/example.yaml', () => {
     const { holidays: _, ...poll } = shown.sources['main']?.poll ?? {}
     expect(least.sources['main']?.poll).toEqual({ ...poll, holidays: [] })
     expect(shown.sources['main']?.budget).toEqual(least.sources['main']?.budget)
+    expect(shown.sources['main']?.context).toEqual(least.sources['main']?.context)
     expect(shown.retention).toEqual(least.retention)
     expect(shown.display).toEqual(least.display)
     expect(shown.redis).toEqual(least.redis)
