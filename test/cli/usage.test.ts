@@ -24,6 +24,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
   ],
   'send-test': [[], ['sink'], ['sink', 'more', '--config', 'x.yaml']],
   status: [['more'], ['--url', 'foo'], ['--url']],
+  rules: [['more'], ['--url', 'foo'], ['--source']],
   deliveries: [['foo'], ['--state', 'lost'], ['--limit', '0'], ['--limit', '501'], ['main.1', 'main.2']],
   'dead-letters': [
     [],
