@@ -6,6 +6,7 @@ import { FeedError } from '../feed/errors.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
+import { teachRefusal } from '../poller/budget.ts'
 import { budgetDay } from '../schedule/budget.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { DirInUseError, embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
@@ -71,25 +72,36 @@ export async function openLookups(
           leaveUnits: budget.unitsPerDay - granted + Math.ceil(granted * unitsShareOfPolls),
           leaveFresh: true,
         })
-        if (reserved.ok) return
+        if (reserved.ok) return reserved
         const waitMs = 'retryAtMs' in reserved ? reserved.retryAtMs - systemClock.now() : 0
         if (!waitForMinute || reserved.limit !== 'minute' || waitMs > minuteWaitMsMax)
           throw new UserError(refusal(reserved, endpoint.units, granted, context.unitsShare))
         await systemClock.sleep(Math.max(1, waitMs), signal)
       }
     }
+    const refused = async (
+      { limit = 'minute', retryAfterMs: askedMs }: FeedError,
+      cost: number,
+      reserved: Extract<Reservation, { ok: true }>,
+    ) => {
+      await ledger.hold(limit, askedMs)
+      if (limit !== 'budget') return
+      const { unitsPerDay } = budget
+      const deps = { source, ledger, budgetDay: dayOf, clock: systemClock, log, unitsPerDay }
+      await teachRefusal(deps, grants, { reserved, cost, askedMs }).catch(() => {})
+    }
     return {
       async ask(request, { waitForMinute }) {
         const trouble = feed.tokenTrouble()
         if (trouble) throw new UserError(`${sentence(trouble.message)} Nothing was sent.`)
-        await reserve(request, waitForMinute).catch((thrown: unknown) => {
+        const reserved = await reserve(request, waitForMinute).catch((thrown: unknown) => {
           throw isRedisAway(thrown) ? uncounted(thrown) : thrown
         })
         try {
           return await feed.send(request, signal)
         } catch (thrown) {
           if (!(thrown instanceof FeedError)) throw thrown
-          if (thrown.code === 'rate_limited') await ledger.hold(thrown.limit ?? 'minute', thrown.retryAfterMs)
+          if (thrown.code === 'rate_limited') await refused(thrown, request.endpoint.units, reserved)
           throw new UserError(sentence(thrown.message), { cause: thrown })
         }
       },

@@ -2,6 +2,7 @@ import type { SourceConfig } from '../config/schema.ts'
 import { createSourceContext, type SourceContext } from '../context/source-context.ts'
 import { createSpending } from '../context/spending.ts'
 import { createFeedClient } from '../feed/client.ts'
+import { teachRefusal } from '../poller/budget.ts'
 import { type ContextCache, createContextCache } from '../store/context-cache.ts'
 import { createGrantStore } from '../store/grant.ts'
 import type { Ledger } from '../store/ledger.ts'
@@ -27,10 +28,15 @@ export function contextOfSource(
     ...{ source, baseUrl, token, clock, onExchange, connections, bodyBytesMax },
     timeoutMs: Math.max(callTimeoutMs, context.deadline),
   })
+  const grants = createGrantStore({ redis, prefix, source, account })
+  const { unitsPerDay } = budget
   const spending = createSpending({
-    ...{ source, ledger, budgetDay, clock, metrics },
-    grants: createGrantStore({ redis, prefix, source, account }),
-    unitsPerDay: budget.unitsPerDay,
+    ...{ source, ledger, budgetDay, clock, metrics, grants, unitsPerDay },
+    // Where Redis does not store it, the next refusal teaches the same.
+    onBudgetRefused: (reserved, askedMs) =>
+      teachRefusal({ source, ledger, budgetDay, clock, log, unitsPerDay }, grants, {
+        ...{ reserved, cost: reserved.units, askedMs },
+      }).catch(() => {}),
     unitsShare: context.unitsShare,
     polls: poll.every === undefined ? { share: poll.floor } : { everyMs: poll.every },
   })

@@ -85,13 +85,22 @@ async function buyOne(
   request: PendingRequest,
   { calls, cache, call, ...options }: BuyerOptions,
 ): Promise<void> {
-  const bought = await call(calls.single, request.of)
+  let bought = await call(calls.single, request.of)
+  for (let page = 2; calls.laterPage && bought.ok && bought.answer === 'on_later_page'; page += 1) {
+    if (page > searchPagesMax || inTime([request], options).length === 0) break
+    bought = await call(calls.laterPage(page), request.of)
+  }
   if (!bought.ok && bought.why !== 'not_found') return request.settle(bought)
-  if (!bought.ok || bought.answer === undefined) return keepAbsent([request], { cache, ...options })
+  // One that is beyond so many hits is looked for again with the next alert after a while.
+  if (!bought.ok || bought.answer === undefined || bought.answer === 'on_later_page')
+    return keepAbsent([request], { cache, ...options })
   const value = fitting(bought.answer)
   request.settle(foundOf(value, bought.atMs, 'call'))
   await cache.store([{ field: request.field, value }], bought.atMs)
 }
+
+/** Each costs what the first one costs. */
+const searchPagesMax = 3
 
 /** undefined: the call failed, and all requests are settled. */
 async function buyPage(bulk: Bulk, before: Pages, open: readonly PendingRequest[], options: BuyerOptions) {

@@ -1,5 +1,5 @@
 import { type ContextKind, type ContextName, macroPrefix, type ReadingNames } from '../alert/context.ts'
-import type { Answered } from '../feed/api/answer.ts'
+import type { AnsweredExactly } from '../feed/api/answer.ts'
 import { prepare } from '../feed/api/request.ts'
 import type { FeedClient } from '../feed/client.ts'
 import { type EndpointPath, endpointOf, type ParametersOf } from '../feed/endpoints.ts'
@@ -12,9 +12,14 @@ import { type Instrument, instrumentOfRow, isSame } from './instrument.ts'
 export interface ContextCalls {
   /** How much older than its alert a value may be. */
   readonly freshMs: number
-  readonly single: Call<Value | undefined>
+  readonly single: Call<Single>
+  /** Where `single` is a search that has pages: the later ones. */
+  readonly laterPage?: (number: number) => Call<Single>
   readonly bulk?: Bulk
 }
+
+/** undefined: the API has nothing of the instrument. */
+export type Single = Value | 'on_later_page' | undefined
 
 export interface Bulk {
   /** These calls ignore the instrument that they are given. */
@@ -33,7 +38,12 @@ export interface Call<T> {
   readonly scope: string
   /** Whether the API accepts such a question; if not, nothing is spent. */
   fits(of: Instrument): boolean
-  ask(feed: Pick<FeedClient, 'ask'>, of: Instrument, names: ReadingNames, signal: AbortSignal): Promise<T>
+  ask(
+    feed: Pick<FeedClient, 'askExactly'>,
+    of: Instrument,
+    names: ReadingNames,
+    signal: AbortSignal,
+  ): Promise<T>
 }
 
 /** The answer as it came: a record with its `meta`, or a row of a page. */
@@ -62,11 +72,8 @@ const macroDays = 30
 const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
   price: {
     freshMs: priceFreshMs,
-    single: call(
-      '/api/v1/board',
-      ({ symbol, slug }) => ({ query: { search: symbol ?? slug ?? '' } }),
-      ({ rows }, of, names) => first(rows.filter((row) => isOf(row, of, names))),
-    ),
+    single: boardSearch(1),
+    laterPage: boardSearch,
     bulk: {
       page: (page) =>
         call(
@@ -149,6 +156,23 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
   },
 }
 
+/** A search finds every row that contains the term: options on a share are called after it. The share is traded most. */
+function boardSearch(page: number): Call<Single> {
+  return call(
+    '/api/v1/board',
+    ({ symbol, slug }) => ({
+      query: {
+        search: symbol ?? slug ?? '',
+        sort: 'value',
+        direction: 'desc',
+        ...(page === 1 ? {} : { page }),
+      },
+    }),
+    ({ rows, lastPage }, of, names) =>
+      first(rows.filter((row) => isOf(row, of, names))) ?? (page < lastPage ? 'on_later_page' : undefined),
+  )
+}
+
 /** One series a call: the documentation does not say how an answer with several names them. */
 function macroCalls(key: string): ContextCalls {
   return {
@@ -160,13 +184,14 @@ function macroCalls(key: string): ContextCalls {
 function call<P extends EndpointPath, T>(
   path: P,
   parameters: (of: Instrument) => ParametersOf<P>,
-  read: (answer: Answered<P>, of: Instrument, names: ReadingNames) => T,
+  read: (answer: AnsweredExactly<P>, of: Instrument, names: ReadingNames) => T,
 ): Call<T> {
   const { units, scope } = endpointOf(path)
   return {
     ...{ units, scope },
     fits: (of) => prepare(path, parameters(of)).ok,
-    ask: async (feed, of, names, signal) => read(await feed.ask(path, parameters(of), signal), of, names),
+    ask: async (feed, of, names, signal) =>
+      read(await feed.askExactly(path, parameters(of), signal), of, names),
   }
 }
 

@@ -9,12 +9,12 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Call } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
 import type { Instrument } from './instrument.ts'
-import type { Spending } from './spending.ts'
+import type { Spending, Taken } from './spending.ts'
 
 /** What the calls for the context of one source need. */
 export interface PurchaseOptions {
   readonly source: string
-  readonly feed: Pick<FeedClient, 'ask' | 'tokenTrouble'>
+  readonly feed: Pick<FeedClient, 'askExactly' | 'tokenTrouble'>
   readonly cache: ContextCache
   readonly spending: Spending
   readonly names: ReadingNames
@@ -59,10 +59,11 @@ export class Purchases {
     const { feed, cache, spending, names, closing, clock, deadlineMs } = this.#options
     if (this.#isRefused(call.scope)) return { ok: false, why: 'scope' }
     if (closing.aborted || feed.tokenTrouble()) return { ok: false, why: 'unavailable' }
-    const why = await spending.take(call.units, cache)
-    if (why !== undefined) {
+    const taken = await spending.take(call.units, cache)
+    if (!taken.ok) {
+      const { why } = taken
       this.#refusedUnits = { units: call.units, why, untilMs: clock.monotonicMs() + unitsPauseMs }
-      return { ok: false, why }
+      return taken
     }
     const [atMs, startedMs] = [clock.now(), clock.monotonicMs()]
     try {
@@ -71,7 +72,7 @@ export class Purchases {
       else health.ok()
       return { ok: true, answer, atMs }
     } catch (thrown) {
-      return { ok: false, why: await this.#failed(thrown, name, call.scope, health) }
+      return { ok: false, why: await this.#failed(thrown, { name, taken, scope: call.scope, health }) }
     }
   }
 
@@ -85,9 +86,12 @@ export class Purchases {
 
   async #failed(
     thrown: unknown,
-    name: ContextName,
-    scope: string,
-    health: EndpointHealth,
+    {
+      name,
+      taken,
+      scope,
+      health,
+    }: { name: ContextName; taken: Taken; scope: string; health: EndpointHealth },
   ): Promise<SkipReason> {
     if (!(thrown instanceof FeedError)) {
       this.fault(name, health, toError(thrown).name)
@@ -100,7 +104,7 @@ export class Purchases {
         health.ok()
         return 'not_found'
       case 'rate_limited':
-        await this.#options.spending.refused(thrown)
+        await this.#options.spending.refused(thrown, taken)
         return 'held'
       case 'scope_required':
         return this.#refuse(scope, Number.POSITIVE_INFINITY, thrown)

@@ -5,7 +5,7 @@ import { budgetInForce, grantSchema } from '../schedule/budget.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ContextCache } from '../store/context-cache.ts'
 import type { GrantStore } from '../store/grant.ts'
-import type { Ledger } from '../store/ledger.ts'
+import type { Ledger, Reservation } from '../store/ledger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
@@ -13,10 +13,14 @@ import type { Metrics } from '../telemetry/metrics.ts'
  * polls still need until the reset, and has a limit for each burst of alerts.
  */
 export interface Spending {
-  /** Resolves with undefined once the units are taken, otherwise with why not. Rejects only where Redis fails. */
-  take(units: number, cache: ContextCache): Promise<SkipReason | undefined>
-  /** The API answered 429: no process calls it before the time that it named. */
-  refused(error: FeedError): Promise<void>
+  /** Resolves once the units are taken, or with why not. Rejects only where Redis fails. */
+  take(units: number, cache: ContextCache): Promise<Taken | { readonly ok: false; readonly why: SkipReason }>
+  /** The API answered 429: no process calls it before the time that it named, and the plan learns what it grants. */
+  refused(error: FeedError, taken: Taken): Promise<void>
+}
+
+export interface Taken extends Extract<Reservation, { ok: true }> {
+  readonly units: number
 }
 
 export interface SpendingOptions {
@@ -28,6 +32,8 @@ export interface SpendingOptions {
   readonly unitsShare: number
   /** The least that polls take of a day's units: a share, or the interval where their pace is fixed. */
   readonly polls: { readonly share: number } | { readonly everyMs: number }
+  /** The API refused a call for the day's budget. Never rejects. */
+  readonly onBudgetRefused: (taken: Taken, askedMs: number | undefined) => Promise<void>
   readonly clock: Clock
   readonly metrics: Metrics
 }
@@ -42,7 +48,7 @@ export function createSpending(options: SpendingOptions): Spending {
       const burst = burstUnits(granted)
       // Calls of more than one unit may use half of a burst, so that pages of many, at one unit, find the rest.
       const unitsMax = units === 1 ? burst : Math.ceil(burst / 2)
-      if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return 'burst'
+      if (!(await cache.take(units, { unitsMax, forMs: burstMs }))) return skip('burst')
       const dayLeft = (day.endMs - nowMs) / (day.endMs - day.startMs)
       const kept = unitsForPolls(options.polls, granted, dayLeft, day)
       const reserved = await ledger.reserve({
@@ -54,18 +60,23 @@ export function createSpending(options: SpendingOptions): Spending {
       })
       if (reserved.ok) {
         metrics.budgetUnits.inc({ source, purpose: 'context' }, units)
-        return undefined
+        return { ...reserved, units }
       }
       await cache.giveBack(units)
-      if (reserved.limit === 'lease') return 'unavailable'
-      if (reserved.held) return 'held'
-      return reserved.limit === 'minute' ? 'minute' : 'budget'
+      if (reserved.limit === 'lease') return skip('unavailable')
+      if (reserved.held) return skip('held')
+      return skip(reserved.limit === 'minute' ? 'minute' : 'budget')
     },
-    async refused({ limit = 'minute', retryAfterMs }) {
+    async refused({ limit = 'minute', retryAfterMs }, taken) {
       metrics.upstreamRateLimited.inc({ source, limit })
       await ledger.hold(limit, retryAfterMs)
+      if (limit === 'budget') await options.onBudgetRefused(taken, retryAfterMs)
     },
   }
+}
+
+function skip(why: SkipReason) {
+  return { ok: false, why } as const
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { FeedPage } from '../walk/page.ts'
-import { type Answered, type ApiPage, parseAnswer, tameAnswer } from './api/answer.ts'
+import { type Answered, type AnsweredExactly, type ApiPage, parseAnswer, tameAnswer } from './api/answer.ts'
 import { type ApiRequest, prepareLoose } from './api/request.ts'
 import { createCaller, type FeedClientOptions, type Numbers } from './caller.ts'
 import type { AnswerOf, EndpointPath, PagePath, ParametersOf } from './endpoints.ts'
@@ -26,6 +26,12 @@ export interface FeedClient {
     parameters: ParametersOf<P>,
     signal?: AbortSignal,
   ): Promise<Answered<P>>
+  /** The same with numbers as they came, for what is handed on. */
+  askExactly<P extends EndpointPath>(
+    path: P,
+    parameters: ParametersOf<P>,
+    signal?: AbortSignal,
+  ): Promise<AnsweredExactly<P>>
   /**
    * A list, page by page, from the page of the parameters on. A page is read when the caller has taken the one before it; a
    * page that is not read costs nothing. A list may change while it is read: a row may come twice or be missed.
@@ -71,15 +77,12 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
       signal,
       numbers,
     )
-  const ask = async <P extends EndpointPath>(
-    path: P,
-    parameters: ParametersOf<P>,
-    signal: AbortSignal | undefined,
-  ) => {
-    const request = requestOf(path, parameters)
-    const parse = (body: unknown) => parseAnswer(request.endpoint, request.page, body) as Parsed<Answered<P>>
-    return send(request, parse, signal)
+  const asked = <T>(request: ApiRequest, signal: AbortSignal | undefined, numbers?: Numbers) => {
+    const parse = (body: unknown) => parseAnswer(request.endpoint, request.page, body) as Parsed<T>
+    return send(request, parse, signal, numbers)
   }
+  const ask: FeedClient['ask'] = async (path, parameters, signal) =>
+    asked(requestOf(path, parameters), signal)
 
   return {
     deliveries: async (page, signal) =>
@@ -92,6 +95,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     rules: async (page, signal) =>
       call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), signal),
     ask,
+    askExactly: async (path, parameters, signal) => asked(requestOf(path, parameters), signal, 'exact'),
     async *pages(path, parameters, { pay, pagesMax = pagesMaxDefault, signal } = {}) {
       const first = requestOf(path, parameters).page
       for (let number = first; number < first + pagesMax; number += 1) {

@@ -11,7 +11,7 @@ import {
 } from '../schedule/budget.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { GrantStore } from '../store/grant.ts'
-import type { Ledger } from '../store/ledger.ts'
+import type { Ledger, Reservation } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -22,11 +22,10 @@ interface GrantedBudgetDeps {
   readonly source: string
   readonly ledger: Pick<Ledger, 'used' | 'usedSince' | 'apiDay' | 'countApiDay'>
   readonly budgetDay: (nowMs: number) => BudgetDay
-  /** How many sources share the ledger. */
-  readonly sharers?: () => number
   readonly clock: Clock
   readonly log: Logger
-  readonly metrics: Metrics
+  /** Of the process that polls. */
+  readonly metrics?: Metrics
   /** As configured. */
   readonly unitsPerDay: number
 }
@@ -74,9 +73,15 @@ export class GrantedBudget {
 
   /** Throws what Redis throws. */
   async load(): Promise<void> {
+    await this.#adopt(await this.#stored())
+  }
+
+  async #stored(): Promise<Grant | undefined> {
     const parsed = grantSchema.safeParse(await this.#store.load())
-    const grant =
-      parsed.success && !isFarAheadGrant(parsed.data, this.#deps.clock.now()) ? parsed.data : undefined
+    return parsed.success && !isFarAheadGrant(parsed.data, this.#deps.clock.now()) ? parsed.data : undefined
+  }
+
+  async #adopt(grant: Grant | undefined): Promise<void> {
     // The config may have been corrected since.
     const { budgetDay, ledger } = this.#deps
     const agrees = grant?.resetsAtMs != null && isSameReset(grant.resetsAtMs, budgetDay(grant.resetsAtMs))
@@ -86,9 +91,11 @@ export class GrantedBudget {
 
   /** Throws what Redis throws. */
   async available(nowMs: number): Promise<AvailableBudget> {
-    const { ledger, unitsPerDay, sharers } = this.#deps
-    // What another source of the account has learned is valid for this one.
-    if ((sharers?.() ?? 1) > 1) await this.load()
+    const { ledger, unitsPerDay } = this.#deps
+    // Other sources of the account learn too, and calls that are no polls.
+    const stored = await this.#stored()
+    if (stored !== undefined && stored.learnedAtMs > (this.#grant?.learnedAtMs ?? 0))
+      await this.#adopt(stored)
     const day = this.#deps.budgetDay(nowMs)
     const [{ used, byPurpose }, apiDay] = await Promise.all([ledger.used(day), ledger.apiDay()])
     const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }
@@ -153,7 +160,7 @@ export class GrantedBudget {
   #take(grant: Grant | undefined): void {
     const { metrics, source, unitsPerDay } = this.#deps
     this.#grant = grant
-    metrics.budgetUnitsLearned.set({ source }, grant?.unitsPerDay ?? unitsPerDay)
+    metrics?.budgetUnitsLearned.set({ source }, grant?.unitsPerDay ?? unitsPerDay)
   }
 
   #lesson({ unitsPerDay, day }: BudgetView, otherDay: boolean): string | null {
@@ -166,6 +173,27 @@ export class GrantedBudget {
     return parts.length === 0 ? null : parts.join('; ')
   }
 }
+
+/** A call that is no poll was refused for the day's budget: what that teaches is stored, and the plan reads it with its next poll. */
+export async function teachRefusal(
+  deps: Omit<GrantedBudgetDeps, 'metrics'>,
+  store: GrantStore,
+  refused: { readonly reserved: Reserved; readonly cost: number; readonly askedMs: number | undefined },
+): Promise<void> {
+  const budget = new GrantedBudget(deps, store)
+  await budget.load()
+  await budget.noteRefusal(spentBefore(refused.reserved, refused.cost, deps.clock.now()), refused.askedMs)
+}
+
+/** Without the refused call, which was counted before it was made. */
+export function spentBefore({ unitsUsed, apiDayUsed }: Reserved, cost: number, atMs: number) {
+  return {
+    ...{ atMs, cost, unitsUsed: unitsUsed - cost },
+    ...(apiDayUsed === undefined ? {} : { apiDayUsed: apiDayUsed - cost }),
+  }
+}
+
+type Reserved = Extract<Reservation, { ok: true }>
 
 /** Stored by a clock that was ahead: the budget would not be tried again before that time. */
 function isFarAheadGrant({ learnedAtMs, resetsAtMs }: Grant, nowMs: number): boolean {

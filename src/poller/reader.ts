@@ -7,7 +7,7 @@ import { type Lease, LeaseLost } from '../store/lease.ts'
 import type { Reservation } from '../store/ledger.ts'
 import { isRedisAway } from '../store/redis.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
-import type { GrantedBudget, Spending } from './budget.ts'
+import { type GrantedBudget, type Spending, spentBefore } from './budget.ts'
 import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 
 /**
@@ -182,7 +182,7 @@ const pageUnits = unitsOf('/api/v1/alerts/deliveries')
 async function holdAllReplicas(
   deps: ReaderDeps,
   error: FeedError,
-  { unitsUsed, apiDayUsed }: Extract<Reservation, { ok: true }>,
+  reserved: Extract<Reservation, { ok: true }>,
 ): Promise<void> {
   const nowMs = deps.clock.now()
   const limit = error.limit ?? 'minute'
@@ -194,14 +194,7 @@ async function holdAllReplicas(
     'poll.rate_limited',
   )
   if (limit !== 'budget') return
-  // The refused call was counted before it was made.
-  const before = {
-    atMs: nowMs,
-    cost: pageUnits,
-    unitsUsed: unitsUsed - pageUnits,
-    ...(apiDayUsed === undefined ? {} : { apiDayUsed: apiDayUsed - pageUnits }),
-  }
-  await deps.granted.noteRefusal(before, error.retryAfterMs)
+  await deps.granted.noteRefusal(spentBefore(reserved, pageUnits, nowMs), error.retryAfterMs)
 }
 
 function count(

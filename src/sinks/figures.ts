@@ -6,7 +6,7 @@ import { unitWord } from '../alert/words.ts'
 
 /** Figures of an alert's context in the reader's digits. One whose unit is not known has none: rial and toman differ by ten. */
 export function numberText(value: number, display: Display): string {
-  return value.toLocaleString(localeOf(display), { maximumSignificantDigits: 12 })
+  return value.toLocaleString(localeOf(display), { maximumSignificantDigits: 15 })
 }
 
 export function signedText(value: number, display: Display): string {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { parseJson } from '../alert/json-number.ts'
 import { contextKeys } from './context-keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -76,7 +77,7 @@ function parse(text: string | null): CachedContext | undefined {
   const match = /^(\d+) /.exec(text ?? '')
   if (text === null || match === null) return undefined
   try {
-    return { atMs: Number(match[1]), value: JSON.parse(text.slice(match[0].length)) as unknown }
+    return { atMs: Number(match[1]), value: parseJson(text.slice(match[0].length)) }
   } catch {
     return undefined
   }

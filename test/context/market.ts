@@ -10,11 +10,18 @@ export interface Market {
   units(): number
   /** For paths that contain `part`, until changed; undefined: as documented. */
   behave(part: string, how: Behaviour | undefined): void
+  /** One more, at this place of the board. */
+  put(instrument: MarketInstrument, place: number): void
 }
 
 export type Behaviour =
   | { readonly delayMs: number }
-  | { readonly status: number; readonly code: string; readonly retryAfter?: string }
+  | {
+      readonly status: number
+      readonly code: string
+      readonly retryAfter?: string
+      readonly detail?: Readonly<Record<string, unknown>>
+    }
   | { readonly body: string }
   | { readonly hang: true }
 
@@ -53,7 +60,8 @@ export async function startMarket(size: number): Promise<Market> {
     if (how && 'status' in how) {
       const headers = how.retryAfter === undefined ? {} : { 'retry-after': how.retryAfter }
       response.writeHead(how.status, { 'content-type': 'application/json', ...headers })
-      response.end(JSON.stringify({ error: { code: how.code, message: 'so declared' } }))
+      const { code, detail } = how
+      response.end(JSON.stringify({ error: { code, message: 'so declared', detail } }))
       return
     }
     response.writeHead(200, { 'content-type': 'application/json' })
@@ -96,6 +104,7 @@ export async function startMarket(size: number): Promise<Market> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
+    put: (instrument, place) => void instruments.splice(place, 0, instrument),
     units: () => calls.reduce((sum, path) => sum + unitsOf(path), 0),
     behave(part, how) {
       if (how === undefined) behaviours.delete(part)

@@ -6,6 +6,8 @@ import { contextOfSource } from '../../src/app/source-context.ts'
 import { callsOf } from '../../src/context/calls.ts'
 import { burstUnits, shareNow, unitsForPolls } from '../../src/context/spending.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { GrantedBudget } from '../../src/poller/budget.ts'
+import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { configOf } from '../support/app.ts'
@@ -73,7 +75,14 @@ function contextOf(market: Market, options: Options = {}) {
     names: readonly ContextName[],
     more: { seenAtMs?: number; mayBuy?: boolean } = {},
   ) => context.find(alertOf(index), names, { seenAtMs: Date.now(), mayBuy: true, signal: never, ...more })
-  return { find, ledger, captured, prefix, context, metrics }
+  const own = { redis: commands, prefix, source: 'main' }
+  /** As a process that polls has it. */
+  const budget = () =>
+    new GrantedBudget(
+      { ...own, ledger, budgetDay, clock: systemClock, log: captured.log, metrics, unitsPerDay: units },
+      createGrantStore(own),
+    )
+  return { find, ledger, captured, prefix, context, metrics, budget }
 }
 
 function alertOf(index: number) {
@@ -117,6 +126,41 @@ describe('what is bought', () => {
     expect(found.map(({ parts }) => parts.chart?.data)).toEqual(Array(6).fill(found[0]?.parts.chart?.data))
     expect(found[0]?.parts.chart?.data).toMatchObject({ unit: 'rial' })
     expect(market.calls).toHaveLength(1)
+  })
+
+  it('has its numbers as the API spelled them, also when it was kept', async () => {
+    const market = await startMarket(10)
+    const spelled = '{"unit":"rial","id":9007199254740995,"close":1.10,"huge":1e400}'
+    market.behave('/prices', { body: `{"data":${spelled},"meta":{"of":9007199254740993}}` })
+    market.behave('/filings', {
+      body: '{"data":[{"slug":"stock-2","periodMonths":12.0,"id":9007199254740995}],"meta":{"page":1,"perPage":100,"total":1,"lastPage":1}}',
+    })
+    const { find } = contextOf(market)
+    for (const mayBuy of [true, false]) {
+      const { parts } = await find(1, ['chart', 'filing'], { mayBuy })
+      expect(JSON.stringify(parts.chart?.data)).toBe(spelled)
+      expect(JSON.stringify(parts.chart)).toContain('"of":9007199254740993')
+      expect(JSON.stringify(parts.filing?.data)).toContain('"periodMonths":12.0,"id":9007199254740995')
+    }
+    expect(market.calls).toHaveLength(2)
+  })
+
+  it('is found on the later pages of a search, as far as three', async () => {
+    const market = await startMarket(450)
+    // The symbol is a part of all the others.
+    const named = (symbol: string) => ({ ...alertOf(1), symbol, slug: null })
+    // Each time for the first time: a second instrument would be looked for on the pages of the board.
+    const find = (symbol: string) =>
+      contextOf(market).context.find(named(symbol), ['price'], {
+        ...{ seenAtMs: Date.now(), mayBuy: true, signal: never },
+      })
+    market.put({ symbol: 'ماد', slug: 'late' }, 250)
+    expect((await find('ماد')).parts.price?.data).toMatchObject({ slug: 'late' })
+    expect(market.calls).toHaveLength(3)
+    expect(market.calls[2]).toMatch(/search=ماد&sort=value&direction=desc&page=3/)
+    market.put({ symbol: 'اد', slug: 'later' }, 350)
+    expect(whyOf(await find('اد'))).toEqual({ price: 'not_found' })
+    expect(market.units()).toBe(6)
   })
 
   it('is of the time of its alert: what was read since then serves it however late, what is older is bought again', async () => {
@@ -190,6 +234,22 @@ describe('a fault of an endpoint', () => {
     const held = await ledger.currentHold()
     if (why === 'held') expect((held?.untilMs ?? 0) - Date.now()).toBeLessThan(31_000)
     else expect(held).toBeUndefined()
+  })
+
+  it('429 of the day teaches the plan of every process how much the API grants', async () => {
+    const market = await startMarket(10)
+    const { find, ledger, budget } = contextOf(market, { units: 1_000 })
+    const plan = budget()
+    await plan.load()
+    await ledger.reserve({ cost: 400, purpose: 'poll' })
+    expect((await plan.available(Date.now())).budget.unitsPerDay).toBe(1_000)
+    market.behave('/indicators', {
+      ...{ status: 429, code: 'rate_limited', retryAfter: '43200', detail: { retryAfter: 43_200 } },
+    })
+    expect(whyOf(await find(1, ['indicators']))).toEqual({ indicators: 'held' })
+    const after = await plan.available(Date.now())
+    expect(after.budget).toMatchObject({ unitsPerDay: 400, unitsLeft: 0 })
+    expect(after.lesson).toBe('the API grants 400 units a day, the config says 1000')
   })
 
   it('that lasts delays no further alert: nobody waits for an endpoint that rests, and it is tried without waiting', async () => {
