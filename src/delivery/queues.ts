@@ -46,7 +46,7 @@ export interface QueuesOptions {
   readonly sinks: readonly string[]
   /** How long the records of acknowledged alerts are kept. */
   readonly retention: { readonly ageMs: number; readonly count: number }
-  /** How long the jobs of one sink may take to be stored. */
+  /** How long one batch of jobs may take to be stored; a page may be many batches. */
   readonly enqueueTimeoutMs?: number
 }
 
@@ -54,9 +54,9 @@ export interface QueuesOptions {
 const batchMax = 100
 /**
  * No row of a feed page may be refused here: every poll would try it again. A page has 5 MiB at most, and a number that
- * is written short (1e20) becomes 4.4 times as long.
+ * is written short (1e20) becomes 7.8 times as long with its spelling.
  */
-const jobBytesMax = 32 * 1024 * 1024
+export const jobBytesMax = 64 * 1024 * 1024
 /** Dead letters wait for a person. */
 export const deadLetterKeptMs = 90 * 24 * 3_600_000
 const deadLetterKept = { age: deadLetterKeptMs / 1_000, count: 1_000_000, limit: 1_000 }
@@ -82,12 +82,15 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     throw new NotFoundError(`There is no sink ${sink}.`)
   }
   const store = async (queue: AlertQueue, jobs: readonly StoredJob[]) => {
-    const storeNames = () => Promise.all([redis.sadd(namesKey, queue.name), noteTargets(redis, queue, jobs)])
-    await queue.waitUntilReady()
+    const inTime = (step: Promise<unknown>) =>
+      within(enqueueTimeoutMs, `storing jobs for ${queue.name}`, step)
+    const storeNames = () =>
+      inTime(Promise.all([redis.sadd(namesKey, queue.name), noteTargets(redis, queue, jobs)]))
+    await inTime(queue.waitUntilReady())
     // Before its first alert is stored: if the sink leaves the config, its alerts are found by its name.
     await storeNames()
     for (let from = 0; from < jobs.length; from += batchMax)
-      await queue.addBulk(jobs.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions)))
+      await inTime(queue.addBulk(jobs.slice(from, from + batchMax).map((job) => toBulkJob(job, jobOptions))))
     // And after: a process without this sink may have removed the empty queue and its name in between.
     await storeNames()
   }
@@ -100,10 +103,8 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
-      for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink)) {
-        const what = `storing ${own.length} jobs for ${sink}`
-        await within(enqueueTimeoutMs, what, store(queueOf(sink), own.map(storedJob)))
-      }
+      for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink))
+        await store(queueOf(sink), own.map(storedJob))
     },
     async close() {
       await Promise.all([...opened.values()].map((queue) => closeQueue(queue, closeTimeoutMs)))

@@ -56,8 +56,11 @@ export type FeedEndpoint = EndpointName
 /** An error envelope is short; a longer body is none. */
 const errorBodyBytesMax = 64 * 1_024
 
+/** Decoded bytes of one answer, at most, where the caller does not say. */
+export const pageBytesMax = 5 * 1_024 * 1_024
+
 export function createCaller(options: FeedClientOptions): Caller {
-  const { token, timeoutMs = 15_000, bodyBytesMax = 5 * 1_024 * 1_024, clock = systemClock } = options
+  const { token, timeoutMs = 15_000, bodyBytesMax = pageBytesMax, clock = systemClock } = options
   const { origin, prefix } = splitBaseUrl(options.baseUrl)
   const pool = createPool(origin, options)
 

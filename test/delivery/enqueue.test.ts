@@ -1,4 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { parseRow } from '../../src/alert/alert.ts'
+import { storedJob } from '../../src/alert/job.ts'
+import { parseJson } from '../../src/alert/json-number.ts'
+import { jobBytesMax } from '../../src/delivery/queues.ts'
+import { pageBytesMax } from '../../src/feed/caller.ts'
 import { useRedis } from '../support/redis.ts'
 import { jobs, rig } from './support.ts'
 
@@ -23,3 +29,28 @@ it('jobs go to their sinks in batches of a hundred, in their order', async () =>
   )
   expect(await queues.queue('desk').getWaitingCount()).toBe(3)
 })
+
+it('jobs that take long in all are stored, where each batch is stored in time', async () => {
+  const { queues } = rig(server, ['hook'])
+  const hook = queues.queue('hook')
+  const store = hook.addBulk.bind(hook)
+  hook.addBulk = async (bulk) => {
+    await sleep(400)
+    return store(bulk)
+  }
+  await queues.enqueue(jobs('hook', 1, 250))
+  expect(await hook.getWaitingCount()).toBe(250)
+})
+
+it.each(['1e20', '1e9', '1e400', '-0', '1.0', '1'])(
+  'a row that fills its page with %s has room in its queue',
+  (each) => {
+    const text = `{"id":1,"payload":[${Array(10_000).fill(each).join(',')}]}`
+    const parsed = parseRow('main', parseJson(text))
+    if (!parsed.ok) throw new Error(parsed.reason)
+    const { data } = storedJob({ sink: 'hook', alert: parsed.alert, seenAtMs: Date.now() })
+    // Places of numbers have up to seven digits in a whole page, and four here.
+    const bytes = Buffer.byteLength(JSON.stringify(data)) + 10_000 * 3
+    expect((bytes / text.length) * pageBytesMax).toBeLessThan(jobBytesMax)
+  },
+)
