@@ -1,4 +1,5 @@
-import { type Instrument, instruments, type Screen, screens } from './market.ts'
+import { shownOf } from './data/shown.ts'
+import { type Instrument, type Screen, screens, watched } from './market.ts'
 import { createRandom, type Random } from './random.ts'
 import { type DeliveryRow, isoSeconds, type RuleRow } from './rows.ts'
 import { type AlertKind, alertText, type Subject } from './texts.ts'
@@ -32,7 +33,7 @@ export function createGenerator(seed: number): Generator {
         kind: subject.kind,
         symbol: instrument?.symbol ?? null,
         slug: instrument?.slug ?? null,
-        ...alertText(subject, random),
+        ...alertText(subject, (of) => shownOf(of, { seed, nowMs: firedAtMs }), random),
         url: `https://market.example.com/${instrument ? `instruments/${instrument.slug}` : 'screens'}?alert=${id}`,
         ruleIds: ruleIds(watch, watches, random),
         firedAt: isoSeconds(firedAtMs),
@@ -46,7 +47,7 @@ export function createGenerator(seed: number): Generator {
 
 function toSubject({ on }: Watch, random: Random): Subject {
   if (on.kind !== 'screen') return on
-  return { ...on, instrument: random.next() < 0.7 ? random.pick(instruments) : null }
+  return { ...on, instrument: random.next() < 0.7 ? random.pick(watched) : null }
 }
 
 /** The rule that fired and, now and then, another one that watches the same instrument. */
@@ -63,9 +64,9 @@ function ruleIds({ ruleId, on }: Watch, watches: readonly Watch[], random: Rando
 
 /** Two kinds of rule for each instrument, and one for each screen. */
 function makeWatches(): [Watch, ...Watch[]] {
-  const [first] = instruments
+  const [first] = watched
   const others = ['volume', 'indicator', 'filing'] as const
-  const each = instruments.flatMap((instrument, index): Watch[] => [
+  const each = watched.flatMap((instrument, index): Watch[] => [
     { ruleId: 11 + index * 2, on: { kind: 'price', instrument } },
     { ruleId: 12 + index * 2, on: { kind: others[index % others.length] ?? 'volume', instrument } },
   ])

@@ -9,14 +9,11 @@ export interface Random {
   exponential(mean: number): number
 }
 
-/** The mulberry32 generator: 32 bits of state are enough for synthetic rows. */
 export function createRandom(seed: number): Random {
-  let state = seed >>> 0
+  let count = 0
   const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+    count += 1
+    return drawnAt(seed, count)
   }
   const int = (below: number) => Math.floor(next() * below)
   return {
@@ -25,4 +22,12 @@ export function createRandom(seed: number): Random {
     pick: (list) => list[int(list.length)] ?? list[0],
     exponential: (mean) => -Math.log(1 - next()) * mean,
   }
+}
+
+/** The draw of this number, from 1, of the mulberry32 generator: 32 bits of state are enough for synthetic rows. */
+export function drawnAt(seed: number, count: number): number {
+  const state = ((seed >>> 0) + Math.imul(count, 0x6d2b79f5)) >>> 0
+  let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
 }

@@ -16,11 +16,25 @@ export type Subject =
   | { readonly kind: Exclude<AlertKind, 'screen'>; readonly instrument: Instrument }
   | { readonly kind: 'screen'; readonly screen: Screen; readonly instrument: Instrument | null }
 
-export function alertText(subject: Subject, random: Random): AlertText {
+/** What the market shows of an instrument when the alert fires; each is computed when a text needs it. */
+export interface Shown {
+  last(): number
+  rsi(): number
+  /** The volume, in averages of 20 sessions. */
+  volumeRatio(): number
+  /** Of the latest letter. */
+  periodMonths(): number
+}
+
+export function alertText(
+  subject: Subject,
+  shownOf: (instrument: Instrument) => Shown,
+  random: Random,
+): AlertText {
   const text =
     subject.kind === 'screen'
       ? screenText(subject.screen, subject.instrument, random)
-      : textMakers[subject.kind](subject.instrument, random)
+      : textMakers[subject.kind](subject.instrument, shownOf(subject.instrument))
   const [headline, why] = random.next() < 0.7 ? text.persian : text.english
   return { headline, why: random.next() < 0.9 ? why : null, payload: text.payload }
 }
@@ -37,12 +51,12 @@ const fa = (value: number) => value.toLocaleString('fa-IR')
 const en = (value: number) => value.toLocaleString('en-US')
 
 const textMakers: Readonly<
-  Record<Exclude<AlertKind, 'screen'>, (of: Instrument, random: Random) => BilingualText>
+  Record<Exclude<AlertKind, 'screen'>, (of: Instrument, shown: Shown) => BilingualText>
 > = {
-  price(of, random) {
-    const up = random.int(2) === 0
-    const percent = tenths(1, 6, random)
-    const last = Math.round(of.price * (1 + (up ? percent : -percent) / 100))
+  price(of, shown) {
+    const last = shown.last()
+    const up = last >= of.price
+    const percent = Math.round(Math.abs(last / of.price - 1) * 1_000) / 10
     const unit = units[of.unit]
     return {
       persian: [
@@ -61,34 +75,31 @@ const textMakers: Readonly<
       ],
     }
   },
-  volume(of, random) {
-    const times = tenths(2, 6, random)
+  volume(of, shown) {
+    const times = Math.round(shown.volumeRatio() * 10) / 10
     return {
       persian: [
         `حجم معاملات ${of.symbol} به ${fa(times)} برابر میانگین ۲۰روزه رسید`,
-        `${of.persian}: جهش حجم معاملات`,
+        `${of.persian}: تغییر حجم معاملات`,
       ],
-      english: [`${of.symbol} trades ${times}x its 20-day volume`, `${of.english}: volume surge`],
+      english: [`${of.symbol} trades ${times}x its 20-day volume`, `${of.english}: volume changed`],
       payload: [`volume_vs_20d=${times}`],
     }
   },
-  indicator(of, random) {
-    const oversold = random.int(2) === 0
-    const rsi = oversold ? 22 + random.int(8) : 70 + random.int(12)
+  indicator(of, shown) {
+    const rsi = Math.round(shown.rsi())
+    const weak = rsi < 50
     return {
       persian: [
         `شاخص قدرت نسبی ${of.symbol} به ${fa(rsi)} رسید`,
-        `${of.persian} در محدودهٔ اشباع ${oversold ? 'فروش' : 'خرید'} است`,
+        `${of.persian} رو به ${weak ? 'ضعف' : 'قدرت'} است`,
       ],
-      english: [
-        `${of.symbol}: RSI(14) at ${rsi}`,
-        `${of.english} is ${oversold ? 'oversold' : 'overbought'}`,
-      ],
+      english: [`${of.symbol}: RSI(14) at ${rsi}`, `${of.english} ${weak ? 'weakens' : 'gains strength'}`],
       payload: [`rsi=${rsi}`, 'period=14'],
     }
   },
-  filing(of, random) {
-    const months = random.pick([1, 3, 6, 9, 12])
+  filing(of, shown) {
+    const months = shown.periodMonths()
     return {
       persian: [
         `${of.symbol}: صورت‌های مالی ${fa(months)} ماهه منتشر شد`,
@@ -114,9 +125,4 @@ function screenText(screen: Screen, of: Instrument | null, random: Random): Bili
     english: [`${count} instruments entered your screen “${screen.name}”`, 'the screen has new members'],
     payload: [`screenId=${screen.id}`, `entered=${count}`],
   }
-}
-
-/** A figure with one decimal, from `least` up to, but not, `least + range`. */
-function tenths(least: number, range: number, random: Random): number {
-  return least + random.int(range * 10) / 10
 }

@@ -1,6 +1,6 @@
 import type { ScreenRun } from '../../feed/api/screen-run.ts'
 import type { EndpointPath } from '../../feed/endpoints.ts'
-import { type Instrument, instruments } from '../market.ts'
+import { type Instrument, instrumentOf, instruments } from '../market.ts'
 import {
   allLetters,
   isDate,
@@ -11,7 +11,8 @@ import {
   valuationRuns,
 } from './company.ts'
 import { macroCatalog, macroSeries } from './macro.ts'
-import { boardRow, catalogRow, indicatorsRecord, pricesRecord, profileRow, type Scene } from './quotes.ts'
+import { boardRow, catalogRow, indicatorsRecord, pricesRecord, profileRow } from './quotes.ts'
+import type { Scene } from './scene.ts'
 import { fieldCatalog, runScreen, savedScreens } from './screener.ts'
 
 /**
@@ -37,10 +38,7 @@ export type DataAnswer =
 
 export function answerData(call: DataCall): DataAnswer {
   if (!call.path.includes('{instrument}')) return wholeMarket[call.path as MarketPath](call)
-  const instrument = instruments.find(
-    ({ id, symbol, slug }) =>
-      call.instrument === symbol || call.instrument === slug || call.instrument === String(id),
-  )
+  const instrument = instrumentOf(call.instrument)
   return instrument === undefined ? notFound : ofInstrument[call.path as InstrumentPath](instrument, call)
 }
 

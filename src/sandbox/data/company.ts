@@ -1,16 +1,19 @@
 import { type Instrument, instruments } from '../market.ts'
-import { catalogRow, type Scene, twoDigits } from './quotes.ts'
+import { holdingsOf, latestQuarter, letterLagDays, quarterDays, shareCountOf, sumOf } from './figures.ts'
+import { catalogRow } from './quotes.ts'
+import { type Scene, twoDigits } from './scene.ts'
 import { chance, dateOf, dayOf } from './sessions.ts'
 
 /** The data about the company of a share: letters, statements, the caller's valuations, its holders. */
 
 const letterCount = 8
 const statementPeriods = 4
-const quarterDays = 91
 const dayMs = 86_400_000
 
 export interface Letter {
   readonly id: number
+  /** The last one that it reports, counted from the epoch. */
+  readonly quarter: number
   readonly instrumentId: number
   readonly symbol: string
   readonly slug: string
@@ -21,20 +24,18 @@ export interface Letter {
   readonly parsed: boolean
 }
 
-const shares = instruments.filter(({ unit }) => unit === 'rial')
+const shares = instruments.filter(({ group }) => group === 'equity')
 
 /** Newest first. */
 export function lettersOf(instrument: Instrument, { seed, nowMs }: Scene): Letter[] {
-  if (instrument.unit !== 'rial') return []
+  if (instrument.group !== 'equity') return []
   const { id, symbol, slug } = instrument
-  // Within 60 days after the end of a quarter, and never later than now.
-  const lagDays = 5 + Math.floor(chance(seed, id, 0, 40) * 55)
-  const quarter = Math.floor((dayOf(nowMs) - lagDays) / quarterDays)
+  const [lagDays, quarter] = [letterLagDays(id, seed), latestQuarter(instrument, seed, nowMs)]
   return Array.from({ length: letterCount }, (_, index) => {
     const ended = quarter - index
     const periodMonths = 3 * (1 + (ended % 4))
     return {
-      ...{ id: id * 1_000 + ended, instrumentId: id, symbol, slug },
+      ...{ id: id * 1_000 + ended, quarter: ended, instrumentId: id, symbol, slug },
       title: `اطلاعات و صورت‌های مالی ${periodMonths} ماهه`,
       publishedAt: `${dateOf(ended * quarterDays + lagDays)}T12:00:00Z`,
       periodEnd: dateOf(ended * quarterDays),
@@ -57,19 +58,18 @@ export function statementsOf(instrument: Instrument, letterId: number | undefine
   const chosen = letterId === undefined ? parsed : parsed.filter(({ id }) => id === letterId)
   if (letterId !== undefined && chosen.length === 0) return undefined
   const periods = chosen.slice(0, statementPeriods)
-  const revenue = periods.map(
-    ({ periodMonths, id }) =>
-      Math.round(instrument.price * (1 + chance(scene.seed, id, 0, 42))) * 1_000_000 * periodMonths,
+  const figures = periods.map(({ quarter, periodMonths }) =>
+    sumOf(instrument, scene.seed, quarter, periodMonths / 3),
   )
-  const share = (part: number) => revenue.map((each) => Math.round(each * part))
   return {
     ...{ symbol: instrument.symbol, slug: instrument.slug, unit: 'rial' },
     quota: { total: chosen.length, shown: periods.length },
     periods: periods.map(({ id, periodEnd, periodMonths }) => ({ letterId: id, periodEnd, periodMonths })),
     rows: [
-      { key: 'revenue', values: revenue },
-      { key: 'gross_profit', values: share(0.35) },
-      { key: 'net_profit', values: share(0.2) },
+      { key: 'revenue', values: figures.map(({ revenue }) => revenue) },
+      { key: 'gross_profit', values: figures.map(({ grossProfit }) => grossProfit) },
+      { key: 'operating_profit', values: figures.map(({ operatingProfit }) => operatingProfit) },
+      { key: 'net_profit', values: figures.map(({ netProfit }) => netProfit) },
     ],
   }
 }
@@ -95,18 +95,18 @@ export function valuationRuns(scene: Scene, of?: Instrument) {
 /** Three holders of each company; the largest is a holding company whose own holder is shown, too. */
 export function ownershipOf(instrument: Instrument, { seed, nowMs }: Scene) {
   const { id } = instrument
-  const isShare = instrument.unit === 'rial'
+  const isShare = instrument.group === 'equity'
   const asOf = dateOf(dayOf(nowMs) - 7)
-  const registered = isShare ? Math.round(55 + chance(seed, id, 0, 32) * 30) : 0
+  const parts = isShare ? holdingsOf(instrument, seed) : []
+  const registered = parts.reduce((sum, each) => sum + each, 0)
+  const onePercent = shareCountOf(instrument, seed) / 100
   const parent = shares.find((share) => share.id !== id && share.id === 101 + ((id + 5) % 10))
-  const percents = isShare ? [Math.round(registered * 0.6), Math.round(registered * 0.25)] : []
-  const parts = isShare ? [...percents, registered - percents.reduce((sum, each) => sum + each, 0)] : []
   const holders = parts.map((percent, index) => ({
     ...{
       entityId: id * 10 + index,
       name: index === 0 ? (parent?.persian ?? 'هلدینگ') : `سهامدار ${index + 1}`,
     },
-    ...{ kind: 'company', percent, shareCount: percent * 10_000_000, asOf },
+    ...{ kind: 'company', percent, shareCount: percent * onePercent, asOf },
     listedSymbol: index === 0 ? (parent?.symbol ?? null) : null,
     listedSlug: index === 0 ? (parent?.slug ?? null) : null,
   }))

@@ -1,5 +1,5 @@
 import { instruments } from '../market.ts'
-import type { Scene } from './quotes.ts'
+import type { Scene } from './scene.ts'
 import { chance, dateOf, dayOf, sessionsOf } from './sessions.ts'
 
 /** The macro layer: daily series that follow an instrument, and monthly ones. A day without an observation is absent. */

@@ -1,7 +1,8 @@
 import { fieldKeys } from '../../feed/api/field-keys.ts'
 import type { ScreenRun } from '../../feed/api/screen-run.ts'
 import { type Instrument, instruments, screens } from '../market.ts'
-import { groupOf, industryOf, readings, type Scene, venueOf } from './quotes.ts'
+import { type Readings, readings } from './readings.ts'
+import type { Scene } from './scene.ts'
 
 /** The screener over the sandbox's market. An instrument without a reading never passes a condition on it. */
 
@@ -37,6 +38,8 @@ const savedConditions: Readonly<Record<number, ConditionSet>> = {
   },
 }
 const screensLimit = 10
+/** What the caller's plan allows in one call. */
+const rowCap = 200
 
 export function fieldCatalog() {
   return fieldKeys.map((key) => ({
@@ -72,21 +75,24 @@ export function runScreen(run: ScreenRun, scene: Scene): RunOutcome {
     shownKeys.add(sortBy)
     const sign = sortDescending ? -1 : 1
     // Instruments without a reading come last, in both directions.
-    const rank = (known: Known) => sign * (known[sortBy] ?? sign * Number.POSITIVE_INFINITY)
+    const rank = (known: Readings) => sign * (known(sortBy) ?? sign * Number.POSITIVE_INFINITY)
     matched.sort((a, b) => rank(a.known) - rank(b.known) || a.instrument.id - b.instrument.id)
   }
-  const rows = matched.map(({ instrument: { id, symbol, slug }, known }) => ({
+  const rows = matched.slice(0, rowCap).map(({ instrument: { id, symbol, slug }, known }) => ({
     ...{ instrumentId: id, symbol, slug },
-    ...Object.fromEntries([...shownKeys].flatMap((key) => (key in known ? [[key, known[key]]] : []))),
+    ...Object.fromEntries(
+      [...shownKeys].flatMap((key) => {
+        const reading = known(key)
+        return reading === undefined ? [] : [[key, reading]]
+      }),
+    ),
   }))
-  return { kind: 'result', data: { matched: rows.length, shown: rows.length, rowCap: null, rows } }
+  return { kind: 'result', data: { matched: matched.length, shown: rows.length, rowCap, rows } }
 }
 
-type Known = Readonly<Partial<Record<string, number>>>
-
-function passes(known: Known, { match = 'all', conditions }: ConditionSet): boolean {
+function passes(known: Readings, { match = 'all', conditions }: ConditionSet): boolean {
   const holds = ({ field, operator, value }: Condition) => {
-    const reading = known[field]
+    const reading = known(field)
     return reading !== undefined && (operators[operator]?.(reading, value) ?? false)
   }
   if (conditions.length === 0) return true
@@ -105,8 +111,8 @@ function readScreen(screen: ScreenRun['screen']): ConditionSet | undefined {
     )
       return []
     const { field, operator, value } = each
-    const isKnown = typeof operator === 'string' && Object.hasOwn(operators, operator)
-    return typeof field === 'string' && isKnown && typeof value === 'number'
+    const isReadings = typeof operator === 'string' && Object.hasOwn(operators, operator)
+    return typeof field === 'string' && isReadings && typeof value === 'number'
       ? [{ field, operator, value }]
       : []
   })
@@ -115,9 +121,9 @@ function readScreen(screen: ScreenRun['screen']): ConditionSet | undefined {
 
 function isWithin(instrument: Instrument, scope: ScreenRun['scope']): boolean {
   const { group, exchange, industry } = scope ?? {}
-  if (group !== undefined && group !== 'all' && group !== groupOf(instrument)) return false
-  if (exchange !== undefined && exchange !== venueOf(instrument)) return false
-  return industry === undefined || industry === industryOf(instrument)
+  if (group !== undefined && group !== 'all' && group !== instrument.group) return false
+  if (exchange !== undefined && exchange !== instrument.venue) return false
+  return industry === undefined || industry === instrument.industry
 }
 
 const eagerKeys = new Set(['last', 'change', 'volume', 'value', 'pe', 'market_cap'])

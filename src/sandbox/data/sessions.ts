@@ -1,5 +1,5 @@
 import type { Instrument } from '../market.ts'
-import { createRandom } from '../random.ts'
+import { drawnAt } from '../random.ts'
 
 /**
  * The daily history of every instrument, from the seed alone: a day has the same figures whenever it is read, so that
@@ -28,14 +28,17 @@ export function dayOf(nowMs: number): number {
 }
 
 export function dateOf(day: number): string {
-  return new Date(day * dayMs).toISOString().slice(0, 10)
+  const date = dates.get(day) ?? new Date(day * dayMs).toISOString().slice(0, 10)
+  if (dates.size < datesMax) dates.set(day, date)
+  return date
 }
+
+const dates = new Map<number, string>()
+const datesMax = 5_000
 
 /** From 0 up to, but not, 1: the same for the same seed, instrument, day and use. */
 export function chance(seed: number, id: number, day: number, use: number): number {
-  const random = createRandom(seed * 7_919 + id * 104_729 + day * 31 + use)
-  random.next()
-  return random.next()
+  return drawnAt(seed * 7_919 + id * 104_729 + day * 31 + use, 2)
 }
 
 /** The latest `count` sessions up to today, oldest first. */
@@ -45,14 +48,34 @@ export function sessionsOf(instrument: Instrument, seed: number, nowMs: number, 
   return days.reverse().map((day) => sessionOf(instrument, seed, day))
 }
 
+/** What was made is kept for a while: alerts, pages and screens ask for the same sessions again. */
+const made = new Map<string, Map<number, Session>>()
+const madeMax = 150_000
+let madeCount = 0
+
 function sessionOf(instrument: Instrument, seed: number, day: number): Session {
+  const name = `${seed} ${instrument.id}`
+  const own = made.get(name) ?? new Map<number, Session>()
+  const before = own.get(day)
+  if (before !== undefined) return before
+  if (madeCount >= madeMax) {
+    made.clear()
+    madeCount = 0
+  }
+  const session = makeSession(instrument, seed, day)
+  made.set(name, own.set(day, session))
+  madeCount += 1
+  return session
+}
+
+function makeSession(instrument: Instrument, seed: number, day: number): Session {
   const { id } = instrument
   const date = dateOf(day)
   if (isHalted(instrument, seed, day)) {
-    const close = closeOf(instrument, seed, day)
+    const close = closeOn(instrument, seed, day)
     return { date, open: close, high: close, low: close, close, volume: 0, value: 0, halted: true }
   }
-  const close = closeOf(instrument, seed, day)
+  const close = closeOn(instrument, seed, day)
   const open = rounded(instrument, close * (1 + (chance(seed, id, day, 2) - 0.5) * 0.02))
   const spread = 1 + chance(seed, id, day, 3) * 0.01
   const volume = Math.round(2_000_000 * (0.5 + chance(seed, id, day, 4)) * (1 + (id % 7)))
@@ -65,7 +88,8 @@ function sessionOf(instrument: Instrument, seed: number, day: number): Session {
   }
 }
 
-function closeOf(instrument: Instrument, seed: number, day: number): number {
+/** The close of a day, or of the last session before it. */
+export function closeOn(instrument: Instrument, seed: number, day: number): number {
   let traded = day
   while (isHalted(instrument, seed, traded) || !isSession(instrument, traded)) traded -= 1
   const { id, price } = instrument
