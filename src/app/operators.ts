@@ -77,8 +77,8 @@ export function createOperators(options: OperatorsOptions): Operators {
   const troubles = createTroubles({ store, clock, sendNotice })
   /** When breakers of this process closed, as far as Redis does not have it yet. */
   const closedAt = new Map<string, number>()
-  /** Since when each source is seen to have no poll though one is due, by the monotonic clock. */
-  const unpolledSince = new Map<string, number>()
+  /** Sources without a poll though one is due, and since when that is seen, by the monotonic clock. */
+  const unpolledSources = new Map<string, { readonly dueAtMs: number | null; readonly sinceMs: number }>()
   let lastWork: Promise<void> = Promise.resolve()
   /** One after the other, so that the notice of an end never comes before that of its beginning. Best effort. */
   const attempt = (work: () => Promise<void>) => {
@@ -130,11 +130,13 @@ export function createOperators(options: OperatorsOptions): Operators {
     await lookAtDead(sink, queues)
   }
   const unpolled = (status: PollerStatus): string | undefined => {
-    const { source, state } = status
+    const { source, state, nextPollAtMs: dueAtMs } = status
     const lateMs = overdueMs(status, clock.now())
-    if (lateMs === 0 && state !== 'starting') return void unpolledSince.delete(source)
-    const sinceMs = unpolledSince.get(source) ?? clock.monotonicMs()
-    unpolledSince.set(source, sinceMs)
+    if (lateMs === 0 && state !== 'starting') return void unpolledSources.delete(source)
+    const before = unpolledSources.get(source)
+    // Where another poll is due than before, one was made: the clock of the process that polls is behind ours.
+    const sinceMs = before?.dueAtMs === dueAtMs ? before.sinceMs : clock.monotonicMs()
+    unpolledSources.set(source, { dueAtMs, sinceMs })
     if (clock.monotonicMs() - sinceMs < failingMsMax) return undefined
     const due = lateMs === 0 ? '' : `: it should have polled ${formatDuration(lateMs)} ago`
     return `no process polls it${due}`
@@ -147,7 +149,7 @@ export function createOperators(options: OperatorsOptions): Operators {
       await troubles.begin(stopped, troubleMs, { kind: 'source_stopped', sourceName, reason })
     } else if (failure !== undefined) {
       await troubles.begin(failing, troubleMs, { kind: 'source_failing', sourceName, reason: failure })
-    } else if (state === 'waiting' && failingSinceMs === null && !unpolledSince.has(sourceName)) {
+    } else if (state === 'waiting' && failingSinceMs === null && !unpolledSources.has(sourceName)) {
       const resumed = { kind: 'source_resumed', sourceName, reason } as const
       const wasStopped = await troubles.end(stopped, resumed)
       await troubles.end(failing, wasStopped ? undefined : resumed)
