@@ -18,7 +18,7 @@ const alone = [
 ]
 
 /** Files that compute for long. The planner is loaded by Node.js itself, as in the product: Vitest's own imports make it half as fast. */
-const computing = ['test/schedule/{announced,forecast,goals,learned,marks,unfriendly}.test.ts']
+const computing = ['test/schedule/{announced,calendar,forecast,goals,learned,marks,unfriendly}.test.ts']
 
 export default defineConfig({
   test: {

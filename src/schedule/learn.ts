@@ -14,7 +14,16 @@ import {
   spanAt,
   startDay,
 } from './forecast/outlook.ts'
-import { addLate, binMs, binOf, foldDay, forecastDay, profileZone, rowOf } from './forecast/profile.ts'
+import {
+  addLate,
+  addPastDay,
+  binMs,
+  binOf,
+  foldDay,
+  forecastDay,
+  profileZone,
+  rowOf,
+} from './forecast/profile.ts'
 import { countFiring } from './marks/phase.ts'
 import { type Memory, noteAttempt } from './memory.ts'
 import { fadeDemand, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
@@ -176,8 +185,8 @@ export function learnPast(memory: Memory, options: ScheduleOptions, firedAtMs: r
     if (Number.isNaN(memory.dateMs)) memory.dateMs = memory.sinceMs = date
     // A date that the profile did not know of is one more day that it has seen, silent or not.
     for (; memory.sinceMs > Math.max(date, memory.dateMs - historyDaysMax * dayMs); memory.sinceMs -= dayMs) {
-      const row = rowOf(memory.sinceMs - dayMs, options)
-      memory.profile.days[row] = (memory.profile.days[row] ?? 0) + 1_000
+      const past = memory.sinceMs - dayMs
+      addPastDay(memory.profile, rowOf(past, options), (memory.dateMs - past) / dayMs)
     }
     // Whoever knows the past of the first day has not missed its first hours.
     memory.blindBins = 0

@@ -41,17 +41,25 @@ export function emptyProfile(): Profile {
   return { rows, days: new Array(rowCount).fill(0), lately: [] }
 }
 
-/** Lets all rows fade by a day, then adds what that day brought. A silent day fades no shape: the feed may be down. */
+/**
+ * Lets all rows fade by a day, then adds what that day brought. A silent day is one more that its row has seen and fades nothing:
+ * the feed may be down.
+ */
 export function foldDay(profile: Profile, row: number, counts: Int32Array): void {
-  const silent = counts.every((count) => count === 0)
-  if (!silent) profile.lately.push({ row, counts: Int32Array.from(counts) })
+  const left = counts.every((count) => count === 0) ? 1 : fade
+  if (left < 1) profile.lately.push({ row, counts: Int32Array.from(counts) })
   if (profile.lately.length > latelyMax) profile.lately.shift()
   for (let each = 0; each < rowCount; each++) {
-    profile.days[each] = Math.round((profile.days[each] ?? 0) * fade) + (each === row ? 1_000 : 0)
+    profile.days[each] = Math.round((profile.days[each] ?? 0) * left) + (each === row ? 1_000 : 0)
     const bins = profile.rows[each]
-    for (let bin = 0; bins && !silent && bin < binsPerDay; bin++)
-      bins[bin] = Math.round((bins[bin] ?? 0) * fade) + (each === row ? (counts[bin] ?? 0) : 0)
+    for (let bin = 0; bins && left < 1 && bin < binsPerDay; bin++)
+      bins[bin] = Math.round((bins[bin] ?? 0) * left) + (each === row ? (counts[bin] ?? 0) : 0)
   }
+}
+
+/** Adds a day of so long ago that nobody had counted; its alerts follow as late ones. */
+export function addPastDay(profile: Profile, row: number, daysAgo: number): void {
+  profile.days[row] = (profile.days[row] ?? 0) + Math.round(1_000 * fade ** daysAgo)
 }
 
 /** Adds a share of an alert of a day that was folded `daysAgo` days ago. */
