@@ -1,10 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import type { Order, Portion } from '../delivery/records/selection.ts'
+import type { Order } from '../delivery/records/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { waits } from '../lib/waits.ts'
 import { type ActionHandler, registerAction } from './action.ts'
-import { alertIdsField, instantField, nameField, portionFields, rowIdsField } from './fields.ts'
+import {
+  alertIdsField,
+  instantField,
+  nameField,
+  portionFields,
+  portionOrder,
+  portionView,
+  rowIdsField,
+} from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerSilenceActions } from './silences.ts'
@@ -22,16 +30,16 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   })
 
   post('/api/v1/dead-letters/retry', async (request) => {
-    const { handled, ...rest } = await ports.deadLetters.retry(deadLettersOf(request.body))
-    return { retried: handled, unknown: rest.missing, ...portionView(rest) }
+    const { handled, missing, ...portion } = await ports.deadLetters.retry(deadLettersOf(request.body))
+    return { retried: handled, unknown: missing, ...portionView(portion) }
   })
   post('/api/v1/dead-letters/drop', async (request) => {
-    const { handled, ...rest } = await ports.deadLetters.drop(deadLettersOf(request.body))
-    return { dropped: handled, unknown: rest.missing, ...portionView(rest) }
+    const { handled, missing, ...portion } = await ports.deadLetters.drop(deadLettersOf(request.body))
+    return { dropped: handled, unknown: missing, ...portionView(portion) }
   })
   post('/api/v1/replay', async (request) => {
-    const { handled, ...rest } = await ports.replay(replayOf(request.body))
-    return { queued: handled, unknown: rest.missing, ...portionView(rest) }
+    const { handled, missing, ...portion } = await ports.replay(replayOf(request.body))
+    return { queued: handled, unknown: missing, ...portionView(portion) }
   })
 
   post('/api/v1/quarantine/retry', (request) => ports.quarantine.retry(rowsOf(request.body)))
@@ -72,8 +80,8 @@ const deadLetters = z
   })
 
 function deadLettersOf(body: unknown): Order {
-  const { all: _, ...order } = deadLetters.parse(body ?? {})
-  return orderOf(order)
+  const { all: _, since: sinceMs, ...order } = deadLetters.parse(body ?? {})
+  return portionOrder({ ...order, sinceMs })
 }
 
 const rows = z
@@ -108,35 +116,10 @@ const replay = z.union(
 )
 
 function replayOf(body: unknown): Order {
-  return orderOf(replay.parse(body ?? {}))
-}
-
-interface OrderFields {
-  readonly ids?: readonly string[] | undefined
-  readonly sink?: string | undefined
-  readonly since?: number | undefined
-  readonly until?: number | undefined
-  readonly cursor?: string | undefined
-  readonly at?: number | undefined
-  readonly limit?: number | undefined
-}
-
-/** Turns the fields of the API into an `Order`; fields that are not given are left out. */
-function orderOf({ ids, sink, since, until, cursor, at, limit }: OrderFields): Order {
-  return {
-    ...(ids === undefined ? {} : { ids }),
-    ...(sink === undefined ? {} : { sink }),
-    ...(since === undefined ? {} : { sinceMs: since }),
-    ...(until === undefined ? {} : { untilMs: until }),
-    ...(cursor === undefined ? {} : { cursor }),
-    ...(at === undefined ? {} : { atMs: at }),
-    ...(limit === undefined ? {} : { limit }),
-  }
-}
-
-/** How far an order is. If the answer has a cursor, there is more: the caller sends the same order with that cursor. */
-function portionView({ gone, looked, total, atMs, cursor }: Omit<Portion, 'handled'>) {
-  return { gone, looked, total, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
+  const order = replay.parse(body ?? {})
+  if ('ids' in order) return portionOrder(order)
+  const { since: sinceMs, until: untilMs, ...rest } = order
+  return portionOrder({ ...rest, sinceMs, untilMs })
 }
 
 function hotUntil(body: unknown, nowMs: number): number {

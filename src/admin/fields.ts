@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import type { PortionEnd } from '../delivery/records/selection.ts'
+import { given } from '../lib/given.ts'
 import { deliveryStates } from './delivery-view.ts'
 
 /** Fields of the requests that the API takes; the error of each says what was expected. */
@@ -29,4 +31,20 @@ export const portionFields = {
   cursor: z.string().min(1).max(2_000).optional(),
   at: instantField.optional(),
   limit: z.number().int().min(0).max(1_000).optional(),
+}
+
+interface PortionRequest {
+  readonly cursor?: string | undefined
+  readonly at?: number | undefined
+  readonly limit?: number | undefined
+}
+
+/** An order as the ports take it, from the fields of a request; those that are not given are left out. */
+export function portionOrder<T extends object>({ cursor, at, limit, ...rest }: T & PortionRequest) {
+  return given({ ...rest, cursor, atMs: at, limit })
+}
+
+/** How far an order is. If the answer has a cursor, there is more: the caller sends the same order with that cursor. */
+export function portionView<T extends PortionEnd>({ atMs, cursor, ...counts }: T) {
+  return { ...counts, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
 }

@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import type { OrphanPortion } from '../delivery/orphans/steps.ts'
 import { registerAction } from './action.ts'
-import { limitField, nameField, portionFields, stateField } from './fields.ts'
+import { limitField, nameField, portionFields, portionOrder, portionView, stateField } from './fields.ts'
 import { orphanKinds } from './orphan-view.ts'
-import type { AdminDeps, OrphanOrder } from './ports.ts'
+import type { AdminDeps } from './ports.ts'
 
 /** Adds the routes that list, move and drop what is left of sinks and sources that are not in the config (any more). */
 export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
@@ -27,7 +26,7 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
       const { handled, ...portion } = await ports.orphans.move({
         ...named.parse(request.params),
         ...{ to, retry },
-        ...orderOf(rest),
+        ...portionOrder(rest),
       })
       return { moved: handled, ...portionView(portion) }
     },
@@ -37,7 +36,7 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
     method: 'POST',
     path: '/api/v1/orphans/:name/drop',
     async act(request) {
-      const order = orderOf(drop.parse(request.body ?? {}))
+      const order = portionOrder(drop.parse(request.body ?? {}))
       const { handled, ...portion } = await ports.orphans.drop({ ...named.parse(request.params), ...order })
       return { dropped: handled, ...portionView(portion) }
     },
@@ -55,16 +54,3 @@ const move = z.strictObject({
   kind: kindField,
   ...portionFields,
 })
-
-function orderOf({ kind, cursor, at, limit }: z.output<typeof drop>): OrphanOrder {
-  return {
-    ...(kind === undefined ? {} : { kind }),
-    ...(cursor === undefined ? {} : { cursor }),
-    ...(at === undefined ? {} : { atMs: at }),
-    ...(limit === undefined ? {} : { limit }),
-  }
-}
-
-function portionView({ atMs, cursor, ...counts }: Omit<OrphanPortion, 'handled'>) {
-  return { ...counts, at: new Date(atMs).toISOString(), cursor: cursor ?? null }
-}

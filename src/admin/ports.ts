@@ -1,6 +1,6 @@
-import type { OrphanPortion, OrphanOrder as QueueOrder } from '../delivery/orphans/steps.ts'
+import type { OrphanPortion } from '../delivery/orphans/steps.ts'
 import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
-import type { Order, Portion } from '../delivery/records/selection.ts'
+import type { Order, Portion, PortionOrder } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type {
@@ -107,7 +107,7 @@ export interface OrphansPort {
   drop(order: OrphanOrder & { readonly name: string }): Promise<OrphanPortion>
 }
 
-export interface OrphanOrder extends QueueOrder {
+export interface OrphanOrder extends PortionOrder {
   readonly kind?: OrphanKind
 }
 

@@ -1,5 +1,6 @@
 import type { RedisConfig } from '../config/redis.ts'
 import { UserError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
 import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
@@ -34,8 +35,7 @@ export async function openRedis(
 export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>): RedisTarget {
   const { username, password } = config
   const login = {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
+    ...given({ username, password }),
   }
   switch (config.mode) {
     case 'single':
@@ -48,8 +48,7 @@ export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>
         ...login,
         sentinels: sentinels.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`),
         name,
-        ...(sentinelUsername === undefined ? {} : { sentinelUsername }),
-        ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+        ...given({ sentinelUsername, sentinelPassword }),
       }
     }
     default:

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { given } from '../lib/given.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
 import { carryOut, describeDone } from './long-request.ts'
@@ -37,8 +38,7 @@ export function replayCommand(): Command {
       const body = {
         ...span,
         ...end,
-        ...(sink === undefined ? {} : { sink }),
-        ...(at === undefined ? {} : { at }),
+        ...given({ sink, at }),
       }
       const done = await carryOut(connectDaemon(options), {
         path: '/api/v1/replay',

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { SilenceView } from '../admin/delivery-view.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
+import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
@@ -39,9 +40,7 @@ function addCommand(): Command {
         throw new UsageError('Say when it ends: either --for or --until.')
       const order = {
         match: matchOf(match),
-        ...(span === undefined ? {} : { for: span }),
-        ...(until === undefined ? {} : { endsAt: until }),
-        ...(comment === undefined ? {} : { comment }),
+        ...given({ for: span, endsAt: until, comment }),
       }
       const answer = (await connectDaemon(options).post('/api/v1/silences', order)) as { data: SilenceView }
       if (options.json) printJson(answer.data)

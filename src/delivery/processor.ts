@@ -1,6 +1,7 @@
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { DeliveryJob, JobData } from '../alert/job.ts'
 import { errorCode, toError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { within } from '../lib/time-limit.ts'
 import type { Answer } from '../sinks/outcome.ts'
 import { redisErrorText } from '../store/redis.ts'
@@ -151,8 +152,7 @@ async function settle(
       result,
       durationMs,
       nowMs,
-      ...(reason === undefined ? {} : { reason }),
-      ...(outcome.answer.status === undefined ? {} : { status: outcome.answer.status }),
+      ...given({ reason, status: outcome.answer.status }),
       ...(followUp.kind === 'again' ? { nextInMs: followUp.delayMs } : {}),
     },
     metrics,

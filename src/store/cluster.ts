@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns'
 import { Cluster, type ClusterNode } from 'ioredis'
+import { given } from '../lib/given.ts'
 import {
   type driverOptions,
   enableOfflineQueue,
@@ -46,8 +47,7 @@ export function openCluster(
     dnsLookup: tls ? (address, callback) => callback(null, address) : lookupOrKeep,
     redisOptions: {
       ...common,
-      ...(username === undefined ? {} : { username }),
-      ...(password === undefined ? {} : { password }),
+      ...given({ username, password }),
       ...(tls === undefined ? {} : { tls: verifiedTls }),
     },
   })

@@ -1,3 +1,4 @@
+import { given } from '../lib/given.ts'
 import { putOffKeptMs, putOffKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -48,9 +49,7 @@ export function createDelayOriginStore(redis: RedisClient, prefix: string): Dela
         .filter(([field]) => field.startsWith(planField))
         .map(([field, count]) => [field.slice(planField.length), Number(count)] as const)
       return {
-        ...(receiver === undefined ? {} : { receiver }),
-        ...(retry === undefined ? {} : { retry }),
-        ...(held === undefined ? {} : { held }),
+        ...given({ receiver, retry, held }),
         ...(clock === undefined ? {} : { clockMs: Number(clock) }),
         plans: new Map(plans),
       }

@@ -4,7 +4,8 @@ import type { NameStore } from '../../store/names.ts'
 import { listLimitMax, listState } from '../records/delivery-log.ts'
 import { type JobState, type JobView, jobStates } from '../records/job-view.ts'
 import type { PortionOptions } from '../records/portion.ts'
-import { type OrphanOrder, type OrphanPortion, runOrphanPortion } from './steps.ts'
+import type { PortionOrder } from '../records/selection.ts'
+import { type OrphanPortion, runOrphanPortion } from './steps.ts'
 import { tidyOrphan } from './tidy.ts'
 import { dropStep, moveStep } from './work.ts'
 
@@ -28,10 +29,10 @@ export interface Orphans {
    */
   move(
     sink: string,
-    order: OrphanOrder & { readonly to: string; readonly retry?: boolean },
+    order: PortionOrder & { readonly to: string; readonly retry?: boolean },
   ): Promise<OrphanPortion>
   /** Deletes its alerts, except records of acknowledged ones, which are kept for the retention time. */
-  drop(sink: string, order: OrphanOrder): Promise<OrphanPortion>
+  drop(sink: string, order: PortionOrder): Promise<OrphanPortion>
   /** Forgets records that are too old, and the names of which nothing is left. */
   tidy(): Promise<void>
 }

@@ -3,6 +3,7 @@ import { within } from '../../lib/time-limit.ts'
 import type { AlertQueue } from '../queues.ts'
 import { cursorInstant, readCursor, writeCursor } from '../records/cursor.ts'
 import type { PortionOptions } from '../records/portion.ts'
+import type { PortionEnd, PortionOrder } from '../records/selection.ts'
 import { stepOn } from '../steps.ts'
 
 /**
@@ -10,18 +11,7 @@ import { stepOn } from '../steps.ts'
  * done leaves the queue, so the place is only how many of a state had to be left in it. Asking for a portion twice does
  * nothing twice.
  */
-export interface OrphanOrder {
-  readonly cursor?: string
-  readonly atMs?: number
-  readonly limit?: number
-}
-
-export interface OrphanPortion extends Tally {
-  readonly total: number
-  readonly atMs: number
-  /** Absent when all is done. */
-  readonly cursor?: string
-}
+export interface OrphanPortion extends Tally, PortionEnd {}
 
 export interface Tally {
   handled: number
@@ -53,7 +43,7 @@ const stepTimeoutMs = 10_000
 
 export async function runOrphanPortion(
   queue: AlertQueue,
-  order: OrphanOrder,
+  order: PortionOrder,
   options: PortionOptions,
   step: OrphanStep,
 ): Promise<OrphanPortion> {

@@ -1,5 +1,6 @@
 import { headlineOf } from '../../alert/display.ts'
 import { fromJobData } from '../../alert/job.ts'
+import { given } from '../../lib/given.ts'
 import type { AlertJob } from '../processor.ts'
 import { type AttemptRecord, parseAttemptRecord } from './attempt-record.ts'
 
@@ -56,8 +57,7 @@ export function viewOfJob(sink: string, job: AlertJob, state: JobState, nextAtte
     attempts: job.attemptsMade,
     ...(delivered ? { delivered } : {}),
     ...(failure ? { failure } : {}),
-    ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAtMs }),
-    ...(endedAtMs === undefined ? {} : { endedAtMs }),
+    ...given({ nextAttemptAtMs, endedAtMs }),
     changedAtMs: job.finishedOn ?? job.processedOn ?? job.timestamp,
   }
 }
@@ -68,7 +68,6 @@ function alertFields(job: Extract<ReturnType<typeof fromJobData>, { ok: true }>[
   return {
     alert: { source, id, kind, symbol, headline, url, why, ruleIds, firedAt },
     seenAtMs: job.seenAtMs,
-    ...(job.target === undefined ? {} : { target: job.target }),
-    ...(job.requestedAtMs === undefined ? {} : { requestedAtMs: job.requestedAtMs }),
+    ...given({ target: job.target, requestedAtMs: job.requestedAtMs }),
   }
 }

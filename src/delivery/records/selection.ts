@@ -13,7 +13,10 @@ export interface Selection {
 export type EndState = 'completed' | 'failed'
 
 /** An operation on ended deliveries, which is done in portions: each call does one and returns where the next begins. */
-export interface Order extends Selection {
+export interface Order extends Selection, PortionOrder {}
+
+/** An operation that is carried out in portions: the caller repeats it with the cursor of the answer. */
+export interface PortionOrder {
   /** Where the portion before ended; without it the operation begins. */
   readonly cursor?: string
   /** Goes on with an operation that broke off: the instant at which it began. What it put back is not put back again. */
@@ -22,17 +25,21 @@ export interface Order extends Selection {
   readonly limit?: number
 }
 
-export interface Portion {
+export interface Portion extends PortionEnd {
   readonly handled: number
   /** Were selected, but gone when they were reached: too old by now, or another request was faster. */
   readonly gone: number
   readonly looked: number
-  /** Of the whole operation: how many records there are to look at. */
+  /** Ids of the selection that have no record in any of its sinks. */
+  readonly missing: readonly string[]
+}
+
+/** How far an operation is. */
+export interface PortionEnd {
+  /** How many records the whole operation has to look at. */
   readonly total: number
   /** When the operation began, which is its name. */
   readonly atMs: number
-  /** Ids of the selection that have no record in any of its sinks. */
-  readonly missing: readonly string[]
   /** Absent when all is done. */
   readonly cursor?: string
 }
