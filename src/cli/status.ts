@@ -100,5 +100,8 @@ function ago(at: string | null, nowMs: number): string {
 }
 
 function ahead(at: string | null, nowMs: number): string {
-  return at === null ? '-' : `in ${formatDuration(Math.max(0, Date.parse(at) - nowMs))}`
+  if (at === null) return '-'
+  const aheadMs = Date.parse(at) - nowMs
+  if (aheadMs >= 0) return `in ${formatDuration(aheadMs)}`
+  return aheadMs > -1_000 ? 'now' : ago(at, nowMs)
 }

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { describeStatus } from '../../src/cli/status.ts'
+import { ago, nowMs, source, status } from '../admin/scene.ts'
+
+test.each([
+  ['a poll that is planned', ago(-9), /main +running +12s ago +in 9s/],
+  ['a poll that never came', ago(512), /main +running +12s ago +8m 32s ago/],
+  ['a poll that is due now', ago(0.4), /main +running +12s ago +now/],
+])('%s is shown so', (_what, nextPollAt, line) => {
+  expect(describeStatus(status({ sources: [source({ nextPollAt })] }), nowMs)).toMatch(line)
+})
