@@ -46,8 +46,9 @@ export function daemonCommand(name: string, description: string): Command {
 
 export function connectDaemon(options: DaemonOptions): Daemon {
   const { base, token } = addressOf(options)
+  /** Who only reads needs no token, and the address may be another program's. */
   const authorization = (method: string) => {
-    const shown = token(method !== 'GET')
+    const shown = method === 'GET' ? undefined : token()
     return shown === undefined ? {} : { authorization: `Bearer ${shown}` }
   }
   // Set here, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot give the admin token to a stranger. No pipelining: a command
@@ -96,8 +97,8 @@ function notABridgeError(base: string, status: number): UserError {
 
 interface DaemonAddress {
   readonly base: string
-  /** The admin token; throws when it is `needed` and the one that the config names cannot be read. */
-  token(needed: boolean): string | undefined
+  /** The admin token; throws when the one that the config names cannot be read. */
+  token(): string | undefined
 }
 
 function addressOf({ url, config }: DaemonOptions): DaemonAddress {
@@ -113,9 +114,9 @@ function addressOf({ url, config }: DaemonOptions): DaemonAddress {
   if (!withoutToken.ok) throw new UserError(sentence)
   return {
     base: baseOf(url, withoutToken.http),
-    token(needed) {
+    token() {
       const token = tokenFromEnv()
-      if (needed && token === undefined) throw new UserError(sentence)
+      if (token === undefined) throw new UserError(sentence)
       return token
     },
   }

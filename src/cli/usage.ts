@@ -31,8 +31,11 @@ export function spanOption(option: string): (text: string) => string {
 }
 
 export function urlOption(text: string): string {
-  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '')
-  throw new UsageError(`--url: "${text}" is no http address.`)
+  const url = /^https?:\/\//.test(text) ? URL.parse(text) : null
+  // Requests with a login in their address are not sent; and a text that may contain one is not repeated.
+  if (url && `${url.username}${url.password}${url.search}${url.hash}` === '') return text.replace(/\/+$/, '')
+  const shown = /[@?#]/.test(text) ? 'this' : `"${text}"`
+  throw new UsageError(`--url: ${shown} is no http address without a login and a query.`)
 }
 
 /** For arguments that may be given several times. */

@@ -86,6 +86,19 @@ it('a token that no header carries is refused before anything is sent', async ()
   expect(calls).toEqual([])
 })
 
+it('who only reads sends no token, wherever the address leads', async () => {
+  vi.stubEnv('ADMIN_TOKEN', token)
+  const sent: (string | undefined)[] = []
+  const url = await serving((request, response) => {
+    sent.push(request.headers.authorization)
+    response.end('{}')
+  })
+  const config = writeConfig(`${secrets}http: { adminToken: ${token} }\n`)
+  for (const more of [[], ['--config', config]]) await run(statusCommand(), '--url', url, ...more)
+  await run(deadLettersCommand(), 'list', '--url', url)
+  expect(sent).toEqual([undefined, undefined, undefined])
+})
+
 describe('what answers and is no bridge', () => {
   const others: [string, RequestListener][] = [
     ['takes everything', (_, response) => void response.end('{}')],

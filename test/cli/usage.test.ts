@@ -123,6 +123,17 @@ describe('a wrong command line ends with exit code 2 and a sentence', () => {
   })
 })
 
+it.each([
+  'http://me:canaryCanary1@127.0.0.1:1',
+  'http://127.0.0.1:1/?token=canaryCanary1',
+  'htp://me:canaryCanary1@127.0.0.1:1',
+  'me:canaryCanary1@127.0.0.1:1',
+])('an address with a login or a query is refused, and not repeated: %s', async (url) => {
+  const { code, err } = await cli(['status', '--url', url])
+  expect([code, err]).toEqual([2, expect.stringMatching(/^--url: .*without a login/)])
+  expect(err).not.toContain('canary')
+})
+
 describe('what failed ends with exit code 1', () => {
   it.each([
     ['a bridge that is not there', ['status', ...nobody]],
