@@ -56,6 +56,8 @@ export interface AppOptions {
   /** How often sinks and sources are checked for notices to operators, in milliseconds. */
   readonly operatorsLookEveryMs?: number
   readonly senderTuning?: Partial<Tuning>
+  /** How long a message waits for its chart, in milliseconds. */
+  readonly chartWaitMsMax?: number
 }
 
 const stopStepTimeoutMs = 25_000
@@ -223,9 +225,8 @@ class Bridge implements App {
 
   #createRuntime(config: Config, redis: RedisPair): Runtime {
     const { log, role, clock, operatorsLookEveryMs, senderTuning } = this.#options
-    const drawer = createDrawer({
-      onFault: (reason) => log.warn({ reason }, 'charts cannot be drawn for now'),
-    })
+    const onFault = (reason: string) => log.warn({ reason }, 'charts cannot be drawn for now')
+    const drawer = createDrawer({ onFault, waitMsMax: this.#options.chartWaitMsMax })
     this.#teardown.push('charts', () => drawer.close())
     const shared = { metrics: this.metrics, processStates: this.#processStates, drawer }
     const tools = { redis, log, role, clock, ...shared }

@@ -187,7 +187,7 @@ describe('the build', () => {
 
   test('draws charts', async () => {
     const { createDrawer } = (await import(join(app, 'dist/sinks/chart/drawer.js'))) as typeof Drawing
-    const drawer = createDrawer()
+    const drawer = createDrawer({ waitMsMax: 20_000 })
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><text y="15">۵</text></svg>'
     const png = await drawer.draw(svg, 20_000)
     await drawer.close()

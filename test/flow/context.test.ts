@@ -1,9 +1,13 @@
+import PostalMime from 'postal-mime'
 import { describe, expect, it } from 'vitest'
 import { startApp, until } from '../support/app.ts'
 import { failureRow } from '../support/failure-row.ts'
+import { onTestFinished } from '../support/finished.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { impatient, metric } from '../support/scene.ts'
+import { slackOk } from '../support/slack-receiver.ts'
+import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { type ReceivedRequest, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The whole bridge: alerts of a route with context, from the sandbox's feed to the receiver. */
@@ -36,6 +40,11 @@ ${sinks.join('\n')}
 routes: ${routes ?? '[{ sinks: [hook], context: [price] }]'}
 `
 }
+
+const json = (value: unknown, status = 200) => ({
+  ...{ status, headers: { 'content-type': 'application/json' } },
+  body: JSON.stringify(value),
+})
 
 interface Scene {
   readonly prefix?: string
@@ -85,6 +94,71 @@ describe('a route with context', () => {
     expect(await metric(url, spent)).toBe(17)
     expect(await total('chart', 'cached')).toBe(1)
   })
+
+  it('shows it in the messages of every sink, as a picture where they take one', async () => {
+    const sandbox = await startSandbox()
+    const mails = await startSmtpReceiver()
+    onTestFinished(() => mails.stop())
+    const answers = {
+      ...{ slack: slackOk, telegram: json({ ok: true }), discord: json({ id: '1' }) },
+      ...{ teams: { status: 202 }, pagerduty: json({ status: 'success' }, 202), ntfy: json({ id: '1' }) },
+      ...{ webhook: { status: 204 }, http: { status: 204 } },
+    }
+    const started = Object.entries(answers).map(async ([name, answer]) => {
+      const receiver = await startWebhookReceiver({ answer })
+      onTestFinished(() => receiver.stop())
+      return [name, receiver] as const
+    })
+    const receivers = new Map(await Promise.all(started))
+    const at = (name: string) => receivers.get(name)?.url ?? ''
+    const origin = (name: string) => new URL(at(name)).origin
+    const sinks = [
+      ...['slack', 'discord', 'teams', 'webhook'].map(
+        (type) => `${type}: { type: ${type}, url: "${at(type)}"`,
+      ),
+      `http: { type: http, url: "${at('http')}", template: "{{ context.price.data.last }} {{ context.chart.data.points.size }}", contentType: text/plain`,
+      `telegram: { type: telegram, baseUrl: "${origin('telegram')}", token: "1:${'A'.repeat(35)}", chatId: 1`,
+      `ntfy: { type: ntfy, baseUrl: "${origin('ntfy')}", topic: alerts`,
+      `pagerduty: { type: pagerduty, baseUrl: "${origin('pagerduty')}", routingKey: ${'k'.repeat(32)}`,
+      `email: { type: email, smtp: "${mails.url}", from: a@example.com, to: [b@example.com]`,
+    ]
+    const config = configOf(
+      sandbox.url,
+      {},
+      { routes: `[{ sinks: [${[...receivers.keys(), 'email'].join(', ')}], context: [price, chart] }]` },
+    )
+    await startApp(
+      config.replace(
+        'sinks:\n',
+        `sinks:\n${sinks.map((sink) => `  ${sink}, allowPrivateNetworks: true, timeout: 5m }\n`).join('')}`,
+      ),
+      { chartWaitMsMax: 60_000 },
+    )
+    await until('the first poll', async () => sandbox.requests.length > 0)
+    sandbox.fire({ symbol: 'فولاد', slug: 'foolad', headline: 'فولاد گذشت', why: null, payload: [] })
+    const bodies = await Promise.all(
+      [...receivers].map(
+        async ([name, receiver]) => [name, (await receiver.received(1, 30_000))[0]] as const,
+      ),
+    )
+    const [mail] = await mails.received(1, 30_000)
+    const body = Object.fromEntries(bodies.map(([name, request]) => [name, request?.body ?? '']))
+    const { context } = JSON.parse(body['webhook'] ?? '').data as Body['data']
+    const last = Number(context?.['price']?.data['last'])
+    expect(body['http']).toBe(`${last} 60`)
+    const shown = last.toLocaleString('en-US')
+    const [columns, picture] = [/[▁-█]{20}/, /PNG\r\n/]
+    for (const name of ['slack', 'teams', 'ntfy', 'pagerduty'])
+      expect([name, body[name]]).toEqual([name, expect.stringMatching(columns)])
+    for (const name of ['slack', 'teams', 'ntfy', 'pagerduty', 'telegram', 'discord'])
+      expect([name, body[name]]).toEqual([name, expect.stringContaining(shown)])
+    for (const name of ['telegram', 'discord'])
+      expect([name, body[name]]).toEqual([name, expect.stringMatching(picture)])
+    const { html = '', attachments } = await PostalMime.parse(mail?.raw ?? '')
+    expect(html).toContain(shown)
+    expect(html).toContain(`cid:${attachments[0]?.contentId?.slice(1, -1)}`)
+    expect(Buffer.from((attachments[0]?.content ?? '') as ArrayBuffer).readUInt32BE(16)).toBe(840)
+  }, 60_000)
 
   it('is sent once and in time while every endpoint of its context is at fault, each in another way, and polls go on', async () => {
     const sandbox = await startSandbox()

@@ -5,10 +5,10 @@ import type { Drawn, DrawOrder } from './draw-worker.ts'
 /**
  * Draws charts in a thread of its own, which starts with the first chart and ends when none was wanted for a while. A chart
  * is drawn once for all messages and attempts that show it: what was drawn is kept, within bounds. Nothing that goes wrong
- * here, not even a missing library, costs an alert more than `waitMs` once: then no chart is drawn for a while.
+ * here, not even a missing library, costs an alert more than a second, once: then no chart is drawn for a while.
  */
 export interface Drawer {
-  /** A PNG; undefined where it is not there within `waitMs`. Never rejects. */
+  /** A PNG; undefined where it is not there within `waitMs`, or a second. Never rejects. */
   draw(svg: string, waitMs: number): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
@@ -16,6 +16,8 @@ export interface Drawer {
 export interface DrawerOptions {
   readonly onFault?: (reason: string) => void
   readonly workerUrl?: URL
+  /** The longest that a message waits for its chart. */
+  readonly waitMsMax?: number | undefined
   readonly stuckMs?: number
   readonly restMs?: number
   readonly idleMs?: number
@@ -63,7 +65,7 @@ class ThreadDrawer implements Drawer {
       return kept
     }
     const drawing = this.#drawing.get(mark) ?? this.#order(mark, svg)
-    return drawing && inTime(drawing, waitMs)
+    return drawing && inTime(drawing, Math.min(waitMs, this.#options.waitMsMax ?? waitMsMaxDefault))
   }
 
   async close(): Promise<void> {
@@ -154,9 +156,11 @@ class ThreadDrawer implements Drawer {
   }
 }
 
+const waitMsMaxDefault = 1_000
 const stuckMsDefault = 10_000
 const restMsDefault = 300_000
-const idleMsDefault = 60_000
+/** The thread takes some 30 MB, and some tenths of a second to start. */
+const idleMsDefault = 900_000
 
 function inTime<T>(work: Promise<T>, waitMs: number): Promise<T | undefined> {
   return new Promise((resolve) => {

@@ -18,8 +18,8 @@ export interface PictureTools {
   readonly drawer?: Pick<Drawer, 'draw'>
 }
 
-/** A message goes out without its chart where that takes longer. */
-const waitMsMax = 1_000
+/** Of the attempt: a message goes out without its chart where that takes longer. */
+const timeoutShare = 0.25
 
 /** The price chart of an alert; undefined where its context has none, or it cannot be drawn in time. */
 export async function pictureOf(
@@ -30,6 +30,6 @@ export async function pictureOf(
   if (drawer === undefined) return undefined
   const figure = chartFigure(parcel, display)
   if (figure === undefined) return undefined
-  const png = await drawer.draw(chartSvg(figure, theme), Math.min(waitMsMax, timeoutMs / 4))
+  const png = await drawer.draw(chartSvg(figure, theme), timeoutMs * timeoutShare)
   return png && { png, alt: figure.alt, width: chartWidth, height: chartHeight }
 }

@@ -9,7 +9,7 @@ const patienceMs = 20_000
 
 function drawer(options: DrawerOptions = {}) {
   const faults: string[] = []
-  const made = createDrawer({ ...options, onFault: (reason) => faults.push(reason) })
+  const made = createDrawer({ waitMsMax: patienceMs, ...options, onFault: (reason) => faults.push(reason) })
   onTestFinished(() => made.close())
   return { ...{ faults, made }, draw: (text: string, waitMs = patienceMs) => made.draw(text, waitMs) }
 }
