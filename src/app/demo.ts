@@ -30,6 +30,7 @@ interface FiredAlert {
   readonly headline: string
   readonly atMs: number
   readonly arrivedAtMs: Map<Arrival['sink'], number>
+  readonly charts: Set<Arrival['sink']>
 }
 
 const sinks = ['webhook', 'slack', 'email'] as const
@@ -59,7 +60,12 @@ export async function runDemo(options: DemoOptions): Promise<boolean> {
     teardown.push('sandbox', () => sandbox.stop())
     const { url } = await sandbox.start()
     sandbox.on('fired', ({ id, headline, firedAt }) => {
-      fired.set(`demo.${id}`, { headline, atMs: Date.parse(firedAt), arrivedAtMs: new Map() })
+      fired.set(`demo.${id}`, {
+        headline,
+        atMs: Date.parse(firedAt),
+        arrivedAtMs: new Map(),
+        charts: new Set(),
+      })
     })
     const { app, address } = await startBridge({ url, receivers, secret, log, teardown })
     say(introduction(address, options))
@@ -151,6 +157,7 @@ function record(fired: Map<string, FiredAlert>, arrival: Arrival, say: (line: st
         !arrivedAtMs.has(arrival.sink) && plain(arrival.text).includes(plain(headline)),
     )
   alert?.arrivedAtMs.set(arrival.sink, arrival.atMs)
+  if (arrival.hasChart) alert?.charts.add(arrival.sink)
   const time = new Date(arrival.atMs).toLocaleTimeString('en-GB', { timeZone: 'Asia/Tehran' })
   const lag = alert ? `${((arrival.atMs - alert.atMs) / 1_000).toFixed(1)}s`.padStart(6) : '     ?'
   say(
@@ -176,9 +183,9 @@ async function settle(fired: ReadonlyMap<string, FiredAlert>): Promise<void> {
 async function summarise(fired: ReadonlyMap<string, FiredAlert>, app: App, unitsUsed: number) {
   const alerts = [...fired.values()]
   const seen = await app.metrics.alertsSeen.get()
-  const sent = Object.fromEntries(
-    sinks.map((sink) => [sink, alerts.filter(({ arrivedAtMs }) => arrivedAtMs.has(sink)).length]),
-  )
+  const count = (of: (alert: FiredAlert) => { has(sink: Arrival['sink']): boolean }) =>
+    Object.fromEntries(sinks.map((sink) => [sink, alerts.filter((alert) => of(alert).has(sink)).length]))
+  const sent = count(({ arrivedAtMs }) => arrivedAtMs)
   const lags = alerts
     .flatMap(({ atMs, arrivedAtMs }) =>
       [...arrivedAtMs.values()].map((arrivedMs) => (arrivedMs - atMs) / 1_000),
@@ -189,6 +196,7 @@ async function summarise(fired: ReadonlyMap<string, FiredAlert>, app: App, units
     fired: alerts.length,
     seen: seen.values.reduce((sum, { value }) => sum + value, 0),
     sent,
+    withChart: count(({ charts }) => charts),
     lagSeconds: { p50: quantile(0.5), p95: quantile(0.95) },
     unitsUsed,
     complete: alerts.length > 0 && Object.values(sent).every((count) => count === alerts.length),
@@ -199,6 +207,7 @@ function describe({
   fired,
   seen,
   sent,
+  withChart,
   lagSeconds,
   unitsUsed,
   complete,
@@ -210,13 +219,18 @@ function describe({
   return `
 fired   ${fired}
 seen    ${seen}
-sent    ${Object.entries(sent)
-    .map(([sink, count]) => `${sink} ${count}`)
-    .join(', ')}
+sent    ${bySink(sent)}
+charts  ${bySink(withChart)} (an alert of a whole screen has none)
 lag     p50 ${seconds(lagSeconds.p50)}, p95 ${seconds(lagSeconds.p95)} (from firing to acknowledged)
 units   ${unitsUsed}
 ${conclusion}
 `
+}
+
+function bySink(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([sink, count]) => `${sink} ${count}`)
+    .join(', ')
 }
 
 function introduction(address: string, { seconds, ratePerMinute }: DemoOptions): string {

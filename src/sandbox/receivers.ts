@@ -19,6 +19,8 @@ export interface Arrival {
   readonly text: string
   /** `SOURCE.ID` where the message has it. */
   readonly id?: string
+  /** Whether it shows the prices of the alert's instrument. */
+  readonly hasChart: boolean
   readonly atMs: number
 }
 
@@ -33,15 +35,16 @@ export async function startReceivers(
     void readBody(request).then((body) => {
       const id = String(request.headers['webhook-id'])
       if (!isSigned(secret, id, request, body)) return response.writeHead(401).end('bad signature')
-      const { data } = JSON.parse(body) as { data: { delivery: { headline: string } } }
-      onArrival({ sink: 'webhook', text: data.delivery.headline, id, atMs: Date.now() })
+      const { data } = JSON.parse(body) as { data: { delivery: { headline: string }; context?: object } }
+      const hasChart = data.context !== undefined && 'chart' in data.context
+      onArrival({ sink: 'webhook', text: data.delivery.headline, id, hasChart, atMs: Date.now() })
       return response.writeHead(204).end()
     })
   })
   const slack = createServer((request, response) => {
     void readBody(request).then((body) => {
       const { text } = JSON.parse(body) as { text: string }
-      onArrival({ sink: 'slack', text, atMs: Date.now() })
+      onArrival({ sink: 'slack', text, hasChart: /[▁-█]{5}/.test(text), atMs: Date.now() })
       response.writeHead(200, { 'content-type': 'text/html' }).end('ok')
     })
   })
@@ -79,6 +82,7 @@ async function startSmtp(onArrival: (arrival: Arrival) => void) {
         onArrival({
           sink: 'email',
           text: subjectOf(mail),
+          hasChart: /^Content-Type: image\/png/im.test(mail),
           atMs: Date.now(),
           ...(id === undefined ? {} : { id }),
         })
