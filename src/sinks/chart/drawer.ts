@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
+import { toError } from '../../lib/errors.ts'
 import type { Drawn, DrawOrder } from './draw-worker.ts'
 
 /**
@@ -77,8 +78,9 @@ class ThreadDrawer implements Drawer {
     const rests = performance.now() < this.#restsUntilMs
     if (this.#closed || rests || this.#drawing.size >= ordersMax || svg.length > svgCharsMax) return undefined
     clearTimeout(this.#idle)
-    this.#thread ??= this.#start()
-    const thread = this.#thread
+    const thread = this.#thread ?? this.#start()
+    if (thread === undefined) return undefined
+    this.#thread = thread
     const id = ++this.#orders
     const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>()
     thread.orders.set(id, resolve)
@@ -93,12 +95,18 @@ class ThreadDrawer implements Drawer {
     return drawing
   }
 
-  #start(): Thread {
-    const worker = new Worker(this.#options.workerUrl ?? besides('draw-worker'), {
-      // A person who stops the bridge does not wait for a chart.
-      stdin: false,
-      resourceLimits: { maxOldGenerationSizeMb: 64 },
-    })
+  #start(): Thread | undefined {
+    let worker: Worker
+    try {
+      worker = new Worker(this.#options.workerUrl ?? besides('draw-worker'), {
+        // A person who stops the bridge does not wait for a chart.
+        stdin: false,
+        resourceLimits: { maxOldGenerationSizeMb: 64 },
+      })
+    } catch (thrown) {
+      this.#rest(toError(thrown).message)
+      return undefined
+    }
     const thread: Thread = { worker, orders: new Map(), watch: undefined }
     worker.unref()
     worker.on('message', ({ id, png }: Drawn) => {
@@ -124,9 +132,13 @@ class ThreadDrawer implements Drawer {
 
   async #fail(thread: Thread, reason: string): Promise<void> {
     if (this.#thread !== thread) return
+    this.#rest(reason)
+    await this.#end(thread)
+  }
+
+  #rest(reason: string): void {
     this.#restsUntilMs = performance.now() + (this.#options.restMs ?? restMsDefault)
     if (!this.#closed) this.#options.onFault?.(reason)
-    await this.#end(thread)
   }
 
   #endWhenIdle(thread: Thread): void {

@@ -41,14 +41,16 @@ describe('a chart', () => {
   })
 
   it.each([
-    ['the library is not there', 'throw new Error("no such library")', undefined, /no such library/],
-    ['it takes for ever', 'for (;;);', 100, /no chart in 100 ms/],
-    ['the thread ends', 'process.exit()', undefined, /its thread ended/],
+    ['the library is not there', code('throw new Error("no such library")'), undefined, /no such library/],
+    ['it takes for ever', code('for (;;);'), 100, /no chart in 100 ms/],
+    ['the thread ends', code('process.exit()'), undefined, /its thread ended/],
+    // As where the system has no thread left: the error is thrown at once.
+    ['no thread can be started', new URL('none:'), undefined, /./],
   ])(
     'is none where %s; that is said once, and nobody waits for the next',
-    async (_what, text, stuckMs, reason) => {
+    async (_what, workerUrl, stuckMs, reason) => {
       const { draw, faults } = drawer({
-        workerUrl: code(text),
+        workerUrl,
         ...(stuckMs === undefined ? {} : { stuckMs }),
       })
       expect(await Promise.all([draw(svg('a')), draw(svg('b'))])).toEqual([undefined, undefined])
