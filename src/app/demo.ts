@@ -166,7 +166,7 @@ function record(fired: Map<string, FiredAlert>, arrival: Arrival, say: (line: st
 }
 
 /** Text without what sinks add to make it safe: direction marks, entities, additional spaces. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return text
     .replace(/&lt;/g, '<')
     .replace(/&gt;/g, '>')

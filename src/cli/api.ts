@@ -1,13 +1,12 @@
 import { Command } from 'commander'
 import { type Lookups, openLookups } from '../app/lookups.ts'
-import { loadConfig } from '../config/load.ts'
-import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
 import { parseAnswer } from '../feed/api/answer.ts'
 import { matchPath, readTexts } from '../feed/api/read-texts.ts'
 import { type ApiRequest, type LooseParameters, prepareLoose } from '../feed/api/request.ts'
 import { type EndpointPath, endpointOf, endpoints } from '../feed/endpoints.ts'
 import { UserError } from '../lib/errors.ts'
+import { configOf } from './config-file.ts'
 import { print, printError, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { UsageError } from './usage.ts'
@@ -51,7 +50,7 @@ async function run(method: string, text: string, options: Options): Promise<void
   if (options.dryRun) return printDryRun(request, options)
   if (options.config === undefined)
     throw new UsageError('api needs --config FILE; with --dry-run it sends nothing and needs none.')
-  const config = loaded(options.config)
+  const config = configOf(options.config).config
   const [name, source] = sourceOf(config, options.source)
   const stop = new AbortController()
   const onSignal = () => stop.abort()
@@ -164,12 +163,6 @@ function toData(text: string): unknown {
   } catch {
     throw new UsageError('--data: this is no JSON.')
   }
-}
-
-function loaded(file: string): Config {
-  const result = loadConfig(file, process.env)
-  if (result.ok) return result.config
-  throw new UserError(result.mistakes.map((each) => formatMistake(file, each)).join('\n'))
 }
 
 function sourceOf({ sources }: Config, wanted: string | undefined) {

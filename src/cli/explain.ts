@@ -8,16 +8,15 @@ import type { RuleLookup } from '../alert/match.ts'
 import { parseMatch } from '../alert/match-form.ts'
 import { type Routing, route } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
-import { loadConfig } from '../config/load.ts'
-import { formatMistake } from '../config/mistake.ts'
 import { property } from '../config/outline.ts'
 import { describeReadError } from '../config/read-error.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
+import { configOf } from './config-file.ts'
 import { connectDaemon } from './daemon.ts'
 import { explainText } from './explain-text.ts'
 import { instantOption } from './instant.ts'
-import { print, printError } from './output.ts'
+import { print } from './output.ts'
 import { urlOption } from './usage.ts'
 
 interface Options {
@@ -53,8 +52,7 @@ export function explainCommand(): Command {
     )
     .option('--json', 'print JSON')
     .action(async (file: string, options: Options) => {
-      const config = configOf(options.config)
-      if (config === undefined) return
+      const { config } = configOf(options.config)
       const { row, source } = readAlertFile(file)
       const alert = alertOf(row, sourceOf(config, options.source ?? source))
       const { routes } = config
@@ -68,14 +66,6 @@ export function explainCommand(): Command {
         : explainText({ alert, routing, routes, sinks, atMs, asked })
       print(text.trimEnd())
     })
-}
-
-function configOf(file: string): Config | undefined {
-  const loaded = loadConfig(file, process.env)
-  if (loaded.ok) return loaded.config
-  for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
-  process.exitCode = 1
-  return undefined
 }
 
 /** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a history from the bridge's API. */

@@ -1,7 +1,5 @@
 import { Command } from 'commander'
 import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-options.ts'
-import { loadConfig } from '../config/load.ts'
-import { formatMistake } from '../config/mistake.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
@@ -9,7 +7,8 @@ import { wallTime } from '../lib/zone.ts'
 import { grantedUnits, previewPlan } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
-import { print, printError, printJson } from './output.ts'
+import { configOf } from './config-file.ts'
+import { print, printJson } from './output.ts'
 import { contextCosts, describeContextCosts } from './plan-context.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
 import { printTarget, targetByProfile, targetByTrace, targetOption } from './plan-target.ts'
@@ -55,8 +54,7 @@ export function planCommand(readLearned?: ReadLearned): Command {
     )
     .option('--json', 'print JSON')
     .action(async (options: Options) => {
-      const config = options.config === undefined ? undefined : configOf(options.config)
-      if (options.config !== undefined && config === undefined) return
+      const config = options.config === undefined ? undefined : configOf(options.config).config
       if (options.trace !== undefined && options.target !== undefined)
         return printTraceTarget(options.target, options.trace, options, config)
       if (options.trace !== undefined)
@@ -150,12 +148,4 @@ function checkZone(timeZone: string): void {
       `--time-zone: "${timeZone}" is no time zone; expected an IANA name such as Asia/Tehran.`,
     )
   }
-}
-
-function configOf(file: string): Config | undefined {
-  const loaded = loadConfig(file, process.env)
-  if (loaded.ok) return loaded.config
-  for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
-  process.exitCode = 1
-  return undefined
 }

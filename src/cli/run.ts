@@ -4,8 +4,8 @@ import { type Role, roles } from '../app/roles.ts'
 import { untilSignal } from '../app/signal.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
-import { UserError } from '../lib/errors.ts'
 import { createLogger, type LogLevel, setLogLevel } from '../telemetry/log.ts'
+import { configOf } from './config-file.ts'
 
 /** `run`: the daemon. On SIGTERM and SIGINT it finishes running sends and stops, on SIGHUP it reloads the config. */
 export function runCommand(): Command {
@@ -22,9 +22,7 @@ export function runCommand(): Command {
 async function runDaemon(options: { configPath: string; role: Role; logLevel?: LogLevel }): Promise<void> {
   const { configPath, role } = options
   const load = () => loadConfig(configPath, process.env, { again: true })
-  const loaded = loadConfig(configPath, process.env)
-  if (!loaded.ok)
-    throw new UserError(loaded.mistakes.map((each) => formatMistake(configPath, each)).join('\n'))
+  const loaded = configOf(configPath)
   const level = options.logLevel ?? loaded.config.log.level
   const log = createLogger({ level, terminal: process.stdout.isTTY === true })
   for (const warning of loaded.warnings) log.warn(formatMistake(configPath, warning))

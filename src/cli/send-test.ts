@@ -1,12 +1,11 @@
 import { Command } from 'commander'
 import { sampleAlert } from '../alert/sample.ts'
-import { loadConfig } from '../config/load.ts'
-import { formatMistake } from '../config/mistake.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink } from '../sinks/registry.ts'
 import { printable } from '../telemetry/printable.ts'
+import { configOf } from './config-file.ts'
 import { print, printJson } from './output.ts'
 
 interface Options {
@@ -40,9 +39,7 @@ export function sendTestCommand(): Command {
 }
 
 async function sendTest(name: string, configPath: string): Promise<Result[]> {
-  const loaded = loadConfig(configPath, process.env)
-  if (!loaded.ok)
-    throw new UserError(loaded.mistakes.map((each) => formatMistake(configPath, each)).join('\n'))
+  const loaded = configOf(configPath)
   const config = new Map(Object.entries(loaded.config.sinks)).get(name)
   if (!config) {
     const known = Object.keys(loaded.config.sinks).join(', ')

@@ -3,7 +3,12 @@ import { formatDuration } from '../lib/duration.ts'
 import { isFarAhead } from '../lib/waits.ts'
 import type { RulesRead } from '../routing/rules.ts'
 import type { ScheduleView } from '../schedule/schedule.ts'
-import type { PollerState, PollerStatus, SourceStatusStore } from '../store/source-status.ts'
+import {
+  type PollerState,
+  type PollerStatus,
+  type SourceStatusStore,
+  startingStatus,
+} from '../store/source-status.ts'
 import { forgetPolling } from '../telemetry/metrics.ts'
 import type { AvailableBudget } from './budget.ts'
 import { needsPerson } from './leader.ts'
@@ -26,29 +31,7 @@ export class PollerView {
   constructor(deps: ViewDeps, store: SourceStatusStore) {
     this.#deps = deps
     this.#store = store
-    this.#status = {
-      v: 1,
-      source: deps.source,
-      state: 'starting',
-      reason: 'no poll was tried yet',
-      sinceMs: deps.clock.now(),
-      lastPollAtMs: null,
-      lastOkAtMs: null,
-      nextPollAtMs: null,
-      nextReason: null,
-      unitsUsed: 0,
-      unitsPerDay: deps.limits.unitsPerDay,
-      dayStartMs: null,
-      resetsAtMs: null,
-      lesson: null,
-      plan: null,
-      rules: null,
-      doubt: null,
-      behind: false,
-      lastCompleteWalkAtMs: null,
-      lastError: null,
-      failingSinceMs: null,
-    }
+    this.#status = startingStatus(deps.source, deps.limits.unitsPerDay, deps.clock.now())
   }
 
   get status(): PollerStatus {

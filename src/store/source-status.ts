@@ -111,3 +111,30 @@ export function createSourceStatus(options: {
     },
   }
 }
+
+/** Before anything was tried. */
+export function startingStatus(source: string, unitsPerDay: number, nowMs: number): PollerStatus {
+  return {
+    v: 1,
+    source,
+    state: 'starting',
+    reason: 'no poll was tried yet',
+    sinceMs: nowMs,
+    lastPollAtMs: null,
+    lastOkAtMs: null,
+    nextPollAtMs: null,
+    nextReason: null,
+    unitsUsed: 0,
+    unitsPerDay,
+    dayStartMs: null,
+    resetsAtMs: null,
+    lesson: null,
+    plan: null,
+    rules: null,
+    doubt: null,
+    behind: false,
+    lastCompleteWalkAtMs: null,
+    lastError: null,
+    failingSinceMs: null,
+  }
+}

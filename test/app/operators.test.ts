@@ -30,12 +30,7 @@ it('a sink whose breaker closes is told to be well after a while, also where not
     clock,
     log: captureLog().log,
   })
-  const ending = new AbortController()
-  const running = operators.run(ending.signal)
-  onTestFinished(() => {
-    ending.abort()
-    return running
-  })
+  startOperators(operators)
   await until('the outage is told', () => told.length === 1)
   breaker = 'closed'
   operators.onBreaker({ sink: 'hook', state: 'closed', reason: '' })
@@ -110,12 +105,7 @@ it('while Redis flaps, each notice is sent once: down, up, and how many were giv
     clock,
     log: captureLog().log,
   })
-  const ending = new AbortController()
-  const running = operators.run(ending.signal)
-  onTestFinished(() => {
-    ending.abort()
-    return running
-  })
+  startOperators(operators)
   await until('both troubles are told', () => {
     clock.pass(5_000)
     return told.size === 2

@@ -182,11 +182,12 @@ describe('explain', () => {
     expect(out).toBe('')
   })
 
-  it('tells the mistakes of the config and ends with code 1', async () => {
+  it('is refused with the mistakes of the config', async () => {
     writeFileSync(join(folder, 'config.yaml'), config.replace('spare]', 'spar]'))
-    const { err, exitCode } = await explain(row)
-    expect(err).toContain('config.yaml:12: routes[2].sinks[1]: found "spar": there is no sink of this name')
-    expect(exitCode).toBe(1)
+    const { thrown } = await explain(row)
+    expect(thrown).toBeInstanceOf(UserError)
+    const mistake = 'config.yaml:12: routes[2].sinks[1]: found "spar": there is no sink of this name'
+    expect((thrown as Error).message).toContain(mistake)
   })
 
   it('cannot be made to write control characters to the terminal', async () => {

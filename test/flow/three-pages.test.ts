@@ -1,6 +1,7 @@
 import PostalMime from 'postal-mime'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
+import { plain } from '../../src/app/demo.ts'
 import { startApp, until } from '../support/app.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -104,13 +105,4 @@ describe('250 alerts over three pages', () => {
 
 function headersOf(headers: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
-}
-
-/** Without the marks and entities that keep foreign text harmless. */
-function plain(text: string): string {
-  return text
-    .replace(/&lt;/g, '<')
-    .replace(/&gt;/g, '>')
-    .replace(/&amp;/g, '&')
-    .replace(/[\p{Cf}\s]+/gu, '')
 }

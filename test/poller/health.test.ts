@@ -7,31 +7,14 @@ import {
   type LoopActivity,
   lateMsMax,
 } from '../../src/poller/status.ts'
-import type { PollerStatus } from '../../src/store/source-status.ts'
+import { type PollerStatus, startingStatus } from '../../src/store/source-status.ts'
 
 const nowMs = 1_000_000_000
 const status: PollerStatus = {
-  v: 1,
-  source: 'main',
+  ...startingStatus('main', 1, 0),
   state: 'waiting',
-  reason: '',
-  sinceMs: 0,
   lastPollAtMs: nowMs - 1_000,
-  lastOkAtMs: null,
   nextPollAtMs: nowMs + 1_000,
-  nextReason: 'even',
-  unitsUsed: 0,
-  unitsPerDay: 1,
-  dayStartMs: null,
-  resetsAtMs: null,
-  lesson: null,
-  plan: null,
-  rules: null,
-  doubt: null,
-  behind: false,
-  lastCompleteWalkAtMs: null,
-  lastError: null,
-  failingSinceMs: null,
 }
 
 const error = (atMs: number) => ({ atMs, code: 'bad_shape', message: 'perPage is 50' })
