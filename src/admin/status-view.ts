@@ -1,5 +1,6 @@
 import type { PollerFault } from '../poller/settings.ts'
 import type { AnnouncedView, DecisionReason } from '../schedule/schedule.ts'
+import type { Purpose } from '../telemetry/metrics.ts'
 import type { OrphanView } from './orphan-view.ts'
 
 /**
@@ -125,6 +126,8 @@ export interface RulesStatus {
 
 export interface BudgetStatus {
   readonly unitsUsed: number
+  /** What they were spent for, the most first; units that other programs of the account may have spent are in none. */
+  readonly spentFor: readonly { readonly purpose: Purpose; readonly units: number }[]
   readonly unitsPerDay: number
   readonly startedAt: string
   readonly resetsAt: string

@@ -67,7 +67,7 @@ export async function openLookups(
         const granted = await grantedUnits(grants, budget.unitsPerDay, dayOf(nowMs), nowMs)
         const reserved = await ledger.reserve({
           cost: endpoint.units,
-          purpose: 'context',
+          purpose: 'api',
           purposeUnitsMax: Math.floor(granted * context.unitsShare),
           leaveUnits: budget.unitsPerDay - granted + Math.ceil(granted * unitsShareOfPolls),
           leaveFresh: true,

@@ -1,5 +1,14 @@
 import type { Command } from 'commander'
-import type { PlanStatus, RulesStatus, SinkView, SourceView, StatusView } from '../admin/status-view.ts'
+import { formatCount } from '../admin/page/times.ts'
+import { purposeWords } from '../admin/purpose-words.ts'
+import type {
+  BudgetStatus,
+  PlanStatus,
+  RulesStatus,
+  SinkView,
+  SourceView,
+  StatusView,
+} from '../admin/status-view.ts'
 import { wordsOf } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
@@ -33,9 +42,14 @@ export function describeStatus(status: StatusView, nowMs: number): string {
       status.sources.map((source) => sourceRow(source, nowMs)),
     ),
     ...status.sources.flatMap(({ name, reason, budget, plan, rules, notes }) =>
-      [reason, ...notes, budget?.note, plan && planText(plan), rules && rulesText(rules, nowMs)].flatMap(
-        (text) => (text ? [`  ${name}: ${printable(text)}`] : []),
-      ),
+      [
+        reason,
+        ...notes,
+        budget && spentText(budget),
+        budget?.note,
+        plan && planText(plan),
+        rules && rulesText(rules, nowMs),
+      ].flatMap((text) => (text ? [`  ${name}: ${printable(text)}`] : [])),
     ),
     '',
     table(
@@ -65,6 +79,12 @@ function sourceRow(source: SourceView, nowMs: number): string[] {
     ahead(budget?.resetsAt ?? null, nowMs),
     lag ? `${formatDuration(lag.p50 * 1_000)}/${formatDuration(lag.p95 * 1_000)}` : '-',
   ]
+}
+
+/** `units spent for polls 1,180, context 38`, where something was spent. */
+function spentText({ spentFor }: BudgetStatus): string | null {
+  const parts = spentFor.map(({ purpose, units }) => `${purposeWords[purpose]} ${formatCount(units)}`)
+  return parts.length === 0 ? null : `units spent for ${parts.join(', ')}`
 }
 
 function planText({ learnedFrom, firing, announced, hotUntil }: PlanStatus): string {

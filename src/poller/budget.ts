@@ -11,7 +11,7 @@ import {
 } from '../schedule/budget.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import type { GrantStore } from '../store/grant.ts'
-import type { Ledger, Reservation } from '../store/ledger.ts'
+import type { DayUse, Ledger, Reservation } from '../store/ledger.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -35,9 +35,9 @@ export interface AvailableBudget {
   readonly budget: BudgetView & { readonly trialAtMs?: number }
   /** Units used of that day. */
   readonly used: number
-  /** Units used of the configured day, which the ledger counts; of these, by sweeps. */
+  /** Units used of the configured day, which the ledger counts; and for what. */
   readonly ledgerUsed: number
-  readonly swept: number
+  readonly byPurpose: DayUse['byPurpose']
   /** What refusals showed and is valid now, for people; null where only the config is known. */
   readonly lesson: string | null
 }
@@ -106,8 +106,7 @@ export class GrantedBudget {
       : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - apiDay.used), day: apiDay.day }
     const budget = budgetInForce(view, this.#grant, nowMs)
     const lesson = this.#lesson(budget, apiDay !== undefined)
-    const swept = byPurpose.sweep ?? 0
-    return { budget, used: own ? used : apiDay.used, ledgerUsed: used, swept, lesson }
+    return { budget, used: own ? used : apiDay.used, ledgerUsed: used, byPurpose, lesson }
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

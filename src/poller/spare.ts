@@ -35,13 +35,13 @@ export function sweepPages(situation: {
 }
 
 /** What sweeps may still spend of the day; at least one page, also of the smallest budget. */
-export function sweepShareLeft({ budget, swept }: SweepBudget, share: number): number {
-  return Math.max(0, Math.ceil(budget.unitsPerDay * share) - swept)
+export function sweepShareLeft({ budget, byPurpose }: SweepBudget, share: number): number {
+  return Math.max(0, Math.ceil(budget.unitsPerDay * share) - (byPurpose.sweep ?? 0))
 }
 
 interface SweepBudget {
   readonly budget: { readonly unitsPerDay: number }
-  readonly swept: number
+  readonly byPurpose: { readonly sweep?: number }
 }
 
 /** Whether this day's sweep continues after it ended for this reason. */

@@ -73,7 +73,11 @@ export class PollerView {
     this.enter('backpressure', 'the queues are full: rows wait in the feed', againMs)
   }
 
-  plan(nextPoll: NextPoll, { budget, used, lesson }: AvailableBudget, schedule: ScheduleView): void {
+  plan(
+    nextPoll: NextPoll,
+    { budget, used, byPurpose, lesson }: AvailableBudget,
+    schedule: ScheduleView,
+  ): void {
     const { learnedFrom, firing, onMarks, announced, hotUntilMs } = schedule
     const { metrics, source, limits } = this.#deps
     metrics.budgetUnitsLimit.set({ source }, limits.unitsPerDay)
@@ -88,6 +92,7 @@ export class PollerView {
       nextReason: nextPoll.nextReason,
       unitsUsed: used,
       unitsPerDay: budget.unitsPerDay,
+      byPurpose,
       dayStartMs: budget.day.startMs,
       resetsAtMs: budget.day.endMs,
       lesson,
@@ -98,12 +103,10 @@ export class PollerView {
 
   /** An older copy shows nothing. */
   rules(reading: RulesRead): void {
-    const { metrics, source, log, onRules } = this.#deps
+    const { metrics, source, onRules } = this.#deps
     if (reading.isOlder || !onRules) return
     const [silent, { atMs, rules }] = [onRules(reading), reading]
     metrics.rulesSilent.set({ source }, silent.length)
-    const before = this.#status.rules?.silentCount ?? 0
-    if (silent.length !== before) log.warn({ source, silent: silent.length, before }, 'rules.silent')
     const shown = silent.slice(0, silentShownMax).map(({ id, name, text }) => ({ id, name, text }))
     this.#change({ rules: { atMs, count: rules.length, silentCount: silent.length, silent: shown } })
   }

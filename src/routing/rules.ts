@@ -213,7 +213,7 @@ class AccountRules implements RuleBook {
     const { source, feed, ledger, leaveUnits, log, metrics } = this.#options
     try {
       if (!this.#mayRead()) return undefined
-      const purpose = anew ? 'rules' : 'context'
+      const purpose = 'rules'
       const reserved = await ledger.reserve({ cost: pageUnits, purpose, leaveUnits })
       if (!reserved.ok) {
         this.#pause()

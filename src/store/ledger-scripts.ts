@@ -31,7 +31,7 @@ end`
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), expiry of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
  *   the field of its half hour, the longest that a hold lasts (ms), the account or '', the units that this purpose may use
- *   of a day or -1, then for each day what the caller knows to be used of it: Redis may have lost that
+ *   of a day or -1, the purposes that use them together, then for each day what the caller knows to be used of it: Redis may have lost that
  * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
  *   it is ok those of the feed's own day, or -1}
@@ -43,7 +43,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost = tonumber(ARGV[3])
 local function usedOf(day)
-  return math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[13 + day]))
+  return math.max(tonumber(redis.call('HGET', days[day], 'used') or '0'), tonumber(ARGV[14 + day]))
 end
 local used = usedOf(1)
 if ARGV[7] ~= '' and redis.call('GET', KEYS[3]) ~= ARGV[7] then return {'lease', '', 0, used} end
@@ -52,7 +52,8 @@ local left = holdLeft(KEYS[1], now, tonumber(ARGV[11]))
 if left > 0 then return {'held', redis.call('HGET', KEYS[1], 'limit'), left, used} end
 for day = 1, #days do
   if usedOf(day) + cost > tonumber(ARGV[1]) then return {'spent', 'budget', day, used} end
-  local share = tonumber(redis.call('HGET', days[day], ARGV[4]) or '0')
+  local share = 0
+  for name in string.gmatch(ARGV[14], '%S+') do share = share + (redis.call('HGET', days[day], name) or 0) end
   if ARGV[13] ~= '-1' and share + cost > tonumber(ARGV[13]) then return {'share', 'budget', day, used} end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[5])

@@ -60,7 +60,7 @@ export interface ReserveRequest {
   readonly purpose: Purpose
   /** Units of the day that this call must leave to others (context lookups use only what is spare). */
   readonly leaveUnits?: number
-  /** Units that all calls of this purpose together may use of a day. */
+  /** Units that all calls of this purpose together may use of a day; those for people and for context are counted as one. */
   readonly purposeUnitsMax?: number
   /** Whether this call leaves `freshShare` of the minute to polls of the first page. */
   readonly leaveFresh?: boolean
@@ -173,6 +173,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         waits.apiHold.maxMs,
         options.account ?? '',
         request.purposeUnitsMax ?? -1,
+        lookups.includes(purpose) ? lookups.join(' ') : purpose,
         ...days.map(({ key }) => known.of(key)),
       ]
       const reply = await evalReserve(names, limits)
@@ -259,6 +260,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 }
 
 const joinsMax = 5
+const lookups: readonly Purpose[] = ['context', 'api']
 const dayMs = 86_400_000
 const halfHourMs = 1_800_000
 /** The largest instant that a Date can represent. */

@@ -36,6 +36,8 @@ export const pollerStatusSchema = z.object({
   /** Of the budget day in force, which is the configured one unless the API's answers showed another. */
   unitsUsed: z.number(),
   unitsPerDay: z.number(),
+  /** Units of the configured day, by what they were spent for. */
+  byPurpose: z.record(z.string(), z.number()).optional(),
   dayStartMs: instant.default(null),
   resetsAtMs: instant,
   /** What the API's refusals showed about the budget, where the config says otherwise; for people. */

@@ -12,7 +12,7 @@ const lagBuckets = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600]
 const exchangeBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30]
 
 export const rateLimits = ['minute', 'budget'] as const
-export const purposes = ['poll', 'walk', 'sweep', 'history', 'rules', 'context'] as const
+export const purposes = ['poll', 'walk', 'sweep', 'history', 'rules', 'context', 'api'] as const
 export const sendResults = ['delivered', 'retry', 'dead', 'expired'] as const
 export const jobStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
 export const holdReasons = ['muted', 'silenced', 'throttled'] as const

@@ -28,6 +28,13 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
     nextReason: 'expected',
     budget: {
       unitsUsed: 1_240,
+      spentFor: [
+        { purpose: 'poll', units: 1_150 },
+        { purpose: 'context', units: 61 },
+        { purpose: 'rules', units: 20 },
+        { purpose: 'walk', units: 6 },
+        { purpose: 'api', units: 3 },
+      ],
       unitsPerDay: 2_000,
       startedAt: '2026-11-20T20:30:00Z',
       resetsAt: '2026-11-21T20:30:00Z',

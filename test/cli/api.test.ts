@@ -125,7 +125,7 @@ describe('api', () => {
     expect([data.unit, data.points.length]).toEqual(['rial', 30])
     expect(sandbox.unitsUsed).toBe(2)
     const today = tehranDay(Date.now())
-    expect(await ledger.used(today)).toEqual({ used: 9, byPurpose: { poll: 7, context: 2 } })
+    expect(await ledger.used(today)).toEqual({ used: 9, byPurpose: { poll: 7, api: 2 } })
   })
 
   it('makes no call where lookups have no units left, or where what is left is for polling', async () => {

@@ -86,7 +86,7 @@ it('what was read for routes is learned as well, and costs nothing more', async 
   await rules.prepare(['12'])
   run()
   await vi.waitFor(() => expect(readings).toHaveLength(1), soon)
-  expect([reads(), await units()]).toEqual([1, 0])
+  expect([reads(), await units()]).toEqual([1, 1])
 })
 
 it('a page of rules that fails is not bought again and again', async () => {

@@ -52,7 +52,7 @@ describe('a sweep', () => {
     [10, 0.05, 0, 1],
     [2_000, 0, 0, 0],
   ])('of %d units leaves a share of %d, less the %d that are spent', (unitsPerDay, share, swept, left) => {
-    expect(sweepShareLeft({ budget: { unitsPerDay }, swept }, share)).toBe(left)
+    expect(sweepShareLeft({ budget: { unitsPerDay }, byPurpose: { sweep: swept } }, share)).toBe(left)
   })
 
   it('goes on only while its units were what ended it', () => {

@@ -63,7 +63,7 @@ describe('the rules of an account', () => {
     })
     expect(reads()).toBe(1)
     const { values } = await metrics.budgetUnits.get()
-    expect(values).toEqual([{ labels: { source: 'main', purpose: 'context' }, value: 1 }])
+    expect(values).toEqual([{ labels: { source: 'main', purpose: 'rules' }, value: 1 }])
     const other = replica()
     await other.prepare([id])
     expect([other.ruleOf(id), reads()]).toEqual([book.ruleOf(id), 1])

@@ -1,4 +1,5 @@
 import type { AnnouncedView, DecisionReason } from '../../schedule/schedule.ts'
+import { purposeWords } from '../purpose-words.ts'
 import type {
   BudgetStatus,
   PlanStatus,
@@ -93,7 +94,13 @@ function silentRules({ readAt, count, silentCount, silent }: RulesStatus, times:
   const shown = silent.slice(0, rulesMax)
   const more = silentCount > shown.length ? html`<li>and ${silentCount - shown.length} more</li>` : null
   return html`<div class="plan"><p>${silentCount} of ${plural(count, 'rule')} may not fire, as read ${times.distance(readAt)}:</p>
-<ul>${shown.map(({ id, name, text }) => html`<li>${name === '' ? null : html`${foreign(name)} `}(${id}): ${foreign(text)}</li>`)}${more}</ul></div>`
+<ul>${shown.map(silentRule)}${more}</ul></div>`
+}
+
+/** The text begins in English, whatever follows. */
+function silentRule({ id, name, text }: RulesStatus['silent'][number]): Html {
+  const label = name === '' ? id : html`${foreign(name)} (${id})`
+  return html`<li>${label}: <bdi dir="ltr">${text}</bdi></li>`
 }
 
 /** The rules are named only where they say when polls come. */
@@ -117,7 +124,7 @@ function instant(iso: string | null, times: Times) {
 
 /** A bar of the units spent, with a mark for the part of the day that is over. A bar beyond the mark spends early. */
 function budgetBar(budget: BudgetStatus, times: Times): Html {
-  const { unitsUsed, unitsPerDay, startedAt, resetsAt, note } = budget
+  const { unitsUsed, unitsPerDay, spentFor, startedAt, resetsAt, note } = budget
   const used = share(unitsUsed, unitsPerDay)
   const startMs = Date.parse(startedAt)
   const elapsed = share(times.nowMs - startMs, Date.parse(resetsAt) - startMs)
@@ -127,8 +134,27 @@ function budgetBar(budget: BudgetStatus, times: Times): Html {
 <svg class="bar" width="100%" height="14" role="img" aria-label="${used}% of the units used, ${elapsed}% of the day over">
 <rect class="track" y="3" width="100%" height="8" rx="4"/><rect class="fill" y="3" width="${used}%" height="8" rx="4"/><rect class="mark" x="${elapsed}%" width="2" height="14" rx="1"/></svg>
 <p class="row note"><span>${used}% used</span><span>${elapsed}% of the day over</span></p>
+${spentFor.length === 0 ? null : spentBar(spentFor)}
 ${note === null ? null : html`<p class="note">${note}</p>`}
 </div>`
+}
+
+/** What the units of the day were spent for: a slim bar with a part for each, and the parts in words. */
+function spentBar(spentFor: BudgetStatus['spentFor']): Html {
+  const total = spentFor.reduce((sum, { units }) => sum + units, 0)
+  const words = spentFor.map(({ purpose, units }) => `${purposeWords[purpose]} ${formatCount(units)}`)
+  let before = 0
+  const parts = spentFor.map(({ purpose, units }) => {
+    const x = (before / total) * 100
+    before += units
+    return html`<rect class="${purpose}" x="${x.toFixed(2)}%" width="${((units / total) * 100).toFixed(2)}%" height="4"/>`
+  })
+  const list = spentFor.map(
+    ({ purpose }, at) =>
+      html`<span><svg class="swatch" viewBox="0 0 8 8" aria-hidden="true"><rect class="${purpose}" width="8" height="8" rx="2"/></svg>${words[at]}</span>`,
+  )
+  return html`<svg class="bar spent" width="100%" height="4" role="img" aria-label="Units spent for ${words.join(', ')}">${parts}</svg>
+<p class="note parts">${list}</p>`
 }
 
 /** Whole per cent, 0 to 100. */

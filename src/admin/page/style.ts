@@ -86,6 +86,11 @@ h3 { font-size: 16px; }
 .bar .track { fill: var(--track); }
 .bar .fill { fill: var(--accent); }
 .budget.warning .fill { fill: var(--warning-fill); } .budget.failed .fill { fill: var(--failed-fill); }
+.spent { margin-top: 8px; } .parts { display: flex; flex-wrap: wrap; gap: 0 12px; color: var(--soft); }
+.parts span { display: inline-flex; align-items: center; gap: 5px; } .swatch { width: 8px; height: 8px; }
+.budget rect.poll { fill: var(--accent); } .budget rect.context { fill: var(--ok-fill); } .budget rect.walk { fill: var(--warning-fill); }
+.budget rect.history { fill: color-mix(in srgb, var(--accent) 45%, var(--panel)); } .budget rect.rules { fill: color-mix(in srgb, var(--ok-fill) 45%, var(--panel)); }
+.budget rect.sweep { fill: color-mix(in srgb, var(--warning-fill) 45%, var(--panel)); } .budget rect.api { fill: var(--soft); }
 .bar .mark { fill: var(--ink); stroke: var(--panel); stroke-width: 2; paint-order: stroke; }
 .facts { display: grid; grid-template-columns: repeat(4, 1fr); gap: 12px 16px; padding-top: 13px; border-top: 1px solid var(--line); }
 .facts dd { font-weight: 550; }

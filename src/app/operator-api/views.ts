@@ -25,6 +25,7 @@ import { lastingFailure } from '../../poller/status.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { Quarantined } from '../../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../../store/source-status.ts'
+import { purposes } from '../../telemetry/metrics.ts'
 
 /** Turns values of other rooms (milliseconds, internal words) into what the API shows (ISO instants, operator words). */
 
@@ -150,17 +151,25 @@ function rulesStatus({ atMs, ...rules }: NonNullable<PollerStatus['rules']>): Ru
 
 /** The budget day that the poller reported; once that is over, the configured one, of which nothing is spent yet. */
 function budgetStatus(status: PollerStatus, configured: BudgetDay): BudgetStatus {
-  const { unitsUsed, unitsPerDay, dayStartMs, resetsAtMs, lesson } = status
+  const { unitsUsed, unitsPerDay, byPurpose = {}, dayStartMs, resetsAtMs, lesson } = status
   const isReported = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
   const [startMs, endMs] = isReported ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
   const isOver = resetsAtMs !== null && resetsAtMs <= configured.startMs
   return {
     unitsUsed: isOver ? 0 : unitsUsed,
+    spentFor: isOver ? [] : spentFor(byPurpose),
     unitsPerDay,
     startedAt: isoOf(startMs),
     resetsAt: isoOf(endMs),
     note: lesson,
   }
+}
+
+function spentFor(byPurpose: NonNullable<PollerStatus['byPurpose']>): BudgetStatus['spentFor'] {
+  return purposes
+    .map((purpose) => ({ purpose, units: byPurpose[purpose] ?? 0 }))
+    .filter(({ units }) => units > 0)
+    .sort((a, b) => b.units - a.units)
 }
 
 export function quarantinedRow(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {

@@ -27,6 +27,20 @@ function words(text: string): string {
 }
 
 describe('the status page', () => {
+  test('says what units were spent for, and which rules may not fire, a few by name', async () => {
+    const silent = Array.from({ length: 7 }, (_, at) => ({
+      ...{ id: String(at), name: at === 0 ? 'قیمت <b>' : '', text: 'disabled: نماد بسته' },
+    }))
+    const rules = { readAt: ago(1_500), count: 31, silentCount: 7, silent }
+    const { text } = await page({ status: async () => status({ sources: [source({ rules })] }) })
+    expect(words(text)).toContain('polls 1,150 context 61 rules 20 catching up 6 api 3')
+    expect(text).toContain('<rect class="context" x="92.74%" width="4.92%" height="4"/>')
+    expect(words(text)).toContain(
+      '7 of 31 rules may not fire, as read 25m ago : قیمت &lt;b&gt; (0): disabled',
+    )
+    expect(words(text)).toContain('4: disabled: نماد بسته and 2 more')
+  })
+
   test('tells at a glance that all is well, and what is polled and sent', async () => {
     const { response, text } = await page()
     expect(response.statusCode).toBe(200)
