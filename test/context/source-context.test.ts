@@ -289,7 +289,7 @@ describe('the units', () => {
 
   it('of context end with its share of the day', async () => {
     const market = await startMarket(10)
-    const { find, ledger } = contextOf(market, { units: 100, unitsShare: 0.12 })
+    const { find, ledger } = contextOf(market, { units: 100, unitsShare: 0.15 })
     expect(whyOf(await find(1, ['chart']))).toEqual({})
     expect(whyOf(await find(2, ['chart', 'price']))).toEqual({ chart: 'budget' })
     const day = { key: 'today', startMs: 0, endMs: 0 }
@@ -306,8 +306,8 @@ describe('the units', () => {
     expect(whyOf(await late.find(1, ['chart']))).toEqual({})
   })
 
-  it('of its share are a quarter until the last quarter of the day, and all of them at its end', () => {
-    expect([1, 0.25, 0.125, 0].map(shareNow)).toEqual([0.25, 0.25, 0.625, 1])
+  it('of its share are a fifth until the last quarter of the day, and all of them at its end', () => {
+    expect([1, 0.25, 0.125, 0].map((left) => Math.round(100 * shareNow(left)))).toEqual([20, 20, 60, 100])
   })
 
   it('kept for polls follow their slowest pace and the time that is left', () => {
