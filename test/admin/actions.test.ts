@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { UserError } from '../../src/lib/errors.ts'
 import { authorised, problemOf, rig, token } from './rig.ts'
-import { nowMs } from './scene.ts'
+import { nowMs } from './views.ts'
 
 const iso = (ms: number) => new Date(ms).toISOString()
 const hourMs = 3_600_000

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { rig } from './rig.ts'
-import { sink, status } from './scene.ts'
+import { sink, status } from './views.ts'
 
 test.each(['/healthz', '/-/healthy'])('%s says that the process lives, whatever Redis does', async (url) => {
   const { app } = rig({ status: () => Promise.reject(new Error('Redis is away')) })

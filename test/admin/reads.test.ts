@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { problemOf, rig } from './rig.ts'
-import { nowMs, orphan, quarantined, status } from './scene.ts'
+import { nowMs, orphan, quarantined, status } from './views.ts'
 
 test('the status is what the port says', async () => {
   const response = await rig().app.inject('/api/v1/status')

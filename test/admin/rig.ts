@@ -4,7 +4,7 @@ import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { nowMs, orphan, quarantined, row, status } from './scene.ts'
+import { nowMs, orphan, quarantined, row, status } from './views.ts'
 
 export const token = 'correct horse battery staple'.replaceAll(' ', '-')
 export const authorised = { authorization: `Bearer ${token}` }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { StatusFacts } from '../../src/admin/status-view.ts'
 import { verdictOf } from '../../src/admin/verdict.ts'
 import type { PollerFault } from '../../src/poller/settings.ts'
-import { ago, nowMs, orphan, sink, source, status } from './scene.ts'
+import { ago, nowMs, orphan, sink, source, status } from './views.ts'
 
 const faultOf = (why: PollerFault) => ({ why, reason: why })
 const verdict = (changes: Partial<StatusFacts>) => verdictOf(status(changes), nowMs)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { describeStatus } from '../../src/cli/status.ts'
-import { ago, nowMs, source, status } from '../admin/scene.ts'
+import { ago, nowMs, source, status } from '../admin/views.ts'
 
 test.each([
   ['a poll that is planned', ago(-9), /main +running +12s ago +in 9s/],

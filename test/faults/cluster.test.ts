@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
+import { bridgeConfig, leftToSend, readiness } from '../support/bridge.ts'
 import { type ClusterNode, nodeTimeoutMs, type RedisCluster, startCluster } from '../support/cluster.ts'
 import { failureRow } from '../support/failure-row.ts'
 import {
@@ -15,9 +16,8 @@ import {
 } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix } from '../support/redis.ts'
-import { pass } from '../support/redis-scene.ts'
+import { pass } from '../support/redis-rig.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { leftToSend, readiness, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /**
@@ -225,7 +225,7 @@ async function rig(redis: RedisCluster) {
   const prefix = freshPrefix()
   const of = (kind: string) => showing({ fire: (fields) => sandbox.fire({ ...fields, kind }) })
   const textFor = (nodes: readonly string[]) =>
-    sceneConfig({
+    bridgeConfig({
       redis: { cluster: nodes },
       prefix,
       feed: sandbox.url,

@@ -9,7 +9,7 @@ import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { useRedis } from '../support/redis.ts'
-import { redisScene } from '../support/redis-scene.ts'
+import { redisRig } from '../support/redis-rig.ts'
 
 const redis = useRedis({ aof: true })
 
@@ -54,7 +54,7 @@ it('an output that takes no log line, as on a full disk or of a reader that is g
 }, 60_000)
 
 async function rig() {
-  const { hook, shown, text } = await redisScene(redis)
+  const { hook, shown, text } = await redisRig(redis)
   return { hook, shown, text, log: logOf('hook', hook, { status: 204 }) }
 }
 

@@ -5,12 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { redisCheckEveryMs } from '../../src/app/redis-watch.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { buildApp, startApp, until } from '../support/app.ts'
+import { metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import type { RedisServer } from '../support/redis.ts'
-import { inTurn, ownRedis, pass, redisScene } from '../support/redis-scene.ts'
-import { metric, readiness } from '../support/scene.ts'
+import { inTurn, ownRedis, pass, redisRig } from '../support/redis-rig.ts'
 
 /** A Redis that is there and does not do what it is asked. The tests run side by side, each with a Redis of its own. */
 
@@ -84,7 +84,7 @@ describe('Redis that answers, and does not do', () => {
       sideBySide(async () => {
         const row = failureRow('It becomes a replica (`READONLY`)')
         const redis = await ownRedis(['--enable-debug-command', 'yes'])
-        const { sandbox, hook, shown, text, left } = await redisScene(redis)
+        const { sandbox, hook, shown, text, left } = await redisRig(redis)
         const log = logOf('hook', hook, { ...taken, afterMs: 300 })
         const { url, lines } = await inTurn(async () => {
           const started = await startApp(text)
@@ -132,7 +132,7 @@ describe('Redis that answers, and does not do', () => {
     sideBySide(async () => {
       const row = failureRow('Its connections are cut a hundred times')
       const redis = await ownRedis()
-      const { hook, shown, text } = await redisScene(redis)
+      const { hook, shown, text } = await redisRig(redis)
       const log = logOf('hook', hook, { ...taken, afterMs: 20 })
       await inTurn(() => startApp(text))
       const knife = redis.client()
@@ -159,7 +159,7 @@ describe('Redis that answers, and does not do', () => {
       sideBySide(async () => {
         const row = failureRow('The same when the bridge starts')
         const redis = await ownRedis(['--enable-debug-command', 'yes'])
-        const { hook, shown, text } = await redisScene(redis)
+        const { hook, shown, text } = await redisRig(redis)
         const log = logOf('hook', hook, taken)
         shown.fire(20)
         await faults[name]?.begin(redis, 3_000)
@@ -184,7 +184,7 @@ describe('Redis that answers, and does not do', () => {
     sideBySide(async () => {
       const row = failureRow('It is allowed to while the bridge runs')
       const redis = await ownRedis()
-      const { hook, shown, text } = await redisScene(redis)
+      const { hook, shown, text } = await redisRig(redis)
       const log = logOf('hook', hook, taken)
       const everyMs = long ? redisCheckEveryMs : 200
       const { url, lines } = await startApp(text, { redisCheckEveryMs: everyMs })

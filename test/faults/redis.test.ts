@@ -4,14 +4,14 @@ import { defaultTuning } from '../../src/delivery/settings.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
 import { cutFile, endOfFile } from '../support/append-only-file.ts'
+import { metric, readiness } from '../support/bridge.ts'
 import { startDoor } from '../support/door.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import type { RedisServer } from '../support/redis.ts'
-import { inTurn, ownRedis, pass, redisScene } from '../support/redis-scene.ts'
-import { metric, readiness } from '../support/scene.ts'
+import { inTurn, ownRedis, pass, redisRig } from '../support/redis-rig.ts'
 
 /** What Redis may do to a bridge that runs. The tests run side by side, each with a Redis of its own. */
 
@@ -28,7 +28,7 @@ describe('Redis that is away for longer than a lock', () => {
     sideBySide(async () => {
       const row = failureRow('It is killed and comes back with its append-only file')
       const redis = await ownRedis()
-      const { sandbox, hook, shown, text, left } = await redisScene(redis)
+      const { sandbox, hook, shown, text, left } = await redisRig(redis)
       let slow = true
       const log = logOf('hook', hook, taken, () => (slow ? { ...taken, afterMs: 800 } : undefined))
       const { url } = await inTurn(async () => {
@@ -83,7 +83,7 @@ describe('Redis that is away for longer than a lock', () => {
       const row = failureRow('It is killed and comes back with its append-only file')
       const redis = await ownRedis()
       const door = await startDoor(redis.socketPath)
-      const { hook, shown, text, left } = await redisScene(redis)
+      const { hook, shown, text, left } = await redisRig(redis)
       const patient = text.replace('timeout: 10s', 'timeout: 90s')
       const repeated = Promise.withResolvers<void>()
       const sends = new Map<string, number>()
@@ -129,7 +129,7 @@ describe('Redis that is away for longer than a lock', () => {
     sideBySide(async () => {
       const row = failureRow('The same, and the bridge died with it')
       const redis = await ownRedis()
-      const { hook, shown, text, idle } = await redisScene(redis)
+      const { hook, shown, text, idle } = await redisRig(redis)
       const log = logOf('hook', hook, taken)
       const config = writeConfig(text)
       const first = startProgram(['run', '--config', config])
@@ -164,7 +164,7 @@ describe('Redis that is away for longer than a lock', () => {
     sideBySide(async () => {
       const row = failureRow('It is told to stop (`SIGTERM`) while Redis is away')
       const redis = await ownRedis()
-      const { hook, shown, text, left } = await redisScene(redis)
+      const { hook, shown, text, left } = await redisRig(redis)
       const sinkTimeoutMs = 3_000
       let lastSendMs = 0
       const log = logOf('hook', hook, taken, (_mark, attempt) => {
@@ -205,7 +205,7 @@ describe('Redis that comes back without what it knew', () => {
     sideBySide(async () => {
       const row = failureRow('It comes back without its last second')
       const redis = await ownRedis()
-      const { sandbox, hook, shown, text, prefix, idle } = await redisScene(redis)
+      const { sandbox, hook, shown, text, prefix, idle } = await redisRig(redis)
       let refusing = false
       const log = logOf('hook', hook, taken, (_mark, attempt) =>
         refusing && attempt % 2 === 0 ? { status: 503 } : undefined,
@@ -251,7 +251,7 @@ describe('Redis that comes back without what it knew', () => {
     sideBySide(async () => {
       const row = failureRow('It comes back without its last second')
       const redis = await ownRedis()
-      const { hook, shown, text, idle } = await redisScene(redis)
+      const { hook, shown, text, idle } = await redisRig(redis)
       const log = logOf('hook', hook, { ...taken, afterMs: 20 })
       const replicas = await inTurn(async () => {
         const started = [await startApp(text), await startApp(text)]
@@ -287,7 +287,7 @@ describe('Redis that comes back without what it knew', () => {
     sideBySide(async () => {
       const row = failureRow('It forgets everything (`FLUSHALL`) under a bridge that runs')
       const redis = await ownRedis()
-      const { sandbox, hook, shown, text, idle } = await redisScene(redis, { history: 250, startFrom: 'now' })
+      const { sandbox, hook, shown, text, idle } = await redisRig(redis, { history: 250, startFrom: 'now' })
       let down = false
       const log = logOf('hook', hook, taken, () => (down ? { status: 503 } : undefined))
       const first = await startApp(text)
@@ -344,7 +344,7 @@ describe('Redis that comes back without what it knew', () => {
     sideBySide(async () => {
       const row = failureRow('It forgets everything while the bridge is down')
       const redis = await ownRedis()
-      const { hook, shown, text, idle } = await redisScene(redis, { startFrom: 'now' })
+      const { hook, shown, text, idle } = await redisRig(redis, { startFrom: 'now' })
       let down = false
       const log = logOf('hook', hook, taken, () => (down ? { status: 503 } : undefined))
       const first = await startApp(text)

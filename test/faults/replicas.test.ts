@@ -3,13 +3,13 @@ import { expect, it } from 'vitest'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { until } from '../support/app.ts'
+import { bridgeConfig, impatient, leftToSend, metric } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
 import { hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { type Program, startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { impatient, leftToSend, metric, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Several processes on one Redis; leases and locks last as long as they really do. */
@@ -36,7 +36,7 @@ it.concurrent.for([
       const shown = showing(sandbox)
       const log = logOf('hook', hook, { status: 204, afterMs: sendMs })
       const config = writeConfig(
-        sceneConfig({
+        bridgeConfig({
           ...{ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } },
           every: `${pollEveryMs}ms`,
           sink: `${impatient}, concurrency: 4`,

@@ -2,13 +2,13 @@ import { expect, it } from 'vitest'
 import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { run } from '../cli/in-process.ts'
 import { startApp, until } from '../support/app.ts'
+import { api, bridgeConfig, leftToSend, metric, readiness } from '../support/bridge.ts'
 import { passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
-import { ownRedis } from '../support/redis-scene.ts'
+import { ownRedis } from '../support/redis-rig.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, leftToSend, metric, readiness, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Rows that are not as documented, or not where they belong: each is sent as it came, or set aside as it came. */
@@ -225,7 +225,7 @@ async function rig(
   const sandbox = await startSandbox({ requestsPerMinute: 1_000_000, ...(clock ? { clock } : {}) })
   const hook = await startWebhookReceiver()
   const prefix = freshPrefix()
-  const text = sceneConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url }, ...config })
+  const text = bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url }, ...config })
   const start = async (changed = text) => (await startApp(changed, clock ? { clock } : {})).url
   return { sandbox, hook, text, prefix, start }
 }

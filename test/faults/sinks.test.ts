@@ -11,6 +11,7 @@ import { createQueues } from '../../src/delivery/queues.ts'
 import { run } from '../cli/in-process.ts'
 import { deliveryJob, jobs } from '../delivery/support.ts'
 import { configOf, type StartedApp, startApp, until } from '../support/app.ts'
+import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { badServers, otherAuthority, testAuthority, testServer } from '../support/certificates.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished, sideBySide } from '../support/finished.ts'
@@ -29,7 +30,6 @@ import { testFolder } from '../support/process.ts'
 import { unusedPort } from '../support/raw-server.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { adminToken, api, sceneConfig } from '../support/scene.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import {
@@ -83,7 +83,7 @@ it.concurrent(
     }
     const addresses = Object.fromEntries([...receivers].map(([name, { url }]) => [name, url]))
     const { url, lines } = await startApp(
-      sceneConfig({ redis, feed: sandbox.url, sinks: addresses, sink: patient }),
+      bridgeConfig({ redis, feed: sandbox.url, sinks: addresses, sink: patient }),
     )
     shown.fire(10)
     const others = logs.filter(({ name }) => name !== refusing)
@@ -138,7 +138,7 @@ it.concurrent(
     const named = await startWebhookReceiver()
     addresses['listener'] = `http://127.0.0.1:${silent}/hook`
     addresses['name'] = named.url.replace('127.0.0.1', 'hooks.test')
-    const text = sceneConfig({ redis, feed: sandbox.url, sinks: addresses, sink: patient })
+    const text = bridgeConfig({ redis, feed: sandbox.url, sinks: addresses, sink: patient })
     const { url, lines } = await startApp(text.replaceAll(/(url: "https[^"]*",)/g, `$1 tls: { ca: ${ca} },`))
     shown.fire(5)
     const receivers: WebhookReceiver[] = []
@@ -242,7 +242,7 @@ it.concurrent(
     let well = false
     const log = logOf('hook', hook, taken, () => (well ? undefined : { kind: 'broken', status: 200 }))
     const sinks = { hook: hook.url }
-    let text = sceneConfig({ redis, prefix, feed: sandbox.url, sinks, sink: patient })
+    let text = bridgeConfig({ redis, prefix, feed: sandbox.url, sinks, sink: patient })
     const load = () => parseConfig(text, { env: {}, folder: '/' })
     const tuning = long ? {} : { senderTuning: { probePauseMsMax: shortPauseMs } }
     const first = await startApp(text, { load, ...tuning })
@@ -325,14 +325,14 @@ it.concurrent(
     const shortened = { attempts: 11, initialDelayMs: 100, maxDelayMs: 500 }
     const sinkText = `${patient}, retry: { initialDelay: 100ms, maxDelay: 500ms }`
     const common = { redis, feed: sandbox.url, sinks: { hook: hook.url } }
-    const { url, lines } = await startApp(sceneConfig({ ...common, sink: sinkText }))
+    const { url, lines } = await startApp(bridgeConfig({ ...common, sink: sinkText }))
     const { id } = sandbox.fire()
     const deadLetters = async () =>
       (await api<{ data: { id: number; reason: string }[] }>(url, '/api/v1/dead-letters')).data
     await until('it is given up', () => lines.some(({ result }) => result === 'dead'), 20_000)
     const triedAtMs = hook.requests.map(({ atMs }) => atMs)
     const waitedMs = triedAtMs.slice(1).map((atMs, index) => atMs - (triedAtMs[index] ?? 0))
-    const usual = retryOf(sceneConfig({ ...common, sink: patient }))
+    const usual = retryOf(bridgeConfig({ ...common, sink: patient }))
     await row.kept('it is tried for about 24 h, then it is a dead letter with the reason', async () => {
       expect(triedAtMs).toHaveLength(usual.attempts)
       expect(spanOf(usual).ms / hourMs).toBeCloseTo(24, 0)
@@ -357,7 +357,7 @@ it('a dead sink with 10,000 jobs waiting makes another no slower', { timeout: 90
   const live = await startWebhookReceiver()
   const dead = await startWebhookReceiver({ answer: { kind: 'hang' } })
   const sandbox = await startSandbox()
-  const text = sceneConfig({
+  const text = bridgeConfig({
     ...{ redis, prefix, feed: sandbox.url, sinks: { live: live.url, dead: dead.url } },
     sink: 'allowPrivateNetworks: true, timeout: 500ms, retry: { attempts: 100, initialDelay: 100ms, maxDelay: 1s }',
   })

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
 import { buildApp, until } from '../support/app.ts'
+import { api, bridgeConfig, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { testFolder } from '../support/process.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, readiness, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** A token that a person has to put right: the source stops where people see it, and goes on once it is. */
@@ -112,7 +112,7 @@ async function rig() {
   const useToken = (value: string) => writeFileSync(tokenFile, value)
   useToken('first-token-canary')
   const token = `tokenFile: ${tokenFile}`
-  const text = sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, token })
+  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, token })
   const load = () => parseConfig(text, { env: {}, folder: '/' })
   const { app, lines } = buildApp(text, { load, ...(long ? {} : { clock }) })
   const url = await app.start()

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { buildApp, startApp, until } from '../support/app.ts'
+import { adminToken, api, bridgeConfig, metric, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { adminToken, api, metric, readiness, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** That a bridge which does not do its work says so, and that it keeps its secrets while it does. */
@@ -48,7 +48,7 @@ it('a poller that died in silence turns readiness red within a minute, with the 
     },
   }
   let dead = false
-  const text = sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
+  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
   const { app } = buildApp(text, { clock })
   const url = await app.start()
   shown.fire(3)
@@ -107,7 +107,7 @@ it(
     const log = logOf('hook', hook, taken)
     shown.fire(3)
     const clock = passingClock()
-    const text = sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
+    const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
     const { url } = await startApp(text, { clock })
     await until('all arrive', () => hasAll(shown, log))
     const complete = async () => (await source(url))?.lastCompleteWalkAt ?? ''
@@ -166,7 +166,7 @@ it('no secret of the config is told by anything: logs, metrics, API, page, Redis
       ? { status: 204 }
       : { status: hook.requests.length % 3 === 1 ? 503 : 400, body: JSON.stringify(request) },
   )
-  const text = sceneConfig({
+  const text = bridgeConfig({
     ...{ redis, feed: sandbox.url, sinks: { hook: hook.url } },
     token: 'token: canary-of-the-feed-token',
     prefix: 'canaries',

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { startApp, until } from '../support/app.ts'
+import { api, metric } from '../support/bridge.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, metric } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

@@ -1,11 +1,11 @@
 import PostalMime from 'postal-mime'
 import { describe, expect, it } from 'vitest'
 import { startApp, until } from '../support/app.ts'
+import { impatient, metric } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { impatient, metric } from '../support/scene.ts'
 import { slackOk } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { type ReceivedRequest, startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -26,7 +26,7 @@ interface Body {
 
 const bodyOf = (request: ReceivedRequest | undefined) => JSON.parse(request?.body ?? '{}') as Body
 
-function configOf(feed: string, hooks: Readonly<Record<string, string>>, more: Scene = {}) {
+function configOf(feed: string, hooks: Readonly<Record<string, string>>, more: ConfigParts = {}) {
   const sinks = Object.entries(hooks).map(
     ([name, url]) => `  ${name}: { type: webhook, url: "${url}", ${impatient} }`,
   )
@@ -46,7 +46,7 @@ const json = (value: unknown, status = 200) => ({
   body: JSON.stringify(value),
 })
 
-interface Scene {
+interface ConfigParts {
   readonly prefix?: string
   readonly units?: number
   readonly context?: string

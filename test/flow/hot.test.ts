@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest'
 import { startApp } from '../support/app.ts'
+import { adminToken, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { adminToken, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()
 
 it('more polls of a source with a fixed pace are refused, since they would not come', async () => {
   const [sandbox, hook] = [await startSandbox(), await startWebhookReceiver()]
-  const text = sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, every: '1h' })
+  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, every: '1h' })
   const { url } = await startApp(text)
   const response = await fetch(`${url}/api/v1/sources/main/hot`, {
     method: 'POST',

@@ -5,11 +5,11 @@ import { parseConfig } from '../../src/config/load.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { run } from '../cli/in-process.ts'
 import { startApp, until } from '../support/app.ts'
+import { adminToken, api } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sentAgain } from '../support/oracle.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { adminToken, api } from '../support/scene.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** A sink or a source that leaves the config takes nothing with it in silence. */

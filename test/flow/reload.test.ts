@@ -5,12 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
 import { createLogger, type LogLevel, setLogLevel } from '../../src/telemetry/log.ts'
 import { buildApp, startApp, until } from '../support/app.ts'
+import { api, leftToSend, metric } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { testFolder } from '../support/process.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, leftToSend, metric } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** A reload under a bridge that works: what the new config says the same of goes on, the rest is swapped, nothing comes twice. */

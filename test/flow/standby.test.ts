@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { startApp, until } from '../support/app.ts'
+import { api, bridgeConfig } from '../support/bridge.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()
@@ -11,7 +11,7 @@ const redis = useRedis()
 it('a replica that waits for its turn says in status, page and log who polls and until when', async () => {
   const sandbox = await startSandbox({ history: 0 })
   const hook = await startWebhookReceiver()
-  const text = sceneConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
+  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } })
   await startApp(text)
   await until('it polls', () => sandbox.requests.length > 0)
   const { url, lines } = await startApp(text)
@@ -30,7 +30,7 @@ it('a replica that waited knows what was spent of the day, also when Redis forge
   const sandbox = await startSandbox({ history: 0 })
   const hook = await startWebhookReceiver()
   const prefix = freshPrefix()
-  const text = sceneConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url }, every: '500ms' })
+  const text = bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url }, every: '500ms' })
   const client = redis.client()
   const dayKeys = async () => (await client.keys(`*${prefix}*:units:*`)).filter((key) => /\d$/.test(key))
   const used = async () =>

@@ -2,11 +2,11 @@ import { Worker } from 'bullmq'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { startApp, until } from '../support/app.ts'
+import { api, bridgeConfig, metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, metric, readiness, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Alerts that wait while nothing holds them back and nobody takes them: the one thing that no error tells of. */
@@ -91,7 +91,7 @@ async function rig(sink = '') {
   const common = { redis, feed: sandbox.url, sinks: { hook: hook.url } }
   return {
     hook,
-    text: sceneConfig({ ...common, sink: `allowPrivateNetworks: true, ${sink}` }),
+    text: bridgeConfig({ ...common, sink: `allowPrivateNetworks: true, ${sink}` }),
     shown: showing(sandbox),
   }
 }

@@ -4,9 +4,9 @@ import { statusCommand } from '../../src/cli/status.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { run } from '../cli/in-process.ts'
 import { startApp, until } from '../support/app.ts'
+import { api, bridgeConfig } from '../support/bridge.ts'
 import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { api, sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Probes, command line, JSON and page: whoever asks how the bridge is gets one verdict, in the same words. */
@@ -103,7 +103,7 @@ async function rig({ token, redis: own = redis, ...options }: RigConfig & Option
   const sandbox = await startSandbox({ history: 0 })
   const hook = await startWebhookReceiver()
   const sinks = { hook: hook.url }
-  const text = sceneConfig({
+  const text = bridgeConfig({
     redis: own,
     feed: sandbox.url,
     sinks,

@@ -10,13 +10,13 @@ import { createNameStore } from '../../src/store/names.ts'
 import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis } from '../../src/store/redis-check.ts'
 import { startApp, until } from '../support/app.ts'
+import { bridgeConfig } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { freePort, tcp } from '../support/ports.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { sceneConfig } from '../support/scene.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const soon = { timeout: 10_000, interval: 50 }
@@ -74,7 +74,7 @@ describe('sentinels', () => {
     const hook = await startWebhookReceiver()
     const shown = showing(sandbox)
     const log = logOf('hook', hook, { status: 204 })
-    const text = sceneConfig({ redis: { url: 'by-sentinel' }, feed: sandbox.url, sinks: { hook: hook.url } })
+    const text = bridgeConfig({ redis: { url: 'by-sentinel' }, feed: sandbox.url, sinks: { hook: hook.url } })
     const bySentinel = `sentinels: ["127.0.0.1:${ports.sentinel}"], name: main, password: secret`
     await startApp(text.replace('url: "by-sentinel"', bySentinel))
     shown.fire(10)

@@ -4,7 +4,7 @@ import { deliveryRowsMax, groupByAlert } from '../../../src/admin/page/deliverie
 import type { AdminPorts } from '../../../src/admin/ports.ts'
 import { clockAt } from '../../support/clock.ts'
 import { rig } from '../rig.ts'
-import { ago, row, sink, source, status } from '../scene.ts'
+import { ago, row, sink, source, status } from '../views.ts'
 
 const away = () => Promise.reject(new Error('redis://user:hunter2@10.0.0.1 is away'))
 

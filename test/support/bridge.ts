@@ -3,7 +3,7 @@ import { queuePrefix } from '../../src/store/keys.ts'
 import { freshPrefix, type RedisServer } from './redis.ts'
 
 /** The config of most fault tests: one source that polls fast, webhook sinks that lose no time between attempts. */
-export interface SceneConfig {
+export interface BridgeConfig {
   readonly redis: Pick<RedisServer, 'url'> | { readonly cluster: readonly string[] }
   readonly feed: string
   readonly sinks: Readonly<Record<string, string>>
@@ -21,22 +21,22 @@ export interface SceneConfig {
 export const impatient =
   'allowPrivateNetworks: true, timeout: 3s, retry: { attempts: 100, initialDelay: 100ms, maxDelay: 500ms }'
 
-export function sceneConfig(scene: SceneConfig): string {
-  const { every = '250ms', startFrom = 'beginning', token = 'token: sandbox-token' } = scene
-  const sinks = Object.entries(scene.sinks).map(
-    ([name, url]) => `  ${name}: { type: webhook, url: "${url}", ${scene.sink ?? impatient} }`,
+export function bridgeConfig(parts: BridgeConfig): string {
+  const { every = '250ms', startFrom = 'beginning', token = 'token: sandbox-token' } = parts
+  const sinks = Object.entries(parts.sinks).map(
+    ([name, url]) => `  ${name}: { type: webhook, url: "${url}", ${parts.sink ?? impatient} }`,
   )
   return `
-redis: { ${place(scene.redis)}, prefix: ${scene.prefix ?? freshPrefix()} }
+redis: { ${place(parts.redis)}, prefix: ${parts.prefix ?? freshPrefix()} }
 http: { listen: "127.0.0.1:0", adminToken: ${adminToken} }
-sources: { main: { baseUrl: "${scene.feed}", ${token}, startFrom: ${startFrom}, poll: { every: ${every}, minInterval: 250ms, historyPages: 0 }, budget: { unitsPerDay: 1000000, requestsPerMinute: 240 } } }
+sources: { main: { baseUrl: "${parts.feed}", ${token}, startFrom: ${startFrom}, poll: { every: ${every}, minInterval: 250ms, historyPages: 0 }, budget: { unitsPerDay: 1000000, requestsPerMinute: 240 } } }
 sinks:
 ${sinks.join('\n')}
-routes: ${scene.routes ?? `[{ sinks: [${Object.keys(scene.sinks).join(', ')}] }]`}
+routes: ${parts.routes ?? `[{ sinks: [${Object.keys(parts.sinks).join(', ')}] }]`}
 `
 }
 
-function place(redis: SceneConfig['redis']): string {
+function place(redis: BridgeConfig['redis']): string {
   return 'url' in redis ? `url: "${redis.url}"` : `cluster: ${JSON.stringify(redis.cluster)}`
 }
 

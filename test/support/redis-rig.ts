@@ -1,9 +1,9 @@
 import { until } from './app.ts'
+import { bridgeConfig, impatient, leftToSend } from './bridge.ts'
 import { onTestFinished } from './finished.ts'
 import { showing } from './oracle.ts'
 import { freshPrefix, type RedisServer, startRedis } from './redis.ts'
 import { startSandbox } from './sandbox.ts'
-import { impatient, leftToSend, sceneConfig } from './scene.ts'
 import { startWebhookReceiver } from './webhook-receiver.ts'
 
 /** A server of the test's own, gone when the test ends. */
@@ -14,7 +14,7 @@ export async function ownRedis(flags: readonly string[] = []): Promise<RedisServ
 }
 
 /** One source that shows alerts, one webhook that takes them, and the config of a bridge between them. */
-export async function redisScene(redis: RedisServer, more: { history?: number; startFrom?: string } = {}) {
+export async function redisRig(redis: RedisServer, more: { history?: number; startFrom?: string } = {}) {
   const sandbox = await startSandbox({ history: more.history ?? 0, requestsPerMinute: 1_000_000 })
   const hook = await startWebhookReceiver()
   const shown = showing(sandbox)
@@ -22,13 +22,13 @@ export async function redisScene(redis: RedisServer, more: { history?: number; s
   const client = redis.client()
   const left = () => leftToSend(client, prefix, ['hook'])
   const idle = () => until('all is recorded', async () => (await left()) === 0)
-  const text = sceneConfig({
+  const text = bridgeConfig({
     redis,
     prefix,
     feed: sandbox.url,
     sinks: { hook: hook.url },
     every: '500ms',
-    // As by default: many scenes share one process, whose receivers may be slow to answer for it.
+    // As by default: many rigs share one process, whose receivers may be slow to answer for it.
     sink: impatient.replace('timeout: 3s', 'timeout: 10s'),
     ...(more.startFrom === undefined ? {} : { startFrom: more.startFrom }),
   })
@@ -42,7 +42,7 @@ export async function pass(ms: number): Promise<void> {
 
 let turn: Promise<unknown> = Promise.resolve()
 
-/** Scenes that run side by side start one after the other: all at once would keep a busy machine from serving any. */
+/** Rigs of tests that run side by side start one after the other: all at once would keep a busy machine from serving any. */
 export function inTurn<T>(start: () => Promise<T>): Promise<T> {
   const own = turn.then(start)
   turn = own.catch(() => {})
