@@ -1,5 +1,6 @@
 import { buildAdmin } from '../admin/admin.ts'
 import type { ReloadResult } from '../admin/ports.ts'
+import { shortMarkOf } from '../config/fingerprint.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
@@ -11,7 +12,8 @@ import { createDrawer } from '../sinks/chart/drawer.ts'
 import { dropLeases } from '../store/lease.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Logger, LogLevel } from '../telemetry/log.ts'
-import { createMetrics, initialiseMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { initialiseMetrics } from '../telemetry/series.ts'
 import { version } from '../telemetry/version.ts'
 import { differing, fixedParts } from './fixed-parts.ts'
 import { adminPorts } from './operator-api/ports.ts'
@@ -95,7 +97,7 @@ class Bridge implements App {
     this.metrics = createMetrics({ version, node: process.version })
     initialiseMetrics(this.metrics, { ...namesOf(config), context: contextOf(config) })
     this.metrics.configReloadSuccessful.set(1)
-    this.metrics.configReloaded.set(clock.now() / 1_000)
+    this.#countConfig(config)
     this.#fixed = fixedParts(config)
     const failure = Promise.withResolvers<Error>()
     this.failed = failure.promise
@@ -174,18 +176,25 @@ class Bridge implements App {
 
   /** Synchronous: two reloads never overlap, and the last one wins. */
   #change(config: Config): ReloadResult {
-    const { log, clock, setLogLevel } = this.#options
+    const { log, setLogLevel } = this.#options
     const runtime = this.#runtime
     // Before the start is done, the config is only kept for it; that its sinks can be built is checked now.
     const change = runtime ? runtime.reload(config) : void buildSinks(config)
     initialiseMetrics(this.metrics, { ...namesOf(config), context: contextOf(config) })
     this.#config = config
-    this.metrics.configReloaded.set(clock.now() / 1_000)
+    this.#countConfig(config)
     setLogLevel?.(config.log.level)
     const { settled, ...changes } = change ?? {}
     log.info({ ...namesOf(config), changes }, 'reloaded')
     void settled?.then(() => log.debug('nothing works by the old config any more'))
     return { ok: true }
+  }
+
+  #countConfig(config: Config): void {
+    // What may differ between replicas is left out.
+    const { http: _, dataDir: __, log: ___, ...shared } = config
+    this.metrics.configHash.set(Number.parseInt(shortMarkOf([shared]), 16))
+    this.metrics.configReloaded.set(this.#options.clock.now() / 1_000)
   }
 
   async #stop(): Promise<void> {

@@ -38,7 +38,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   }
 }
 
-function createProgram(): Command {
+export function createProgram(): Command {
   const program = new Command('alert-bridge')
   program
     .description(

@@ -9,7 +9,7 @@ import {
   type SourceStatusStore,
   startingStatus,
 } from '../store/source-status.ts'
-import { forgetPolling } from '../telemetry/metrics.ts'
+import { forgetPolling } from '../telemetry/series.ts'
 import type { AvailableBudget } from './budget.ts'
 import { needsPerson } from './leader.ts'
 import type { NextPoll } from './next-poll.ts'

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 /**
  * The catalogue of metrics: every name, label and bucket in one place, each label a closed set, so that every counter is 0
- * from the start (of HTTP statuses, 200). Never an alert's id, symbol or headline as a label.
+ * from the start (of HTTP statuses, 200, 401 and 403). Never an alert's id, symbol or headline as a label.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -32,6 +32,7 @@ export const pollReasons = [
   'retry',
   'budget_spent',
 ] as const
+export const findingLevels = ['warning', 'failed'] as const
 export type Purpose = (typeof purposes)[number]
 export const contextResults = ['bought', 'cached', 'skipped', 'failed'] as const
 export type ContextResult = (typeof contextResults)[number]
@@ -72,6 +73,13 @@ export function createMetrics(build: { version: string; node: string }) {
       '0 when the last reload was refused, and the config before it goes on; else 1.',
       [],
     ),
+    configHash: gauge(
+      'config_hash',
+      'A short hash of the config in force, without http, dataDir and log: replicas whose hashes differ have different configs.',
+      [],
+    ),
+    ready: gauge('ready', '1 while this process can do its work, as /readyz says; else 0.', []),
+    findings: gauge('findings', 'How many things the status page says are wrong, by level.', ['level']),
     upstreamRequests: counter(
       'upstream_requests_total',
       'Calls of this process to the Market Data Read API by HTTP status, or error when none came.',
@@ -202,98 +210,5 @@ export function createMetrics(build: { version: string; node: string }) {
       '1 while alerts of the sink wait and this process (or, where it does not send, any) takes none, though nothing holds them back.',
       ['sink'],
     ),
-  }
-}
-
-interface Names {
-  readonly sources: readonly string[]
-  readonly sinks: readonly string[]
-  /** What the routes ask of alerts, of every source. */
-  readonly context?: readonly string[]
-}
-
-/**
- * Sets the counters, histograms and counts of jobs of these sources and sinks to 0, so that rates and alerts work from the
- * first scrape; those that exist keep their values, also where their name had left the config.
- */
-export function initialiseMetrics(metrics: Metrics, names: Names): void {
-  const { initialised } = metrics
-  const newSinks = names.sinks.filter((sink) => !initialised.sinks.has(sink))
-  for (const source of names.sources)
-    for (const what of names.context ?? [])
-      for (const result of contextResults) metrics.context.inc({ source, what, result }, 0)
-  for (const source of names.sources) {
-    const isNew = !initialised.sources.has(source)
-    for (const sink of isNew ? names.sinks : newSinks) metrics.deliveryLag.zero({ source, sink })
-    if (!isNew) continue
-    for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
-    for (const purpose of purposes) metrics.budgetUnits.inc({ source, purpose }, 0)
-    for (const reason of holdReasons) metrics.alertsHeld.inc({ source, reason }, 0)
-    for (const reason of pollReasons) metrics.polls.inc({ source, reason }, 0)
-    const counters = [
-      metrics.alertsSeen,
-      metrics.alertsDuplicate,
-      metrics.alertsQuarantined,
-      metrics.quarantineFellOut,
-      metrics.alertsUnrouted,
-      metrics.feedGap,
-      metrics.pollerRestarts,
-      metrics.stateLost,
-    ]
-    for (const each of counters) each.inc({ source }, 0)
-    for (const endpoint of ['alerts/deliveries', 'alerts']) {
-      metrics.upstreamRequests.inc({ source, endpoint, status: '200' }, 0)
-      metrics.upstreamRequestDuration.zero({ source, endpoint })
-    }
-    metrics.detectionLag.zero({ source })
-  }
-  for (const sink of newSinks) {
-    for (const result of sendResults) metrics.sends.inc({ sink, result }, 0)
-    for (const state of jobStates) metrics.queueJobs.set({ sink, state }, 0)
-    metrics.sendDuration.zero({ sink })
-    metrics.deadLetters.set({ sink }, 0)
-    metrics.circuitOpen.set({ sink }, 0)
-    metrics.sinkStuck.set({ sink }, 0)
-  }
-  for (const source of names.sources) initialised.sources.add(source)
-  for (const sink of newSinks) initialised.sinks.add(sink)
-}
-
-/** Another replica polls this source: only it knows these values, and those here would become outdated. */
-export function forgetPolling(metrics: Metrics, source: string): void {
-  const gauges = [
-    metrics.budgetUnitsLimit,
-    metrics.budgetUnitsLearned,
-    metrics.budgetUnitsUsed,
-    metrics.budgetReset,
-    metrics.lastPoll,
-    metrics.nextPoll,
-    metrics.planLearned,
-    metrics.planOnMarks,
-    metrics.planOnAnnounced,
-    metrics.rulesSilent,
-    metrics.lastCompleteWalk,
-  ]
-  for (const gauge of gauges) gauge.remove({ source })
-}
-
-/** Removes every series of a source or a sink that is not among these. */
-export async function forgetOthers(
-  { registry, orphanedJobs, initialised }: Metrics,
-  { sources, sinks }: Names,
-): Promise<void> {
-  for (const source of initialised.sources) if (!sources.includes(source)) initialised.sources.delete(source)
-  for (const sink of initialised.sinks) if (!sinks.includes(sink)) initialised.sinks.delete(sink)
-  for (const metric of registry.getMetricsAsArray()) {
-    if (!(metric instanceof Counter || metric instanceof Gauge || metric instanceof Histogram)) continue
-    // Its labels are the names of sinks that left the config.
-    if (metric === orphanedJobs) continue
-    for (const { labels } of (await metric.get()).values) {
-      const { le: _, ...own } = labels as Partial<Record<string, string>>
-      const { source, sink } = own
-      const isOther =
-        (source !== undefined && !sources.includes(source)) || (sink !== undefined && !sinks.includes(sink))
-      if (isOther) metric.remove(own as never)
-    }
   }
 }

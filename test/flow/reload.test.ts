@@ -344,6 +344,25 @@ describe('a reload', () => {
     expect(await atSeconds()).toBeGreaterThan(startedAt)
   })
 
+  it('that is taken changes the hash of the config, by which replicas are compared', async () => {
+    const { prefix, sandbox } = await rig()
+    const hook = await startWebhookReceiver()
+    const text = (more: string) =>
+      configText({ prefix, feed: sandbox.url, sinks: { hook: `url: "${hook.url}"${more}` } })
+    const disk = onDisk(text(''))
+    const [one, other] = [await startApp(disk.text, disk), await startApp(disk.text, disk)]
+    const hashes = async () =>
+      Promise.all([one, other].map(({ url }) => metric(url, 'alert_bridge_config_hash')))
+    const [before] = await hashes()
+    expect(await hashes()).toEqual([before, before])
+    disk.text = text(', concurrency: 7')
+    expect(await one.app.reload()).toEqual({ ok: true })
+    expect(await hashes()).toEqual([expect.not.closeTo(before ?? 0), before])
+    disk.text = text('')
+    expect(await one.app.reload()).toEqual({ ok: true })
+    expect(await hashes()).toEqual([before, before])
+  })
+
   it('is refused when a sink of the new config cannot be built, and changes nothing', async () => {
     const { prefix, sandbox } = await rig()
     const hook = await startWebhookReceiver()

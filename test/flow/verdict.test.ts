@@ -4,7 +4,7 @@ import { statusCommand } from '../../src/cli/status.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { run } from '../cli/in-process.ts'
 import { startApp, until } from '../support/app.ts'
-import { api, bridgeConfig } from '../support/bridge.ts'
+import { api, bridgeConfig, metric } from '../support/bridge.ts'
 import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -27,6 +27,8 @@ describe('a source whose token is refused', () => {
       findings: [{ level: 'failed', text: expect.stringMatching(said) }],
     })
     expect(await readyz(url)).toEqual([200, `ready, but something is broken: ${ready.reason}\n`])
+    expect(await metric(url, 'alert_bridge_ready')).toBe(1)
+    expect(await metric(url, 'alert_bridge_findings{level="failed"}')).toBe(1)
     const json = await fetch(`${url}/readyz`, { headers: { accept: 'application/json' } })
     expect(await json.json()).toEqual({
       ready: true,
@@ -63,6 +65,8 @@ it('what keeps a bridge from being ready is broken on the page, too', async () =
       headline: 'Not ready: something is broken',
     })
     expect(await readyz(url)).toEqual([503, `not ready: something is broken: ${ready.reason}\n`])
+    expect(await metric(url, 'alert_bridge_ready')).toBe(0)
+    expect(await metric(url, 'alert_bridge_findings{level="failed"}')).toBe(1)
     expect(await (await fetch(url)).text()).toContain('<div class="verdict failed"')
     const told = await run(statusCommand(), '--url', url)
     expect(told.out).toMatch(/: not ready: something is broken\n {2}.*maxmemory-policy is allkeys-lru/)

@@ -71,7 +71,9 @@ describe('the chart', () => {
   test.each(ci)('labels every object of %s and names it after the release', (values) => {
     const manifests = rendered(values.replace('-values.yaml', ''), {}, ['--api-versions', monitoringApi])
     expect(manifests.length).toBeGreaterThan(1)
-    for (const { metadata } of manifests.filter(({ metadata }) => !metadata.name.endsWith('-extra'))) {
+    for (const { metadata } of manifests.filter(
+      ({ metadata }) => !/-(extra|dashboard)$/.test(metadata.name),
+    )) {
       expect(metadata.name).toBe('bridge-alert-bridge')
       expect(metadata.labels).toMatchObject({
         'app.kubernetes.io/name': 'alert-bridge',
@@ -170,6 +172,25 @@ describe('the chart', () => {
     expect(kinds('full', ['--api-versions', monitoringApi])).toContain('ServiceMonitor')
     expect(kinds('full', [])).not.toContain('ServiceMonitor')
     expect(kinds('minimal', ['--api-versions', monitoringApi])).not.toContain('ServiceMonitor')
+  })
+
+  test('its rules and its dashboard are those of config/monitoring, with the address of the runbook', () => {
+    const monitoring = (name: string) => readFileSync(join(root, 'config/monitoring', name), 'utf8')
+    // The chart has to bring its files: after a change, cp config/monitoring/{rules.yaml,dashboard.json} helm/alert-bridge/files/
+    for (const name of ['rules.yaml', 'dashboard.json'])
+      expect(readFileSync(join(chart, 'files', name), 'utf8')).toBe(monitoring(name))
+    const full = rendered('full', {}, ['--api-versions', monitoringApi])
+    const runbook = 'runbook_url: https://wiki.example.com/alert-bridge#'
+    expect(one(full, 'PrometheusRule').spec).toEqual(
+      parse(monitoring('rules.yaml').replaceAll('runbook_url: runbook.md#', runbook)),
+    )
+    const dashboard = full.find(({ metadata }) => metadata.name.endsWith('-dashboard'))
+    expect(dashboard?.metadata.labels).toMatchObject({ grafana_dashboard: '1' })
+    expect(dashboard?.data?.['alert-bridge.json']).toBe(monitoring('dashboard.json'))
+    expect(rendered('full').map(({ kind }) => kind)).not.toContain('PrometheusRule')
+    expect(rendered('minimal', {}, ['--api-versions', monitoringApi])).toHaveLength(
+      rendered('minimal').length,
+    )
   })
 
   test('the network policy lets in who is named and out to the ports that are', () => {

@@ -12,7 +12,8 @@ import { emptyAttempts, nextAfter, noteAttempt } from '../../src/schedule/memory
 import type { BudgetDay, PollReport, Schedule } from '../../src/schedule/schedule.ts'
 import { createLedger, type Ledger } from '../../src/store/ledger.ts'
 import type { RedisClient } from '../../src/store/redis.ts'
-import { createMetrics, initialiseMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
+import { initialiseMetrics } from '../../src/telemetry/series.ts'
 import { type CapturedLog, captureLog } from './log.ts'
 import { freshPrefix } from './redis.ts'
 

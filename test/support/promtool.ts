@@ -1,17 +1,83 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from './app.ts'
+import { onTestFinished } from './finished.ts'
+import { freePort } from './ports.ts'
+import { testFolder } from './process.ts'
 
 const cache = join(import.meta.dirname, '../../.cache/prometheus')
-const unpacked = join(cache, 'usr/bin/promtool')
 
 /** Runs promtool: the one on PATH, or the one in Debian's package, which is fetched once and only unpacked. */
 export function promtool(args: readonly string[], input?: string): string {
-  return execFileSync(binary(), args, { encoding: 'utf8', ...(input === undefined ? {} : { input }) })
+  return execFileSync(binary('promtool'), args, {
+    encoding: 'utf8',
+    ...(input === undefined ? {} : { input }),
+  })
 }
 
-function binary(): string {
-  if (spawnSync('promtool', ['--version']).error === undefined) return 'promtool'
+export interface Prometheus {
+  /** What an expression yields now. */
+  query(expression: string): Promise<readonly unknown[]>
+  /** What the rules yield: recording and alerting ones, by name. */
+  rules(): Promise<readonly { readonly name: string; readonly health: string; readonly state?: string }[]>
+}
+
+/** A Prometheus that scrapes these addresses each half second, stopped when the test ends. */
+export async function startPrometheus(targets: readonly string[], ruleFile: string): Promise<Prometheus> {
+  const folder = testFolder()
+  const port = await freePort()
+  const config = join(folder, 'prometheus.yml')
+  writeFileSync(
+    config,
+    JSON.stringify({
+      global: { scrape_interval: '500ms', scrape_timeout: '500ms', evaluation_interval: '500ms' },
+      rule_files: [ruleFile],
+      scrape_configs: [{ job_name: 'alert-bridge', static_configs: [{ targets }] }],
+    }),
+  )
+  const child = spawn(
+    binary('prometheus'),
+    [
+      ...[`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'data')}`],
+      ...[`--web.listen-address=127.0.0.1:${port}`, '--log.level=error'],
+    ],
+    { stdio: 'ignore' },
+  )
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  const ask = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    const body = (await answer.json()) as { status: string; error?: string; data: unknown }
+    if (body.status !== 'success') throw new Error(`${path}: ${body.error}`)
+    return body.data
+  }
+  await until('Prometheus answers', () =>
+    fetch(`http://127.0.0.1:${port}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  )
+  return {
+    async query(expression) {
+      const query = new URLSearchParams({ query: expression })
+      return ((await ask(`/api/v1/query?${query}`)) as { result: unknown[] }).result
+    },
+    async rules() {
+      const { groups } = (await ask('/api/v1/rules')) as {
+        groups: { rules: { name: string; health: string }[] }[]
+      }
+      return groups.flatMap(({ rules }) => rules)
+    },
+  }
+}
+
+function binary(name: 'promtool' | 'prometheus'): string {
+  if (spawnSync(name, ['--version']).error === undefined) return name
+  const unpacked = join(cache, 'usr/bin', name)
   if (existsSync(unpacked)) return unpacked
   mkdirSync(cache, { recursive: true })
   const download = () => execFileSync('apt-get', ['download', 'prometheus'], { cwd: cache, stdio: 'pipe' })
@@ -23,9 +89,9 @@ function binary(): string {
       download()
     }
   } catch (cause) {
-    throw new Error('promtool is not on PATH and could not be had from apt: install prometheus', { cause })
+    throw new Error(`${name} is not on PATH and could not be had from apt: install prometheus`, { cause })
   }
-  const name = readdirSync(cache).find((each) => each.endsWith('.deb'))
-  execFileSync('dpkg-deb', ['-x', join(cache, name ?? ''), cache])
+  const archive = readdirSync(cache).find((each) => each.endsWith('.deb'))
+  execFileSync('dpkg-deb', ['-x', join(cache, archive ?? ''), cache])
   return unpacked
 }

@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { DecisionReason } from '../../src/schedule/schedule.ts'
-import { createMetrics, forgetOthers, initialiseMetrics, pollReasons } from '../../src/telemetry/metrics.ts'
+import { createMetrics, pollReasons } from '../../src/telemetry/metrics.ts'
+import { forgetOthers, initialiseMetrics } from '../../src/telemetry/series.ts'
 import { promtool } from '../support/promtool.ts'
 
 const promised =

@@ -2,7 +2,7 @@ import type { AdminPorts, ReloadResult } from '../../admin/ports.ts'
 import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { reasonOf, verdictOf } from '../../admin/verdict.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
+import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
@@ -34,9 +34,12 @@ export function adminPorts(options: PortsOptions): AdminPorts {
   }
   /** Called once per request: a reload may put another one in force meanwhile. */
   const active = (): ActiveConfig => running().active
-  return {
+  const ports: AdminPorts = {
     async metricsText() {
-      await options.runtime()?.collectMetrics()
+      const [{ ready, verdict }] = await Promise.all([ports.status(), options.runtime()?.collectMetrics()])
+      metrics.ready.set(ready.ok ? 1 : 0)
+      for (const level of findingLevels)
+        metrics.findings.set({ level }, verdict.findings.filter((finding) => finding.level === level).length)
       return metrics.registry.metrics()
     },
     // A process that is stopping polls no more.
@@ -101,6 +104,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     rules: () => active().routing.knownRules(),
     silences: silencesPort(() => active().routing.silences, clock),
   }
+  return ports
 }
 
 /** The status before Redis has answered for the first time. */

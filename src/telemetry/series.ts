@@ -1,0 +1,106 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import {
+  contextResults,
+  holdReasons,
+  jobStates,
+  type Metrics,
+  pollReasons,
+  purposes,
+  rateLimits,
+  sendResults,
+} from './metrics.ts'
+
+/** Which series of the metrics exist: those of the sources and sinks of the config in force, and no other. */
+interface Names {
+  readonly sources: readonly string[]
+  readonly sinks: readonly string[]
+  /** What the routes ask of alerts, of every source. */
+  readonly context?: readonly string[]
+}
+
+/**
+ * Sets the counters, histograms and counts of jobs of these sources and sinks to 0, so that rates and alerts work from the
+ * first scrape; those that exist keep their values, also where their name had left the config.
+ */
+export function initialiseMetrics(metrics: Metrics, names: Names): void {
+  const { initialised } = metrics
+  const newSinks = names.sinks.filter((sink) => !initialised.sinks.has(sink))
+  for (const source of names.sources)
+    for (const what of names.context ?? [])
+      for (const result of contextResults) metrics.context.inc({ source, what, result }, 0)
+  for (const source of names.sources) {
+    const isNew = !initialised.sources.has(source)
+    for (const sink of isNew ? names.sinks : newSinks) metrics.deliveryLag.zero({ source, sink })
+    if (!isNew) continue
+    for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
+    for (const purpose of purposes) metrics.budgetUnits.inc({ source, purpose }, 0)
+    for (const reason of holdReasons) metrics.alertsHeld.inc({ source, reason }, 0)
+    for (const reason of pollReasons) metrics.polls.inc({ source, reason }, 0)
+    const counters = [
+      metrics.alertsSeen,
+      metrics.alertsDuplicate,
+      metrics.alertsQuarantined,
+      metrics.quarantineFellOut,
+      metrics.alertsUnrouted,
+      metrics.feedGap,
+      metrics.pollerRestarts,
+      metrics.stateLost,
+    ]
+    for (const each of counters) each.inc({ source }, 0)
+    for (const endpoint of ['alerts/deliveries', 'alerts']) {
+      for (const status of ['200', '401', '403'])
+        metrics.upstreamRequests.inc({ source, endpoint, status }, 0)
+      metrics.upstreamRequestDuration.zero({ source, endpoint })
+    }
+    metrics.detectionLag.zero({ source })
+  }
+  for (const sink of newSinks) {
+    for (const result of sendResults) metrics.sends.inc({ sink, result }, 0)
+    for (const state of jobStates) metrics.queueJobs.set({ sink, state }, 0)
+    metrics.sendDuration.zero({ sink })
+    metrics.deadLetters.set({ sink }, 0)
+    metrics.circuitOpen.set({ sink }, 0)
+    metrics.sinkStuck.set({ sink }, 0)
+  }
+  for (const source of names.sources) initialised.sources.add(source)
+  for (const sink of newSinks) initialised.sinks.add(sink)
+}
+
+/** Another replica polls this source: only it knows these values, and those here would become outdated. */
+export function forgetPolling(metrics: Metrics, source: string): void {
+  const gauges = [
+    metrics.budgetUnitsLimit,
+    metrics.budgetUnitsLearned,
+    metrics.budgetUnitsUsed,
+    metrics.budgetReset,
+    metrics.lastPoll,
+    metrics.nextPoll,
+    metrics.planLearned,
+    metrics.planOnMarks,
+    metrics.planOnAnnounced,
+    metrics.rulesSilent,
+    metrics.lastCompleteWalk,
+  ]
+  for (const gauge of gauges) gauge.remove({ source })
+}
+
+/** Removes every series of a source or a sink that is not among these. */
+export async function forgetOthers(
+  { registry, orphanedJobs, initialised }: Metrics,
+  { sources, sinks }: Names,
+): Promise<void> {
+  for (const source of initialised.sources) if (!sources.includes(source)) initialised.sources.delete(source)
+  for (const sink of initialised.sinks) if (!sinks.includes(sink)) initialised.sinks.delete(sink)
+  for (const metric of registry.getMetricsAsArray()) {
+    if (!(metric instanceof Counter || metric instanceof Gauge || metric instanceof Histogram)) continue
+    // Its labels are the names of sinks that left the config.
+    if (metric === orphanedJobs) continue
+    for (const { labels } of (await metric.get()).values) {
+      const { le: _, ...own } = labels as Partial<Record<string, string>>
+      const { source, sink } = own
+      const isOther =
+        (source !== undefined && !sources.includes(source)) || (sink !== undefined && !sinks.includes(sink))
+      if (isOther) metric.remove(own as never)
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { createProgram } from '../../src/cli/cli.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { startApp, until } from '../support/app.ts'
+import { promtool, startPrometheus } from '../support/promtool.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** The files of config/monitoring, held against the metrics that there are and against a real Prometheus. */
+const folder = join(import.meta.dirname, '../../config/monitoring')
+const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+
+interface Rule {
+  readonly alert?: string
+  readonly record?: string
+  readonly expr: string
+  readonly labels?: { readonly severity?: string }
+  readonly annotations?: Readonly<Record<string, string>>
+}
+interface Panel {
+  readonly type: string
+  readonly title: string
+  readonly targets?: readonly { readonly expr: string }[]
+}
+
+const rules = (parse(read('rules.yaml')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
+  (each) => each.rules,
+)
+const alerts = rules.filter(({ alert }) => alert !== undefined)
+const dashboard = JSON.parse(read('dashboard.json')) as { panels: Panel[] }
+const panels = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => ({ title, expr })),
+)
+const runbook = read('runbook.md')
+const caseFiles = ['rules.test.yaml', 'rules-slow.test.yaml']
+const redis = useRedis()
+
+describe('the rules', () => {
+  it('are right, and have each a case in which they fire and one in which they are quiet', () => {
+    expect(promtool(['check', 'rules', join(folder, 'rules.yaml')])).toContain('SUCCESS')
+    const tests = caseFiles.flatMap((name) => (parse(read(name)) as { tests: RuleTest[] }).tests)
+    for (const { alert = '' } of alerts) {
+      const firing = tests
+        .flatMap((each) => each.alert_rule_test)
+        .filter(({ alertname }) => alertname === alert)
+        .flatMap(({ exp_alerts }) => exp_alerts.map(({ exp_labels }) => exp_labels?.['job'] ?? 'no job'))
+      const jobs = tests
+        .flatMap((each) => each.input_series)
+        .flatMap(({ series }) => /job="([^:"]+: [^"]+)"/.exec(series)?.[1] ?? [])
+        .filter((job) => job.startsWith(`${alert}: `))
+      const quiet = jobs.filter((job) => !firing.includes(job))
+      expect([alert, firing.length > 0, quiet.length > 0]).toEqual([alert, true, true])
+    }
+  })
+
+  it.each(caseFiles)('fire where they should and are quiet where they should be: %s', (name) => {
+    expect(promtool(['test', 'rules', join(folder, name)])).toContain('SUCCESS')
+  })
+
+  it('have each a severity and an entry in the runbook, which has no other', () => {
+    const entries = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, name]) => name)
+    expect(entries).toEqual(alerts.map(({ alert }) => alert))
+    for (const { alert, labels, annotations } of alerts) {
+      expect(labels?.severity).toMatch(/^(critical|warning|info)$/)
+      expect(annotations?.['runbook_url']).toBe(`runbook.md#${alert?.toLowerCase()}`)
+    }
+  })
+
+  it('name only metrics and labels that there are, as do the panels of the dashboard', () => {
+    const names = known()
+    const recorded = rules.flatMap(({ record }) => record ?? [])
+    for (const { expr } of [...rules, ...panels]) {
+      const plain = recorded.reduce((left, name) => left.replaceAll(name, ''), expr)
+      for (const [, name = '', matchers = ''] of plain.matchAll(
+        /\b((?:alert_bridge|process|nodejs)_\w+)(?:\{(.*?)\})?/g,
+      )) {
+        const there = names.get(name.replace(/_(bucket|count|sum)$/, '')) ?? names.get(name)
+        expect([name, there !== undefined]).toEqual([name, true])
+        const labels = [...matchers.matchAll(/(\w+)\s*=/g)].map(([, label = '']) => label)
+        expect(labels.filter((label) => !['job', 'le', ...(there ?? [])].includes(label))).toEqual([])
+      }
+    }
+  })
+})
+
+it('the runbook names only commands and options that there are', () => {
+  const program = createProgram()
+  for (const [, line = ''] of runbook.matchAll(/`alert-bridge ([a-z][^`]*)`/g)) {
+    const [name = '', ...words] = line.split(' ')
+    const command = program.commands.find((each) => each.name() === name)
+    expect([line, command !== undefined]).toEqual([line, true])
+    const options = words.filter((word) => word.startsWith('--'))
+    expect(options.filter((word) => !command?.options.some(({ long }) => long === word))).toEqual([])
+  }
+})
+
+it('a real Prometheus takes the rules, and finds data of a running bridge for every panel', async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const { url } = await startApp(`
+redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+http: { listen: "127.0.0.1:0" }
+sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, poll: { every: 250ms, minInterval: 250ms, historyPages: 0 } } }
+sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+routes: [{ sinks: [hook], context: [price] }]
+`)
+  const prometheus = await startPrometheus([new URL(url).host], join(folder, 'rules.yaml'))
+  sandbox.fire({ symbol: 'فولاد', slug: 'foolad' })
+  await hook.received(1)
+  // No sink has left the config of this bridge.
+  const without = panels.filter(({ expr }) => expr.includes('orphaned_jobs'))
+  let empty: readonly string[] = []
+  await until(
+    'every panel has data',
+    async () => {
+      const answers = panels
+        .filter((panel) => !without.includes(panel))
+        .map(async ({ title, expr }) =>
+          (await prometheus.query(filled(expr))).length > 0 ? [] : [`${title}: ${expr}`],
+        )
+      empty = (await Promise.all(answers)).flat()
+      return empty.length === 0
+    },
+    15_000,
+  ).catch((thrown: unknown) => {
+    throw new Error(`without data: ${empty.join('; ')}`, { cause: thrown })
+  })
+  const evaluated = await prometheus.rules()
+  expect(evaluated.map(({ name }) => name).sort()).toEqual(
+    rules.map(({ alert, record }) => alert ?? record ?? '').sort(),
+  )
+  expect(evaluated.filter(({ health }) => health === 'err')).toEqual([])
+  expect(evaluated.filter(({ state }) => state === 'firing')).toEqual([])
+})
+
+/** A case is a value of the label `job`, which begins with the name of its alert. */
+interface RuleTest {
+  readonly input_series: readonly { readonly series: string }[]
+  readonly alert_rule_test: readonly {
+    readonly alertname: string
+    readonly exp_alerts: readonly { readonly exp_labels?: Readonly<Record<string, string>> }[]
+  }[]
+}
+
+/** Grafana's variables, as it would fill them in. */
+function filled(expression: string): string {
+  return expression.replaceAll('$__rate_interval', '30s').replaceAll(/\$(job|source|sink)/g, '.+')
+}
+
+/** Every metric that the bridge has, with its labels. */
+function known(): ReadonlyMap<string, readonly string[]> {
+  const { registry } = createMetrics({ version: '1', node: 'v24' })
+  return new Map(
+    registry
+      .getMetricsAsArray()
+      .map((metric) => [metric.name, (metric as { labelNames?: string[] }).labelNames ?? []]),
+  )
+}
