@@ -9,6 +9,7 @@ import type { Tuning } from '../delivery/settings.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import { createDrawer } from '../sinks/chart/drawer.ts'
+import { createKnownUnits } from '../store/known-units.ts'
 import { dropLeases } from '../store/lease.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Logger, LogLevel } from '../telemetry/log.ts'
@@ -78,6 +79,7 @@ class Bridge implements App {
   readonly #stopping = new AbortController()
   readonly #startedAtMs: number
   readonly #processStates: RuntimeTools['processStates'] = new Map()
+  readonly #knownUnits = createKnownUnits()
   readonly #fail: (error: Error) => void
   /** As they were at the start: a secret in a file may have changed since. */
   #fixed: ReadonlyMap<string, string>
@@ -237,7 +239,8 @@ class Bridge implements App {
     const onFault = (reason: string) => log.warn({ reason }, 'charts cannot be drawn for now')
     const drawer = createDrawer({ onFault, waitMsMax: this.#options.chartWaitMsMax })
     this.#teardown.push('charts', () => drawer.close())
-    const shared = { metrics: this.metrics, processStates: this.#processStates, drawer }
+    const kept = { processStates: this.#processStates, knownUnits: this.#knownUnits }
+    const shared = { metrics: this.metrics, ...kept, drawer }
     const tools = { redis, log, role, clock, ...shared }
     return createRuntime(config, {
       ...tools,

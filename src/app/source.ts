@@ -86,6 +86,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     requestsPerMinute: budget.requestsPerMinute,
     budgetDay: dayOf,
     clock,
+    knownUnits: tools.knownUnits,
   })
   let polling: Promise<unknown> = Promise.resolve()
   const begin = <T>(work: Promise<T>): Promise<T> => {

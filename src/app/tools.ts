@@ -2,6 +2,7 @@ import type { Tuning } from '../delivery/settings.ts'
 import type { ProcessState } from '../intake/poll.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Drawer } from '../sinks/chart/drawer.ts'
+import type { KnownUnits } from '../store/known-units.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { RedisPair } from './redis.ts'
@@ -18,6 +19,8 @@ export interface RuntimeTools {
   readonly drawer: Drawer
   /** What this process stores of each source, kept over reloads. From it a loss of Redis differs from a first start. */
   readonly processStates: Map<string, ProcessState>
+  /** Kept over reloads too. */
+  readonly knownUnits: KnownUnits
   readonly operatorsLookEveryMs?: number
   readonly senderTuning?: Partial<Tuning>
 }

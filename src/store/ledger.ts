@@ -6,7 +6,7 @@ import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
 import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
-import { createKnownUnits } from './known-units.ts'
+import { createKnownUnits, type KnownUnits } from './known-units.ts'
 import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledger-scripts.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -108,6 +108,8 @@ export interface LedgerOptions {
   readonly requestsPerMinute: number
   readonly budgetDay: (nowMs: number) => BudgetDay
   readonly clock?: Clock
+  /** Of this process; left out, this ledger is the only one that this process has of the account. */
+  readonly knownUnits?: KnownUnits
 }
 
 /** How far the feed's clock may be from ours around the reset before a unit could be counted on the wrong day. */
@@ -142,7 +144,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
     throw new Error(`replicas count the units of source ${options.source} for different accounts`)
   }
-  const known = createKnownUnits()
+  const known = options.knownUnits ?? createKnownUnits()
   /** A hold that is not stored in Redis yet, because Redis was away; its end is by the monotonic clock. */
   let own: Hold | undefined
   return {
@@ -174,13 +176,13 @@ export function createLedger(options: LedgerOptions): Ledger {
         options.account ?? '',
         request.purposeUnitsMax ?? -1,
         lookups.includes(purpose) ? lookups.join(' ') : purpose,
-        ...days.map(({ key }) => known.of(key)),
+        ...days.map(({ key }) => known.of(keys.units(key))),
       ]
       const reply = await evalReserve(names, limits)
       const [kind, limit, waitMs, unitsUsed, apiDayUsed = -1] = reply
-      known.note(day.key, unitsUsed)
+      known.note(keys.units(day.key), unitsUsed)
       if (kind === 'ok') {
-        if (other) known.note(other.key, known.of(other.key) + cost)
+        if (other) known.note(keys.units(other.key), known.of(keys.units(other.key)) + cost)
         const unitsLeft = Math.max(0, options.unitsPerDay - unitsUsed)
         return { ok: true, unitsUsed, unitsLeft, ...(apiDayUsed < 0 ? {} : { apiDayUsed }) }
       }
@@ -194,8 +196,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       const { used = '0', ...rest } = await counted(day.key)
       const purposes = Object.entries(rest).filter(([name]) => !/^(half|from):/.test(name))
       const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
-      known.note(day.key, Number(used))
-      return { used: known.of(day.key), byPurpose }
+      known.note(keys.units(day.key), Number(used))
+      return { used: known.of(keys.units(day.key)), byPurpose }
     },
     async usedSince(fromMs) {
       const first = Math.round(fromMs / halfHourMs)

@@ -8,6 +8,7 @@ import { burstUnits, shareNow, unitsForPolls } from '../../src/context/spending.
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { GrantedBudget } from '../../src/poller/budget.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
+import { createKnownUnits } from '../../src/store/known-units.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { configOf } from '../support/app.ts'
@@ -65,6 +66,7 @@ function contextOf(market: Market, options: Options = {}) {
       clock: options.clock ?? systemClock,
       role: 'all',
       processStates: new Map(),
+      knownUnits: createKnownUnits(),
     },
     redis: { commands, blocking: commands },
     onExchange: () => {},

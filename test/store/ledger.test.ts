@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { BudgetDay } from '../../src/schedule/schedule.ts'
 import { accountKeys, sourceKeys } from '../../src/store/keys.ts'
+import { createKnownUnits } from '../../src/store/known-units.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger, type Ledger, type Reservation, resetGuardMs } from '../../src/store/ledger.ts'
 import { clockAt } from '../support/clock.ts'
@@ -50,10 +51,23 @@ describe('an account of two sources', () => {
     const redis = server.client()
     const prefix = freshPrefix()
     const budget = { unitsPerDay: 7, requestsPerMinute, budgetDay: utcDay, clock: clockAt(() => noonMs) }
+    const knownUnits = createKnownUnits()
     const ledger = (source: string, account?: string) =>
-      createLedger({ redis, prefix, source, ...(account === undefined ? {} : { account }), ...budget })
+      createLedger({
+        ...{ redis, prefix, source, ...budget, knownUnits },
+        ...(account === undefined ? {} : { account }),
+      })
     return { redis, prefix, ledger }
   }
+
+  it('counts on from what either of them knew when Redis has lost the count', async () => {
+    const { redis, prefix, ledger } = two()
+    const [main, spare] = [ledger('main', 'desk'), ledger('spare', 'desk')]
+    for (const each of [main, spare]) await each.reserve({ cost: 2, purpose: 'poll' })
+    await redis.del(accountKeys(prefix, 'desk').units(day.key))
+    expect(await main.reserve({ cost: 2, purpose: 'poll' })).toMatchObject({ ok: true, unitsUsed: 6 })
+    expect(await spare.reserve({ cost: 2, purpose: 'poll' })).toMatchObject({ ok: false, limit: 'budget' })
+  })
 
   it('spends from one day and one minute, and waits for one 429', async () => {
     const { ledger } = two()
