@@ -25,6 +25,16 @@ export interface DocumentedEndpoint {
   readonly meta?: keyof typeof records
 }
 
+/** Part 8, and the defaults that part 4 names. */
+export const limits = {
+  requestsPerMinute: 240,
+  rowsPerPage: 100,
+  pricesDays: { min: 20, max: 365, default: 120 },
+  macroKeys: 5,
+  macroDays: 3_650,
+  conditions: 24,
+} as const
+
 const venues = ['bourse', 'fara', 'fara_base']
 const page = { name: 'page', type: 'integer', min: 1 } as const
 const instrument = '/api/v1/instruments/{instrument}'
@@ -56,7 +66,7 @@ export const documented: readonly DocumentedEndpoint[] = [
   },
   {
     ...row('GET', `${instrument}/prices`, 'api:prices', 2, 'record'),
-    query: [{ name: 'days', type: 'integer', min: 20, max: 365 }],
+    query: [{ name: 'days', type: 'integer', min: limits.pricesDays.min, max: limits.pricesDays.max }],
     data: 'prices',
   },
   { ...row('GET', `${instrument}/indicators`, 'api:indicators', 5, 'record'), data: 'indicators' },
@@ -83,8 +93,8 @@ export const documented: readonly DocumentedEndpoint[] = [
   {
     ...row('GET', '/api/v1/macro/series', 'api:macro', 1, 'record'),
     query: [
-      { name: 'keys[]', type: 'strings', itemsMax: 5, required: true },
-      { name: 'days', type: 'integer', max: 3_650 },
+      { name: 'keys[]', type: 'strings', itemsMax: limits.macroKeys, required: true },
+      { name: 'days', type: 'integer', max: limits.macroDays },
     ],
   },
   { ...row('GET', `${instrument}/ownership`, 'api:ownership', 5, 'record'), data: 'ownership' },
@@ -124,16 +134,6 @@ export const errors = [
   { code: 'invalid_request', status: 422 },
   { code: 'server_error', status: 500 },
 ] as const
-
-/** Part 8, and the defaults that part 4 names. */
-export const limits = {
-  requestsPerMinute: 240,
-  rowsPerPage: 100,
-  pricesDays: { min: 20, max: 365, default: 120 },
-  macroKeys: 5,
-  macroDays: 3_650,
-  conditions: 24,
-} as const
 
 /** 2.1: all four are integers and present. */
 export const pageMeta = ['page', 'perPage', 'total', 'lastPage'] as const

@@ -125,6 +125,36 @@ describe.each(document.documented)('$method $path', (row) => {
     })
 })
 
+it('a refusal has the status that the document has for its code', async () => {
+  const sandbox = await startSandbox({
+    unitsPerDay: 4,
+    tokens: [{ value: sandboxToken }, { value: 'narrow', scopes: [] }, { value: 'free', hasPlan: false }],
+  })
+  const path = '/api/v1/alerts'
+  const declared = (status: number) => {
+    sandbox.fault({ kind: 'status', status })
+    return sandboxToken
+  }
+  const provoke: Record<string, () => { path?: string; token: string }> = {
+    unauthenticated: () => ({ token: 'nobody' }),
+    scope_required: () => ({ token: 'narrow' }),
+    plan_required: () => ({ token: 'free' }),
+    not_found: () => ({ path: '/api/v1/nothing', token: sandboxToken }),
+    invalid_request: () => ({ path: `${path}?page=0`, token: sandboxToken }),
+    server_error: () => ({ token: declared(500) }),
+    rate_limited: () => ({ token: sandboxToken }),
+  }
+  // Those before it spend the budget: a refusal of a valid token costs its unit, but for 404.
+  const order = document.errors.toSorted(
+    (a, b) => Number(a.code === 'rate_limited') - Number(b.code === 'rate_limited'),
+  )
+  for (const { code, status } of order) {
+    const { path: asked = path, token } = provoke[code]?.() ?? { token: '' }
+    const answer = await call(sandbox, { method: 'GET', path: asked }, { token })
+    expect([answer.status, answer.body.error?.code]).toEqual([status, code])
+  }
+})
+
 const rowOf = (path: string) => document.documented.find((each) => each.path.endsWith(path)) as Row
 const dataOf = async <T>(answer: Promise<Answer>) => (await answer).body.data as T
 
