@@ -84,7 +84,12 @@ export async function waitForRedis(
       const failure = unreached ?? (await whyAway(ask))
       if (!failure) break
       const reason = redisErrorText((unreached && connectionError) ?? failure)
-      if (/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password)/.test(reason)) {
+      // Its own sentence is about its protocol.
+      if (/^NOAUTH/.test(reason))
+        throw new UserError(
+          'Redis asks for a login (NOAUTH), and the config has none: set redis.password, or redis.username too where Redis has users',
+        )
+      if (/^(WRONGPASS|NOPERM|ERR invalid password)/.test(reason)) {
         throw new UserError(`Redis refuses this user or password: ${reason}`)
       }
       const waitedMs = clock.monotonicMs() - startMs
