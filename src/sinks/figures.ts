@@ -6,11 +6,11 @@ import { unitWord } from '../alert/words.ts'
 
 /** Figures of an alert's context in the reader's digits. One whose unit is not known has none: rial and toman differ by ten. */
 export function numberText(value: number, display: Display): string {
-  return value.toLocaleString(localeOf(display), { maximumSignificantDigits: 15 })
+  return formatted(value, display, { maximumSignificantDigits: 15 })
 }
 
 export function signedText(value: number, display: Display): string {
-  return value.toLocaleString(localeOf(display), { maximumFractionDigits: 2, signDisplay: 'exceptZero' })
+  return formatted(value, display, { maximumFractionDigits: 2, signDisplay: 'exceptZero' })
 }
 
 export function percentText(
@@ -18,8 +18,7 @@ export function percentText(
   display: Display,
   signDisplay: 'exceptZero' | 'auto' = 'exceptZero',
 ): string {
-  const options = { style: 'percent', maximumFractionDigits: 2, signDisplay } as const
-  return (percent / 100).toLocaleString(localeOf(display), options)
+  return formatted(percent / 100, display, { style: 'percent', maximumFractionDigits: 2, signDisplay })
 }
 
 export function withUnit(text: string, record: unknown, names: ReadingNames, display: Display): string {
@@ -27,8 +26,14 @@ export function withUnit(text: string, record: unknown, names: ReadingNames, dis
   return unit === undefined ? text : `${text} ${unitWord(cut(oneLine(unit), unitCharsMax), display)}`
 }
 
-export function localeOf({ language }: Display): string {
-  return language === 'fa' ? 'fa-IR' : 'en-US'
+export function formatted(value: number, { language }: Display, options: Intl.NumberFormatOptions): string {
+  const key = `${language} ${JSON.stringify(options)}`
+  const format = formats.get(key) ?? new Intl.NumberFormat(language === 'fa' ? 'fa-IR' : 'en-US', options)
+  formats.set(key, format)
+  return format.format(value)
 }
+
+/** Formats are slow to make and few: of two languages, and of the digits of a chart's prices. */
+const formats = new Map<string, Intl.NumberFormat>()
 
 const unitCharsMax = 24

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { AlertContext } from '../../src/alert/context.ts'
 import type { Display } from '../../src/alert/display.ts'
 import { webhookBody } from '../../src/sinks/body.ts'
+import { chartFigure } from '../../src/sinks/chart/figure.ts'
 import { contextFacts } from '../../src/sinks/context-facts.ts'
 import { discordMessage } from '../../src/sinks/discord/message.ts'
 import { mailMessage } from '../../src/sinks/email/message.ts'
@@ -55,6 +56,25 @@ describe('context', () => {
       const { teams: _, html: _html, ...shown } = texts({ alert, context }, display)
       const golden = Object.entries(shown).map(([sink, text]) => `== ${sink}\n${text}\n`)
       await expect(golden.join('\n')).toMatchFileSnapshot(`golden/context-${name}.txt`)
+    },
+  )
+
+  test.each([
+    ['persian', persian, persianDisplay, whole],
+    ['hostile', hostile, englishDisplay, evil],
+  ] as const)(
+    'of the %s sample is in a mail with its chart as it was looked at',
+    async (name, alert, display, context) => {
+      const parties = { from: { name: '', address: 'a@example.com' }, to: 'b@example.com' }
+      const alt = chartFigure({ alert, context }, display)?.alt ?? ''
+      const { html } = mailMessage({ alert, context }, parties, display, {
+        ...{ png: new Uint8Array(), alt },
+        width: 480,
+        height: 220,
+      })
+      await expect(html).toMatchFileSnapshot(`golden/mail-chart-${name}.html`)
+      expect(html).not.toMatch(/<(script|svg)|<img(?! class="ab-faint" src="cid:)/)
+      expect(Buffer.byteLength(html)).toBeLessThan(102_000)
     },
   )
 

@@ -4,7 +4,7 @@ import { type Display, displayDirection, localDay, shortDay } from '../../alert/
 import { readNumber, readText } from '../../alert/readings.ts'
 import { cut, type Direction, directionMark, oneLine } from '../../alert/text.ts'
 import { chartText, contextWordsOf } from '../../alert/words.ts'
-import { localeOf, numberText, withUnit } from '../figures.ts'
+import { formatted, numberText, withUnit } from '../figures.ts'
 import type { Parcel } from '../sink.ts'
 import { type PriceSession, sessionsOf } from './series.ts'
 
@@ -123,7 +123,7 @@ function pricesOf(low: number, high: number, display: Display): Label[] {
   const count = Math.floor(high / step) - Math.ceil(low / step) + 1
   return Array.from({ length: Math.max(0, Math.min(6, count)) }, (_, index) => {
     const at = (Math.ceil(low / step) + index) * step
-    return { at, text: Number(at.toPrecision(12)).toLocaleString(localeOf(display), options) }
+    return { at, text: formatted(Number(at.toPrecision(12)), display, options) }
   })
 }
 

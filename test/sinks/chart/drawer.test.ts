@@ -32,6 +32,12 @@ describe('a chart', () => {
     expect(faults).toEqual([])
   })
 
+  it('is drawn also by the next thread, which takes over after some charts', async () => {
+    const { draw, faults } = drawer()
+    for (let count = 0; count < 12; count += 1) expect(await draw(svg(String(count)))).toBeDefined()
+    expect(faults).toEqual([])
+  })
+
   it('that cannot be drawn is none, and the next one is', async () => {
     const { draw, faults } = drawer()
     expect(await draw('<svg>&')).toBeUndefined()
