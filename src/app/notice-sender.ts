@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { type Notice, noticeAlert } from './notices.ts'
 
 interface NoticeSenderOptions {
-  /** Of the config in force. */
+  /** The config in force. */
   readonly active: () => {
     /** Names of sinks. */
     readonly operators: readonly string[]
@@ -18,12 +18,12 @@ interface NoticeSenderOptions {
   readonly log: Logger
 }
 
-/** Of notices that Redis did not take; older ones are given up. */
+/** How many notices that Redis did not take are kept; older ones are dropped. */
 const unsentMax = 100
 
 /**
- * `sendNotice` only makes the jobs, and so cannot fail: a notice that is marked as sent is sent, if later. `sendUnsent`
- * stores them in the queues; a queue that refuses one holds up no other.
+ * `sendNotice` only makes the jobs and cannot fail, so that a notice which Redis has as sent is sent, perhaps later. `sendUnsent`
+ * puts the jobs into the queues; a queue that refuses one does not delay the others.
  */
 export function noticeSender({ active, clock, log }: NoticeSenderOptions) {
   let lastId = 0
@@ -47,7 +47,7 @@ export function noticeSender({ active, clock, log }: NoticeSenderOptions) {
       )
     unsent = unsent.slice(-unsentMax)
   }
-  /** A repeated job has the same id, so that it is sent once. Throws what the first queue that refused threw. */
+  /** A job that is repeated keeps its id, so it is sent once. Throws the error of the first queue that refused. */
   const sendUnsent = async () => {
     // An operator may have left the config meanwhile.
     const { operators, queues } = active()
@@ -57,7 +57,7 @@ export function noticeSender({ active, clock, log }: NoticeSenderOptions) {
         await queues.enqueue(jobs.filter(({ sink }) => operators.includes(sink)))
         unsent = unsent.filter((each) => each !== jobs)
       } catch (thrown) {
-        // The others would come before it if Redis answered again in between.
+        // Otherwise later notices would be stored before this one if Redis came back in between.
         if (isRedisAway(thrown)) throw thrown
         refused.push(thrown)
       }

@@ -132,7 +132,6 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     limits: {
       unitsPerDay: plan.unitsPerDay,
       minIntervalMs: plan.minIntervalMs,
-      maxIntervalMs: plan.maxIntervalMs,
       // A fixed pace learns nothing from old pages.
       historyPages: poll.every === undefined ? poll.historyPages : 0,
       sweepShare: poll.sweepShare,

@@ -6,16 +6,16 @@ import type { Notice } from './notices.ts'
 import { type RuleNews, type RulesVerdict, ruleNews } from './rule-notices.ts'
 
 /**
- * The beginnings and ends of troubles that people are notified of. One that Redis did not answer is repeated before
- * anything else about that trouble: it may have been carried out, and an end without its beginning says nothing to people.
+ * Stores when troubles begin and end, and sends a notice of each. A step that Redis did not answer is repeated before any other
+ * step of that trouble: Redis may have carried it out, and people need the notice of the beginning before that of the end.
  */
 export interface Troubles {
   begin(trouble: string, againMs: number, notice: Notice): Promise<void>
-  /** Returns whether people had been notified of it. */
+  /** Returns whether a notice of its beginning was sent. */
   end(trouble: string, notice: Notice | undefined): Promise<boolean>
   /** Which rules became silent, or are in order again, since people were last notified. */
   rules(source: string, verdict: RulesVerdict): Promise<void>
-  /** What of this trouble had no answer. */
+  /** Repeats the step of this trouble that had no answer, if any. */
   repeat(trouble: string): Promise<void>
   unanswered(): readonly string[]
 }
@@ -29,7 +29,7 @@ interface TroublesOptions {
 }
 
 export function createTroubles({ store, clock, sendNotice }: TroublesOptions): Troubles {
-  /** By trouble, what is to be done next: never more than one thing. */
+  /** The step of each trouble that had no answer; there is never more than one. */
   const unanswered = new Map<string, () => Promise<boolean>>()
   const repeat = async (trouble: string) => {
     await unanswered.get(trouble)?.()

@@ -13,7 +13,7 @@ import type { NextPoll } from './next-poll.ts'
 export interface RulesState {
   /** When the reading was made that was taken last. */
   learnedAtMs: number
-  /** Readings in a row that failed; and until when, by the monotonic clock, none is tried. */
+  /** Readings in a row that failed, and until when (monotonic clock) none is tried. */
   failures: number
   restUntilMs: number
 }
@@ -22,11 +22,11 @@ export function newRulesState(): RulesState {
   return { learnedAtMs: 0, failures: 0, restUntilMs: 0 }
 }
 
-/** A reading takes a second or two, and a poll must not wait for it. */
+/** A reading takes a second or two: it begins only where the next poll is at least this far away. */
 const pauseMsMin = 2_000
-/** A failed page has cost a unit. */
+/** The pause after a failed reading, doubled each time: a failed page costs a unit too. */
 const restMs = { first: 60 * 60_000, longest: 24 * 60 * 60_000 }
-/** Of the units of a day, at most, for the pages of one reading. */
+/** The pages of one reading cost at most this share of a day's units. */
 const readingShare = 0.005
 /** Rules are looked at no more often to see which may not fire; and with fewer units a day than buy one page, never. */
 const checkMsMin = 60 * 60_000
@@ -37,7 +37,7 @@ interface Situation {
   readonly rules: RulesState
   readonly nextPoll: NextPoll
   readonly budget: BudgetView
-  /** Polls in a row that failed; and pages of the last one, null where it was not good. */
+  /** Polls in a row that failed, and how many pages the last one read; null where it failed. */
   readonly failures: number
   readonly lastPages: number | null
   readonly behind: boolean
@@ -50,7 +50,7 @@ interface RulesDeps {
   readonly clock: Clock
 }
 
-/** True when the schedule learned something, so that everything is to be decided again. */
+/** Returns true when the schedule took in a reading: the caller then decides everything again. */
 export async function learnAnnounced(
   { rules, clock, limits }: RulesDeps,
   view: { rules(reading: RulesRead): void },
@@ -97,7 +97,7 @@ export function toReading({ atMs, pages, rules }: RulesRead): RulesReading {
   return { atMs, pages, rules: rules.map(toAnnounced) }
 }
 
-/** A rule that is switched off announces nothing; what is no date is not known. */
+/** A rule that is switched off announces nothing; a value that is no date counts as unknown. */
 function toAnnounced({ id, name, isActive, lastEvaluatedAt, nextEvaluationAt }: AlertRule): AnnouncedRule {
   return {
     id: String(id),

@@ -77,7 +77,6 @@ export interface PollerDeps {
 export interface PollerLimits {
   readonly unitsPerDay: number
   readonly minIntervalMs: number
-  readonly maxIntervalMs: number
   /** Pages of the past that a cold start may read, once, so that the plan learns when alerts fire. */
   readonly historyPages?: number
   /** The largest share of a day's units that sweeps may spend; left out, all that would expire. */

@@ -16,7 +16,7 @@ function rig() {
   const time = { nowMs: Date.parse('2026-11-21T09:00:00Z') }
   const captured = captureLog()
   const metrics = createMetrics({ version: 'test', node: process.version })
-  const limits = { unitsPerDay: 1_000, minIntervalMs: 10, maxIntervalMs: 60_000 }
+  const limits = { unitsPerDay: 1_000, minIntervalMs: 10 }
   const deps = { ...at, log: captured.log, metrics, clock: clockAt(() => time.nowMs), limits }
   const open = () => new PollerView(deps, createSourceStatus(at))
   const told = () => captured.lines.filter(({ msg }) => String(msg).includes('1405')).length

@@ -48,7 +48,6 @@ describe('a poller', () => {
     }
     const { replica, redis, sandbox, metrics } = await rig({
       ...{ everyMs: 2 * dayMs, budgetDay },
-      limits: { maxIntervalMs: 2 * dayMs },
     })
     const { poller } = replica(redis, { clock })
     await untilCalls(sandbox, 1)

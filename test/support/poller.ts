@@ -66,7 +66,7 @@ export async function pollerRig(options: RigOptions): Promise<PollerRig> {
     onExchange: countExchanges(metrics, 'main'),
   })
   onTestFinished(() => feed.close())
-  const limits = { unitsPerDay: 1_000, minIntervalMs: 10, maxIntervalMs: 60_000, ...options.limits }
+  const limits = { unitsPerDay: 1_000, minIntervalMs: 10, ...options.limits }
   const budgetDay = options.budgetDay ?? farFromReset
   const reports: PollReport[] = []
   const ledgerOn = (redis: RedisClient) =>
