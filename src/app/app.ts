@@ -1,8 +1,8 @@
 import { buildAdmin } from '../admin/admin.ts'
 import type { ReloadResult } from '../admin/ports.ts'
-import { shortMarkOf } from '../config/fingerprint.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
+import { publicMarkOf } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { dropLocks } from '../delivery/queues.ts'
 import type { Tuning } from '../delivery/settings.ts'
@@ -193,9 +193,7 @@ class Bridge implements App {
   }
 
   #countConfig(config: Config): void {
-    // What may differ between replicas is left out.
-    const { http: _, dataDir: __, log: ___, ...shared } = config
-    this.metrics.configHash.set(Number.parseInt(shortMarkOf([shared]), 16))
+    this.metrics.configHash.set(publicMarkOf(config))
     this.metrics.configReloaded.set(this.#options.clock.now() / 1_000)
   }
 

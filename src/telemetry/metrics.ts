@@ -75,7 +75,7 @@ export function createMetrics(build: { version: string; node: string }) {
     ),
     configHash: gauge(
       'config_hash',
-      'A short hash of the config in force, without http, dataDir and log: replicas whose hashes differ have different configs.',
+      'A short hash of the config in force, without secrets, http, dataDir and log: replicas whose hashes differ have different configs.',
       [],
     ),
     ready: gauge('ready', '1 while this process can do its work, as /readyz says; else 0.', []),

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
-import { redactConfig, showConfig } from '../../src/config/redact.ts'
+import { publicMarkOf, redactConfig, showConfig } from '../../src/config/redact.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { configText, fixture, fixtureEnv, fixtures, fixturesFolder } from './config-text.ts'
 
@@ -78,5 +78,20 @@ describe('--show', () => {
     expect(showConfig(load(shown))).toBe(shown)
     const { http, redis, display, retention, routes } = load(text)
     expect(load(shown)).toMatchObject({ http, redis, display, retention, routes })
+  })
+})
+
+describe('the mark of a config that anybody may read', () => {
+  const markOf = (secret: string, kind = 'price') => {
+    const sinks = `{ ops: { type: webhook, url: "https://h.example.com/${secret}", headers: { X-Key: ${secret} } } }`
+    const sources = `{ main: { baseUrl: "https://api.example.com", token: ${secret}, budget: { unitsPerDay: 2000 } } }`
+    const routes = `[{ match: { kind: ${kind} }, sinks: [ops] }]`
+    return publicMarkOf(load(configText({ sources, sinks, routes })))
+  }
+
+  it('tells configs apart, and nothing of a secret: many marks would confirm a guess', () => {
+    const secrets = Array.from({ length: 20 }, (_, index) => `CANARYcanary${1_000 + index}`)
+    expect(new Set(secrets.map((secret) => markOf(secret))).size).toBe(1)
+    expect(markOf('CANARYcanary1', 'screen')).not.toBe(markOf('CANARYcanary1'))
   })
 })
