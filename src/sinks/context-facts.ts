@@ -46,6 +46,12 @@ export function contextFacts(
   })
 }
 
+/** Between marks of the reader's direction, so that Latin names and their numbers stay together, each at its place. */
+function listed(parts: readonly string[], display: Display): string {
+  const mark = displayDirection(display) === 'rtl' ? directionMark('rtl') : ''
+  return parts.join(`${mark} · ${mark}`)
+}
+
 /** A Persian line that starts with a Latin name still reads from right to left. */
 function turned(line: string, display: Display): string {
   const direction = displayDirection(display)
@@ -60,8 +66,8 @@ const holdersMax = 3
 const usual = [
   ['rsi', 'RSI', 30, 70],
   ['mfi', 'MFI', 20, 80],
-  ['stochastic', 'Stoch %K', 20, 80],
-  ['williams', 'Williams %R', -80, -20],
+  ['stochastic', 'Stochastic', 20, 80],
+  ['williams', 'Williams R', -80, -20],
   ['cci', 'CCI', -100, 100],
 ] as const
 const columns = '▁▂▃▄▅▆▇█'
@@ -125,7 +131,7 @@ function unusualOf(record: unknown, names: ReadingNames, display: Display): stri
     const value = readNumber(readings, reading, names) ?? readNumber(record, reading, names)
     return value === undefined || (value >= low && value <= high) ? [] : [`${word} ${number(value, display)}`]
   })
-  return shown.join(' · ')
+  return listed(shown, display)
 }
 
 function letterOf(letter: unknown, names: ReadingNames, display: Display): string | undefined {
@@ -175,7 +181,7 @@ function macroOf(parts: AlertContext['parts'], names: ReadingNames, display: Dis
       `${cut(name.slice('macro:'.length), nameCharsMax)} ${withUnit(number(value, display), data, names, display)}`,
     ]
   })
-  return series.join(' · ')
+  return listed(series, display)
 }
 
 function fieldOf(record: unknown, name: string): unknown {

@@ -15,7 +15,7 @@ export function contextOf(
 export const whole = contextOf({
   price: { symbol: 'فولاد', last: 5_230, change: 1.36, unit: 'rial' },
   chart: { unit: 'rial', points: closes.map((close, index) => ({ date: `2026-11-${14 + index}`, close })) },
-  indicators: { seriesHash: 'a', indicators: { rsi: 74.2 } },
+  indicators: { seriesHash: 'a', indicators: { rsi: 74.2, mfi: 50, stoch_k: 11.27, willr: -82.79 } },
   filing: { title: 'اطلاعات و صورت‌های مالی', periodMonths: 12 },
   ownership: {
     summary: {
