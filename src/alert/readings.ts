@@ -16,7 +16,7 @@ export function readNumber(record: unknown, reading: Reading, names: ReadingName
 }
 
 export function numberOf(value: unknown): number | undefined {
-  const number = value instanceof JsonNumber ? value.valueOf() : value
+  const number = value instanceof JsonNumber ? Number(value.text) : value
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined
 }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AlertContext } from '../../src/alert/context.ts'
 import type { Display } from '../../src/alert/display.ts'
+import { parseJson } from '../../src/alert/json-number.ts'
 import { webhookBody } from '../../src/sinks/body.ts'
 import { chartFigure } from '../../src/sinks/chart/figure.ts'
 import { contextFacts } from '../../src/sinks/context-facts.ts'
@@ -131,6 +132,13 @@ describe('a figure', () => {
     expect(facts({ price: { last: 5_230, unit: 'toman' } })).toEqual(['Last price: 5,230 toman'])
     expect(facts({ price: { last: 5_230, unit: null } })).toEqual(['Last price: 5,230'])
     expect(facts({ price: { last: '5230', unit: 'rial' } })).toEqual([])
+  })
+
+  test('is read from a number that was spelled in another way, and is none where JavaScript has none', () => {
+    const price = (last: string) => parseJson(`{"last":${last}}`)
+    expect(facts({ price: price('5230.50') })).toEqual(['Last price: 5,230.5'])
+    expect(facts({ price: price('9007199254740993') })).toEqual(['Last price: 9,007,199,254,740,990'])
+    expect(facts({ price: price('1e400') })).toEqual([])
   })
 
   test('is a percentage only where that is known', () => {
