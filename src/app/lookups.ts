@@ -11,6 +11,7 @@ import { budgetDay } from '../schedule/budget.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { DirInUseError, embeddedPaths, socketUrl } from '../store/embedded-paths.ts'
 import { createGrantStore } from '../store/grant.ts'
+import { listenForLeave } from '../store/leave.ts'
 import { createLedger, type Reservation } from '../store/ledger.ts'
 import {
   closeRedis,
@@ -54,7 +55,9 @@ export async function openLookups(
   const { budget, account, baseUrl, token, context } = sourceConfig
   const teardown = new Teardown(log)
   try {
-    const redis = await reachRedis(config, teardown, signal)
+    const leaving = new AbortController()
+    const redis = await reachRedis(config, teardown, signal, () => leaving.abort())
+    const ends = AbortSignal.any([signal, leaving.signal])
     const { prefix } = config.redis
     const dayOf = (nowMs: number) => budgetDay(nowMs, scheduleOptionsOf(sourceConfig))
     const ledger = createLedger({ redis, prefix, source, account, ...budget, budgetDay: dayOf })
@@ -63,6 +66,7 @@ export async function openLookups(
     teardown.push('feed', () => feed.close())
     const reserve = async ({ endpoint }: ApiRequest, waitForMinute: boolean) => {
       for (;;) {
+        if (leaving.signal.aborted) throw new UserError(leftText)
         const nowMs = systemClock.now()
         const granted = await grantedUnits(grants, budget.unitsPerDay, dayOf(nowMs), nowMs)
         const reserved = await ledger.reserve({
@@ -76,7 +80,7 @@ export async function openLookups(
         const waitMs = 'retryAtMs' in reserved ? reserved.retryAtMs - systemClock.now() : 0
         if (!waitForMinute || reserved.limit !== 'minute' || waitMs > minuteWaitMsMax)
           throw new UserError(refusal(reserved, endpoint.units, granted, context.unitsShare))
-        await systemClock.sleep(Math.max(1, waitMs), signal)
+        await systemClock.sleep(Math.max(1, waitMs), ends).catch(() => signal.throwIfAborted())
       }
     }
     const refused = async (
@@ -117,9 +121,9 @@ const log = createLogger({ level: 'silent' })
 
 /**
  * Connects to the Redis of the bridge, which counts the units. An embedded Redis that does not run is started for as long
- * as the calls take, so that the next bridge finds in it what was spent.
+ * as the calls take, so that the next bridge finds in it what was spent; one that starts meanwhile asks this command to end.
  */
-async function reachRedis(config: Config, teardown: Teardown, signal: AbortSignal) {
+async function reachRedis(config: Config, teardown: Teardown, signal: AbortSignal, leave: () => void) {
   if (config.redis.mode !== 'embedded') return connect(redisTargetOf(config.redis), teardown, signal)
   const running = { url: socketUrl(embeddedPaths(config.dataDir)) }
   const own = new Teardown(log)
@@ -133,6 +137,7 @@ async function reachRedis(config: Config, teardown: Teardown, signal: AbortSigna
   try {
     const embedded = await startEmbeddedRedis({ dataDir: config.dataDir, log, signal })
     teardown.push('embedded redis', () => embedded.stop())
+    teardown.push('leaving', await listenForLeave(embedded.socketPath, leave))
     return await connect({ url: embedded.url }, teardown, signal)
   } catch (thrown) {
     // A bridge runs after all: its server is starting, or busy.
@@ -140,6 +145,9 @@ async function reachRedis(config: Config, teardown: Teardown, signal: AbortSigna
     throw thrown
   }
 }
+
+const leftText =
+  'A bridge starts on this dataDir, so this command ends here; the next one counts in the Redis of that bridge.'
 
 /** A server on this machine answers at once, if it runs. */
 const embeddedTimeoutMs = 1_000

@@ -78,7 +78,7 @@ async function targetOf(
   { log, teardown, signal }: { log: Logger; teardown: Teardown; signal: AbortSignal },
 ): Promise<RedisTarget> {
   if (config.mode !== 'embedded') return redisTargetOf(config)
-  const embedded = await startEmbeddedRedis({ dataDir, log, signal })
+  const embedded = await startEmbeddedRedis({ dataDir, log, signal, asksToLeave: true })
   teardown.push('embedded redis', () => embedded.stop())
   return { url: embedded.url }
 }

@@ -8,7 +8,8 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type EmbeddedPaths, embeddedPaths, findServer, lockDir, socketUrl } from './embedded-paths.ts'
+import { type EmbeddedPaths, embeddedPaths, findServer, socketUrl } from './embedded-paths.ts'
+import { lockPlace } from './leave.ts'
 import { runningPid } from './running-server.ts'
 
 /**
@@ -33,6 +34,8 @@ export interface EmbeddedOptions {
   /** The server program; found in PATH when left out. */
   readonly binary?: string
   readonly clock?: Clock
+  /** A bridge asks an `api` command that holds the directory to end, and waits for that. */
+  readonly asksToLeave?: boolean
   /** Ends the start: a large append-only file takes minutes to load. */
   readonly signal?: AbortSignal | undefined
 }
@@ -42,7 +45,7 @@ export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<Embe
   const { log, clock = systemClock } = options
   const binary = options.binary ?? findServer()
   const place = embeddedPaths(options.dataDir)
-  const unlock = await lockDir(place.dir)
+  const unlock = await lockPlace(place, clock, options)
   try {
     await endLeftover(place, log, clock)
     const keeper = new Supervisor({ binary, place, log, clock, unlock })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { apiCommand } from '../../src/cli/api.ts'
 import { UsageError } from '../../src/cli/usage.ts'
 import { UserError } from '../../src/lib/errors.ts'
@@ -254,6 +254,26 @@ describe('api', () => {
     expect((await asked()).code).toBe(0)
     expect((await asked()).err).toContain('lookups have none left')
     expect(await answersPing(running.socketPath)).toBe(true)
+  })
+
+  it('gives dataDir to a bridge that starts, and prints what it has read', async () => {
+    const sandbox = await startSandbox({ history: 2_000 })
+    sandbox.fault({ kind: 'slow', delayMs: 150, times: 0 })
+    const { file } = configOf(sandbox.url, { redisUrl: 'embedded', units: 1_000 })
+    const all = run('GET', '/api/v1/alerts/deliveries', '--all', '--config', file)
+    await vi.waitFor(() => expect(sandbox.requests.length).toBeGreaterThan(1), { timeout: 20_000 })
+    const dataDir = join(dirname(file), 'data')
+    const log = captureLog()
+    const running = await startEmbeddedRedis({ dataDir, log: log.log, asksToLeave: true })
+    onTestFinished(() => running.stop())
+    const { code, out, err } = await all
+    expect(code).toBe(1)
+    expect(err).toMatch(/A bridge starts on this dataDir, so this command ends here; [^\n]+\.$/)
+    const { data } = JSON.parse(out) as { data: unknown[] }
+    expect(data).toHaveLength(sandbox.requests.length * 100)
+    expect(data.length).toBeLessThan(2_000)
+    const second = startEmbeddedRedis({ dataDir, log: log.log, asksToLeave: true })
+    await expect(second).rejects.toThrow('another alert-bridge is running')
   })
 
   it('makes no call where Redis does not answer: what cannot be counted is not spent', async () => {

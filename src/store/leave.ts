@@ -1,0 +1,63 @@
+import { Redis } from 'ioredis'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { DirInUseError, type EmbeddedPaths, lockDir } from './embedded-paths.ts'
+
+/**
+ * A bridge that starts asks an `api` command that holds its `dataDir` to end, by a message over the server which that command
+ * has started. A bridge does not listen, so that a second one is refused as ever.
+ */
+const channel = 'alert-bridge:leave'
+const commandTimeoutMs = 2_000
+/** A command that is asked to end first waits for the answer of its call. */
+const leaveTimeoutMs = 15_000
+const tryEveryMs = 50
+
+/** Throws a DirInUseError where another bridge has the directory, or a command that does not end in time. */
+export async function lockPlace(
+  place: EmbeddedPaths,
+  clock: Clock,
+  asker: { readonly asksToLeave?: boolean; readonly signal?: AbortSignal | undefined; readonly log: Logger },
+): Promise<() => void> {
+  const deadlineMs = clock.monotonicMs() + leaveTimeoutMs
+  for (let asked = false; ; ) {
+    try {
+      return await lockDir(place.dir)
+    } catch (thrown) {
+      if (!(thrown instanceof DirInUseError) || !asker.asksToLeave || clock.monotonicMs() > deadlineMs)
+        throw thrown
+      if (!asked && !(await askToLeave(place.socketPath))) throw thrown
+      if (!asked) asker.log.info({ dir: place.dir }, 'an api command holds dataDir; it was asked to end')
+      asked = true
+    }
+    await clock.sleep(tryEveryMs, asker.signal)
+  }
+}
+
+/** Whether a command got the message, and will end. Never rejects. */
+async function askToLeave(socketPath: string): Promise<boolean> {
+  const redis = connection(socketPath)
+  try {
+    await redis.connect()
+    return (await redis.publish(channel, '')) > 0
+  } catch {
+    return false
+  } finally {
+    redis.disconnect()
+  }
+}
+
+/** Calls `leave` when a bridge asks. Returns what ends the listening. */
+export async function listenForLeave(socketPath: string, leave: () => void): Promise<() => Promise<void>> {
+  const redis = connection(socketPath)
+  redis.on('message', leave)
+  await redis.connect()
+  await redis.subscribe(channel)
+  return async () => redis.disconnect()
+}
+
+function connection(path: string): Redis {
+  const redis = new Redis({ path, lazyConnect: true, retryStrategy: null, commandTimeout: commandTimeoutMs })
+  redis.on('error', () => {})
+  return redis
+}
