@@ -1,5 +1,7 @@
-import { contextNamesFor } from '../alert/context-names.ts'
-import { asksOfRule } from '../alert/match.ts'
+import type { Alert } from '../alert/alert.ts'
+import type { ContextName } from '../alert/context.ts'
+import { asksOfRule, matchAlert, type RuleLookup } from '../alert/match.ts'
+import type { Route } from '../alert/route.ts'
 import type { FindContext } from '../delivery/deliver.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { valuesOf } from './built-parts.ts'
@@ -16,11 +18,23 @@ export function findContextBy(active: () => ActiveConfig): FindContext {
     const find = async () => {
       // A process that only sends reads what another has paid for.
       if (routes.some(({ match }) => asksOfRule(match))) await rules.adopt(alert.ruleIds)
-      const names = contextNamesFor(alert, sink, routes, (_source, ruleId) => rules.ruleOf(ruleId))
+      const names = namesFor(alert, routes, (_source, ruleId) => rules.ruleOf(ruleId))
       if (names.length === 0) return undefined
       const signal = AbortSignal.any([...signals])
       return context.find(alert, names, { seenAtMs, mayBuy: isFirst, signal })
     }
     return find()
   }
+}
+
+/**
+ * The names of context that the routes which take an alert ask for, each once. Mutes, silences and throttles are not checked: the
+ * alert goes out, so some route let it pass. A rule that is not known counts as its route says.
+ */
+function namesFor(alert: Alert, routes: readonly Route[], ruleOf: RuleLookup): readonly ContextName[] {
+  const taking = routes.filter((route) => {
+    const { kind } = matchAlert(alert, route.match, ruleOf)
+    return kind === 'matches' || (kind === 'rule_unknown' && route.whenRuleUnknown !== 'skip')
+  })
+  return [...new Set(taking.flatMap(({ context = [] }) => context))]
 }

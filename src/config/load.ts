@@ -5,7 +5,6 @@ import { checkAcross } from './check.ts'
 import { concealMistake, hiddenOf } from './conceal.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
-import { deepFreeze } from './freeze.ts'
 import type { Mistake } from './mistake.ts'
 import { parseYaml, readConfigText, sortedMistakes } from './parse.ts'
 import { readTree } from './read.ts'
@@ -70,4 +69,12 @@ export function parseConfig(
 
 function failed(mistakes: readonly Mistake[], hidden: readonly Secret[] = []): LoadedConfig {
   return { ok: false, mistakes: sortedMistakes(mistakes).map((each) => concealMistake(each, hidden)) }
+}
+
+/** Freezes a value and everything in it. Secrets can be frozen too: their state is in private fields. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const inner of Object.values(value)) deepFreeze(inner)
+  return value
 }

@@ -10,7 +10,7 @@ import {
 import { type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { setBackMsMin } from './clock-watch.ts'
-import { digestPlanOf } from './digest-wait.ts'
+import { digestPlanOf } from './digest.ts'
 import type { AlertQueue } from './queues.ts'
 import { queueSettings, type SinkEntry, type Tuning } from './settings.ts'
 import { shortenDelays } from './shorten-delays.ts'

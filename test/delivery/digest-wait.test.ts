@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { waitsUntil } from '../../src/delivery/digest-wait.ts'
+import { waitsUntil } from '../../src/delivery/digest.ts'
 import { deliveryJob, quickSettings, testSink } from './support.ts'
 
 const minute = 60_000

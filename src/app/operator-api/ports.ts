@@ -1,14 +1,15 @@
-import type { AdminPorts, ReloadResult } from '../../admin/ports.ts'
+import type { SilenceView } from '../../admin/delivery-view.ts'
+import type { AdminPorts, ReloadResult, SilencesPort } from '../../admin/ports.ts'
 import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { reasonOf, verdictOf } from '../../admin/verdict.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
 import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
 import { alertHistoryOf } from './alert-history.ts'
-import { silencesPort } from './silences.ts'
 import { deadLetterRow, deliveryRow, jobStateOf } from './views.ts'
 import { sendWithheld, splitName, withheldRecord } from './withheld.ts'
 
@@ -130,4 +131,22 @@ async function unknownOf(config: ActiveConfig, ids: readonly string[]): Promise<
     if (parts.length === 0 && held === undefined) unknown.push(id)
   }
   return unknown
+}
+
+/** The silences as the API sets and shows them. */
+function silencesPort(store: () => SilenceStore, clock: Clock): SilencesPort {
+  return {
+    async list() {
+      return (await store().list(clock.now())).map(silenceView)
+    },
+    async add(silence) {
+      return silenceView(await store().add(silence, clock.now()))
+    },
+    expire: (id) => store().expire(id),
+  }
+}
+
+function silenceView({ id, written, startsAtMs, endsAtMs, comment }: StoredSilence): SilenceView {
+  const iso = (ms: number) => new Date(ms).toISOString()
+  return { id, match: written, startsAt: iso(startsAtMs), endsAt: iso(endsAtMs), comment }
 }
