@@ -32,8 +32,8 @@ interface Thread {
   watch: NodeJS.Timeout | undefined
 }
 
-/** Orders that wait; in a burst of alerts the rest go out without a chart. */
-const ordersMax = 40
+/** About what is drawn in a second: in a burst of alerts the rest go out without a chart at once, and do not wait in vain. */
+const ordersMax = 12
 const svgCharsMax = 100_000
 const keptMax = 300
 const keptBytesMax = 8 * 1_048_576

@@ -65,6 +65,12 @@ describe('a chart', () => {
     },
   )
 
+  it('that would wait behind many others is none, at once', async () => {
+    const { draw } = drawer()
+    const all = await Promise.all(Array.from({ length: 20 }, (_, count) => draw(svg(String(count)))))
+    expect(all.map((png) => png !== undefined)).toEqual(all.map((_, index) => index < 12))
+  })
+
   it('that is late is none for who waits, and kept for the next', async () => {
     const { draw } = drawer()
     expect(await draw(svg('late'), 0)).toBeUndefined()
