@@ -229,7 +229,7 @@ describe('a route that asks for the rule', () => {
     expect(idsAt(steel).sort()).toEqual([`main.${mine.id}`, `main.${unknown.id}`].sort())
     expect(idsAt(rest)).toEqual([`main.${theirs.id}`])
     const { values } = await app.metrics.budgetUnits.get()
-    const spent = values.find(({ labels }) => labels.purpose === 'context')?.value
+    const spent = values.find(({ labels }) => labels.purpose === 'rules')?.value
     expect(spent).toBe(sandbox.requests.filter(({ path }) => path === '/api/v1/alerts').length)
     expect(spent).toBeLessThanOrEqual(2)
     const known = (await (await fetch(`${url}/api/v1/rules`)).json()) as { data: { id: number }[] }
