@@ -54,7 +54,7 @@ export function findServer(env: NodeJS.ProcessEnv = process.env): string {
     if (found) return found
   }
   throw new UserError(
-    'redis.url is "embedded", but there is no redis-server or valkey-server in PATH: install one, or name a Redis in redis.url',
+    'redis.url is "embedded", but there is no redis-server or valkey-server in PATH: install one (apt-get install redis-server, brew install redis), or name a Redis in redis.url',
   )
 }
 

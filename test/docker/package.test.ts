@@ -1,0 +1,123 @@
+import { type ExecFileSyncOptionsWithStringEncoding, execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { parse } from 'yaml'
+import { parseConfig } from '../../src/config/load.ts'
+import { until } from '../support/app.ts'
+import { promtool } from '../support/promtool.ts'
+import { startSandbox } from '../support/sandbox.ts'
+
+/** The ways to install without a checkout: the npm package, compose, systemd. */
+const root = join(import.meta.dirname, '../..')
+const config = (name: string) => join(root, 'config', name)
+const read = (name: string) => readFileSync(config(name), 'utf8')
+
+describe('the npm package', () => {
+  let folder = ''
+  let binary = ''
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'package-'))
+    const options: ExecFileSyncOptionsWithStringEncoding = { encoding: 'utf8' }
+    const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], {
+      ...options,
+      cwd: root,
+    })
+    const app = join(folder, 'app')
+    mkdirSync(app)
+    const install = ['install', '--silent', '--no-audit', '--no-fund', '--prefer-offline']
+    const archive = packed.trim().split('\n').at(-1) ?? ''
+    execFileSync('npm', [...install, join('..', archive)], { ...options, cwd: app })
+    binary = join(app, 'node_modules/.bin/alert-bridge')
+  }, 180_000)
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  function start(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+    const child = spawn(binary, args, { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+    onTestFinished(async () => {
+      child.kill('SIGKILL')
+      await ended
+    })
+    return { child, ended, output: () => output }
+  }
+
+  it('runs the demo, all of it, from an empty folder', async () => {
+    const { ended, output } = start(['demo', '--seconds', '3'])
+    expect([await ended, output()]).toEqual([0, expect.stringContaining('webhook')])
+  }, 60_000)
+
+  it('runs the bridge, which drains and ends on SIGTERM', async () => {
+    const sandbox = await startSandbox()
+    const file = join(folder, 'config.yaml')
+    writeFileSync(file, `${read('minimal.yaml')}\nhttp: { listen: "127.0.0.1:0" }\n`)
+    const { child, ended, output } = start(['run', '--config', file], {
+      MARKET_DATA_URL: sandbox.url,
+      MARKET_DATA_TOKEN: 'sandbox-token',
+      WEBHOOK_URL: 'https://hooks.example.com/',
+    })
+    await until(`it has polled: ${output()}`, () => sandbox.requests.length > 0, 30_000)
+    child.kill('SIGTERM')
+    expect([await ended, output()]).toEqual([0, expect.stringContaining('"stopped"')])
+  }, 60_000)
+})
+
+describe('compose.yaml', () => {
+  const compose = parse(read('compose.yaml')) as {
+    services: Readonly<Record<string, { volumes?: string[]; environment?: Readonly<Record<string, string>> }>>
+    volumes: Readonly<Record<string, unknown>>
+  }
+
+  it('names only files and volumes that there are', () => {
+    const sources = Object.values(compose.services).flatMap(({ volumes = [] }) =>
+      volumes.map((volume) => volume.split(':')[0] ?? ''),
+    )
+    const missing = sources.filter((source) =>
+      source.startsWith('.') ? !existsSync(config(source)) : !Object.hasOwn(compose.volumes, source),
+    )
+    expect(missing).toEqual([])
+    expect(existsSync(config('../Dockerfile'))).toBe(true)
+  })
+
+  it('gives the bridge a config that is right, and every variable of it', () => {
+    const env = Object.fromEntries(
+      Object.keys(compose.services['bridge']?.environment ?? {}).map((name) => [
+        name,
+        'https://example.com/x',
+      ]),
+    )
+    const loaded = parseConfig(read('compose/bridge.yaml'), { env, folder: '/' })
+    expect(loaded).toMatchObject({ ok: true })
+  })
+
+  it('gives Prometheus a config and rules that it takes, and a name that the bridge answers to', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'prometheus-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    for (const [from, to] of [
+      ['compose/prometheus.yml', 'prometheus.yml'],
+      ['monitoring/rules.yaml', 'rules.yaml'],
+    ] as const)
+      writeFileSync(join(folder, to), read(from))
+    expect(promtool(['check', 'config', join(folder, 'prometheus.yml')])).toContain('SUCCESS')
+    expect(read('compose/prometheus.yml')).toContain('targets: ["bridge:8080"]')
+    expect(parse(read('compose/bridge.yaml'))).toMatchObject({ http: { hosts: ['bridge'] } })
+    const { providers } = parse(read('compose/grafana-dashboards.yaml')) as {
+      providers: { options: { path: string } }[]
+    }
+    const mounts = compose.services['grafana']?.volumes?.join() ?? ''
+    for (const { options } of providers) expect(mounts).toContain(options.path)
+  })
+})
+
+it('the systemd unit starts, reloads and stops the bridge as it is meant to', () => {
+  const unit = read('systemd/alert-bridge.service')
+  const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
+  expect(value('ExecStart')).toMatch(/ --disable-sigusr1 \S+\/dist\/main\.js run --config \S+$/)
+  expect(value('ExecReload')).toContain('-HUP')
+  // The signal to an embedded redis-server would come before the bridge has stored what it sent.
+  expect(value('KillMode')).toBe('mixed')
+  expect(value('TimeoutStopSec')).toBe('330s')
+})
