@@ -1,10 +1,8 @@
 import { wallTime } from '../lib/zone.ts'
-import type { Announced } from './announced/evidence.ts'
-import { describeAnnounced } from './announced/evidence.ts'
-import { evaluationDay, followScale, likelihoodAt, stepSeconds } from './announced/follow.ts'
+import { type Announced, describeAnnounced } from './announced/evidence.ts'
+import { evaluationDay, followSpans, likelihoodAt, stepSeconds } from './announced/follow.ts'
 import { budgetDay } from './budget.ts'
-import type { DayForecast } from './forecast/outlook.ts'
-import { forecastBudgetDay } from './forecast/outlook.ts'
+import { type DayForecast, forecastBudgetDay } from './forecast/outlook.ts'
 import { learnedAlerts, profileZone } from './forecast/profile.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
@@ -154,7 +152,8 @@ function previewFollowing(
   const day = evaluationDay(announced, forecast)
   const { startMs, endMs } = forecast.day
   const rateAt = (atMs: number) => forecast.meanRate * likelihoodAt(forecast, atMs)
-  const scale = followScale({ day, fromMs: startMs, endMs, units, limits, rateAt })
+  const spans = followSpans({ day, fromMs: startMs, endMs, rateAt })
+  const scale = solveScale(spans.seconds, spans.wishes, units, limits)
   return day.steps.map(({ levels, quietSeconds }, step) => {
     const atMs = startMs + step * stepSeconds * 1_000
     const otherRate = day.otherShare * rateAt(atMs)

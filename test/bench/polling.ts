@@ -6,10 +6,11 @@ import { heldOutKinds, type Kind, tunedKinds } from './unfriendly.ts'
 
 /**
  * `npm run bench:polling`: how long alerts wait until a poll sees them, ours beside other ways to spend the same units.
- * Deterministic; `--only friendly|unfriendly|budgets` prints one table, `--seed N` takes other histories.
+ * Deterministic; `--only friendly|unfriendly|budgets` prints one table (`--units N`: one budget of it), `--seed N` takes other histories.
  */
 const argument = (name: string) => process.argv[process.argv.indexOf(name) + 1]
 const only = process.argv.includes('--only') ? argument('--only') : undefined
+const onlyUnits = process.argv.includes('--units') ? Number(argument('--units')) : undefined
 const seed = process.argv.includes('--seed') ? Number(argument('--seed')) : 101
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -23,7 +24,7 @@ if (only === undefined || only === 'unfriendly') {
   unfriendly(heldOutKinds, 500)
   unfriendly(strangeKinds, 500)
 }
-if (only === undefined || only === 'budgets') budgets(28)
+if (only === undefined || only === 'budgets') budgets()
 
 /** Ten weeks from an empty profile, at 2,000 units. */
 function friendly(days: number): void {
@@ -66,17 +67,28 @@ function unfriendly(kinds: Readonly<Record<string, Kind>>, unitsPerDay: number):
   }
 }
 
-function budgets(days: number): void {
+/** Five budgets; few polls say little, so small ones have more seeds, and large ones fewer days. The range is that of the seeds. */
+function budgets(): void {
+  const columns = [
+    { units: 10, seeds: 6, days: 42 },
+    { units: 100, seeds: 4, days: 42 },
+    { units: 500, seeds: 2, days: 28 },
+    { units: 2_000, seeds: 2, days: 28 },
+    { units: 20_000, seeds: 2, days: 7 },
+  ].filter(({ units }) => onlyUnits === undefined || units === onlyUnits)
   say('')
-  const units = [50, 500, 2_000, 5_000, 20_000]
-  row(['mean ours/even at', ...units.map(String)])
-  row(Array(units.length + 1).fill('---'))
+  row(['mean ours/even at', ...columns.map(({ units }) => String(units))])
+  row(Array(columns.length + 1).fill('---'))
   for (const name of scenarioNames)
     row([
       name,
-      ...units.map((unitsPerDay) => {
-        const { mean } = compare(name, unitsPerDay, [seed], days)
-        return ratio(mean.ours / mean.even)
+      ...columns.map(({ units, seeds, days }) => {
+        const ratios = Array.from({ length: seeds }, (_, index) => {
+          const { mean } = compare(name, units, [seed + index], days, {})
+          return mean.ours / mean.even
+        })
+        const mean = ratios.reduce((sum, each) => sum + each, 0) / seeds
+        return `${ratio(mean)} (${ratio(Math.min(...ratios))} to ${ratio(Math.max(...ratios))})`
       }),
     ])
 }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { keptScale } from '../../src/schedule/pace/decide.ts'
+import type { Paces } from '../../src/schedule/pace/family.ts'
 import {
   beginGuardedDay,
   emptyGuard,
@@ -8,6 +10,7 @@ import {
   keptShare,
   noteWaits,
 } from '../../src/schedule/pace/guard.ts'
+import { solveScale } from '../../src/schedule/pace/solve.ts'
 
 const hourMs = 3_600_000
 const day = { key: '2026-11-22', startMs: 0, endMs: 24 * hourMs }
@@ -65,4 +68,20 @@ describe('the slowest pace', () => {
 it('units for nearly all even polls of the rest are kept until something was won, and never fewer than for half', () => {
   expect(keptShare(emptyGuard())).toBeGreaterThan(0.9)
   expect(keptShare({ ...emptyGuard(), won: 1e9 })).toBeGreaterThan(0.5)
+})
+
+it('units are kept at the end of every step of a day, in whatever order the spans of a step come', () => {
+  // Two hours that ask for nearly all polls of the day: the busy minutes of each are named before its quiet ones.
+  const seconds = [600, 3_000, 600, 3_000, 79_200]
+  const wishes = [100, 1, 100, 1, 1]
+  const stepEnds = [false, true, false, true, true]
+  const budget = { unitsPerDay: 240, unitsLeft: 240, day: { ...day, key: '' } }
+  const moment = { guard: emptyGuard(), budget, paces: { outlook: { fromMs: 0 } } as Paces }
+  const limits = { floor: 0, ceiling: 1 }
+  const scale = keptScale(moment, { seconds, wishes, stepEnds }, 240, limits)
+  const left = (by: number) => 240 - 2 * by * (600 * 100 + 3_000)
+  const kept = keptShare(emptyGuard()) * 240 * (22 / 24)
+  expect(left(scale)).toBeGreaterThanOrEqual(kept - 1)
+  expect(left(scale)).toBeLessThan(kept + 1)
+  expect(left(solveScale(seconds, wishes, 240, limits))).toBeLessThan(0.6 * kept)
 })

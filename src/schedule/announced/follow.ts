@@ -1,8 +1,8 @@
 import { type DayForecast, spanAt } from '../forecast/outlook.ts'
 import { waitOnMarks } from '../marks/pattern.ts'
-import { type Moment, spendable } from '../pace/decide.ts'
+import { keptScale, type Moment, type Spans, spendable } from '../pace/decide.ts'
 import { mixedPace } from '../pace/family.ts'
-import { clamp, type Limits, solveScale } from '../pace/solve.ts'
+import { clamp, type Limits } from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
 import { type Announced, delaySeconds, eachBetween } from './evidence.ts'
 
@@ -42,7 +42,7 @@ export function followAnnounced(
     limits: { floor, ceiling: moment.limits.ceiling },
     rateAt: (atMs) => outlook.profileRecent.rates[spanAt(outlook, atMs)] ?? 0,
   }
-  const scale = followScale(view)
+  const scale = keptScale(moment, followSpans(view), view.units, view.limits)
   const waits: Waits = (atMs) => {
     const pace = mixedPace(family, paces)[spanAt(outlook, atMs)] ?? 0
     const without = marks ? waitOnMarks(marks, pace, atMs - lateMs) : 0.5 / Math.max(1e-9, pace)
@@ -56,10 +56,16 @@ export function followAnnounced(
   return { waits, decision: isFollowed ? nextFollowing(view, scale, bounds) : undefined }
 }
 
-/** Polls a second for each root of an alert a second, such that the day's units are spent. */
-export function followScale({ day, fromMs, endMs, units, limits, rateAt }: View): number {
+/** The rest of the day by hours; wishes are roots of alerts a second. */
+export function followSpans({
+  day,
+  fromMs,
+  endMs,
+  rateAt,
+}: Pick<View, 'day' | 'fromMs' | 'endMs' | 'rateAt'>): Spans {
   const seconds: number[] = []
-  const roots: number[] = []
+  const wishes: number[] = []
+  const stepEnds: boolean[] = []
   const stepMs = stepSeconds * 1_000
   for (let at = Math.floor((fromMs - day.startMs) / stepMs); at < day.steps.length; at++) {
     const step = day.steps[at]
@@ -69,12 +75,14 @@ export function followScale({ day, fromMs, endMs, units, limits, rateAt }: View)
     const left = (stepEndMs - stepFromMs) / (stepEndMs - (day.startMs + at * stepMs))
     for (const level of step.levels) {
       seconds.push(left * level.seconds)
-      roots.push(level.root)
+      wishes.push(level.root)
+      stepEnds.push(false)
     }
     seconds.push(left * step.quietSeconds)
-    roots.push(Math.sqrt(day.otherShare * rateAt(stepFromMs)))
+    wishes.push(Math.sqrt(day.otherShare * rateAt(stepFromMs)))
+    stepEnds.push(true)
   }
-  return solveScale(seconds, roots, units, limits)
+  return { seconds, wishes, stepEnds }
 }
 
 function followPace({ day, limits, rateAt }: View, scale: number, atMs: number): number {
