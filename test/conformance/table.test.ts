@@ -147,6 +147,7 @@ describe('the body of a screener run', () => {
 
   it.each([
     [[], /^the body: expected object, found array/],
+    [null, /^the body: expected object, found null/],
     [{ limit: 5 }, /^the body: .*limit/],
     [{ screenId: '31' }, /^screenId: expected number, found string/],
     [{ screen: { match: 'some' } }, /^screen\.match: expected one of "all"\|"any"/],

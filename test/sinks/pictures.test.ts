@@ -4,7 +4,7 @@ import { createSink } from '../../src/sinks/registry.ts'
 import type { Attempt } from '../../src/sinks/sink.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { onTestFinished } from '../support/finished.ts'
-import { startSmtpReceiver } from '../support/smtp-receiver.ts'
+import { type SmtpScript, startSmtpReceiver } from '../support/smtp-receiver.ts'
 import {
   type ReceivedRequest,
   type ReceiverAnswer,
@@ -101,7 +101,7 @@ describe('a Telegram message', () => {
     }
   })
 
-  it('of which the chat takes no photo goes out as text, in the same attempt; other refusals are what they were', async () => {
+  it('of which the chat takes no photo goes out as text, in the same attempt; after other faults, in the third', async () => {
     for (const status of [400, 413]) {
       const { receiver, send } = await telegram(draws, [refusal(status)])
       expect(await send()).toMatchObject({ kind: 'delivered' })
@@ -116,6 +116,10 @@ describe('a Telegram message', () => {
       expect(await send()).toMatchObject({ kind })
       expect(paths(receiver)).toEqual(['sendPhoto'])
     }
+    // A connection that is too slow for pictures would have them time out each time.
+    const late = await telegram()
+    expect(await late.send(persian, { number: 3 })).toMatchObject({ kind: 'delivered' })
+    expect(paths(late.receiver)).toEqual(['sendMessage'])
     const gone = { status: 400, body: '{"ok":false,"description":"Bad Request: chat not found"}' }
     const { send } = await telegram(draws, [gone, gone])
     expect(await send()).toMatchObject({ kind: 'dead', reason: 'gone' })
@@ -161,12 +165,13 @@ describe('a Discord message', () => {
 })
 
 describe('a mail', () => {
-  async function mailWith(draw: Draw) {
+  async function mailWith(draw: Draw, script: SmtpScript = {}, number = 1) {
     const receiver = await startSmtpReceiver()
     onTestFinished(() => receiver.stop())
+    receiver.script(script)
     const to = ['desk@example.com']
     const sink = sinkOf({ type: 'email', smtp: receiver.url, from: 'a@example.com', to }, draw)
-    expect(await sink.send(persian, { ...attempt, target: 'desk@example.com' })).toMatchObject({
+    expect(await sink.send(persian, { ...attempt, number, target: 'desk@example.com' })).toMatchObject({
       kind: 'delivered',
     })
     return PostalMime.parse(receiver.mails[0]?.raw ?? '')
@@ -183,10 +188,14 @@ describe('a mail', () => {
     expect(Buffer.byteLength(html)).toBeLessThan(102_000)
   })
 
-  it('whose chart is not drawn has the columns', async () => {
-    const { html = '', attachments } = await mailWith(drawsNothing)
-    expect(attachments).toEqual([])
-    expect(html).toContain('▁')
-    expect(html).not.toContain('<img')
+  it('whose chart is not drawn, or refused, has the columns', async () => {
+    const data = (raw: string) =>
+      raw.includes('image/png') ? { code: 552, text: '5.7.0 attachments are not taken here' } : undefined
+    for (const mail of [mailWith(drawsNothing), mailWith(draws, { data }), mailWith(draws, {}, 3)]) {
+      const { html = '', attachments } = await mail
+      expect(attachments).toEqual([])
+      expect(html).toContain('▁')
+      expect(html).not.toContain('<img')
+    }
   })
 })

@@ -18,16 +18,26 @@ export interface PictureTools {
   readonly drawer?: Pick<Drawer, 'draw'>
 }
 
+export interface PictureOptions {
+  readonly theme: ChartTheme
+  /** Of the attempt. */
+  readonly timeoutMs: number
+  /** Which attempt it is, from 1. */
+  readonly attempt: number
+}
+
 /** Of the attempt: a message goes out without its chart where that takes longer. */
 const timeoutShare = 0.25
+/** What failed so often may have failed because of the chart: on a slow connection, or at a receiver that breaks on it. */
+const attemptsMax = 2
 
-/** The price chart of an alert; undefined where its context has none, or it cannot be drawn in time. */
+/** The price chart of an alert; undefined where its context has none, or it cannot be drawn in time, or sent. */
 export async function pictureOf(
   parcel: Parcel,
   { display, drawer }: PictureTools,
-  { theme, timeoutMs }: { readonly theme: ChartTheme; readonly timeoutMs: number },
+  { theme, timeoutMs, attempt }: PictureOptions,
 ): Promise<Picture | undefined> {
-  if (drawer === undefined) return undefined
+  if (drawer === undefined || attempt > attemptsMax) return undefined
   const figure = chartFigure(parcel, display)
   if (figure === undefined) return undefined
   const png = await drawer.draw(chartSvg(figure, theme), timeoutMs * timeoutShare)

@@ -14,10 +14,11 @@ export const discord = { schema: discordConfigSchema, create: createDiscordSink 
 
 /** Posts alerts to a webhook of Discord and waits until Discord answers that the message is in the channel. */
 function createDiscordSink(name: string, config: DiscordConfig, tools: SinkTools): Sink {
-  return createRequestSink(name, config, tools, async (parcel, context): Promise<SinkRequest> => {
+  return createRequestSink(name, config, tools, async (parcel, context, { number }): Promise<SinkRequest> => {
     const url = secretUrl(config.url, 'the Discord address', context)
     url.searchParams.set('wait', 'true')
-    const picture = await pictureOf(parcel, tools, { theme: 'dark', timeoutMs: config.timeout })
+    const drawing = { theme: 'dark', timeoutMs: config.timeout, attempt: number } as const
+    const picture = await pictureOf(parcel, tools, drawing)
     const messageWith = (shown?: Picture) =>
       JSON.stringify(discordMessage(parcel, tools.display, config.username, shown))
     const to = { url: url.href, expectsJson: true, readBody: sayMore }

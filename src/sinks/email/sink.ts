@@ -1,5 +1,5 @@
 import { pictureOf } from '../chart/picture.ts'
-import type { Outcome, ProtocolResult } from '../outcome.ts'
+import { type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import { type AttemptContext, runAttempt } from '../transport/attempt.ts'
@@ -8,7 +8,7 @@ import { tlsOptions } from '../transport/http-client.ts'
 import { parseMailbox } from './address.ts'
 import { type EmailConfig, emailConfigSchema } from './config.ts'
 import { dkimKey } from './dkim-key.ts'
-import { createMailer, type Mailer } from './mailer.ts'
+import { createMailer, type Mailer, type Posting } from './mailer.ts'
 import { digestMax, digestMessage, type MailMessage, mailMessage, splitDigest } from './message.ts'
 import { smtpErrorReply, smtpReply } from './reply.ts'
 import { parseSmtpUrl } from './smtp-url.ts'
@@ -50,36 +50,25 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   }
 
   async function send(
-    messageTo: MessageTo,
+    formsTo: FormsTo,
     attempt: BatchAttempt,
     context: AttemptContext,
   ): Promise<ProtocolResult> {
     const to = attempt.target ?? ''
     if (!config.to.includes(to))
       throw new SinkError('unrenderable', 'the recipient is not in the config any more')
-    const message = await messageTo(to)
+    const [message, ...plainer] = await formsTo(to)
     const dkim = config.dkim && { ...config.dkim, key: dkimKey(context.reveal(config.dkim.key)) }
     const mailer = mailerFor(context.reveal(config.smtp), context)
-    try {
-      const text = await mailer.send(message, {
-        from,
-        to,
-        replyTo,
-        dkim,
-        atMs: attempt.nowMs,
-        signal: context.signal,
-      })
-      return smtpReply(text)
-    } catch (error) {
-      const result = smtpErrorReply(error)
-      if (result === undefined) throw error
-      return result
-    }
+    const posting = { from, to, replyTo, dkim, atMs: attempt.nowMs, signal: context.signal }
+    let result = await post(mailer, message, posting)
+    for (const form of plainer) if (isFormRefusal(result)) result = await post(mailer, form, posting)
+    return result
   }
 
-  function attempted(attempt: BatchAttempt, messageTo: MessageTo): Promise<Outcome> {
+  function attempted(attempt: BatchAttempt, formsTo: FormsTo): Promise<Outcome> {
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
-    return runAttempt(limits, (context) => send(messageTo, attempt, context))
+    return runAttempt(limits, (context) => send(formsTo, attempt, context))
   }
 
   const { display } = tools
@@ -91,8 +80,11 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
     send(alert, attempt) {
       const parcel = parcelOf(alert, attempt)
       return attempted(attempt, async (to) => {
-        const picture = await pictureOf(parcel, tools, { theme: 'both', timeoutMs: config.timeout })
-        return mailMessage(parcel, { from, to }, display, picture)
+        const { number } = attempt
+        const drawing = { theme: 'both', timeoutMs: config.timeout, attempt: number } as const
+        const picture = await pictureOf(parcel, tools, drawing)
+        const plain = mailMessage(parcel, { from, to }, display)
+        return picture === undefined ? [plain] : [mailMessage(parcel, { from, to }, display, picture), plain]
       })
     },
     ...(digest === undefined
@@ -102,7 +94,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
             plan: { kind: 'digest', max: digestMax, everyMs: digest, timeZone: display.timeZone },
             split: (parcels) => splitDigest(parcels, display),
             send: (parcels, attempt) =>
-              attempted(attempt, (to) => digestMessage(parcels, { from, to }, display)),
+              attempted(attempt, (to) => [digestMessage(parcels, { from, to }, display)]),
           },
         }),
     async close() {
@@ -111,7 +103,24 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   }
 }
 
-type MessageTo = (to: string) => MailMessage | Promise<MailMessage>
+/** The same message in several forms: the next goes out where a server refuses the content of the one before. */
+type Forms = readonly [MailMessage, ...MailMessage[]]
+type FormsTo = (to: string) => Forms | Promise<Forms>
+
+async function post(mailer: Mailer, message: MailMessage, posting: Posting): Promise<ProtocolResult> {
+  try {
+    return smtpReply(await mailer.send(message, posting))
+  } catch (error) {
+    const result = smtpErrorReply(error)
+    if (result === undefined) throw error
+    return result
+  }
+}
+
+/** The server read the mail and takes it in no attempt, as where it lets no pictures through. */
+function isFormRefusal(result: ProtocolResult): boolean {
+  return result.via === 'smtp' && result.stage === 'message' && outcomeOf(result).kind === 'dead'
+}
 
 function mailbox(text: string) {
   const parsed = parseMailbox(text)

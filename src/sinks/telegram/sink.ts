@@ -16,7 +16,7 @@ export const telegram = { schema: telegramConfigSchema, create: createTelegramSi
 
 /** Posts alerts through a bot of Telegram. Only an answer that says `"ok": true` is an acknowledgement. */
 function createTelegramSink(name: string, config: TelegramConfig, tools: SinkTools): Sink {
-  return createRequestSink(name, config, tools, async (parcel, context): Promise<SinkRequest> => {
+  return createRequestSink(name, config, tools, async (parcel, context, { number }): Promise<SinkRequest> => {
     const bot = under(config.baseUrl, `/bot${botToken(config, context)}`)
     const reading = { needsBody: true, expectsJson: true, readBody: sayMore }
     const message = {
@@ -37,7 +37,8 @@ function createTelegramSink(name: string, config: TelegramConfig, tools: SinkToo
     }
     const caption = telegramCaption(parcel, tools.display)
     if (caption === undefined) return plain
-    const picture = await pictureOf(parcel, tools, { theme: 'light', timeoutMs: config.timeout })
+    const drawing = { theme: 'light', timeoutMs: config.timeout, attempt: number } as const
+    const picture = await pictureOf(parcel, tools, drawing)
     if (picture === undefined) return plain
     const { contentType, body } = multipart([
       ...Object.entries({ ...message, caption, show_caption_above_media: true }).map(([field, value]) => ({
