@@ -40,6 +40,7 @@ export interface RulesRead {
   readonly atMs: number
   /** Each cost a unit. */
   readonly pages: number
+  /** Each once, as it was shown last: the list may change while its pages are read. */
   readonly rules: readonly AlertRule[]
   /** These are all rules there are; and an older copy of them than one that was read before. */
   readonly isWhole: boolean
@@ -186,9 +187,10 @@ class AccountRules implements RuleBook {
       this.#keep(rows, isLast)
       if (isLast || number === anew?.pagesMax) {
         // A list that changed while it was read, or with rows that are no rules, shows a rule less than there are.
-        const isWhole = isLast && totals.size === 1 && totals.has(new Set(rules.map(({ id }) => id)).size)
-        const isOlder = isOlderCopy(rules, before)
-        this.#lastReading = { atMs: clock.now(), pages: number, rules, isWhole, isOlder }
+        const each = [...new Map(rules.map((rule) => [rule.id, rule])).values()]
+        const isWhole = isLast && totals.size === 1 && totals.has(each.length)
+        const isOlder = isOlderCopy(each, before)
+        this.#lastReading = { atMs: clock.now(), pages: number, rules: each, isWhole, isOlder }
       }
       if (isLast) {
         this.#readAtMs = clock.now()

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { AlertRule } from '../../src/feed/wire.ts'
 import { createRuleBook, type RuleBookOptions } from '../../src/routing/rules.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { createLedger } from '../../src/store/ledger.ts'
@@ -87,6 +88,27 @@ describe('the rules of an account', () => {
     time.nowMs += 1
     await book.prepare([id])
     expect(reads()).toBe(2)
+  })
+
+  it('are each read once, as shown last, where the list moves on between two pages', async () => {
+    const row = (id: number, isArmed: boolean): AlertRule => ({ id, isArmed, name: null }) as AlertRule
+    const pages = [
+      [row(3, true), row(2, false)],
+      [row(2, true), row(1, true)],
+    ]
+    const rules = async (page: number) => {
+      const shown = { page, perPage: 100, total: 103, lastPage: pages.length, skipped: 0 }
+      return { ...shown, rules: pages[page - 1] ?? [] }
+    }
+    const { book } = await rig({ feed: { rules } })
+    expect(await book.readAnew({ pagesMax: 2, signal: new AbortController().signal })).toBe(true)
+    const { rules: read, isWhole } = book.lastReading() ?? {}
+    expect(read?.map(({ id, isArmed }) => [id, isArmed])).toEqual([
+      [3, true],
+      [2, true],
+      [1, true],
+    ])
+    expect(isWhole).toBe(false)
   })
 
   it('are asked for by one call at a time', async () => {
