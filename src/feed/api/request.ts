@@ -47,7 +47,7 @@ export function prepareLoose(path: EndpointPath, parameters: LooseParameters): P
     ...instrumentProblems(path, instrument),
     ...queryProblems(endpoint, query),
     ...('body' in endpoint
-      ? bodyProblems(body ?? {})
+      ? bodyProblems(body === undefined ? {} : body)
       : body === undefined
         ? []
         : [`${endpoint.method} ${path} takes no body`]),
@@ -64,7 +64,7 @@ export function prepareLoose(path: EndpointPath, parameters: LooseParameters): P
       endpoint,
       name: nameOf(path),
       target,
-      ...('body' in endpoint ? { body: JSON.stringify(body ?? {}) } : {}),
+      ...('body' in endpoint ? { body: JSON.stringify(body === undefined ? {} : body) } : {}),
       page: typeof query['page'] === 'number' ? query['page'] : 1,
     },
   }
