@@ -18,6 +18,8 @@ export interface Caller {
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
     numbers?: Numbers,
+    /** Where it is given, no other token is sent: the call fails as `token_changed` before it is made. */
+    tokenMark?: string,
   ): Promise<T>
   tokenTrouble(): FeedError | undefined
   tokenMark(): string
@@ -69,13 +71,16 @@ export function createCaller(options: FeedClientOptions): Caller {
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
     numbers: Numbers = 'plain',
+    tokenMark?: string,
   ): Promise<T> {
+    // Read once, so that it is the token with this mark that is sent.
+    const secret = reveal(token)
+    if (tokenMark !== undefined && token.fingerprint(secret) !== tokenMark)
+      throw new FeedError('token_changed', 'the token was changed since the first page')
     const startedMs = clock.monotonicMs()
     let status: number | 'error' = 'error'
-    let secret = ''
     const deadline = startDeadline(timeoutMs, signal)
     try {
-      secret = reveal(token)
       const answer = await pool.request({
         method: endpoint.method,
         path: `${prefix}${target}`,

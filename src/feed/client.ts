@@ -14,7 +14,7 @@ export type { Exchange, FeedClientOptions, FeedEndpoint } from './caller.ts'
  */
 export interface FeedClient {
   /** One page of fired alerts, newest first; pages count from 1. Rejects with a FeedError. */
-  deliveries(page: number, signal?: AbortSignal): Promise<FeedPage>
+  deliveries(page: number, signal?: AbortSignal, tokenMark?: string): Promise<FeedPage>
   /** One page of the caller's alert rules, newest first. Rejects with a FeedError. */
   rules(page: number, signal?: AbortSignal): Promise<RulesPage>
   /**
@@ -85,12 +85,13 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     asked(requestOf(path, parameters), signal)
 
   return {
-    deliveries: async (page, signal) =>
+    deliveries: async (page, signal, tokenMark) =>
       call(
         requestOf('/api/v1/alerts/deliveries', { query: { page } }),
         deliveriesParser(source, page),
         signal,
         'exact',
+        tokenMark,
       ),
     rules: async (page, signal) =>
       call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), signal),

@@ -28,6 +28,7 @@ export type FeedErrorCode =
   | 'bad_shape' // JSON, but not the documented page
   | 'redirect' // never followed: the token goes to one host only
   | 'unexpected_status' // a status without a documented meaning
+  | 'token_changed' // not called: the token is another one than the caller asked for
   | 'aborted' // the caller gave up, or the client was closed
 
 interface FeedErrorDetails {

@@ -25,11 +25,14 @@ export class Secret {
     return this.#read()
   }
 
-  /** Shows whether two secrets differ, without showing them: equal in this process when file and value are equal now. */
-  fingerprint(): string {
+  /**
+   * Shows whether two secrets differ, without showing them: equal in this process when file and value are equal. `value` is
+   * what `reveal` has just returned, where that was called already.
+   */
+  fingerprint(value?: string): string {
     const hash = createHmac('sha256', fingerprintKey).update(`${this.file ?? ''}\0`)
     try {
-      return hash.update(this.reveal()).digest('hex')
+      return hash.update(value ?? this.reveal()).digest('hex')
     } catch {
       return hash.digest('hex')
     }

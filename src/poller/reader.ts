@@ -105,12 +105,11 @@ export function createPageReader(
       onCall()
       const atMs = deps.clock.now()
       try {
-        const answer = await deps.feed.deliveries(page, abort)
+        const answer = await deps.feed.deliveries(page, abort, firstTokenMark)
         tally.granted = { ...reserved, atMs }
-        // Which of the two made the call is not known then.
-        if (deps.feed.tokenMark?.() !== firstTokenMark) return tokenChanged
         return { kind: 'page', page: answer }
       } catch (thrown) {
+        if (thrown instanceof FeedError && thrown.code === 'token_changed') return tokenChanged
         if (thrown instanceof FeedError) tally.feedError = thrown
         if (thrown instanceof FeedError && thrown.code === 'rate_limited') {
           // A refusal shows more of the budget than what was granted before it.

@@ -114,6 +114,13 @@ describe('a call', () => {
     expect(failure).toMatchObject({ code: 'unauthenticated', status: undefined })
     expect(failure.message).toContain('ENOENT')
     expect(sandbox.requests).toHaveLength(2)
+    // Who means a token gets that one or no call.
+    writeFileSync(file, 'sandbox-token\n')
+    const mark = client.tokenMark()
+    await client.deliveries(1, undefined, mark)
+    writeFileSync(file, 'another-token\n')
+    expect(await failureOf(client.deliveries(1, undefined, mark))).toMatchObject({ code: 'token_changed' })
+    expect(sandbox.requests).toHaveLength(3)
   })
 
   it('names the file of a token that cannot be sent', async () => {

@@ -104,7 +104,7 @@ describe('a token that stands in a file', () => {
 
 describe('several replicas', () => {
   it('poll as one, and another takes over when that one ends', async () => {
-    const { replica, redis, sandbox } = await rig({ limits: { leaseTtlMs: 600 } })
+    const { replica, redis, sandbox } = await rig({ limits: { leaseTtlMs: 6_000 } })
     const first = replica(redis)
     await untilCalls(sandbox, 1)
     const second = replica(server.client())
