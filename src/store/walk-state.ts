@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Scope } from '../walk/scope.ts'
-import type { Mark, Stretch } from '../walk/walk.ts'
+import type { Stretch } from '../walk/stretch.ts'
+import type { Mark } from '../walk/walk.ts'
 import { sourceKeys } from './keys.ts'
 import { type Quarantined, type QuarantineLimits, quarantineLimits } from './quarantine.ts'
 import type { RedisClient } from './redis.ts'

@@ -1,4 +1,5 @@
 import type { FeedPage } from './page.ts'
+import { measured, pageAfter, type Stretch } from './stretch.ts'
 
 /**
  * Decides what one page of the feed proves, and where to read on. Pure: takes the page, what is known of its rows and the
@@ -15,15 +16,6 @@ import type { FeedPage } from './page.ts'
  * interrupted stays open under a new head, and when the head reaches it the two are joined, so that the pages between are
  * read only once.
  */
-export interface Stretch {
-  /** The number that is stored with its rows; never used twice. */
-  readonly run: number
-  /** Key of its last row. */
-  readonly frontier: string
-  /** How many rows were above and including the frontier when the feed had `total` rows: counted, never estimated. */
-  readonly end: number
-  readonly total: number
-}
 
 /** What is known of a row: never handled; handled with everything below it; or the run it belongs to (0: none). */
 export type Mark = 'new' | 'covered' | number
@@ -110,7 +102,11 @@ export function decideNext(view: PageView, known: OpenStretches, progress: WalkP
   // Deeper than before, so the place is found again.
   const [top] = decision.stretches
   if (top === undefined || top.frontier !== current.frontier) return decision
-  return { ...decision, ...(search(page, top, progress, true) ?? placeLost(page, progress)) }
+  const step = search(page, top, progress, true)
+  if (step !== undefined) return { ...decision, ...step }
+  // The count is wrong, as after a back-fill beneath it: where this page ends is counted anew, for the next poll.
+  const counted = [measured(page, top.run, top.frontier), ...decision.stretches.slice(1)]
+  return { ...decision, stretches: counted, ...placeLost(page, progress) }
 }
 
 /** Whether a later page of a walk continues the topmost open stretch, so that its rows' places are known. */
@@ -122,16 +118,6 @@ export function continuesWalk(view: Pick<PageView, 'page' | 'marks'>, known: Ope
 /** Any page outside a walk: the look for late rows, the sweep. It finishes nothing. */
 export function decideOutsideWalk(view: PageView): 'covered' | 0 {
   return view.marks.includes('covered') ? 'covered' : 0
-}
-
-/**
- * The page on which the stretch continues in a feed of `page.total` rows. Where only its frontier can prove that, because
- * the total has changed, it is the frontier's page and not one that would begin just after it.
- */
-export function pageAfter(stretch: Stretch, page: Pick<FeedPage, 'total' | 'perPage' | 'lastPage'>): number {
-  const after = stretch.end + page.total - stretch.total
-  const place = page.total === stretch.total ? after : after - 1
-  return clamp(Math.floor(place / page.perPage) + 1, 2, Math.max(2, page.lastPage))
 }
 
 /**
@@ -218,12 +204,10 @@ function endsBeforeScope(perPage: number, old: PageView['old']): boolean {
  * count stay, and the pages between are not read again.
  */
 function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: number): Stretch {
-  const end = page.page * page.perPage
-  const frontier = page.rows.at(-1)?.key ?? stretch?.frontier ?? ''
-  const measured = { run, frontier, end, total: page.total }
-  if (stretch === undefined || marks.at(-1) !== stretch.run) return measured
-  if (page.rows.some(({ key }) => key === stretch.frontier)) return measured
-  return stretch.end + page.total - stretch.total > end ? stretch : measured
+  const here = measured(page, run, stretch?.frontier)
+  if (stretch === undefined || marks.at(-1) !== stretch.run) return here
+  if (page.rows.some(({ key }) => key === stretch.frontier)) return here
+  return stretch.end + page.total - stretch.total > here.end ? stretch : here
 }
 
 /** The page is not at the place that was counted, and proves nothing. */
@@ -293,8 +277,4 @@ function unchanged(known: OpenStretches, page: FeedPage, reason: WalkEnd): PageD
     next: { kind: 'end', reason },
     progress: walkingAt(page),
   }
-}
-
-function clamp(value: number, low: number, high: number): number {
-  return Math.min(high, Math.max(low, value))
 }

@@ -1,4 +1,4 @@
-import type { History } from './history.ts'
+import type { History, Turn } from './history.ts'
 
 /** Histories that once broke a build that was meant to be right, each by what it did. They are lived again every time. */
 export const found: readonly (readonly [what: string, history: History])[] = [
@@ -186,4 +186,24 @@ export const found: readonly (readonly [what: string, history: History])[] = [
       ],
     },
   ],
+  [
+    'rows that were filled in far beneath an open stretch kept its polls searching for it for ever',
+    {
+      startFrom: 'beginning',
+      late: false,
+      before: 1,
+      turns: [
+        turn([]),
+        turn([[{ kind: 'top', count: 5, jitter: 0 }]]),
+        turn([[{ kind: 'top', count: 5, jitter: 0 }]]),
+        turn([[{ kind: 'bad' }], [{ kind: 'backfill', count: 25 }]]),
+      ],
+      wide: { datesBefore: 0, backfill: true, rowsKept: null },
+    },
+  ],
 ]
+
+/** A poll of one page in which nothing fails. */
+function turn(reads: Turn['reads']): Turn {
+  return { pagesMax: 1, reads, failAt: -1, failAfter: false, crash: false, rival: null, flush: false }
+}

@@ -8,7 +8,8 @@ import type {
   WalkState,
 } from '../../src/store/walk-state.ts'
 import type { Scope } from '../../src/walk/scope.ts'
-import type { Mark, Stretch } from '../../src/walk/walk.ts'
+import type { Stretch } from '../../src/walk/stretch.ts'
+import type { Mark } from '../../src/walk/walk.ts'
 
 export interface TwinOptions {
   readonly seenWindowMs: number

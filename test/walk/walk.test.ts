@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { FeedPage } from '../../src/walk/page.ts'
+import { pageAfter, type Stretch } from '../../src/walk/stretch.ts'
 import {
   decideHead,
   decideNext,
@@ -7,8 +8,6 @@ import {
   type Mark,
   type PageDecision,
   type PageView,
-  pageAfter,
-  type Stretch,
 } from '../../src/walk/walk.ts'
 
 /** Pages of five rows; a row is named after its place unless the test names it. */
@@ -222,6 +221,16 @@ describe('a later page', () => {
     }
     expect(pages.slice(0, 2)).toEqual([3, 4])
     expect(step.next).toEqual({ kind: 'end', reason: 'place_lost' })
+  })
+
+  it('inside the stretch a seventh time is where it goes on, however far beneath it rows were filled in', () => {
+    const [long, other] = [stretch(4, 10, 50), stretch(2, 40, 50)]
+    const known = { stretches: [long, other], runs: 4 }
+    const decision = decideNext(view(2, 90, [4, 4, 4, 4, 4]), known, { ...progress, lost: 6 })
+    expect(decision.next).toEqual({ kind: 'end', reason: 'place_lost' })
+    const counted = { run: 4, frontier: 'row-9', end: 10, total: 90 }
+    expect(decision.stretches).toEqual([counted, other])
+    expect(pageAfter(counted, { total: 90, perPage: 5, lastPage: 18 })).toBe(3)
   })
 
   it('steps back where counting leads to the same page again', () => {
