@@ -106,7 +106,8 @@ export class GrantedBudget {
       : { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - apiDay.used), day: apiDay.day }
     const budget = budgetInForce(view, this.#grant, nowMs)
     const lesson = this.#lesson(budget, apiDay !== undefined)
-    return { budget, used: own ? used : apiDay.used, ledgerUsed: used, byPurpose, lesson }
+    const spent = own ? { used, byPurpose } : apiDay
+    return { budget, used: spent.used, ledgerUsed: used, byPurpose: spent.byPurpose, lesson }
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */

@@ -60,8 +60,8 @@ export interface SourceKeys {
   /** STRING, JSON of the budget that the feed's refusals showed. No expiry. Lost: the next refusal shows it again. */
   readonly grant: string
   /**
-   * HASH `{resetsAtMs, sinceMs, startMs, used}`: the API's own budget day, as its refusals showed it, where it differs from
-   * the configured one, and its units. No expiry. Lost: the next refusal shows it again.
+   * HASH `{resetsAtMs, sinceMs, startMs, used, for:PURPOSE…}`: the API's own budget day, as its refusals showed it, where it differs
+   * from the configured one, and its units. No expiry. Lost: the next refusal shows it again.
    */
   readonly apiDay: string
   /** STRING, JSON of the status that the poller last wrote, for the status page of every replica. Expires after 7 days. Lost: unknown until the next poll. */

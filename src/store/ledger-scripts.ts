@@ -76,8 +76,14 @@ local apiUsed = -1
 local reset = tonumber(redis.call('HGET', KEYS[4], 'resetsAtMs'))
 if reset then
   local start = string.format('%.0f', reset + math.floor((ARGV[9] - reset) / 86400000) * 86400000)
-  if redis.call('HGET', KEYS[4], 'startMs') ~= start then redis.call('HSET', KEYS[4], 'startMs', start, 'used', 0) end
+  if redis.call('HGET', KEYS[4], 'startMs') ~= start then
+    for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
+      if string.sub(field, 1, 4) == 'for:' then redis.call('HDEL', KEYS[4], field) end
+    end
+    redis.call('HSET', KEYS[4], 'startMs', start, 'used', 0)
+  end
   apiUsed = redis.call('HINCRBY', KEYS[4], 'used', cost)
+  redis.call('HINCRBY', KEYS[4], 'for:' .. ARGV[4], cost)
 end
 return {'ok', '', 0, used + cost, apiUsed}
 `

@@ -48,6 +48,8 @@ export interface Ledger {
 export interface ApiDay {
   readonly day: BudgetDay
   readonly used: number
+  /** Those that were spent since this day is counted. */
+  readonly byPurpose: DayUse['byPurpose']
   /** Counted from its start, and not from some instant within it. */
   readonly whole: boolean
 }
@@ -195,9 +197,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       await join()
       const { used = '0', ...rest } = await counted(day.key)
       const purposes = Object.entries(rest).filter(([name]) => !/^(half|from):/.test(name))
-      const byPurpose = Object.fromEntries(purposes.map(([name, count]) => [name, Number(count)]))
       known.note(keys.units(day.key), Number(used))
-      return { used: known.of(keys.units(day.key)), byPurpose }
+      return { used: known.of(keys.units(day.key)), byPurpose: numbersOf(purposes) }
     },
     async usedSince(fromMs) {
       const first = Math.round(fromMs / halfHourMs)
@@ -235,8 +236,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }
     },
     async countApiDay(reset) {
-      if (reset === null) await redis.del(keys.apiDay)
-      else
+      await redis.del(keys.apiDay)
+      if (reset !== null)
         await redis.hset(keys.apiDay, {
           resetsAtMs: Math.round(reset.atMs),
           sinceMs: clock.now(),
@@ -245,12 +246,15 @@ export function createLedger(options: LedgerOptions): Ledger {
         })
     },
     async apiDay() {
-      const { resetsAtMs, sinceMs, startMs, used } = await redis.hgetall(keys.apiDay)
+      const { resetsAtMs, sinceMs, startMs, used, ...rest } = await redis.hgetall(keys.apiDay)
       if (![resetsAtMs, sinceMs, startMs, used].every((text) => Math.abs(Number(text)) <= instantMsMax))
         return undefined
       const start = dayStart(Number(resetsAtMs), clock.now())
       const day = { key: new Date(start).toISOString(), startMs: start, endMs: start + dayMs }
-      return { day, used: Number(startMs) === start ? Number(used) : 0, whole: Number(sinceMs) <= start }
+      const whole = Number(sinceMs) <= start
+      if (Number(startMs) !== start) return { day, used: 0, byPurpose: {}, whole }
+      const purposes = Object.entries(rest).map(([name, count]) => [name.replace('for:', ''), count] as const)
+      return { day, used: Number(used), byPurpose: numbersOf(purposes), whole }
     },
   }
 
@@ -269,6 +273,10 @@ const halfHourMs = 1_800_000
 const instantMsMax = 8.64e15
 /** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */
 const halfHourField = 'half:'
+
+function numbersOf(fields: readonly (readonly [name: string, count: string])[]): DayUse['byPurpose'] {
+  return Object.fromEntries(fields.map(([name, count]) => [name, Number(count)]))
+}
 
 function dayStart(resetsAtMs: number, nowMs: number): number {
   return resetsAtMs + Math.floor((nowMs - resetsAtMs) / dayMs) * dayMs

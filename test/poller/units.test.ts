@@ -148,9 +148,10 @@ describe('units that would expire', () => {
 describe('the units of the day', () => {
   it("are those of the API's own day where it told of another one, also while a poll runs", async () => {
     const { replica, redis, ledger, metrics } = await rig()
+    await ledger.reserve({ cost: 30, purpose: 'api' })
     await ledger.countApiDay({ atMs: Date.now() - dayMs / 2, used: 7 })
     const seen: number[] = []
-    replica(redis, {
+    const { poller } = replica(redis, {
       async poll(readPage) {
         const result = await pollOnePage(readPage)
         seen.push(...(await metrics.budgetUnitsUsed.get()).values.map(({ value }) => value))
@@ -159,6 +160,8 @@ describe('the units of the day', () => {
     })
     await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1), soon)
     expect(seen.slice(0, 2)).toEqual([8, 9])
+    // What they were spent for is of the same day.
+    await vi.waitFor(() => expect(poller.status().byPurpose).toEqual({ poll: expect.any(Number) }), soon)
   })
 })
 
