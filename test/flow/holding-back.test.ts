@@ -249,5 +249,6 @@ it('a route for a kind that no alert ever has is told in the status and logged o
     const { sources } = (await answer.json()) as { sources: { notes: string[] }[] }
     return sources[0]?.notes.includes(sentence) ?? false
   })
+  await until('it is logged', () => lines.some(({ msg }) => msg === sentence))
   expect(lines.filter(({ msg }) => msg === sentence)).toHaveLength(1)
 })
