@@ -30,8 +30,19 @@ it('operators are told once of rules that may not fire, and once when they are i
   const reads = () => sandbox.requests.filter(({ path }) => path === '/api/v1/alerts').length
   const readsAgain = async () => {
     const before = reads()
-    clock.pass(1.25 * hourMs)
-    await until('the rules are read again', () => reads() > before, 20_000)
+    let triedAtMs = Number.NEGATIVE_INFINITY
+    await until(
+      'the rules are read again',
+      () => {
+        // Time that passes before the reading before it has quite ended counts for nothing.
+        if (performance.now() - triedAtMs > 2_000) {
+          clock.pass(1.25 * hourMs)
+          triedAtMs = performance.now()
+        }
+        return reads() > before
+      },
+      20_000,
+    )
   }
   /** Time that passes in leaps also lets polls look late. */
   const notices = () =>
