@@ -11,7 +11,7 @@ export interface RulesVerdict {
 }
 
 /** People are notified of no more silent rules of one source at the same time; of others, the status has the count. */
-const toldMax = 1_000
+const reportedMax = 1_000
 /** A notice names so many. */
 const namedMax = 10
 const nameCharsMax = 60
@@ -25,15 +25,15 @@ export interface RuleNews {
 /** undefined where nothing has changed. */
 export function ruleNews(
   sourceName: string,
-  told: Readonly<Record<string, string>>,
+  reported: Readonly<Record<string, string>>,
   { silent, ids, isWhole }: RulesVerdict,
 ): RuleNews | undefined {
   const [read, dead] = [new Set(ids), new Map(silent.map((rule) => [rule.id, rule]))]
-  const over = Object.entries(told).filter(([id]) => !dead.has(id) && (isWhole || read.has(id)))
-  const known = Object.entries(told).filter(([id]) => dead.has(id) || !(isWhole || read.has(id)))
+  const over = Object.entries(reported).filter(([id]) => !dead.has(id) && (isWhole || read.has(id)))
+  const known = Object.entries(reported).filter(([id]) => dead.has(id) || !(isWhole || read.has(id)))
   const begun = silent
-    .filter(({ id }) => !Object.hasOwn(told, id))
-    .slice(0, Math.max(0, toldMax - known.length))
+    .filter(({ id }) => !Object.hasOwn(reported, id))
+    .slice(0, Math.max(0, reportedMax - known.length))
   if (over.length === 0 && begun.length === 0) return undefined
   const ended = over.map(([id, name]) =>
     read.has(id) ? labelOf(id, name) : `${labelOf(id, name)} (deleted)`,

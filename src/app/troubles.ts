@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { NoticeStore } from '../store/notices.ts'
-import type { Told } from '../store/told-rules.ts'
+import type { ReportedNames } from '../store/reported-rules.ts'
 import type { Notice } from './notices.ts'
 import { type RuleNews, type RulesVerdict, ruleNews } from './rule-notices.ts'
 
@@ -67,7 +67,9 @@ export function createTroubles({ store, clock, sendNotice }: TroublesOptions): T
         () => [notice],
       ),
     async rules(source, verdict) {
-      let change: { readonly before: Told; readonly news: RuleNews; readonly call: string } | undefined
+      let change:
+        | { readonly before: ReportedNames; readonly news: RuleNews; readonly call: string }
+        | undefined
       const ask = async () => {
         for (let tries = 1; tries <= triesMax; tries += 1) {
           if (change === undefined) {

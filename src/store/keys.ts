@@ -76,7 +76,7 @@ export interface SourceKeys {
   /** STRING, JSON of the account's alert rules: what routes match on, and what shows whether one may fire. Expires after a day. Lost: they are read again, for units. */
   readonly rules: string
   /** STRING, JSON of the silent rules that people were notified of, at most 1,000. No expiry. Lost: they are notified again. */
-  readonly toldRules: string
+  readonly reportedRules: string
   /** STRING, the account in whose ledger this source last counted; absent: in its own. No expiry. Lost: where the config then names another account, the day's units are granted once more. */
   readonly spendsIn: string
   /**
@@ -124,7 +124,7 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     held: `${root}:held`,
     heldTimes: `${root}:held-times`,
     rules: `${root}:rules`,
-    toldRules: `${root}:told-rules`,
+    reportedRules: `${root}:reported-rules`,
     spendsIn: `${root}:spends-in`,
     kinds: `${root}:kinds`,
     override: `${root}:override`,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { noticedKey, noticeKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
-import { createToldRules, type ToldRules } from './told-rules.ts'
+import { createReportedRules, type ReportedRules } from './reported-rules.ts'
 
 /**
  * Which troubles people were notified of, over all replicas and restarts: one replica notifies of each, once. A call whose
@@ -18,7 +18,7 @@ export interface NoticeStore {
   move(what: string, to: number): Promise<number | undefined>
   /** Returns that without changing it. */
   at(what: string): Promise<number | undefined>
-  readonly rules: ToldRules
+  readonly rules: ReportedRules
 }
 
 export function createNoticeStore(redis: RedisClient, prefix: string): NoticeStore {
@@ -48,7 +48,7 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
       const known = await redis.get(noticedKey(prefix, what))
       return known === null ? undefined : Number(known)
     },
-    rules: createToldRules(redis, prefix),
+    rules: createReportedRules(redis, prefix),
   }
 }
 

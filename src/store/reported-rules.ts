@@ -3,24 +3,28 @@ import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /** Which silent rules of a source people were notified of, over all replicas and restarts. */
-export interface ToldRules {
-  load(source: string): Promise<Told>
+export interface ReportedRules {
+  load(source: string): Promise<ReportedNames>
   /**
    * Stores `next` where still `before` is stored. Returns true also when this call has stored it before: a call whose answer was
    * lost can be repeated.
    */
-  swap(source: string, before: Told, next: Pick<Told, 'names'> & { readonly call: string }): Promise<boolean>
+  swap(
+    source: string,
+    before: ReportedNames,
+    next: Pick<ReportedNames, 'names'> & { readonly call: string },
+  ): Promise<boolean>
 }
 
-export interface Told {
+export interface ReportedNames {
   /** Id → name. */
   readonly names: Readonly<Record<string, string>>
   /** As it is stored. */
   readonly text: string
 }
 
-export function createToldRules(redis: RedisClient, prefix: string): ToldRules {
-  const keyOf = (source: string) => sourceKeys(prefix, source).toldRules
+export function createReportedRules(redis: RedisClient, prefix: string): ReportedRules {
+  const keyOf = (source: string) => sourceKeys(prefix, source).reportedRules
   return {
     async load(source) {
       const text = (await redis.get(keyOf(source))) ?? ''
@@ -36,7 +40,7 @@ export function createToldRules(redis: RedisClient, prefix: string): ToldRules {
 
 const stored = z.object({ v: z.literal(1), call: z.string(), names: z.record(z.string(), z.string()) })
 
-/** KEYS told · ARGV what was there, what is to be there · Returns 1 where it is there now. */
+/** KEYS reported · ARGV what was there, what is to be there · Returns 1 where it is there now. */
 const swapScript = `
 local now = redis.call('GET', KEYS[1]) or ''
 if now == ARGV[2] then return 1 end
