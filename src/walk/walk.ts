@@ -75,9 +75,9 @@ export type WalkEnd =
   | 'raced'
 
 /** How often in a row a walk that lost its place searches it; then the next poll walks again. */
-const lostMax = 6
-/** How often one page is asked for again: three servers that answer in turn would never be met otherwise. */
-const repeatsMax = 2
+const lostMax = 9
+/** How often one page is asked for again: one of five servers that answer in turn would never be met otherwise. */
+const repeatsMax = 4
 /** Open stretches that are kept. More would mean that catch-ups were interrupted again and again under new heads. */
 const stretchesMax = 4
 
