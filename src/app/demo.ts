@@ -69,6 +69,8 @@ export async function runDemo(options: DemoOptions): Promise<boolean> {
     })
     const { app, address } = await startBridge({ url, receivers, secret, log, teardown })
     say(introduction(address, options))
+    // The first at once, so that there is something to see, however short the demo.
+    sandbox.fire()
     sandbox.setRate(options.ratePerMinute)
     await Promise.race([
       interrupted,
