@@ -326,6 +326,16 @@ describe('units since an instant', () => {
     expect(await ledger.usedSince(clock.nowMs - 600_000)).toBeUndefined()
     expect(await ledger.usedSince(Math.floor(clock.nowMs / 3_600_000 - 3) * 3_600_000)).toBeUndefined()
   })
+
+  it('are looked for in four budget days at most, whatever days there are', async () => {
+    // It never leads to the day before.
+    const budgetDay = () => ({ key: 'always', startMs: noonMs - 3_600_000, endMs: noonMs + 3_600_000 })
+    const ledger = createLedger({
+      ...{ redis: server.client(), prefix: freshPrefix(), source: 'main', clock: clockAt(() => noonMs) },
+      ...{ unitsPerDay: 10, requestsPerMinute: 240, budgetDay },
+    })
+    expect(await ledger.usedSince(noonMs - dayMs)).toBeUndefined()
+  })
 })
 
 describe('the minute', () => {
