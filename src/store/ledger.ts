@@ -203,13 +203,11 @@ export function createLedger(options: LedgerOptions): Ledger {
     async usedSince(fromMs) {
       const first = Math.round(fromMs / halfHourMs)
       if (Math.abs(first * halfHourMs - fromMs) > minuteMs) return undefined
-      const days = new Set<string>()
-      let startMs = clock.now() + 1
-      for (let steps = 0; steps < daysBackMax && startMs > first * halfHourMs; steps += 1) {
-        const day = options.budgetDay(startMs - 1)
-        days.add(day.key)
-        startMs = day.startMs
-      }
+      // Twice a day, so that none of 23 hours is passed over.
+      const hoursBack = [0, 12, 24, 36, 48]
+      const days = new Set(
+        hoursBack.map((hours) => options.budgetDay(clock.now() - 2 * hours * halfHourMs).key),
+      )
       const counts = await Promise.all([...days].map(counted))
       const halves = counts
         .flatMap((count) => Object.entries(count))
@@ -270,8 +268,6 @@ const joinsMax = 5
 const lookups: readonly Purpose[] = ['context', 'api']
 const dayMs = 86_400_000
 const halfHourMs = 1_800_000
-/** Budget days that are looked at for the units of 48 hours; one may be as short as 23 hours. */
-const daysBackMax = 4
 /** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15
 /** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */

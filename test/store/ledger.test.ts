@@ -327,7 +327,7 @@ describe('units since an instant', () => {
     expect(await ledger.usedSince(Math.floor(clock.nowMs / 3_600_000 - 3) * 3_600_000)).toBeUndefined()
   })
 
-  it('are looked for in four budget days at most, whatever days there are', async () => {
+  it('are looked for in the days of 48 hours, whatever days there are', async () => {
     // It never leads to the day before.
     const budgetDay = () => ({ key: 'always', startMs: noonMs - 3_600_000, endMs: noonMs + 3_600_000 })
     const ledger = createLedger({
