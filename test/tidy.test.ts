@@ -109,7 +109,7 @@ describe('the structure', () => {
     ]
     const prose = ['README.md', 'LICENSE', 'CHANGELOG.md', 'setup.sh']
     // What a user of the checkout makes by following README, and what tools make.
-    const ignored = ['node_modules', 'dist', 'data', 'bridge.yaml', 'coverage']
+    const ignored = ['node_modules', 'dist', 'data', 'bridge.yaml', 'bridge.env', 'coverage']
     const others = readdirSync(root).filter(
       (name) => !name.startsWith('.') && ![...known, ...prose, ...ignored].includes(name),
     )

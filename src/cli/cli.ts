@@ -10,6 +10,7 @@ import { deadLettersCommand } from './dead-letters.ts'
 import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo.ts'
 import { explainCommand } from './explain.ts'
+import { initCommand } from './init.ts'
 import { orphansCommand } from './orphans.ts'
 import { printError } from './output.ts'
 import { pauseCommand, resumeCommand } from './pause.ts'
@@ -49,6 +50,7 @@ export function createProgram(): Command {
     .showHelpAfterError('(--help lists what there is)')
     .exitOverride()
   const commands = [
+    initCommand(),
     runCommand(),
     checkConfigCommand(),
     configSchemaCommand(),

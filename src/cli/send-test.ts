@@ -1,9 +1,10 @@
 import { Command } from 'commander'
+import type { Display } from '../alert/display.ts'
 import { sampleAlert } from '../alert/sample.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
-import { createSink } from '../sinks/registry.ts'
+import { createSink, type SinkConfig } from '../sinks/registry.ts'
 import { printable } from '../telemetry/printable.ts'
 import { configOf } from './config-file.ts'
 import { print, printJson } from './output.ts'
@@ -13,7 +14,8 @@ interface Options {
   readonly json?: boolean
 }
 
-interface Result {
+/** What one target of a sink answered to a sample alert. */
+export interface Tried {
   readonly sink: string
   readonly target?: string
   readonly result: Outcome['kind']
@@ -33,21 +35,26 @@ export function sendTestCommand(): Command {
     .action(async (name: string, options: Options) => {
       const results = await sendTest(name, options.config)
       if (options.json) printJson(results)
-      else for (const result of results) print(describe(result))
+      else for (const result of results) print(describeTried(result))
       if (results.some(({ result }) => result !== 'delivered')) process.exitCode = 1
     })
 }
 
-async function sendTest(name: string, configPath: string): Promise<Result[]> {
+async function sendTest(name: string, configPath: string): Promise<Tried[]> {
   const loaded = configOf(configPath)
   const config = new Map(Object.entries(loaded.config.sinks)).get(name)
   if (!config) {
     const known = Object.keys(loaded.config.sinks).join(', ')
     throw new UserError(`There is no sink "${name}" in ${configPath}; there are ${known}.`)
   }
-  const sink = createSink(name, config, { display: loaded.config.display })
+  return trySink(name, config, loaded.config.display)
+}
+
+/** Sends one sample alert through the real sink, to each of its targets. */
+export async function trySink(name: string, config: SinkConfig, display: Display): Promise<Tried[]> {
+  const sink = createSink(name, config, { display })
   try {
-    const results: Result[] = []
+    const results: Tried[] = []
     for (const target of sink.targets) {
       const [nowMs, fromMs] = [systemClock.now(), systemClock.monotonicMs()]
       const attempt = { number: 1, signal: new AbortController().signal, nowMs }
@@ -63,7 +70,7 @@ async function sendTest(name: string, configPath: string): Promise<Result[]> {
   }
 }
 
-function resultOf(sink: string, target: string | undefined, outcome: Outcome, durationMs: number): Result {
+function resultOf(sink: string, target: string | undefined, outcome: Outcome, durationMs: number): Tried {
   const { status, text } = outcome.answer
   return {
     sink,
@@ -76,7 +83,7 @@ function resultOf(sink: string, target: string | undefined, outcome: Outcome, du
   }
 }
 
-function describe({ sink, target, result, reason, status, text, durationMs }: Result): string {
+export function describeTried({ sink, target, result, reason, status, text, durationMs }: Tried): string {
   const what = result === 'delivered' ? 'delivered' : `not delivered (${reason})`
   const answer = [status, printable(text)].filter((part) => part !== undefined && part !== '').join(' ')
   return `${sink}${target ? ` to ${target}` : ''}: ${what} in ${durationMs} ms${answer ? `: ${answer}` : ''}`

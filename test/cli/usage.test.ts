@@ -13,6 +13,12 @@ writeFileSync(trace, '2026-11-21T08:45:00Z\n')
 const nobody = ['--url', 'http://127.0.0.1:1']
 
 const commands: Record<string, readonly (readonly string[])[]> = {
+  init: [
+    ['a', 'b'],
+    ['--units-per-day', '0'],
+    ['--sink', 'pigeon'],
+    ['--sink', 'slack,url=https://a.example'],
+  ],
   run: [[], ['--config'], ['--config', 'x.yaml', '--role', 'boss'], ['--config', 'x.yaml', 'more']],
   'check-config': [[], ['a.yaml', 'b.yaml']],
   'config-schema': [['more']],

@@ -1,0 +1,212 @@
+import { dirname, resolve } from 'node:path'
+import { parseConfig } from '../../config/load.ts'
+import { formatMistake } from '../../config/mistake.ts'
+import { UserError } from '../../lib/errors.ts'
+import { describeTried, type Tried, trySink } from '../send-test.ts'
+import { UsageError } from '../usage.ts'
+import { checkToken, type TokenCheck } from './checks.ts'
+import { baseUrlField, type Field, isOffered, offeredTypes, sinkFields, tokenField } from './fields.ts'
+import { type Entry, entryOf, freshVariables, type Origin, type Part } from './part.ts'
+import type { SinkOption } from './sink-option.ts'
+import type { Terminal } from './terminal.ts'
+import { configText } from './text.ts'
+
+/** Collects a source and its sinks, and tries each part as soon as it is complete. */
+
+export interface Wanted {
+  readonly baseUrl?: string
+  readonly tokenFile?: string
+  readonly unitsPerDay?: number
+  readonly sinks: readonly SinkOption[]
+}
+
+interface Context {
+  /** Where a person can be asked. */
+  readonly terminal: Terminal | undefined
+  /** Whether the API and the receivers are called. */
+  readonly checked: boolean
+  /** The config that is to be written. */
+  readonly file: string
+  readonly say: (text: string) => void
+}
+
+export interface Collected {
+  readonly source: Part
+  readonly sinks: readonly Part[]
+  readonly token: TokenCheck | undefined
+  readonly tried: readonly Tried[]
+}
+
+type Answers = { readonly part: Part } | { readonly missing: readonly string[] }
+type Collect = (again: boolean) => Promise<Answers>
+/** Throws a UserError over what is wrong. */
+type Check = (part: Part) => Promise<void>
+
+export async function collectParts(wanted: Wanted, context: Context): Promise<Collected> {
+  const { terminal, checked, file, say } = context
+  const collectSource: Collect = (again) => sourceOf(wanted, again, terminal)
+  if (terminal === undefined) await refuseMissing([collectSource, ...sinkCollectors(wanted.sinks, context)])
+
+  let token: TokenCheck | undefined
+  const source = await settle(collectSource, terminal, async (part) => {
+    const { main } = configWith(part, [placeholder], file).config.sources
+    if (!checked || main === undefined) return
+    const found = await checkToken(main.baseUrl, main.token)
+    if (!found.ok) throw new UserError(`${found.text}.`)
+    token = found
+    say(`main: ${found.text}`)
+  })
+
+  const options = wanted.sinks.length > 0 || terminal === undefined ? wanted.sinks : await askSinks(terminal)
+  const sinks: Part[] = []
+  const tried: Tried[] = []
+  for (const collect of sinkCollectors(options, context)) {
+    const part = await settle(collect, terminal, async (part) => {
+      const { sinks: configs, display } = configWith(source, [part], file).config
+      const config = configs[part.name]
+      if (!checked || config === undefined) return
+      const results = await trySink(part.name, config, display)
+      const texts = results.map(describeTried)
+      if (results.some(({ result }) => result !== 'delivered')) throw new UserError(`${texts.join('\n')}.`)
+      tried.push(...results)
+      for (const text of texts) say(text)
+    })
+    sinks.push(part)
+  }
+  return { source, sinks, token, tried }
+}
+
+/** Collects a part until its check accepts it, or a person says that it stays as it is. */
+async function settle(collect: Collect, terminal: Terminal | undefined, check: Check): Promise<Part> {
+  for (let again = false; ; again = true) {
+    const answers = await collect(again)
+    if ('missing' in answers)
+      throw new UserError(`Without ${answers.missing.join(', ')} there is no config. Nothing was written.`)
+    try {
+      await check(answers.part)
+      return answers.part
+    } catch (thrown) {
+      if (!(thrown instanceof UserError)) throw thrown
+      if (terminal === undefined)
+        throw new UserError(`${thrown.message}\nNothing was written; with --unchecked nobody is called.`)
+      const answer = await terminal.ask(`${thrown.message}\nType it again? [Y/n]`)
+      if (/^n/i.test(answer)) return answers.part
+    }
+  }
+}
+
+function sinkCollectors(options: readonly SinkOption[], { terminal }: Context): Collect[] {
+  const counts = new Map<string, number>()
+  const names = new Set<string>()
+  return options.map(({ type, name: given, values }) => {
+    const count = (counts.get(type) ?? 0) + 1
+    counts.set(type, count)
+    const name = given ?? (count === 1 ? type : `${type}-${count}`)
+    if (names.has(name))
+      throw new UsageError(`--sink: there are two of the name ${name}; name one: ${type},name=…`)
+    names.add(name)
+    const fields = sinkFields[type]
+    const others = Object.entries(values).filter(([key]) => !fields.some((field) => field.key === key))
+    return async (again) => {
+      const suffix = count === 1 ? '' : `_${count}`
+      const answers = await answersOf(name, fields, {
+        ...originOf(values, again, (field) => ask(terminal, field, name)),
+        suffix,
+      })
+      if ('missing' in answers) return answers
+      const own: Entry[] = [
+        { key: 'type', value: type },
+        ...answers.part.entries,
+        ...others.map(([key, value]) => ({ key, value })),
+      ]
+      return { part: { name, entries: own } }
+    }
+  })
+}
+
+async function sourceOf(wanted: Wanted, again: boolean, terminal: Terminal | undefined): Promise<Answers> {
+  const { baseUrl, tokenFile } = wanted
+  const fields = tokenFile === undefined ? [baseUrlField, tokenField] : [baseUrlField]
+  const flags = baseUrl === undefined ? {} : { baseUrl }
+  const answers = await answersOf(
+    'main',
+    fields,
+    originOf(flags, again, (field) => ask(terminal, field, 'main')),
+  )
+  if ('missing' in answers) return answers
+  const unitsPerDay = wanted.unitsPerDay ?? (await askUnits(terminal))
+  const entries: Entry[] = [
+    ...answers.part.entries,
+    ...(tokenFile === undefined ? [] : [{ key: 'tokenFile', value: tokenFile }]),
+    { key: 'budget', value: { unitsPerDay } },
+  ]
+  return { part: { name: 'main', entries } }
+}
+
+const unitsPerDayUsual = 2_000
+
+async function askUnits(terminal: Terminal | undefined): Promise<number> {
+  const answer = await terminal?.ask(`Units that the bridge may spend a day [${unitsPerDayUsual}]`)
+  return answer ? Number(answer) : unitsPerDayUsual
+}
+
+async function askSinks(terminal: Terminal): Promise<SinkOption[]> {
+  for (;;) {
+    const answer = await terminal.ask(`Receivers, of ${offeredTypes.join(', ')} [webhook]`)
+    const types = (answer || 'webhook').split(/[\s,]+/)
+    const offered = types.filter(isOffered)
+    if (offered.length === types.length) return offered.map((type) => ({ type, values: {} }))
+  }
+}
+
+async function answersOf(name: string, fields: readonly Field[], origin: Origin): Promise<Answers> {
+  const entries: Entry[] = []
+  const missing: string[] = []
+  for (const field of fields) {
+    const entry = await entryOf(field, origin)
+    if (typeof entry === 'string') missing.push(entry)
+    else entries.push(entry)
+  }
+  return missing.length > 0 ? { missing } : { part: { name, entries } }
+}
+
+/** Once an answer was refused, all of its part is asked for: what came from outside would be refused again. */
+function originOf(flags: Origin['flags'], again: boolean, ask: Origin['ask']): Origin {
+  return again ? { flags: {}, env: {}, ask } : { flags, env: process.env, ask }
+}
+
+function ask(terminal: Terminal | undefined, { question, secret }: Field, name: string) {
+  return Promise.resolve(terminal?.ask(`${name}: ${question}`, { hidden: secret ?? false }))
+}
+
+/** Where nobody can be asked, everything that is missing is said at once, before anybody is called. */
+async function refuseMissing(collectors: readonly Collect[]): Promise<void> {
+  const missing: string[] = collectors.length > 1 ? [] : ['--sink TYPE']
+  for (const collect of collectors) {
+    const answers = await collect(false)
+    if ('missing' in answers) missing.push(...answers.missing)
+  }
+  if (missing.length > 0)
+    throw new UsageError(
+      `Nobody can be asked here, and this is missing: ${missing.join(', ')}. Names in capitals are environment variables; init --help has examples.`,
+    )
+}
+
+/** Stands for the sinks while there are none yet, and is never called. */
+const placeholder: Part = {
+  name: 'placeholder',
+  entries: [
+    { key: 'type', value: 'ntfy' },
+    { key: 'topic', value: 'placeholder' },
+  ],
+}
+
+/** The config as it would be written, checked as `check-config` checks it. Throws a UserError over its mistakes. */
+export function configWith(source: Part, sinks: readonly Part[], file: string) {
+  const env = { ...process.env, ...freshVariables([source, ...sinks]) }
+  const loaded = parseConfig(configText(source, sinks), { env, folder: dirname(resolve(file)) })
+  if (loaded.ok) return loaded
+  // There is no file yet, so a line in it would say nothing.
+  const texts = loaded.mistakes.map(({ line: _, column: __, ...mistake }) => formatMistake(file, mistake))
+  throw new UserError(texts.join('\n'))
+}

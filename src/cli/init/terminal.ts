@@ -1,0 +1,63 @@
+import { createInterface } from 'node:readline'
+import { type Readable, Writable } from 'node:stream'
+import { UserError } from '../../lib/errors.ts'
+
+/** Asks a person, a line an answer. What is typed to a hidden question is not shown. */
+export interface Terminal {
+  ask(question: string, options?: { readonly hidden?: boolean }): Promise<string>
+  close(): void
+}
+
+/** On the terminal of this process, or undefined where there is none: then nothing can be asked. */
+export function openTerminal(): Terminal | undefined {
+  // Questions go to stderr, so that stdout has the result alone.
+  return process.stdin.isTTY ? createTerminal(process.stdin, process.stderr, true) : undefined
+}
+
+export function createTerminal(input: Readable, output: Writable, isTerminal: boolean): Terminal {
+  let hidden = false
+  const shown = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      if (!hidden) output.write(chunk)
+      done()
+    },
+  })
+  const lines = createInterface({ input, output: shown, terminal: isTerminal })
+  // Lines that come before they are asked for (pasted, or from a pipe) are kept.
+  const typed: string[] = []
+  let waiting: { take(line: string): void; stop(): void } | undefined
+  let closed = false
+  lines.on('line', (line) => {
+    const asked = waiting
+    // At once: the next line may come before the question has its answer.
+    waiting = undefined
+    if (asked) asked.take(line)
+    else typed.push(line)
+  })
+  lines.on('close', () => {
+    closed = true
+    waiting?.stop()
+  })
+  const nextLine = () =>
+    new Promise<string>((resolve, reject) => {
+      const line = typed.shift()
+      const stop = () => reject(new UserError('Stopped. Nothing was written.'))
+      if (line !== undefined) resolve(line)
+      else if (closed) stop()
+      else waiting = { take: resolve, stop }
+    })
+  return {
+    async ask(question, options = {}) {
+      lines.setPrompt(`${question}: `)
+      if (!closed) lines.prompt()
+      hidden = options.hidden ?? false
+      try {
+        return (await nextLine()).trim()
+      } finally {
+        if (hidden) output.write('\n')
+        hidden = false
+      }
+    },
+    close: () => lines.close(),
+  }
+}

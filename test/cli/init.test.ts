@@ -1,0 +1,222 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createTerminal } from '../../src/cli/init/terminal.ts'
+import { initCommand } from '../../src/cli/init.ts'
+import { UsageError } from '../../src/cli/usage.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { UserError } from '../../src/lib/errors.ts'
+import { sandboxToken } from '../../src/sandbox/sandbox.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startSlackReceiver } from '../support/slack-receiver.ts'
+import { startSmtpReceiver } from '../support/smtp-receiver.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { run } from './in-process.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'alert-bridge-init-'))
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const nobody = () => initCommand(() => undefined)
+const at = (name: string) => join(folder, name)
+const read = (name: string) => readFileSync(at(name), 'utf8')
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+/** What `check-config` says with the variables of the environment file set. */
+function check(name: string, environment = '') {
+  const typed = Object.fromEntries(
+    [...environment.matchAll(/^(\w+)='(.*)'$/gm)].map(([, key = '', value = '']) => [key, value]),
+  )
+  return loadConfig(at(name), { ...process.env, ...typed })
+}
+
+describe('init with options', () => {
+  it('checks the token, tries each sink, shows the plan, and writes a config that names no secret', async () => {
+    const sandbox = await startSandbox({ history: 7, ratePerMinute: 0, unitsPerDay: 10 })
+    const [hook, slack, smtp] = [
+      await startWebhookReceiver(),
+      await startSlackReceiver(),
+      await startSmtpReceiver(),
+    ]
+    try {
+      vi.stubEnv('MARKET_DATA_TOKEN', sandboxToken)
+      vi.stubEnv('WEBHOOK_SECRET', secret)
+      vi.stubEnv('SLACK_WEBHOOK_URL', slack.url)
+      vi.stubEnv('SMTP_URL', smtp.url)
+      const sinks = [
+        `webhook,name=trading-system,url=${hook.url},allowPrivateNetworks=true`,
+        'slack,allowPrivateNetworks=true',
+        'email,from=Alerts <alerts@example.com>,to=a@example.com,b@example.com,allowPrivateNetworks=true',
+      ]
+      const printed = await run(
+        nobody(),
+        ...[at('bridge.yaml'), '--base-url', sandbox.url, '--units-per-day', '500'],
+        ...sinks.flatMap((sink) => ['--sink', sink]),
+      )
+      expect(printed.thrown).toBeUndefined()
+      expect(printed.out).toMatch(/the token works \(1 unit\): 7 alerts so far, the newest of 2/)
+      expect(printed.out).toMatch(/trading-system: delivered .* 204/)
+      expect(printed.out).toMatch(/email to b@example.com: delivered/)
+      expect(printed.out).toMatch(/main: 500 units a day, the coming 24 hours/)
+      const loaded = check('bridge.yaml')
+      expect(loaded).toMatchObject({
+        ok: true,
+        config: { routes: [{ sinks: ['trading-system', 'slack', 'email'] }] },
+      })
+      for (const value of [sandboxToken, secret, slack.url, smtp.url])
+        expect(printed.out + printed.err + read('bridge.yaml')).not.toContain(value)
+      expect(hook.requests[0]?.headers['webhook-signature']).toMatch(/^v1,/)
+      expect(slack.messages()).toHaveLength(1)
+      expect(() => statSync(at('bridge.env'))).toThrow()
+    } finally {
+      await Promise.all([hook.stop(), slack.stop(), smtp.stop()])
+    }
+  })
+
+  it('never overwrites, neither the config nor the secrets', async () => {
+    writeFileSync(at('bridge.yaml'), 'mine')
+    writeFileSync(at('other.env'), 'mine')
+    for (const [name, there] of [
+      ['bridge.yaml', 'bridge.yaml'],
+      ['other.yaml', 'other.env'],
+    ] as const) {
+      vi.stubEnv('MARKET_DATA_TOKEN', 'token')
+      const flags = [
+        '--unchecked',
+        '--base-url',
+        'https://api.example.com',
+        '--sink',
+        'webhook,url=https://a.example',
+      ]
+      const { thrown } = await run(nobody(), at(name), ...flags)
+      expect(String(thrown)).toMatch(`${there} is there already`)
+      expect(read(there)).toBe('mine')
+    }
+    expect(() => statSync(at('other.yaml'))).toThrow()
+  })
+
+  it.each([
+    ['another token', { MARKET_DATA_TOKEN: 'wrong' }, 'webhook,url=https://a.example', /token/],
+    [
+      'a receiver that is not reached',
+      {},
+      'webhook,url=http://127.0.0.1:1/,allowPrivateNetworks=true',
+      /not delivered \(connect/,
+    ],
+    [
+      'a private address',
+      {},
+      'webhook,url=http://127.0.0.1:1/',
+      /not delivered \(blocked_address\).*not public/,
+    ],
+    ['a value that no config may have', {}, 'webhook,url=ftp://a.example', /sinks\.webhook\.url: .*https/],
+    ['a key that there is not', {}, 'webhook,url=https://a.example,tmeout=3s', /timeout/],
+  ])('refuses %s, and writes nothing', async (_what, env, sink, words) => {
+    const sandbox = await startSandbox({ history: 1, ratePerMinute: 0 })
+    for (const [name, value] of Object.entries({ MARKET_DATA_TOKEN: sandboxToken, ...env }))
+      vi.stubEnv(name, value)
+    const { thrown } = await run(nobody(), at('bridge.yaml'), '--base-url', sandbox.url, '--sink', sink)
+    expect(thrown).toBeInstanceOf(UserError)
+    expect((thrown as UserError).message).toMatch(words)
+    expect((thrown as UserError).message).toContain('Nothing was written')
+    expect(() => statSync(at('bridge.yaml'))).toThrow()
+  })
+
+  it('says at once what is missing, takes no secret from the command line, and knows each type', async () => {
+    vi.stubEnv('MARKET_DATA_TOKEN', '')
+    vi.stubEnv('MARKET_DATA_URL', '')
+    const missing = await run(
+      nobody(),
+      at('bridge.yaml'),
+      '--sink',
+      'email,to=a@example.com',
+      '--sink',
+      'slack',
+    )
+    expect(missing.thrown).toBeInstanceOf(UsageError)
+    expect(String(missing.thrown)).toMatch(
+      /MARKET_DATA_URL, MARKET_DATA_TOKEN, SMTP_URL, from=…, SLACK_WEBHOOK_URL\./,
+    )
+    const typed = await run(nobody(), at('bridge.yaml'), '--sink', 'slack,url=https://canary.example/x')
+    expect(String(typed.thrown)).toMatch(/set SLACK_WEBHOOK_URL/)
+    expect(String(typed.thrown)).not.toContain('canary')
+    const unknown = await run(nobody(), at('bridge.yaml'), '--sink', 'pigeon')
+    expect(String(unknown.thrown)).toMatch(/"pigeon" is none of webhook, slack/)
+  })
+
+  it('makes a signing secret where there is none, and several sinks of a type, in files that can be used as they are', async () => {
+    vi.stubEnv('MARKET_DATA_TOKEN', 'token')
+    vi.stubEnv('WEBHOOK_SECRET', '')
+    const sinks = ['webhook,url=https://a.example/${x}', 'webhook,url=https://b.example'].flatMap((sink) => [
+      '--sink',
+      sink,
+    ])
+    const flags = [at('b.yaml'), '--unchecked', '--json', '--base-url', 'https://api.example.com', ...sinks]
+    const printed = await run(nobody(), ...flags)
+    expect(printed.thrown).toBeUndefined()
+    expect(JSON.parse(printed.out)).toMatchObject({
+      file: at('b.yaml'),
+      environmentFile: at('b.env'),
+      sinks: [],
+    })
+    expect(read('b.env')).toMatch(
+      /^WEBHOOK_SECRET='whsec_[\w+/]{43}='\nWEBHOOK_SECRET_2='whsec_[\w+/]{43}='\n$/,
+    )
+    expect(statSync(at('b.env')).mode & 0o777).toBe(0o600)
+    expect(check('b.yaml', read('b.env'))).toMatchObject({
+      ok: true,
+      config: { sinks: { webhook: { url: 'https://a.example/${x}' }, 'webhook-2': {} } },
+    })
+  })
+})
+
+describe('init on a terminal', () => {
+  it('asks for what is missing, asks again for what was refused, and never shows a secret', async () => {
+    const sandbox = await startSandbox({ history: 3, ratePerMinute: 0 })
+    for (const name of ['MARKET_DATA_TOKEN', 'MARKET_DATA_URL', 'SLACK_WEBHOOK_URL', 'TEAMS_WEBHOOK_URL'])
+      vi.stubEnv(name, '')
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const answers = [
+      ...[sandbox.url, 'mistyped', '500', 'y'],
+      ...[sandbox.url, sandboxToken, ''],
+      ...['pigeon', 'slack teams'],
+      ...['not an address', 'yes', 'http://127.0.0.1:1/services/T0/B0/canarySlack', 'n'],
+      ...['http://127.0.0.1:1/canaryTeams', 'n'],
+    ]
+    input.write(answers.map((answer) => `${answer}\n`).join(''))
+    const printed = await run(
+      initCommand(() => createTerminal(input, output, false)),
+      ...[at('bridge.yaml'), '--json'],
+    )
+    const asked = String(output.read())
+    expect(printed.thrown).toBeUndefined()
+    expect(asked).toMatch(/token/)
+    expect(asked).not.toMatch(/canary/)
+    expect(JSON.parse(printed.out)).toMatchObject({
+      token: { ok: true, alerts: 3 },
+      plan: { unitsPerDay: 2_000 },
+    })
+    const environment = read('bridge.env')
+    expect(environment).toContain(`MARKET_DATA_TOKEN='${sandboxToken}'\n`)
+    expect(environment).toContain("TEAMS_WEBHOOK_URL='http://127.0.0.1:1/canaryTeams'\n")
+    expect(check('bridge.yaml', environment)).toMatchObject({ ok: true })
+  })
+
+  it('ends where the terminal ends, and writes nothing', async () => {
+    const input = new PassThrough()
+    input.end('https://api.example.com\n')
+    const { thrown } = await run(
+      initCommand(() => createTerminal(input, new PassThrough(), false)),
+      at('bridge.yaml'),
+    )
+    expect(String(thrown)).toMatch(/Stopped. Nothing was written/)
+    expect(() => statSync(at('bridge.yaml'))).toThrow()
+  })
+})
