@@ -37,6 +37,20 @@ export interface StatusFacts {
   readonly quarantineFellOut: number | null
   /** What is left of names that are not in the config; null while Redis is away. */
   readonly orphans: readonly OrphanView[] | null
+  /** The processes that work on this Redis under this prefix, with this one; empty while Redis is away. */
+  readonly processes: readonly ProcessView[]
+  /** Why the last reload was refused, one mistake each; null when none was, or a later one was taken. */
+  readonly refusedReload: { readonly at: string; readonly mistakes: readonly string[] } | null
+}
+
+export interface ProcessView {
+  /** Machine, number and start. */
+  readonly name: string
+  readonly role: string
+  /** The same for processes with the same config, but for what belongs to one process and for secrets. */
+  readonly configHash: number
+  /** Whether that is the config of the process that answers. */
+  readonly hasOurConfig: boolean
 }
 
 /** The state of the bridge, and what is wrong with it. */
@@ -54,10 +68,12 @@ export type Level = 'ok' | 'warning' | 'failed'
 export interface Finding {
   readonly level: Exclude<Level, 'ok'>
   readonly text: string
-  /** The part of the page that shows more. */
-  readonly anchor: string
+  /** Where the status page shows more: a part of it, or a list of it. */
+  readonly href: string
   /** Whether it makes this process "not ready". */
   readonly blocks: boolean
+  /** Its name among troubles, where operators get a notice with this very text once it lasts. */
+  readonly trouble?: string
 }
 
 /** The verdict in short: whether /readyz answers 200, and all findings in one sentence. */
@@ -88,6 +104,10 @@ export interface SourceView {
   readonly here: boolean
   /** What is wrong with the polling loop of this process; null when nothing is. */
   readonly fault: { readonly why: PollerFault; readonly reason: string } | null
+  /** The process that stored this state last; null where that is not known. */
+  readonly polledBy: string | null
+  /** By how much the next poll is late; 0 where none is planned, or a little is to be expected. */
+  readonly overdueSeconds: number
   readonly lastPollAt: string | null
   readonly nextPollAt: string | null
   readonly nextReason: DecisionReason | null
@@ -133,6 +153,8 @@ export interface BudgetStatus {
   readonly resetsAt: string
   /** How the budget that the API grants differs from the config; null when no difference is known. */
   readonly note: string | null
+  /** Why these units do not buy what the config asks for, a sentence each. */
+  readonly tooThin: readonly string[]
 }
 
 /** Seconds. */
@@ -175,6 +197,12 @@ export interface SinkView {
   /** From firing to acknowledged. */
   readonly lag: LagView | null
   readonly lastResult: LastResult | null
+  /** When the alert was queued that has waited the longest to be sent; null where none waits. */
+  readonly oldestWaitingAt: string | null
+  /** How long what waits will take at the pace of the last minutes; null where nothing waits, or nothing went out. */
+  readonly drainSeconds: number | null
+  /** Alerts given up on since the last one was acknowledged, as far as they are still dead letters. */
+  readonly refusedInARow: number | null
 }
 
 export interface LastResult {

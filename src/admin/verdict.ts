@@ -10,13 +10,15 @@ import type { Finding, SinkView, SourceView, StatusFacts, Verdict } from './stat
  * Ready means that this process can do its work. What only a person can mend (a refused token, a receiver that is down)
  * leaves it ready, since another process in its place would do no better, but it is a finding all the same.
  */
-export function verdictOf(facts: StatusFacts, nowMs: number): Verdict {
+export function verdictOf(facts: VerdictFacts, nowMs: number): Verdict {
   const found = [
     ...processFindings(facts),
     ...unreadFindings(facts),
-    ...facts.sources.flatMap((source) => sourceFindings(source, facts, nowMs)),
+    ...configFindings(facts),
+    ...facts.sources.flatMap((source) => sourceFindings(source, facts)),
     ...facts.sources.flatMap(rulesFindings),
-    ...facts.sinks.flatMap(sinkFindings),
+    ...facts.sources.flatMap(budgetFindings),
+    ...facts.sinks.flatMap((sink) => sinkFindings(sink, nowMs)),
     ...(facts.orphans ?? []).map(orphanFinding),
   ]
   const findings = found.sort((a, b) => rankOf(a) - rankOf(b))
@@ -30,6 +32,11 @@ export function verdictOf(facts: StatusFacts, nowMs: number): Verdict {
   }
 }
 
+export type VerdictFacts = Omit<
+  StatusFacts,
+  'version' | 'startedAt' | 'uptimeSeconds' | 'quarantined' | 'quarantineFellOut'
+>
+
 /** The verdict as the first line of an answer in plain text: `ready`, or the headline as a part of a sentence. */
 export function wordsOf({ level, headline }: Pick<Verdict, 'level' | 'headline'>): string {
   return level === 'ok' ? 'ready' : `${headline.charAt(0).toLowerCase()}${headline.slice(1)}`
@@ -40,10 +47,21 @@ export function reasonOf({ findings }: Verdict): string | undefined {
   return findings.map(({ text }) => text).join('; ') || undefined
 }
 
-/** A planned poll may start late under load; a poller that is later than this does not work. */
-const overdueMs = 60_000
-/** The next poll is planned after this one, which may read many pages. */
-const walkOverdueMs = 3_600_000
+/** The troubles that a bridge with these sources and sinks may have notices of: those of `Finding.trouble`. */
+export function troublesOf({ sources, sinks }: Pick<VerdictFacts, 'sources' | 'sinks'>): string[] {
+  return [
+    'configs',
+    ...sources.map(({ name }) => `thin:${name}`),
+    ...sinks.flatMap(({ name }) => [`late:${name}`, `refuses:${name}`]),
+  ]
+}
+
+/** An alert that waits longer than this is late, when what waits with it takes as long. */
+const lateMs = 2 * 60_000
+/** And from here on, what is sent is no alert any more. */
+const tooLateMs = 30 * 60_000
+/** One alert may be refused for what it is; so many in a row are refused for what the sink is. */
+const refusedMin = 3
 
 function rankOf({ blocks, level }: Finding): number {
   return (blocks ? 0 : 2) + (level === 'failed' ? 0 : 1)
@@ -60,9 +78,9 @@ function things(count: number): string {
   return count === 1 ? 'one thing' : `${count} things`
 }
 
-function processFindings({ draining, redis }: StatusFacts): Finding[] {
+function processFindings({ draining, redis }: VerdictFacts): Finding[] {
   const finding = (level: Finding['level'], text: string): Finding => ({
-    ...{ level, text, anchor: 'top', blocks: true },
+    ...{ level, text, href: '#top', blocks: true },
   })
   const why = redis.error ? ` (${redis.error})` : ''
   return [
@@ -76,11 +94,36 @@ function processFindings({ draining, redis }: StatusFacts): Finding[] {
  * When Redis was too slow to return some counts, there may be dead letters, or alerts of a sink that left the config. A
  * count that is not known is not shown as 0.
  */
-function unreadFindings({ redis, unrouted, orphans, sinks }: StatusFacts): Finding[] {
+function unreadFindings({ redis, unrouted, orphans, sinks }: VerdictFacts): Finding[] {
   const isRead = unrouted !== null && orphans !== null && sinks.every(({ dead }) => dead !== null)
   if (!redis.ok || isRead) return []
   const text = 'Redis is too slow or refuses: some of what waits or was given up on could not be counted'
-  return [{ level: 'warning', text, anchor: 'top', blocks: false }]
+  return [{ level: 'warning', text, href: '#top', blocks: false }]
+}
+
+function configFindings({ refusedReload, processes }: VerdictFacts): Finding[] {
+  const finding = (text: string): Finding => ({ level: 'warning', text, href: '#top', blocks: false })
+  const others = processes.filter(({ hasOurConfig }) => !hasOurConfig)
+  const who = others.map(({ name, role }) => `${name} (${role})`).join('; ')
+  const more =
+    refusedReload && refusedReload.mistakes.length > 1 ? ` and ${refusedReload.mistakes.length - 1} more` : ''
+  return [
+    ...(refusedReload
+      ? [
+          finding(
+            `The last reload was refused, the config before it goes on: ${refusedReload.mistakes[0]}${more}`,
+          ),
+        ]
+      : []),
+    ...(others.length > 0
+      ? [
+          {
+            ...finding(`Another config is in force beside the one of this process: ${who}`),
+            trouble: 'configs',
+          },
+        ]
+      : []),
+  ]
 }
 
 /** An orphan makes nothing fail, but only a person can decide what happens to it. */
@@ -89,19 +132,18 @@ function orphanFinding(orphan: OrphanView): Finding {
   return {
     level: 'warning',
     text: `${text.charAt(0).toUpperCase()}${text.slice(1)}`,
-    anchor: 'sinks',
+    href: '#sinks',
     blocks: false,
   }
 }
 
 function sourceFindings(
   source: SourceView,
-  { redis, role }: Pick<StatusFacts, 'redis' | 'role'>,
-  nowMs: number,
+  { redis, role }: Pick<VerdictFacts, 'redis' | 'role'>,
 ): Finding[] {
-  const { name, fault, state } = source
+  const { name, fault, state, here, overdueSeconds } = source
   const finding = (level: Finding['level'], text: string, blocks = false): Finding[] => [
-    { level, text: `Source ${name}${text}`, anchor: `source-${name}`, blocks },
+    { level, text: `Source ${name}${text}`, href: `#source-${name}`, blocks },
   ]
   // `processFindings` reports already that Redis is away.
   if (fault?.why === 'redis_down' && !redis.ok) return []
@@ -109,10 +151,9 @@ function sourceFindings(
     const text = `${fault.why === 'failing' ? ' fails at every poll' : ''}: ${fault.reason}`
     return finding(fault.why === 'starting' ? 'warning' : 'failed', text, true)
   }
-  // A process that ended left its last state, also that it would soon go on.
-  const lateMs = lateBy(source, nowMs)
-  if (lateMs > (state === 'catching_up' ? walkOverdueMs : overdueMs))
-    return finding('failed', ` should have polled ${formatDuration(lateMs)} ago`)
+  // A process that ended left its last state, also that it would soon go on. Of its own loop this process has `fault`.
+  if (!here && overdueSeconds > 0)
+    return finding('failed', ` should have polled ${formatDuration(overdueSeconds * 1_000)} ago`)
   const why = source.reason ? `: ${source.reason}` : ''
   switch (state) {
     case 'stopped':
@@ -145,29 +186,64 @@ function rulesFindings({ name, rules }: SourceView): Finding[] {
   if (rules === null || rules.silentCount === 0) return []
   const which = rules.silentCount === 1 ? 'a rule' : `${rules.silentCount.toLocaleString('en-US')} rules`
   const text = `Source ${name} has ${which} that may not fire`
-  return [{ level: 'warning', text, anchor: `source-${name}`, blocks: false }]
+  return [{ level: 'warning', text, href: `#source-${name}`, blocks: false }]
 }
 
-/** How late another process is with its next poll. For its own loop this process has `fault`, which is more exact. */
-function lateBy({ state, here, nextPollAt }: SourceView, nowMs: number): number {
-  const isPlanned = ['running', 'catching_up', 'retrying', 'budget_spent', 'queues_full'].includes(state)
-  return isPlanned && !here && nextPollAt !== null ? nowMs - Date.parse(nextPollAt) : 0
+function budgetFindings({ name, budget }: SourceView): Finding[] {
+  const [first] = budget?.tooThin ?? []
+  if (first === undefined) return []
+  const text = `Source ${name} has too few units: ${first}`
+  return [{ level: 'warning', text, href: `#source-${name}`, blocks: false, trouble: `thin:${name}` }]
 }
 
-function sinkFindings(sink: SinkView): Finding[] {
+function sinkFindings(sink: SinkView, nowMs: number): Finding[] {
   const finding = (level: Finding['level'], text: string, blocks = false): Finding => ({
-    ...{ level, text: `Sink ${sink.name} ${text}`, anchor: `sink-${sink.name}`, blocks },
+    ...{ level, text: `Sink ${sink.name} ${text}`, href: `#sink-${sink.name}`, blocks },
   })
+  const { name, state, lastResult, refusedInARow: refused } = sink
   const queued = (sink.waiting ?? 0) + (sink.delayed ?? 0)
-  const wait = queued > 0 ? `; ${queued.toLocaleString('en-US')} wait` : ''
+  const wait = queued > 0 ? `; ${countText(queued)} wait` : ''
   const why = sink.reason ? ` (${sink.reason})` : ''
-  const { state, dead } = sink
+  const deadHref = `?${new URLSearchParams({ sink: name, state: 'dead' })}#deliveries`
+  const dead = sink.dead ?? 0
+  if (refused !== null && refused >= refusedMin && state === 'active') {
+    const text = `refuses everything: the last ${countText(refused)} alerts were given up on (${lastResult?.text ?? 'no reason known'})`
+    return [{ ...finding('failed', text), href: deadHref, trouble: `refuses:${name}` }]
+  }
   return [
+    ...lateFindings(sink, nowMs),
     ...(state === 'open' ? [finding('failed', `is failing and given a rest${why}${wait}`)] : []),
     ...(state === 'stuck' ? [finding('failed', `is stuck: ${sink.reason}`, true)] : []),
     ...(state === 'paused' ? [finding('warning', `is paused${why}${wait}`)] : []),
-    ...(dead
-      ? [finding('warning', `has ${dead.toLocaleString('en-US')} dead ${dead === 1 ? 'letter' : 'letters'}`)]
+    ...(dead > 0
+      ? [
+          {
+            ...finding('warning', `has ${countText(dead)} dead ${dead === 1 ? 'letter' : 'letters'}`),
+            href: deadHref,
+          },
+        ]
       : []),
   ]
+}
+
+/**
+ * A sink that works, but slower than alerts come. An old alert alone is none: it may be a retry whose time has come; nor is a long
+ * queue that was filled a moment ago.
+ */
+function lateFindings(
+  { name, state, waiting, oldestWaitingAt, drainSeconds }: SinkView,
+  nowMs: number,
+): Finding[] {
+  const oldestMs = oldestWaitingAt === null ? 0 : nowMs - Date.parse(oldestWaitingAt)
+  const drainMs = drainSeconds === null ? oldestMs : drainSeconds * 1_000
+  if (state !== 'active' || Math.min(oldestMs, drainMs) < lateMs) return []
+  const pace =
+    drainSeconds === null ? 'nothing was sent meanwhile' : `at this pace for ${formatDuration(drainMs)} more`
+  const text = `Sink ${name} is too slow: ${countText(waiting ?? 0)} wait, the oldest for ${formatDuration(oldestMs)}; ${pace}`
+  const level = Math.max(oldestMs, drainMs) < tooLateMs ? 'warning' : 'failed'
+  return [{ level, text, href: `#sink-${name}`, blocks: false, trouble: `late:${name}` }]
+}
+
+function countText(count: number): string {
+  return count.toLocaleString('en-US')
 }

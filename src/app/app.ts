@@ -1,5 +1,6 @@
 import { buildAdmin } from '../admin/admin.ts'
 import type { ReloadResult } from '../admin/ports.ts'
+import type { StatusFacts } from '../admin/status-view.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { publicMarkOf } from '../config/redact.ts'
@@ -84,6 +85,7 @@ class Bridge implements App {
   /** As they were at the start: a secret in a file may have changed since. */
   #fixed: ReadonlyMap<string, string>
   #config: Config
+  #refusedReload: StatusFacts['refusedReload'] = null
   #redis: RedisPair | undefined
   #redisWatch: RedisWatch | undefined
   #runtime: Runtime | undefined
@@ -153,6 +155,8 @@ class Bridge implements App {
   async reload(): Promise<ReloadResult> {
     const result = this.#reload()
     this.metrics.configReloadSuccessful.set(result.ok ? 1 : 0)
+    const at = new Date(this.#options.clock.now()).toISOString()
+    this.#refusedReload = result.ok ? null : { at, mistakes: result.mistakes }
     return result
   }
 
@@ -257,6 +261,7 @@ class Bridge implements App {
         about: { version, startedAtMs: this.#startedAtMs, role },
         draining: () => this.#stopping.signal.aborted,
         runtime: () => this.#runtime,
+        refusedReload: () => this.#refusedReload,
         redisTrouble: () => this.#redisWatch?.trouble(),
         reload: () => this.reload(),
       }),

@@ -22,6 +22,13 @@ export type Notice =
       /** The first of them, in words. */
       readonly rules: readonly string[]
     }
+  | {
+      /** What the status page says is wrong has lasted for a while, or is over. `trouble`: as `troublesOf` names it. */
+      readonly kind: 'trouble' | 'trouble_over'
+      readonly trouble: string
+      readonly text: string
+      readonly sink?: string
+    }
   | { readonly kind: 'rows_set_aside'; readonly sourceName: string; readonly count: number }
   | { readonly kind: 'sink_orphaned'; readonly orphan: string; readonly count: number }
   | { readonly kind: 'source_orphaned'; readonly orphan: string }
@@ -91,6 +98,10 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
         why: `${listOf(notice)}.`,
       }
     }
+    case 'trouble':
+      return { headline: notice.text, why: 'The status page and alert-bridge status say more.' }
+    case 'trouble_over':
+      return { headline: overText(notice.trouble), why: null }
     case 'source_resumed':
       return { headline: `Source ${notice.sourceName} is polled again`, why: null }
     case 'sink_orphaned': {
@@ -115,6 +126,20 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
       }
     default:
       return notice satisfies never
+  }
+}
+
+function overText(trouble: string): string {
+  const [what, name] = trouble.split(':')
+  switch (what) {
+    case 'late':
+      return `Sink ${name} is fast enough again`
+    case 'refuses':
+      return `Sink ${name} does not refuse everything any more`
+    case 'thin':
+      return `Source ${name} has enough units again`
+    default:
+      return 'All processes have the same config again'
   }
 }
 

@@ -1,4 +1,5 @@
 import type { OrphanView } from '../admin/orphan-view.ts'
+import type { Finding } from '../admin/status-view.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { BreakerChange, LaneState } from '../delivery/sender.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -19,7 +20,8 @@ import { createTroubles } from './troubles.ts'
  * Sends notices to the sinks in `operators:`: when a sink fails, and when it works again; when alerts were given up on
  * (one notice per sink and hour, with the count); when rows could not be read (the same per source); when a source needs
  * a person, or no process polls it; when rules of it may not fire (one notice for all that a reading shows), and when they are in
- * order again; when a name leaves the config with something left. A notice about a sink is not sent to that sink. Notices
+ * order again; when a name leaves the config with something left; and of what else the verdict names as a trouble, in its
+ * words, once it has lasted a minute. A notice about a sink is not sent to that sink. Notices
  * are best effort: without Redis, only the log and the status page report the same. Redis stores which notices were sent,
  * so that a restart neither repeats one nor forgets the notice that the trouble is over. What Redis did not take is sent
  * when it answers again, once, unless the process ends before.
@@ -49,11 +51,18 @@ export interface SourceReport {
   readonly quarantine: QuarantineCounts | undefined
 }
 
+export interface FindingsNow {
+  readonly findings: readonly Finding[]
+  readonly troubles: readonly string[]
+}
+
 export interface OperatorsOptions {
   /** Of the config in force. */
   readonly active: () => OperatorTargets
   readonly sources: () => Promise<readonly SourceReport[]>
   /** Of this process. */
+  /** What the status page says is wrong, with every trouble that may be among it; undefined when it cannot be read now. */
+  readonly findings?: () => Promise<FindingsNow | undefined>
   readonly breakers: () => readonly Pick<LaneState, 'sink' | 'breaker' | 'reason'>[]
   readonly store: NoticeStore
   readonly clock: Clock
@@ -166,10 +175,34 @@ export function createOperators(options: OperatorsOptions): Operators {
     sendNotice({ kind: 'rows_set_aside', sourceName, count })
     await store.move(what, ever)
   }
+  let looks = 0
+  let before: readonly string[] = []
+  /** Once a minute, and only what was so at two such looks: while a config is rolled out, replicas differ for a moment. */
+  const lookAtFindings = async () => {
+    looks += 1
+    const now = looks % wellLooksMin === 0 ? await options.findings?.() : undefined
+    if (now === undefined) return
+    const textOf = new Map(now.findings.flatMap(({ trouble, text }) => (trouble ? [[trouble, text]] : [])))
+    const last = before
+    before = [...textOf.keys()]
+    await allOf(
+      now.troubles.map((trouble) => async () => {
+        const text = textOf.get(trouble)
+        const sink = /^(?:late|refuses):(.+)$/.exec(trouble)?.[1]
+        const about = { trouble, ...(sink === undefined ? {} : { sink }) }
+        const key = `finding:${trouble}`
+        if (text === undefined && !last.includes(trouble))
+          await troubles.end(key, { kind: 'trouble_over', text: '', ...about })
+        if (text !== undefined && last.includes(trouble))
+          await troubles.begin(key, troubleMs, { kind: 'trouble', text, ...about })
+      }),
+    )
+  }
   const look = async () => {
     const { operators, queues } = active()
     if (operators.length === 0) return
     await allOf([
+      lookAtFindings,
       ...troubles.unanswered().map((trouble) => () => troubles.repeat(trouble)),
       ...queues.sinks.map((sink) => () => lookAtSink(sink, queues)),
       async () => allOf((await sources()).map((each) => () => lookAtSource(each))),

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { OrphanView } from '../admin/orphan-view.ts'
 import type { OrphansPort } from '../admin/ports.ts'
+import type { ProcessView } from '../admin/status-view.ts'
 import { within } from '../lib/time-limit.ts'
-import { createNameStore, type NameStore } from '../store/names.ts'
+import { thisProcess } from '../store/lease.ts'
+import { createNameStore, type NameStore, type RunningProcess } from '../store/names.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { accountMark, createSourceData } from '../store/source-data.ts'
 import { forgetOthers } from '../telemetry/series.ts'
@@ -20,6 +22,8 @@ export interface OrphanService {
   readonly port: OrphansPort
   /** null while Redis does not answer. */
   list(): Promise<OrphanView[] | null>
+  /** The processes that run on this Redis, this one first; throws while Redis does not answer. */
+  processes(): Promise<ProcessView[]>
   /** Called before a source polls for the first time; resolves to the reason why it has to wait, if there is one. */
   takeOver(source: string): Promise<string | undefined>
   /** Sets the gauges of orphans, and removes every metric of a sink or source that is no longer in use. */
@@ -44,6 +48,11 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   const marks = () => marksOf(active(), prefix)
   const list = () => listOrphans(active(), { names, sourceData, marks })
   const process = randomUUID()
+  const self = (): RunningProcess => ({
+    name: thisProcess,
+    role: options.role,
+    configHash: active().configHash,
+  })
   let mayFind = true
   const findNames = async () => {
     try {
@@ -57,7 +66,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   }
   const watch = createOrphanWatch({
     async look() {
-      await names.serve(process, Object.keys(active().config.sinks))
+      await names.serve(process, Object.keys(active().config.sinks), self())
       await findNames()
       await keepMarks(names, marks())
       await active().orphans.tidy()
@@ -76,6 +85,13 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     names,
     port: orphansPort(active, { names, sourceData, marks }),
     list: () => list().catch(() => null),
+    async processes() {
+      const own = self()
+      const others = (await names.processes()).filter(({ id }) => id !== process)
+      return [own, ...others].map(({ name, role, configHash }) => {
+        return { name, role, configHash, hasOurConfig: configHash === own.configHash }
+      })
+    },
     takeOver: (source) =>
       takeOver({
         source,

@@ -1,4 +1,5 @@
 import type { OrphansPort, QuarantinePort } from '../admin/ports.ts'
+import { troublesOf, verdictOf } from '../admin/verdict.ts'
 import { sharersOf } from '../config/accounts.ts'
 import type { Config } from '../config/schema.ts'
 import { collectQueues } from '../delivery/collect.ts'
@@ -102,6 +103,7 @@ class ConfiguredRuntime implements Runtime {
     this.#operators = createOperators({
       active: () => ({ operators: this.#active.config.operators, ...this.#active }),
       sources: () => this.#lookAtSources(),
+      findings: () => this.#findings(),
       breakers: () => this.sender.states(),
       lookEveryMs: tools.operatorsLookEveryMs,
       store: createNoticeStore(redis.commands, prefix),
@@ -192,6 +194,14 @@ class ConfiguredRuntime implements Runtime {
       )
     await source?.hot(untilMs)
     return source !== undefined
+  }
+
+  async #findings() {
+    const status = await this.status()
+    if (!status.redis.ok) return undefined
+    const facts = { ...status, role: this.#tools.role, draining: false, refusedReload: null }
+    const { findings } = verdictOf(facts, this.#tools.clock.now())
+    return { findings, troubles: troublesOf(facts) }
   }
 
   async #lookAtSources() {

@@ -10,7 +10,7 @@ import { countExchanges } from '../poller/reader.ts'
 import type { Poller } from '../poller/settings.ts'
 import { silentRules } from '../routing/rule-health.ts'
 import { createRuleBook, type RuleBook } from '../routing/rules.ts'
-import { budgetDay } from '../schedule/budget.ts'
+import { budgetDay, budgetFindings } from '../schedule/budget.ts'
 import { createSchedule } from '../schedule/create.ts'
 import { isActiveAt } from '../schedule/forecast/profile.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
@@ -24,7 +24,7 @@ import type { FeedPage } from '../walk/page.ts'
 import { unitsShareOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
 import type { RulesVerdict } from './rule-notices.ts'
-import { scheduleOptionsOf } from './schedule-options.ts'
+import { scheduleOptionsOf, withUnits } from './schedule-options.ts'
 import { contextOfSource } from './source-context.ts'
 import type { RuntimeTools } from './tools.ts'
 
@@ -35,6 +35,8 @@ export interface Source {
   readonly rules: RuleBook
   readonly context: SourceContext
   budgetDay(): BudgetDay
+  /** Why so many units a day do not buy what the config asks for, a sentence each. */
+  tooThin(unitsPerDay: number): readonly string[]
   /** What the replica that polls stored last; the state of this process while Redis is away. */
   status(): Promise<PollerStatus | undefined>
   /** While this process waits for the lease: which replica polls, and until when. */
@@ -156,6 +158,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     rules,
     context,
     budgetDay: () => dayOf(clock.now()),
+    tooThin: (unitsPerDay) =>
+      budgetFindings(withUnits(config, unitsPerDay), { alertsPerDay: 0 })
+        .filter(({ severity }) => severity === 'warning')
+        .map(({ text }) => text),
     async status() {
       const own = poller.status()
       if (own.state !== 'standby' && own.state !== 'starting') return own

@@ -17,7 +17,7 @@ import type { RuntimeTools } from './tools.ts'
 /** The part of the status that depends on the config. */
 export type RuntimeStatus = Pick<
   StatusFacts,
-  'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut' | 'orphans'
+  'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut' | 'orphans' | 'processes'
 >
 
 export interface StatusDeps {
@@ -25,7 +25,7 @@ export interface StatusDeps {
   /** Read once by the caller: a reload may put another one in force meanwhile. */
   readonly active: ActiveConfig
   readonly lanes: readonly LaneState[]
-  readonly orphanService: Pick<OrphanService, 'list'>
+  readonly orphanService: Pick<OrphanService, 'list' | 'processes'>
   readonly sameFeed: Pick<SameFeed, 'noteOf'>
 }
 
@@ -40,11 +40,12 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> =>
     error === undefined ? within(readTimeoutMs, what, work()).catch(() => undefined) : undefined
   const configured = [...valuesOf(active.sources).values()]
-  const [queues = [], counts, kindNotes, orphans = null, sources] = await Promise.all([
+  const [queues = [], counts, kindNotes, orphans = null, processes = [], sources] = await Promise.all([
     ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
     ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
     ask('the kinds', () => active.routing.kindNotes()),
     ask('what was left behind', () => orphanService.list()),
+    ask('the processes', () => orphanService.processes()),
     Promise.all(configured.map((source) => viewOf(source, deps))),
   ])
   const sinks = [...valuesOf(active.sinks)].map(async ([name, { sink }]) =>
@@ -52,6 +53,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
       { name, type: sink.type, lag: await lagOf(tools.metrics.deliveryLag, { sink: name }) },
       deps.lanes.find((lane) => lane.sink === name),
       queues.find((queue) => queue.sink === name),
+      tools.clock.now(),
     ),
   )
   return {
@@ -65,6 +67,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
     quarantined: counts?.reduce((sum, { setAside }) => sum + setAside, 0) ?? null,
     quarantineFellOut: counts?.reduce((sum, { fellOut }) => sum + fellOut, 0) ?? null,
     orphans,
+    processes,
   }
 }
 
@@ -77,7 +80,11 @@ async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<
   const here = polls && !['starting', 'standby'].includes(poller.status().state)
   const fault = polls && !health.ok ? { why: health.why, reason: health.reason } : null
   const lag = await lagOf(tools.metrics.detectionLag, { source: name })
-  const view = sourceView({ name, here, fault, lag }, status, source.budgetDay())
+  const view = sourceView({
+    ...{ name, here, fault, lag, status, nowMs: tools.clock.now() },
+    day: source.budgetDay(),
+    tooThin: (unitsPerDay) => source.tooThin(unitsPerDay),
+  })
   const more = [source.standby(), sameFeed.noteOf(name)]
   const notes = more.flatMap((note) => (note === undefined || note === view.reason ? [] : [note]))
   return { ...view, notes: [...view.notes, ...notes] }

@@ -227,13 +227,19 @@ export function isSameReset(atMs: number, { endMs }: BudgetDay): boolean {
 
 /** What does not fit together in budget, pace and the alerts that come, each with its arithmetic. Pure. */
 export interface Finding {
-  readonly code: 'floor_unaffordable' | 'every_unaffordable' | 'pages_unaffordable' | 'units_unspendable'
+  readonly code:
+    | 'too_thin'
+    | 'floor_unaffordable'
+    | 'every_unaffordable'
+    | 'pages_unaffordable'
+    | 'units_unspendable'
   readonly severity: 'warning' | 'info'
   readonly text: string
 }
 
 const daySeconds = 86_400
 const alertsOnPage = 100
+const hoursOfDay = 24
 /** Alerts come in heaps, so that pages beyond the first are about three times as many as their mean says. */
 const heaping = 3
 
@@ -250,6 +256,12 @@ export function budgetFindings(
       code: 'floor_unaffordable',
       severity: 'warning',
       text: `a poll every ${formatDuration(maxIntervalMs)} takes ${floorUnits} units a day (86400 s / ${maxIntervalMs / 1_000} s), and there are ${unitsPerDay}: gaps will be about ${even}`,
+    })
+  if (findings.length === 0 && unitsPerDay < hoursOfDay)
+    findings.push({
+      code: 'too_thin',
+      severity: 'warning',
+      text: `${unitsPerDay} units a day are one poll in ${even}, so most alerts are seen hours after they fired`,
     })
   if (everyMs !== undefined && Math.ceil((daySeconds * 1_000) / everyMs) > unitsPerDay)
     findings.push({

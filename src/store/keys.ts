@@ -223,8 +223,9 @@ export function sourceNamesKey(prefix: string): string {
 }
 
 /**
- * ZSET, `SINK PROCESS` → when (ms, by Redis' clock) this process last wrote that it has the sink in its config. Removed after 20
- * seconds. Lost: for 5 seconds, alerts of a sink that only another replica has count as orphans.
+ * ZSET, `SINK PROCESS` → when (ms, by Redis' clock) this process last wrote that it has the sink in its config; and `=JSON PROCESS`:
+ * its name, role and the hash of its config. Removed after 20 seconds. Lost: for 5 seconds, alerts of a sink that only another
+ * replica has count as orphans, and other processes are not shown.
  */
 export function servedSinksKey(prefix: string): string {
   return `${hashTag(prefix)}:names:served`

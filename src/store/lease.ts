@@ -43,7 +43,7 @@ export interface LeaseOptions {
 export const leaseTtlMs = 15_000
 
 /** The start of every token, so that a waiting replica can name the holder. */
-const thisProcess = `${hostname()}, process ${process.pid}, running since ${new Date(performance.timeOrigin).toISOString()}`
+export const thisProcess = `${hostname()}, process ${process.pid}, running since ${new Date(performance.timeOrigin).toISOString()}`
 
 /** The lease, or undefined when another process has it. Throws what Redis throws. */
 export async function tryLease(options: LeaseOptions): Promise<Lease | undefined> {

@@ -10,12 +10,14 @@ import type { RedisClient } from './redis.ts'
 export interface NameStore {
   sinks(): Promise<readonly string[]>
   /**
-   * Stores for `servedMs` that this process has these sinks in its config, and no others any more. While a config is
-   * rolled out, one replica has sinks that another does not.
+   * Stores for `servedMs` that this process has these sinks in its config, and no others any more, and what it is. While a
+   * config is rolled out, one replica has sinks that another does not.
    */
-  serve(process: string, sinks: readonly string[]): Promise<void>
+  serve(process: string, sinks: readonly string[], about?: RunningProcess): Promise<void>
   /** Sinks that a running process has in its config. */
   served(): Promise<ReadonlySet<string>>
+  /** The running processes; `id`: the process of `serve`. */
+  processes(): Promise<readonly (RunningProcess & { readonly id: string })[]>
   sources(): Promise<ReadonlyMap<string, KnownSource>>
   /** `mark`: of the account, see `accountMark`. */
   addSource(name: string, known: KnownSource): Promise<void>
@@ -26,24 +28,28 @@ export interface NameStore {
   findOnce(): Promise<void>
 }
 
+export type RunningProcess = z.infer<typeof processSchema>
 export type KnownSource = z.infer<typeof knownSchema>
 
 export function createNameStore(redis: RedisClient, prefix: string): NameStore {
   const sinksKey = sinkNamesKey(prefix)
   const sourcesKey = sourceNamesKey(prefix)
+  const membersServed = async () => {
+    const answer = await redis.eval(servedScript, 1, servedSinksKey(prefix), servedMs)
+    return z.array(z.string()).parse(answer)
+  }
   return {
     sinks: async () => (await redis.smembers(sinksKey)).sort(),
-    async serve(process, sinks) {
-      await redis.eval(serveScript, 1, servedSinksKey(prefix), process, servedMs, ...sinks)
+    async serve(process, sinks, about) {
+      const names = about === undefined ? sinks : [...sinks, `${aboutMark}${JSON.stringify(about)}`]
+      await redis.eval(serveScript, 1, servedSinksKey(prefix), process, servedMs, ...names)
     },
     async served() {
-      const answer = await redis.eval(servedScript, 1, servedSinksKey(prefix), servedMs)
-      return new Set(
-        z
-          .array(z.string())
-          .parse(answer)
-          .map((member) => member.split(' ')[0] ?? ''),
-      )
+      const names = (await membersServed()).filter((member) => !member.startsWith(aboutMark))
+      return new Set(names.map((member) => member.split(' ')[0] ?? ''))
+    },
+    async processes() {
+      return (await membersServed()).flatMap((member) => processOf(member) ?? [])
     },
     async sources() {
       const stored = Object.entries(await redis.hgetall(sourcesKey))
@@ -70,6 +76,22 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
 
 /** A process stores its sinks again every few seconds; an entry is valid for so long. */
 export const servedMs = 20_000
+
+/** No sink has it in its name. */
+const aboutMark = '='
+
+const processSchema = z.object({ name: z.string(), role: z.string(), configHash: z.number() })
+
+function processOf(member: string): (RunningProcess & { readonly id: string }) | undefined {
+  if (!member.startsWith(aboutMark)) return undefined
+  try {
+    const end = member.lastIndexOf(' ')
+    const about = processSchema.parse(JSON.parse(member.slice(aboutMark.length, end)))
+    return { ...about, id: member.slice(end + 1) }
+  } catch {
+    return undefined
+  }
+}
 
 const nowLine = `
 local time = redis.call('TIME')

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { sourceKeys } from './keys.ts'
+import { thisProcess } from './lease.ts'
 import type { RedisClient } from './redis.ts'
 
 /** The status that the poller of a source writes to Redis, for the status page of every replica and the CLI. */
@@ -24,6 +25,8 @@ const instant = someInstant.nullable()
 export const pollerStatusSchema = z.object({
   v: z.literal(1),
   source: z.string(),
+  /** The process that stored it. */
+  by: z.string().optional(),
   state: z.enum(pollerStates),
   /** Why, for people. */
   reason: z.string(),
@@ -109,7 +112,7 @@ export function createSourceStatus(options: {
       }
     },
     async save(value) {
-      await redis.set(status, JSON.stringify(value), 'PX', keptMs)
+      await redis.set(status, JSON.stringify({ ...value, by: thisProcess }), 'PX', keptMs)
     },
   }
 }

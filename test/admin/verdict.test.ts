@@ -7,6 +7,11 @@ import { ago, nowMs, orphan, sink, source, status } from './views.ts'
 const faultOf = (why: PollerFault) => ({ why, reason: why })
 const verdict = (changes: Partial<StatusFacts>) => verdictOf(status(changes), nowMs)
 
+const thin = {
+  ...{ unitsUsed: 0, spentFor: [], unitsPerDay: 5, note: null },
+  ...{ startedAt: ago(3_600), resetsAt: ago(-82_800) },
+}
+
 test('all well is one sentence and nothing to look at', () => {
   expect(verdict({})).toEqual({
     ready: true,
@@ -78,43 +83,43 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
   ['standby', { sources: [source({ state: 'standby', nextPollAt: ago(900) })] }, 'ok', undefined],
   [
     'a poll that is a little late',
-    { sources: [source({ here: false, nextPollAt: ago(59) })] },
+    { sources: [source({ here: false, overdueSeconds: 0 })] },
     'ok',
     undefined,
   ],
   [
     'a poll that never came',
-    { sources: [source({ here: false, nextPollAt: ago(180) })] },
+    { sources: [source({ here: false, overdueSeconds: 180 })] },
     'failed',
     'should have polled 3m ago',
   ],
   [
     'a poller that ended before the reset it waits for',
-    { sources: [source({ here: false, state: 'budget_spent', nextPollAt: ago(3 * 86_400) })] },
+    { sources: [source({ here: false, state: 'budget_spent', overdueSeconds: 3 * 86_400 })] },
     'failed',
     'should have polled 3d ago',
   ],
   [
     'a poller that ended before it tried again',
-    { sources: [source({ here: false, state: 'retrying', nextPollAt: ago(180) })] },
+    { sources: [source({ here: false, state: 'retrying', overdueSeconds: 180 })] },
     'failed',
     'should have polled 3m ago',
   ],
   [
     'a poller that ended while the queues were full',
-    { sources: [source({ here: false, state: 'queues_full', reason: 'full', nextPollAt: ago(180) })] },
+    { sources: [source({ here: false, state: 'queues_full', reason: 'full', overdueSeconds: 180 })] },
     'failed',
     'should have polled 3m ago',
   ],
   [
     'a long catch-up elsewhere',
-    { sources: [source({ here: false, state: 'catching_up', nextPollAt: ago(180) })] },
+    { sources: [source({ here: false, state: 'catching_up', overdueSeconds: 0 })] },
     'warning',
     'is behind and catching up',
   ],
   [
     'a catch-up that its process left',
-    { sources: [source({ here: false, state: 'catching_up', nextPollAt: ago(7_200) })] },
+    { sources: [source({ here: false, state: 'catching_up', overdueSeconds: 7_200 })] },
     'failed',
     'should have polled 2h ago',
   ],
@@ -132,6 +137,70 @@ test.each<[string, Partial<StatusFacts>, 'ok' | 'warning' | 'failed', string | u
   ],
   ['paused', { sinks: [sink({ state: 'paused', waiting: 1 })] }, 'warning', 'is paused; 1 wait'],
   ['dead letters', { sinks: [sink({ dead: 1 })] }, 'warning', 'has 1 dead letter'],
+  [
+    'a queue that takes hours at its pace',
+    { sinks: [sink({ waiting: 8_929, oldestWaitingAt: ago(300), drainSeconds: 8_929 })] },
+    'failed',
+    'is too slow: 8,929 wait, the oldest for 5m; at this pace for 2h 28m more',
+  ],
+  [
+    'a queue of which nothing goes out',
+    { sinks: [sink({ waiting: 3, oldestWaitingAt: ago(180) })] },
+    'warning',
+    '3 wait, the oldest for 3m; nothing was sent meanwhile',
+  ],
+  [
+    'a retry whose time has come among few others',
+    { sinks: [sink({ waiting: 2, oldestWaitingAt: ago(7_200), drainSeconds: 1 })] },
+    'ok',
+    undefined,
+  ],
+  [
+    'a long queue that was filled a moment ago',
+    { sinks: [sink({ waiting: 5_000, oldestWaitingAt: ago(2), drainSeconds: 900 })] },
+    'ok',
+    undefined,
+  ],
+  [
+    'a queue that waits because its sink is paused',
+    { sinks: [sink({ state: 'paused', waiting: 9, oldestWaitingAt: ago(900) })] },
+    'warning',
+    'is paused; 9 wait',
+  ],
+  [
+    'a sink that refuses everything',
+    {
+      sinks: [
+        sink({ dead: 12, refusedInARow: 12, lastResult: { at: ago(5), kind: 'dead', text: 'HTTP 403: no' } }),
+      ],
+    },
+    'failed',
+    'refuses everything: the last 12 alerts were given up on (HTTP 403: no)',
+  ],
+  [
+    'one alert that was refused',
+    { sinks: [sink({ dead: 1, refusedInARow: 1 })] },
+    'warning',
+    '1 dead letter',
+  ],
+  [
+    'a reload that was refused',
+    { refusedReload: { at: ago(60), mistakes: ['config:3: sinks.x: unknown', 'config:4: b'] } },
+    'warning',
+    'reload was refused, the config before it goes on: config:3: sinks.x: unknown and 1 more',
+  ],
+  [
+    'another config on the same Redis',
+    { processes: [{ name: 'web-2, process 9', role: 'poller', configHash: 5, hasOurConfig: false }] },
+    'warning',
+    'Another config is in force beside the one of this process: web-2, process 9 (poller)',
+  ],
+  [
+    'a budget too thin for its plan',
+    { sources: [source({ budget: { ...thin, tooThin: ['5 units a day are one poll in 4h 48m'] } })] },
+    'warning',
+    'Source main has too few units: 5 units a day are one poll in 4h 48m',
+  ],
   ['jobs on their way', { sinks: [sink({ waiting: 500, delayed: 3 })] }, 'ok', undefined],
 ])('%s', (_what, changes, level, sentence) => {
   const { level: found, findings } = verdict(changes)
@@ -146,11 +215,11 @@ test('the worst comes first, and the headline counts it', () => {
     sinks: [sink({ state: 'open', dead: 4 })],
   })
   expect(headline).toBe('Ready, but 2 things are broken')
-  expect(findings.map(({ level, anchor }) => [level, anchor])).toEqual([
-    ['failed', 'source-second'],
-    ['failed', 'sink-trading-system'],
-    ['warning', 'source-main'],
-    ['warning', 'sink-trading-system'],
+  expect(findings.map(({ level, href }) => [level, href])).toEqual([
+    ['failed', '#source-second'],
+    ['failed', '#sink-trading-system'],
+    ['warning', '#source-main'],
+    ['warning', '?sink=trading-system&state=dead#deliveries'],
   ])
 })
 
@@ -164,7 +233,7 @@ test('without Redis, that alone is told: that polls wait follows from it', () =>
 })
 
 test('of its own loop a process says that it is stuck, and not that a poll is late', () => {
-  expect(verdict({ sources: [source({ here: true, nextPollAt: ago(900) })] }).findings).toEqual([])
+  expect(verdict({ sources: [source({ here: true, overdueSeconds: 900 })] }).findings).toEqual([])
 })
 
 test.each<[string, boolean, Partial<StatusFacts>]>([

@@ -23,6 +23,8 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
     reason: null,
     here: true,
     fault: null,
+    polledBy: 'web-1, process 7, running since 2026-11-18T04:26:30.000Z',
+    overdueSeconds: 0,
     lastPollAt: ago(12),
     nextPollAt: ago(-9),
     nextReason: 'expected',
@@ -39,6 +41,7 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
       startedAt: '2026-11-20T20:30:00Z',
       resetsAt: '2026-11-21T20:30:00Z',
       note: null,
+      tooThin: [],
     },
     rules: null,
     plan: { learnedFrom: 1_240, firing: 'at any time, as far as seen', announced: null, hotUntil: null },
@@ -63,6 +66,9 @@ export function sink(changes: Partial<SinkView> = {}): SinkView {
     deliveredToday: 412,
     lag: { p50: 8.9, p95: 22.5 },
     lastResult: { at: ago(31), kind: 'delivered', text: '204' },
+    oldestWaitingAt: null,
+    drainSeconds: null,
+    refusedInARow: 0,
     ...changes,
   }
 }
@@ -88,6 +94,15 @@ function facts(): StatusFacts {
     ],
     unrouted: 0,
     orphans: [],
+    processes: [
+      {
+        name: 'web-1, process 7, running since 2026-11-18T04:26:30.000Z',
+        role: 'all',
+        configHash: 171,
+        hasOurConfig: true,
+      },
+    ],
+    refusedReload: null,
     quarantined: 0,
     quarantineFellOut: 0,
   }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Finding } from '../../src/admin/status-view.ts'
 import type { DeliveryJob } from '../../src/alert/job.ts'
 import { createOperators } from '../../src/app/operators.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
@@ -39,6 +40,48 @@ it('a sink whose breaker closes is told to be well after a while, also where not
     return told.length === 2
   })
   expect(told).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+})
+
+it('what the verdict names as a trouble is told in its words once it lasts, but not to its own sink, and when it is over', async () => {
+  const clock = passingClock()
+  const told: string[] = []
+  const text = 'Sink hook is too slow: 8,929 wait'
+  let findings: Finding[] = [
+    { level: 'warning', text, href: '#sink-hook', blocks: false, trouble: 'late:hook' },
+  ]
+  const queues = {
+    sinks: [],
+    enqueue: async (jobs: readonly DeliveryJob[]) =>
+      void told.push(...jobs.map(({ sink, alert }) => `${sink}: ${alert.headline}`)),
+    failedSince: async () => 0,
+    completedSince: async () => 0,
+  }
+  let looks = 0
+  const operators = createOperators({
+    active: () => ({ operators: ['desk', 'hook'], queues, targets: new Map() }),
+    sources: async () => [],
+    breakers: () => [],
+    async findings() {
+      looks += 1
+      return { findings, troubles: ['thin:main', 'late:hook'] }
+    },
+    store: createNoticeStore(redis.client(), freshPrefix()),
+    clock,
+    log: captureLog().log,
+  })
+  startOperators(operators)
+  const looked = (count: number) =>
+    until('it has looked', () => {
+      clock.pass(5_000)
+      return looks >= count
+    })
+  await looked(1)
+  expect(told).toEqual([])
+  await looked(4)
+  expect(told).toEqual([`desk: ${text}`])
+  findings = []
+  await looked(8)
+  expect(told).toEqual([`desk: ${text}`, 'desk: Sink hook is fast enough again'])
 })
 
 it('what two replicas tell in the same millisecond are two notices', async () => {

@@ -51,9 +51,9 @@ test('the units of a budget day that is over are not those of the next, where no
     ...{ lastPollAtMs: 0, lastOkAtMs: 0, nextPollAtMs: 0, nextReason: null, lastCompleteWalkAtMs: 0 },
     ...{ unitsUsed: 1_900, unitsPerDay: 2_000, dayStartMs: 0, resetsAtMs: dayMs },
   })
-  const about = { name: 'main', here: false, fault: null, lag: null }
+  const about = { name: 'main', here: false, fault: null, lag: null, tooThin: () => [], nowMs: 0 }
   const usedOn = (startMs: number) =>
-    sourceView(about, status, { key: '', startMs, endMs: startMs + dayMs }).budget
+    sourceView({ ...about, status, day: { key: '', startMs, endMs: startMs + dayMs } }).budget
   expect(usedOn(0)).toMatchObject({ unitsUsed: 1_900, resetsAt: '1970-01-02T00:00:00.000Z' })
   expect(usedOn(dayMs)).toMatchObject({ unitsUsed: 0, resetsAt: '1970-01-03T00:00:00.000Z' })
 })

@@ -1,13 +1,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { statusCommand } from '../../src/cli/status.ts'
+import type { LoadedConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { run } from '../cli/in-process.ts'
 import { startApp, until } from '../support/app.ts'
 import { api, bridgeConfig, metric } from '../support/bridge.ts'
-import { type RedisServer, startRedis, useRedis } from '../support/redis.ts'
+import { freshPrefix, type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { type ReceiverAnswer, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Probes, command line, JSON and page: whoever asks how the bridge is gets one verdict, in the same words. */
 
@@ -77,6 +78,36 @@ it('what keeps a bridge from being ready is broken on the page, too', async () =
   }
 })
 
+it('what works, but not for its people, is told in the same words: refusals, a refused reload, another config', async () => {
+  const prefix = freshPrefix()
+  const refusing = { status: 403, body: 'no such\nchannel' }
+  const load = (): LoadedConfig => ({ ok: false, mistakes: [{ path: 'sinks.x', message: 'is not known' }] })
+  const { url, app } = await rig({ prefix, load, history: 3, answer: refusing })
+  await rig({ prefix, role: 'sender', sinkName: 'other' })
+  await app.reload()
+  const said = [
+    /^Sink hook refuses everything: the last 3 alerts were given up on \(.*403.*\)$/,
+    /^The last reload was refused, the config before it goes on: config: sinks.x: is not known$/,
+    /^Another config is in force beside the one of this process: .*, process \d+, .* \(sender\)$/,
+  ]
+  const texts = async () => (await status(url)).verdict.findings.map(({ text }) => text)
+  await until('all three are told', async () => {
+    const found = await texts()
+    return said.every((each) => found.some((text) => each.test(text)))
+  })
+  const { verdict } = await status(url)
+  expect(verdict).toMatchObject({ ready: true, level: 'failed' })
+  const [, text] = await readyz(url)
+  const page = await (await fetch(url)).text()
+  const printed = (await run(statusCommand(), '--url', url)).out
+  for (const finding of verdict.findings) {
+    expect(text.trimEnd().split('\n')).toEqual([expect.stringContaining(finding.text)])
+    expect(page).toContain(`">${finding.text}</a></li>`)
+    expect(printed).toContain(`  ${finding.text}\n`)
+  }
+  expect(await metric(url, 'alert_bridge_findings{level="warning"}')).toBe(2)
+})
+
 it('a bridge lives on without Redis, however long, and while it stops', async () => {
   const own = await startRedis()
   onTestFinished(() => own.dispose())
@@ -101,13 +132,27 @@ type Options = NonNullable<Parameters<typeof startApp>[1]>
 interface RigConfig {
   readonly token?: string
   readonly redis?: RedisServer
+  readonly prefix?: string
+  readonly history?: number
+  readonly answer?: ReceiverAnswer
+  readonly sinkName?: string
 }
 
-async function rig({ token, redis: own = redis, ...options }: RigConfig & Options) {
-  const sandbox = await startSandbox({ history: 0 })
-  const hook = await startWebhookReceiver()
-  const sinks = { hook: hook.url }
+async function rig(config: RigConfig & Options) {
+  const {
+    token,
+    redis: own = redis,
+    prefix = freshPrefix(),
+    history = 0,
+    answer,
+    sinkName,
+    ...options
+  } = config
+  const sandbox = await startSandbox({ history })
+  const hook = await startWebhookReceiver(answer === undefined ? {} : { answer })
+  const sinks = { [sinkName ?? 'hook']: hook.url }
   const text = bridgeConfig({
+    prefix,
     redis: own,
     feed: sandbox.url,
     sinks,

@@ -56,7 +56,10 @@ describe('what a poller tells of itself', () => {
     const { status, redis, keys } = given()
     expect(await status.load()).toBeUndefined()
     await status.save(told)
-    expect(await status.load()).toEqual(told)
+    expect(await status.load()).toEqual({
+      ...told,
+      by: expect.stringMatching(/, process \d+, running since /),
+    })
     expect(await redis.pttl(keys.status)).toBeGreaterThan(6 * 86_400_000)
   })
 

@@ -14,7 +14,7 @@ export function documentOf(level: Level, title: string, body: HtmlPart): string 
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${title}</title>
-<link rel="icon" href="${favicon(level)}">
+<link rel="icon" href="${favicon(level)}" data-stale="${favicon('stale')}">
 <style>${trusted(style)}</style>
 <noscript><meta http-equiv="refresh" content="15"></noscript>
 </head>
@@ -47,9 +47,9 @@ function digest(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`
 }
 
-const faviconColours: Record<Level, string> = { ok: '#12945c', warning: '#d98a00', failed: '#d3382e' }
+const faviconColours = { ok: '#12945c', warning: '#d98a00', failed: '#d3382e', stale: '#8b93a0' }
 
-function favicon(level: Level): string {
+function favicon(level: Level | 'stale'): string {
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="${faviconColours[level]}"/></svg>`
   return `data:image/svg+xml,${encodeURIComponent(svg)}`
 }

@@ -14,7 +14,7 @@ export function unknownOverview(reason: string): Html {
   const verdict: VerdictSummary = {
     level: 'failed',
     headline: 'The status cannot be read now',
-    findings: [{ level: 'failed', text: reason, anchor: 'top' }],
+    findings: [{ level: 'failed', text: reason, href: '#top' }],
   }
   return html`<header class="masthead" id="top"><h1>alert-bridge</h1></header>${verdictPanel(verdict, undefined)}`
 }
@@ -37,8 +37,7 @@ type VerdictSummary = Pick<Verdict, 'level' | 'headline'> & {
 
 function verdictPanel({ level, headline, findings }: VerdictSummary, status: StatusView | undefined): Html {
   const list = findings.map(
-    (finding) =>
-      html`<li class="${finding.level}"><a href="#${encodeURIComponent(finding.anchor)}">${finding.text}</a></li>`,
+    (finding) => html`<li class="${finding.level}"><a href="${finding.href}">${finding.text}</a></li>`,
   )
   return html`<div class="verdict ${level}" role="status">
 <span class="seal">${icon(glyphs[level])}</span>

@@ -40,7 +40,7 @@ function row(sink: SinkView, times: Times): Html {
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small></th>
 <td data-label="State">${sink.waiting === null ? badge('calm', 'clock', 'not known') : badge(...states[sink.state])}${sink.reason ? html`<small>${sink.reason}</small>` : null}</td>
-${count(sink, 'Waiting', sink.waiting, 'waiting')}
+${count(sink, 'Waiting', sink.waiting, 'waiting', undefined, queueNote(sink, times))}
 ${count(sink, 'Sending', sink.active, 'active')}
 ${count(sink, 'To retry', sink.delayed, 'delayed', 'warning')}
 ${count(sink, 'Dead', sink.dead, 'dead', 'failed')}
@@ -51,10 +51,24 @@ ${count(sink, 'Today', sink.deliveredToday, 'delivered')}
 }
 
 /** A count that is not 0 links to the list of these deliveries. */
-function count(sink: SinkView, label: string, value: number | null, state: string, tone?: Tone): Html {
+function count(
+  sink: SinkView,
+  label: string,
+  value: number | null,
+  state: string,
+  tone?: Tone,
+  note?: HtmlPart,
+): Html {
   const query = new URLSearchParams({ sink: sink.name, state }).toString()
   const shown = value ? html`<a href="?${query}#deliveries">${formatCount(value)}</a>` : formatCount(value)
-  return html`<td class="number ${value ? tone : 'none'}" data-label="${label}">${shown}</td>`
+  return html`<td class="number ${value ? tone : 'none'}" data-label="${label}">${shown}${note ? html`<small>${note}</small>` : null}</td>`
+}
+
+/** Since when the first waits, and how long all of them will take. */
+function queueNote({ oldestWaitingAt, drainSeconds }: SinkView, times: Times): HtmlPart {
+  if (oldestWaitingAt === null) return null
+  const takes = drainSeconds === null ? null : `, takes ${formatSeconds(drainSeconds)}`
+  return html`since ${times.distance(oldestWaitingAt)}${takes}`
 }
 
 function lastResult(result: LastResult | null, times: Times): HtmlPart {

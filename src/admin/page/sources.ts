@@ -78,6 +78,7 @@ ${fact('Fired → seen', lag ? formatSeconds(lag.p50) : '–', lag ? `p95 ${form
 ${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind ? 'older pages still to read' : null)}
 </dl>
 ${source.plan ? planNote(source.plan, times) : null}
+${source.polledBy === null ? null : html`<p class="plan">Polled by ${source.polledBy}.</p>`}
 ${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}
 </article>`
 }

@@ -20,6 +20,7 @@ interface PortsOptions {
   draining(): boolean
   /** undefined until Redis has answered for the first time. */
   runtime(): Runtime | undefined
+  refusedReload(): StatusFacts['refusedReload']
   /** What is wrong with a Redis that answers. */
   redisTrouble(): string | undefined
   reload(): Promise<ReloadResult>
@@ -56,6 +57,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         // Not negative when the clock was set back.
         uptimeSeconds: Math.max(0, Math.round((clock.now() - startedAtMs) / 1_000)),
         draining: draining(),
+        refusedReload: options.refusedReload(),
         redis: { ...redis, ...(redis.ok && trouble !== undefined ? { trouble } : {}) },
         ...rest,
       }
@@ -117,6 +119,7 @@ const unknownYet: RuntimeStatus = {
   quarantined: null,
   quarantineFellOut: null,
   orphans: null,
+  processes: [],
 }
 
 /** The ids of which the bridge has no record (any more). */

@@ -18,14 +18,15 @@ import type {
 import { cut } from '../../alert/text.ts'
 import type { AttemptRecord } from '../../delivery/records/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead-letters.ts'
-import type { JobHistory, SinkQueueView } from '../../delivery/records/delivery-log.ts'
+import { type JobHistory, paceMs, type SinkQueueView } from '../../delivery/records/delivery-log.ts'
 import type { AlertSummary, JobState, JobView } from '../../delivery/records/job-view.ts'
 import type { LaneState } from '../../delivery/sender.ts'
-import { lastingFailure } from '../../poller/status.ts'
+import { lastingFailure, overdueMs } from '../../poller/status.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { Quarantined } from '../../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../../store/source-status.ts'
 import { purposes } from '../../telemetry/metrics.ts'
+import { printable } from '../../telemetry/printable.ts'
 
 /** Turns values of other rooms (milliseconds, internal words) into what the API shows (ISO instants, operator words). */
 
@@ -102,17 +103,25 @@ export function historyOf(part: JobHistory): DeliveryHistory {
   }
 }
 
-export function sourceView(
-  { name, ...about }: Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'>,
-  status: PollerStatus | undefined,
-  day: BudgetDay,
-): SourceView {
+export interface SourceFacts extends Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'> {
+  readonly status: PollerStatus | undefined
+  /** As the config has it. */
+  readonly day: BudgetDay
+  /** Why so many units a day do not buy what the config asks for. */
+  readonly tooThin: (unitsPerDay: number) => readonly string[]
+  readonly nowMs: number
+}
+
+export function sourceView(facts: SourceFacts): SourceView {
+  const { name, here, fault, lag, status, day, nowMs } = facts
+  const about = { name, here, fault, lag }
   if (!status)
     return {
-      name,
       ...about,
       state: 'starting',
       reason: null,
+      polledBy: null,
+      overdueSeconds: 0,
       lastPollAt: null,
       nextPollAt: null,
       nextReason: null,
@@ -124,14 +133,15 @@ export function sourceView(
       lastCompleteWalkAt: null,
     }
   return {
-    name,
     ...about,
     state: sourceStateOf(status),
     reason: reasonOf(status),
+    polledBy: status.by ?? null,
+    overdueSeconds: Math.round(overdueMs(status, nowMs) / 1_000),
     lastPollAt: iso(status.lastPollAtMs),
     nextPollAt: iso(status.nextPollAtMs),
     nextReason: status.nextReason as DecisionReason | null,
-    budget: budgetStatus(status, day),
+    budget: { ...budgetStatus(status, day), tooThin: facts.tooThin(status.unitsPerDay) },
     plan: status.plan && {
       learnedFrom: status.plan.learnedFrom,
       firing: status.plan.firing,
@@ -150,7 +160,7 @@ function rulesStatus({ atMs, ...rules }: NonNullable<PollerStatus['rules']>): Ru
 }
 
 /** The budget day that the poller reported; once that is over, the configured one, of which nothing is spent yet. */
-function budgetStatus(status: PollerStatus, configured: BudgetDay): BudgetStatus {
+function budgetStatus(status: PollerStatus, configured: BudgetDay): Omit<BudgetStatus, 'tooThin'> {
   const { unitsUsed, unitsPerDay, byPurpose = {}, dayStartMs, resetsAtMs, lesson } = status
   const isReported = dayStartMs !== null && resetsAtMs !== null && resetsAtMs > configured.startMs
   const [startMs, endMs] = isReported ? [dayStartMs, resetsAtMs] : [configured.startMs, configured.endMs]
@@ -180,6 +190,7 @@ export function sinkView(
   about: { name: string; type: string; lag: LagView | null },
   lane: LaneState | undefined,
   queue: SinkQueueView | undefined,
+  nowMs: number,
 ): SinkView {
   const { counts } = queue ?? {}
   return {
@@ -194,7 +205,18 @@ export function sinkView(
     deliveredToday: queue?.deliveredSince ?? null,
     lag: about.lag,
     lastResult: lastResult(queue),
+    oldestWaitingAt: iso(queue?.oldestWaitingAtMs),
+    drainSeconds: drainSecondsOf(queue, nowMs),
+    refusedInARow: queue?.refusedInARow ?? null,
   }
+}
+
+/** At the pace since the oldest of them was queued: before that, alerts may have been fewer than the sink can take. */
+function drainSecondsOf(queue: SinkQueueView | undefined, nowMs: number): number | null {
+  const { counts, oldestWaitingAtMs, endedOfLate = 0 } = queue ?? {}
+  if (!counts || oldestWaitingAtMs === undefined || endedOfLate === 0) return null
+  const spanMs = Math.min(paceMs, Math.max(1_000, nowMs - oldestWaitingAtMs))
+  return Math.round((counts.waiting * spanMs) / endedOfLate / 1_000)
 }
 
 /** null for a source that polls by its plan without failures: `nextReason` says enough. */
@@ -226,12 +248,15 @@ function sourceStateOf(status: PollerStatus): SourceState {
 }
 
 function lastResult(queue: SinkQueueView | undefined): LastResult | null {
-  const { lastDeliveredAtMs = 0, lastDeadAtMs = 0 } = queue ?? {}
+  const { lastDeliveredAtMs = 0, lastDeadAtMs = 0, lastDeadReason = 'given up on' } = queue ?? {}
   if (lastDeliveredAtMs === 0 && lastDeadAtMs === 0) return null
   return lastDeliveredAtMs >= lastDeadAtMs
     ? { at: isoOf(lastDeliveredAtMs), kind: 'delivered', text: 'acknowledged' }
-    : { at: isoOf(lastDeadAtMs), kind: 'dead', text: 'given up on' }
+    : { at: isoOf(lastDeadAtMs), kind: 'dead', text: printable(cut(lastDeadReason, resultCharsMax)) }
 }
+
+/** A receiver may answer with a page. */
+const resultCharsMax = 300
 
 function attemptView(record: AttemptRecord): AttemptView {
   return {

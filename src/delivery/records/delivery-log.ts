@@ -1,3 +1,4 @@
+import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
 import { readDueMs } from '../queue-view.ts'
 import { type AlertQueue, jobIdsOf, type SinkQueues } from '../queues.ts'
@@ -31,7 +32,15 @@ export interface SinkQueueView {
   readonly counts: Readonly<Record<JobState, number>>
   readonly lastDeliveredAtMs?: number
   readonly lastDeadAtMs?: number
+  /** Why the last dead letter was given up on. */
+  readonly lastDeadReason?: string
   readonly deliveredSince: number
+  /** When the alert was queued that is next to be sent. */
+  readonly oldestWaitingAtMs?: number
+  /** How many were acknowledged or given up on within `paceMs`. */
+  readonly endedOfLate: number
+  /** Dead letters since the last acknowledgement. */
+  readonly refusedInARow: number
 }
 
 export interface DeliveryLogOptions {
@@ -46,6 +55,9 @@ export interface DeliveryLogOptions {
 }
 
 export const listLimitMax = 500
+
+/** Over how long the pace of a sink is measured. */
+export const paceMs = 5 * 60_000
 
 export function createDeliveryLog({ queues, targets, gone }: DeliveryLogOptions): DeliveryLog {
   return {
@@ -110,13 +122,18 @@ export async function listState(
 
 async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {
   const queue = queues.queue(sink)
-  const [counts, paused, [lastDelivered], [lastDead], deliveredSince] = await Promise.all([
+  const ofLateMs = Date.now() - paceMs
+  const [counts, paused, [lastDelivered], [lastDead], [next], deliveredSince, ...ended] = await Promise.all([
     queue.getJobCounts(...jobStates),
     queue.isPaused(),
     queue.getJobs(['completed'], 0, 0, false),
     queue.getJobs(['failed'], 0, 0, false),
+    queue.getJobs(['wait'], 0, 0, true),
     queues.completedSince(sink, sinceMs),
+    queues.completedSince(sink, ofLateMs),
+    queues.failedSince(sink, ofLateMs),
   ])
+  const refusedInARow = await queues.failedSince(sink, (lastDelivered?.finishedOn ?? 0) + 1)
   const numbers = Object.fromEntries(jobStates.map((state) => [state, counts[state] ?? 0]))
   return {
     sink,
@@ -124,6 +141,12 @@ async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Prom
     deliveredSince,
     counts: numbers as Record<JobState, number>,
     ...(lastDelivered?.finishedOn === undefined ? {} : { lastDeliveredAtMs: lastDelivered.finishedOn }),
-    ...(lastDead?.finishedOn === undefined ? {} : { lastDeadAtMs: lastDead.finishedOn }),
+    ...given({
+      lastDeadAtMs: lastDead?.finishedOn,
+      lastDeadReason: lastDead?.failedReason,
+      oldestWaitingAtMs: next?.timestamp,
+    }),
+    endedOfLate: ended.reduce((sum, count) => sum + count, 0),
+    refusedInARow,
   }
 }
