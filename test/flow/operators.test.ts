@@ -136,7 +136,9 @@ it('a sink that one replica of two cannot reach is told of once, whatever the ot
     },
     60_000,
   )
-  expect(kindsOf(desk)).toEqual(['bridge.sink_down', 'bridge.sink_up'])
+  // That the two replicas have different configs is a trouble of its own.
+  const ofSinks = kindsOf(desk).filter((kind) => !kind.startsWith('bridge.trouble'))
+  expect(ofSinks).toEqual(['bridge.sink_down', 'bridge.sink_up'])
 }, 130_000)
 
 /** What the API may answer for good, with what people are shown of it. */
