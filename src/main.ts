@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 
-import { enableCompileCache, flushCompileCache } from 'node:module'
+import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
 // Without a listener SIGHUP would end the process. The bridge has not read its config yet, so there is nothing to reload.
@@ -18,8 +18,6 @@ enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/alert-bridg
 
 const { runCli } = await import('./cli/cli.ts')
 const { outputFlushed, watchOutput } = await import('./cli/output.ts')
-// Now, and not at the end: a process that is killed has no end.
-flushCompileCache()
 
 watchOutput((exitCode) => process.exit(exitCode))
 const exitCode = await runCli(process.argv)

@@ -84,6 +84,10 @@ describe('the structure', () => {
     expect(wrong).toEqual([])
   })
 
+  it('loads no package but the one that reads the command line before a command is chosen', () => {
+    expect(packagesLoadedBy('cli/cli.ts')).toEqual(['commander'])
+  })
+
   it('has a rank for every room', () => {
     const unknown = [...new Set(sources.map(({ name }) => room(name)))].filter((each) => !(each in ranks))
     expect(unknown).toEqual([])
@@ -212,6 +216,18 @@ function findCycles(): string[] {
   }
   for (const name of graph.keys()) visit(name, [])
   return cycles
+}
+
+/** By static imports that leave a trace in JavaScript. */
+function packagesLoadedBy(name: string): string[] {
+  const loaded = new Set([name])
+  for (const each of loaded) {
+    const text = sources.find((source) => source.name === each)?.text ?? ''
+    const statics = importsOf(text.replace(/^(import|export) type\b.*/gm, '').replace(/\bimport\('/g, '('))
+    for (const next of statics) loaded.add(next.startsWith('.') ? normalize(join(dirname(each), next)) : next)
+  }
+  const packages = [...loaded].filter((each) => !each.endsWith('.ts') && !isBuiltin(each))
+  return [...new Set(packages.map(packageOf))].sort()
 }
 
 function room(name: string): string {

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { type Lookups, openLookups } from '../app/lookups.ts'
 import type { Config } from '../config/schema.ts'
 import { parseAnswer } from '../feed/api/answer.ts'
@@ -6,6 +6,7 @@ import { matchPath, readTexts } from '../feed/api/read-texts.ts'
 import { type ApiRequest, type LooseParameters, prepareLoose } from '../feed/api/request.ts'
 import { type EndpointPath, endpointOf, endpoints } from '../feed/endpoints.ts'
 import { UserError } from '../lib/errors.ts'
+import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
 import { print, printError, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
@@ -24,10 +25,7 @@ type Pair = readonly [name: string, text: string]
 
 /** `api METHOD PATH`: one call of the Market Data Read API. It is checked first, and counted in the bridge's ledger. */
 export function apiCommand(): Command {
-  return new Command('api')
-    .description(
-      'one call of the Market Data Read API, or with --all every page of a list; prints the answer as JSON',
-    )
+  return namedCommand('api')
     .argument('<method>', 'GET or POST')
     .argument('<path>', 'such as /api/v1/instruments/foolad/prices')
     .option('--query <name=value>', 'a parameter; may be given again, for a list with the same name', toPair)

@@ -1,9 +1,10 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake, type Mistake } from '../config/mistake.ts'
 import { redactConfig, showConfig } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { printable } from '../telemetry/printable.ts'
+import { namedCommand } from './command-texts.ts'
 import { print, printError, printJson } from './output.ts'
 
 interface Options {
@@ -13,8 +14,7 @@ interface Options {
 
 /** `check-config FILE`: prints each mistake on a line of stderr, with exit code 1; without mistakes, one summary line. */
 export function checkConfigCommand(): Command {
-  return new Command('check-config')
-    .description('validate a config: every mistake with its place, what was found and what would do')
+  return namedCommand('check-config')
     .argument('<file>', 'the config, YAML')
     .option('--show', 'print the effective config, every default filled in, secrets redacted')
     .option('--json', 'print JSON')

@@ -1,33 +1,17 @@
+import { flushCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
-import { readLearned } from '../app/learned.ts'
 import { toError, UserError } from '../lib/errors.ts'
-import { logLevels } from '../telemetry/log.ts'
+import { logLevels } from '../telemetry/log-level.ts'
 import { version } from '../telemetry/version.ts'
-import { apiCommand } from './api.ts'
-import { checkConfigCommand } from './check-config.ts'
-import { configSchemaCommand } from './config-schema.ts'
-import { deadLettersCommand } from './dead-letters.ts'
-import { deliveriesCommand } from './deliveries.ts'
-import { demoCommand } from './demo.ts'
-import { explainCommand } from './explain.ts'
-import { initCommand } from './init.ts'
-import { orphansCommand } from './orphans.ts'
+import { type CommandName, commandTexts, namedCommand } from './command-texts.ts'
 import { printError } from './output.ts'
-import { pauseCommand, resumeCommand } from './pause.ts'
-import { planCommand } from './plan.ts'
-import { quarantineCommand } from './quarantine.ts'
-import { replayCommand } from './replay.ts'
-import { rulesCommand } from './rules.ts'
-import { runCommand } from './run.ts'
-import { sandboxCommand } from './sandbox.ts'
-import { sendTestCommand } from './send-test.ts'
-import { silenceCommand } from './silence.ts'
-import { statusCommand } from './status.ts'
 import { UsageError } from './usage.ts'
 
 /** Runs one command line and returns the exit code: 0, 1 for a failure, 2 for a wrong command line. */
 export async function runCli(argv: readonly string[]): Promise<number> {
-  const program = createProgram()
+  const program = await createProgram(argv.slice(2))
+  // Now, and not at the end: a process that is killed has no end.
+  flushCompileCache()
   try {
     await program.parseAsync(argv)
     return typeof process.exitCode === 'number' ? process.exitCode : 0
@@ -39,7 +23,8 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   }
 }
 
-export function createProgram(): Command {
+/** Only the commands that are a word of the command line are loaded; the others are there for `--help` to list. */
+export async function createProgram(words: readonly string[]): Promise<Command> {
   const program = new Command('alert-bridge')
   program
     .description(
@@ -47,32 +32,49 @@ export function createProgram(): Command {
     )
     .version(version)
     .addOption(new Option('--log-level <level>', 'how much the log says').choices(logLevels))
+    .configureHelp({ subcommandTerm: (each) => `${each.name()} ${each.usage()}` })
     .showHelpAfterError('(--help lists what there is)')
     .exitOverride()
-  const commands = [
-    initCommand(),
-    runCommand(),
-    checkConfigCommand(),
-    configSchemaCommand(),
-    explainCommand(),
-    sendTestCommand(),
-    statusCommand(),
-    deliveriesCommand(),
-    deadLettersCommand(),
-    quarantineCommand(),
-    rulesCommand(),
-    replayCommand(),
-    orphansCommand(),
-    pauseCommand(),
-    resumeCommand(),
-    silenceCommand(),
-    planCommand(readLearned),
-    apiCommand(),
-    sandboxCommand(),
-    demoCommand(),
-  ]
-  for (const command of commands) program.addCommand(command.exitOverride().copyInheritedSettings(program))
+  for (const name of commandNames) {
+    const command = words.includes(name) ? await load[name]() : listed(name)
+    program.addCommand(command.exitOverride().copyInheritedSettings(program))
+  }
   return program
+}
+
+export const commandNames = Object.keys(commandTexts) as readonly CommandName[]
+
+function listed(name: CommandName): Command {
+  return namedCommand(name).usage(commandTexts[name].usage)
+}
+
+const load: Readonly<Record<CommandName, () => Promise<Command>>> = {
+  init: async () => (await import('./init.ts')).initCommand(),
+  run: async () => (await import('./run.ts')).runCommand(),
+  'check-config': async () => (await import('./check-config.ts')).checkConfigCommand(),
+  'config-schema': async () => (await import('./config-schema.ts')).configSchemaCommand(),
+  explain: async () => (await import('./explain.ts')).explainCommand(),
+  'send-test': async () => (await import('./send-test.ts')).sendTestCommand(),
+  status: async () => (await import('./status.ts')).statusCommand(),
+  deliveries: async () => (await import('./deliveries.ts')).deliveriesCommand(),
+  'dead-letters': async () => (await import('./dead-letters.ts')).deadLettersCommand(),
+  quarantine: async () => (await import('./quarantine.ts')).quarantineCommand(),
+  rules: async () => (await import('./rules.ts')).rulesCommand(),
+  replay: async () => (await import('./replay.ts')).replayCommand(),
+  orphans: async () => (await import('./orphans.ts')).orphansCommand(),
+  pause: async () => (await import('./pause.ts')).pauseCommand(),
+  resume: async () => (await import('./pause.ts')).resumeCommand(),
+  silence: async () => (await import('./silence.ts')).silenceCommand(),
+  async plan() {
+    const [{ planCommand }, { readLearned }] = await Promise.all([
+      import('./plan.ts'),
+      import('../app/learned.ts'),
+    ])
+    return planCommand(readLearned)
+  },
+  api: async () => (await import('./api.ts')).apiCommand(),
+  sandbox: async () => (await import('./sandbox.ts')).sandboxCommand(),
+  demo: async () => (await import('./demo.ts')).demoCommand(),
 }
 
 function describe(thrown: unknown, debug: boolean): string {

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { Agent, fetch } from 'undici'
 import * as z from 'zod'
 import { type LoadedHttp, loadHttp } from '../config/load-http.ts'
@@ -31,10 +31,9 @@ export interface DaemonOptions {
 const callTimeoutMs = 15_000
 const defaultUrl = 'http://127.0.0.1:8080'
 
-/** Creates a command with the options that all commands to a running bridge have. */
-export function daemonCommand(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
+/** Gives a command the options that all commands to a running bridge have. */
+export function daemonCommand(command: Command): Command {
+  return command
     .option(
       '--url <url>',
       `where the bridge listens (default ${defaultUrl}, or http.listen of --config)`,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { DeadLetter } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/times.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
@@ -18,7 +19,7 @@ interface Options extends DaemonOptions {
 
 /** `dead-letters list|retry|drop`: what could not be delivered. */
 export function deadLettersCommand(): Command {
-  return daemonCommand('dead-letters', 'what could not be delivered: list, retry or drop')
+  return daemonCommand(namedCommand('dead-letters'))
     .argument('<action>', 'list, retry or drop')
     .argument('[ids...]', 'SOURCE.ID, such as main.4711', alertIds)
     .option('--sink <sink>', 'only those of this sink')

@@ -6,6 +6,7 @@ import {
   deliveryStates,
 } from '../admin/delivery-view.ts'
 import { printable } from '../telemetry/printable.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -19,7 +20,7 @@ interface Options extends DaemonOptions {
 
 /** `deliveries [ID]`: the newest deliveries, or the whole history of one alert. */
 export function deliveriesCommand(): Command {
-  return daemonCommand('deliveries', 'the newest deliveries, or the whole history of one alert')
+  return daemonCommand(namedCommand('deliveries'))
     .argument('[id]', 'SOURCE.ID, such as main.4711')
     .addOption(new Option('--state <state>', 'only those in this state').choices(deliveryStates))
     .option('--sink <sink>', 'only those of this sink')

@@ -1,11 +1,11 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import type { LogLevel } from '../telemetry/log.ts'
+import { namedCommand } from './command-texts.ts'
 import { UsageError } from './usage.ts'
 
 /** `demo`: the whole bridge against the built-in sandbox API and receivers on this machine. */
 export function demoCommand(): Command {
-  return new Command('demo')
-    .description('run the whole bridge against the built-in sandbox API, with receivers on this machine')
+  return namedCommand('demo')
     .option('--seconds <count>', 'stop after so long, print a summary; exit 0 only when everything arrived')
     .option('--rate <count>', 'alerts a minute', '40')
     .option('--json', 'print the summary as JSON')

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import * as z from 'zod'
 import { type Alert, parseRow } from '../alert/alert.ts'
 import { ruleFacts } from '../alert/fields.ts'
@@ -12,6 +12,7 @@ import { property } from '../config/outline.ts'
 import { describeReadError } from '../config/read-error.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
+import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
 import { connectDaemon } from './daemon.ts'
 import { explainText } from './explain-text.ts'
@@ -29,8 +30,7 @@ interface Options {
 
 /** `explain FILE.json`: which routes and sinks would take this alert, and why the others would not. Sends nothing. */
 export function explainCommand(): Command {
-  return new Command('explain')
-    .description('which routes and sinks would take this alert, and why the others would not')
+  return namedCommand('explain')
     .argument(
       '<file>',
       'JSON: a delivery row of the API, the body of a webhook, or what deliveries ID --json prints; - reads standard input',

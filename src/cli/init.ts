@@ -1,6 +1,6 @@
 import { existsSync, unlinkSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { scheduleOptionsOf } from '../app/schedule-options.ts'
 import { formatMistake } from '../config/mistake.ts'
 import type { Config } from '../config/schema.ts'
@@ -8,6 +8,7 @@ import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
 import { previewPlan } from '../schedule/preview.ts'
 import { printable } from '../telemetry/printable.ts'
+import { namedCommand } from './command-texts.ts'
 import { collectParts, configWith, type Wanted } from './init/collect.ts'
 import { offeredTypes } from './init/fields.ts'
 import { freshVariables } from './init/part.ts'
@@ -32,8 +33,7 @@ interface Options {
  * config, and beside it the secrets that were typed or made. It never overwrites, and a failure writes nothing.
  */
 export function initCommand(open: () => Terminal | undefined = openTerminal): Command {
-  return new Command('init')
-    .description('asks for what a config needs, checks the token, tries each sink, and writes the config')
+  return namedCommand('init')
     .argument('[file]', 'the config to write; one that is there stays as it is', 'bridge.yaml')
     .option('--base-url <url>', 'the address of the API; otherwise MARKET_DATA_URL')
     .option('--token-file <file>', 'the file with the token; otherwise MARKET_DATA_TOKEN')

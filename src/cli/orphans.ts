@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { DeliveryRow } from '../admin/delivery-view.ts'
 import { type OrphanView, orphanKinds } from '../admin/orphan-view.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { carryOut, describeDone } from './long-request.ts'
@@ -17,10 +18,7 @@ interface Options extends DaemonOptions {
 
 /** `orphans list|move|drop`: what is left of sinks and sources that are not in the config (any more). */
 export function orphansCommand(): Command {
-  return daemonCommand(
-    'orphans',
-    'what is left of sinks and sources that left the config: list, move or drop',
-  )
+  return daemonCommand(namedCommand('orphans'))
     .argument('<action>', 'list, move or drop')
     .argument('[name]', 'of the sink or source; list without it shows all of them')
     .option('--to <name>', 'with move: the sink that gets the alerts, or the source that takes over the data')

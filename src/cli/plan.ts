@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-options.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
@@ -7,6 +7,7 @@ import { wallTime } from '../lib/zone.ts'
 import { grantedUnits, previewPlan } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
+import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
 import { print, printJson } from './output.ts'
 import { contextCosts, describeContextCosts } from './plan-context.ts'
@@ -35,8 +36,7 @@ const hoursMax = 8_784
 
 /** `plan`: the polling plan of the next hours, or, with `--trace`, when the planner would have polled in a history. */
 export function planCommand(readLearned?: ReadLearned): Command {
-  return new Command('plan')
-    .description('the polling plan that the budget buys; with --trace, a history through the live planner')
+  return namedCommand('plan')
     .option('--config <file>', 'the config, YAML')
     .option('--source <name>', 'the source of the config; default: all of them, or with --trace the only one')
     .option('--hours <count>', 'how far to plan', countOption('--hours', hoursMax), 24)

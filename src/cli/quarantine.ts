@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { QuarantinedRow } from '../admin/status-view.ts'
 import { printable } from '../telemetry/printable.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -14,7 +15,7 @@ interface Options extends DaemonOptions {
 
 /** `quarantine list|retry|drop`: rows of the feed that could not be read. */
 export function quarantineCommand(): Command {
-  return daemonCommand('quarantine', 'rows of the feed that could not be read: list, retry or drop')
+  return daemonCommand(namedCommand('quarantine'))
     .argument('<action>', 'list, retry or drop')
     .argument('[ids...]', 'SOURCE.KEY, as list shows them', rowIds)
     .option('--source <source>', 'only those of this source')

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { given } from '../lib/given.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
 import { carryOut, describeDone } from './long-request.ts'
@@ -15,7 +16,7 @@ interface Options extends DaemonOptions {
 
 /** `replay`: sends alerts again on purpose. */
 export function replayCommand(): Command {
-  return daemonCommand('replay', 'send alerts again on purpose: by id, or all that fired in a span')
+  return daemonCommand(namedCommand('replay'))
     .argument('[ids...]', 'SOURCE.ID, such as main.4711', alertIds)
     .option(
       '--since <time>',

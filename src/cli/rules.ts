@@ -1,15 +1,13 @@
 import type { Command } from 'commander'
 import { formatDuration } from '../lib/duration.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 
 /** `rules`: the account's alert rules as a running bridge last read them, which costs nothing. */
 export function rulesCommand(): Command {
-  return daemonCommand(
-    'rules',
-    'the alert rules as the bridge last read them: which may not fire, and when each last fired',
-  )
+  return daemonCommand(namedCommand('rules'))
     .option('--source <source>', 'only those of this source')
     .action(async ({ source, ...options }: DaemonOptions & { readonly source?: string }) => {
       const { data } = (await connectDaemon(options).get('/api/v1/rules')) as { data: readonly Row[] }

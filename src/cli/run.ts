@@ -1,16 +1,16 @@
-import { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { createApp } from '../app/app.ts'
 import { type Role, roles } from '../app/roles.ts'
 import { untilSignal } from '../app/signal.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { createLogger, type LogLevel, setLogLevel } from '../telemetry/log.ts'
+import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
 
 /** `run`: the daemon. On SIGTERM and SIGINT it finishes running sends and stops, on SIGHUP it reloads the config. */
 export function runCommand(): Command {
-  return new Command('run')
-    .description('run the bridge; SIGTERM drains it, SIGHUP reads the config again')
+  return namedCommand('run')
     .requiredOption('--config <file>', 'the config')
     .addOption(new Option('--role <role>', 'what this process does').choices(roles).default('all'))
     .action(async (options: { config: string; role: Role }, command: Command) => {

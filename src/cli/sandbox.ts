@@ -1,15 +1,15 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { untilSignal } from '../app/signal.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { type Announcement, announcements } from '../sandbox/evaluations.ts'
 import { createSandbox, sandboxToken } from '../sandbox/sandbox.ts'
+import { namedCommand } from './command-texts.ts'
 import { print } from './output.ts'
 import { UsageError } from './usage.ts'
 
 /** `sandbox`: serves the Market Data Read API with synthetic data until it gets a signal to stop. */
 export function sandboxCommand(): Command {
-  return new Command('sandbox')
-    .description('serves the Market Data Read API, all 17 endpoints, with synthetic data, to develop against')
+  return namedCommand('sandbox')
     .option('--port <n>', 'port of the API; 0 takes a free one', '4010')
     .option('--rate <n/unit>', 'alerts that fire: 30/m, 2/s or 5/h; 0/m is none', '30/m')
     .option(

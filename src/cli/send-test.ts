@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import type { Display } from '../alert/display.ts'
 import { sampleAlert } from '../alert/sample.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -6,6 +6,7 @@ import { UserError } from '../lib/errors.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink, type SinkConfig } from '../sinks/registry.ts'
 import { printable } from '../telemetry/printable.ts'
+import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
 import { print, printJson } from './output.ts'
 
@@ -27,8 +28,7 @@ export interface Tried {
 
 /** `send-test SINK`: sends one sample alert through the real sink, to each of its targets; prints the answers. */
 export function sendTestCommand(): Command {
-  return new Command('send-test')
-    .description('send one sample alert through the real sink and print what came back')
+  return namedCommand('send-test')
     .argument('<sink>', 'the name of the sink in the config')
     .requiredOption('--config <file>', 'the config')
     .option('--json', 'print JSON')

@@ -3,6 +3,7 @@ import type { SilenceView } from '../admin/delivery-view.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
 import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -17,13 +18,13 @@ interface AddOptions extends DaemonOptions {
 
 /** `silence add|list|expire`: withholds the alerts of a match for a while. They are recorded, with the reason. */
 export function silenceCommand(): Command {
-  const command = new Command('silence').description('hold alerts back for a while, over all routes')
+  const command = namedCommand('silence')
   for (const sub of [addCommand(), listCommand(), expireCommand()]) command.addCommand(sub.exitOverride())
   return command
 }
 
 function addCommand(): Command {
-  return daemonCommand('add', 'a new silence, from now on')
+  return daemonCommand(new Command('add').description('a new silence, from now on'))
     .option(
       '--match <field=value>',
       'which alerts: FIELD=VALUE, != not, =~ regex, !~ not the regex, *= glob; again for more: all fields must agree, with any value of one, and with none of its != and !~',
@@ -49,21 +50,23 @@ function addCommand(): Command {
 }
 
 function listCommand(): Command {
-  return daemonCommand('list', 'the silences that have not ended').action(async (options: DaemonOptions) => {
-    const { data } = (await connectDaemon(options).get('/api/v1/silences')) as {
-      data: readonly SilenceView[]
-    }
-    if (options.json) return printJson(data)
-    if (data.length === 0) return print('none')
-    const rows = data.map(({ id, startsAt, endsAt, match, comment }) => {
-      return [id, startsAt, endsAt, JSON.stringify(match), comment || '-']
-    })
-    return print(table(['ID', 'FROM', 'UNTIL', 'MATCH', 'COMMENT'], rows))
-  })
+  return daemonCommand(new Command('list').description('the silences that have not ended')).action(
+    async (options: DaemonOptions) => {
+      const { data } = (await connectDaemon(options).get('/api/v1/silences')) as {
+        data: readonly SilenceView[]
+      }
+      if (options.json) return printJson(data)
+      if (data.length === 0) return print('none')
+      const rows = data.map(({ id, startsAt, endsAt, match, comment }) => {
+        return [id, startsAt, endsAt, JSON.stringify(match), comment || '-']
+      })
+      return print(table(['ID', 'FROM', 'UNTIL', 'MATCH', 'COMMENT'], rows))
+    },
+  )
 }
 
 function expireCommand(): Command {
-  return daemonCommand('expire', 'end a silence now')
+  return daemonCommand(new Command('expire').description('end a silence now'))
     .argument('<id>', 'as list shows it')
     .action(async (id: string, options: DaemonOptions) => {
       const answer = await connectDaemon(options).remove(`/api/v1/silences/${encodeURIComponent(id)}`)

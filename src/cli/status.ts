@@ -13,16 +13,14 @@ import { wordsOf } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
 import { printable } from '../telemetry/printable.ts'
+import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 
 /** `status`: sources, sinks, lag and budget of a running bridge. Exit code 1 when it is not ready. */
 export function statusCommand(): Command {
-  return daemonCommand(
-    'status',
-    'what is wrong, sources, sinks, lag and budget; exit code 1 when not ready',
-  ).action(async (options: DaemonOptions) => {
+  return daemonCommand(namedCommand('status')).action(async (options: DaemonOptions) => {
     const status = (await connectDaemon(options).get('/api/v1/status')) as StatusView
     if (options.json) printJson(status)
     else print(describeStatus(status, Date.now()))

@@ -1,13 +1,11 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { PinoPretty as pretty } from 'pino-pretty'
 import { errorCode, toError } from '../lib/errors.ts'
+import type { LogLevel } from './log-level.ts'
 import { lineWriter } from './log-output.ts'
 import { printable, printableLines, printableOnceRead } from './printable.ts'
 
-export type { Logger }
-
-export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
+export type { Logger, LogLevel }
 
 /** The child loggers of each logger; in pino each child keeps the level that it was created with. */
 const childrenOf = new WeakMap<Logger, Logger[]>()

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { runCli } from '../../src/cli/cli.ts'
+import { commandNames, createProgram, runCli } from '../../src/cli/cli.ts'
 
 /** A wrong command line is told from what failed: exit code 2, and nothing is begun or asked. */
 
@@ -149,6 +149,12 @@ describe('what failed ends with exit code 1', () => {
   ])('%s', async (_what, line) => {
     expect((await cli(line)).code).toBe(1)
   })
+})
+
+it('--help lists each command with the usage that it has once it is loaded', async () => {
+  const usages = async (words: readonly string[]) =>
+    (await createProgram(words)).commands.map((each) => [each.name(), each.usage(), each.description()])
+  expect(await usages(['--help'])).toEqual(await usages(commandNames))
 })
 
 it.each(['--help', '--version', 'help'])('%s ends with exit code 0', async (line) => {
