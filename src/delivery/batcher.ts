@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { oldestFirst } from '../sinks/pack.ts'
 import type { Batch } from '../sinks/sink.ts'
 import { createMessageLimiter, type MessageLimiter, type MessageLimits } from './message-limiter.ts'
 import {
@@ -23,6 +24,8 @@ export interface BatcherOptions {
   /** While the sink is down, alerts are sent one at a time to probe it: none waits for a group. */
   isOpen(): boolean
   refused: MessengerOptions['refused']
+  /** A fault of this program: the alerts of a group could not be divided into messages, and go out one by one. */
+  splitFailed(error: unknown): void
   /** The sink's batcher until its config changed. */
   readonly before?: Batcher | undefined
 }
@@ -123,6 +126,17 @@ export class Batcher {
 
   /** One message after the other, so that the receiver gets the oldest alerts first. */
   async #deliver(members: readonly PendingMember[]): Promise<void> {
-    for (const message of this.#options.batch.split(members)) await this.#messenger.deliver(message)
+    for (const message of this.#split(members)) await this.#messenger.deliver(message)
+  }
+
+  /** One alert whose text cannot be made must not keep the others: where it goes alone, the fault is its own. */
+  #split(members: readonly PendingMember[]): PendingMember[][] {
+    const { batch, splitFailed } = this.#options
+    try {
+      return batch.split(members)
+    } catch (error) {
+      splitFailed(error)
+      return oldestFirst(members).map((member) => [member])
+    }
   }
 }

@@ -228,11 +228,19 @@ export async function sendMembers(
     overtime.abort()
     if (error instanceof TimeLimitError)
       return failure('timeout', `no outcome in ${settings.timeoutMs + overtimeMs} ms`)
-    // A bug in the sink. The text of the error may repeat an address with a secret in it: only its kind is logged.
-    const kind = errorCode(error) ?? toError(error).constructor.name
-    log.error({ sink: sink.name, kind }, 'a sink threw')
-    return failure('bad_answer', `the sink failed: ${kind}`)
+    return failure('bad_answer', `the sink failed: ${logSinkFault(error, 'threw', { sink, log })}`)
   }
+}
+
+/** A bug in a sink. The text of the error may repeat an address with a secret in it: only its kind is logged, and returned. */
+export function logSinkFault(
+  error: unknown,
+  what: string,
+  { sink, log }: Pick<SendContext, 'sink' | 'log'>,
+): string {
+  const kind = errorCode(error) ?? toError(error).constructor.name
+  log.error({ sink: sink.name, kind }, `a sink ${what}`)
+  return kind
 }
 
 function failure(reason: 'timeout' | 'bad_answer', text: string): Outcome {

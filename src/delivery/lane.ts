@@ -8,7 +8,7 @@ import type { Acknowledged } from './acknowledged.ts'
 import { Batcher } from './batcher.ts'
 import { type BreakerChange, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
-import { type FindContext, sendMembers, sendMsMax } from './deliver.ts'
+import { type FindContext, logSinkFault, sendMembers, sendMsMax } from './deliver.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
 import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
@@ -128,6 +128,7 @@ export class Lane {
         clock,
         send: (members, signal) => sendMembers(members, signal, options),
         isOpen: () => this.#circuit.isOpen,
+        splitFailed: (error) => logSinkFault(error, 'could not divide alerts into messages', options),
         refused: (sent) => void this.#circuit.observe(breakerEventOf(sent, clock)),
         before: before === undefined ? undefined : before.#batcher,
       })

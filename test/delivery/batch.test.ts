@@ -177,6 +177,25 @@ describe('a burst', () => {
     },
   )
 
+  it('that the sink cannot divide into messages goes out one by one, and loses only the alert that is at fault', async () => {
+    const { queues, sender } = rig(server, ['ops'])
+    const { sink, sizes } = batchSink(burst, (sent) => {
+      if (sent.includes(5)) throw new RangeError('a text that cannot be made')
+      return delivered
+    })
+    const split = () => {
+      throw new RangeError('a text that cannot be made')
+    }
+    await queues.enqueue(jobs('ops', 1, 8))
+    sender([sink.batch ? { ...sink, batch: { ...sink.batch, split } } : sink], {
+      settings: { retry: { ...quickRetry, initialDelayMs: 3_600_000 } },
+    })
+    await until('seven completed', async () => (await queues.queue('ops').getCompletedCount()) === 7)
+    const waiting = await until('one waits', async () => (await queues.queue('ops').getDelayed())[0])
+    expect(waiting.id).toBe('main.5')
+    expect(sizes()).toEqual(Array.from({ length: 8 }, () => 1))
+  })
+
   it('is not taken apart to the last alert where the sink takes none', async () => {
     const { queues, sender } = rig(server, ['ops'])
     const { sink, messages } = batchSink(burst, (sent) =>

@@ -73,6 +73,7 @@ describe.each([-dayMs, dayMs])('a wall clock that is set by %d ms', (byMs) => {
         return delivered
       },
       isOpen: () => false,
+      splitFailed: () => {},
       refused: () => {},
     })
     await batcher.join(member(1))
