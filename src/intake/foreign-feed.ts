@@ -11,12 +11,12 @@ import type { Tally } from './tally.ts'
  * head look the same: then the head shows that the feed is ours.
  */
 export async function checkOutsideWalk(deps: PollDeps, tally: Tally, examined: ExaminedPage): Promise<void> {
-  if (tally.isOurFeed) return
+  if (tally.outsideIsOurs) return
   if (examined.looked.marks.some(isHandled) || !examined.rowScopes.some(({ inScope }) => inScope)) return
   const pages = pagesToAsk(examined, 'outside walk')
   if (pages === undefined) return
   if ((await findKnown(deps, tally, pages, isHandled)) === undefined) throw new PollStop('foreign_feed')
-  tally.isOurFeed = true
+  tally.outsideIsOurs = true
 }
 
 const isHandled = (mark: Mark) => mark !== 'new'

@@ -74,8 +74,8 @@ interface PollRun {
   readonly snapshot: WalkSnapshot
   readonly processState: ProcessState
   readonly startMs: number
-  /** The feed has shown rows that the stored walk knows. */
-  isOurFeed: boolean
+  /** A page of the walk, or one that was asked for because of it, has shown a row that the stored walk knows. */
+  isKnownFeed: boolean
   /** The key of the row on top of the feed. */
   topKey: string | undefined
 }
@@ -89,7 +89,7 @@ async function walk(deps: PollDeps, options: PollOptions, tally: Tally): Promise
   const poll: PollRun = {
     ...{ deps, tally, snapshot: snapshotOf(opened), processState: options.processState },
     startMs: deps.clock.now(),
-    isOurFeed: false,
+    isKnownFeed: false,
     topKey: undefined,
   }
   let step = await takePage(poll, 1, 'head')
@@ -123,7 +123,7 @@ async function takePage(poll: PollRun, number: number, progress: WalkProgress | 
   const { page, looked } = examined
   // Beneath the head, rows of an open stretch may be rows that this poll itself has handled.
   const isKnown = (mark: Mark) => (isHead ? mark !== 'new' : mark === 'covered')
-  poll.isOurFeed ||=
+  poll.isKnownFeed ||=
     looked.marks.some(isKnown) || (await checkFeed(deps, tally, examined, { isKnown, processState }))
   const decision = isHead
     ? decideHead(viewOf(examined, snapshot), looked)
@@ -184,6 +184,6 @@ function sameStretches({ looked }: ExaminedPage, { stretches, joins, finished }:
 function scopeWithHistory({ page, looked, rowScopes }: ExaminedPage, nowMs: number) {
   const { scope } = looked.facts
   if (scope.kind !== 'from' || scope.history !== null || page.rows.length === 0) return undefined
-  const sinceMs = sinceBeneath(page, scope.sinceMs, nowMs)
+  const sinceMs = sinceBeneath(page, rowScopes, scope.sinceMs, nowMs)
   return { ...scope, sinceMs, history: page.total - rowScopes.filter(({ inScope }) => inScope).length }
 }

@@ -22,7 +22,7 @@ export interface Tally {
   headTaken: boolean
   lost: boolean
   /** A second page has shown that pages outside of the walk, which looked foreign, are of this feed. */
-  isOurFeed: boolean
+  outsideIsOurs: boolean
 }
 
 export function createTally(): Tally {
@@ -42,7 +42,7 @@ export function createTally(): Tally {
     total: null,
     headTaken: false,
     lost: false,
-    isOurFeed: false,
+    outsideIsOurs: false,
   }
 }
 

@@ -82,16 +82,28 @@ export function firedAtOf(row: FeedRow, nowMs: number): number | null {
 }
 
 /**
- * The instant from which a date means that a row is no history, given the first page ever read, of which all rows are.
- * Where its last rows have dates in the future, as in a feed whose dates are of another zone than they say, the rows
- * beneath would otherwise look, hours later, as if they had fired since the start.
+ * The instant from which a date means that a row is no history, given the first page ever read and which of its rows count.
+ * Where its last rows are history and have dates in the future, as in a feed whose dates are of another zone than they say,
+ * the rows beneath would otherwise look, hours later, as if they had fired since the start.
  */
-export function sinceBeneath({ rows, perPage, total }: FeedPage, sinceMs: number, nowMs: number): number {
+export function sinceBeneath(
+  { rows, perPage, total }: FeedPage,
+  rowScopes: readonly RowScope[],
+  sinceMs: number,
+  nowMs: number,
+): number {
   if (total <= rows.length) return sinceMs
-  const last = rows.slice(-Math.ceil(perPage / 5)).map((row) => datedAt(firedAtText(row)))
-  const ahead = last.filter((ms) => ms !== null && believedAt(ms, nowMs) === null && ms < nowMs + zonesMsMax)
+  const begin = Math.max(0, rows.length - Math.ceil(perPage / 5))
+  const last = rows.slice(begin).map((row) => datedAt(firedAtText(row)))
+  const ahead = last.filter(
+    (ms, index) =>
+      rowScopes[begin + index]?.inScope === false &&
+      ms !== null &&
+      believedAt(ms, nowMs) === null &&
+      ms < nowMs + zonesMsMax,
+  )
   // A single one may be a mistake of that row.
-  return ahead.length < last.length ? sinceMs : Math.max(sinceMs, ...ahead.map((ms) => (ms ?? 0) + 1_000))
+  return ahead.length < last.length ? sinceMs : Math.max(sinceMs, ...ahead.map((ms) => lastMsOf(ms ?? 0) + 1))
 }
 
 /** The difference between the first and the last time zone is 26 hours. */
@@ -161,7 +173,11 @@ function isOld(firedAtMs: number | null, inScope: boolean | null, { scope }: Sco
   return firedAtMs !== null && scope.kind !== 'all' && isBefore(firedAtMs, scope.sinceMs)
 }
 
-/** A time without milliseconds means its whole second. */
 function isBefore(firedAtMs: number, instantMs: number): boolean {
-  return (firedAtMs % 1_000 === 0 ? firedAtMs + 999 : firedAtMs) < instantMs
+  return lastMsOf(firedAtMs) < instantMs
+}
+
+/** A time without milliseconds means its whole second. */
+function lastMsOf(firedAtMs: number): number {
+  return firedAtMs % 1_000 === 0 ? firedAtMs + 999 : firedAtMs
 }

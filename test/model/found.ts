@@ -1,4 +1,4 @@
-import type { History, Turn } from './history.ts'
+import { type History, hourMs, type Turn } from './history.ts'
 
 /** Histories that once broke a build that was meant to be right, each by what it did. They are lived again every time. */
 export const found: readonly (readonly [what: string, history: History])[] = [
@@ -201,7 +201,28 @@ export const found: readonly (readonly [what: string, history: History])[] = [
       wide: { datesBefore: 0, backfill: true, rowsKept: null },
     },
   ],
+  [
+    'rows that a feed which was empty at the start showed with dates ahead of the clock made the one beneath them history',
+    {
+      startFrom: 'now',
+      late: false,
+      before: 0,
+      turns: [
+        later(0, -20, turn([])),
+        later(0, -20, turn([[], [{ kind: 'top', count: 1, jitter: 0 }]])),
+        later(15, -20, turn([[{ kind: 'top', count: 5, jitter: 0 }]])),
+        later(36, -20, turn([])),
+      ],
+      wide: { datesBefore: 0, backfill: false, rowsKept: null },
+    },
+  ],
 ]
+
+/** So many hours after the turn before, by a clock that is wrong by so many hours. */
+function later(hours: number, clockHours: number, of: Turn): Turn {
+  const clocks = { redisMs: 0, processMs: clockHours * hourMs }
+  return { ...of, wide: { hours, clocks, queuesForget: false, sweep: 0 } }
+}
 
 /** A poll of one page in which nothing fails. */
 function turn(reads: Turn['reads']): Turn {

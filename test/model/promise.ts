@@ -20,6 +20,8 @@ export interface End {
   readonly beneathForgotten: boolean
   /** Rows without a date came before the first walk was complete. */
   readonly undatedFirst: boolean
+  /** What counts begins after a date that the first page shows, since the clock of the process was behind it. */
+  readonly beginsByDate: boolean
   /** At some time the clock of the process was that far behind the feed's that no date could be believed. */
   readonly wasBehind: boolean
 }
@@ -53,11 +55,15 @@ function sinceInstant(row: RowFacts, datedMs: number | null, { sinceMs }: End): 
   return row.kind === 'top' ? 'must be sent' : 'may be sent'
 }
 
-function fromNow(row: RowFacts, datedMs: number | null, { sinceMs, undatedFirst }: End): Promised {
+function fromNow(row: RowFacts, datedMs: number | null, end: End): Promised {
+  const { sinceMs, undatedFirst } = end
   if (row.kind === 'before' || row.kind === 'backfill') {
     // `now` is what the clock of the process says: one that is an hour behind takes in the last hour.
     return row.firedMs !== null && row.firedMs >= sinceMs ? 'may be sent' : 'must not be sent'
   }
+  // That date may mean its whole second, of which a part was history: only its place tells such a row from it.
+  if (end.beginsByDate && row.firedMs !== null && row.firedMs < sinceMs && row.firedMs >= sinceMs - 1_000)
+    return 'may be sent'
   // On top of what is handled stands what is new, whatever its date: the clock that said `now` may have been ahead.
   if (row.kind === 'top' && row.afterFirst) return 'must be sent'
   // `now` begins when its memory is first stored; an older date may count, but is not promised to.

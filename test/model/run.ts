@@ -191,7 +191,7 @@ class Run {
   }
 
   #promised(key: string): Promised {
-    const { sinceMs, forgottenMs, seen } = this.#twin
+    const { sinceMs, beginsByDate, forgottenMs, seen } = this.#twin
     const row = this.#rows.get(key)
     if (row === undefined) return 'may be sent'
     const { rows } = this.#feed
@@ -202,6 +202,7 @@ class Run {
       forgottenMs,
       beneathForgotten,
       undatedFirst: this.#undatedFirst,
+      beginsByDate,
       wasBehind: this.#wasBehind,
     }
     return promisedOf(row, this.#history, end)
@@ -388,15 +389,22 @@ class Run {
   /**
    * As many rows that are filled in beneath the frontier of an open stretch as go above it make a walk pass rows by. A
    * sweep finds them, where it can tell them from rows that were forgotten or never counted. Elsewhere rows come or go
-   * while a walk is under way, and not both.
+   * while a walk is under way, and not both. The end of the feed may go all the while, as far as no walk has come.
    */
-  #foolsCounting({ kind }: FeedOp): boolean {
+  #foolsCounting(op: FeedOp): boolean {
     const { startFrom, wide } = this.#history
-    if (kind !== 'late' && kind !== 'backfill' && kind !== 'delete') return false
+    const gains = op.kind === 'late' || op.kind === 'backfill'
+    const loses = op.kind === 'delete' || (op.kind === 'trim' && this.#reachesStretch(op.count))
+    if (!gains && !loses) return false
     if (wide === undefined || (startFrom === 'beginning' && wide.rowsKept === null)) return false
     if (!this.#walking && !this.#twin.isOpen) this.#shift = undefined
-    else this.#shift ??= kind === 'delete' ? 'loses' : 'gains'
-    return this.#shift === (kind === 'delete' ? 'gains' : 'loses')
+    else this.#shift ??= loses ? 'loses' : 'gains'
+    return this.#shift === (loses ? 'gains' : 'loses')
+  }
+
+  /** One of the last rows belongs to what a walk has read and not yet finished. */
+  #reachesStretch(count: number): boolean {
+    return this.#feed.rows.slice(-count).some(({ key }) => (this.#twin.uncovered.get(key) ?? 0) > 0)
   }
 
   /** The topmost row that ends a walk, or will: of a poll that is under way, one that its first page may have shown. */

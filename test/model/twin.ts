@@ -39,6 +39,8 @@ export class TwinState implements WalkState {
   #marked = 0
   #forgotten = 0
   #completeAt: number | undefined
+  /** What counts begins after a date of the first page, since the clock of the process was behind it. */
+  beginsByDate = false
   readonly #options: TwinOptions
   #sweep: SweepPosition = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
   readonly #setAside = new Set<string>()
@@ -151,6 +153,7 @@ export class TwinState implements WalkState {
     for (const { key } of change.quarantine) if (fresh.includes(key)) this.#setAside.add(key)
     for (const key of change.readable) this.#setAside.delete(key)
     this.#marked += fresh.length
+    const wasMs = this.sinceMs
     this.#facts = {
       ...facts,
       scope: change.scope ?? facts.scope,
@@ -158,6 +161,7 @@ export class TwinState implements WalkState {
       passedOver: facts.passedOver + change.passedOver,
       unrouted: facts.unrouted + change.unrouted,
     }
+    if (this.sinceMs > wasMs) this.beginsByDate = true
     if (change.sweep) this.#sweep = change.sweep
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { FeedPage, FeedRow } from '../../src/walk/page.ts'
-import { type ScopeFacts, scopeOfRows } from '../../src/walk/scope.ts'
+import { type ScopeFacts, scopeOfRows, sinceBeneath } from '../../src/walk/scope.ts'
 import type { Mark } from '../../src/walk/walk.ts'
 import { MemoryFeed, toFeedRow } from '../intake/memory-rig.ts'
 
@@ -77,6 +77,18 @@ describe('startFrom: now', () => {
       { nowMs, aside: true },
     )
     expect(filled.map(({ inScope }) => inScope)).toEqual([false, false, true, false])
+  })
+
+  it('begins after the last row of a first page whose dates lie ahead, and not a second later', () => {
+    const begins = (ms: number, some: Partial<ScopeFacts>) => {
+      const page = { ...pageOf([dated(7_200_000 + ms), dated(7_200_000 + ms)]), total: 300 }
+      return sinceBeneath(page, scopes(page, { scope, ...some }), startMs, nowMs)
+    }
+    expect(begins(0, {})).toBe(startMs + 7_200_001)
+    // A time without milliseconds means its whole second.
+    expect(begins(500, {})).toBe(startMs + 7_201_500)
+    // Where the feed was empty before, they are news.
+    expect(begins(0, { lastCompleteMs: startMs, total: 0 })).toBe(startMs)
   })
 
   it('counts what the feed gained from the last complete walk on, and not from the first day', () => {
