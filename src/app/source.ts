@@ -165,7 +165,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     async status() {
       const own = poller.status()
       if (own.state !== 'standby' && own.state !== 'starting') return own
-      return (await shared.load().catch(() => undefined)) ?? own
+      return (await shared.loadBy(() => clock.now()).catch(() => undefined)) ?? own
     },
     standby() {
       const { state, reason } = poller.status()

@@ -139,7 +139,7 @@ export class PollerView {
 
   /** For other replicas; throws what Redis throws. */
   async save(): Promise<void> {
-    await this.#store.save(this.#status)
+    await this.#store.save({ ...this.#status, savedAtMs: this.#deps.clock.now() })
   }
 
   /** Logged once, and again only when there was none for a while; the status still shows the first example. */

@@ -21,7 +21,7 @@ export type PollerState = (typeof pollerStates)[number]
 const someInstant = z.number().min(-8.64e15).max(8.64e15)
 const instant = someInstant.nullable()
 
-/** Instants are milliseconds since the epoch; null means never, or not known. */
+/** Instants are milliseconds since the epoch, by the clock of the process that polls; null means never, or not known. */
 export const pollerStatusSchema = z.object({
   v: z.literal(1),
   source: z.string(),
@@ -83,12 +83,16 @@ export const pollerStatusSchema = z.object({
   lastError: z.object({ atMs: someInstant, code: z.string(), message: z.string() }).nullable(),
   /** When the first poll failed since one went well; null while they go well. */
   failingSinceMs: instant.default(null),
+  /** Absent where an earlier version saved it. */
+  savedAtMs: someInstant.optional(),
 })
 export type PollerStatus = z.infer<typeof pollerStatusSchema>
 
 export interface SourceStatusStore {
   /** undefined when no poller has saved a status within a week, or one that this version cannot read. */
   load(): Promise<PollerStatus | undefined>
+  /** The same with instants by the clock of this process, which shows `nowMs`; but for the budget day, which ends by the clock of the other. */
+  loadBy(nowMs: () => number): Promise<PollerStatus | undefined>
   save(status: PollerStatus): Promise<void>
 }
 
@@ -101,19 +105,55 @@ export function createSourceStatus(options: {
 }): SourceStatusStore {
   const { redis } = options
   const { status } = sourceKeys(options.prefix, options.source)
+  const load = async () => {
+    const [text, ageMs] = (await redis.eval(loadScript, 1, status, keptMs)) as [string | null, number]
+    return { known: text === null ? undefined : parsed(text), ageMs }
+  }
   return {
-    async load() {
-      const text = await redis.get(status)
-      if (text === null) return undefined
-      try {
-        return pollerStatusSchema.parse(JSON.parse(text))
-      } catch {
-        return undefined
-      }
+    load: async () => (await load()).known,
+    async loadBy(now) {
+      const { known, ageMs } = await load()
+      if (known === undefined || known.savedAtMs === undefined) return known
+      const aheadMs = now() - (known.savedAtMs + ageMs)
+      return Math.abs(aheadMs) < clockSlackMs ? known : shifted(known, aheadMs)
     },
     async save(value) {
       await redis.set(status, JSON.stringify({ ...value, by: thisProcess }), 'PX', keptMs)
     },
+  }
+}
+
+/** Clocks that differ by less count as equal: a call takes time, too. */
+const clockSlackMs = 2_000
+
+/** KEYS status · ARGV its expiry (ms) · Returns the status, and how long ago it was saved (ms) by Redis' clock. */
+const loadScript = `
+local text = redis.call('GET', KEYS[1])
+return { text, ARGV[1] - redis.call('PTTL', KEYS[1]) }
+`
+
+function parsed(text: string): PollerStatus | undefined {
+  try {
+    return pollerStatusSchema.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
+function shifted(status: PollerStatus, byMs: number): PollerStatus {
+  const by = <T extends number | null>(ms: T) => (ms === null ? ms : ms + byMs)
+  const { lastError, doubt, rules } = status
+  return {
+    ...status,
+    sinceMs: by(status.sinceMs),
+    lastPollAtMs: by(status.lastPollAtMs),
+    lastOkAtMs: by(status.lastOkAtMs),
+    nextPollAtMs: by(status.nextPollAtMs),
+    lastCompleteWalkAtMs: by(status.lastCompleteWalkAtMs),
+    failingSinceMs: by(status.failingSinceMs),
+    lastError: lastError && { ...lastError, atMs: by(lastError.atMs) },
+    doubt: doubt && { ...doubt, atMs: by(doubt.atMs) },
+    rules: rules && { ...rules, atMs: by(rules.atMs) },
   }
 }
 
