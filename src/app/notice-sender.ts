@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { DeliveryJob } from '../alert/job.ts'
+import { parseRow } from '../alert/alert.ts'
 import type { SinkQueues } from '../delivery/queues.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { NoticeStore } from '../store/notices.ts'
 import { isRedisAway } from '../store/redis.ts'
+import { madeAtMs, type UnsentNotice } from '../store/unsent-notices.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { type Notice, noticeAlert } from './notices.ts'
+import { type Notice, noticeRow, noticeSource } from './notices.ts'
 
 interface NoticeSenderOptions {
   /** The config in force. */
@@ -14,59 +16,76 @@ interface NoticeSenderOptions {
     readonly queues: Pick<SinkQueues, 'enqueue'>
     readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   }
-  readonly clock: Clock
+  readonly store: Pick<NoticeStore, 'unsent' | 'remove'>
+  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
 
-/** How many notices that Redis did not take are kept; older ones are dropped. */
-const unsentMax = 100
-
 /**
- * `sendNotice` only makes the jobs and cannot fail, so that a notice which Redis has as sent is sent, perhaps later. `sendUnsent`
- * puts the jobs into the queues; a queue that refuses one does not delay the others.
+ * Puts notices that Redis has as unsent into the queues of their receivers. Any replica sends the notices of all: their jobs have
+ * fixed ids, so it does not matter who is faster, or was killed half-way. A queue that refuses one does not delay the others.
  */
-export function noticeSender({ active, clock, log }: NoticeSenderOptions) {
-  let lastId = 0
-  let unsent: (readonly DeliveryJob[])[] = []
-  const sendNotice = (notice: Notice) => {
-    const { operators, targets } = active()
-    // Two notices may be sent in the same millisecond, also by two replicas.
-    lastId = Math.max(lastId + 1, clock.now() * 1_000 + thousandthOf(notice))
-    const alert = noticeAlert(notice, lastId, clock.now())
-    const subject = 'sink' in notice ? notice.sink : undefined
-    const receivers = operators.filter((sink) => sink !== subject)
-    log.info({ notice: notice.kind, operators: receivers }, alert.headline)
-    for (const sink of receivers)
-      unsent.push(
-        (targets.get(sink) ?? [undefined]).map((target) => ({
-          sink,
-          alert,
-          seenAtMs: clock.now(),
-          ...(target === undefined ? {} : { target }),
-        })),
-      )
-    unsent = unsent.slice(-unsentMax)
-  }
-  /** A job that is repeated keeps its id, so it is sent once. Throws the error of the first queue that refused. */
-  const sendUnsent = async () => {
+export function noticeSender({ active, store, clock, log }: NoticeSenderOptions) {
+  /** Of unsent notices, those receivers in whose queues this process has put them. */
+  let queued: ReadonlyMap<number, Set<string>> = new Map()
+  const send = async ({ id, sink: subject, row }: UnsentNotice) => {
+    const parsed = parseRow(noticeSource, { ...row, id })
+    if (!parsed.ok) throw new Error(`a notice does not parse: ${parsed.reason}`)
+    const { alert } = parsed
     // An operator may have left the config meanwhile.
-    const { operators, queues } = active()
-    const refused: unknown[] = []
-    for (const jobs of unsent)
-      try {
-        await queues.enqueue(jobs.filter(({ sink }) => operators.includes(sink)))
-        unsent = unsent.filter((each) => each !== jobs)
-      } catch (thrown) {
-        // Otherwise later notices would be stored before this one if Redis came back in between.
-        if (isRedisAway(thrown)) throw thrown
-        refused.push(thrown)
-      }
-    if (refused.length > 0) throw refused[0]
+    const { operators, queues, targets } = active()
+    const receivers = operators.filter((sink) => sink !== subject)
+    const jobsOf = (sink: string) =>
+      (targets.get(sink) ?? [undefined]).map((target) => ({
+        ...{ sink, alert, seenAtMs: madeAtMs(id) },
+        ...(target === undefined ? {} : { target }),
+      }))
+    const done = queued.get(id) ?? new Set()
+    await allOf(
+      receivers
+        .filter((sink) => !done.has(sink))
+        .map((sink) => async () => {
+          await queues.enqueue(jobsOf(sink))
+          done.add(sink)
+        }),
+    )
+    if (await store.remove(id)) log.info({ notice: alert.kind, operators: receivers }, alert.headline)
   }
-  return { sendNotice, sendUnsent }
+  return {
+    /** Throws the error of the first queue that refused. */
+    async sendUnsent(): Promise<void> {
+      const unsent = await store.unsent(clock.now())
+      queued = new Map(unsent.map(({ id }) => [id, queued.get(id) ?? new Set()]))
+      await allOf(unsent.map((notice) => () => send(notice)))
+    },
+  }
+}
+
+/** Makes notices with ids that are unique in this process, also those of one millisecond; over replicas they seldom are the same. */
+export function noticeMaker(clock: Pick<Clock, 'now'>): (notice: Notice) => UnsentNotice {
+  let lastId = 0
+  return (notice) => {
+    const nowMs = clock.now()
+    lastId = Math.max(lastId + 1, nowMs * 1_000 + thousandthOf(notice))
+    const sink = 'sink' in notice ? { sink: notice.sink } : {}
+    return { v: 1, id: lastId, ...sink, row: noticeRow(notice, nowMs) }
+  }
 }
 
 /** A number below 1,000; two notices seldom get the same. */
 function thousandthOf(notice: Notice): number {
   return createHash('sha256').update(JSON.stringify(notice)).digest().readUInt32BE() % 1_000
+}
+
+/** One that fails holds up no other, unless Redis is away for all of them. */
+export async function allOf(works: readonly (() => Promise<void>)[]): Promise<void> {
+  const failed: unknown[] = []
+  for (const work of works)
+    try {
+      await work()
+    } catch (thrown) {
+      if (isRedisAway(thrown)) throw thrown
+      failed.push(thrown)
+    }
+  if (failed.length > 0) throw failed[0]
 }

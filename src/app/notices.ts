@@ -1,4 +1,3 @@
-import { type Alert, parseRow } from '../alert/alert.ts'
 import { formatDuration } from '../lib/duration.ts'
 
 /**
@@ -34,11 +33,10 @@ export type Notice =
   | { readonly kind: 'source_orphaned'; readonly orphan: string }
   | { readonly kind: 'source_renamed'; readonly from: string; readonly to: string }
 
-/** `id`: unique for each notice, also for those of one moment. */
-export function noticeAlert(notice: Notice, id: number, nowMs: number): Alert {
+/** The row of its alert, without an id. */
+export function noticeRow(notice: Notice, nowMs: number): Readonly<Record<string, unknown>> {
   const { headline, why } = wordsOf(notice, nowMs)
-  const parsed = parseRow(noticeSource, {
-    id,
+  return {
     kind: `bridge.${notice.kind}`,
     symbol: null,
     slug: null,
@@ -51,9 +49,7 @@ export function noticeAlert(notice: Notice, id: number, nowMs: number): Alert {
     notifiedAt: null,
     channels: [],
     isRead: false,
-  })
-  if (!parsed.ok) throw new Error(`a notice does not parse: ${parsed.reason}`)
-  return parsed.alert
+  }
 }
 
 function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string | null } {

@@ -8,10 +8,9 @@ import { toError } from '../lib/errors.ts'
 import { failingMsMax, lastingFailure, overdueMs } from '../poller/status.ts'
 import type { NoticeStore } from '../store/notices.ts'
 import type { QuarantineCounts } from '../store/quarantine.ts'
-import { isRedisAway } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { noticeSender } from './notice-sender.ts'
+import { allOf, noticeMaker, noticeSender } from './notice-sender.ts'
 import type { Notice } from './notices.ts'
 import type { RulesVerdict } from './rule-notices.ts'
 import { createTroubles } from './troubles.ts'
@@ -21,10 +20,9 @@ import { createTroubles } from './troubles.ts'
  * (one notice per sink and hour, with the count); when rows could not be read (the same per source); when a source needs
  * a person, or no process polls it; when rules of it may not fire (one notice for all that a reading shows), and when they are in
  * order again; when a name leaves the config with something left; and of what else the verdict names as a trouble, in its
- * words, once it has lasted a minute. A notice about a sink is not sent to that sink. Notices
- * are best effort: without Redis, only the log and the status page report the same. Redis stores which notices were sent,
- * so that a restart neither repeats one nor forgets the notice that the trouble is over. What Redis did not take is sent
- * when it answers again, once, unless the process ends before.
+ * words, once it has lasted a minute. A notice about a sink is not sent to that sink. Without Redis, only the log and the status
+ * page report the same. Redis stores of what people were notified, together with the notice, so that a restart neither repeats
+ * one nor loses one.
  */
 export interface Operators {
   onBreaker(news: BreakerChange): void
@@ -60,9 +58,9 @@ export interface OperatorsOptions {
   /** Of the config in force. */
   readonly active: () => OperatorTargets
   readonly sources: () => Promise<readonly SourceReport[]>
-  /** Of this process. */
   /** What the status page says is wrong, with every trouble that may be among it; undefined when it cannot be read now. */
   readonly findings?: () => Promise<FindingsNow | undefined>
+  /** Of this process. */
   readonly breakers: () => readonly Pick<LaneState, 'sink' | 'breaker' | 'reason'>[]
   readonly store: NoticeStore
   readonly clock: Clock
@@ -71,6 +69,8 @@ export interface OperatorsOptions {
 }
 
 const hourMs = 3_600_000
+/** An instant of another process, by the clock of this one, varies by less. */
+const clockJitterMs = 500
 /** A trouble that lasts longer gets another notice. */
 const troubleMs = 24 * hourMs
 
@@ -82,8 +82,9 @@ const wellLooksMin = 12
 
 export function createOperators(options: OperatorsOptions): Operators {
   const { active, sources, breakers, store, clock, log, lookEveryMs = 5_000 } = options
-  const { sendNotice, sendUnsent } = noticeSender(options)
-  const troubles = createTroubles({ store, clock, sendNotice })
+  const { sendUnsent } = noticeSender(options)
+  const toUnsent = noticeMaker(clock)
+  const troubles = createTroubles({ store, clock, toUnsent })
   /** When breakers of this process closed, as far as Redis does not have it yet. */
   const closedAt = new Map<string, number>()
   /** Sources without a poll though one is due, and since when that is seen, by the monotonic clock. */
@@ -102,9 +103,10 @@ export function createOperators(options: OperatorsOptions): Operators {
     if ((await queues.failedSince(sink, nowMs - hourMs)) === 0) return
     const sinceMs = (await store.at(sink)) ?? nowMs - hourMs
     const count = await queues.failedSince(sink, sinceMs + 1)
-    if (count === 0 || !(await store.begin(`dead:${sink}`, nowMs, hourMs))) return
-    sendNotice({ kind: 'dead_letters', sink, count, sinceMs })
-    await store.move(sink, nowMs)
+    if (count === 0) return
+    const notice = toUnsent({ kind: 'dead_letters', sink, count, sinceMs })
+    const moved = { what: sink, to: nowMs }
+    await store.begin(`dead:${sink}`, { nowMs, againMs: hourMs, notice, moved })
   }
   const onOpen = async (sink: string, reason: string, atMs: number) => {
     await troubles.begin(`breaker:${sink}`, troubleMs, { kind: 'sink_down', sink, reason })
@@ -130,7 +132,7 @@ export function createOperators(options: OperatorsOptions): Operators {
     if (clock.now() - openMs < wellLooksMin * lookEveryMs) return
     const hasClosed = ((await store.at(`closed:${sink}`)) ?? 0) >= openMs
     if (!hasClosed && (await queues.completedSince(sink, openMs + 1)) === 0) return
-    await troubles.end(`breaker:${sink}`, { kind: 'sink_up', sink, reason: '' })
+    await troubles.end([`breaker:${sink}`], { kind: 'sink_up', sink, reason: '' })
   }
   const lookAtSink = async (sink: string, queues: OperatorTargets['queues']) => {
     const nowMs = clock.now()
@@ -144,7 +146,8 @@ export function createOperators(options: OperatorsOptions): Operators {
     if (lateMs === 0 && state !== 'starting') return void unpolledSources.delete(source)
     const before = unpolledSources.get(source)
     // Where another poll is due than before, one was made: the clock of the process that polls is behind ours.
-    const sinceMs = before?.dueAtMs === dueAtMs ? before.sinceMs : clock.monotonicMs()
+    const isSame = Math.abs((before?.dueAtMs ?? 0) - (dueAtMs ?? 0)) < clockJitterMs
+    const sinceMs = before && isSame ? before.sinceMs : clock.monotonicMs()
     unpolledSources.set(source, { dueAtMs, sinceMs })
     if (clock.monotonicMs() - sinceMs < failingMsMax) return undefined
     const due = lateMs === 0 ? '' : `: it should have polled ${formatDuration(lateMs)} ago`
@@ -159,9 +162,8 @@ export function createOperators(options: OperatorsOptions): Operators {
     } else if (failure !== undefined) {
       await troubles.begin(failing, troubleMs, { kind: 'source_failing', sourceName, reason: failure })
     } else if (state === 'waiting' && failingSinceMs === null && !unpolledSources.has(sourceName)) {
-      const resumed = { kind: 'source_resumed', sourceName, reason } as const
-      const wasStopped = await troubles.end(stopped, resumed)
-      await troubles.end(failing, wasStopped ? undefined : resumed)
+      await troubles.repeat(failing)
+      await troubles.end([stopped, failing], { kind: 'source_resumed', sourceName, reason })
     }
     if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
   }
@@ -171,9 +173,9 @@ export function createOperators(options: OperatorsOptions): Operators {
     const before = (await store.at(what)) ?? 0
     // Rows that were dropped or read since are not counted; after a loss of Redis the count starts at 0.
     const count = Math.min(setAside, ever < before ? ever : ever - before)
-    if (count === 0 || !(await store.begin(what, clock.now(), hourMs))) return
-    sendNotice({ kind: 'rows_set_aside', sourceName, count })
-    await store.move(what, ever)
+    if (count === 0) return
+    const notice = toUnsent({ kind: 'rows_set_aside', sourceName, count })
+    await store.begin(what, { nowMs: clock.now(), againMs: hourMs, notice, moved: { what, to: ever } })
   }
   let looks = 0
   let before: readonly string[] = []
@@ -192,7 +194,7 @@ export function createOperators(options: OperatorsOptions): Operators {
         const about = { trouble, ...(sink === undefined ? {} : { sink }) }
         const key = `finding:${trouble}`
         if (text === undefined && !last.includes(trouble))
-          await troubles.end(key, { kind: 'trouble_over', text: '', ...about })
+          await troubles.end([key], { kind: 'trouble_over', text: '', ...about })
         if (text !== undefined && last.includes(trouble))
           await troubles.begin(key, troubleMs, { kind: 'trouble', text, ...about })
       }),
@@ -227,11 +229,11 @@ export function createOperators(options: OperatorsOptions): Operators {
       void attempt(() => troubles.begin(orphanTrouble(orphan), orphanMs, orphanNotice(orphan)))
     },
     onNoOrphan(orphan) {
-      void attempt(async () => void (await troubles.end(orphanTrouble(orphan), undefined)))
+      void attempt(() => troubles.end([orphanTrouble(orphan)], undefined))
     },
     onRenamed(from, to) {
       if (active().operators.length > 0)
-        void attempt(async () => sendNotice({ kind: 'source_renamed', from, to }))
+        void attempt(() => store.add(toUnsent({ kind: 'source_renamed', from, to })))
     },
     onRules(source, verdict) {
       if (active().operators.length > 0) void attempt(() => troubles.rules(source, verdict))
@@ -243,19 +245,6 @@ export function createOperators(options: OperatorsOptions): Operators {
       }
     },
   }
-}
-
-/** One that fails holds up no other, unless Redis is away for all of them. */
-async function allOf(works: readonly (() => Promise<void>)[]): Promise<void> {
-  const failed: unknown[] = []
-  for (const work of works)
-    try {
-      await work()
-    } catch (thrown) {
-      if (isRedisAway(thrown)) throw thrown
-      failed.push(thrown)
-    }
-  if (failed.length > 0) throw failed[0]
 }
 
 function orphanTrouble({ kind, name }: Pick<OrphanView, 'kind' | 'name'>): string {

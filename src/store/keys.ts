@@ -149,6 +149,14 @@ export function noticedKey(prefix: string, what: string): string {
 }
 
 /**
+ * HASH, id → JSON of a notice that is not in the queues of all its receivers yet. Removed when it is; expires 12 hours after the last
+ * was added. Lost: these notices are not sent.
+ */
+export function noticesKey(prefix: string): string {
+  return `${hashTag(prefix)}:notices`
+}
+
+/**
  * STRING, JSON: since when a sink is down, and why; written by the processes that send to it. Removed when it answers; expires
  * `breakerKeptMs` after a process last confirmed it. Lost: a process that starts in an outage has to try the sink itself.
  */
@@ -234,25 +242,6 @@ export function servedSinksKey(prefix: string): string {
 /** STRING, when (ms) the keys were searched for names that an earlier version did not store. Lost: they are searched again. */
 export function namesFoundKey(prefix: string): string {
   return `${hashTag(prefix)}:names:found`
-}
-
-/** The `SCAN` pattern of the keys that every queue and every source has, and the name in such a key. */
-export function namedKeys(prefix: string): { pattern: string; nameOf(key: string): KeyName | undefined } {
-  const tag = hashTag(prefix)
-  return {
-    pattern: `${tag}:*:meta`,
-    nameOf(key) {
-      const [kind, name, ...rest] = key.startsWith(`${tag}:`) ? key.slice(tag.length + 1).split(':') : []
-      if (name === undefined || rest.join(':') !== 'meta') return undefined
-      if (kind === 'queue') return { kind: 'sink', name }
-      return kind === 'source' ? { kind: 'source', name } : undefined
-    },
-  }
-}
-
-export interface KeyName {
-  readonly kind: 'sink' | 'source'
-  readonly name: string
 }
 
 /** Any type, expires within a second: the check at the start tries its commands on it. */

@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis'
 import * as z from 'zod'
-import { namedKeys, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey } from './keys.ts'
+import { hashTag, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -136,4 +136,23 @@ async function* scan(node: Redis, pattern: string): AsyncGenerator<string> {
     cursor = next
     yield* keys
   } while (cursor !== '0')
+}
+
+/** The `SCAN` pattern of the keys that every queue and every source has, and the name in such a key. */
+function namedKeys(prefix: string): { pattern: string; nameOf(key: string): KeyName | undefined } {
+  const tag = hashTag(prefix)
+  return {
+    pattern: `${tag}:*:meta`,
+    nameOf(key) {
+      const [kind, name, ...rest] = key.startsWith(`${tag}:`) ? key.slice(tag.length + 1).split(':') : []
+      if (name === undefined || rest.join(':') !== 'meta') return undefined
+      if (kind === 'queue') return { kind: 'sink', name }
+      return kind === 'source' ? { kind: 'source', name } : undefined
+    },
+  }
+}
+
+interface KeyName {
+  readonly kind: 'sink' | 'source'
+  readonly name: string
 }

@@ -1,53 +1,86 @@
-import { randomUUID } from 'node:crypto'
-import { noticedKey, noticeKey } from './keys.ts'
+import { noticedKey, noticeKey, noticesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 import { createReportedRules, type ReportedRules } from './reported-rules.ts'
+import {
+  addArguments,
+  addLines,
+  madeAtMs,
+  type UnsentNotice,
+  unsentKeptMs,
+  unsentMax,
+  unsentNoticeSchema,
+} from './unsent-notices.ts'
 
 /**
- * Which troubles people were notified of, over all replicas and restarts: one replica notifies of each, once. A call whose
- * answer was lost has the same answer when it is repeated, by the caller or by the driver.
+ * Which troubles people were notified of, over all replicas and restarts, and the notices that are not in the queues of their
+ * receivers yet. Both change in the same step, so a process that is killed after it leaves the notice to the others, and a call
+ * whose answer was lost can be repeated, by the caller or by the driver: it adds no second notice.
  */
 export interface NoticeStore {
-  /** True for the one caller that is to notify of this trouble: it is new, or the last notice is `againMs` old. */
-  begin(trouble: string, nowMs: number, againMs: number): Promise<boolean>
+  /** Adds the notice if the trouble is new, or its last notice is `againMs` old. */
+  begin(
+    trouble: string,
+    begun: {
+      readonly nowMs: number
+      readonly againMs: number
+      readonly notice: UnsentNotice
+      /** As `move` does, if the notice is added. */
+      readonly moved?: { readonly what: string; readonly to: number }
+    },
+  ): Promise<void>
   /** When people were first notified of it; undefined when they were not. */
   since(trouble: string): Promise<number | undefined>
-  /** True for the one caller that is to notify that it is over; false when there was no notice of it. */
-  end(trouble: string): Promise<boolean>
-  /** Returns up to where people were notified of something that only grows, such as a time or a count; stores `to` instead. */
-  move(what: string, to: number): Promise<number | undefined>
-  /** Returns that without changing it. */
+  /** These troubles are over. Adds the notice if people were notified of one of them. */
+  end(troubles: readonly string[], notice: UnsentNotice | undefined): Promise<void>
+  add(notice: UnsentNotice): Promise<void>
+  /** Stores up to where people were notified of something that only grows, such as a time or a count. */
+  move(what: string, to: number): Promise<void>
   at(what: string): Promise<number | undefined>
+  /** What was added and not removed, the oldest first. */
+  unsent(nowMs: number): Promise<readonly UnsentNotice[]>
+  /** True for the one caller that removed it. */
+  remove(id: number): Promise<boolean>
   readonly rules: ReportedRules
 }
 
 export function createNoticeStore(redis: RedisClient, prefix: string): NoticeStore {
-  /** The names of calls that had no answer yet; by these Redis knows them again. */
-  const unanswered = new Map<string, string>()
-  const wins = async (what: 'begin' | 'end', trouble: string, ...given: number[]) => {
-    const name = `${what} ${trouble}`
-    const call = unanswered.get(name) ?? randomUUID()
-    unanswered.set(name, call)
-    const script = what === 'begin' ? beginScript : endScript
-    const answer = await redis.eval(script, 1, noticeKey(prefix, trouble), call, ...given)
-    unanswered.delete(name)
-    return answer === 1
-  }
+  const unsentKey = noticesKey(prefix)
   return {
-    begin: (trouble, nowMs, againMs) => wins('begin', trouble, nowMs, againMs, keptMs),
+    async begin(trouble, { nowMs, againMs, notice, moved }) {
+      const keys = [unsentKey, noticeKey(prefix, trouble), noticedKey(prefix, moved?.what ?? '')]
+      const given = [nowMs, againMs, keptMs, clockSlackMs, moved?.to ?? '']
+      await redis.eval(beginScript, keys.length, ...keys, ...addArguments([notice]), ...given)
+    },
     async since(trouble) {
       const sinceMs = Number.parseInt((await redis.get(noticeKey(prefix, trouble))) ?? '', 10)
       return Number.isNaN(sinceMs) ? undefined : sinceMs
     },
-    end: (trouble) => wins('end', trouble, endKeptMs),
+    async end(troubles, notice) {
+      const keys = [unsentKey, ...troubles.map((trouble) => noticeKey(prefix, trouble))]
+      const added = addArguments(notice === undefined ? [] : [notice])
+      await redis.eval(endScript, keys.length, ...keys, ...added)
+    },
+    async add(notice) {
+      await redis.eval(addScript, 1, unsentKey, ...addArguments([notice]))
+    },
     async move(what, to) {
-      const before = await redis.set(noticedKey(prefix, what), String(to), 'GET')
-      return before === null ? undefined : Number(before)
+      await redis.set(noticedKey(prefix, what), String(to))
     },
     async at(what) {
       const known = await redis.get(noticedKey(prefix, what))
       return known === null ? undefined : Number(known)
     },
+    async unsent(nowMs) {
+      const all = Object.entries(await redis.hgetall(unsentKey))
+      const ids = all.map(([id]) => Number(id)).sort((a, b) => b - a)
+      const dropped = ids.filter((id, nth) => nth >= unsentMax || madeAtMs(id) < nowMs - unsentKeptMs)
+      if (dropped.length > 0) await redis.hdel(unsentKey, ...dropped.map(String))
+      return all
+        .filter(([id]) => !dropped.includes(Number(id)))
+        .flatMap(([, text]) => unsentNoticeSchema.safeParse(JSON.parse(text)).data ?? [])
+        .sort((a, b) => a.id - b.id)
+    },
+    remove: async (id) => (await redis.hdel(unsentKey, String(id))) === 1,
     rules: createReportedRules(redis, prefix),
   }
 }
@@ -55,27 +88,30 @@ export function createNoticeStore(redis: RedisClient, prefix: string): NoticeSto
 /** For a trouble that is not checked any more, because its sink or source left the config. */
 const keptMs = 30 * 24 * 3_600_000
 
-/** Longer than the driver repeats a call. */
-const endKeptMs = 600_000
+/** A last notice that is further ahead was made by a clock that was wrong. */
+const clockSlackMs = 3_600_000
 
-/** KEYS notice · ARGV call, now, pause before the next notice (ms), expiry (ms) · Returns 1 where the caller is to notify. */
-const beginScript = `
-local since, noticed, by = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) ?(%d*) ?(.*)$')
+const addScript = `${addLines} add()`
+
+/** KEYS … notice, noticed · ARGV … now, pause before the next notice, expiry, slack of clocks (ms), where `noticed` is to be or '' */
+const beginScript = `${addLines}
+local since, last = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) ?(%d*)')
+local now, again, kept, slack, noticed = unpack(ARGV, given + 1)
 if since then
-  if by == ARGV[1] then return 1 end
-  if noticed == '' then noticed = since end
-  if ARGV[2] - noticed < tonumber(ARGV[3]) then return 0 end
+  local agoMs = now - (last == '' and since or last)
+  if agoMs > -slack and agoMs < tonumber(again) then return end
 end
-redis.call('SET', KEYS[1], (since or ARGV[2]) .. ' ' .. ARGV[2] .. ' ' .. ARGV[1], 'PX', ARGV[4])
-return 1
+redis.call('SET', KEYS[2], (since or now) .. ' ' .. now, 'PX', kept)
+if noticed ~= '' then redis.call('SET', KEYS[3], noticed) end
+add()
 `
 
-/** KEYS notice · ARGV call, how long the end is known (ms) · Returns 1 where the caller is to notify. */
-const endScript = `
-local known = redis.call('GET', KEYS[1])
-local by = string.match(known or '', '^ended (.*)$')
-if by then return by == ARGV[1] and 1 or 0 end
-if not known then return 0 end
-redis.call('SET', KEYS[1], 'ended ' .. ARGV[1], 'PX', ARGV[2])
-return 1
+/** KEYS … notice of each trouble */
+const endScript = `${addLines}
+local known = false
+for n = 2, #KEYS do
+  known = known or string.match(redis.call('GET', KEYS[n]) or '', '^%d') ~= nil
+  redis.call('DEL', KEYS[n])
+end
+if known then add() end
 `

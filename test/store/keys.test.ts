@@ -5,6 +5,7 @@ import {
   namesFoundKey,
   noticedKey,
   noticeKey,
+  noticesKey,
   queuePrefix,
   servedSinksKey,
   silencesKey,
@@ -48,7 +49,9 @@ function allKeys(prefix: string, name: string): string[] {
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),
     ...(name === 'main'
-      ? [silencesKey, sinkNamesKey, sourceNamesKey, namesFoundKey, servedSinksKey].map((key) => key(prefix))
+      ? [noticesKey, silencesKey, sinkNamesKey, sourceNamesKey, namesFoundKey, servedSinksKey].map((key) =>
+          key(prefix),
+        )
       : []),
   ]
 }
