@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { lifePaths } from './host.ts'
-import type { AdminDeps } from './ports.ts'
+import type { AdminDeps, MetricsFormat } from './ports.ts'
 import { wordsOf } from './verdict.ts'
 
 /**
@@ -27,11 +27,17 @@ export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void
       return reply.type(plainText).send(`${wordsOf(verdict)}${after}\n`)
     })
 
-  app.get('/metrics', async (_request, reply) => reply.type(prometheusText).send(await ports.metricsText()))
+  app.get('/metrics', async ({ headers: { accept } }, reply) => {
+    const format = accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
+    return reply.type(contentTypes[format]).send(await ports.metricsText(format))
+  })
 }
 
 const plainText = 'text/plain; charset=utf-8'
-const prometheusText = 'text/plain; version=0.0.4; charset=utf-8'
+const contentTypes: Readonly<Record<MetricsFormat, string>> = {
+  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
 
 function wantsJson(accept: string | undefined): boolean {
   return accept?.includes('application/json') ?? false

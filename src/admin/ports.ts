@@ -15,13 +15,16 @@ import type {
 import type { OrphanKind, OrphanView } from './orphan-view.ts'
 import type { QuarantinedRow, StatusView } from './status-view.ts'
 
+/** The text format of Prometheus, version 0.0.4, or OpenMetrics 1.0, which has exemplars. */
+export type MetricsFormat = 'prometheus' | 'openmetrics'
+
 /**
  * What the admin server needs from the rest of the bridge. Each port has only what its one user needs, so that the server
  * can be built without Redis, queues or pollers. Ports reject when Redis is away; the server then answers 503.
  */
 export interface AdminPorts {
-  /** Prometheus text, version 0.0.4. Must answer without Redis: series that need it keep their last value or end. */
-  metricsText(): Promise<string>
+  /** Must answer without Redis: series that need it keep their last value or end. */
+  metricsText(format: MetricsFormat): Promise<string>
   /** Why this process does its work no more, so that only a new process helps. Must not ask Redis. */
   hung(): string | undefined
   /** Must answer without Redis, and within seconds: values that are only in Redis are null then. */

@@ -1,3 +1,4 @@
+import { alertKey } from '../alert/alert.ts'
 import { believedAt } from '../alert/fired-at.ts'
 import type { DeliveryJob } from '../alert/job.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -22,9 +23,11 @@ export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logg
   const { source, id } = job.alert
   const lagMs = lagOf(job, nowMs)
   if (result !== 'back') metrics.sends.inc({ sink, result })
-  if (durationMs !== undefined) metrics.sendDuration.observe({ sink }, durationMs / 1_000)
+  const exemplarLabels = { alert: alertKey(job.alert) }
+  if (durationMs !== undefined)
+    metrics.sendDuration.observe({ labels: { sink }, value: durationMs / 1_000, exemplarLabels })
   if (result === 'delivered' && lagMs !== undefined)
-    metrics.deliveryLag.observe({ source, sink }, lagMs / 1_000)
+    metrics.deliveryLag.observe({ labels: { source, sink }, value: lagMs / 1_000, exemplarLabels })
   log[levels[result]](
     { sink, source, alert: id, attempt: number, result, reason, status, durationMs, lagMs, nextInMs },
     'delivery.attempt',

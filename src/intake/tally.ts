@@ -1,3 +1,4 @@
+import { alertKey } from '../alert/alert.ts'
 import type { Assignment } from '../alert/assignment.ts'
 import { believedAt } from '../alert/fired-at.ts'
 import { redisErrorText } from '../store/redis.ts'
@@ -81,7 +82,11 @@ export function countPage(
     const firedAtMs = believedAt(alert.firedAtMs, nowMs)
     // What was fired before this source was set up could not have been seen earlier.
     if (firedAtMs === null || firedAtMs < examined.looked.facts.createdMs) continue
-    metrics.detectionLag.observe({ source }, Math.max(0, nowMs - firedAtMs) / 1_000)
+    metrics.detectionLag.observe({
+      labels: { source },
+      value: Math.max(0, nowMs - firedAtMs) / 1_000,
+      exemplarLabels: { alert: alertKey(alert) },
+    })
   }
 }
 

@@ -38,6 +38,15 @@ export const contextResults = ['bought', 'cached', 'skipped', 'failed'] as const
 export type ContextResult = (typeof contextResults)[number]
 export type SendResult = (typeof sendResults)[number]
 
+/** Remembers for each bucket the last alert in it, `SOURCE.ID`. The library takes other arguments than without exemplars. */
+export type Exemplified<L extends string> = Omit<Histogram<L>, 'observe'> & {
+  observe(data: {
+    readonly labels: Readonly<Record<L, string>>
+    readonly value: number
+    readonly exemplarLabels: { readonly alert: string }
+  }): void
+}
+
 export function createMetrics(build: { version: string; node: string }) {
   const registry = new Registry()
   const registers = [registry]
@@ -51,6 +60,15 @@ export function createMetrics(build: { version: string; node: string }) {
     labelNames: readonly L[],
     buckets: number[],
   ) => new Histogram({ name: `alert_bridge_${name}`, help, labelNames, buckets, registers })
+  const exemplified = <L extends string>(
+    ...[name, help, labelNames, buckets]: Parameters<typeof histogram<L>>
+  ) => {
+    const options = { name: `alert_bridge_${name}`, help, labelNames, buckets, registers: [] }
+    const made = new Histogram({ ...options, enableExemplars: true })
+    // Only here: the library's constructor refuses a registry of the format that leaves exemplars out.
+    registry.registerMetric(made)
+    return made as unknown as Exemplified<L>
+  }
 
   const buildInfo = gauge('build_info', 'The running build; always 1.', ['version', 'node'])
   buildInfo.set(build, 1)
@@ -142,13 +160,13 @@ export function createMetrics(build: { version: string; node: string }) {
       'Times the polling loop of a source failed by a bug and was started again.',
       ['source'],
     ),
-    detectionLag: histogram(
+    detectionLag: exemplified(
       'detection_lag_seconds',
       'From firedAt to seen by a poll.',
       ['source'],
       lagBuckets,
     ),
-    deliveryLag: histogram(
+    deliveryLag: exemplified(
       'delivery_lag_seconds',
       'From firedAt to acknowledged by the sink; of what an operator sends again, from the order.',
       ['source', 'sink'],
@@ -181,7 +199,7 @@ export function createMetrics(build: { version: string; node: string }) {
       'Attempts by what became of them, and alerts that were given up on without one (expired, dead).',
       ['sink', 'result'],
     ),
-    sendDuration: histogram('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
+    sendDuration: exemplified('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
     queueJobs: gauge(
       'queue_jobs',
       'Jobs in the queue by state; the same from every replica: aggregate with max. Left out while Redis does not answer.',

@@ -58,6 +58,16 @@ test('/metrics is Prometheus text', async () => {
   expect(response.body).toContain('alert_bridge_build_info')
 })
 
+test('/metrics is OpenMetrics for who asks for that, as Prometheus does', async () => {
+  const { app } = rig({ metricsText: async (format) => format })
+  const accept = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5'
+  const { body, headers } = await app.inject({ url: '/metrics', headers: { accept } })
+  expect([body, headers['content-type']]).toEqual([
+    'openmetrics',
+    'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  ])
+})
+
 test('/metrics asks only for the metrics: a Redis outage does not reach it', async () => {
   const away = () => Promise.reject(new Error('Redis is away'))
   const { app } = rig({ status: away })

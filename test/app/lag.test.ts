@@ -47,8 +47,10 @@ describe('a quantile of a histogram', () => {
 describe('the lag of a source', () => {
   it('is its own, summed over what the labels leave open', async () => {
     const { deliveryLag } = createMetrics({ version: '1', node: 'v24' })
-    for (const source of ['main', 'other']) deliveryLag.observe({ source, sink: 'ops' }, 4)
-    deliveryLag.observe({ source: 'main', sink: 'desk' }, 100)
+    const observe = (labels: { source: string; sink: string }, value: number) =>
+      deliveryLag.observe({ labels, value, exemplarLabels: { alert: 'main.1' } })
+    for (const source of ['main', 'other']) observe({ source, sink: 'ops' }, 4)
+    observe({ source: 'main', sink: 'desk' }, 100)
     const ops = await lagOf(deliveryLag, { sink: 'ops' })
     expect(ops?.p50).toBeGreaterThan(2.5)
     expect(ops?.p95).toBeLessThanOrEqual(5)

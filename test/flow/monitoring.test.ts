@@ -129,6 +129,11 @@ routes: [{ sinks: [hook], context: [price] }]
   ).catch((thrown: unknown) => {
     throw new Error(`without data: ${empty.join('; ')}`, { cause: thrown })
   })
+  // It asked for OpenMetrics.
+  await until('an exemplar names the alert', async () => {
+    const [lag] = await prometheus.exemplars('alert_bridge_delivery_lag_seconds_bucket')
+    return /^\{"alert":"main\.\d+"\}$/.test(JSON.stringify(lag?.exemplars[0]?.labels ?? {}))
+  })
   const evaluated = await prometheus.rules()
   expect(evaluated.map(({ name }) => name).sort()).toEqual(
     rules.map(({ alert, record }) => alert ?? record ?? '').sort(),

@@ -19,6 +19,10 @@ export function promtool(args: readonly string[], input?: string): string {
 export interface Prometheus {
   /** What an expression yields now. */
   query(expression: string): Promise<readonly unknown[]>
+  /** The exemplars of the last minute. */
+  exemplars(
+    expression: string,
+  ): Promise<readonly { readonly exemplars: readonly { readonly labels: object }[] }[]>
   /** What the rules yield: recording and alerting ones, by name. */
   rules(): Promise<readonly { readonly name: string; readonly health: string; readonly state?: string }[]>
 }
@@ -41,6 +45,7 @@ export async function startPrometheus(targets: readonly string[], ruleFile: stri
     [
       ...[`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'data')}`],
       ...[`--web.listen-address=127.0.0.1:${port}`, '--log.level=error'],
+      '--enable-feature=exemplar-storage',
     ],
     { stdio: 'ignore' },
   )
@@ -65,6 +70,11 @@ export async function startPrometheus(targets: readonly string[], ruleFile: stri
     async query(expression) {
       const query = new URLSearchParams({ query: expression })
       return ((await ask(`/api/v1/query?${query}`)) as { result: unknown[] }).result
+    },
+    async exemplars(query) {
+      const now = Date.now() / 1_000
+      const span = new URLSearchParams({ query, start: String(now - 60), end: String(now + 60) })
+      return (await ask(`/api/v1/query_exemplars?${span}`)) as { exemplars: { labels: object }[] }[]
     },
     async rules() {
       const { groups } = (await ask('/api/v1/rules')) as {

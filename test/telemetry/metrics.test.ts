@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { DecisionReason } from '../../src/schedule/schedule.ts'
 import { createMetrics, pollReasons } from '../../src/telemetry/metrics.ts'
+import { openMetricsText } from '../../src/telemetry/open-metrics.ts'
 import { forgetOthers, initialiseMetrics } from '../../src/telemetry/series.ts'
 import { promtool } from '../support/promtool.ts'
 
@@ -46,8 +47,9 @@ describe('the metrics', () => {
     }
     initialise(['ops'])
     metrics.sends.inc({ sink: 'ops', result: 'delivered' })
-    metrics.sendDuration.observe({ sink: 'ops' }, 1)
-    metrics.deliveryLag.observe({ source: 'main', sink: 'ops' }, 1)
+    const seen = { value: 1, exemplarLabels: { alert: 'main.1' } }
+    metrics.sendDuration.observe({ labels: { sink: 'ops' }, ...seen })
+    metrics.deliveryLag.observe({ labels: { source: 'main', sink: 'ops' }, ...seen })
     initialise([])
     initialise(['ops'])
     expect(await counted()).toEqual([1, 1, 1])
@@ -61,6 +63,31 @@ describe('the metrics', () => {
     const text = await exposed()
     for (const reason of pollReasons)
       expect(text).toContain(`alert_bridge_polls_total{source="main",reason="${reason}"} 0`)
+  })
+
+  it('are the same in OpenMetrics, with the last alert of each bucket, and stay as they are in the other format', async () => {
+    const metrics = createMetrics({ version: '1.2.3', node: 'v24' })
+    initialiseMetrics(metrics, { sources: ['main'], sinks: ['ops'] })
+    metrics.sends.inc({ sink: 'ops', result: 'delivered' })
+    for (const [id, value] of [
+      [1, 7],
+      [2, 8],
+      [3, 1e9],
+    ] as const)
+      metrics.detectionLag.observe({
+        labels: { source: 'main' },
+        value,
+        exemplarLabels: { alert: `main.${id}` },
+      })
+    const [open, plain] = await Promise.all([openMetricsText(metrics.registry), metrics.registry.metrics()])
+    expect(open).toMatch(/^# TYPE alert_bridge_sends counter$/m)
+    expect(open).toMatch(/^alert_bridge_sends_total\{sink="ops",result="delivered"\} 1$/m)
+    expect(open).toMatch(/le="10".*\} 2 # \{alert="main\.2"\} 8 \d+/)
+    expect(open).toMatch(/le="\+Inf".*\} 3 # \{alert="main\.3"\} 1000000000 \d+/)
+    expect(open).not.toMatch(/le="5".* # /)
+    expect(open.endsWith('\n# EOF\n')).toBe(true)
+    expect(plain).toMatch(/^# TYPE alert_bridge_sends_total counter$/m)
+    expect(plain).not.toContain('main.2')
   })
 
   it('pass promtool', async () => {

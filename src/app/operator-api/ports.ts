@@ -5,6 +5,7 @@ import { reasonOf, verdictOf } from '../../admin/verdict.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
 import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
+import { openMetricsText } from '../../telemetry/open-metrics.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
@@ -37,12 +38,12 @@ export function adminPorts(options: PortsOptions): AdminPorts {
   /** Called once per request: a reload may put another one in force meanwhile. */
   const active = (): ActiveConfig => running().active
   const ports: AdminPorts = {
-    async metricsText() {
+    async metricsText(format) {
       const [{ ready, verdict }] = await Promise.all([ports.status(), options.runtime()?.collectMetrics()])
       metrics.ready.set(ready.ok ? 1 : 0)
       for (const level of findingLevels)
         metrics.findings.set({ level }, verdict.findings.filter((finding) => finding.level === level).length)
-      return metrics.registry.metrics()
+      return format === 'openmetrics' ? openMetricsText(metrics.registry) : metrics.registry.metrics()
     },
     // A process that is stopping polls no more.
     hung: () => (draining() ? undefined : options.runtime()?.hung()),
