@@ -9,11 +9,11 @@ import { startEmbeddedRedis } from '../../src/store/embedded.ts'
 import { embeddedPaths, lockDir } from '../../src/store/embedded-paths.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
+import { run as runCommand } from '../support/cli.ts'
 import { captureLog } from '../support/log.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { answersPing, freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { run as runCommand } from './in-process.ts'
 
 /** The command against the sandbox over real HTTP, counting in a real Redis. */
 const redis = useRedis()

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { parse } from 'yaml'
 import { checkConfigCommand } from '../../src/cli/check-config.ts'
 import { fixture } from '../config/config-text.ts'
-import { run } from './in-process.ts'
+import { run } from '../support/cli.ts'
 
 const check = (...args: string[]) => run(checkConfigCommand(), ...args)
 const path = (name: string) => fixture(name).path

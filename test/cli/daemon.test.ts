@@ -10,8 +10,8 @@ import { silenceCommand } from '../../src/cli/silence.ts'
 import { statusCommand } from '../../src/cli/status.ts'
 import { versionHeader } from '../../src/telemetry/version.ts'
 import { rig, token } from '../admin/rig.ts'
+import { run } from '../support/cli.ts'
 import { writeConfig } from '../support/process.ts'
-import { run } from './in-process.ts'
 
 /** How the commands of the operator find the bridge, and what they need of its config. */
 

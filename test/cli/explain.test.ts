@@ -8,7 +8,7 @@ import { explainCommand } from '../../src/cli/explain.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { versionHeader } from '../../src/telemetry/version.ts'
 import { fixture } from '../config/config-text.ts'
-import { run } from './in-process.ts'
+import { run } from '../support/cli.ts'
 
 const row = {
   id: 7,

@@ -9,11 +9,11 @@ import { UsageError } from '../../src/cli/usage.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { sandboxToken } from '../../src/sandbox/sandbox.ts'
+import { run } from '../support/cli.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
-import { run } from './in-process.ts'
 
 let folder: string
 beforeEach(() => {

@@ -10,10 +10,10 @@ import { createQueues } from '../../src/delivery/queues.ts'
 import { versionHeader } from '../../src/telemetry/version.ts'
 import { endWaiting, jobs } from '../delivery/support.ts'
 import { startApp } from '../support/app.ts'
+import { run } from '../support/cli.ts'
 import { writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
-import { run } from './in-process.ts'
 
 /** Orders on more deliveries than one call of the API takes. */
 

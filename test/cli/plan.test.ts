@@ -7,7 +7,7 @@ import { UserError } from '../../src/lib/errors.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createTrace } from '../bench/traces.ts'
-import { run } from './in-process.ts'
+import { run } from '../support/cli.ts'
 
 const config = `
 sources:

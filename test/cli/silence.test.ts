@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { parseMatch } from '../../src/alert/match-form.ts'
 import { matchOf, silenceCommand } from '../../src/cli/silence.ts'
 import { UserError } from '../../src/lib/errors.ts'
-import { run } from './in-process.ts'
+import { run } from '../support/cli.ts'
 
 describe('--match', () => {
   it.each<[string[], Record<string, unknown>]>([

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it, vi } from 'vitest'
-import { commandNames, createProgram, runCli } from '../../src/cli/cli.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { commandNames, createProgram } from '../../src/cli/cli.ts'
+import { cli } from '../support/cli.ts'
 
 /** A wrong command line is told from what failed: exit code 2, and nothing is begun or asked. */
 
@@ -160,21 +161,3 @@ it('--help lists each command with the usage that it has once it is loaded', asy
 it.each(['--help', '--version', 'help'])('%s ends with exit code 0', async (line) => {
   expect((await cli([line])).code).toBe(0)
 })
-
-async function cli(line: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  const printed = { out: '', err: '' }
-  const catching = (stream: 'stdout' | 'stderr', into: 'out' | 'err') =>
-    vi.spyOn(process[stream], 'write').mockImplementation((text) => {
-      printed[into] += text
-      return true
-    })
-  const spies = [catching('stdout', 'out'), catching('stderr', 'err')]
-  const before = process.exitCode
-  process.exitCode = undefined
-  try {
-    return { code: await runCli(['node', 'alert-bridge', ...line]), ...printed }
-  } finally {
-    process.exitCode = before
-    for (const spy of spies) spy.mockRestore()
-  }
-}

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import type { AlertHistory, SilenceView } from '../../src/admin/delivery-view.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
-import { startProgram, testFolder, writeConfig } from '../support/process.ts'
+import { cli } from '../support/cli.ts'
+import { testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -55,11 +56,10 @@ async function heldBack(url: string, id: number): Promise<AlertHistory> {
   return story
 }
 
-async function cli(url: string, ...args: string[]): Promise<string> {
-  const program = startProgram([...args, '--url', url], { ADMIN_TOKEN: token })
-  const code = await program.ended()
-  if (code !== 0) throw new Error(program.stderr())
-  return program.stdout()
+async function atBridge(url: string, ...args: string[]): Promise<string> {
+  const { code, out, err } = await cli([...args, '--url', url], { ADMIN_TOKEN: token })
+  if (code !== 0) throw new Error(err)
+  return out
 }
 
 describe('a silence', () => {
@@ -74,7 +74,7 @@ describe('a silence', () => {
       routes: '  - { name: all, sinks: [hook] }',
     })
     const { app, url } = await startApp(text)
-    const added = await cli(
+    const added = await atBridge(
       url,
       'silence',
       'add',
@@ -88,11 +88,11 @@ describe('a silence', () => {
     )
     const silence = JSON.parse(added) as SilenceView
     expect(silence).toMatchObject({ match: { symbol: ['فولاد'] }, comment: 'audit' })
-    expect(await cli(url, 'silence', 'list')).toContain(silence.id)
+    expect(await atBridge(url, 'silence', 'list')).toContain(silence.id)
     const folder = testFolder()
     const row = join(folder, 'alert.json')
     writeFileSync(row, JSON.stringify(sandbox.makeRow({ symbol: 'فولاد' })))
-    expect(await cli(url, 'explain', row, '--config', writeConfig(text, folder))).toContain(
+    expect(await atBridge(url, 'explain', row, '--config', writeConfig(text, folder))).toContain(
       `  held routes[0] (all) → hook: silenced by ${silence.id} until ${silence.endsAt} (audit)`,
     )
 
@@ -112,23 +112,23 @@ describe('a silence', () => {
     expect(story.held).toMatchObject([
       { route: 'all', sinks: ['hook'], reason: 'silenced', silence: silence.id },
     ])
-    expect(await cli(url, 'deliveries', `main.${held}`)).toContain(
+    expect(await atBridge(url, 'deliveries', `main.${held}`)).toContain(
       `hook: held back from route all: silenced by ${silence.id} until ${silence.endsAt} (audit)`,
     )
     const { values } = await app.metrics.alertsHeld.get()
     expect(values.find(({ labels }) => labels.reason === 'silenced')?.value).toBeGreaterThan(0)
     expect(values.find(({ labels }) => labels.reason === 'muted')?.value).toBe(0)
 
-    expect(await cli(url, 'replay', `main.${held}`, '--sink', 'hook')).toContain('1 queued')
+    expect(await atBridge(url, 'replay', `main.${held}`, '--sink', 'hook')).toContain('1 queued')
     await until('the held one arrives', () => idsAt(hook).includes(`main.${held}`))
 
-    await cli(url, 'silence', 'expire', silence.id)
+    await atBridge(url, 'silence', 'expire', silence.id)
     await until('the next one arrives', async () => {
       const { id } = sandbox.fire({ symbol: 'فولاد' })
       await until('it is decided', async () => (await storyOf(url, id)) !== undefined)
       return ((await storyOf(url, id))?.deliveries.length ?? 0) > 0
     })
-    await expect(cli(url, 'silence', 'expire', silence.id)).rejects.toThrow(/no silence/)
+    await expect(atBridge(url, 'silence', 'expire', silence.id)).rejects.toThrow(/no silence/)
   })
 })
 
@@ -146,7 +146,7 @@ describe('a mute', () => {
     expect(story.held[0]?.text).toMatch(/^held back by route night: muted until \d{4}-/)
     expect(story.deliveries.map(({ sink }) => sink)).toEqual(['hook'])
     expect(desk.requests).toHaveLength(0)
-    expect(await cli(url, 'deliveries', `main.${id}`)).toContain(
+    expect(await atBridge(url, 'deliveries', `main.${id}`)).toContain(
       'desk: held back by route night: muted until',
     )
     const { values } = await app.metrics.alertsHeld.get()
