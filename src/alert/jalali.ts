@@ -2,12 +2,15 @@
 
 const dayMs = 86_400_000
 
-const calendar = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
-  timeZone: 'UTC',
-  year: 'numeric',
-  month: 'numeric',
-  day: 'numeric',
-})
+let known: Intl.DateTimeFormat | undefined
+/** Made when a date is first asked for: it takes some 20 ms. */
+const calendar = () =>
+  (known ??= new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
+    timeZone: 'UTC',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+  }))
 
 /**
  * The start of that day in UTC; undefined when there is no such day. Intl only converts towards Jalali, so the days
@@ -19,7 +22,11 @@ export function jalaliDay(year: number, month: number, day: number): number | un
   const estimateMs = Date.UTC(year + 621, 2, 21) + dayOfYear * dayMs
   for (let offset = -2; offset <= 2; offset++) {
     const ms = estimateMs + offset * dayMs
-    const parts = new Map(calendar.formatToParts(ms).map(({ type, value }) => [type, value]))
+    const parts = new Map(
+      calendar()
+        .formatToParts(ms)
+        .map(({ type, value }) => [type, value]),
+    )
     const [y, m, d] = [parts.get('year'), parts.get('month'), parts.get('day')].map(Number)
     if (y === year && m === month && d === day) return ms
   }

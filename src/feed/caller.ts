@@ -1,7 +1,8 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { parseJson } from '../alert/json-number.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
+import { Pool } from '../lib/packages.ts'
 import { type Secret, tokenProblem } from '../lib/secret.ts'
 import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
@@ -137,7 +138,7 @@ function withoutSecret(message: string, secret: string): string {
 function createPool(
   origin: string,
   { connectTimeoutMs = 5_000, connections = 2 }: Pick<FeedClientOptions, 'connectTimeoutMs' | 'connections'>,
-): Pool {
+): Dispatcher {
   return new Pool(origin, {
     connections,
     pipelining: 1,

@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { PinoPretty as pretty } from 'pino-pretty'
 import { errorCode, toError } from '../lib/errors.ts'
+import { load } from '../lib/packages.ts'
 import type { LogLevel } from './log-level.ts'
 import { lineWriter } from './log-output.ts'
 import { printable, printableLines, printableOnceRead } from './printable.ts'
@@ -45,6 +45,7 @@ const standardOutput = 1
 
 /** Lines on a terminal. Messages and fields contain what others wrote: it is read from JSON and printed as it is. */
 function forPeople(destination: DestinationStream | undefined): DestinationStream {
+  const { PinoPretty: pretty } = load('pino-pretty') as typeof import('pino-pretty')
   const lines = pretty({
     colorize: true,
     translateTime: 'SYS:HH:MM:ss.l',

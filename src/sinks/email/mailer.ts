@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { createTransport } from 'nodemailer'
+import { load } from '../../lib/packages.ts'
 import { type AddressGuard, isLoopbackName, withoutBrackets } from '../transport/guard.ts'
 import type { TlsSettings } from '../transport/http-client.ts'
 import type { Mailbox } from './address.ts'
@@ -38,6 +38,7 @@ const idleConnectionMs = 60_000
 const addressAttemptMs = 1_000
 
 export function createMailer(server: SmtpServer, options: MailerOptions): Mailer {
+  const { createTransport } = load('nodemailer') as typeof import('nodemailer')
   const transport = createTransport(poolOptions(server, options))
   return {
     async send(message, posting) {

@@ -1,4 +1,5 @@
-import { IncomingWebhook, type IncomingWebhookDefaultArguments, SlackWebhookError } from '@slack/webhook'
+import type { IncomingWebhookDefaultArguments } from '@slack/webhook'
+import { load } from '../../lib/packages.ts'
 import { isSlackMessageFault, type Outcome, type ProtocolResult } from '../outcome.ts'
 import { revealProxy, secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
@@ -26,6 +27,7 @@ export const slack = { schema: slackConfigSchema, create: createSlackSink } as c
  * cannot take goes out once more as plain text, within the same attempt.
  */
 function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): Sink {
+  const { IncomingWebhook, SlackWebhookError } = load('@slack/webhook') as typeof import('@slack/webhook')
   const transport = createHttpClient({
     guard: tools.guard(config.allowPrivateNetworks),
     connections: config.concurrency,

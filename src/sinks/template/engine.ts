@@ -1,17 +1,8 @@
-import {
-  CaptureTag,
-  Context,
-  defaultOperators,
-  type FilterImplOptions,
-  Liquid,
-  type Operators,
-  type Template,
-  toValueSync,
-} from 'liquidjs'
+import type { Context, FilterImplOptions, Liquid, Operators, Template } from 'liquidjs'
 import type { Display } from '../../alert/display.ts'
 import { numberIn } from '../../alert/json-number.ts'
 import { asJson, type Escaping } from './escaping.ts'
-import { asPlain, CaptureWriter, Fragment, Value, Verbatim, Writer } from './writer.ts'
+import { asPlain, CaptureWriter, Fragment, liquid, Value, Verbatim, Writer } from './writer.ts'
 
 /** The library, restricted: no file, no code, no inherited properties; bounded in length, time and memory. */
 export interface Engine {
@@ -39,6 +30,14 @@ export function engineFor(escaping: Escaping, { timeZone }: Pick<Display, 'timeZ
 }
 
 function createEngine(escaping: Escaping, timeZone: string): Engine {
+  const { CaptureTag, Context, defaultOperators, Liquid, toValueSync } = liquid()
+  class Capture extends CaptureTag {
+    override *render(context: Context): Generator<unknown, void, string> {
+      const writer = new CaptureWriter()
+      yield this.liquid.renderer.renderTemplates(this.templates, context, writer)
+      context.bottom()[this.variable] = writer.captured()
+    }
+  }
   const engine = new Liquid({
     templates: {},
     relativeReference: false,
@@ -69,14 +68,6 @@ function createEngine(escaping: Escaping, timeZone: string): Engine {
       toValueSync(engine.renderer.renderTemplates(parts, context, writer))
       return writer.buffer
     },
-  }
-}
-
-class Capture extends CaptureTag {
-  override *render(context: Context): Generator<unknown, void, string> {
-    const writer = new CaptureWriter()
-    yield this.liquid.renderer.renderTemplates(this.templates, context, writer)
-    context.bottom()[this.variable] = writer.captured()
   }
 }
 
@@ -129,7 +120,7 @@ function inTime(made: unknown, context: Context): unknown {
 }
 
 function contains(left: unknown, right: unknown, context: Context): OperatorResult {
-  return inTime(defaultOperators['contains']?.(left, right, context), context) as OperatorResult
+  return inTime(liquid().defaultOperators['contains']?.(left, right, context), context) as OperatorResult
 }
 
 type OperatorResult = ReturnType<Operators[string]>

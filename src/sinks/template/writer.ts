@@ -1,5 +1,5 @@
 import type { Comparable, ComparableResult, Emitter } from 'liquidjs'
-import { toValue } from 'liquidjs'
+import { load } from '../../lib/packages.ts'
 import { SinkError } from '../transport/fault.ts'
 import { type Escaping, escaped, plain } from './escaping.ts'
 import { JsonPosition } from './json-position.ts'
@@ -11,12 +11,15 @@ import { JsonPosition } from './json-position.ts'
  */
 export type Piece = string | Value
 
+/** Only configs with templates load it. */
+export const liquid = () => load('liquidjs') as typeof import('liquidjs')
+
 /** What `{{ … }}` made. */
 export class Value {
   readonly value: unknown
 
   constructor(value: unknown) {
-    this.value = toValue(value)
+    this.value = liquid().toValue(value)
   }
 }
 
@@ -159,7 +162,7 @@ function sizeOf(piece: Piece): number {
 }
 
 function textOf(value: unknown): string {
-  return plain(asPlain(toValue(value)))
+  return plain(asPlain(liquid().toValue(value)))
 }
 
 function isComparable(value: unknown): value is Comparable {

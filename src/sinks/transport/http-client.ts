@@ -1,5 +1,6 @@
-import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from 'undici'
+import type { buildConnector as Connector, Dispatcher } from 'undici'
 import { errorCode, toError, UserError } from '../../lib/errors.ts'
+import { Agent, buildConnector, proxyAgent } from '../../lib/packages.ts'
 import { parseRetryAfter } from '../../lib/retry-after.ts'
 import { readSmallFile } from '../../lib/small-file.ts'
 import { SinkError } from './fault.ts'
@@ -80,7 +81,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   /** The proxy's address may be in a file that changes: running requests continue through the old one. */
   const dispatcherFor = (proxy: string | undefined): Dispatcher => {
     if (current !== undefined && current.proxy === proxy) return current.dispatcher
-    const dispatcher = proxy === undefined ? directAgent(options, tls) : proxyAgent(options, tls, proxy)
+    const dispatcher = proxy === undefined ? directAgent(options, tls) : agentThrough(proxy, options, tls)
     void current?.dispatcher.close().catch(() => {})
     current = { proxy, dispatcher }
     return dispatcher
@@ -89,8 +90,9 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   return {
     async post(message) {
       // URL converts every notation of an address (0x7f.1, 2130706433) to the usual one.
-      options.guard.checkLiteral(new URL(message.url).hostname)
-      return post(dispatcherFor(message.proxy), message).catch((error: unknown) => {
+      const url = new URL(message.url)
+      options.guard.checkLiteral(url.hostname)
+      return post(dispatcherFor(message.proxy), url, message).catch((error: unknown) => {
         throw message.proxy === undefined ? error : proxyFault(error)
       })
     },
@@ -115,11 +117,11 @@ export function tlsOptions(files: TlsFiles | undefined): TlsSettings {
   }
 }
 
-function directAgent(options: HttpOptions, tls: TlsSettings): Agent {
+function directAgent(options: HttpOptions, tls: TlsSettings): Dispatcher {
   return new Agent({ ...agentLimits(options), connect: guardedConnector(options, tls) })
 }
 
-function proxyAgent(options: HttpOptions, tls: TlsSettings, proxy: string): ProxyAgent {
+function agentThrough(proxy: string, options: HttpOptions, tls: TlsSettings): Dispatcher {
   const url = URL.parse(proxy)
   // A proxy has no path, and the library refuses one.
   if (url === null || !['http:', 'https:'].includes(url.protocol))
@@ -129,7 +131,7 @@ function proxyAgent(options: HttpOptions, tls: TlsSettings, proxy: string): Prox
   url.hash = ''
   // A proxy may be in the operator's own network, and the operator named it: the guard does not check it.
   const proxyTls = { rejectUnauthorized: true, minVersion: 'TLSv1.2', lookup: systemLookup } as const
-  return new ProxyAgent({
+  return new (proxyAgent())({
     ...agentLimits(options),
     uri: url.href,
     proxyTls,
@@ -155,7 +157,7 @@ function connectTimeoutMs(options: HttpOptions): number {
   return Math.min(connectTimeoutMsMax, options.timeoutMs)
 }
 
-function guardedConnector(options: HttpOptions, tls: TlsSettings): buildConnector.connector {
+function guardedConnector(options: HttpOptions, tls: TlsSettings): Connector.connector {
   const { guard } = options
   const connect = buildConnector({
     ...tls,
@@ -193,9 +195,10 @@ function proxyFault(error: unknown): unknown {
   )
 }
 
-async function post(dispatcher: Dispatcher, message: HttpPost): Promise<HttpResponse> {
-  const response = await request(message.url, {
-    dispatcher,
+async function post(dispatcher: Dispatcher, url: URL, message: HttpPost): Promise<HttpResponse> {
+  const response = await dispatcher.request({
+    origin: url.origin,
+    path: `${url.pathname}${url.search}`,
     method: message.method ?? 'POST',
     headers: { ...message.headers, 'accept-encoding': 'identity' },
     body: message.body,
