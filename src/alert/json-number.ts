@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 /**
  * JSON numbers as they came. JavaScript has one kind of number: of 9007199254740995 it keeps 9007199254740996, of 1e400
  * nothing, of 1.10 not the spelling. Such a number is kept as a `JsonNumber`, and is written again as it was read.
@@ -55,21 +57,16 @@ export class JsonNumber {
   }
 }
 
-/** Parses JSON; a number that would be changed by that becomes a JsonNumber. Throws a SyntaxError. */
+/**
+ * Parses JSON; a number that would be changed by that becomes a JsonNumber. Throws a SyntaxError. Such a number is parsed as
+ * a text with a mark that nobody can know: a reviver takes many times as long, and fails on deep nesting.
+ */
 export function parseJson(text: string): unknown {
-  if (!hasOddNumber(text)) return JSON.parse(text)
-  const numberOf = jsonNumbers()
-  try {
-    return JSON.parse(text, (_key, value: unknown, { source }) =>
-      typeof value === 'number' && source !== undefined && source !== String(value)
-        ? numberOf(source)
-        : value,
-    )
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) throw thrown
-    // Nested too deeply for a reviver, which calls itself for each level.
-    return JSON.parse(text)
-  }
+  const odd = oddNumbers(text)
+  const plain: unknown = JSON.parse(text)
+  if (odd.length === 0) return plain
+  const mark = randomBytes(12).toString('base64url')
+  return withNumbers(JSON.parse(marked(text, odd, mark)), mark)
 }
 
 /** One JsonNumber for each spelling: what looks for equal values by identity (`uniq` of templates) finds them. */
@@ -104,10 +101,11 @@ export const jsonNumberForm = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const exactCharsMax = 400
 
 /**
- * Whether JSON.parse would change a number of this JSON text, or its spelling. An ordinary page has none, and looking for
- * one takes much less time than asking the parser for the text of each number.
+ * Where each number of this JSON text begins and ends JSON.parse would change, or its spelling. An ordinary page has none, and looking
+ * for one takes little time.
  */
-function hasOddNumber(text: string): boolean {
+function oddNumbers(text: string): number[] {
+  const odd: number[] = []
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code === quote) at = endOfString(text, at)
@@ -119,10 +117,38 @@ function hasOddNumber(text: string): boolean {
         at += 1
       }
       const literal = text.slice(from, at + 1)
-      if (!(isWhole && code !== minus && at - from < 15) && String(Number(literal)) !== literal) return true
+      if (!(isWhole && code !== minus && at - from < 15) && String(Number(literal)) !== literal)
+        odd.push(from, at + 1)
     }
   }
-  return false
+  return odd
+}
+
+function marked(text: string, odd: readonly number[], mark: string): string {
+  const parts: string[] = []
+  let done = 0
+  for (let index = 0; index < odd.length; index += 2) {
+    const [from = 0, to = 0] = [odd[index], odd[index + 1]]
+    parts.push(text.slice(done, from), '"', mark, text.slice(from, to), '"')
+    done = to
+  }
+  return parts.join('') + text.slice(done)
+}
+
+/** In place, and without calling itself: JSON.parse accepts depths at which recursion fails. */
+function withNumbers(parsed: unknown, mark: string): unknown {
+  const numberOf = jsonNumbers()
+  const whole = { parsed }
+  const open: object[] = [whole]
+  for (let node = open.pop(); node; node = open.pop()) {
+    for (const key of Array.isArray(node) ? node.keys() : Object.keys(node)) {
+      const value: unknown = Reflect.get(node, key)
+      if (typeof value === 'string' && value.startsWith(mark))
+        Reflect.set(node, key, numberOf(value.slice(mark.length)))
+      else if (typeof value === 'object' && value !== null) open.push(value)
+    }
+  }
+  return whole.parsed
 }
 
 const quote = 0x22
@@ -165,9 +191,5 @@ declare global {
   interface JSON {
     rawJSON(text: string): object
     isRawJSON(value: unknown): boolean
-    parse(
-      text: string,
-      reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
-    ): unknown
   }
 }

@@ -35,6 +35,12 @@ export const perPage = 100
  */
 const depthMax = 32
 
+/**
+ * Values that a row may have, in all of its lists and objects: each costs time at every step, for every sink and attempt. A
+ * row has about twenty. Such a row is longer than the copy that the quarantine keeps, so that no part of it is ever sent.
+ */
+const valuesMax = 50_000
+
 /** Returns the parser of one page of fired alerts. */
 export function deliveriesParser(source: string, asked: number): (body: unknown) => Parsed<FeedPage> {
   return (body) => parseDeliveriesPage(source, asked, body)
@@ -88,10 +94,14 @@ export function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
 
 /** Cuts out what is nested deeper than the API does, so that the rest can be stored, shown and sent. */
 function toFeedRow(source: string, raw: unknown): FeedRow {
-  sanitize(raw)
+  const values = sanitize(raw, depthMax, valuesMax)
   const parsed = parseRow(source, raw)
-  if (parsed.ok) return { ok: true, key: String(parsed.alert.id), alert: parsed.alert }
-  return { ok: false, key: contentKey(raw), raw, reason: parsed.reason }
+  if (!parsed.ok) return { ok: false, key: contentKey(raw), raw, reason: parsed.reason }
+  const key = String(parsed.alert.id)
+  // What is left of such a row is no alert as it came.
+  if (values > valuesMax)
+    return { ok: false, key, raw, reason: `row: ${values} values, more than ${valuesMax}` }
+  return { ok: true, key, alert: parsed.alert }
 }
 
 /** A row without a usable id is recognised by its content. */
@@ -112,23 +122,32 @@ function canonicalJson(value: unknown): string {
 
 /**
  * Makes a freshly parsed JSON value safe to copy, store and print, in place: own `__proto__` keys go (a naive copy would
- * change its prototype) and what is deeper than `levelsMax` is replaced. Iterative, since JSON.parse accepts depths at
- * which recursion fails.
+ * change its prototype), what is deeper than `levelsMax` is replaced, and of more than `valuesMax` values the rest is cut
+ * off. Iterative, since JSON.parse accepts depths at which recursion fails. Returns how many values were found.
  */
-export function sanitize(value: unknown, levelsMax = depthMax): void {
+export function sanitize(
+  value: unknown,
+  levelsMax = depthMax,
+  valuesLeft = Number.POSITIVE_INFINITY,
+): number {
+  let values = 0
   const open: [node: object, depth: number][] = isObject(value) ? [[value, 1]] : []
   for (let next = open.pop(); next; next = open.pop()) {
     const [node, depth] = next
     if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
-    for (const [key, child] of Object.entries(node)) {
+    const keys = Array.isArray(node) ? [...node.keys()] : Object.keys(node)
+    const room = Math.max(0, valuesLeft - values)
+    values += keys.length
+    if (Array.isArray(node)) node.length = Math.min(node.length, room)
+    else for (const key of keys.slice(room)) Reflect.deleteProperty(node, key)
+    for (const key of keys.slice(0, room)) {
+      const child: unknown = Reflect.get(node, key)
       if (!isObject(child)) continue
-      if (depth < levelsMax) {
-        open.push([child, depth + 1])
-        continue
-      }
-      Reflect.set(node, key, '[nested too deeply]')
+      if (depth < levelsMax) open.push([child, depth + 1])
+      else Reflect.set(node, key, '[nested too deeply]')
     }
   }
+  return values
 }
 
 function isObject(value: unknown): value is object {

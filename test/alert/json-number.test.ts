@@ -75,10 +75,22 @@ describe('a number of a row', () => {
     expect(Number(new JsonNumber('1e400'))).toBe(Number.MAX_VALUE)
   })
 
-  it('keeps a text that is nested so deeply that it can only be read plainly', () => {
+  it('is exact however deep the text is nested, and however many there are', () => {
     const deep = `${'['.repeat(50_000)}1.10${']'.repeat(50_000)}`
-    expect(() => parseJson(deep)).not.toThrow()
-    expect(() => parseJson('{"a":1.10')).toThrow(SyntaxError)
+    let value = parseJson(`[2.20,${deep},{"__proto__":3.30}]`)
+    expect(Array.isArray(value) && [String(value[0]), JSON.stringify(value[2])]).toEqual([
+      '2.2',
+      '{"__proto__":3.30}',
+    ])
+    value = Array.isArray(value) ? value[1] : undefined
+    while (Array.isArray(value)) value = value[0]
+    expect(value).toEqual(new JsonNumber('1.10'))
+    const many = `[${Array.from({ length: 20_000 }, (_, index) => `${index}.10`).join(',')}]`
+    expect(JSON.stringify(parseJson(many))).toBe(many)
+  })
+
+  it.each(['{"a":1.10', '[01.10]', '{1.10:2}', '[1.10.2]', '[1.10"]'])('makes no JSON of %s', (text) => {
+    expect(() => parseJson(text)).toThrow(SyntaxError)
   })
 })
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseDeliveriesPage, parseRulesPage } from '../../src/feed/wire.ts'
+import { rawCharactersMax } from '../../src/store/quarantine.ts'
 import type { FeedPage } from '../../src/walk/page.ts'
 
 function makeRow(fields: Record<string, unknown> = {}) {
@@ -174,6 +175,22 @@ describe('hostile JSON', () => {
     const shown = (extra: unknown) => JSON.stringify(parse(makeBody([makeRow({ extra })])).rows[0])
     expect(shown(nested)).not.toContain('too deeply')
     expect(shown([nested])).toContain('too deeply')
+  })
+
+  it('of more values than a row can have is set aside under its id, and cut', () => {
+    const wide = (count: number) => makeRow({ id: 2, payload: Array.from({ length: count }, () => 1.5) })
+    const [kept, cut] = [49_000, 1_000_000].map((count) => parse(makeBody([wide(count), makeRow()])).rows)
+    expect(kept?.map(({ ok }) => ok)).toEqual([true, true])
+    expect(cut).toMatchObject([
+      { ok: false, key: '2', reason: 'row: 1000015 values, more than 50000' },
+      { ok: true },
+    ])
+    const raw = cut?.[0]?.ok === false ? JSON.stringify(cut[0].raw) : ''
+    expect(raw.length).toBeLessThan(300_000)
+    // So that what is stored of it is no row any more.
+    expect(raw.length).toBeGreaterThan(rawCharactersMax)
+    const many = wire(`{${Array.from({ length: 60_000 }, (_, index) => `"k${index}":[]`).join(',')}}`)
+    expect(parse(makeBody([many])).rows[0]).toMatchObject({ ok: false, key: expect.stringMatching(/^raw-/) })
   })
 
   it('of no kind makes the parser throw, or lose a row without a trace', () => {
