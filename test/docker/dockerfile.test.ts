@@ -1,22 +1,11 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type * as Drawing from '../../src/sinks/chart/drawer.ts'
+import { describe, expect, test } from 'vitest'
 import { parseDockerfile } from './dockerfile.ts'
 
 const root = new URL('../..', import.meta.url).pathname
@@ -25,11 +14,9 @@ const instructions = parseDockerfile(text)
 const of = (word: string, stage?: string) =>
   instructions.filter((each) => each.word === word && (stage === undefined || each.stage === stage))
 const last = (word: string) => of(word, 'runtime').at(-1)?.rest ?? ''
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  readonly version: string
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>
 }
-const { scripts } = manifest
 const execute = promisify(execFile)
 
 describe('the Dockerfile', () => {
@@ -149,70 +136,8 @@ describe('the build context', () => {
   })
 })
 
-describe('the build', () => {
-  let app = ''
-  beforeAll(() => {
-    app = mkdtempSync(join(tmpdir(), 'image-'))
-    const compiler = join(root, 'node_modules/.bin/tsc')
-    const built = spawnSync(compiler, ['-p', 'src', '--outDir', join(app, 'dist')], {
-      cwd: root,
-      encoding: 'utf8',
-    })
-    expect(built.stdout).toBe('')
-    expect(built.status).toBe(0)
-    copyFileSync(join(root, 'package.json'), join(app, 'package.json'))
-    symlinkSync(join(root, 'node_modules'), join(app, 'node_modules'))
-    // What the compiler does not copy, the Dockerfile and the script `build` do.
-    const font = 'sinks/chart/font'
-    for (const command of [of('RUN', 'build').at(-1)?.rest, scripts['build']])
-      expect(command).toContain(`tsc -p src && cp -R src/${font} dist/sinks/chart/`)
-    cpSync(join(root, 'src', font), join(app, 'dist', font), { recursive: true })
-  }, 120_000)
-  afterAll(() => rmSync(app, { recursive: true, force: true }))
-
-  const run = (...args: string[]) =>
-    spawnSync(process.execPath, [join(app, 'dist/main.js'), ...args], {
-      encoding: 'utf8',
-      timeout: 15_000,
-      cwd: app,
-    })
-
-  test('makes the program of the entry point, which knows its version and its commands', () => {
-    const { version } = manifest
-    expect(run('--version').stdout.trim()).toBe(version)
-    const help = run('run', '--help')
-    expect(help).toMatchObject({ status: 0, stderr: '' })
-    expect(help.stdout).toContain('--config')
-  })
-
-  test('draws charts', async () => {
-    const { createDrawer } = (await import(join(app, 'dist/sinks/chart/drawer.js'))) as typeof Drawing
-    const drawer = createDrawer({ waitMsMax: 20_000 })
-    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><text y="15">۵</text></svg>'
-    const png = await drawer.draw(svg, 20_000)
-    await drawer.close()
-    expect(Buffer.from(png ?? []).toString('latin1')).toMatch(/^.PNG/)
-  })
-
-  test('imports nothing at its start that a production install lacks', () => {
-    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-    const files = readdirSync(join(app, 'dist'), { recursive: true, encoding: 'utf8' })
-    const missing = files
-      .filter((file) => file.endsWith('.js'))
-      .flatMap((file) =>
-        packagesOf(readFileSync(join(app, 'dist', file), 'utf8')).map((name) => `${file}: ${name}`),
-      )
-      .filter((line) => !Object.hasOwn(dependencies, line.split(': ')[1] ?? ''))
-    expect(missing).toEqual([])
-  })
+test('the build is that of the package, with the font that the compiler does not copy', () => {
+  const font = 'sinks/chart/font'
+  for (const command of [of('RUN', 'build').at(-1)?.rest, scripts['build']])
+    expect(command).toContain(`tsc -p src && cp -R src/${font} dist/sinks/chart/`)
 })
-
-/** The npm packages that a compiled module imports statically. */
-function packagesOf(code: string): string[] {
-  const specifiers = [...code.matchAll(/^(?:import|export)\s[^'";]*?from '([^'.][^']*)'/gm)].map(
-    ([, name]) => name ?? '',
-  )
-  return specifiers
-    .filter((name) => !name.startsWith('node:'))
-    .map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/'))
-}

@@ -1,22 +1,28 @@
 import { type ExecFileSyncOptionsWithStringEncoding, execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { parseConfig } from '../../src/config/load.ts'
+import type * as Drawing from '../../src/sinks/chart/drawer.ts'
 import { until } from '../support/app.ts'
 import { promtool } from '../support/promtool.ts'
 import { startSandbox } from '../support/sandbox.ts'
 
 /** The ways to install without a checkout: the npm package, compose, systemd. */
 const root = join(import.meta.dirname, '../..')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly version: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
 const config = (name: string) => join(root, 'config', name)
 const read = (name: string) => readFileSync(config(name), 'utf8')
 
 describe('the npm package', () => {
   let folder = ''
   let binary = ''
+  let dist = ''
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'package-'))
     const options: ExecFileSyncOptionsWithStringEncoding = { encoding: 'utf8' }
@@ -30,6 +36,7 @@ describe('the npm package', () => {
     const archive = packed.trim().split('\n').at(-1) ?? ''
     execFileSync('npm', [...install, join('..', archive)], { ...options, cwd: app })
     binary = join(app, 'node_modules/.bin/alert-bridge')
+    dist = join(app, 'node_modules/alert-bridge/dist')
   }, 180_000)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -44,6 +51,30 @@ describe('the npm package', () => {
     })
     return { child, ended, output: () => output }
   }
+
+  it('knows its version and its commands', async () => {
+    const [version, help] = [start(['--version']), start(['run', '--help'])]
+    expect([await version.ended, version.output().trim()]).toEqual([0, manifest.version])
+    expect([await help.ended, help.output()]).toEqual([0, expect.stringContaining('--config')])
+  })
+
+  it('draws charts', async () => {
+    const { createDrawer } = (await import(join(dist, 'sinks/chart/drawer.js'))) as typeof Drawing
+    const drawer = createDrawer({ waitMsMax: 20_000 })
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><text y="15">۵</text></svg>'
+    const png = await drawer.draw(svg, 20_000)
+    await drawer.close()
+    expect(Buffer.from(png ?? []).toString('latin1')).toMatch(/^.PNG/)
+  })
+
+  it('imports nothing at its start that it does not name', () => {
+    const files = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    const missing = files
+      .filter((file) => file.endsWith('.js'))
+      .flatMap((file) => packagesOf(readFileSync(join(dist, file), 'utf8')).map((name) => `${file}: ${name}`))
+      .filter((line) => !Object.hasOwn(manifest.dependencies, line.split(': ')[1] ?? ''))
+    expect(missing).toEqual([])
+  })
 
   it('runs the demo, all of it, from an empty folder', async () => {
     const { ended, output } = start(['demo', '--seconds', '3'])
@@ -121,3 +152,13 @@ it('the systemd unit starts, reloads and stops the bridge as it is meant to', ()
   expect(value('KillMode')).toBe('mixed')
   expect(value('TimeoutStopSec')).toBe('330s')
 })
+
+/** The npm packages that a compiled module imports statically. */
+function packagesOf(code: string): string[] {
+  const specifiers = [...code.matchAll(/^(?:import|export)\s[^'";]*?from '([^'.][^']*)'/gm)].map(
+    ([, name]) => name ?? '',
+  )
+  return specifiers
+    .filter((name) => !name.startsWith('node:'))
+    .map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/'))
+}
