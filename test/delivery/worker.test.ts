@@ -267,7 +267,8 @@ describe('a sink that neither ends its send nor closes', () => {
     const running = sender([{ ...sink, close: () => never }], { settings: { timeoutMs: 60_000 } })
     await queues.enqueue(jobs('hook', 1, 1))
     await until('on its way', () => sink.sends.length === 1)
-    const late = new Promise((resolve) => setTimeout(resolve, 2_750, 'late'))
+    // Far before the send would have to end by itself.
+    const late = new Promise((resolve) => setTimeout(resolve, 15_000, 'late'))
     expect(await Promise.race([running.stop(2_500).then(() => 'in time'), late])).toBe('in time')
   })
 })

@@ -24,7 +24,7 @@ it(
       budget: 'unitsPerDay: 5000, requestsPerMinute: 20',
     })
     const startMs = Date.now()
-    await until('the walk has spent what it may of the minute', () => calls().length >= 18)
+    await until('the walk has spent what it may of the minute', () => calls().length >= 18, minuteMs / 2)
     const news = `main.${sandbox.fire().id}`
     expected.push(news)
     // Until the walk has room again, most of a minute passes.
@@ -43,8 +43,9 @@ it(
     await until('all that was read arrives', () => ids().length > read.length, 15_000)
     await row.twice('nothing', () => expect(new Set(ids()).size).toBe(ids().length))
     expect(ids().toSorted()).toEqual([...read, news].toSorted())
+    // What the minute allows is read long before it is over: nothing else holds the walk up.
     await row.heals('as fast as `requestsPerMinute`', () =>
-      expect((calls()[17]?.atMs ?? 0) - startMs).toBeLessThan(10_000),
+      expect((calls()[17]?.atMs ?? 0) - startMs).toBeLessThan(minuteMs / 2),
     )
     if (long) await until('everything arrives', () => ids().length >= expected.length, 4 * minuteMs)
     await row.inLong.kept('everything', () => expect(new Set(ids())).toEqual(new Set(expected)))
