@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { type Alert, parseRow } from '../alert/alert.ts'
@@ -9,13 +8,13 @@ import { parseMatch } from '../alert/match-form.ts'
 import { type Routing, route } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
 import { property } from '../config/outline.ts'
-import { describeReadError } from '../config/read-error.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
 import { connectDaemon } from './daemon.ts'
 import { explainText } from './explain-text.ts'
+import { readFileArgument } from './file-argument.ts'
 import { instantOption } from './instant.ts'
 import { print } from './output.ts'
 import { urlOption } from './usage.ts'
@@ -70,13 +69,12 @@ export function explainCommand(): Command {
 
 /** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a history from the bridge's API. */
 function readAlertFile(file: string): { row: unknown; source: string | undefined } {
-  const name = file === '-' ? 'standard input' : file
+  const { name, text } = readFileArgument(file)
   let body: unknown
   try {
-    body = parseJson(readFileSync(file === '-' ? 0 : file, 'utf8'))
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) throw new UserError(`${name}: this is no JSON`)
-    throw new UserError(`${name}: the file cannot be read: ${describeReadError(thrown)}`)
+    body = parseJson(text)
+  } catch {
+    throw new UserError(`${name}: this is no JSON`)
   }
   const data = property(body, 'data') ?? body
   const row = property(data, 'delivery') ?? data

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createWriteStream, readFileSync } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { describeReadError } from '../config/read-error.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
@@ -7,6 +7,7 @@ import { dateKey, instantOf, wallTime } from '../lib/zone.ts'
 import { createSchedule } from '../schedule/create.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import { evenLags, type LagSummary, replay, summarizeLags } from '../schedule/simulate.ts'
+import { readFileArgument } from './file-argument.ts'
 import { print } from './output.ts'
 import { table } from './table.ts'
 
@@ -28,7 +29,7 @@ export async function replayFile(
 
 /** Firing times in milliseconds. A time without an offset is a local time of `timeZone`. */
 export function readTrace(file: string, timeZone: string): number[] {
-  const lines = readText(file).split('\n')
+  const lines = readFileArgument(file).text.split('\n')
   const times: number[] = []
   for (const [index, line] of lines.entries()) {
     const text = line.trim()
@@ -53,14 +54,6 @@ export function readTrace(file: string, timeZone: string): number[] {
   }
   if (times.length === 0) throw new UserError(`${file}: there is no firing time in it.`)
   return times
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8')
-  } catch (thrown) {
-    throw new UserError(`${file}: the file cannot be read: ${describeReadError(thrown)}`)
-  }
 }
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:(Z)|([+-]\d{2}):?(\d{2})?)?$/i

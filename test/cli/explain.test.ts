@@ -182,6 +182,11 @@ describe('explain', () => {
     expect(out).toBe('')
   })
 
+  it('reads no more of a file without an end than its limit', async () => {
+    const { thrown } = await run(explainCommand(), '/dev/zero', '--config', join(folder, 'config.yaml'))
+    expect(thrown).toEqual(new UserError('/dev/zero: the file cannot be read: it has more than 64 MiB'))
+  })
+
   it('is refused with the mistakes of the config', async () => {
     writeFileSync(join(folder, 'config.yaml'), config.replace('spare]', 'spar]'))
     const { thrown } = await explain(row)

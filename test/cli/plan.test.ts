@@ -166,9 +166,11 @@ describe('plan --trace', () => {
     expect(await complaint('--trace', trace, `--units-per-day=${units}`)).toContain('--units-per-day')
   })
 
-  it('refuses a file that is not there, a zone that does not exist, and no budget', async () => {
+  it('refuses a file that is not there, one without an end, a zone that does not exist, and no budget', async () => {
     const trace = file('trace.txt', iso(market))
     expect(await complaint('--trace', join(folder, 'none'), '--units-per-day', '9')).toContain('none')
+    const endless = await complaint('--trace', '/dev/zero', '--units-per-day', '9')
+    expect(endless).toBe('/dev/zero: the file cannot be read: it has more than 64 MiB')
     expect(await complaint('--trace', trace, '--units-per-day', '9', '--time-zone', 'Mars/Base')).toContain(
       'Mars',
     )
