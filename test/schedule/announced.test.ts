@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { describePreview } from '../../src/cli/plan-picture.ts'
 import {
-  eachBetween,
+  evaluationsBetween,
   latestBefore,
   type RuleTimes,
   readRules,
@@ -82,6 +82,25 @@ describe('announced evaluations', () => {
     expect(text).not.toContain('No pattern was found')
   })
 
+  it('are followed on the day after one whose units were spent hours before its end, and with whatever is granted', () => {
+    const saved = schedule.snapshot() as { recent: { atMs: number } }
+    const options = benchOptions(1_000)
+    const nowMs = saved.recent.atMs
+    const day = budgetDay(nowMs, options)
+    const lateMs = day.endMs + 4 * 3_600_000
+    const late = budgetDay(lateMs, options)
+    for (const unitsPerDay of [1_000, 200, 10]) {
+      const restored = createSchedule(options, JSON.parse(JSON.stringify(saved)))
+      const first = restored.next(nowMs, { unitsPerDay, unitsLeft: 0, day })
+      expect(first.reason).toBe('budget_spent')
+      expect(first.atMs).toBeGreaterThanOrEqual(day.endMs)
+      expect(first.atMs).toBeLessThan(day.endMs + dayMs)
+      // After hours without a process, too.
+      const next = restored.next(lateMs, { unitsPerDay, unitsLeft: unitsPerDay, day: late })
+      expect(next.atMs).toBeLessThan(late.endMs)
+    }
+  })
+
   it('are followed after a restart as before it; what a version without them stored is read', () => {
     const saved = schedule.snapshot() as { recent: { atMs: number } }
     const options = benchOptions(1_000)
@@ -103,9 +122,9 @@ describe('a reading of the rules', () => {
   const read = (known: readonly RuleTimes[], nextMs: number | null, lastMs: number | null) =>
     readRules(known, [rule(nextMs, lastMs)], 0.1)
   const between = (times: RuleTimes | undefined, fromMs: number, toMs: number) => {
-    const found: number[] = []
-    if (times) eachBetween(times, fromMs, toMs, (atMs) => found.unshift((atMs - noonMs) / minuteMs))
-    return found
+    if (!times) return []
+    const { startMs, stepMs, count } = evaluationsBetween(times, fromMs, toMs)
+    return Array.from({ length: count }, (_, each) => (startMs + each * stepMs - noonMs) / minuteMs)
   }
 
   it('is taken to go on as it begins', () => {

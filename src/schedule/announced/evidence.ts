@@ -118,9 +118,7 @@ function explainedShare({ inUse, explained, other }: Announced, rule: RuleTimes,
 /** Counts the evaluations between two instants, each by how likely alerts were then. */
 export function notePassed({ rules }: Announced, fromMs: number, toMs: number, likelihood: number): void {
   for (const rule of rules) {
-    eachBetween(rule, fromMs, toMs, () => {
-      rule.passed += likelihood
-    })
+    rule.passed += evaluationsBetween(rule, fromMs, toMs).count * likelihood
     if (rule.passed <= passedMax) continue
     rule.passed /= 2
     rule.fired /= 2
@@ -272,12 +270,16 @@ export function latestBefore({ nextMs, firstMs, periodMs }: RuleTimes, atMs: num
   return atMs < nextMs ? firstMs : nextMs
 }
 
-/** Calls `use` with every evaluation of a rule in `(fromMs, toMs]`, latest first. */
-export function eachBetween(
-  rule: RuleTimes,
+/** The evaluations of a rule in `(fromMs, toMs]`: the first of them, and how many follow at which distance. */
+export function evaluationsBetween(
+  { nextMs, firstMs, periodMs }: RuleTimes,
   fromMs: number,
   toMs: number,
-  use: (atMs: number) => void,
-): void {
-  for (let at = latestBefore(rule, toMs); at > fromMs; at = latestBefore(rule, at - 1)) use(at)
+): { readonly startMs: number; readonly stepMs: number; readonly count: number } {
+  const stepMs = periodMs > 0 ? periodMs : nextMs - firstMs || 1
+  const placeOf = (atMs: number) => Math.floor((atMs - nextMs) / stepMs)
+  const first = Math.max(placeOf(fromMs) + 1, placeOf(firstMs))
+  const last = periodMs > 0 ? placeOf(toMs) : Math.min(0, placeOf(toMs))
+  const count = toMs < firstMs ? 0 : Math.max(0, last - first + 1)
+  return { startMs: nextMs + first * stepMs, stepMs, count }
 }

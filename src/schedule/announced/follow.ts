@@ -4,7 +4,7 @@ import { keptScale, type Moment, type Spans, spendable } from '../pace/decide.ts
 import { mixedPace } from '../pace/family.ts'
 import { clamp, type Limits } from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
-import { type Announced, delaySeconds, eachBetween } from './evidence.ts'
+import { type Announced, delaySeconds, evaluationsBetween } from './evidence.ts'
 
 /**
  * Plans polls by the announced evaluations: a poll is due where further waiting would cost more than the poll.
@@ -107,6 +107,8 @@ interface Bounds {
  */
 function nextFollowing(view: View, scale: number, { earliestMs, latestMs }: Bounds): Decision {
   const { day, fromMs, rateAt, limits } = view
+  // The last poll was made long ago, as on the day before, whose units were spent.
+  if (latestMs <= fromMs) return { atMs: latestMs, reason: 'floor' }
   const gap = (latestMs - fromMs) / 1_000
   // Evaluations are announced in whole seconds, so only whole seconds are looked at.
   const first = Math.floor((fromMs - day.startMs) / 1_000)
@@ -207,12 +209,17 @@ const levelCount = 8
 const beyondSeconds = 3_600
 /** Seconds with less than this part of the day's mean rate are quiet. */
 const busyPart = 0.05
+const halfHourSeconds = 1_800
 const likelihoodMin = 0.05
 const likelihoodMax = 20
 
 /** How likely alerts are at an instant, against the mean of the day. */
 export function likelihoodAt({ day, halfHours, meanRate }: DayForecast, atMs: number): number {
-  const half = clamp(Math.floor((atMs - day.startMs) / 1_800_000), 0, halfHours.rates.length - 1)
+  const half = clamp(
+    Math.floor((atMs - day.startMs) / (halfHourSeconds * 1_000)),
+    0,
+    halfHours.rates.length - 1,
+  )
   return clamp((halfHours.rates[half] ?? 0) / Math.max(1e-12, meanRate), likelihoodMin, likelihoodMax)
 }
 
@@ -220,24 +227,20 @@ export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast
   const { startMs, endMs } = forecast.day
   const seconds = Math.ceil((endMs - startMs) / 1_000)
   const brought = new Float32Array(seconds + beyondSeconds)
-  const likelihoods = new Map<number, number>()
+  const likelihoods = Array.from({ length: Math.ceil(brought.length / halfHourSeconds) }, (_, half) =>
+    likelihoodAt(forecast, startMs + half * halfHourSeconds * 1_000),
+  )
   for (const rule of rules) {
-    eachBetween(rule, startMs - 1, startMs + brought.length * 1_000 - 1, (atMs) => {
-      const half = Math.floor((atMs - startMs) / 1_800_000)
-      const likelihood = likelihoods.get(half) ?? likelihoodAt(forecast, atMs)
-      likelihoods.set(half, likelihood)
-      const second = Math.floor((atMs - startMs) / 1_000)
+    const untilMs = startMs + brought.length * 1_000 - 1
+    const evaluations = evaluationsBetween(rule, startMs - 1, untilMs)
+    for (let each = 0; each < evaluations.count; each++) {
+      const second = Math.floor((evaluations.startMs + each * evaluations.stepMs - startMs) / 1_000)
+      const likelihood = likelihoods[Math.floor(second / halfHourSeconds)] ?? 0
       brought[second] = (brought[second] ?? 0) + rule.rate * likelihood
-    })
+    }
   }
   const { density, otherShare } = inUse
-  const rates = new Float32Array(brought.length + delaySeconds)
-  for (let second = 0; second < brought.length; second++) {
-    const alerts = brought[second] ?? 0
-    if (alerts === 0) continue
-    for (let delay = 0; delay < delaySeconds; delay++)
-      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (density[delay] ?? 0)
-  }
+  const rates = broughtFrom({ brought, density }, 0, seconds)
   const busy = busyPart * forecast.meanRate
   const steps: Step[] = []
   for (let from = 0; from < seconds; from += stepSeconds) {
@@ -275,16 +278,18 @@ export function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: nu
 
 /** Expected alerts in each of so many seconds from `from` on, from announced evaluations. */
 export function broughtFrom(
-  { brought, density }: EvaluationDay,
+  { brought, density }: Pick<EvaluationDay, 'brought' | 'density'>,
   from: number,
   seconds: number,
 ): Float64Array {
-  const rates = new Float64Array(seconds)
-  for (let second = -delaySeconds; second < seconds; second++) {
+  const rates = new Float64Array(seconds + delaySeconds)
+  const chances = Float64Array.from(density)
+  const length = Math.min(seconds, brought.length - from)
+  for (let second = Math.max(-delaySeconds, -from); second < length; second++) {
     const alerts = brought[from + second] ?? 0
     if (alerts === 0) continue
-    for (let delay = Math.max(0, -second); delay < delaySeconds && second + delay < seconds; delay++)
-      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (density[delay] ?? 0)
+    for (let delay = Math.max(0, -second); delay < delaySeconds; delay++)
+      rates[second + delay] = (rates[second + delay] ?? 0) + alerts * (chances[delay] ?? 0)
   }
-  return rates
+  return rates.subarray(0, seconds)
 }
