@@ -38,6 +38,23 @@ describe('a chart', () => {
     expect(faults).toEqual([])
   })
 
+  it('is drawn by the next thread also where charts are wanted all the time', async () => {
+    const counts = code(`
+      import { parentPort } from 'node:worker_threads'
+      let drawn = 0
+      parentPort.on('message', ({ id }) => parentPort.postMessage({ id, png: new Uint8Array([++drawn]) }))`)
+    const { draw, faults } = drawer({ workerUrl: counts })
+    let wanted = 0
+    const drawn: number[] = []
+    const one = async () => {
+      while (wanted < 30) drawn.push((await draw(svg(String(wanted++))))?.[0] ?? 0)
+    }
+    await Promise.all(Array.from({ length: 8 }, one))
+    expect(drawn).toHaveLength(30)
+    expect([Math.min(...drawn), Math.max(...drawn)]).toEqual([1, 10])
+    expect(faults).toEqual([])
+  })
+
   it('that cannot be drawn is none, and the next one is', async () => {
     const { draw, faults } = drawer()
     expect(await draw('<svg>&')).toBeUndefined()
