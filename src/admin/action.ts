@@ -1,29 +1,48 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { toError } from '../lib/errors.ts'
+import { within } from '../lib/time-limit.ts'
+import { auditRowOf } from './audit.ts'
 import { refuseChange } from './guard.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
+import { createTries, type Tries } from './tries.ts'
 
 export type ActionHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-/** Adds a route that changes something: never by GET, only with the token. Each call is logged in one line. */
-export function registerAction(
-  app: FastifyInstance,
-  { adminToken, log }: Pick<AdminDeps, 'adminToken' | 'log'>,
-  { method, path, act }: { method: 'POST' | 'DELETE'; path: string; act: ActionHandler },
-): void {
+export interface Action {
+  readonly method: 'POST' | 'DELETE'
+  readonly path: string
+  /** As the audit list shows it; without a name nothing is recorded, since it changes nothing. */
+  readonly name?: string
+  readonly act: ActionHandler
+}
+
+/**
+ * Adds a route that changes something: never by GET, only with the token. Each call is logged in one line, and what was carried out
+ * is recorded for other operators.
+ */
+export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Action): void {
+  const { adminToken, clock, log } = deps
+  const { method, path, name, act } = action
+  const tries = triesOf(deps)
   app.route({
     method,
     url: path,
     // Runs before the body is read, so without the token no body is accepted.
     onRequest: async (request, reply) => {
-      const refusal = refuseChange(request, adminToken())
+      const waitMs = tries.waitMs(request.ip)
+      const refusal = waitMs > 0 ? tooManyTries : refuseChange(request, adminToken())
       if (!refusal) return
+      if (waitMs > 0) reply.header('retry-after', String(Math.ceil(waitMs / 1_000)))
       if (refusal.status === 401) reply.header('www-authenticate', 'Bearer realm="alert-bridge"')
+      if (refusal.status === 401 && request.headers.authorization !== undefined) tries.failed(request.ip)
       return sendProblem(reply, refusal)
     },
     handler: async (request, reply) => {
       const answer = await act(request, reply)
       log.info({ path: request.url, status: reply.statusCode, remote: request.ip }, 'admin action')
+      const row = name && reply.statusCode < 400 ? auditRowOf(name, request, answer, clock.now()) : undefined
+      if (row) await record(deps, row)
       return answer
     },
   })
@@ -32,4 +51,23 @@ export function registerAction(
       reply.header('allow', 'POST')
       return sendProblem(reply, { status: 405, detail: 'This changes something: use POST.' })
     })
+}
+
+const tooManyTries = { status: 429, detail: 'Too many wrong tokens came from this address: wait a minute.' }
+const recordTimeoutMs = 2_000
+
+/** It was carried out: that its record is lost, without Redis, is no reason to say otherwise. */
+async function record({ ports, log }: AdminDeps, row: Parameters<AdminDeps['ports']['audit']['add']>[0]) {
+  await within(recordTimeoutMs, 'recording an action', ports.audit.add(row)).catch((thrown: unknown) =>
+    log.warn({ err: toError(thrown), action: row.action }, 'an action was not recorded'),
+  )
+}
+
+/** One count for all actions of a server. */
+const counts = new WeakMap<AdminDeps, Tries>()
+
+function triesOf(deps: AdminDeps): Tries {
+  const tries = counts.get(deps) ?? createTries(() => deps.clock.monotonicMs())
+  counts.set(deps, tries)
+  return tries
 }

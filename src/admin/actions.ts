@@ -20,41 +20,44 @@ import { registerSilenceActions } from './silences.ts'
 /** Adds the routes of the API that change something. */
 export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   const { ports } = deps
-  const post = (path: string, act: ActionHandler) => registerAction(app, deps, { method: 'POST', path, act })
+  const post = (name: string, path: string, act: ActionHandler) =>
+    registerAction(app, deps, { method: 'POST', path, name, act })
 
-  post('/-/reload', async (_request, reply) => {
+  post('reload', '/-/reload', async (_request, reply) => {
     const result = await ports.reload()
     if (result.ok) return { ok: true }
     const detail = 'The new config is not taken; the bridge goes on with the old one.'
     return sendProblem(reply, { status: 422, detail, mistakes: result.mistakes })
   })
 
-  post('/api/v1/dead-letters/retry', async (request) => {
+  post('retry dead letters', '/api/v1/dead-letters/retry', async (request) => {
     const { handled, missing, ...portion } = await ports.deadLetters.retry(deadLettersOf(request.body))
     return { retried: handled, unknown: missing, ...portionView(portion) }
   })
-  post('/api/v1/dead-letters/drop', async (request) => {
+  post('drop dead letters', '/api/v1/dead-letters/drop', async (request) => {
     const { handled, missing, ...portion } = await ports.deadLetters.drop(deadLettersOf(request.body))
     return { dropped: handled, unknown: missing, ...portionView(portion) }
   })
-  post('/api/v1/replay', async (request) => {
+  post('send again', '/api/v1/replay', async (request) => {
     const { handled, missing, ...portion } = await ports.replay(replayOf(request.body))
     return { queued: handled, unknown: missing, ...portionView(portion) }
   })
 
-  post('/api/v1/quarantine/retry', (request) => ports.quarantine.retry(rowsOf(request.body)))
-  post('/api/v1/quarantine/drop', async (request) => {
+  post('retry unreadable rows', '/api/v1/quarantine/retry', (request) =>
+    ports.quarantine.retry(rowsOf(request.body)),
+  )
+  post('drop unreadable rows', '/api/v1/quarantine/drop', async (request) => {
     return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
   })
 
   for (const verb of ['pause', 'resume'] as const)
-    post(`/api/v1/sinks/:name/${verb}`, async (request, reply) => {
+    post(`${verb} sink`, `/api/v1/sinks/:name/${verb}`, async (request, reply) => {
       const { name } = named.parse(request.params)
       if (await ports.sinks[verb](name)) return { sink: name, state: verb === 'pause' ? 'paused' : 'active' }
       return sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })
     })
 
-  post('/api/v1/sources/:name/hot', async (request, reply) => {
+  post('poll more often', '/api/v1/sources/:name/hot', async (request, reply) => {
     const { name } = named.parse(request.params)
     const untilMs = hotUntil(request.body, deps.clock.now())
     if (await ports.sources.hot(name, untilMs))

@@ -1,4 +1,5 @@
 import type { WrittenMatch } from '../alert/match-form.ts'
+import type { AuditRow } from './ports.ts'
 
 /**
  * Deliveries as the API shows them. Instants are ISO 8601 in UTC; null means "not known". Headline, symbol, why and the
@@ -49,6 +50,8 @@ export interface AlertHistory extends AlertView {
   readonly deliveries: readonly DeliveryHistory[]
   /** What was withheld, route by route. */
   readonly held: readonly WithheldView[]
+  /** What operators did with it, the newest first, as far as it is still known. */
+  readonly actions: readonly AuditRow[]
 }
 
 export interface WithheldView {
@@ -70,13 +73,18 @@ export interface DeliveryHistory {
   readonly state: DeliveryState
   readonly reason: string | null
   readonly nextAttemptAt: string | null
+  /** When an operator last asked to send it again. */
+  readonly requestedAt: string | null
   readonly attempts: readonly AttemptView[]
 }
 
 export interface AttemptView {
   /** Counted from 1. */
   readonly number: number
+  /** Also from 1: each time that an operator sends the alert again is another round. */
+  readonly round: number
   readonly at: string
+  readonly durationSeconds: number
   readonly outcome: 'delivered' | 'retry' | 'dead'
   readonly reason: string | null
   /** The HTTP or SMTP status, when there was one. */

@@ -21,6 +21,7 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
   registerAction(app, deps, {
     method: 'POST',
     path: '/api/v1/orphans/:name/move',
+    name: 'move orphan',
     async act(request) {
       const { to, retry = false, ...rest } = move.parse(request.body ?? {})
       const { handled, ...portion } = await ports.orphans.move({
@@ -35,6 +36,7 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
   registerAction(app, deps, {
     method: 'POST',
     path: '/api/v1/orphans/:name/drop',
+    name: 'drop orphan',
     async act(request) {
       const order = portionOrder(drop.parse(request.body ?? {}))
       const { handled, ...portion } = await ports.orphans.drop({ ...named.parse(request.params), ...order })

@@ -10,6 +10,7 @@ import type {
   DeliveryRow,
   DeliveryState,
   NewSilence,
+  SilenceMatch,
   SilenceView,
 } from './delivery-view.ts'
 import type { OrphanKind, OrphanView } from './orphan-view.ts'
@@ -38,6 +39,7 @@ export interface AdminPorts {
    * the bridge has no record (any more).
    */
   replay(order: Order): Promise<Portion>
+  readonly audit: AuditPort
   readonly sinks: SinksPort
   readonly sources: SourcesPort
   readonly orphans: OrphansPort
@@ -48,6 +50,29 @@ export interface AdminPorts {
    * may not fire, or null. When absent, there is no /api/v1/rules.
    */
   rules?(): Promise<readonly Readonly<Record<string, unknown>>[]>
+}
+
+/** What operators did, the newest first. */
+export interface AuditPort {
+  add(row: AuditRow): Promise<void>
+  list(limit: number): Promise<readonly AuditRow[]>
+}
+
+export interface AuditRow {
+  readonly at: string
+  readonly action: string
+  /** The sink, the source or the silence that it was about. */
+  readonly subject: string
+  /** `SOURCE.ID` of alerts, where there were few. */
+  readonly ids: readonly string[]
+  /** How many alerts were handled. */
+  readonly count: number | null
+  readonly comment: string
+  /** Whose token it was, and the address that the request came from. */
+  readonly by: string
+  readonly from: string
+  /** The time that an order in portions goes by, as in its answers. */
+  readonly order: string | null
 }
 
 export interface DeliveriesPort {
@@ -125,8 +150,17 @@ export interface SourcesPort {
 export interface SilencesPort {
   list(): Promise<readonly SilenceView[]>
   add(silence: NewSilence): Promise<SilenceView>
+  /** How many of the last day's alerts a silence with this match would have held back. */
+  preview(match: SilenceMatch): Promise<SilencePreview>
   /** False when there is none with this id. */
   expire(id: string): Promise<boolean>
+}
+
+export interface SilencePreview {
+  readonly matching: number
+  /** Of how many alerts: of each sink, the newest are looked at. */
+  readonly looked: number
+  readonly sample: readonly { readonly source: string; readonly id: number; readonly headline: string }[]
 }
 
 export type ReloadResult =

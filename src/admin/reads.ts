@@ -37,6 +37,11 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     data: await ports.quarantine.list(quarantineQuery(request.query)),
   }))
 
+  app.get('/api/v1/audit', async (request) => {
+    const { limit } = z.strictObject({ limit: limitField }).parse(request.query)
+    return { data: await ports.audit.list(limit) }
+  })
+
   const { silences, rules } = ports
   if (silences) app.get('/api/v1/silences', async () => ({ data: await silences.list() }))
   if (rules) app.get('/api/v1/rules', async () => ({ data: await rules() }))

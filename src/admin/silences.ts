@@ -14,6 +14,7 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
   registerAction(app, deps, {
     method: 'POST',
     path: '/api/v1/silences',
+    name: 'silence',
     act: async (request, reply) => {
       const added = await silences.add(newSilenceOf(request.body, deps.clock.now()))
       reply.code(201)
@@ -21,8 +22,15 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
     },
   })
   registerAction(app, deps, {
+    method: 'POST',
+    path: '/api/v1/silences/preview',
+    act: (request) =>
+      silences.preview(z.strictObject({ match: writtenMatchField }).parse(request.body ?? {}).match),
+  })
+  registerAction(app, deps, {
     method: 'DELETE',
     path: '/api/v1/silences/:id',
+    name: 'end silence',
     act: async (request, reply) => {
       const { id } = z.object({ id: nameField }).parse(request.params)
       if (await silences.expire(id)) return { expired: id }

@@ -8,6 +8,7 @@ import { createDeliveryLog, type DeliveryLog } from '../delivery/records/deliver
 import { createReplay, type Replay } from '../delivery/records/resend.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
+import { type AuditStore, createAuditStore } from '../store/audit.ts'
 import type { NameStore } from '../store/names.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
@@ -36,6 +37,7 @@ export interface ActiveConfig {
   readonly deadLetters: DeadLetters
   readonly replay: Replay
   readonly orphans: Orphans
+  readonly audit: AuditStore
   /** Of each sink, each with deliveries of its own. */
   readonly targets: IntakeDeps['targets']
 }
@@ -88,5 +90,6 @@ export function createActiveConfig(
     deadLetters: createDeadLetters({ queues, targets, clock }),
     replay: createReplay({ queues, targets, clock }),
     orphans,
+    audit: createAuditStore({ redis: redis.commands, prefix }),
   }
 }

@@ -4,11 +4,13 @@ import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import { budgetDay } from '../schedule/budget.ts'
 import { probeKey } from '../store/keys.ts'
+import { thisProcess } from '../store/lease.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { valuesOf } from './built-parts.ts'
 import { lagOf } from './lag.ts'
-import { sinkView, sourceView } from './operator-api/views.ts'
+import { sinkView } from './operator-api/sink-view.ts'
+import { sourceView } from './operator-api/views.ts'
 import type { OrphanService } from './orphan-service.ts'
 import type { SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
@@ -85,9 +87,10 @@ async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<
     day: source.budgetDay(),
     tooThin: (unitsPerDay) => source.tooThin(unitsPerDay),
   })
+  const polledBy = here ? thisProcess : view.polledBy
   const more = [source.standby(), sameFeed.noteOf(name)]
   const notes = more.flatMap((note) => (note === undefined || note === view.reason ? [] : [note]))
-  return { ...view, notes: [...view.notes, ...notes] }
+  return { ...view, polledBy, notes: [...view.notes, ...notes] }
 }
 
 async function redisError({ tools, active }: StatusDeps): Promise<string | undefined> {

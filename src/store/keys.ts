@@ -188,6 +188,11 @@ export function leaseKey(prefix: string, source: string): string {
   return `${hashTag(prefix)}:lease:${source}`
 }
 
+/** LIST, JSON of what operators did, the newest first, at most 1,000. No expiry. Lost: nobody can look it up. */
+export function auditKey(prefix: string): string {
+  return `${hashTag(prefix)}:audit`
+}
+
 /** HASH, id → JSON of the silence. No expiry (the next `list` removes those that have ended). Lost: alerts that were silenced are sent. */
 export function silencesKey(prefix: string): string {
   return `${hashTag(prefix)}:silences`

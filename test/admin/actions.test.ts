@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/lib/clock.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { authorised, problemOf, rig, token } from './rig.ts'
 import { nowMs } from './views.ts'
@@ -102,6 +103,37 @@ describe('with the token', () => {
     expect(logged.join()).not.toContain(token)
   })
 
+  test('what was carried out is recorded for others, and what only counted, was refused or was not there is not', async () => {
+    const { post, app, audited } = rig()
+    await post('/api/v1/sinks/ops-slack/pause', { comment: 'night shift' })
+    await post('/api/v1/sinks/other/pause')
+    await post('/api/v1/dead-letters/retry', { all: true, limit: 0 })
+    await post('/api/v1/dead-letters/retry', {})
+    await post('/api/v1/silences/preview', { match: {} })
+    await post('/api/v1/silences', { match: { symbol: ['a'] }, for: '1h', comment: 'known' })
+    await post('/api/v1/replay', { ids: ['main.1'] })
+    expect(
+      audited.map(({ action, subject, ids, count, comment }) => [action, subject, ids, count, comment]),
+    ).toEqual([
+      ['send again', '', ['main.1'], 2, ''],
+      ['silence', 's1 {"symbol":["a"]}', [], null, 'known'],
+      ['pause sink', 'ops-slack', [], null, 'night shift'],
+    ])
+    expect((await app.inject('/api/v1/audit?limit=2')).json().data).toEqual(audited.slice(0, 2))
+  })
+
+  test('guessing it is not worth it: after twenty wrong ones an address waits, also with the right one', async () => {
+    let nowMs = 0
+    const { post } = rig({}, { clock: { ...systemClock, monotonicMs: () => nowMs } })
+    for (let tries = 0; tries < 20; tries += 1)
+      problemOf(await post('/-/reload', {}, { authorization: 'Bearer wrong' }), 401)
+    const refused = await post('/-/reload')
+    expect(problemOf(refused, 429)).toContain('wait a minute')
+    expect(refused.headers['retry-after']).toBe('60')
+    nowMs = 60_000
+    expect((await post('/-/reload')).statusCode).toBe(200)
+  })
+
   test('a config with mistakes is refused with all of them', async () => {
     const { post } = rig({
       reload: async () => ({ ok: false, mistakes: ['sinks.a: unknown', 'routes: empty'] }),
@@ -191,6 +223,7 @@ describe('silences', () => {
       silences: {
         list: async () => [],
         expire: async () => false,
+        preview: async () => ({ matching: 0, looked: 0, sample: [] }),
         add: () => Promise.reject(new UserError('There are 500 silences already.')),
       },
     })

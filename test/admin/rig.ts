@@ -1,6 +1,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { buildAdmin } from '../../src/admin/admin.ts'
-import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
+import type { AdminDeps, AdminPorts, AuditRow } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
@@ -13,6 +13,8 @@ export interface Rig {
   readonly app: FastifyInstance
   /** What the ports were asked to do, in order: name and arguments. */
   readonly calls: [string, ...unknown[]][]
+  /** What was recorded for other operators. */
+  readonly audited: AuditRow[]
   /** What was logged, one JSON object a line. */
   readonly logged: string[]
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<LightMyRequestResponse>
@@ -25,6 +27,7 @@ const portion = { gone: 1, looked: 4, total: 9, atMs: nowMs, missing: [] }
 export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> = {}): Rig {
   const calls: Rig['calls'] = []
   const logged: string[] = []
+  const audited: AuditRow[] = []
   const note =
     <A extends unknown[], R>(name: string, answer: (...args: A) => R) =>
     async (...args: A): Promise<R> => {
@@ -46,7 +49,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       history: note('history', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
-        return { ...alert, why: null, ruleIds: [], deliveries: [], held: [] }
+        return { ...alert, why: null, ruleIds: [], deliveries: [], held: [], actions: [] }
       }),
     },
     deadLetters: {
@@ -59,6 +62,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       drop: note('drop', () => ({ ...portion, handled: 2 })),
     },
     replay: note('replay', () => ({ ...portion, handled: 2, missing: ['main.9'] })),
+    audit: { add: async (row) => void audited.unshift(row), list: async (limit) => audited.slice(0, limit) },
     sinks: {
       pause: note('pause', (name: string) => name === 'ops-slack'),
       resume: note('resume', (name: string) => name === 'ops-slack'),
@@ -79,6 +83,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
         startsAt: new Date(startsAtMs).toISOString(),
         endsAt: new Date(endsAtMs).toISOString(),
       })),
+      preview: note('preview', () => ({ matching: 1, looked: 9, sample: [] })),
       expire: note('expire', (id: string) => id === 's1'),
     },
     ...changes,
@@ -100,7 +105,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       headers,
       ...(body === undefined ? {} : { payload: body as object }),
     })
-  return { app, calls, logged, post }
+  return { app, calls, logged, audited, post }
 }
 
 /** Fails unless the answer is a problem by RFC 9457 with this status; gives its detail. */

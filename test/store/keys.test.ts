@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { contextKeys } from '../../src/store/context-keys.ts'
 import {
+  auditKey,
   leaseKey,
   namesFoundKey,
   noticedKey,
@@ -49,8 +50,8 @@ function allKeys(prefix: string, name: string): string[] {
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),
     ...(name === 'main'
-      ? [noticesKey, silencesKey, sinkNamesKey, sourceNamesKey, namesFoundKey, servedSinksKey].map((key) =>
-          key(prefix),
+      ? [noticesKey, silencesKey, auditKey, sinkNamesKey, sourceNamesKey, namesFoundKey, servedSinksKey].map(
+          (key) => key(prefix),
         )
       : []),
   ]

@@ -44,7 +44,7 @@ export function groupByAlert(
 export const deliveryRowsMax = 120
 const alertsMax = 30
 
-const states: Record<DeliveryState, readonly [Tone, IconName, string]> = {
+export const states: Record<DeliveryState, readonly [Tone, IconName, string]> = {
   waiting: ['calm', 'clock', 'waiting'],
   active: ['calm', 'arrow', 'sending'],
   delayed: ['warning', 'alert', 'to retry'],
@@ -56,8 +56,15 @@ function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter
   if (!rows) return html`<p class="empty">The deliveries cannot be read now.</p>`
   if (rows.length === 0)
     return html`<p class="empty">${filter.state || filter.sink ? 'None like that.' : 'No alert was seen yet.'}</p>`
-  const alerts = groupByAlert(rows, deliveryRowsMax).slice(0, alertsMax)
+  // In the order of firing, so that a row stays where it is while its deliveries change.
+  const alerts = groupByAlert(rows, deliveryRowsMax)
+    .slice(0, alertsMax)
+    .sort(([a], [b]) => orderMs(b) - orderMs(a))
   return html`<ol class="alerts">${alerts.map((group) => alertItem(group, times))}</ol>`
+}
+
+function orderMs(row: DeliveryRow | undefined): number {
+  return row === undefined ? 0 : (datedAt(row.firedAt) ?? Date.parse(row.seenAt ?? '')) || 0
 }
 
 function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
@@ -65,11 +72,11 @@ function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   if (!alert) return null
   // The same order on every line, so that a reader finds a sink.
   const inOrder = group.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
-  const address = `/api/v1/deliveries/${encodeURIComponent(alert.source)}/${alert.id}`
+  const address = `/alerts/${encodeURIComponent(alert.source)}/${alert.id}`
   return html`<li>
 ${when(alert, times)}
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
-<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${address}">${alertKey(alert)}</a>${seen(alert)}</p></div>
+<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${address}" data-go>${alertKey(alert)}</a>${seen(alert)}</p></div>
 <ul class="chips">${inOrder.map(chip)}</ul>
 ${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Level } from '../status-view.ts'
+import { dialog } from './buttons.ts'
 import { type Html, type HtmlPart, html } from './html.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'
@@ -21,6 +22,7 @@ export function documentOf(level: Level, title: string, body: HtmlPart): string 
 <body>
 <p class="stale" role="alert">The bridge does not answer. This page shows its last answer.</p>
 <main>${body}</main>
+${dialog}
 <script>${trusted(script)}</script>
 </body>
 </html>`

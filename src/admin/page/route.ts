@@ -1,24 +1,49 @@
 import type { FastifyInstance } from 'fastify'
+import * as z from 'zod'
 import { NotFoundError } from '../../lib/errors.ts'
 import type { DeliveryRow } from '../delivery-view.ts'
 import { nameField, stateField } from '../fields.ts'
 import type { AdminDeps } from '../ports.ts'
+import { auditList } from './audit.ts'
 import { type DeliveriesFilter, deliveriesSection, deliveryRowsMax } from './deliveries.ts'
 import { contentSecurityPolicy, documentOf } from './document.ts'
 import { html } from './html.ts'
 import { overview, unknownOverview } from './overview.ts'
+import { section } from './pieces.ts'
 import { sinksSection } from './sinks.ts'
 import { sourcesSection } from './sources.ts'
+import { storyOf } from './story.ts'
 import { createTimes } from './times.ts'
 
 /** GET / : the status page. It is most needed when something is broken, so it shows what it has within a time limit. */
 export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
+  const canAct = () => deps.adminToken() !== undefined
+
+  app.get('/alerts/:source/:id', async (request, reply) => {
+    const { source, id } = storyParams.parse(request.params)
+    reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
+    const found = await settle(deps, deps.ports.deliveries.history(source, Number(id)))
+    if (!found.ok) {
+      reply.code(503)
+      return documentOf('failed', 'alert-bridge: no story', unknownOverview(found.reason))
+    }
+    if (!found.value) {
+      reply.code(404)
+      const text = `No alert ${source}.${id} is known (any more).`
+      return documentOf('warning', `alert-bridge: ${text}`, unknownOverview(text))
+    }
+    const times = createTimes(deps.display(), deps.clock.now())
+    const { headline } = found.value
+    return documentOf('ok', `alert-bridge: ${headline}`, storyOf(found.value, times, canAct()))
+  })
+
   app.get('/', async (request, reply) => {
     const filter = filterOf(request.query)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
-    const [status, rows] = await Promise.all([
+    const [status, rows, done] = await Promise.all([
       settle(deps, deps.ports.status()),
       settle(deps, listed(deps, filter)),
+      settle(deps, deps.ports.audit.list(auditRowsMax)),
     ])
     if (!status.ok) {
       reply.code(503)
@@ -29,13 +54,21 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const view = status.value
     const { verdict } = view
     const body = html`${overview(view, verdict, times)}
-${sourcesSection(view, times)}
-${sinksSection(view.sinks, times)}
+${sourcesSection(canAct(), view, times)}
+${sinksSection(view.sinks, times, canAct())}
 ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
+${done.ok && done.value.length > 0 ? section('actions', 'What operators did', html`<a href="/api/v1/audit">all</a>`, auditList(done.value, times)) : null}
+${canAct() ? null : html`<p class="reason">Set http.adminToken in the config to act from here.</p>`}
 <footer><a href="/api/v1/status">status as JSON</a><a href="/metrics">metrics</a><a href="/readyz">readiness</a></footer>`
     return documentOf(verdict.level, `${marks[verdict.level]} alert-bridge: ${verdict.headline}`, body)
   })
 }
+
+const storyParams = z.object({
+  source: nameField,
+  id: z.string().regex(/^\d{1,15}$/, 'expected the id of an alert'),
+})
+const auditRowsMax = 10
 
 const marks = { ok: '✓', warning: '!', failed: '✗' }
 

@@ -1,24 +1,39 @@
 /**
  * Keeps the page fresh without scrolling it: fetches the same page again and replaces `<main>`. It waits while the page
- * is hidden or text is selected, and shows when the bridge does not answer any more: also in title and icon.
+ * is hidden, text is selected or a dialog is open, and shows when the bridge does not answer any more: also in title and icon.
+ *
+ * Buttons (`data-act`, see `buttons.ts`) call the API with the admin token, which is a variable here: in no address, no storage and
+ * no cookie, so no other page can use it. Links within the page are followed by replacing `<main>`, which keeps it.
  */
 export const script = `(() => {
   const everyMs = 5000
   const limitMs = 4000
   const icon = document.querySelector('link[rel=icon]')
+  const $ = (id) => document.getElementById('act' + id)
+  const box = $('')
+  let token
+  let busy = false
+
+  const load = async (address) => {
+    const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
+    const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const main = next.querySelector('main')
+    if (!main) throw new Error('not the status page')
+    const { activeElement: active } = document
+    const markOf = (each) => each?.getAttribute('href') ?? each?.dataset?.act ?? each?.dataset?.copy
+    const focused = markOf(active)
+    const opened = [...document.querySelectorAll('main details[open]')].map(({ id }) => id)
+    document.querySelector('main').replaceWith(main)
+    for (const id of opened) main.querySelector('details#' + CSS.escape(id))?.setAttribute('open', '')
+    if (focused) [...main.querySelectorAll('a, button')].find((each) => markOf(each) === focused)?.focus({ preventScroll: true })
+    document.title = next.title
+    icon.href = next.querySelector('link[rel=icon]').href
+    document.documentElement.removeAttribute('data-stale')
+  }
   const refresh = async () => {
-    if (document.hidden || getSelection()?.isCollapsed === false) return
+    if (document.hidden || box.open || getSelection()?.isCollapsed === false) return
     try {
-      const answer = await fetch(location.href, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
-      const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
-      const main = next.querySelector('main')
-      if (!main) throw new Error('not the status page')
-      const focused = document.activeElement?.getAttribute('href')
-      document.querySelector('main').replaceWith(main)
-      if (focused) [...main.querySelectorAll('a')].find((a) => a.getAttribute('href') === focused)?.focus({ preventScroll: true })
-      document.title = next.title
-      icon.href = next.querySelector('link[rel=icon]').href
-      document.documentElement.removeAttribute('data-stale')
+      await load(location.href)
     } catch {
       if (document.documentElement.hasAttribute('data-stale')) return
       document.documentElement.setAttribute('data-stale', '')
@@ -28,4 +43,156 @@ export const script = `(() => {
   }
   setInterval(refresh, everyMs)
   document.addEventListener('visibilitychange', refresh)
+  addEventListener('popstate', refresh)
+
+  const call = async (method, path, body) => {
+    const answer = await fetch(path, {
+      method,
+      signal: AbortSignal.timeout(15000),
+      headers: { authorization: 'Bearer ' + token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    const said = await answer.json().catch(() => ({}))
+    if (answer.ok) return said
+    if (answer.status === 401 || answer.status === 403) token = undefined
+    throw new Error(said.detail ?? 'The bridge answered ' + answer.status + '.')
+  }
+  const wordsOf = (said) => {
+    const counts = ['queued', 'retried', 'dropped', 'moved'].filter((name) => name in said)
+    const missing = said.unknown?.length ? ' Not known (any more): ' + said.unknown.join(', ') + '.' : ''
+    if (counts.length) return 'Done: ' + counts.map((name) => said[name] + ' ' + name).join(', ') + '.' + missing
+    if (said.matching !== undefined) return said.matching + ' of the ' + said.looked + ' alerts of the last day would have matched' + (said.sample.length ? ', such as ' + said.sample.map(({ headline }) => '\\u2068“' + headline + '”\\u2069').join(', ') : '') + '.'
+    if (said.state) return 'Done: ' + (said.sink ?? said.source) + ' is ' + said.state + (said.until ? ' until ' + new Date(said.until).toLocaleString() : '') + '.'
+    if (said.data?.endsAt) return 'Done: silenced until ' + new Date(said.data.endsAt).toLocaleString() + '.'
+    if (said.until) return 'Done: until ' + new Date(said.until).toLocaleString() + '.'
+    return 'Done.'
+  }
+  /** Orders come in portions: until all is done. */
+  const carryOut = async (method, path, body) => {
+    let said = await call(method, path, body)
+    const total = { ...said }
+    while (said.cursor) {
+      said = await call(method, path, { ...body, cursor: said.cursor })
+      for (const name of ['queued', 'retried', 'dropped', 'moved']) if (name in said) total[name] += said[name]
+      say(wordsOf(total))
+    }
+    return total
+  }
+  const say = (text, failed) => {
+    $('-said').textContent = text
+    $('-said').className = failed ? 'failed' : ''
+  }
+  const askToken = () => {
+    $('-token').hidden = token !== undefined
+    return token === undefined ? $('-token').querySelector('input') : undefined
+  }
+  const bodyOf = (act) => {
+    const body = structuredClone(act.body ?? {})
+    for (const input of $('-fields').querySelectorAll('input, select')) {
+      if (!input.value) continue
+      const [first, second] = input.name.split('.')
+      if (second) body[first] = { ...body[first], [second]: [input.value] }
+      else body[first] = input.value
+    }
+    return act.method === 'DELETE' ? undefined : body
+  }
+  let current
+  const open = (act) => {
+    current = act
+    $('-title').textContent = act.label
+    $('-ask').textContent = act.ask
+    say('')
+    $('-go').hidden = false
+    $('-undo').hidden = true
+    $('-close').textContent = 'Cancel'
+    $('-fields').replaceChildren(...(act.fields ?? []).map((field) => {
+      const label = document.createElement('label')
+      const input = document.createElement(field.options ? 'select' : 'input')
+      for (const each of field.options ?? []) input.append(new Option(each, each))
+      input.name = field.name
+      input.value = field.value
+      input.dir = 'auto'
+      label.append(field.label, input)
+      return label
+    }))
+    const wanted = askToken()
+    box.showModal()
+    ;(wanted ?? $('-go')).focus()
+    void preview()
+  }
+  const preview = async () => {
+    if (!current.preview || token === undefined) return
+    const { match } = bodyOf(current)
+    try {
+      say(wordsOf(await call('POST', current.preview, { match: match ?? {} })))
+    } catch (error) {
+      say(error.message, true)
+      askToken()
+    }
+  }
+  const takeToken = () => {
+    const input = $('-token').querySelector('input')
+    if (token === undefined && input.value) token = input.value.trim()
+    input.value = ''
+  }
+  const run = async (work) => {
+    if (busy) return
+    busy = true
+    takeToken()
+    try {
+      if (token === undefined) throw new Error('Type the admin token first.')
+      say('…')
+      await work()
+    } catch (error) {
+      say(error.message, true)
+    } finally {
+      busy = false
+      askToken()?.focus()
+    }
+  }
+  $('-fields').addEventListener('change', preview)
+  $('-token').addEventListener('change', () => { if (current.preview) { takeToken(); askToken(); void preview() } })
+  $('-close').addEventListener('click', () => box.close())
+  box.addEventListener('close', () => { current = undefined; void refresh() })
+  box.querySelector('form').addEventListener('submit', (event) => {
+    event.preventDefault()
+    const act = current
+    void run(async () => {
+      const said = await carryOut(act.method ?? 'POST', act.path, bodyOf(act))
+      say(wordsOf(said))
+      $('-go').hidden = true
+      $('-close').textContent = 'Close'
+      $('-close').focus()
+      if (!act.undo) return
+      $('-undo').hidden = false
+      $('-undo').onclick = () => run(async () => {
+        await call(act.undo.method, act.undo.path.replace(':id', said.data?.id), act.undo.method === 'POST' ? {} : undefined)
+        say('Taken back.')
+        $('-undo').hidden = true
+      })
+    })
+  })
+  document.addEventListener('click', async (event) => {
+    const button = event.target.closest('button')
+    if (button?.dataset.act) return open(JSON.parse(button.dataset.act))
+    if (button?.dataset.copy) {
+      await navigator.clipboard?.writeText(button.dataset.copy).then(
+        () => { button.textContent = 'copied' },
+        () => prompt('Copy:', button.dataset.copy),
+      )
+      return
+    }
+    const link = event.target.closest('a[data-go]')
+    if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    try {
+      const { href } = link
+      await load(href)
+      history.pushState(null, '', href)
+      if (link.hash) document.getElementById(link.hash.slice(1))?.scrollIntoView()
+      else scrollTo(0, 0)
+    } catch {
+      location.href = link.href
+    }
+  })
 })()`

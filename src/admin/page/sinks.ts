@@ -1,10 +1,11 @@
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
+import { actionButton, buttonRow } from './buttons.ts'
 import { foreign, type Html, type HtmlPart, html } from './html.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
-import { formatCount, formatSeconds, type Times } from './times.ts'
+import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
 /** The section of the sinks: for each, whether it takes alerts, how many wait, how many were given up on. */
-export function sinksSection(sinks: readonly SinkView[], times: Times): Html {
+export function sinksSection(sinks: readonly SinkView[], times: Times, canAct: boolean): Html {
   const heads = [
     'Sink',
     'State',
@@ -18,7 +19,7 @@ export function sinksSection(sinks: readonly SinkView[], times: Times): Html {
   ]
   const table = html`<div class="panel"><table class="sinks">
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>${sinks.map((sink) => row(sink, times))}</tbody></table></div>`
+<tbody>${sinks.map((sink) => row(sink, times, canAct))}</tbody></table></div>`
   return section('sinks', 'Sinks', null, table)
 }
 
@@ -35,7 +36,7 @@ const results: Record<LastResult['kind'], readonly [Tone, string]> = {
   dead: ['failed', 'given up'],
 }
 
-function row(sink: SinkView, times: Times): Html {
+function row(sink: SinkView, times: Times, canAct: boolean): Html {
   const { lag } = sink
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small></th>
@@ -46,8 +47,38 @@ ${count(sink, 'To retry', sink.delayed, 'delayed', 'warning')}
 ${count(sink, 'Dead', sink.dead, 'dead', 'failed')}
 ${count(sink, 'Today', sink.deliveredToday, 'delivered')}
 <td class="number" data-label="Lag p50 · p95">${lag ? `${formatSeconds(lag.p50)} · ${formatSeconds(lag.p95)}` : '–'}</td>
-<td data-label="Last result">${lastResult(sink.lastResult, times)}</td>
+<td data-label="Last result">${lastResult(sink.lastResult, times)}${buttonRow(canAct, buttonsOf(sink))}</td>
 </tr>`
+}
+
+function buttonsOf({ name, state, dead }: SinkView): Html[] {
+  const path = `/api/v1/sinks/${encodeURIComponent(name)}`
+  const [pause, resume] = [`${path}/pause`, `${path}/resume`]
+  const hold =
+    state === 'paused'
+      ? actionButton({
+          ...{ label: 'Resume', path: resume, undo: { method: 'POST', path: pause } },
+          ask: `What waits for ${name} is sent.`,
+        })
+      : actionButton({
+          ...{ label: 'Pause', path: pause, undo: { method: 'POST', path: resume } },
+          ask: `Alerts for ${name} wait in its queue, in all replicas, until it is resumed.`,
+          fields: [{ name: 'comment', label: 'Why', value: '' }],
+        })
+  if (!dead) return [hold]
+  const letters = plural(dead, 'dead letter')
+  const body = { sink: name }
+  return [
+    hold,
+    actionButton({
+      ...{ label: 'Retry dead', path: '/api/v1/dead-letters/retry', body },
+      ask: `${letters} of ${name} go back into its queue, with fresh attempts.`,
+    }),
+    actionButton({
+      ...{ label: 'Drop dead', path: '/api/v1/dead-letters/drop', body },
+      ask: `${letters} of ${name} are deleted for ever.`,
+    }),
+  ]
 }
 
 /** A count that is not 0 links to the list of these deliveries. */

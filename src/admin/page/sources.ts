@@ -8,12 +8,14 @@ import type {
   SourceView,
   StatusView,
 } from '../status-view.ts'
+import { actionButton, buttonRow } from './buttons.ts'
 import { foreign, type Html, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
 /** The section of the sources: for each, whether it is polled, when and why next, and how much of the budget is left. */
 export function sourcesSection(
+  canAct: boolean,
   {
     sources,
     unrouted,
@@ -31,7 +33,7 @@ export function sourcesSection(
       ? `of ${plural(quarantineFellOut, 'row')} the copy fell out, since the quarantine was full`
       : null,
   ].filter((text) => text !== null)
-  const cards = sources.map((source) => card(source, times))
+  const cards = sources.map((source) => card(source, times, canAct))
   return section('sources', 'Sources', aside.join(' · '), html`<div class="cards">${cards}</div>`)
 }
 
@@ -64,7 +66,7 @@ const whyNext: Record<DecisionReason, string> = {
   budget_spent: 'nothing left until the reset',
 }
 
-function card(source: SourceView, times: Times): Html {
+function card(source: SourceView, times: Times, canAct: boolean): Html {
   const { lag, nextReason } = source
   return html`<article class="card" id="source-${source.name}">
 <header class="row"><h3>${source.name}</h3>${badge(...states[source.state])}</header>
@@ -80,7 +82,17 @@ ${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind
 ${source.plan ? planNote(source.plan, times) : null}
 ${source.polledBy === null ? null : html`<p class="plan">Polled by ${source.polledBy}.</p>`}
 ${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}
+${buttonRow(canAct, [hotButton(source.name)])}
 </article>`
+}
+
+function hotButton(name: string): Html {
+  return actionButton({
+    label: 'Poll more often',
+    ask: `Source ${name} is polled up to four times as often, within its budget.`,
+    path: `/api/v1/sources/${encodeURIComponent(name)}/hot`,
+    fields: [{ name: 'for', label: 'For', value: '30m', options: ['10m', '30m', '1h', '3h'] }],
+  })
 }
 
 function planNote({ learnedFrom, firing, announced, hotUntil }: PlanStatus, times: Times): Html {

@@ -130,6 +130,24 @@ td span.ok { color: var(--ok); } td span.warning { color: var(--warning); } td s
 .chip i { font-style: normal; opacity: .75; }
 .trouble { grid-column: 2 / -1; font-size: 13px; overflow-wrap: anywhere; }
 .trouble.warning { color: var(--warning); } .trouble.failed { color: var(--failed); } .trouble.calm { color: var(--soft); }
+.acts { display: flex; flex-wrap: wrap; gap: 6px; margin-top: 10px; }
+.act { font: inherit; font-size: 13px; min-height: 28px; padding: 2px 11px; border-radius: 8px; border: 1px solid var(--line); background: var(--panel); color: var(--ink); cursor: pointer; }
+.act:hover { background: var(--hover); border-color: var(--soft); } .act.copy { color: var(--soft); }
+.act:focus-visible, input:focus-visible, select:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.act.go { background: var(--accent); border-color: var(--accent); color: var(--panel); font-weight: 600; }
+dialog { width: min(460px, calc(100vw - 24px)); padding: 20px 22px; border: 1px solid var(--line); border-radius: 14px; background: var(--panel); color: var(--ink); }
+dialog::backdrop { background: rgb(10 14 20 / .5); }
+dialog p { margin-top: 8px; overflow-wrap: anywhere; } dialog .acts { justify-content: flex-end; }
+dialog label { display: block; margin-top: 12px; font-size: 13px; color: var(--soft); } dialog label[hidden] { display: none; }
+dialog input, dialog select { display: block; width: 100%; min-height: 34px; margin-top: 3px; padding: 4px 9px; font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--line); border-radius: 8px; }
+dialog .failed, .steps .warning, .attempts .warning { color: var(--warning); } dialog .failed, .attempts .failed { color: var(--failed); } .attempts .ok { color: var(--ok); }
+.back { margin-bottom: 12px; font-size: 13.5px; }
+.story h1 { font-size: 22px; line-height: 1.5; overflow-wrap: anywhere; } .story h1 a { color: var(--ink); }
+.story h1 bdi { display: block; width: fit-content; max-width: 100%; }
+.steps, .attempts { display: grid; gap: 6px; margin-top: 12px; overflow-wrap: anywhere; } .attempts { font-size: 14px; }
+.attempts .number { color: var(--soft); } .attempts .answer { max-width: none; }
+.round { color: var(--soft); border-top: 1px dashed var(--line); padding-top: 6px; }
+.audit > li { padding: 9px 18px; border-top: 1px solid var(--line); font-size: 14px; overflow-wrap: anywhere; } .audit > li:first-child { border-top: 0; }
 .empty { padding: 36px 18px; text-align: center; color: var(--soft); }
 footer { display: flex; gap: 18px; flex-wrap: wrap; margin-top: 28px; font-size: 13px; }
 footer a { color: var(--soft); }

@@ -1,6 +1,7 @@
 import type { AlertHistory } from '../../admin/delivery-view.ts'
 import { parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
+import { auditMax } from '../../store/audit.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { historyOf } from './views.ts'
@@ -12,18 +13,24 @@ export async function alertHistoryOf(
   source: string,
   id: number,
 ): Promise<AlertHistory | undefined> {
-  const [parts, record] = await Promise.all([
+  const [parts, record, done] = await Promise.all([
     config.deliveryLog.historiesOf({ source, id }),
     withheldRecord(config, source, id),
+    config.audit.list(auditMax),
   ])
   const alert = parts[0]?.alert ?? alertOf(source, record)
   if (alert === undefined) return undefined
+  const orders = new Set(parts.map(({ requestedAtMs }) => requestedAtMs))
+  const actions = done.filter(
+    ({ ids, order }) => ids.includes(`${source}.${id}`) || (order !== null && orders.has(Date.parse(order))),
+  )
   const seenAtMs = parts[0]?.seenAtMs ?? record?.seenAtMs
   return {
     ...alert,
     seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
     deliveries: parts.map(historyOf),
     held: record?.held.map(withheldView) ?? [],
+    actions,
   }
 }
 

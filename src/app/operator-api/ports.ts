@@ -11,6 +11,7 @@ import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
 import { alertHistoryOf } from './alert-history.ts'
+import { previewSilence } from './silence-preview.ts'
 import { deadLetterRow, deliveryRow, jobStateOf } from './views.ts'
 import { sendWithheld, splitName, withheldRecord } from './withheld.ts'
 
@@ -95,6 +96,10 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       const released = sink === undefined ? 0 : await sendWithheld(config, { ids, sink, atMs })
       return { ...portion, handled: handled + released, missing: await unknownOf(config, ids) }
     },
+    audit: {
+      add: (row) => active().audit.add({ ...row, ids: [...row.ids] }),
+      list: (limit) => active().audit.list(limit),
+    },
     sinks: {
       pause: (name) => running().sender.pause(name),
       resume: (name) => running().sender.resume(name),
@@ -106,7 +111,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       return running().orphans
     },
     rules: () => active().routing.knownRules(),
-    silences: silencesPort(() => active().routing.silences, clock),
+    silences: silencesPort(active, clock),
   }
   return ports
 }
@@ -138,7 +143,8 @@ async function unknownOf(config: ActiveConfig, ids: readonly string[]): Promise<
 }
 
 /** The silences as the API sets and shows them. */
-function silencesPort(store: () => SilenceStore, clock: Clock): SilencesPort {
+function silencesPort(active: () => ActiveConfig, clock: Clock): SilencesPort {
+  const store = (): SilenceStore => active().routing.silences
   return {
     async list() {
       return (await store().list(clock.now())).map(silenceView)
@@ -146,6 +152,7 @@ function silencesPort(store: () => SilenceStore, clock: Clock): SilencesPort {
     async add(silence) {
       return silenceView(await store().add(silence, clock.now()))
     },
+    preview: (match) => previewSilence(active(), match, clock.now()),
     expire: (id) => store().expire(id),
   }
 }

@@ -7,26 +7,21 @@ import type {
 } from '../../admin/delivery-view.ts'
 import type {
   BudgetStatus,
-  LagView,
-  LastResult,
   QuarantinedRow,
   RulesStatus,
-  SinkView,
   SourceState,
   SourceView,
 } from '../../admin/status-view.ts'
 import { cut } from '../../alert/text.ts'
 import type { AttemptRecord } from '../../delivery/records/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead-letters.ts'
-import { type JobHistory, paceMs, type SinkQueueView } from '../../delivery/records/delivery-log.ts'
+import type { JobHistory } from '../../delivery/records/delivery-log.ts'
 import type { AlertSummary, JobState, JobView } from '../../delivery/records/job-view.ts'
-import type { LaneState } from '../../delivery/sender.ts'
 import { lastingFailure, overdueMs } from '../../poller/status.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { Quarantined } from '../../store/quarantine.ts'
 import type { PollerState, PollerStatus } from '../../store/source-status.ts'
 import { purposes } from '../../telemetry/metrics.ts'
-import { printable } from '../../telemetry/printable.ts'
 
 /** Turns values of other rooms (milliseconds, internal words) into what the API shows (ISO instants, operator words). */
 
@@ -99,8 +94,14 @@ export function historyOf(part: JobHistory): DeliveryHistory {
     state: stateWords[part.state],
     reason: part.failure ?? null,
     nextAttemptAt: iso(part.nextAttemptAtMs),
-    attempts: part.history.map(attemptView),
+    requestedAt: iso(part.requestedAtMs),
+    attempts: part.history.map((record, at) => attemptView(record, roundOf(part.history.slice(0, at)))),
   }
+}
+
+/** After an attempt that ended a delivery there is only another one when an operator asked for it. */
+function roundOf(before: readonly AttemptRecord[]): number {
+  return 1 + before.filter(({ result }) => result !== 'retry').length
 }
 
 export interface SourceFacts extends Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'> {
@@ -186,39 +187,6 @@ export function quarantinedRow(source: string, { key, reason, raw, atMs }: Quara
   return { source, key, reason, seenAt: isoOf(atMs), raw }
 }
 
-export function sinkView(
-  about: { name: string; type: string; lag: LagView | null },
-  lane: LaneState | undefined,
-  queue: SinkQueueView | undefined,
-  nowMs: number,
-): SinkView {
-  const { counts } = queue ?? {}
-  return {
-    name: about.name,
-    type: about.type,
-    state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : lane?.breaker === 'open' ? 'open' : 'active',
-    reason: lane?.stuck?.reason ?? lane?.reason ?? null,
-    waiting: counts?.waiting ?? null,
-    active: counts?.active ?? null,
-    delayed: counts?.delayed ?? null,
-    dead: counts?.failed ?? null,
-    deliveredToday: queue?.deliveredSince ?? null,
-    lag: about.lag,
-    lastResult: lastResult(queue),
-    oldestWaitingAt: iso(queue?.oldestWaitingAtMs),
-    drainSeconds: drainSecondsOf(queue, nowMs),
-    refusedInARow: queue?.refusedInARow ?? null,
-  }
-}
-
-/** At the pace since the oldest of them was queued: before that, alerts may have been fewer than the sink can take. */
-function drainSecondsOf(queue: SinkQueueView | undefined, nowMs: number): number | null {
-  const { counts, oldestWaitingAtMs, endedOfLate = 0 } = queue ?? {}
-  if (!counts || oldestWaitingAtMs === undefined || endedOfLate === 0) return null
-  const spanMs = Math.min(paceMs, Math.max(1_000, nowMs - oldestWaitingAtMs))
-  return Math.round((counts.waiting * spanMs) / endedOfLate / 1_000)
-}
-
 /** null for a source that polls by its plan without failures: `nextReason` says enough. */
 function reasonOf(status: PollerStatus): string | null {
   const failure = lastingFailure(status)
@@ -247,21 +215,12 @@ function sourceStateOf(status: PollerStatus): SourceState {
   return failing ? 'retrying' : behind ? 'catching_up' : 'running'
 }
 
-function lastResult(queue: SinkQueueView | undefined): LastResult | null {
-  const { lastDeliveredAtMs = 0, lastDeadAtMs = 0, lastDeadReason = 'given up on' } = queue ?? {}
-  if (lastDeliveredAtMs === 0 && lastDeadAtMs === 0) return null
-  return lastDeliveredAtMs >= lastDeadAtMs
-    ? { at: isoOf(lastDeliveredAtMs), kind: 'delivered', text: 'acknowledged' }
-    : { at: isoOf(lastDeadAtMs), kind: 'dead', text: printable(cut(lastDeadReason, resultCharsMax)) }
-}
-
-/** A receiver may answer with a page. */
-const resultCharsMax = 300
-
-function attemptView(record: AttemptRecord): AttemptView {
+function attemptView(record: AttemptRecord, round: number): AttemptView {
   return {
     number: record.number,
+    round,
     at: isoOf(record.atMs),
+    durationSeconds: record.durationMs / 1_000,
     outcome: record.result === 'expired' ? 'dead' : record.result,
     reason: record.reason ?? null,
     status: record.status ?? null,
@@ -283,10 +242,10 @@ function unreadableAlert(jobId: string) {
   }
 }
 
-function iso(ms: number | null | undefined): string | null {
+export function iso(ms: number | null | undefined): string | null {
   return ms === null || ms === undefined ? null : isoOf(ms)
 }
 
-function isoOf(ms: number): string {
+export function isoOf(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -1,0 +1,48 @@
+import type { FastifyRequest } from 'fastify'
+import type { AuditRow } from './ports.ts'
+
+/** The name under which the only token there is appears. */
+const tokenName = 'http.adminToken'
+const idsMax = 50
+const textCharsMax = 500
+
+/** What is recorded of an action that was carried out; undefined where it only counted or showed something. Pure. */
+export function auditRowOf(
+  action: string,
+  { params, body, ip }: Pick<FastifyRequest, 'params' | 'body' | 'ip'>,
+  answer: unknown,
+  nowMs: number,
+): AuditRow | undefined {
+  const [given, place, result] = [fieldsOf(body), fieldsOf(params), fieldsOf(answer)]
+  if (given['limit'] === 0) return undefined
+  const made = fieldsOf(result['data'])
+  const ids = Array.isArray(given['ids']) ? given['ids'].map(String) : []
+  const numbers = ['queued', 'retried', 'dropped', 'moved'].map((name) => result[name])
+  const count = numbers.find((each) => typeof each === 'number')
+  const isOrder = typeof result['at'] === 'string' && 'cursor' in result
+  const subject = [place['name'], made['id'], place['id'], given['sink'], given['source']].find(isText)
+  const match = given['match'] === undefined ? '' : ` ${JSON.stringify(given['match'])}`
+  return {
+    at: new Date(nowMs).toISOString(),
+    action,
+    subject: cutText(`${subject ?? (given['since'] === undefined ? '' : `since ${given['since']}`)}${match}`),
+    ids: ids.length > idsMax ? [] : ids,
+    count: typeof count === 'number' ? count : null,
+    comment: isText(given['comment']) ? cutText(given['comment']) : '',
+    by: tokenName,
+    from: ip,
+    order: isOrder ? String(result['at']) : null,
+  }
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function cutText(text: string): string {
+  return text.length > textCharsMax ? `${text.slice(0, textCharsMax)}…` : text
+}

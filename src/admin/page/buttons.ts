@@ -1,0 +1,51 @@
+import { type Html, type HtmlPart, html } from './html.ts'
+
+/**
+ * A button that calls the API after it was confirmed; the script of the page does that, with the admin token that it asks for once.
+ * Buttons are only shown where there is a token, since everything that changes something is off without one.
+ */
+export interface ActionButton {
+  readonly label: string
+  /** What will happen, in the dialog. */
+  readonly ask: string
+  readonly method?: 'POST' | 'DELETE'
+  readonly path: string
+  readonly body?: Readonly<Record<string, unknown>>
+  readonly fields?: readonly ActionField[]
+  /** Answers what would happen; asked again when a field changes. */
+  readonly preview?: string
+  /** Takes back what was done; `:id` is the id in the answer. */
+  readonly undo?: { readonly method: 'POST' | 'DELETE'; readonly path: string }
+}
+
+export interface ActionField {
+  /** The place in the body, such as `match.symbol`; an empty value is left out. */
+  readonly name: string
+  readonly label: string
+  readonly value: string
+  readonly options?: readonly string[]
+}
+
+export function actionButton(button: ActionButton): Html {
+  const { label, ...rest } = button
+  return html`<button type="button" class="act" data-act="${JSON.stringify({ label, ...rest })}">${label}</button>`
+}
+
+/** Copies a command for the terminal. */
+export function copyButton(command: string): Html {
+  return html`<button type="button" class="act copy" data-copy="${command}" title="${command}">copy command</button>`
+}
+
+export function buttonRow(canAct: boolean, buttons: readonly HtmlPart[]): HtmlPart {
+  return canAct && buttons.length > 0 ? html`<div class="acts">${buttons}</div>` : null
+}
+
+/** The dialog of all buttons, beside `<main>`: the page is replaced while it is open. */
+export const dialog = html`<dialog id="act" aria-labelledby="act-title"><form method="dialog">
+<h2 id="act-title"></h2><p id="act-ask"></p><div id="act-fields"></div>
+<label id="act-token" hidden>Admin token<input type="password" autocomplete="off" spellcheck="false"><small>Kept in the memory of this tab only.</small></label>
+<p id="act-said" role="status"></p>
+<div class="acts"><button type="button" class="act" id="act-undo" hidden>Undo</button><button type="button" class="act" id="act-close">Cancel</button><button type="submit" class="act go" id="act-go">Do it</button></div>
+</form></dialog>`
+
+export const silenceSpans = ['1h', '4h', '1d', '7d']

@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import type { AlertHistory, AttemptView } from '../../../src/admin/delivery-view.ts'
+import type { AdminDeps, AuditRow } from '../../../src/admin/ports.ts'
+import { rig } from '../rig.ts'
+import { ago, row, sink, status } from '../views.ts'
+
+const attempt = (number: number, round: number, outcome: AttemptView['outcome'], text = ''): AttemptView => ({
+  ...{ number, round, outcome, text, at: ago(30 - number), durationSeconds: 0.21 },
+  ...(outcome === 'delivered' ? { reason: null, status: 204 } : { reason: 'server_error', status: 503 }),
+})
+
+const acted: AuditRow = {
+  ...{
+    at: ago(20),
+    action: 'send again',
+    subject: 'hook',
+    ids: ['main.48213'],
+    count: 1,
+    comment: 'asked for',
+  },
+  ...{ by: 'http.adminToken', from: '10.0.0.7', order: null },
+}
+
+function history(changes: Partial<AlertHistory> = {}): AlertHistory {
+  const { source, id, kind, symbol, headline, url, firedAt, seenAt } = row()
+  return {
+    ...{
+      source,
+      id,
+      kind,
+      symbol,
+      headline,
+      url,
+      firedAt,
+      seenAt,
+      why: 'قیمت بالاتر از حد',
+      ruleIds: ['12'],
+    },
+    deliveries: [
+      {
+        ...{ sink: 'hook', state: 'delivered', reason: null, nextAttemptAt: null, requestedAt: ago(20) },
+        attempts: [
+          attempt(1, 1, 'retry', 'busy'),
+          attempt(2, 1, 'dead', '<b>no</b>'),
+          attempt(1, 2, 'delivered'),
+        ],
+      },
+      {
+        ...{ sink: 'desk', state: 'dead', reason: 'no', nextAttemptAt: null, requestedAt: null },
+        attempts: [],
+      },
+    ],
+    held: [
+      {
+        ...{ route: 'night', sinks: ['ops-slack'], reason: 'muted', until: null, silence: null },
+        text: 'held back by route night: muted until 08:00',
+      },
+    ],
+    actions: [acted],
+    ...changes,
+  }
+}
+
+async function story(found: AlertHistory | undefined, deps: Partial<AdminDeps> = {}) {
+  const deliveries = { list: async () => [], history: async () => found }
+  const response = await rig({ deliveries }, deps).app.inject('/alerts/main/48213')
+  const text = response.body.replace(/<(style|script)>.*?<\/\1>/gs, '')
+  return { response, text, words: text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') }
+}
+
+/** What the buttons would send. */
+function actsIn(text: string): Record<string, unknown>[] {
+  return [...text.matchAll(/data-act="([^"]*)"/g)].map(([, json = '']) =>
+    JSON.parse(json.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&')),
+  )
+}
+
+describe('the story of an alert', () => {
+  test('tells in order what became of it: fired, seen, held back, every attempt over every replay', async () => {
+    const { response, words, text } = await story(history())
+    expect(response.statusCode).toBe(200)
+    for (const part of [
+      'قیمت بالاتر از حد',
+      'fired 12:02:31 ( 39s ago )',
+      'seen by the poll of 12:02:39 ( 31s ago ), 8s later',
+      'held back from ops-slack: held back by route night: muted until 08:00',
+      '1. to be tried again 503 server_error',
+      'took 210ms busy',
+      '2. given up 503 server_error',
+      '&lt;b&gt;no&lt;/b&gt;',
+      'sent again by an operator, the last time 20s ago 1. delivered 204',
+      'desk dead nothing was sent yet',
+      'send again hook: main.48213 (1 alert) “ asked for ” http.adminToken, from 10.0.0.7',
+    ])
+      expect(words).toContain(part)
+    expect(text).toContain('<a href="https://example.com/alerts/48213" rel="noopener noreferrer"')
+    expect(text).toContain('data-copy="alert-bridge dead-letters retry main.48213 --sink desk"')
+  })
+
+  test('has a button for whatever can be done, each with what it will do', async () => {
+    const acts = actsIn((await story(history())).text)
+    expect(acts.map(({ label, path, body }) => [label, path, body])).toEqual([
+      ['Silence what is like it', '/api/v1/silences', undefined],
+      ['Send again', '/api/v1/replay', { ids: ['main.48213'], sink: 'hook' }],
+      ['Retry', '/api/v1/dead-letters/retry', { ids: ['main.48213'], sink: 'desk' }],
+      ['Drop', '/api/v1/dead-letters/drop', { ids: ['main.48213'], sink: 'desk' }],
+      ['Send again', '/api/v1/replay', { ids: ['main.48213'], sink: 'ops-slack' }],
+    ])
+    expect(acts.every(({ ask }) => typeof ask === 'string' && ask.length > 10)).toBe(true)
+  })
+
+  test('has none where everything that changes something is off', async () => {
+    expect(actsIn((await story(history(), { adminToken: () => undefined })).text)).toEqual([])
+  })
+
+  test('of an alert that nobody knows is a 404 that says so; of an id that is none, a 400', async () => {
+    const { response, words } = await story(undefined)
+    expect(response.statusCode).toBe(404)
+    expect(words).toContain('No alert main.48213 is known (any more).')
+    expect((await rig().app.inject('/alerts/main/x')).statusCode).toBe(400)
+  })
+})
+
+test('the status page has the actions of its sinks and sources, and what operators did', async () => {
+  const sinks = [sink({ dead: 3 }), sink({ name: 'b', state: 'paused' })]
+  const { app, post } = rig({ status: async () => status({ sinks }) })
+  await post('/api/v1/dead-letters/retry', { ids: ['main.1'], sink: 'ops-slack' })
+  const { body } = await app.inject('/')
+  expect(actsIn(body).map(({ label, path }) => [label, path])).toEqual([
+    ['Poll more often', '/api/v1/sources/main/hot'],
+    ['Pause', '/api/v1/sinks/trading-system/pause'],
+    ['Retry dead', '/api/v1/dead-letters/retry'],
+    ['Drop dead', '/api/v1/dead-letters/drop'],
+    ['Resume', '/api/v1/sinks/b/resume'],
+  ])
+  expect(body).toContain('<b>retry dead letters</b> <bdi dir="ltr">ops-slack: main.1</bdi> (3 alerts)')
+})

@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest'
+import type { AlertHistory } from '../../src/admin/delivery-view.ts'
+import type { AuditRow } from '../../src/admin/ports.ts'
+import { startApp, until } from '../support/app.ts'
+import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
+import { useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const redis = useRedis()
+
+it('what operators do with dead letters and silences is previewed, carried out, and found again', async () => {
+  const sandbox = await startSandbox({ history: 3 })
+  const hook = await startWebhookReceiver({ answer: { status: 400, body: 'no such channel' } })
+  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    return (await response.json()) as { cursor: string | null }
+  }
+  const dead = async () =>
+    (await api<{ data: { source: string; id: number; kind: string }[] }>(url, '/api/v1/dead-letters')).data
+  await until('all are dead', async () => (await dead()).length === 3)
+  const [letter] = await dead()
+  expect(await post('/api/v1/silences/preview', { match: { kind: letter?.kind } })).toMatchObject({
+    looked: 3,
+    matching: (await dead()).filter(({ kind }) => kind === letter?.kind).length,
+  })
+  expect(await post('/api/v1/silences/preview', { match: { symbol: 'none like it' } })).toEqual({
+    ...{ looked: 3, matching: 0, sample: [] },
+  })
+  hook.answerWith({ status: 204 })
+  // In portions, as commands do it: counted first, then one after the other.
+  const first = await post('/api/v1/dead-letters/retry', { sink: 'hook', limit: 0 })
+  let { cursor } = first
+  while (cursor !== null)
+    cursor = (await post('/api/v1/dead-letters/retry', { sink: 'hook', cursor, limit: 1 })).cursor
+  await until('all are delivered', async () => (await dead()).length === 0)
+  const { data } = await api<{ data: AuditRow[] }>(url, '/api/v1/audit')
+  expect(data).toMatchObject([
+    { action: 'retry dead letters', subject: 'hook', count: 3, by: 'http.adminToken', from: '127.0.0.1' },
+  ])
+  const id = `${letter?.source}/${letter?.id}`
+  const story = async () => (await api<{ data: AlertHistory }>(url, `/api/v1/deliveries/${id}`)).data
+  await until('it is delivered', async () => (await story()).deliveries[0]?.state === 'delivered')
+  const { deliveries, actions } = await story()
+  expect(deliveries[0]?.attempts).toMatchObject([
+    { round: 1, outcome: 'dead', status: 400 },
+    { round: 2, outcome: 'delivered', status: 204 },
+  ])
+  expect(actions).toEqual(data)
+  expect(await (await fetch(`${url}/alerts/${id}`)).text()).toContain('sent again by an operator')
+})
