@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { AuditRow } from './ports.ts'
+import type { AuditRow } from './audit-view.ts'
 
 /** The name under which the only token there is appears. */
 const tokenName = 'http.adminToken'

@@ -1,5 +1,5 @@
 import type { WrittenMatch } from '../alert/match-form.ts'
-import type { AuditRow } from './ports.ts'
+import type { AuditRow } from './audit-view.ts'
 
 /**
  * Deliveries as the API shows them. Instants are ISO 8601 in UTC; null means "not known". Headline, symbol, why and the

@@ -3,6 +3,7 @@ import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
 import type { Order, Portion, PortionOrder } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../telemetry/log.ts'
+import type { AuditRow } from './audit-view.ts'
 import type {
   AlertHistory,
   DeadLetter,
@@ -56,23 +57,6 @@ export interface AdminPorts {
 export interface AuditPort {
   add(row: AuditRow): Promise<void>
   list(limit: number): Promise<readonly AuditRow[]>
-}
-
-export interface AuditRow {
-  readonly at: string
-  readonly action: string
-  /** The sink, the source or the silence that it was about. */
-  readonly subject: string
-  /** `SOURCE.ID` of alerts, where there were few. */
-  readonly ids: readonly string[]
-  /** How many alerts were handled. */
-  readonly count: number | null
-  readonly comment: string
-  /** Whose token it was, and the address that the request came from. */
-  readonly by: string
-  readonly from: string
-  /** The time that an order in portions goes by, as in its answers. */
-  readonly order: string | null
 }
 
 export interface DeliveriesPort {

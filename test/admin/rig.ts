@@ -1,6 +1,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { buildAdmin } from '../../src/admin/admin.ts'
-import type { AdminDeps, AdminPorts, AuditRow } from '../../src/admin/ports.ts'
+import type { AuditRow } from '../../src/admin/audit-view.ts'
+import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { AlertHistory } from '../../src/admin/delivery-view.ts'
-import type { AuditRow } from '../../src/admin/ports.ts'
 import { startApp, until } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'

@@ -1,4 +1,4 @@
-import type { AuditRow } from '../ports.ts'
+import type { AuditRow } from '../audit-view.ts'
 import { foreign, type Html, html } from './html.ts'
 import { plural, type Times } from './times.ts'
 

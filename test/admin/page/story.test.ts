@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { AuditRow } from '../../../src/admin/audit-view.ts'
 import type { AlertHistory, AttemptView } from '../../../src/admin/delivery-view.ts'
-import type { AdminDeps, AuditRow } from '../../../src/admin/ports.ts'
+import type { AdminDeps } from '../../../src/admin/ports.ts'
 import { rig } from '../rig.ts'
 import { ago, row, sink, status } from '../views.ts'
 

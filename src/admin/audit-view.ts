@@ -1,0 +1,17 @@
+/** What an operator did, as the API shows it. */
+export interface AuditRow {
+  readonly at: string
+  readonly action: string
+  /** The sink, the source or the silence that it was about. */
+  readonly subject: string
+  /** `SOURCE.ID` of alerts, where there were few. */
+  readonly ids: readonly string[]
+  /** How many alerts were handled. */
+  readonly count: number | null
+  readonly comment: string
+  /** Whose token it was, and the address that the request came from. */
+  readonly by: string
+  readonly from: string
+  /** The time that an order in portions goes by, as in its answers. */
+  readonly order: string | null
+}
