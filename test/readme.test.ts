@@ -84,7 +84,7 @@ describe('README', () => {
       .filter((name) => name.endsWith('.ts'))
       .map((name) => readFileSync(join(folder, name), 'utf8'))
       .join('\n')
-    const there = [...source.matchAll(/['`](\/(?:api\/v1|-|metrics|healthz|readyz)[^'`\s]*|\/)['`]/g)]
+    const there = [...source.matchAll(/['`](\/(?:api\/v1|alerts|-|metrics|healthz|readyz)[^'`\s]*|\/)['`]/g)]
       .map(([, path = '']) => path)
       .flatMap((path) => ['pause', 'resume'].map((verb) => path.replace(/\$\{verb\}/, verb)))
       .filter((path) => !path.includes('$'))
