@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { chart, findHelm, helm, manifestsOf } from '../helm/helm.ts'
 import { startApp, until } from '../support/app.ts'
 import { promtool, startPrometheus } from '../support/promtool.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -99,6 +100,8 @@ it('the runbook names only commands and options that there are', async () => {
 })
 
 it('a real Prometheus takes the rules, and finds data of a running bridge for every panel', async () => {
+  // Before the bridge runs in this process: it would not answer meanwhile.
+  const scaling = scalingQuery()
   const sandbox = await startSandbox()
   const hook = await startWebhookReceiver()
   const { url } = await startApp(`
@@ -129,6 +132,10 @@ routes: [{ sinks: [hook], context: [price] }]
   ).catch((thrown: unknown) => {
     throw new Error(`without data: ${empty.join('; ')}`, { cause: thrown })
   })
+  await until('the query that scales senders counts jobs', async () => {
+    const [sum] = (await prometheus.query(scaling)) as { value: [number, string] }[]
+    return sum?.value[1] === '0'
+  })
   // It asked for OpenMetrics.
   await until('an exemplar names the alert', async () => {
     const [lag] = await prometheus.exemplars('alert_bridge_delivery_lag_seconds_bucket')
@@ -149,6 +156,23 @@ interface RuleTest {
     readonly alertname: string
     readonly exp_alerts: readonly { readonly exp_labels?: Readonly<Record<string, string>> }[]
   }[]
+}
+
+/** What the chart has KEDA ask, without the labels that a cluster gives. */
+function scalingQuery(): string {
+  const { stdout } = helm(findHelm(), [
+    'template',
+    'x',
+    chart,
+    '--values',
+    join(chart, 'ci/apart-values.yaml'),
+  ])
+  const scaled = manifestsOf(stdout).find(({ kind }) => kind === 'ScaledObject')
+  const query = scaled?.spec.triggers[0]?.metadata['query'] ?? ''
+  expect(readFileSync(join(chart, 'README.md'), 'utf8')).toContain(
+    query.replace('"default"', '"NAMESPACE"').replace('"x-', '"RELEASE-'),
+  )
+  return query.replaceAll(/(namespace|service)="[^"]+",/g, '')
 }
 
 /** Grafana's variables, as it would fill them in. */

@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { stopMsMaxOf } from '../../src/delivery/lane.ts'
@@ -72,9 +75,9 @@ describe('the chart', () => {
     const manifests = rendered(values.replace('-values.yaml', ''), {}, ['--api-versions', monitoringApi])
     expect(manifests.length).toBeGreaterThan(1)
     for (const { metadata } of manifests.filter(
-      ({ metadata }) => !/-(extra|dashboard)$/.test(metadata.name),
+      ({ metadata }) => !/-(extra|dashboard|test)$/.test(metadata.name),
     )) {
-      expect(metadata.name).toBe('bridge-alert-bridge')
+      expect(metadata.name).toMatch(/^bridge-alert-bridge(-senders)?$/)
       expect(metadata.labels).toMatchObject({
         'app.kubernetes.io/name': 'alert-bridge',
         'app.kubernetes.io/instance': 'bridge',
@@ -199,8 +202,91 @@ describe('the chart', () => {
       rendered('full', { networkPolicy: { egressPorts: [6379] } }),
       'NetworkPolicy',
     ).spec
-    expect(ingress[0]?.from).toHaveLength(1)
+    expect(ingress[0]?.from).toHaveLength(2)
     expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 6379])
+  })
+
+  test('apart, one Deployment polls and another one sends, and only that one is scaled', () => {
+    const manifests = rendered('apart')
+    const [poller, senders] = ['bridge-alert-bridge', 'bridge-alert-bridge-senders'].map((name) =>
+      manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name),
+    )
+    const roleOf = (each: Manifest | undefined) => each?.spec.template.spec.containers[0].args.at(-1)
+    expect([roleOf(poller), poller?.spec.replicas]).toEqual(['poller', 1])
+    expect([roleOf(senders), senders?.spec.replicas]).toEqual(['sender', undefined])
+    expect(senders?.spec.template.spec.containers[0].resources).toEqual({
+      requests: { cpu: '100m', memory: '256Mi' },
+    })
+    // A Deployment that is there keeps its selector: Kubernetes lets nobody change it.
+    const own = one(rendered('minimal'), 'Deployment').spec.selector
+    expect(poller?.spec.selector).toEqual(own)
+    expect(senders?.spec.selector.matchLabels).toEqual({
+      ...own.matchLabels,
+      'app.kubernetes.io/component': 'sender',
+    })
+    expect(senders?.spec.template.metadata.labels).toMatchObject(senders?.spec.selector.matchLabels ?? {})
+    expect(one(manifests, 'Service').spec.selector).toEqual(own.matchLabels)
+    const scaled = one(manifests, 'ScaledObject').spec
+    expect(scaled).toMatchObject({
+      scaleTargetRef: { name: 'bridge-alert-bridge-senders' },
+      minReplicaCount: 1,
+      maxReplicaCount: 4,
+    })
+    expect(scaled.triggers[0]?.metadata['query']).toContain('service="bridge-alert-bridge"')
+    const hpa = one(rendered('apart', { autoscaling: { kind: 'hpa' } }), 'HorizontalPodAutoscaler').spec
+    expect(hpa.scaleTargetRef).toEqual({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      name: 'bridge-alert-bridge-senders',
+    })
+  })
+
+  test('scales the bridges themselves where senders are not apart', () => {
+    const manifests = rendered('minimal', { autoscaling: { enabled: true } })
+    expect(one(manifests, 'Deployment').spec.replicas).toBeUndefined()
+    expect(one(manifests, 'HorizontalPodAutoscaler').spec).toMatchObject({
+      scaleTargetRef: { name: 'bridge-alert-bridge' },
+      minReplicas: 1,
+      maxReplicas: 6,
+      metrics: [
+        {
+          type: 'External',
+          external: {
+            metric: { name: 'alert_bridge_jobs_to_send' },
+            target: { type: 'AverageValue', averageValue: '100' },
+          },
+        },
+      ],
+    })
+    one(manifests, 'PodDisruptionBudget')
+  })
+
+  test('its own test fails until the bridge is ready, from a pod that the Service does not take for a bridge', async () => {
+    const manifests = rendered('full')
+    const pod = one(manifests, 'Pod')
+    const { selector } = one(manifests, 'Service').spec
+    expect(pod.metadata.labels).not.toMatchObject(selector)
+    expect(one(manifests, 'NetworkPolicy').spec.ingress[0]?.from).toContainEqual({
+      podSelector: { matchLabels: pod.metadata.labels },
+    })
+    let code = 503
+    const hosts: (string | undefined)[] = []
+    const server = createServer(({ headers }, answer) => {
+      hosts.push(headers.host)
+      answer.writeHead(code).end('as the bridge says')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const { command = [], args } = pod.spec.containers[0]
+    const runs = async () => {
+      const child = spawn(process.execPath, [...command.slice(1), args[0] ?? '', 'localhost', String(port)])
+      return new Promise((resolve) => child.once('close', resolve))
+    }
+    expect(await runs()).toBe(1)
+    code = 200
+    expect(await runs()).toBe(0)
+    expect(hosts).toEqual([`127.0.0.1:${port}`, `127.0.0.1:${port}`])
   })
 
   test('extra objects are templates', () => {
@@ -209,7 +295,7 @@ describe('the chart', () => {
 
   test('with a ConfigMap of their own, people get no other one', () => {
     const manifests = rendered('existing-configmap')
-    expect(manifests.map(({ kind }) => kind)).toEqual(['Service', 'Deployment'])
+    expect(manifests.map(({ kind }) => kind)).toEqual(['Service', 'Deployment', 'Pod'])
     const { spec } = podOf(manifests)
     expect(spec.volumes[0]).toEqual({ name: 'config', configMap: { name: 'my-config' } })
     expect(spec.serviceAccountName).toBe('shared')
@@ -218,7 +304,7 @@ describe('the chart', () => {
 })
 
 describe('the rendered config', () => {
-  test.each([['minimal'], ['full']])('of %s values passes check-config', (base) => {
+  test.each([['minimal'], ['full'], ['apart']])('of %s values passes check-config', (base) => {
     const loaded = load(configOf(rendered(base)))
     expect(loaded).toMatchObject({ ok: true })
   })
@@ -277,6 +363,17 @@ describe('values that cannot work are refused', () => {
       'a grace period below what a stop may take',
       { terminationGracePeriodSeconds: 39 },
       'terminationGracePeriodSeconds is 39: sends that run at a stop need up to 40 s',
+    ],
+    ['a role beside senders apart', { role: 'poller', senders: { enabled: true } }, 'leave role out'],
+    [
+      'KEDA without Prometheus',
+      { autoscaling: { enabled: true, kind: 'keda' } },
+      'autoscaling.prometheusAddress',
+    ],
+    [
+      'fewer replicas than the fewest',
+      { autoscaling: { enabled: true, maxReplicas: 1, minReplicas: 2 } },
+      'maxReplicas',
     ],
     ['a port out of range', { service: { port: 70_000 } }, '/service/port'],
     ['a secret without a name', { existingSecrets: [''] }, '/existingSecrets/0'],

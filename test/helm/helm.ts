@@ -54,8 +54,12 @@ export interface Metadata {
   readonly annotations?: Record<string, string>
 }
 
-/** The specs of a Deployment, a Service and a NetworkPolicy in one. */
+/** The specs of a Deployment, a Service, a NetworkPolicy, a Pod and a ScaledObject in one. */
 interface Spec {
+  readonly replicas?: number
+  readonly containers: readonly [Container]
+  readonly scaleTargetRef: { readonly name: string }
+  readonly triggers: readonly { readonly metadata: Readonly<Record<string, string>> }[]
   readonly selector: { readonly matchLabels: Record<string, string> }
   readonly template: { readonly metadata: Metadata; readonly spec: PodSpec }
   readonly ports: readonly object[]
@@ -74,6 +78,8 @@ interface PodSpec {
 }
 
 interface Container {
+  readonly command?: readonly string[]
+  readonly resources: object
   readonly args: readonly string[]
   readonly securityContext: object
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[]

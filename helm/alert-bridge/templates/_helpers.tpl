@@ -27,6 +27,30 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* The Deployment of senders, where they are apart. */}}
+{{- define "alert-bridge.sendersName" -}}
+{{- printf "%s-senders" (include "alert-bridge.fullname" . | trunc 55 | trimSuffix "-") }}
+{{- end }}
+
+{{- define "alert-bridge.testName" -}}
+{{- printf "%s-test" (include "alert-bridge.fullname" . | trunc 58 | trimSuffix "-") }}
+{{- end }}
+
+{{/* Of the pod of `helm test`, which the Service must not take for a bridge: another name. */}}
+{{- define "alert-bridge.testLabels" -}}
+app.kubernetes.io/name: {{ printf "%s-test" (include "alert-bridge.name" . | trunc 58 | trimAll "-_.") }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/*
+The jobs that senders could take now, by the metrics of the bridge: every replica says the same of a queue, so the largest
+counts. What is delayed or paused needs no further sender.
+*/}}
+{{- define "alert-bridge.waitingQuery" -}}
+{{- printf `sum(max by (sink, state) (alert_bridge_queue_jobs{namespace="%s",service="%s",state=~"waiting|active"}))` .Release.Namespace (include "alert-bridge.fullname" .) }}
+{{- end }}
+
 {{- define "alert-bridge.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "alert-bridge.fullname" .) .Values.serviceAccount.name }}
@@ -110,6 +134,17 @@ as 5m, the longest timeout that a sink may have; a sink without one has 10s.
 {{- $needed := include "alert-bridge.stopSeconds" . | int }}
 {{- if lt (include "alert-bridge.gracePeriod" . | int) $needed }}
 {{- fail (printf "terminationGracePeriodSeconds is %v: sends that run at a stop need up to %d s by the timeouts of config.sinks" .Values.terminationGracePeriodSeconds $needed) }}
+{{- end }}
+{{- if and .Values.senders.enabled (ne .Values.role "all") }}
+{{- fail (printf "role is %s, and with senders.enabled the bridge's own pods poll: leave role out" .Values.role) }}
+{{- end }}
+{{- with .Values.autoscaling }}
+{{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) }}
+{{- fail (printf "autoscaling.minReplicas is %v, which is more than maxReplicas, %v" .minReplicas .maxReplicas) }}
+{{- end }}
+{{- if and .enabled (eq .kind "keda") (empty .prometheusAddress) }}
+{{- fail "autoscaling.kind keda needs autoscaling.prometheusAddress" }}
+{{- end }}
 {{- end }}
 {{- if not .Values.existingConfigMap }}
 {{- range $part := list "sources" "sinks" "routes" }}
