@@ -15,7 +15,8 @@ RUN node_modules/.bin/tsc -p src && cp -R src/sinks/chart/font dist/sinks/chart/
 
 FROM base AS dependencies
 COPY package.json package-lock.json .npmrc ./
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts && \
+    find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 
 FROM base AS runtime
 ARG VERSION=dev
