@@ -74,13 +74,17 @@ const deadLetters = z
   .strictObject({
     ids: alertIdsField.optional(),
     sink: nameField.optional(),
+    reason: nameField.optional(),
     since: instantField.optional(),
     all: z.literal(true).optional(),
     ...portionFields,
   })
-  .refine(({ ids, sink, since, all }) => [ids, sink, since, all].some((each) => each !== undefined), {
-    error: 'say which: ids, sink, since, or "all": true',
-  })
+  .refine(
+    ({ ids, sink, reason, since, all }) => [ids, sink, reason, since, all].some((each) => each !== undefined),
+    {
+      error: 'say which: ids, sink, reason, since, or "all": true',
+    },
+  )
 
 function deadLettersOf(body: unknown): Order {
   const { all: _, since: sinceMs, ...order } = deadLetters.parse(body ?? {})

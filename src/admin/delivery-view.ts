@@ -8,8 +8,12 @@ import type { AuditRow } from './audit-view.ts'
 export const deliveryStates = ['waiting', 'active', 'delayed', 'delivered', 'dead'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 
+/** Of the rows of a list: also what no sink got, because it was silenced, muted, throttled or wanted by no route. */
+export const rowStates = [...deliveryStates, 'held'] as const
+export type RowState = (typeof rowStates)[number]
+
 export interface DeliveryQuery {
-  readonly state?: DeliveryState
+  readonly state?: RowState
   readonly sink?: string
   readonly limit: number
 }
@@ -29,7 +33,7 @@ export interface AlertView {
 export interface DeliveryRow extends AlertView {
   readonly sink: string
   readonly target?: string
-  readonly state: DeliveryState
+  readonly state: RowState
   readonly attempts: number
   /** When its state last changed. */
   readonly updatedAt: string | null
@@ -41,6 +45,25 @@ export interface DeliveryRow extends AlertView {
 export interface DeadLetter extends DeliveryRow {
   readonly state: 'dead'
   readonly reason: string
+}
+
+/** Dead letters of one sink that were given up on for the same reason. */
+export interface LetterGroupView {
+  readonly sink: string
+  readonly reason: string
+  readonly count: number
+  readonly firstAt: string
+  readonly lastAt: string
+  /** Why the newest of them was given up on, with the answer of the receiver. */
+  readonly sample: string
+  readonly sampleAlert: { readonly source: string; readonly id: number }
+}
+
+export interface LetterGroupsView {
+  readonly data: readonly LetterGroupView[]
+  /** Of each sink, only the newest are looked at. */
+  readonly looked: number
+  readonly total: number
 }
 
 /** The whole history of one alert: when it was seen, how it was routed, every attempt with its answer. */

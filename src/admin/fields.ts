@@ -1,13 +1,14 @@
 import * as z from 'zod'
 import type { PortionEnd } from '../delivery/records/selection.ts'
 import { given } from '../lib/given.ts'
-import { deliveryStates } from './delivery-view.ts'
+import { deliveryStates, rowStates } from './delivery-view.ts'
 
 /** Fields of the requests that the API takes; the error of each says what was expected. */
 
 export const limitField = z.coerce.number().int().min(1).max(500).default(50)
 export const nameField = z.string().min(1).max(200)
 export const stateField = z.enum(deliveryStates)
+export const rowStateField = z.enum(rowStates)
 
 /** An ISO 8601 time with its offset, parsed to milliseconds. */
 export const instantField = z.iso

@@ -10,6 +10,7 @@ import type {
   DeliveryQuery,
   DeliveryRow,
   DeliveryState,
+  LetterGroupsView,
   NewSilence,
   SilenceMatch,
   SilenceView,
@@ -68,6 +69,8 @@ export interface DeliveriesPort {
 export interface DeadLettersPort {
   /** The newest first, with the number of all dead letters; `cursor`: of the next page, absent on the last one. */
   list(query: DeadLetterQuery): Promise<{ data: readonly DeadLetter[]; total: number; cursor?: string }>
+  /** By sink and reason, the largest group first. */
+  groups(): Promise<LetterGroupsView>
   /** Puts them back into their queues with fresh attempts. */
   retry(order: Order): Promise<Portion>
   /** Removes them for ever. */

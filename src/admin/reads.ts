@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import { instantField, limitField, nameField, portionFields, stateField } from './fields.ts'
+import { instantField, limitField, nameField, portionFields, rowStateField } from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
@@ -33,6 +33,8 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return { ...page, cursor: page.cursor ?? null }
   })
 
+  app.get('/api/v1/dead-letters/groups', () => ports.deadLetters.groups())
+
   app.get('/api/v1/quarantine', async (request) => ({
     data: await ports.quarantine.list(quarantineQuery(request.query)),
   }))
@@ -48,7 +50,7 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
 }
 
 const deliveriesQuery = z.strictObject({
-  state: stateField.optional(),
+  state: rowStateField.optional(),
   sink: nameField.optional(),
   limit: limitField,
 })

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { DeadLetter } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/times.ts'
+import { given } from '../lib/given.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
@@ -11,6 +12,7 @@ import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
   readonly sink?: string
+  readonly reason?: string
   readonly since?: string
   readonly limit: number
   readonly all?: boolean
@@ -23,6 +25,7 @@ export function deadLettersCommand(): Command {
     .argument('<action>', 'list, retry or drop')
     .argument('[ids...]', 'SOURCE.ID, such as main.4711', alertIds)
     .option('--sink <sink>', 'only those of this sink')
+    .option('--reason <word>', 'only those given up on for this reason, such as rejected')
     .option(
       '--since <time>',
       'only those given up at or after this time (ISO, or how long ago: 2h)',
@@ -35,30 +38,35 @@ export function deadLettersCommand(): Command {
       'go on with the retry that began then and broke off: nothing is sent twice',
       isoOption('--at'),
     )
-    .action(async (action: string, ids: string[], { sink, since, limit, all, at, ...options }: Options) => {
-      const daemon = connectDaemon(options)
-      const selected = { ...(sink === undefined ? {} : { sink }), ...(since === undefined ? {} : { since }) }
-      if (action === 'list') {
-        const isMeant = ({ source, id }: DeadLetter) => ids.length === 0 || ids.includes(`${source}.${id}`)
-        const wanted = all || ids.length > 0 ? Number.POSITIVE_INFINITY : limit
-        const { letters, more } = await listed(daemon, selected, wanted, isMeant)
-        if (options.json) return printJson(letters)
-        return print([describeRows(letters), ...more].join('\n'))
-      }
-      if (action !== 'retry' && action !== 'drop')
-        throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
-      const selection = { ...selected, ...(ids.length === 0 ? {} : { ids }), ...(all ? { all } : {}) }
-      if (Object.keys(selection).length === 0)
-        throw new UsageError('Say which: ids, --sink, --since, or --all.')
-      const [count, word] =
-        action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
-      const body = { ...selection, ...(at === undefined ? {} : { at }) }
-      const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
-      const { handled, gone, unknown, at: began } = done
-      return options.json
-        ? printJson({ [count]: handled, gone, unknown, at: began })
-        : print(describeDone(done, word))
-    })
+    .action(
+      async (action: string, ids: string[], { sink, reason, since, limit, all, at, ...options }: Options) => {
+        const daemon = connectDaemon(options)
+        const listable = given({ sink, since })
+        const selected = given({ sink, reason, since })
+        if (action === 'list') {
+          const isMeant = (letter: DeadLetter) =>
+            (ids.length === 0 || ids.includes(`${letter.source}.${letter.id}`)) &&
+            (reason === undefined || letter.reason.startsWith(`${reason}: `) || letter.reason === reason)
+          const wanted = all || ids.length > 0 ? Number.POSITIVE_INFINITY : limit
+          const { letters, more } = await listed(daemon, listable, wanted, isMeant)
+          if (options.json) return printJson(letters)
+          return print([describeRows(letters), ...more].join('\n'))
+        }
+        if (action !== 'retry' && action !== 'drop')
+          throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
+        const selection = { ...selected, ...(ids.length === 0 ? {} : { ids }), ...(all ? { all } : {}) }
+        if (Object.keys(selection).length === 0)
+          throw new UsageError('Say which: ids, --sink, --reason, --since, or --all.')
+        const [count, word] =
+          action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
+        const body = { ...selection, ...(at === undefined ? {} : { at }) }
+        const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
+        const { handled, gone, unknown, at: began } = done
+        return options.json
+          ? printJson({ [count]: handled, gone, unknown, at: began })
+          : print(describeDone(done, word))
+      },
+    )
 }
 
 /** Reads the newest, page by page, and returns a line when there are more. */

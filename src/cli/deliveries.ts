@@ -3,7 +3,7 @@ import {
   type AlertHistory,
   type DeliveryHistory,
   type DeliveryRow,
-  deliveryStates,
+  rowStates,
 } from '../admin/delivery-view.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
@@ -22,7 +22,7 @@ interface Options extends DaemonOptions {
 export function deliveriesCommand(): Command {
   return daemonCommand(namedCommand('deliveries'))
     .argument('[id]', 'SOURCE.ID, such as main.4711')
-    .addOption(new Option('--state <state>', 'only those in this state').choices(deliveryStates))
+    .addOption(new Option('--state <state>', 'only those in this state').choices(rowStates))
     .option('--sink <sink>', 'only those of this sink')
     .option('--limit <count>', 'how many (default 50, at most 500)', countOption('--limit', 500))
     .action(async (id: string | undefined, { state, sink, limit, ...options }: Options) => {

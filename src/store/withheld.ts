@@ -11,6 +11,8 @@ export interface WithheldStore {
   /** Resolves once all of them are stored. */
   keep(records: readonly WithheldRecord[]): Promise<void>
   of(id: number): Promise<WithheldRecord | undefined>
+  /** The newest first. */
+  newest(count: number): Promise<readonly WithheldRecord[]>
 }
 
 export type WithheldRecord = z.infer<typeof recordSchema>
@@ -52,13 +54,21 @@ export function createWithheldStore({
       )
     },
     async of(id) {
-      const text = await redis.hget(held, String(id))
-      if (text === null) return undefined
-      const parsed = recordSchema.safeParse(parseJson(text))
-      // A later version wrote it: this one cannot read it.
-      return parsed.success ? parsed.data : undefined
+      return recordOf(await redis.hget(held, String(id)))
+    },
+    async newest(count) {
+      const ids = await redis.zrevrange(heldTimes, 0, count - 1)
+      const texts = ids.length === 0 ? [] : await redis.hmget(held, ...ids)
+      return texts.flatMap((text) => recordOf(text) ?? [])
     },
   }
+}
+
+/** undefined also where a later version wrote it, which this one cannot read. */
+function recordOf(text: string | null): WithheldRecord | undefined {
+  if (text === null) return undefined
+  const parsed = recordSchema.safeParse(parseJson(text))
+  return parsed.success ? parsed.data : undefined
 }
 
 const entrySchema = z.object({

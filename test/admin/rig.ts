@@ -5,7 +5,7 @@ import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { nowMs, orphan, quarantined, row, status } from './views.ts'
+import { letterGroups, nowMs, orphan, quarantined, row, status } from './views.ts'
 
 export const token = 'correct horse battery staple'.replaceAll(' ', '-')
 export const authorised = { authorization: `Bearer ${token}` }
@@ -59,6 +59,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
         total: 1_200,
         cursor: 'next',
       })),
+      groups: async () => letterGroups,
       retry: note('retry', () => ({ ...portion, handled: 3, cursor: 'further' })),
       drop: note('drop', () => ({ ...portion, handled: 2 })),
     },

@@ -1,4 +1,4 @@
-import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
+import type { DeliveryRow, LetterGroupsView } from '../../src/admin/delivery-view.ts'
 import type { OrphanView } from '../../src/admin/orphan-view.ts'
 import type {
   QuarantinedRow,
@@ -115,6 +115,17 @@ export const orphan: OrphanView = {
   sending: 0,
   delayed: 10,
   dead: 3,
+}
+
+export const letterGroups: LetterGroupsView = {
+  data: [
+    {
+      ...{ sink: 'ops-slack', reason: 'rejected', count: 1_200, firstAt: ago(86_400), lastAt: ago(60) },
+      ...{ sample: 'rejected: 400 <b>no such channel</b>', sampleAlert: { source: 'main', id: 4_711 } },
+    },
+  ],
+  looked: 1_200,
+  total: 3_000,
 }
 
 export const quarantined: QuarantinedRow = {

@@ -106,6 +106,23 @@ describe('dead letters', () => {
     await until('delivered', async () => (await queue.getCompletedCount()) === 1)
   })
 
+  it('are grouped by reason, with the first, the last and a sample, and sent again by group', async () => {
+    const own = await refused(2)
+    own.sink.answer = () => ({ ...rejected, kind: 'dead', sinkFault: false, reason: 'gone' })
+    await own.queues.enqueue(jobs('hook', 3, 3))
+    await until('given up on', async () => (await own.queues.queue('hook').getFailedCount()) === 3)
+    const { dead } = letters(own)
+    const { groups, looked, total } = await dead.groups()
+    expect([looked, total]).toEqual([3, 3])
+    expect(groups).toMatchObject([
+      { sink: 'hook', reason: 'rejected', count: 2, sampleJobId: 'main.2' },
+      { sink: 'hook', reason: 'gone', count: 1, sampleJobId: 'main.3' },
+    ])
+    expect(groups[0]?.firstAtMs).toBeLessThanOrEqual(groups[0]?.lastAtMs ?? 0)
+    expect(await dead.drop({ reason: 'rejected' })).toMatchObject({ handled: 2 })
+    expect((await dead.groups()).groups).toMatchObject([{ reason: 'gone', count: 1 }])
+  })
+
   it('can be dropped, and nothing else can', async () => {
     const own = await refused(3)
     own.sink.answer = () => delivered

@@ -115,6 +115,10 @@ describe('a silence', () => {
     expect(await atBridge(url, 'deliveries', `main.${held}`)).toContain(
       `hook: held back from route all: silenced by ${silence.id} until ${silence.endsAt} (audit)`,
     )
+    const listed = await atBridge(url, 'deliveries', '--state', 'held', '--sink', 'hook')
+    expect(listed).toMatch(
+      new RegExp(`main\\.${held} .* hook +held +0 +held back from route all: silenced by ${silence.id}`),
+    )
     const { values } = await app.metrics.alertsHeld.get()
     expect(values.find(({ labels }) => labels.reason === 'silenced')?.value).toBeGreaterThan(0)
     expect(values.find(({ labels }) => labels.reason === 'muted')?.value).toBe(0)

@@ -1,14 +1,14 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { formatDuration } from '../../lib/duration.ts'
-import { type DeliveryRow, type DeliveryState, deliveryStates } from '../delivery-view.ts'
+import { type DeliveryRow, type RowState, rowStates } from '../delivery-view.ts'
 import { foreign, foreignLink, type Html, type HtmlPart, html } from './html.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 
 /** The alerts whose deliveries changed last, each with its state at the sinks that are among these changes. */
 export interface DeliveriesFilter {
-  readonly state?: DeliveryState
+  readonly state?: RowState
   readonly sink?: string
 }
 
@@ -44,12 +44,13 @@ export function groupByAlert(
 export const deliveryRowsMax = 120
 const alertsMax = 30
 
-export const states: Record<DeliveryState, readonly [Tone, IconName, string]> = {
+export const states: Record<RowState, readonly [Tone, IconName, string]> = {
   waiting: ['calm', 'clock', 'waiting'],
   active: ['calm', 'arrow', 'sending'],
   delayed: ['warning', 'alert', 'to retry'],
   delivered: ['ok', 'check', 'delivered'],
   dead: ['failed', 'cross', 'dead'],
+  held: ['warning', 'pause', 'held back'],
 }
 
 function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter, times: Times): Html {
@@ -115,7 +116,7 @@ function filters({ state, sink }: DeliveriesFilter): Html {
   const link = (text: string, query: Record<string, string>, current: boolean) =>
     html`<a href="?${new URLSearchParams(query).toString()}#deliveries"${current ? html` aria-current="true"` : null}>${text}</a>`
   const bySink: Record<string, string> = sink === undefined ? {} : { sink }
-  return html`<nav class="filters" aria-label="Filter by state">${sink === undefined ? null : html`<span>${sink}</span>`}${link('all', {}, !state && !sink)}${deliveryStates.map(
+  return html`<nav class="filters" aria-label="Filter by state">${sink === undefined ? null : html`<span>${sink}</span>`}${link('all', {}, !state && !sink)}${rowStates.map(
     (each) => link(states[each][2], { ...bySink, state: each }, each === state),
   )}</nav>`
 }

@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { NotFoundError } from '../../lib/errors.ts'
 import type { DeliveryRow } from '../delivery-view.ts'
-import { nameField, stateField } from '../fields.ts'
+import { nameField, rowStateField } from '../fields.ts'
 import type { AdminDeps } from '../ports.ts'
 import { auditList } from './audit.ts'
+import { deadLettersSection } from './dead-letters.ts'
 import { type DeliveriesFilter, deliveriesSection, deliveryRowsMax } from './deliveries.ts'
 import { contentSecurityPolicy, documentOf } from './document.ts'
 import { html } from './html.ts'
@@ -40,10 +41,11 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   app.get('/', async (request, reply) => {
     const filter = filterOf(request.query)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
-    const [status, rows, done] = await Promise.all([
+    const [status, rows, done, dead] = await Promise.all([
       settle(deps, deps.ports.status()),
       settle(deps, listed(deps, filter)),
       settle(deps, deps.ports.audit.list(auditRowsMax)),
+      settle(deps, deps.ports.deadLetters.groups()),
     ])
     if (!status.ok) {
       reply.code(503)
@@ -56,6 +58,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const body = html`${overview(view, verdict, times)}
 ${sourcesSection(canAct(), view, times)}
 ${sinksSection(view.sinks, times, canAct())}
+${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
 ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
 ${done.ok && done.value.length > 0 ? section('actions', 'What operators did', html`<a href="/api/v1/audit">all</a>`, auditList(done.value, times)) : null}
 ${canAct() ? null : html`<p class="reason">Set http.adminToken in the config to act from here.</p>`}
@@ -115,7 +118,7 @@ async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<r
 function filterOf(query: unknown): DeliveriesFilter {
   const { state, sink } =
     typeof query === 'object' && query !== null ? (query as Record<string, unknown>) : {}
-  const byState = stateField.safeParse(state)
+  const byState = rowStateField.safeParse(state)
   const bySink = nameField.safeParse(sink)
   return {
     ...(byState.success ? { state: byState.data } : {}),

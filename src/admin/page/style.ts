@@ -102,7 +102,7 @@ thead th { font-size: 12.5px; color: var(--soft); padding-block: 10px 8px; white
 tbody tr { border-top: 1px solid var(--line); }
 tbody tr:target { background: var(--hover); box-shadow: inset 3px 0 var(--accent); }
 tbody th { font-weight: 600; }
-thead th:nth-child(n+3):nth-child(-n+8), td.number { text-align: end; white-space: nowrap; }
+table.sinks thead th:nth-child(n+3):nth-child(-n+8), table.letters thead th:nth-child(3), td.number { text-align: end; white-space: nowrap; }
 td.none { color: var(--soft); }
 td.number a { font-weight: 600; color: inherit; text-decoration: underline; text-decoration-color: color-mix(in srgb, currentColor 35%, transparent); text-underline-offset: 3px; }
 td.warning { color: var(--warning); } td.failed { color: var(--failed); }

@@ -11,8 +11,9 @@ import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
 import { alertHistoryOf } from './alert-history.ts'
+import { heldRows } from './held-rows.ts'
 import { previewSilence } from './silence-preview.ts'
-import { deadLetterRow, deliveryRow, jobStateOf } from './views.ts'
+import { deadLetterRow, deliveryRow, jobStateOf, letterGroupsView } from './views.ts'
 import { sendWithheld, splitName, withheldRecord } from './withheld.ts'
 
 interface PortsOptions {
@@ -74,6 +75,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     deliveries: {
       async list({ limit, sink, state }) {
+        if (state === 'held') return heldRows(active(), { limit, ...(sink ? { sink } : {}) })
         const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
         return (await active().deliveryLog.list(query)).map(deliveryRow)
       },
@@ -84,6 +86,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const { letters, ...page } = await active().deadLetters.list(query)
         return { data: letters.map(deadLetterRow), ...page }
       },
+      groups: async () => letterGroupsView(await active().deadLetters.groups()),
       retry: (order) => active().deadLetters.retry(order),
       drop: (order) => active().deadLetters.drop(order),
     },

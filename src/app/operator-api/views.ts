@@ -4,6 +4,7 @@ import type {
   DeliveryHistory,
   DeliveryRow,
   DeliveryState,
+  LetterGroupsView,
 } from '../../admin/delivery-view.ts'
 import type {
   BudgetStatus,
@@ -17,6 +18,7 @@ import type { AttemptRecord } from '../../delivery/records/attempt-record.ts'
 import type { DeadLetter as StoredDeadLetter } from '../../delivery/records/dead-letters.ts'
 import type { JobHistory } from '../../delivery/records/delivery-log.ts'
 import type { AlertSummary, JobState, JobView } from '../../delivery/records/job-view.ts'
+import type { LetterGroups } from '../../delivery/records/letter-groups.ts'
 import { lastingFailure, overdueMs } from '../../poller/status.ts'
 import type { BudgetDay, DecisionReason } from '../../schedule/schedule.ts'
 import type { Quarantined } from '../../store/quarantine.ts'
@@ -60,7 +62,7 @@ export function deliveryRow(view: JobView): DeliveryRow {
  * For lists of hundreds of alerts: one field of the API may be megabytes long, so texts are cut; the history of one alert
  * shows them whole. An address that is too long is left out, since half of it would be another address.
  */
-function inList(alert: AlertSummary): AlertSummary {
+export function inList(alert: AlertSummary): AlertSummary {
   const { kind, symbol, headline, url, why, ruleIds, firedAt } = alert
   return {
     ...alert,
@@ -85,6 +87,17 @@ const ruleIdCharsMax = 100
 
 export function deadLetterRow(letter: StoredDeadLetter): DeadLetter {
   return { ...deliveryRow(letter), state: 'dead', reason: letter.failure ?? letter.reason }
+}
+
+export function letterGroupsView({ groups, looked, total }: LetterGroups): LetterGroupsView {
+  const data = groups.map(({ sink, reason, count, firstAtMs, lastAtMs, sample, sampleJobId }) => {
+    const { source, id } = unreadableAlert(sampleJobId)
+    return {
+      ...{ sink, reason, count, sample: short(sample), sampleAlert: { source, id } },
+      ...{ firstAt: isoOf(firstAtMs), lastAt: isoOf(lastAtMs) },
+    }
+  })
+  return { data, looked, total }
 }
 
 export function historyOf(part: JobHistory): DeliveryHistory {

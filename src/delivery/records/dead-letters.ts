@@ -4,6 +4,7 @@ import type { SinkQueues } from '../queues.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { countEnded, type Ended, type EndedSet, endedBefore } from './ended.ts'
 import { type JobView, viewOfJob } from './job-view.ts'
+import { type LetterGroups, letterGroups, reasonOf } from './letter-groups.ts'
 import { type Operation, type PortionOptions, runPortion, type Selected } from './portion.ts'
 import { isResent, resend } from './resend.ts'
 import type { Order, Portion } from './selection.ts'
@@ -14,6 +15,7 @@ import type { Order, Portion } from './selection.ts'
  */
 export interface DeadLetters {
   list(query: DeadLetterQuery): Promise<DeadLetterPage>
+  groups(): Promise<LetterGroups>
   /** Sends them again with a full schedule, the same `webhook-id` and no regard to their age. */
   retry(order: Order): Promise<Portion>
   /** Forgets them. An alert that the feed shows again is not sent again: it was seen. */
@@ -39,13 +41,14 @@ export interface DeadLetterPage {
 }
 
 export interface DeadLetter extends JobView {
-  /** One of the closed union; `stalled` for an alert that ended its process again and again; else `unknown`. */
+  /** See `reasonOf`. */
   readonly reason: string
 }
 
 export function createDeadLetters(options: PortionOptions): DeadLetters {
   return {
     list: (query) => listLetters(options.queues, query),
+    groups: () => letterGroups(options.queues),
     retry: (order) =>
       runPortion(
         {
@@ -71,7 +74,8 @@ function ofLetters(order: Order): Omit<Operation, 'name' | 'act'> {
   return {
     states: ['failed'],
     range: { fromMs: sinceMs, throughMs: untilMs },
-    isWanted: (job, progress) => !isResent(job, progress),
+    isWanted: (job, progress) =>
+      (order.reason === undefined || reasonOf(job.failedReason) === order.reason) && !isResent(job, progress),
   }
 }
 
@@ -93,8 +97,7 @@ async function drop({ redis, queue }: SinkQueues, { sink, job }: Selected): Prom
 }
 
 function letterOf(view: JobView): DeadLetter {
-  const word = /^(\w+): /.exec(view.failure ?? '')?.[1]
-  return { ...view, reason: word ?? (view.failure?.startsWith('job stalled') ? 'stalled' : 'unknown') }
+  return { ...view, reason: reasonOf(view.failure) }
 }
 
 const readTimeoutMs = 5_000

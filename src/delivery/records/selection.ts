@@ -6,6 +6,8 @@ export interface Selection {
   /** `SOURCE.ID`, the alert in every sink and target, or the whole id of a job. With ids no time counts. */
   readonly ids?: readonly string[]
   readonly sink?: string
+  /** Of dead letters: why they were given up on, in a word. */
+  readonly reason?: string
   readonly sinceMs?: number
   readonly untilMs?: number
 }
