@@ -136,8 +136,9 @@ async function reachRedis(config: Config, teardown: Teardown, signal: AbortSigna
   }
   try {
     const embedded = await startEmbeddedRedis({ dataDir: config.dataDir, log, signal })
-    teardown.push('embedded redis', () => embedded.stop())
-    teardown.push('leaving', await listenForLeave(embedded.socketPath, leave))
+    let unlisten = async () => {}
+    teardown.push('embedded redis', () => embedded.stop().finally(() => unlisten()))
+    unlisten = await listenForLeave(embedded.socketPath, leave)
     return await connect({ url: embedded.url }, teardown, signal)
   } catch (thrown) {
     // A bridge runs after all: its server is starting, or busy.

@@ -7,7 +7,8 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../src/store/embedded.ts'
-import { embeddedPaths, findServer } from '../../src/store/embedded-paths.ts'
+import { embeddedPaths, findServer, lockDir } from '../../src/store/embedded-paths.ts'
+import { listenForLeave } from '../../src/store/leave.ts'
 import { parseAddress } from '../../src/store/redis-options.ts'
 import { wallClock } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
@@ -88,6 +89,31 @@ describe('the embedded Redis', () => {
     await expect(start(dataDir)).rejects.toThrow(/another alert-bridge is running on .*dataDir of its own$/)
     await first.stop()
     await start(dataDir)
+  })
+
+  it.each([false, true])('waits for a command that starts (its server answers: %s)', async (answers) => {
+    const dataDir = tempDir()
+    const command = answers ? await start(dataDir) : undefined
+    const unlock = answers ? () => {} : await lockDir(embeddedPaths(dataDir).dir)
+    const waits = Promise.withResolvers<void>()
+    const clock = {
+      ...systemClock,
+      sleep(ms: number, signal?: AbortSignal) {
+        waits.resolve()
+        return systemClock.sleep(ms, signal)
+      },
+    }
+    const bridge = startEmbeddedRedis({ dataDir, log: captureLog().log, clock, asksToLeave: true })
+    onTestFinished(async () => (await bridge).stop())
+    await Promise.race([waits.promise, bridge])
+    const left = Promise.withResolvers<void>()
+    if (command) {
+      await listenForLeave(command.socketPath, () => left.resolve())
+      await left.promise
+      await command.stop()
+    }
+    unlock()
+    expect(await answersPing((await bridge).socketPath)).toBe(true)
   })
 
   it('takes over from a bridge that was killed, with its data', async () => {
