@@ -291,6 +291,10 @@ describe('the market', () => {
     )
     const since = times[3]?.slice(0, 10) ?? ''
     expect((await letters(['since', since])).every(({ publishedAt }) => publishedAt >= since)).toBe(true)
+    for (const noDate of ['2026-02-30', '2026-13-01', '2026-2-1', 'soon', '2026-02-01Tea']) {
+      const refused = await call(sandbox, rowOf('/filings'), { query: [['since', noDate]] })
+      expect(refusalOf(refused).slice(0, 1)).toEqual([422])
+    }
   })
 
   it('does not hold what nobody declared: a series, a letter', async () => {

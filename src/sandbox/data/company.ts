@@ -1,3 +1,4 @@
+import { dateKey } from '../../lib/zone.ts'
 import { type Instrument, instruments } from '../market.ts'
 import { holdingsOf, latestQuarter, letterLagDays, quarterDays, shareCountOf, sumOf } from './figures.ts'
 import { catalogRow } from './quotes.ts'
@@ -152,9 +153,12 @@ export function ownershipOf(instrument: Instrument, { seed, nowMs }: Scene) {
   }
 }
 
-/** Whether `text` is a date, alone or with a time. */
+/** Whether `text` is a date that exists, alone or with a time. */
 export function isDate(text: string): boolean {
-  return /^\d{4}-\d\d-\d\d(T.*)?$/.test(text) && Number.isFinite(Date.parse(text))
+  const [date = ''] = /^\d{4}-\d\d-\d\d(?=T|$)/.exec(text) ?? []
+  if (date === '' || Number.isNaN(Date.parse(text))) return false
+  // Date.parse takes 30 February for 2 March.
+  return dateKey(Date.parse(`${date}T00:00:00Z`)) === date
 }
 
 /** Whether a letter was published on or after the date. */
