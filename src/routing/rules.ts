@@ -1,4 +1,4 @@
-import { type RuleFacts, ruleFacts, ruleFields } from '../alert/fields.ts'
+import { type RuleFacts, ruleFacts } from '../alert/fields.ts'
 import type { FeedClient } from '../feed/client.ts'
 import { unitsOf } from '../feed/endpoints.ts'
 import { FeedError } from '../feed/errors.ts'
@@ -11,6 +11,7 @@ import type { RuleStore } from '../store/rules.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { isOlderCopy } from './rule-health.ts'
+import { newlyUnseenIn, type RuleRow, rowOf } from './rule-row.ts'
 
 /**
  * The alert rules of one account, for routes that ask of them. Every page of them costs a unit, so they are read when an
@@ -42,14 +43,15 @@ export interface RulesRead {
   readonly pages: number
   /** Each once, as it was shown last: the list may change while its pages are read. */
   readonly rules: readonly AlertRule[]
-  /** These are all rules there are; and an older copy of them than one that was read before. */
+  /** These are all rules there are: what the reading before did not show either, and this one does not, is gone. */
   readonly isWhole: boolean
+  /** An older copy of them than one that was read before. */
   readonly isOlder: boolean
 }
 
 export interface RuleBookOptions {
   readonly source: string
-  readonly feed: Pick<FeedClient, 'rules'>
+  readonly feed: Pick<FeedClient, 'rules' | 'tokenTrouble'>
   readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
   readonly store: RuleStore
   /** Units of the day that must be left for polls. */
@@ -67,18 +69,16 @@ const pauseMs = 60_000
 const pageTimeoutMs = 5_000
 const readTimeoutMs = 10_000
 const pageUnits = unitsOf('/api/v1/alerts')
-const stateFields = ['disabledReason', 'isArmed', 'lastEvaluatedAt', 'nextEvaluationAt', 'lastFiredAt']
 
 export function createRuleBook(options: RuleBookOptions): RuleBook {
   return new AccountRules(options)
 }
 
 type Anew = Parameters<RuleBook['readAnew']>[0]
-type Row = Readonly<Record<string, unknown>>
 
 class AccountRules implements RuleBook {
   readonly #options: RuleBookOptions
-  #rows = new Map<string, Row>()
+  #rows = new Map<string, RuleRow>()
   #facts = new Map<string, RuleFacts>()
   /** When all of them were last read. */
   #readAtMs = 0
@@ -173,7 +173,7 @@ class AccountRules implements RuleBook {
     const all = this.#isOld()
     const readAt = new Date(clock.now()).toISOString()
     const before = new Map(this.#rows)
-    const rows: Row[] = []
+    const rows: RuleRow[] = []
     const rules: AlertRule[] = []
     const totals = new Set<number>()
     this.#hasFailed = false
@@ -184,11 +184,13 @@ class AccountRules implements RuleBook {
       rows.push(...page.rules.map((rule) => ({ ...rowOf(rule), readAt })))
       totals.add(page.total)
       const isLast = number >= page.lastPage
-      this.#keep(rows, isLast)
+      const newlyUnseen = isLast ? newlyUnseenIn(before, rules) : []
+      this.#keep([...rows, ...newlyUnseen], isLast)
       if (isLast || number === anew?.pagesMax) {
         // A list that changed while it was read, or with rows that are no rules, shows a rule less than there are.
         const each = [...new Map(rules.map((rule) => [rule.id, rule])).values()]
-        const isWhole = isLast && totals.size === 1 && totals.has(each.length)
+        const isComplete = isLast && totals.size === 1 && totals.has(each.length)
+        const isWhole = isComplete && newlyUnseen.length === 0
         const isOlder = isOlderCopy(each, before)
         this.#lastReading = { atMs: clock.now(), pages: number, rules: each, isWhole, isOlder }
       }
@@ -215,6 +217,11 @@ class AccountRules implements RuleBook {
     const { source, feed, ledger, leaveUnits, log, metrics } = this.#options
     try {
       if (!this.#mayRead()) return undefined
+      // While a token's file is replaced, it is empty for a moment: no call can be made, so no unit is spent.
+      if (feed.tokenTrouble() !== undefined) {
+        this.#pause()
+        return undefined
+      }
       const purpose = 'rules'
       const reserved = await ledger.reserve({ cost: pageUnits, purpose, leaveUnits })
       if (!reserved.ok) {
@@ -259,15 +266,9 @@ class AccountRules implements RuleBook {
   }
 
   /** `whole`: these are all there are; else what was known before stays. */
-  #keep(rows: readonly Row[], whole: boolean): void {
+  #keep(rows: readonly RuleRow[], whole: boolean): void {
     if (whole) this.#rows.clear()
     for (const row of rows) this.#rows.set(String(row['id']), row)
     this.#facts = new Map([...this.#rows].map(([id, row]) => [id, ruleFacts(row)]))
   }
-}
-
-/** What matchers ask of, and what shows whether a rule may fire. */
-function rowOf(rule: AlertRule): Row {
-  const kept = ['id', 'channels', ...ruleFields, ...stateFields]
-  return Object.fromEntries(kept.filter((key) => key in rule).map((key) => [key, rule[key]]))
 }

@@ -1,12 +1,17 @@
-import { describe, expect, it } from 'vitest'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFeedClient } from '../../src/feed/client.ts'
 import type { AlertRule } from '../../src/feed/wire.ts'
+import { Secret } from '../../src/lib/secret.ts'
 import { createRuleBook, type RuleBookOptions } from '../../src/routing/rules.ts'
-import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { type SandboxOptions, sandboxToken } from '../../src/sandbox/sandbox.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createRuleStore } from '../../src/store/rules.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
+import { testFolder } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { connect, startSandbox } from '../support/sandbox.ts'
 
@@ -31,7 +36,7 @@ async function rig(
     requestsPerMinute: 200,
     budgetDay: () => day,
   })
-  const replica = () =>
+  const replica = (other: Partial<RuleBookOptions> = {}) =>
     createRuleBook({
       ...{
         source: 'main',
@@ -44,12 +49,29 @@ async function rig(
       },
       store: createRuleStore({ redis, prefix, source: 'main' }),
       ...options,
+      ...other,
     })
   const reads = () => sandbox.requests.filter(({ path }) => path === '/api/v1/alerts').length
   return { sandbox, ledger, time, captured, metrics, replica, book: replica(), reads }
 }
 
 describe('the rules of an account', () => {
+  it('are not read, and cost nothing, while the file of the token is empty', async () => {
+    const file = join(testFolder(), 'token')
+    writeFileSync(file, '')
+    const { sandbox, ledger, time, replica, reads } = await rig()
+    const feed = createFeedClient({ source: 'main', baseUrl: sandbox.url, token: Secret.fromFile(file) })
+    onTestFinished(() => feed.close())
+    const book = replica({ feed })
+    const anew = { pagesMax: 1, signal: new AbortController().signal }
+    expect([await book.readAnew(anew), book.lastReading()]).toEqual([true, undefined])
+    expect([reads(), (await ledger.used(day)).used]).toEqual([0, 0])
+    writeFileSync(file, sandboxToken)
+    time.nowMs += 60_000
+    await book.readAnew(anew)
+    expect([reads(), (await ledger.used(day)).used]).toEqual([1, 1])
+  })
+
   it('are read once, for a unit, and remembered by every replica', async () => {
     const { sandbox, book, replica, reads, metrics } = await rig()
     const [rule] = sandbox.rules
@@ -68,6 +90,40 @@ describe('the rules of an account', () => {
     const other = replica()
     await other.prepare([id])
     expect([other.ruleOf(id), reads()]).toEqual([book.ruleOf(id), 1])
+  })
+
+  it('that a reading does not show are kept until the next one does not show them either', async () => {
+    const rule = (id: number) => ({ id, name: `rule ${id}` }) as AlertRule
+    let shown = [rule(2), rule(1)]
+    const rules = async () => ({
+      ...{ page: 1, perPage: 100, total: shown.length, lastPage: 1, skipped: 0, rules: shown },
+    })
+    const { replica, time } = await rig({ feed: { rules, tokenTrouble: () => undefined } })
+    const readAnew = async () => {
+      time.nowMs += hourMs
+      const book = replica()
+      await book.readAnew({ pagesMax: 1, signal: new AbortController().signal })
+      return [book.lastReading()?.isWhole, book.ruleOf('1')?.name, book.ruleOf('2')?.name]
+    }
+    expect(await readAnew()).toEqual([true, ['rule 1'], ['rule 2']])
+    shown = []
+    expect(await readAnew()).toEqual([false, ['rule 1'], ['rule 2']])
+    shown = [rule(2)]
+    expect(await readAnew()).toEqual([true, undefined, ['rule 2']])
+    shown = [rule(2), rule(1)]
+    expect(await readAnew()).toEqual([true, ['rule 1'], ['rule 2']])
+  })
+
+  it('are kept in little room, however long their texts are', async () => {
+    const [long, config] = ['ف'.repeat(20_000), { levels: Array.from({ length: 5_000 }, (_, at) => at) }]
+    const rule = { id: 1, name: long, disabledReason: long, config, symbol: 'فولاد' } as AlertRule
+    const rules = async () => ({ page: 1, perPage: 100, total: 1, lastPage: 1, skipped: 0, rules: [rule] })
+    const store = { load: async () => undefined, save: async (kept: unknown) => void saved.push(kept) }
+    const saved: unknown[] = []
+    const { book } = await rig({ feed: { rules, tokenTrouble: () => undefined }, store })
+    await book.prepare(['1'])
+    expect(book.ruleOf('1')).toMatchObject({ symbol: ['فولاد'], config: [] })
+    expect(JSON.stringify(saved).length).toBeLessThan(2_000)
   })
 
   it('are read again when an alert names an unknown one, but not for one that there is not', async () => {
@@ -100,7 +156,7 @@ describe('the rules of an account', () => {
       const shown = { page, perPage: 100, total: 103, lastPage: pages.length, skipped: 0 }
       return { ...shown, rules: pages[page - 1] ?? [] }
     }
-    const { book } = await rig({ feed: { rules } })
+    const { book } = await rig({ feed: { rules, tokenTrouble: () => undefined } })
     expect(await book.readAnew({ pagesMax: 2, signal: new AbortController().signal })).toBe(true)
     const { rules: read, isWhole } = book.lastReading() ?? {}
     expect(read?.map(({ id, isArmed }) => [id, isArmed])).toEqual([

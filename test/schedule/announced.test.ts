@@ -101,6 +101,17 @@ describe('announced evaluations', () => {
     }
   })
 
+  it('are kept when the API shows an empty list of rules once, and given up when it does again', () => {
+    const saved = schedule.snapshot() as { recent: { atMs: number } }
+    const restored = createSchedule(benchOptions(1_000), JSON.parse(JSON.stringify(saved)))
+    const shown = [1, 2].map((reading) => {
+      const atMs = saved.recent.atMs + reading * dayMs
+      restored.learnRules({ atMs, pages: 1, rules: [] })
+      return restored.describe(atMs).announced?.ruleCount
+    })
+    expect(shown).toEqual([40, undefined])
+  })
+
   it('are followed after a restart as before it; what a version without them stored is read', () => {
     const saved = schedule.snapshot() as { recent: { atMs: number } }
     const options = benchOptions(1_000)

@@ -61,7 +61,11 @@ export function noteReading(announced: Announced, { atMs, pages, rules }: RulesR
     !isFarAhead(announced.reading.atMs, atMs)
   )
     return
-  const read = readRules(announced.rules, rules, meanRate(announced.rules))
+  // A first list without rules may be a mistake of the API: what was learned is kept until the next reading.
+  const isDoubtful = rules.length === 0 && announced.reading.useless === 0
+  const read = isDoubtful
+    ? { rules: announced.rules, confirmed: 0 }
+    : readRules(announced.rules, rules, meanRate(announced.rules))
   announced.rules = read.rules
   const isUseful = read.confirmed > 0 && 2 * read.confirmed >= read.rules.length
   announced.reading = { atMs, pages, useless: isUseful ? 0 : announced.reading.useless + 1 }
