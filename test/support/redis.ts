@@ -113,6 +113,8 @@ function createServer(options: RedisServerOptions): RedisServer {
       return child !== undefined
     },
     async start() {
+      if (child?.exitCode === null && child.signalCode === null)
+        throw new Error('this redis-server runs: another one here would never be stopped')
       child = spawn(findServer(), flagsOf(dir, socketPath, options), {
         stdio: 'ignore',
       })
