@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
 import { GrantedBudget } from '../../src/poller/budget.ts'
 import { createLimits } from '../../src/sandbox/limits.ts'
+import { createRandom } from '../../src/sandbox/random.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { createLedger } from '../../src/store/ledger.ts'
@@ -13,6 +14,7 @@ import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const redis = useRedis()
+const long = process.env['LONG'] === '1'
 const hourMs = 3_600_000
 const startMs = Date.UTC(2026, 10, 20, 21)
 
@@ -51,6 +53,8 @@ function rig(
   const granted: number[] = []
   const refused: number[] = []
   let tracked = open()
+  /** When another client of the account spends a unit, in order. */
+  let spentElsewhere: readonly number[] = []
   const source = intakeRig(redis, { startFrom: 'beginning', metrics })
   let firedUntilMs = fromMs
   /** One poll of a feed with an alert every three hours. */
@@ -83,6 +87,8 @@ function rig(
           continue
         }
         const { unitsUsed, apiDayUsed } = reserved
+        for (; (spentElsewhere[0] ?? Infinity) <= clock.nowMs; spentElsewhere = spentElsewhere.slice(1))
+          limits.takeUnits(1, spentElsewhere[0] ?? 0)
         const answer = limits.takeUnits(1, clock.nowMs)
         if (answer.ok) {
           granted.push(clock.nowMs)
@@ -105,6 +111,9 @@ function rig(
     },
     spendElsewhere(units: number) {
       limits.takeUnits(units, clock.nowMs)
+    },
+    spendsElsewhere(atMs: readonly number[]) {
+      spentElsewhere = atMs
     },
     restart() {
       tracked = open()
@@ -209,4 +218,25 @@ it('a config that was set right counts again, and says nothing more', async () =
   await bridge.run(startMs + 2 * 24 * hourMs)
   expect((await bridge.means()).lesson).toBeNull()
   expect(bridge.refused).toEqual([])
+})
+
+it('another client that spends a third to a half of the units at will costs few refusals, and few units stay unused for it', async () => {
+  const days = long ? 42 : 14
+  const learningDays = 3
+  const dayMs = 24 * hourMs
+  const unitsPerDay = 96
+  const bridge = rig({ unitsPerDay, resets: 'Asia/Tehran' }, 'Asia/Tehran')
+  const random = createRandom(7)
+  const daily = Array.from({ length: days }, () => 29 + random.int(20))
+  const spends = daily.flatMap((count, day) =>
+    Array.from({ length: count }, () => startMs + (day + random.next()) * dayMs),
+  )
+  bridge.spendsElsewhere(spends.sort((a, b) => a - b))
+  await bridge.run(startMs + days * dayMs)
+  const isLater = (atMs: number) => atMs >= startMs + learningDays * dayMs
+  expect(bridge.refused.filter(isLater).length).toBeLessThanOrEqual(5)
+  const others = spends.filter(isLater).length
+  const left = (days - learningDays) * unitsPerDay - others
+  // Polls spread evenly: with four fifths of the units an alert waits a quarter longer.
+  expect(bridge.granted.filter(isLater).length).toBeGreaterThan(0.8 * left)
 })
