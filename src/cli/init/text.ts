@@ -1,3 +1,4 @@
+import { stringify } from 'yaml'
 import type { Entry, Part } from './part.ts'
 
 /** The two files that `init` writes. */
@@ -36,6 +37,7 @@ function partText({ name, entries }: Part): string {
 
 function yamlOf(entry: Entry): string {
   if ('variable' in entry) return `\${${entry.variable}}`
-  // JSON is YAML. A dollar sign before a brace would be read as a variable.
-  return JSON.stringify(entry.value).replaceAll('$', '$$$$')
+  const text = stringify(entry.value, { collectionStyle: 'flow', blockQuote: false, lineWidth: 0 })
+  // A dollar sign before a brace would be read as a variable.
+  return text.trimEnd().replaceAll('$', '$$$$')
 }
