@@ -57,6 +57,7 @@ const load: Readonly<Record<CommandName, () => Promise<Command>>> = {
   'send-test': async () => (await import('./send-test.ts')).sendTestCommand(),
   status: async () => (await import('./status.ts')).statusCommand(),
   deliveries: async () => (await import('./deliveries.ts')).deliveriesCommand(),
+  why: async () => (await import('./why.ts')).whyCommand(),
   'dead-letters': async () => (await import('./dead-letters.ts')).deadLettersCommand(),
   quarantine: async () => (await import('./quarantine.ts')).quarantineCommand(),
   rules: async () => (await import('./rules.ts')).rulesCommand(),
@@ -73,6 +74,11 @@ const load: Readonly<Record<CommandName, () => Promise<Command>>> = {
     return planCommand(readLearned)
   },
   api: async () => (await import('./api.ts')).apiCommand(),
+  async completion() {
+    const others = commandNames.filter((name) => name !== 'completion')
+    const { completionCommand } = await import('./completion.ts')
+    return completionCommand(() => Promise.all(others.map((name) => load[name]())))
+  },
   sandbox: async () => (await import('./sandbox.ts')).sandboxCommand(),
   demo: async () => (await import('./demo.ts')).demoCommand(),
 }

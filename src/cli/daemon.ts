@@ -3,7 +3,7 @@ import { Agent, fetch } from 'undici'
 import * as z from 'zod'
 import { type LoadedHttp, loadHttp } from '../config/load-http.ts'
 import { formatMistake } from '../config/mistake.ts'
-import { UserError } from '../lib/errors.ts'
+import { NotFoundError, UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { printable } from '../telemetry/printable.ts'
 import { versionHeader } from '../telemetry/version.ts'
@@ -25,6 +25,7 @@ export class NoAnswerError extends UserError {}
 export interface DaemonOptions {
   readonly url?: string
   readonly config?: string
+  readonly token?: string
   readonly json?: boolean
 }
 
@@ -36,10 +37,15 @@ export function daemonCommand(command: Command): Command {
   return command
     .option(
       '--url <url>',
-      `where the bridge listens (default ${defaultUrl}, or http.listen of --config)`,
+      `where the bridge listens (default http.listen of --config, or ALERT_BRIDGE_URL, or ${defaultUrl})`,
       urlOption,
     )
     .option('--config <file>', 'the config of the running bridge: address and admin token are taken from it')
+    .option(
+      '--token <token>',
+      'the admin token; better ALERT_BRIDGE_TOKEN in the environment, since others see command lines',
+      tokenOption,
+    )
     .option('--json', 'print JSON')
 }
 
@@ -76,6 +82,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
       if (response.status === 503) throw new NoAnswerError(refusal)
+      if (response.status === 404) throw new NotFoundError(refusal)
       // The bridge checks limits that the command line does not.
       throw response.status === 400 ? new UsageError(refusal) : new UserError(refusal)
     }
@@ -100,8 +107,13 @@ interface DaemonAddress {
   token(): string | undefined
 }
 
-function addressOf({ url, config }: DaemonOptions): DaemonAddress {
-  if (config === undefined) return { base: url ?? defaultUrl, token: tokenFromEnv }
+function addressOf({ token, ...options }: DaemonOptions): DaemonAddress {
+  const found = addressWithoutOption(options)
+  return token === undefined ? found : { ...found, token: () => token }
+}
+
+function addressWithoutOption({ url, config }: DaemonOptions): DaemonAddress {
+  if (config === undefined) return { base: url ?? urlFromEnv() ?? defaultUrl, token: tokenFromEnv }
   const loaded = loadHttp(config, process.env)
   if (loaded.ok) {
     const { adminToken } = loaded.http
@@ -121,10 +133,23 @@ function addressOf({ url, config }: DaemonOptions): DaemonAddress {
   }
 }
 
+function urlFromEnv(): string | undefined {
+  const url = process.env['ALERT_BRIDGE_URL'] || undefined
+  return url === undefined ? undefined : urlOption(url, 'ALERT_BRIDGE_URL')
+}
+
 function tokenFromEnv(): string | undefined {
-  const token = process.env['ADMIN_TOKEN'] || undefined
-  const problem = token === undefined ? undefined : tokenProblem(token)
-  if (problem !== undefined) throw new UserError(`ADMIN_TOKEN: ${problem}.`)
+  const name = ['ALERT_BRIDGE_TOKEN', 'ADMIN_TOKEN'].find((each) => process.env[each])
+  return name === undefined ? undefined : checkedToken(process.env[name] ?? '', name)
+}
+
+function tokenOption(text: string): string {
+  return checkedToken(text, '--token')
+}
+
+function checkedToken(token: string, place: string): string {
+  const problem = tokenProblem(token)
+  if (problem !== undefined) throw new UsageError(`${place}: ${problem}.`)
   return token
 }
 

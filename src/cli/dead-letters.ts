@@ -6,7 +6,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
-import { carryOut, describeDone } from './long-request.ts'
+import { carryOut, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
 
@@ -16,6 +16,7 @@ interface Options extends DaemonOptions {
   readonly since?: string
   readonly limit: number
   readonly all?: boolean
+  readonly dryRun?: boolean
   readonly at?: string
 }
 
@@ -33,49 +34,66 @@ export function deadLettersCommand(): Command {
     )
     .option('--limit <count>', 'how many to list', countOption('--limit'), countDefault)
     .option('--all', 'all of them')
+    .option('--dry-run', 'with retry and drop: only say how many it would be, and name some')
     .option(
       '--at <time>',
       'go on with the retry that began then and broke off: nothing is sent twice',
       isoOption('--at'),
     )
-    .action(
-      async (action: string, ids: string[], { sink, reason, since, limit, all, at, ...options }: Options) => {
-        const daemon = connectDaemon(options)
-        const listable = given({ sink, since })
-        const selected = given({ sink, reason, since })
-        if (action === 'list') {
-          const isMeant = (letter: DeadLetter) =>
-            (ids.length === 0 || ids.includes(`${letter.source}.${letter.id}`)) &&
-            (reason === undefined || letter.reason.startsWith(`${reason}: `) || letter.reason === reason)
-          const wanted = all || ids.length > 0 ? Number.POSITIVE_INFINITY : limit
-          const { letters, more } = await listed(daemon, listable, wanted, isMeant)
-          if (options.json) return printJson(letters)
-          return print([describeRows(letters), ...more].join('\n'))
-        }
-        if (action !== 'retry' && action !== 'drop')
-          throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
-        const selection = { ...selected, ...(ids.length === 0 ? {} : { ids }), ...(all ? { all } : {}) }
-        if (Object.keys(selection).length === 0)
-          throw new UsageError('Say which: ids, --sink, --reason, --since, or --all.')
-        const [count, word] =
-          action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
-        const body = { ...selection, ...(at === undefined ? {} : { at }) }
-        const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
-        const { handled, gone, unknown, at: began } = done
-        return options.json
-          ? printJson({ [count]: handled, gone, unknown, at: began })
-          : print(describeDone(done, word))
-      },
-    )
+    .action(async (action: string, ids: string[], options: Options) => {
+      const daemon = connectDaemon(options)
+      if (action === 'list') return list(daemon, ids, options)
+      if (action === 'retry' || action === 'drop') return change(daemon, action, ids, options)
+      throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
+    })
+}
+
+async function list(daemon: Daemon, ids: readonly string[], options: Options): Promise<void> {
+  const wanted = options.all || ids.length > 0 ? Number.POSITIVE_INFINITY : options.limit
+  const { letters, more } = await listed(daemon, options, ids, wanted)
+  if (options.json) printJson(letters)
+  else print([describeRows(letters), ...more].join('\n'))
+}
+
+async function change(
+  daemon: Daemon,
+  action: 'retry' | 'drop',
+  ids: readonly string[],
+  { sink, reason, since, all, at, dryRun, ...options }: Options,
+): Promise<void> {
+  const selection = given({ sink, reason, since, all, ids: ids.length === 0 ? undefined : ids })
+  if (Object.keys(selection).length === 0)
+    throw new UsageError('Say which: ids, --sink, --reason, --since, or --all.')
+  const [count, word] =
+    action === 'retry' ? (['retried', 'put back'] as const) : (['dropped', 'dropped'] as const)
+  if (dryRun) {
+    const { letters } = await listed(daemon, { sink, reason, since }, ids, Number.POSITIVE_INFINITY)
+    const sample = letters.map(({ source, id }) => `${source}.${id}`)
+    if (!options.json) return print(describeDryRun(letters.length, word, sample))
+    return printJson({ dryRun: true, count: letters.length, sample: sample.slice(0, sampleMax) })
+  }
+  const body = { ...selection, ...given({ at }) }
+  const done = await carryOut(daemon, { path: `/api/v1/dead-letters/${action}`, body, count })
+  const { handled, gone, unknown, at: began } = done
+  if (options.json) printJson({ [count]: handled, gone, unknown, at: began })
+  else print(describeDone(done, word))
 }
 
 /** Reads the newest, page by page, and returns a line when there are more. */
 async function listed(
   daemon: Daemon,
-  query: Readonly<Record<string, string>>,
+  {
+    sink,
+    since,
+    reason,
+  }: { sink?: string | undefined; since?: string | undefined; reason?: string | undefined },
+  ids: readonly string[],
   wanted: number,
-  isMeant: (letter: DeadLetter) => boolean,
 ): Promise<{ letters: DeadLetter[]; more: string[] }> {
+  const query = { sink, since }
+  const isMeant = (letter: DeadLetter) =>
+    (ids.length === 0 || ids.includes(`${letter.source}.${letter.id}`)) &&
+    (reason === undefined || letter.reason.startsWith(`${reason}: `) || letter.reason === reason)
   const letters: DeadLetter[] = []
   for (let cursor: string | undefined; ; ) {
     const limit = String(Math.min(pageMax, wanted - letters.length))

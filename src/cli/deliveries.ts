@@ -10,12 +10,14 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
-import { countOption, UsageError } from './usage.ts'
+import { alertOf, countOption, UsageError } from './usage.ts'
+import { untilStopped, watch } from './watch.ts'
 
 interface Options extends DaemonOptions {
   readonly state?: string
   readonly sink?: string
   readonly limit?: number
+  readonly follow?: boolean
 }
 
 /** `deliveries [ID]`: the newest deliveries, or the whole history of one alert. */
@@ -25,14 +27,63 @@ export function deliveriesCommand(): Command {
     .addOption(new Option('--state <state>', 'only those in this state').choices(rowStates))
     .option('--sink <sink>', 'only those of this sink')
     .option('--limit <count>', 'how many (default 50, at most 500)', countOption('--limit', 500))
-    .action(async (id: string | undefined, { state, sink, limit, ...options }: Options) => {
+    .option('--follow', 'the newest, and then every delivery whose state changes, until Ctrl-C')
+    .action(async (id: string | undefined, { state, sink, limit, follow, ...options }: Options) => {
       const daemon = connectDaemon(options)
-      const path = id === undefined ? '/api/v1/deliveries' : `/api/v1/deliveries/${pathOf(id)}`
-      const answer = await daemon.get(path, id === undefined ? { state, sink, limit: limit?.toString() } : {})
-      const { data } = answer as { data: unknown }
-      if (options.json) printJson(data)
-      else print(id === undefined ? describeRows(data as DeliveryRow[]) : describeAlert(data as AlertHistory))
+      const query = { state, sink, limit: limit?.toString() }
+      const rows = async () =>
+        ((await daemon.get('/api/v1/deliveries', query)) as { data: DeliveryRow[] }).data
+      if (id !== undefined) {
+        if (follow) throw new UsageError('--follow shows all deliveries: give it no id.')
+        const { source, id: number } = alertOf(id)
+        const answer = await daemon.get(`/api/v1/deliveries/${source}/${number}`)
+        const { data } = answer as { data: AlertHistory }
+        return options.json ? printJson(data) : print(describeAlert(data))
+      }
+      if (follow) {
+        const news = changedRows()
+        const show = (row: DeliveryRow) => print(options.json ? JSON.stringify(row) : describeRow(row))
+        return watch(async () => news(await rows()).forEach(show), followEveryMs, untilStopped())
+      }
+      return options.json ? printJson(await rows()) : print(describeRows(await rows()))
     })
+}
+
+const followEveryMs = 1_000
+
+/** Gives what is new, or in another state than when it was last given, the oldest first. */
+export function changedRows(): (rows: readonly DeliveryRow[]) => readonly DeliveryRow[] {
+  const known = new Map<string, string>()
+  return (rows) => {
+    const news = rows.toReversed().filter((row) => {
+      const name = nameOf(row)
+      const stands = `${row.state} ${row.attempts} ${row.reason}`
+      if (known.get(name) === stands) return false
+      known.delete(name)
+      known.set(name, stands)
+      return true
+    })
+    for (const name of known.keys()) {
+      if (known.size <= knownMax) break
+      known.delete(name)
+    }
+    return news
+  }
+}
+
+/** Many times the rows of an answer. */
+const knownMax = 10_000
+
+function nameOf({ source, id, sink, target }: DeliveryRow): string {
+  return `${source}.${id} → ${target ? `${sink} (${target})` : sink}`
+}
+
+function describeRow(row: DeliveryRow): string {
+  const { updatedAt, state, attempts, reason, headline } = row
+  const tries = attempts > 1 ? ` ×${attempts}` : ''
+  return printable(
+    `${updatedAt ?? '-'}  ${nameOf(row)}  ${state}${tries}${reason ? ` (${reason})` : ''}  ${headline}`,
+  )
 }
 
 export function describeRows(rows: readonly DeliveryRow[]): string {
@@ -76,10 +127,4 @@ function describeHistory(history: DeliveryHistory): string[] {
       return `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${each.reason})` : ''}${status} ${each.text}`
     }),
   ]
-}
-
-function pathOf(id: string): string {
-  const match = /^([a-z0-9-]+)\.(\d+)$/.exec(id)
-  if (!match) throw new UsageError(`"${id}" is no alert: expected SOURCE.ID, such as main.4711.`)
-  return `${match[1]}/${match[2]}`
 }

@@ -80,6 +80,22 @@ export async function carryOut(
   return { handled, gone, unknown, uncounted, stayed, at }
 }
 
+/** How many a whole order would handle, at most: what `--dry-run` shows. Nothing is changed. */
+export async function countOrder(
+  daemon: Daemon,
+  { path, body }: Pick<LongRequest, 'path' | 'body'>,
+): Promise<number> {
+  return ((await daemon.post(path, { ...body, limit: 0 })) as Answer).total
+}
+
+/** `131 would be put back, such as main.1, main.2, main.3; nothing was changed`. */
+export function describeDryRun(count: number, word: string, sample: readonly string[]): string {
+  const such = sample.length === 0 ? '' : `, such as ${sample.slice(0, sampleMax).join(', ')}`
+  return printable(`${formatCount(count)} would be ${word}${such}; nothing was changed`)
+}
+
+export const sampleMax = 3
+
 /** `12,345 queued, 3 had gone meanwhile; not known (any more): main.4711`. */
 export function describeDone(result: LongRequestResult, word: string): string {
   const { handled, gone, unknown, uncounted } = result

@@ -4,7 +4,7 @@ import { type OrphanView, orphanKinds } from '../admin/orphan-view.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
-import { carryOut, describeDone } from './long-request.ts'
+import { carryOut, countOrder, describeDone, describeDryRun } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 import { countOption, UsageError } from './usage.ts'
@@ -14,6 +14,7 @@ interface Options extends DaemonOptions {
   readonly retry?: boolean
   readonly kind?: string
   readonly limit?: number
+  readonly dryRun?: boolean
 }
 
 /** `orphans list|move|drop`: what is left of sinks and sources that are not in the config (any more). */
@@ -23,6 +24,7 @@ export function orphansCommand(): Command {
     .argument('[name]', 'of the sink or source; list without it shows all of them')
     .option('--to <name>', 'with move: the sink that gets the alerts, or the source that takes over the data')
     .option('--retry', 'with move: dead letters are sent again, and not only moved')
+    .option('--dry-run', 'with move and drop: only say how many it would be')
     .addOption(new Option('--kind <kind>', 'where both have this name').choices(orphanKinds))
     .option(
       '--limit <count>',
@@ -30,7 +32,11 @@ export function orphansCommand(): Command {
       countOption('--limit', 500),
     )
     .action(
-      async (action: string, name: string | undefined, { to, retry, kind, limit, ...options }: Options) => {
+      async (
+        action: string,
+        name: string | undefined,
+        { to, retry, kind, limit, dryRun, ...options }: Options,
+      ) => {
         const daemon = connectDaemon(options)
         if (action === 'list')
           return list(daemon, name, { limit: limit?.toString(), json: options.json ?? false })
@@ -44,6 +50,12 @@ export function orphansCommand(): Command {
         }
         const path = `/api/v1/orphans/${encodeURIComponent(name)}/${action}`
         const count = action === 'move' ? 'moved' : 'dropped'
+        if (dryRun) {
+          const found = await countOrder(daemon, { path, body })
+          return options.json
+            ? printJson({ dryRun: true, count: found })
+            : print(describeDryRun(found, count, []))
+        }
         const done = await carryOut(daemon, { path, body, count, takesAt: false })
         if (options.json) printJson({ [count]: done.handled, ...done.stayed, gone: done.gone, at: done.at })
         else print(describeDone(done, count) + describeStayed(done.stayed))

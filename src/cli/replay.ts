@@ -3,7 +3,7 @@ import { given } from '../lib/given.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
-import { carryOut, describeDone } from './long-request.ts'
+import { carryOut, countOrder, describeDone, describeDryRun } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, isoOption, UsageError } from './usage.ts'
 
@@ -12,6 +12,7 @@ interface Options extends DaemonOptions {
   readonly since?: string
   readonly until?: string
   readonly at?: string
+  readonly dryRun?: boolean
 }
 
 /** `replay`: sends alerts again on purpose. */
@@ -30,7 +31,8 @@ export function replayCommand(): Command {
       'go on with the replay that began then and broke off: nothing is sent twice',
       isoOption('--at'),
     )
-    .action(async (ids: string[], { sink, since, until, at, ...options }: Options) => {
+    .option('--dry-run', 'only say how many it would be')
+    .action(async (ids: string[], { sink, since, until, at, dryRun, ...options }: Options) => {
       if ((ids.length === 0) === (since === undefined))
         throw new UsageError('Say which: either ids, or --since.')
       if (until !== undefined && since === undefined) throw new UsageError('--until needs --since.')
@@ -41,11 +43,13 @@ export function replayCommand(): Command {
         ...end,
         ...given({ sink, at }),
       }
-      const done = await carryOut(connectDaemon(options), {
-        path: '/api/v1/replay',
-        body,
-        count: 'queued',
-      })
+      const [daemon, path] = [connectDaemon(options), '/api/v1/replay']
+      if (dryRun) {
+        const count = await countOrder(daemon, { path, body })
+        const text = describeDryRun(count, 'looked at and sent again where they have ended', ids)
+        return options.json ? printJson({ dryRun: true, count }) : print(text)
+      }
+      const done = await carryOut(daemon, { path, body, count: 'queued' })
       const { handled: queued, stayed: _, ...rest } = done
       if (options.json) return printJson({ queued, ...rest })
       return print(describeDone(done, 'queued'))

@@ -17,16 +17,27 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
+import { clearScreen, untilStopped, watch } from './watch.ts'
 
 /** `status`: sources, sinks, lag and budget of a running bridge. Exit code 1 when it is not ready. */
 export function statusCommand(): Command {
-  return daemonCommand(namedCommand('status')).action(async (options: DaemonOptions) => {
-    const status = (await connectDaemon(options).get('/api/v1/status')) as StatusView
-    if (options.json) printJson(status)
-    else print(describeStatus(status, Date.now()))
-    if (!status.ready.ok) process.exitCode = 1
-  })
+  return daemonCommand(namedCommand('status'))
+    .option('--watch', 'again every 2 seconds, until Ctrl-C')
+    .action(async ({ watch: isWatched, ...options }: DaemonOptions & { watch?: boolean }) => {
+      const daemon = connectDaemon(options)
+      const look = async () => {
+        const status = (await daemon.get('/api/v1/status')) as StatusView
+        if (isWatched) clearScreen()
+        if (options.json) printJson(status)
+        else print(describeStatus(status, Date.now()))
+        return status.ready.ok
+      }
+      if (isWatched) return watch(async () => void (await look()), watchEveryMs, untilStopped())
+      if (!(await look())) process.exitCode = 1
+    })
 }
+
+const watchEveryMs = 2_000
 
 export function describeStatus(status: StatusView, nowMs: number): string {
   const { verdict, version, uptimeSeconds, role } = status

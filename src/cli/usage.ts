@@ -30,12 +30,21 @@ export function spanOption(option: string): (text: string) => string {
   }
 }
 
-export function urlOption(text: string): string {
+/** Also of an environment variable, which `place` names. */
+export function urlOption(text: string, place?: unknown): string {
   const url = /^https?:\/\//.test(text) ? URL.parse(text) : null
   // Requests with a login in their address are not sent; and a text that may contain one is not repeated.
   if (url && `${url.username}${url.password}${url.search}${url.hash}` === '') return text.replace(/\/+$/, '')
   const shown = /[@?#]/.test(text) ? 'this' : `"${text}"`
-  throw new UsageError(`--url: ${shown} is no http address without a login and a query.`)
+  const name = typeof place === 'string' && place !== '' ? place : '--url'
+  throw new UsageError(`${name}: ${shown} is no http address without a login and a query.`)
+}
+
+/** `SOURCE.ID` in its parts. */
+export function alertOf(text: string): { source: string; id: number } {
+  const match = /^([a-z0-9-]+)\.(\d{1,15})$/.exec(text)
+  if (!match) throw new UsageError(`"${text}" is no alert: expected SOURCE.ID, such as main.4711.`)
+  return { source: match[1] ?? '', id: Number(match[2]) }
 }
 
 /** For arguments that may be given several times. */

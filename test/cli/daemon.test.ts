@@ -8,6 +8,7 @@ import { quarantineCommand } from '../../src/cli/quarantine.ts'
 import { replayCommand } from '../../src/cli/replay.ts'
 import { silenceCommand } from '../../src/cli/silence.ts'
 import { statusCommand } from '../../src/cli/status.ts'
+import { whyCommand } from '../../src/cli/why.ts'
 import { versionHeader } from '../../src/telemetry/version.ts'
 import { rig, token } from '../admin/rig.ts'
 import { run } from '../support/cli.ts'
@@ -36,6 +37,45 @@ sources: { main: { baseUrl: "\${NOWHERE_URL}", token: "\${NOWHERE_TOKEN}" } }
 sinks: { mail: { type: email, smtpFile: /nowhere/smtp, from: nobody } }
 routes: [{ sinks: [gone] }]
 `
+
+it('an address and a token are enough, from the environment or the command line', async () => {
+  const { port, calls } = await listening()
+  vi.stubEnv('ALERT_BRIDGE_URL', `http://127.0.0.1:${port}/`)
+  expect((await run(statusCommand())).out).toContain('ready')
+  expect(String((await run(pauseCommand(), 'ops-slack')).thrown)).toContain('http.adminToken')
+  expect((await run(pauseCommand(), 'ops-slack', '--token', token)).out).toBe('ops-slack is paused\n')
+  vi.stubEnv('ADMIN_TOKEN', 'that-of-another-program')
+  vi.stubEnv('ALERT_BRIDGE_TOKEN', token)
+  expect((await run(resumeCommand(), 'ops-slack')).out).toBe('ops-slack is active\n')
+  expect(calls).toEqual([
+    ['pause', 'ops-slack'],
+    ['resume', 'ops-slack'],
+  ])
+  vi.stubEnv('ALERT_BRIDGE_URL', 'http://me:canary@127.0.0.1:1')
+  expect(String((await run(statusCommand())).thrown)).toMatch(/ALERT_BRIDGE_URL: this is no http address/)
+})
+
+it('an alert that was never seen is explained by what is known around it', async () => {
+  const { port } = await listening()
+  const url = `http://127.0.0.1:${port}`
+  const { out } = await run(whyCommand(), 'main.48300', '--url', url)
+  expect(out).toContain('main.48300: the bridge has no record of it (any more)')
+  expect(out).toContain('source main (running) was last polled at 2026-11-21T08:32:58.000Z')
+  expect(out).toContain('the one before it that is known: main.48213, fired 2026-11-21T08:32:31.000Z')
+  expect(out).toContain('so the feed may show it at a poll that comes, or it fired before startFrom')
+  expect((await run(whyCommand(), 'main.48213', '--url', url)).out).toContain('main.48213  price')
+  expect((await run(whyCommand(), 'other.1', '--url', url)).out).toContain(
+    'there is no source other; there is main',
+  )
+})
+
+it('a dry run says how many and names some, and changes nothing', async () => {
+  const { port, calls } = await listening()
+  const at = ['--url', `http://127.0.0.1:${port}`, '--token', token, '--dry-run']
+  const { out } = await run(replayCommand(), '--since', '2h', ...at)
+  expect(out).toBe('9 would be looked at and sent again where they have ended; nothing was changed\n')
+  expect(calls).toEqual([['replay', expect.objectContaining({ limit: 0 })]])
+})
 
 describe('of the config', () => {
   it('only http is needed: no variable, file or mistake beside it is in the way', async () => {

@@ -66,6 +66,13 @@ it('dead letters are listed with the reason, sent again, and dropped', async () 
       (await run(deadLettersCommand(), 'list', ...at)).out.match(/ dead .*410 moved away/g)?.length === 2,
   )
   expect(String((await run(deadLettersCommand(), 'retry', ...at)).thrown)).toMatch(/Say which/)
+  const dry = await run(deadLettersCommand(), 'drop', '--reason', 'gone', '--dry-run', ...at)
+  expect(dry.out).toBe(
+    `2 would be dropped, such as main.${rows[1]?.id}, main.${rows[0]?.id}; nothing was changed\n`,
+  )
+  expect((await run(deadLettersCommand(), 'drop', '--reason', 'other', '--dry-run', ...at)).out).toMatch(
+    /^0 would/,
+  )
   hook.answerWith({ status: 204 })
   expect((await run(deadLettersCommand(), 'retry', `main.${rows[0]?.id}`, ...at)).out).toContain('1 put back')
   await hook.received(3)

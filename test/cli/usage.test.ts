@@ -32,7 +32,16 @@ const commands: Record<string, readonly (readonly string[])[]> = {
   'send-test': [[], ['sink'], ['sink', 'more', '--config', 'x.yaml']],
   status: [['more'], ['--url', 'foo'], ['--url']],
   rules: [['more'], ['--url', 'foo'], ['--source']],
-  deliveries: [['foo'], ['--state', 'lost'], ['--limit', '0'], ['--limit', '501'], ['main.1', 'main.2']],
+  deliveries: [
+    ['foo'],
+    ['main.1', '--follow'],
+    ['--state', 'lost'],
+    ['--limit', '0'],
+    ['--limit', '501'],
+    ['main.1', 'main.2'],
+  ],
+  why: [[], ['foo'], ['main.1', 'main.2']],
+  completion: [[], ['tcsh'], ['bash', 'more']],
   'dead-letters': [
     [],
     ['foo'],
@@ -128,6 +137,19 @@ describe('a wrong command line ends with exit code 2 and a sentence', () => {
     const named = [...out.matchAll(/^ {2}([a-z][a-z-]+)/gm)].map(([, name]) => name)
     expect(named.filter((name) => name !== 'help').sort()).toEqual(Object.keys(commands).sort())
   })
+})
+
+it('every command has examples in its help, of options that it has', async () => {
+  for (const name of commandNames) {
+    const { out } = await cli([name, '--help'])
+    const [help = '', examples = ''] = out.split('Examples:')
+    const own = examples.split('\n').filter((line) => line.includes(`alert-bridge ${name}`))
+    expect([name, own.length]).toEqual([name, expect.toSatisfy((count: number) => count > 0)])
+    if (name === 'silence') continue
+    for (const line of own)
+      for (const [option] of (line.split(`alert-bridge ${name}`).at(-1) ?? '').matchAll(/--[a-z-]+/g))
+        expect(help).toContain(option)
+  }
 })
 
 it.each([

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { NoAnswerError } from '../../src/cli/daemon.ts'
+import { changedRows } from '../../src/cli/deliveries.ts'
+import { watch } from '../../src/cli/watch.ts'
+import { row } from '../admin/views.ts'
+import { cli } from '../support/cli.ts'
+
+it('what is watched is looked at until the person ends it, also over a time without the bridge', async () => {
+  const stop = new AbortController()
+  let looks = 0
+  await watch(
+    async () => {
+      looks += 1
+      if (looks === 2) throw new NoAnswerError('No bridge answers')
+      if (looks === 3) stop.abort()
+    },
+    1,
+    stop.signal,
+  )
+  expect(looks).toBe(3)
+  const broken = watch(() => Promise.reject(new Error('a fault')), 1, new AbortController().signal)
+  await expect(broken).rejects.toThrow('a fault')
+})
+
+it('of deliveries that are followed, each is shown when it is new and when its state changes, the oldest first', () => {
+  const news = changedRows()
+  const shown = (...rows: ReturnType<typeof row>[]) => news(rows).map(({ id, state }) => `${id} ${state}`)
+  expect(shown(row({ id: 2, state: 'waiting' }), row({ id: 1 }))).toEqual(['1 delivered', '2 waiting'])
+  expect(shown(row({ id: 3 }), row({ id: 2, state: 'delivered' }), row({ id: 1 }))).toEqual([
+    '2 delivered',
+    '3 delivered',
+  ])
+  expect(shown(row({ id: 3 }), row({ id: 1 }))).toEqual([])
+})
+
+it('the completion that is printed completes commands, their options and their actions', async () => {
+  const { out } = await cli(['completion', 'bash'])
+  expect(out).toMatch(/\n +dead-letters\) words="list retry drop .*--token.*--dry-run/)
+  expect(out).toMatch(/\n +silence\) words="add list expire .*--match/)
+  expect(out).toMatch(/\n +\*\) words="init run .* demo --help --version" ;;/)
+  expect((await cli(['completion', 'zsh'])).out).toMatch(/^autoload .*bashcompinit\n_alert_bridge\(\)/)
+  const fish = (await cli(['completion', 'fish'])).out
+  expect(fish).toContain(
+    "complete -c alert-bridge -n '__fish_seen_subcommand_from status' -l watch -d 'again every",
+  )
+})
