@@ -55,7 +55,7 @@ export interface LockedJob {
   readonly takenOver: boolean
   /** Stores that this process has waited for it, so that no later attempt waits again. */
   waited(): Promise<void>
-  /** Renews the lock and reads the marks; undefined when the job is not ours any more. */
+  /** Makes sure of the lock and reads the marks; undefined when the job is not ours any more. */
   claim(requestedAtMs: number | undefined): Promise<Marks | undefined>
 }
 
@@ -194,7 +194,7 @@ export function sendMsMax({ timeoutMs }: Pick<SinkSettings, 'timeoutMs'>): numbe
 
 async function claim(job: LockedJob, { requestedAtMs }: DeliveryJob): Promise<Marks | undefined> {
   try {
-    return await within(fenceTimeoutMs, 'renewing the lock', job.claim(requestedAtMs))
+    return await within(fenceTimeoutMs, 'making sure of the lock', job.claim(requestedAtMs))
   } catch {
     return undefined
   }

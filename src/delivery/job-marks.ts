@@ -32,6 +32,8 @@ export interface Marks {
   readonly acknowledged?: AttemptRecord
 }
 
+export const noMarks: Marks = { earlyMs: 0 }
+
 /** Fields of the job's hash. BullMQ leaves those alone that it does not know. */
 export const delayField = 'bridge:put-off'
 const acknowledgedField = 'bridge:acknowledged'

@@ -10,6 +10,7 @@ import { type BreakerChange, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { type FindContext, logSinkFault, sendMembers, sendMsMax } from './deliver.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
+import { LockAges } from './lock-ages.ts'
 import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
 import { readQueueView } from './queue-view.ts'
@@ -63,6 +64,7 @@ export class Lane {
   readonly #marks: JobMarks
   readonly #staleDelays: StaleDelays
   readonly #running = new RunningJobs()
+  readonly #lockAges: LockAges
   readonly #workers: Workers
   readonly #watchdog: Watchdog
   #watch: NodeJS.Timeout | undefined
@@ -97,6 +99,7 @@ export class Lane {
       },
     })
     this.#clockWatch = new ClockWatch(clock)
+    this.#lockAges = new LockAges(clock, tuning.lockMs)
     this.#workers = new Workers({
       redis: options.redisBlocking,
       prefix,
@@ -104,7 +107,8 @@ export class Lane {
       settings,
       tuning,
       log,
-      process: (job, token) => this.#running.track(() => this.#process(job, token)),
+      process: (job, token) =>
+        this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.handled(token)),
       lostLocks: (jobIds) => this.#running.abort('the lock was lost', jobIds),
       recorded: (jobId) => options.unrecorded.recorded(this.#nameOf(jobId)),
     })
@@ -238,7 +242,7 @@ export class Lane {
     if (this.#ending.signal.aborted) controller.abort(new Error('stopping'))
     const done = processJob(job, token, controller.signal, {
       ...this.#options,
-      lockMs: this.#options.tuning.lockMs,
+      lockAges: this.#lockAges,
       batcher: this.#batcher,
       marks: this.#marks,
       takeOverMs: this.#options.tuning.takeOverMs,

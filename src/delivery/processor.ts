@@ -9,7 +9,8 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { BreakerEvent } from './breaker.ts'
 import { type DeliverContext, deliver, type JobResult, type LockedJob } from './deliver.ts'
 import { expiresAtMs, type FollowUp, followUpOf, signalOf } from './follow-up.ts'
-import type { JobMarks, MarkedJob } from './job-marks.ts'
+import { type JobMarks, type MarkedJob, noMarks } from './job-marks.ts'
+import type { LockAges } from './lock-ages.ts'
 import { type AttemptRecord, attemptRecord } from './records/attempt-record.ts'
 import { reportAttempt } from './report.ts'
 
@@ -22,7 +23,7 @@ export type AlertJob = Job<JobData, AttemptRecord>
 /** What the processor of a sink's jobs needs from the sink's lane. */
 export interface ProcessorContext extends DeliverContext {
   readonly metrics: Metrics
-  readonly lockMs: number
+  readonly lockAges: Pick<LockAges, 'isYoung' | 'lockMs'>
   readonly marks: JobMarks
   /** The sink has acknowledged it; Redis has not recorded that yet. */
   onAcknowledged(job: MarkedJob, record: AttemptRecord): void
@@ -77,12 +78,16 @@ async function step(
 ): Promise<AttemptRecord> {
   const number = job.attemptsMade + 1
   const id = job.id ?? ''
-  const claim: LockedJob['claim'] = async (requestedAtMs) => {
-    const lock = job.extendLock(token, context.lockMs)
-    const [extended, marks] = await Promise.all([lock, context.marks.read({ id, requestedAtMs })])
-    return extended === 1 ? marks : undefined
-  }
   const stall = job.stalledCounter
+  // Marks are written by processes that had the job.
+  const isFirstTaken = job.attemptsStarted === 1 && stall === 0
+  const claim: LockedJob['claim'] = async (requestedAtMs) => {
+    const [isOurs, marks] = await Promise.all([
+      context.lockAges.isYoung(token) || isRenewed(job, token, context),
+      isFirstTaken ? noMarks : context.marks.read({ id, requestedAtMs }),
+    ])
+    return isOurs ? marks : undefined
+  }
   const takenOver = stall > 0 && stall > (await context.marks.waitedAtStall(id).catch(() => 0))
   const waited = () => context.marks.waited(id, stall)
   const result = await deliver({ id, data: job.data, number, takenOver, waited, claim }, signal, context)
@@ -109,6 +114,10 @@ async function step(
     default:
       return result satisfies never
   }
+}
+
+async function isRenewed(job: AlertJob, token: string, { lockAges }: ProcessorContext): Promise<boolean> {
+  return (await job.extendLock(token, lockAges.lockMs)) === 1
 }
 
 async function settle(

@@ -5,13 +5,15 @@ import { WaitingError, Worker } from 'bullmq'
 import { describe, expect, it } from 'vitest'
 import type { JobData } from '../../src/alert/job.ts'
 import { createAcknowledged } from '../../src/delivery/acknowledged.ts'
+import type { FindContext } from '../../src/delivery/deliver.ts'
 import { createJobMarks } from '../../src/delivery/job-marks.ts'
 import { processJob } from '../../src/delivery/processor.ts'
 import type { AttemptRecord } from '../../src/delivery/records/attempt-record.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { connectRedis } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { startDoor } from '../support/door.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './support.ts'
 
@@ -110,7 +112,7 @@ describe('a process that wakes up when its job belongs to another', () => {
       clock: systemClock,
       log: silent,
       metrics,
-      lockMs: 1_000,
+      lockAges: { lockMs: 1_000, isYoung: () => false },
       marks: createJobMarks(redis, queues.queue('hook')),
       observe: async () => {},
       onAcknowledged: () => {},
@@ -126,6 +128,62 @@ describe('a process that wakes up when its job belongs to another', () => {
     expect(await queues.queue('hook').getJobCounts('active')).toEqual({ active: 1 })
     await taker.close()
     blocking.disconnect()
+  })
+})
+
+describe('a job whose lock has run out before its send', () => {
+  /** Two alerts, one after the other; of each send whether its job was locked. */
+  async function sendsOf(url: string, more: { clock: Clock; findContext?: FindContext }, onFirst = () => {}) {
+    const { queues, sender } = rig({ ...server, url }, ['hook'])
+    const key = (name: string) => queues.queue('hook').toKey(name)
+    const redis = server.client()
+    await queues.enqueue(jobs('hook', 1, 2))
+    const sends: string[] = []
+    const sink = testSink('hook', async ({ id }) => {
+      sends.push(`${id} ${(await redis.exists(key(`main.${id}:lock`))) === 1 ? 'locked' : 'not locked'}`)
+      if (id === 1) onFirst()
+      return delivered
+    })
+    sender([sink], {
+      settings: { concurrency: 1 },
+      tuning: { lockMs: 10_000, stalledIntervalMs: 200, takeOverMs: 1 },
+      more,
+    })
+    return { sends, lock: key('main.2:lock'), redis }
+  }
+
+  it.each([
+    ['process stood still', 'monotonicMs'],
+    ['machine was asleep', 'now'],
+  ] as const)('as when the %s, is not sent: whoever has it then does', async (_why, ahead) => {
+    let [aheadMs, isFirst] = [0, true]
+    const clock = { ...systemClock, [ahead]: () => systemClock[ahead]() + aheadMs }
+    const { sends, lock, redis } = await sendsOf(server.url, {
+      clock,
+      async findContext({ alert }) {
+        if (alert.id === 2 && isFirst) {
+          isFirst = false
+          await redis.del(lock)
+          aheadMs = 60_000
+        }
+        return undefined
+      },
+    })
+    await until('both are sent', () => sends.length >= 2)
+    expect(sends).toEqual(['1 locked', '2 locked'])
+  })
+
+  it('as when Redis answered late, is not sent either', async () => {
+    let aheadMs = 0
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+    const door = await startDoor(server.socketPath)
+    const { sends, lock, redis } = await sendsOf(door.url, { clock }, door.hold)
+    await until('Redis has handed the second one out', async () => (await redis.exists(lock)) === 1)
+    await redis.del(lock)
+    aheadMs = 60_000
+    door.release()
+    await until('both are sent', () => sends.length >= 2)
+    expect(sends).toEqual(['1 locked', '2 locked'])
   })
 })
 

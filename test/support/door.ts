@@ -5,10 +5,12 @@ import { onTestFinished } from './finished.ts'
 export async function startDoor(socketPath: string) {
   const path = `${socketPath}.door`
   const sockets = new Set<Socket>()
+  const answers = new Set<Socket>()
   let isOpen = true
   const server = createServer((near) => {
     if (!isOpen) return void near.destroy()
     const far = connect(socketPath)
+    answers.add(far)
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -25,6 +27,13 @@ export async function startDoor(socketPath: string) {
     close() {
       isOpen = false
       for (const socket of sockets) socket.destroy()
+    },
+    /** Redis gets what is sent, and what it answers waits here. */
+    hold() {
+      for (const far of answers) far.pause()
+    },
+    release() {
+      for (const far of answers) far.resume()
     },
     open: async () => {
       isOpen = true
