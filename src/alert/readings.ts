@@ -15,6 +15,12 @@ export function readNumber(record: unknown, reading: Reading, names: ReadingName
   return numberOf(readField(record, reading, names))
 }
 
+/** Nothing is traded at zero or less: an API may write so that there was no trade. */
+export function readPrice(record: unknown, reading: Reading, names: ReadingNames): number | undefined {
+  const price = readNumber(record, reading, names)
+  return price !== undefined && price > 0 ? price : undefined
+}
+
 export function numberOf(value: unknown): number | undefined {
   const number = value instanceof JsonNumber ? Number(value.text) : value
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined

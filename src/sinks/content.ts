@@ -62,7 +62,7 @@ export function contentOf(
   limits: ContentLimits,
 ): Content {
   const around = displayDirection(display)
-  const known = context === undefined ? [] : knownOf(context, display, limits)
+  const known = context === undefined ? [] : knownOf(context, alert, display, limits)
   const title = titleOf(alert)
   return {
     title: { text: cut(title, limits.titleCharsMax), direction: directionOf(title, around) },
@@ -97,12 +97,13 @@ function factsOf(alert: Alert, display: Display, charsMax: number): Fact[] {
 /** Its room is taken from that of the reasons, so that a message with context is no longer than one without. */
 function knownOf(
   context: AlertContext,
+  { firedAtMs }: Alert,
   display: Display,
   { whyCharsMax, hasPicture }: ContentLimits,
 ): Fact[] {
   const shown: Fact[] = []
   let room = whyCharsMax * contextShare
-  for (const { word, value, inList } of contextFacts(context, display, hasPicture)) {
+  for (const { word, value, inList } of contextFacts(context, display, { hasPicture, firedAtMs })) {
     const fact: Fact = { word, value, isKnown: true, ...(inList ? {} : { isLong: true }) }
     room -= charsOf([fact])
     if (room < 0) break

@@ -1,9 +1,9 @@
 import type { AlertContext, ContextName, ReadingNames } from '../alert/context.ts'
-import { clockTime, type Display, displayDirection } from '../alert/display.ts'
-import { numberOf, readField, readNumber, readText } from '../alert/readings.ts'
+import { clockTime, type Display, displayDirection, localDay, shortDay } from '../alert/display.ts'
+import { numberOf, readField, readNumber, readPrice, readText } from '../alert/readings.ts'
 import { cut, directionMark, oneLine } from '../alert/text.ts'
 import { contextWordsOf } from '../alert/words.ts'
-import { closesOf } from './chart/series.ts'
+import { closesOf, dayOf, sessionsOf } from './chart/series.ts'
 import { numberText as number, percentText, signedText as signed, withUnit } from './figures.ts'
 
 /**
@@ -17,18 +17,26 @@ export interface ContextFact {
   readonly inList: boolean
 }
 
-/** `hasPicture`: the message shows the chart, so that columns of text would only repeat it. */
+export interface FactOptions {
+  /** The message shows the chart, so that columns of text would only repeat it. */
+  readonly hasPicture?: boolean | undefined
+  /** null: not known. */
+  readonly firedAtMs?: number | null
+}
+
 export function contextFacts(
   { parts, names }: AlertContext,
   display: Display,
-  hasPicture = false,
+  { hasPicture = false, firedAtMs = null }: FactOptions = {},
 ): ContextFact[] {
   const dataOf = (name: ContextName) => parts[name]?.data
-  const readAt = clockTime(Date.parse(parts.price?.at ?? ''), display)
+  const readMs = Date.parse(parts.price?.at ?? '')
   const words = contextWordsOf(display)
   const closes = closesOf(dataOf('chart'), names)
+  const percent = changeSince(dataOf('chart'), readMs, names, display)
+  const last = lastOf(dataOf('price'), percent, names, display)
   const all: [string, string | undefined, boolean][] = [
-    [words.last, joined(lastOf(dataOf('price'), closes, names, display), readAt), true],
+    [words.last, joined(last, readTime(readMs, firedAtMs, display)), true],
     [
       `${number(closes.length, display)} ${words.sessions}`,
       hasPicture ? undefined : columnsOf(closes, dataOf('chart'), names, display),
@@ -74,34 +82,61 @@ const columns = '▁▂▃▄▅▆▇█'
 const columnsMax = 20
 const closesMin = 5
 
-/** A message may go out long after its price was read. */
+/** A message may go out long after its price was read, and that was perhaps not on the day of the alert. */
 function joined(last: string | undefined, readAt: string | undefined): string | undefined {
   return last === undefined || readAt === undefined ? last : `${last} · ${readAt}`
 }
 
+function readTime(readMs: number, firedAtMs: number | null, display: Display): string | undefined {
+  const time = clockTime(readMs, display)
+  if (time === undefined || firedAtMs === null) return time
+  const day = localDay(readMs, display.timeZone)
+  return day === localDay(firedAtMs, display.timeZone) ? time : `${shortDay(day, display)} ${time}`
+}
+
 function lastOf(
   row: unknown,
-  closes: readonly number[],
+  since: ReturnType<typeof changeSince>,
   names: ReadingNames,
   display: Display,
 ): string | undefined {
-  const last = readNumber(row, 'last', names)
+  const last = readPrice(row, 'last', names)
   if (last === undefined) return undefined
-  const percent = readNumber(row, 'changePercent', names) ?? changeSince(closes, last)
+  // Whether the API's change is an amount or a percentage is not known.
+  const change = readNumber(row, 'change', names)
+  const percent = readNumber(row, 'changePercent', names) ?? percentOf(last, change, since)
   const shown = withUnit(number(last, display), row, names, display)
   if (percent !== undefined) return `${shown} (${percentText(percent, display)})`
-  // Whether the API's change is an amount or a percentage is not known: it is shown as it is.
-  const change = readNumber(row, 'change', names)
   return change === undefined
     ? shown
     : `${shown} (${contextWordsOf(display).change} ${signed(change, display)})`
 }
 
-/** In percent, where the last price is the last close of the history: then the one before is that of the session before. */
-function changeSince(closes: readonly number[], last: number): number | undefined {
-  const [before, latest] = closes.slice(-2)
-  if (before === undefined || latest !== last || before <= 0) return undefined
-  return (latest / before - 1) * 100
+/**
+ * In percent, where the last price is the last close of the history and that close is of today, so that the one before is of
+ * the session before: the change of the API is the same, or there is none and the history says the day.
+ */
+function percentOf(
+  last: number,
+  change: number | undefined,
+  since: ReturnType<typeof changeSince>,
+): number | undefined {
+  if (since === undefined || since.latest !== last) return undefined
+  if (change === undefined) return since.isToday ? since.percent : undefined
+  const isSame =
+    Math.abs(change - since.percent) <= percentRounding || Math.abs(change - since.amount) <= last * 1e-6
+  return isSame ? since.percent : undefined
+}
+
+/** Of a percentage with two digits after its point. */
+const percentRounding = 0.006
+
+function changeSince(record: unknown, readMs: number, names: ReadingNames, display: Display) {
+  const [before, latest] = closesOf(record, names).slice(-2)
+  if (before === undefined || latest === undefined) return undefined
+  const { close, day } = sessionsOf(record, names, display.timeZone).at(-1) ?? {}
+  const isToday = close === latest && Number.isFinite(readMs) && day === localDay(readMs, display.timeZone)
+  return { latest, amount: latest - before, percent: (latest / before - 1) * 100, isToday }
 }
 
 function columnsOf(
@@ -144,9 +179,8 @@ function letterOf(letter: unknown, names: ReadingNames, display: Display): strin
   return span === undefined ? shown : `${shown} (${span})`
 }
 
-/** An object, or a list of such: the first one counts. */
 function holdersOf(record: unknown, display: Display): string | undefined {
-  const summary = fieldOf(Array.isArray(record) ? record[0] : record, 'summary')
+  const summary = newestSummary(record, display)
   const holders = fieldOf(summary, 'holders')
   if (!Array.isArray(holders)) return undefined
   const known = holders.flatMap((holder: unknown) => {
@@ -162,6 +196,20 @@ function holdersOf(record: unknown, display: Display): string | undefined {
   return shown.join(display.language === 'fa' ? '، ' : ', ')
 }
 
+/** Of a record, or of a list of such: of several, one must be newer than all others. */
+function newestSummary(records: unknown, { timeZone }: Display): unknown {
+  const list: readonly unknown[] = Array.isArray(records) ? records : [records]
+  const summaries = list.map((record) => fieldOf(record, 'summary'))
+  if (summaries.length === 1) return summaries[0]
+  const dated = summaries.flatMap((summary) => {
+    const asOf = fieldOf(summary, 'asOf')
+    const day = dayOf(typeof asOf === 'string' ? asOf : undefined, timeZone)
+    return day === undefined ? [] : [{ summary, day }]
+  })
+  const [newest, next] = dated.toSorted((a, b) => (a.day < b.day ? 1 : -1))
+  return dated.length === summaries.length && newest?.day !== next?.day ? newest?.summary : undefined
+}
+
 /** The newest run is not known, so one is shown only where it is the only one. */
 function valuationOf(runs: unknown, display: Display): string | undefined {
   const list: readonly unknown[] = Array.isArray(runs) ? runs : [runs]
@@ -171,17 +219,30 @@ function valuationOf(runs: unknown, display: Display): string | undefined {
 
 function macroOf(parts: AlertContext['parts'], names: ReadingNames, display: Display): string | undefined {
   const series = Object.entries(parts).flatMap(([name, part]) => {
-    if (!name.startsWith('macro:')) return []
-    const data: unknown = Array.isArray(part?.data) ? part.data[0] : part?.data
-    const points: unknown =
-      readField(data, 'points', names) ?? (Array.isArray(part?.data) ? part.data : undefined)
-    const value = readNumber(Array.isArray(points) ? points.at(-1) : undefined, 'value', names)
+    if (!name.startsWith('macro:') || part === undefined) return []
+    const key = name.slice('macro:'.length)
+    const { points, record } = seriesOf(part.data, key, names)
+    const point: unknown = Array.isArray(points) ? points.at(-1) : undefined
+    const value = readNumber(point, 'value', names)
     if (value === undefined) return []
-    return [
-      `${cut(name.slice('macro:'.length), nameCharsMax)} ${withUnit(number(value, display), data, names, display)}`,
-    ]
+    const day = dayOf(readText(point, 'date', names), display.timeZone)
+    const isOld = day !== undefined && day !== localDay(Date.parse(part.at), display.timeZone)
+    const shown = withUnit(number(value, display), record, names, display)
+    return [`${cut(key, nameCharsMax)} ${shown}${isOld ? ` (${shortDay(day, display)})` : ''}`]
   })
   return listed(series, display)
+}
+
+/** The points of the series of this key: in a record, in a list of such, or as they are. */
+function seriesOf(data: unknown, key: string, names: ReadingNames) {
+  const list: readonly unknown[] = Array.isArray(data) ? data : [data]
+  const records = list.filter((record) => Array.isArray(readField(record, 'points', names)))
+  if (records.length === 0) return { points: data, record: undefined }
+  const named = records.find((record) => fieldOf(record, 'key') === key)
+  const [only] = records
+  const isOnly = records.length === 1 && typeof fieldOf(only, 'key') !== 'string'
+  const record = named ?? (isOnly ? only : undefined)
+  return { points: readField(record, 'points', names), record }
 }
 
 function fieldOf(record: unknown, name: string): unknown {

@@ -150,6 +150,69 @@ describe('a figure', () => {
     expect(facts({ price, chart: chart(5_229) })).toEqual(['Last price: 5,230 (change +1.36)'])
   })
 
+  test('is no change of the session before: where the history ends before today, equal prices show nothing', () => {
+    const points = (day: number) => [
+      { date: `2026-11-${day - 1}`, close: 5_000 },
+      { date: `2026-11-${day}`, close: 5_250 },
+    ]
+    const shown = (price: object, day: number) =>
+      facts({ price: { last: 5_250, ...price }, chart: { unit: null, points: points(day) } })
+    // Contexts of these tests were read on the 21st.
+    expect(shown({ change: 0 }, 20)).toEqual(['Last price: 5,250 (change 0)'])
+    expect(shown({}, 20)).toEqual(['Last price: 5,250'])
+    expect(shown({}, 21)).toEqual(['Last price: 5,250 (+5%)'])
+    for (const change of [250, 5]) expect(shown({ change }, 20)).toEqual(['Last price: 5,250 (+5%)'])
+    expect(shown({ change: 0.05 }, 20)).toEqual(['Last price: 5,250 (change +0.05)'])
+  })
+
+  test('of a price is above zero: a session without trades may be written as one', () => {
+    const points = [5_000, 5_100, 0, 5_200, 5_300, 5_250].map((close, index) => ({
+      ...{ date: `2026-11-${16 + index}`, close },
+    }))
+    expect(facts({ chart: { unit: 'rial', points } })[0]).toMatch(/^5 sessions: .* 5,000–5,300 rial$/)
+    expect(facts({ price: { last: 0, unit: 'rial' } })).toEqual([])
+    const context = contextOf({ chart: { unit: 'rial', points } })
+    const figure = chartFigure({ alert: english, context }, englishDisplay)
+    expect(figure?.sessions.map(({ close }) => close)).toEqual([5_000, 5_100, undefined, 5_200, 5_300, 5_250])
+    expect(figure?.low).toBeGreaterThan(4_900)
+  })
+
+  test('of another day shows its day', () => {
+    const point = (date: string) => ({ points: [{ date, value: 93_600 }], unit: 'toman' })
+    const macro = (date: string) => facts({ 'macro:usd_free': point(date) })
+    expect(macro('2026-11-21')).toEqual(['Macro: usd_free 93,600 toman'])
+    expect(macro('2026-10-25')).toEqual(['Macro: usd_free 93,600 toman (3 Aban)'])
+    const price = contextOf({ price: { last: 5_230 } })
+    const read = (firedAt: string) =>
+      contextFacts(price, englishDisplay, { firedAtMs: Date.parse(firedAt) })[0]?.value
+    expect(read('2026-11-21T05:30:00Z')).toBe('5,230 · 09:00:06')
+    expect(read('2026-11-19T05:30:00Z')).toBe('5,230 · 30 Aban 09:00:06')
+  })
+
+  test('is of the series and of the record that was meant, where an answer has several', () => {
+    const points = (value: number) => [{ date: '2026-11-21', value }]
+    const several = [
+      { key: 'gold', points: points(1) },
+      { key: 'usd_free', points: points(2) },
+    ]
+    const unnamed = [{ points: points(1) }, { points: points(2) }]
+    expect(facts({ 'macro:usd_free': several })).toEqual(['Macro: usd_free 2'])
+    expect(facts({ 'macro:euro': several })).toEqual([])
+    expect(facts({ 'macro:euro': several[0] })).toEqual([])
+    expect(facts({ 'macro:euro': unnamed })).toEqual([])
+    expect(facts({ 'macro:euro': unnamed.slice(1) })).toEqual(['Macro: euro 2'])
+    expect(facts({ 'macro:euro': points(3) })).toEqual(['Macro: euro 3'])
+
+    const record = (name: string, asOf?: string) => ({
+      summary: { asOf, holders: [{ name, percent: 41.5 }] },
+    })
+    const [old, now] = [record('old', '2025-11-01'), record('now', '2026-11-01')]
+    expect(facts({ ownership: [old, now] })).toEqual(['Holders: now 41.5%'])
+    expect(facts({ ownership: [now, old] })).toEqual(['Holders: now 41.5%'])
+    expect(facts({ ownership: [now, record('unknown')] })).toEqual([])
+    expect(facts({ ownership: [record('only')] })).toEqual(['Holders: only 41.5%'])
+  })
+
   test('is found by a name of the config before the names that are known', () => {
     expect(facts({ price: { last: 1, lastTrade: 2 } }, { last: ['lastTrade'] })).toEqual(['Last price: 2'])
     expect(facts({ price: { nowhere: 1 } }, { last: ['toString'] })).toEqual([])

@@ -1,6 +1,6 @@
 import type { ReadingNames } from '../../alert/context.ts'
 import { localDay } from '../../alert/display.ts'
-import { readField, readNumber, readText } from '../../alert/readings.ts'
+import { readField, readPrice, readText } from '../../alert/readings.ts'
 
 /** The price history of an instrument, as the chart's record has it: oldest first, halted sessions among the others. */
 export interface PriceSession {
@@ -17,7 +17,7 @@ export function sessionsOf(record: unknown, names: ReadingNames, timeZone: strin
   const points = readField(record, 'points', names)
   if (!Array.isArray(points)) return []
   return points.slice(-sessionsMax).map((point) => ({
-    close: readField(point, 'halted', names) === true ? undefined : readNumber(point, 'close', names),
+    close: readField(point, 'halted', names) === true ? undefined : readPrice(point, 'close', names),
     day: dayOf(readText(point, 'date', names), timeZone),
   }))
 }
@@ -28,11 +28,12 @@ export function closesOf(record: unknown, names: ReadingNames): number[] {
   if (!Array.isArray(points)) return []
   return points
     .slice(-sessionsMax)
-    .map((point) => readNumber(point, 'close', names))
+    .map((point) => readPrice(point, 'close', names))
     .filter((close) => close !== undefined)
 }
 
-function dayOf(text: string | undefined, timeZone: string): string | undefined {
+/** The local date of a date or an instant of the API; undefined where it is of another form. */
+export function dayOf(text: string | undefined, timeZone: string): string | undefined {
   const [, day, rest = ''] = /^((?:19|20|21)\d\d-\d\d-\d\d)(.*)$/s.exec(text ?? '') ?? []
   if (day === undefined || !Number.isFinite(Date.parse(`${day}T00:00:00Z`))) return undefined
   // An instant is a day only in a time zone.
