@@ -1,15 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { redisTargetOf } from '../../src/app/redis.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
+import { startApp, until } from '../support/app.ts'
+import { adminToken, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { testAuthority, testServer } from '../support/certificates.ts'
 import { captureLog } from '../support/log.ts'
 import { freePort, tcp } from '../support/ports.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** A server that lets in nobody but this user. */
 const user = { username: 'bridge', password: 'secret of the bridge' }
@@ -76,6 +80,57 @@ describe('a login beside the address reaches a Redis that asks for it', () => {
     const login = { sentinelUsername: 'watcher', sentinelPassword: 'secret of the sentinels' }
     await answers({ ...config, ...login })
   })
+})
+
+it('the rights that config/README.md lists are enough for the whole way of an alert, and each of them is needed', {
+  timeout: 60_000,
+}, async () => {
+  const readme = readFileSync(join(import.meta.dirname, '../../config/README.md'), 'utf8')
+  const [, rule = ''] = /^ACL SETUSER bridge on >PASSWORD (.+)$/m.exec(readme) ?? []
+  const rights = rule.split(' ')
+  const server = await started([])
+  const admin = server.client()
+  const grant = (granted: readonly string[]) =>
+    admin.call('ACL', 'SETUSER', 'bridge', 'reset', 'on', '>pw', ...granted)
+  const pair = { username: 'bridge', password: 'pw' }
+  const refusals = async () => ((await admin.call('ACL', 'LOG')) as string[][]).map((each) => each.join(' '))
+  await grant(rights)
+  const [sandbox, hook] = [await startSandbox({ requestsPerMinute: 1_000_000 }), await startWebhookReceiver()]
+  onTestFinished(() => hook.stop())
+  const { url } = await startApp(
+    bridgeConfig({
+      redis: { url: server.url.replace('unix://', 'unix://bridge:pw@') },
+      ...{ prefix: 'alert-bridge', feed: sandbox.url, sinks: { hook: hook.url }, startFrom: 'now' },
+    }),
+  )
+  const { id } = sandbox.fire({})
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+  await hook.received(1)
+  for (const path of ['status', 'deliveries', 'dead-letters', 'orphans', 'rules', 'silences', 'quarantine'])
+    expect([path, (await fetch(`${url}/api/v1/${path}`)).status]).toEqual([path, 200])
+  await until('all is recorded', async () => (await leftToSend(admin, 'alert-bridge', ['hook'])) === 0)
+  expect(await refusals()).toEqual([])
+
+  // `-@all` and `resetchannels` give nothing, and `-@dangerous` takes away.
+  for (const right of rights.filter((each) => /^[+~]/.test(each))) {
+    await grant(rights.filter((each) => each !== right))
+    await admin.call('ACL', 'LOG', 'RESET')
+    await admin.call('SCRIPT', 'FLUSH')
+    await admin.call('CLIENT', 'KILL', 'USER', 'bridge')
+    // Asked of it at once; polls come later and later while they fail.
+    const orders = async () => {
+      const replay = { method: 'POST', headers, body: JSON.stringify({ ids: [`main.${id}`] }) }
+      await Promise.all([
+        fetch(`${url}/api/v1/replay`, replay),
+        fetch(`${url}/api/v1/deliveries/main/${id}`),
+        fetch(`${url}/api/v1/status`),
+      ])
+      return (await refusals()).length > 0
+    }
+    // As a command does that begins beside the bridge. It may wait for long until it may ask.
+    connected({ url: server.url, ...pair }).catch(() => {})
+    await until(`${right} is missed`, orders, 15_000)
+  }
 })
 
 it('over TLS, the certificate must be good; its authority may be named to Node', async () => {
