@@ -1,6 +1,7 @@
 import type { RedisConfig } from '../config/redis.ts'
 import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
+import { tlsOptions } from '../sinks/transport/http-client.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
 import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
@@ -33,10 +34,8 @@ export async function openRedis(
 
 /** The address and login of a Redis that the bridge does not start itself. */
 export function redisTargetOf(config: Exclude<RedisConfig, { mode: 'embedded' }>): RedisTarget {
-  const { username, password } = config
-  const login = {
-    ...given({ username, password }),
-  }
+  const { username, password, tls } = config
+  const login = { ...given({ username, password }), ...(tls === undefined ? {} : { tls: tlsOptions(tls) }) }
   switch (config.mode) {
     case 'single':
       return { url: config.url, ...login }

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { secretField } from '../lib/fields.ts'
 import type { Secret } from '../lib/secret.ts'
+import { tlsField } from '../sinks/common-config.ts'
 import { property } from './outline.ts'
 
 /** How Redis is reached: one address, sentinels that return it, a cluster, or a server that the bridge starts itself. */
@@ -24,14 +25,28 @@ export const redisSchema = z
     password: secretField.optional().describe('Used instead of the password in an address.'),
     sentinelUsername: z.string().min(1).optional(),
     sentinelPassword: secretField.optional(),
+    tls: tlsField()
+      .optional()
+      .describe(
+        'PEM files of an authority of your own (ca) and of a client certificate (cert and key), read once at the start. For rediss://; with sentinels it turns TLS on.',
+      ),
     prefix: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,60}$/, 'expected at most 60 letters, digits, - and _')
       .default('alert-bridge'),
   })
+  .superRefine(({ tls, url, cluster, sentinels }, context) => {
+    const addresses = cluster ?? (url === undefined ? [] : [url])
+    // An address in a file is read, and checked, at the start.
+    const isTls = (address: Secret) => address.file !== undefined || address.reveal().startsWith('rediss:')
+    if (tls === undefined || sentinels !== undefined) return
+    if (addresses.length > 0 && addresses.every(isTls)) return
+    const message = 'this only goes with rediss:// addresses, or with sentinels'
+    context.addIssue({ code: 'custom', path: ['tls'], message })
+  })
   .transform((given) => {
     const { url, sentinels, cluster, name, prefix, ...rest } = given
-    const access = { username: rest.username, password: rest.password }
+    const access = { username: rest.username, password: rest.password, tls: rest.tls }
     const { sentinelUsername, sentinelPassword } = rest
     if (sentinels !== undefined)
       return {

@@ -9,6 +9,7 @@ import {
   type RedisProfile,
   type RedisTarget,
   reconnectDelayMs,
+  tlsOf,
   verifiedTls,
 } from './redis-options.ts'
 
@@ -27,7 +28,8 @@ export function openCluster(
   common: ReturnType<typeof driverOptions>,
 ): Cluster {
   const addresses = target.cluster.map((url) => parseAddress(url))
-  const { username, password, tls } = { ...addresses[0], ...loginOf(target) }
+  const { username, password } = { ...addresses[0], ...loginOf(target) }
+  const [tls] = addresses.map((address) => tlsOf(address, target).tls)
   const configured = addresses.map(({ host = '', port = 6379 }) => ({ host, port }))
   const seeds = [...configured]
   const cluster = new Cluster(seeds, {
@@ -48,7 +50,8 @@ export function openCluster(
     redisOptions: {
       ...common,
       ...given({ username, password }),
-      ...(tls === undefined ? {} : { tls: verifiedTls }),
+      // Each node has a name of its own.
+      ...(tls === undefined ? {} : { tls: { ...target.tls, ...verifiedTls } }),
     },
   })
   return followed(cluster, seeds, configured)

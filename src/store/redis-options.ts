@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
 import type { RedisOptions as DriverOptions } from 'ioredis'
 import { UserError } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
@@ -14,11 +15,15 @@ export type RedisTarget =
   | SentinelTarget
   | ({ readonly cluster: readonly (string | Secret)[] } & Login)
 
-/** Used instead of the login in an address. */
+/** How a connection introduces itself. A login here is used instead of one in an address. */
 export interface Login {
   readonly username?: string
   readonly password?: Secret
+  /** For connections by TLS: an authority, a client certificate. The certificate of the server must be good all the same. */
+  readonly tls?: RedisTls
 }
+
+export type RedisTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'minVersion'>
 
 export interface SentinelTarget extends Login {
   /** Each `host:port`. */
@@ -28,7 +33,6 @@ export interface SentinelTarget extends Login {
   readonly sentinelUsername?: string
   readonly sentinelPassword?: Secret
   readonly db?: number
-  readonly tls?: boolean
 }
 
 /**
@@ -90,6 +94,13 @@ export function loginOf({ username, password }: Login): { username?: string; pas
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password: password.reveal() }),
   }
+}
+
+/** The same for one address by TLS. Throws a UserError where files are named for a connection without. */
+export function tlsOf(address: Pick<Address, 'tls'>, { tls }: Login): { tls?: RedisTls } {
+  if (address.tls !== undefined) return { tls: { ...address.tls, ...tls, ...verifiedTls } }
+  if (tls === undefined) return {}
+  throw new UserError('redis.tls only goes with rediss:// addresses, and there is another')
 }
 
 interface Address {

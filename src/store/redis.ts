@@ -14,8 +14,10 @@ import {
   parseHostPort,
   type RedisProfile,
   type RedisTarget,
+  type RedisTls,
   reconnectDelayMs,
   type SentinelTarget,
+  tlsOf,
   verifiedTls,
 } from './redis-options.ts'
 
@@ -140,14 +142,18 @@ const graceMs = 1_000
 function open({ target, profile, connectionName = 'alert-bridge' }: ConnectOptions): RedisClient {
   const common = driverOptions(profile, connectionName)
   if ('cluster' in target) return openCluster(target, profile, common)
-  const place =
-    'sentinels' in target ? sentinelPlace(target) : { ...parseAddress(target.url), ...loginOf(target) }
+  const place = 'sentinels' in target ? sentinelPlace(target) : addressPlace(target)
   return new Redis({
     ...common,
     ...place,
     enableOfflineQueue: enableOfflineQueue(profile),
     retryStrategy: reconnectDelayMs,
   })
+}
+
+function addressPlace(target: Extract<RedisTarget, { url: unknown }>) {
+  const address = parseAddress(target.url)
+  return { ...address, ...loginOf(target), ...tlsOf(address, target) }
 }
 
 function sentinelPlace(target: SentinelTarget) {
@@ -160,8 +166,13 @@ function sentinelPlace(target: SentinelTarget) {
     ...(target.sentinelUsername === undefined ? {} : { sentinelUsername: target.sentinelUsername }),
     ...(target.sentinelPassword === undefined ? {} : { sentinelPassword: target.sentinelPassword.reveal() }),
     ...(target.db === undefined ? {} : { db: target.db }),
-    ...(target.tls ? { tls: verifiedTls, sentinelTLS: verifiedTls, enableTLSForSentinelMode: true } : {}),
+    ...(target.tls ? sentinelTls({ ...target.tls, ...verifiedTls }) : {}),
   }
+}
+
+/** `enableTLSForSentinelMode` is for the master, `sentinelTLS` for the sentinels. */
+function sentinelTls(tls: RedisTls) {
+  return { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -133,10 +134,10 @@ it('the rights that config/README.md lists are enough for the whole way of an al
   }
 })
 
-it('over TLS, the certificate must be good; its authority may be named to Node', async () => {
-  const port = await freePort()
+/** Speaks TLS alone, but for its socket; the files of the certificates are in its directory. */
+async function startedWithTls(port: number, flags: readonly string[]): Promise<RedisServer> {
   const server = await startRedis({
-    flags: ['--tls-port', String(port), '--tls-auth-clients', 'no', '--bind', '127.0.0.1', ...onlyUser],
+    flags: ['--tls-port', String(port), '--bind', '127.0.0.1', ...flags],
     first: (dir) => {
       const file = join(dir, 'redis.conf')
       const pem = { 'ca-cert': testAuthority, cert: testServer.cert, key: testServer.key }
@@ -149,6 +150,46 @@ it('over TLS, the certificate must be good; its authority may be named to Node',
     },
   })
   onTestFinished(() => server.dispose())
+  return server
+}
+
+it('over TLS with a certificate of the bridge, standalone and in a cluster, and never without TLS', async () => {
+  const port = await freePort()
+  const cluster = [
+    '--cluster-enabled',
+    'yes',
+    '--cluster-port',
+    String(await freePort()),
+    '--tls-cluster',
+    'yes',
+  ]
+  const server = await startedWithTls(port, [...cluster, '--cluster-announce-ip', '127.0.0.1'])
+  await server.client().cluster('ADDSLOTSRANGE', 0, 16_383)
+  await vi.waitFor(
+    async () => expect(await server.client().cluster('INFO')).toContain('cluster_state:ok'),
+    soon,
+  )
+  const [url, ca] = [`rediss://localhost:${port}`, join(server.dir, 'ca-cert.pem')]
+  const tls = { ca, cert: join(server.dir, 'cert.pem'), key: join(server.dir, 'key.pem') }
+  await answers({ url, tls })
+  await answers({ cluster: [url], tls })
+  const { log } = captureLog()
+  const without = connectRedis({ target: { url, tls: { ca: testAuthority } }, profile: 'commands' }, log)
+  onTestFinished(() => without.disconnect())
+  const [refusal] = (await once(without, 'error')) as [Error]
+  expect(refusal.message).toMatch(/certificate required|ECONNRESET|closed/)
+  for (const redis of [
+    { url: url.replace('rediss', 'redis'), tls },
+    { cluster: [url, 'redis://b'], tls },
+  ])
+    await expect(connected(redis)).rejects.toThrow('this only goes with rediss:// addresses')
+  const plain = { url: url.replace('rediss', 'redis'), tls: {} }
+  expect(() => connectRedis({ target: plain, profile: 'commands' }, log)).toThrow('only goes with rediss://')
+})
+
+it('over TLS, the certificate must be good; its authority may be named to Node', async () => {
+  const port = await freePort()
+  const server = await startedWithTls(port, ['--tls-auth-clients', 'no', ...onlyUser])
   const ask = (host: string, env: Readonly<Record<string, string>>) => {
     const url = `rediss://${host}:${port}`
     const script = `
