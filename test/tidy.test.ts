@@ -41,7 +41,8 @@ const homes: Record<string, string[]> = {
   '@resvg/resvg-js': ['sinks'],
   '@slack/webhook': ['sinks'],
   fastify: ['admin'],
-  yaml: ['config'],
+  // `init` writes a config.
+  yaml: ['config', 'cli'],
   liquidjs: ['sinks'],
   re2js: ['alert'],
   pino: ['telemetry'],
@@ -152,6 +153,15 @@ describe('every file', () => {
     expect(sources.filter(({ text }) => pattern.test(withoutStrings(text))).map(({ name }) => name)).toEqual(
       [],
     )
+  })
+
+  it('of src exports only values that another file names', () => {
+    const named = new Map<string, number>()
+    for (const { text } of written)
+      for (const word of new Set(text.match(/\w+/g))) named.set(word, (named.get(word) ?? 0) + 1)
+    const exported = /^export (?:async )?(?:function\*?|const|class) (\w+)/gm
+    const values = sources.flatMap(({ text }) => [...text.matchAll(exported)].map(([, name = '']) => name))
+    expect(values.filter((name) => named.get(name) === 1)).toEqual([])
   })
 
   it('leaves the process to main, the commands and nobody else', () => {

@@ -3,6 +3,7 @@ import type { AuditRow } from './audit-view.ts'
 
 /** The name under which the only token there is appears. */
 const tokenName = 'http.adminToken'
+/** Of an order for more alerts, only the count is kept. */
 const idsMax = 50
 const textCharsMax = 500
 

@@ -15,7 +15,7 @@ export const instantField = z.iso
   .datetime({ offset: true, error: 'expected a time such as 2026-11-21T08:45:00Z' })
   .transform((text) => Date.parse(text))
 
-export const alertIdField = z.string().regex(/^.{1,200}\.\d{1,16}$/, 'expected SOURCE.ID, such as main.4711')
+const alertIdField = z.string().regex(/^.{1,200}\.\d{1,16}$/, 'expected SOURCE.ID, such as main.4711')
 /** The key of a row of the quarantine is its id, or `raw-` and a hash of the row. */
 export const rowIdsField = z
   .array(

@@ -30,7 +30,7 @@ export function refuseForeignHosts(app: FastifyInstance, { hosts }: Pick<AdminDe
 export const lifePaths: ReadonlySet<string> = new Set(['/healthz', '/-/healthy'])
 
 /** Whether a `Host` is this machine, an IP address, or one of `names`, with any port. */
-export function isOurs(host: string, names: readonly string[]): boolean {
+function isOurs(host: string, names: readonly string[]): boolean {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(host)
   if (match === null) return false
   const [, v6, name = ''] = match

@@ -82,7 +82,7 @@ export interface Readiness {
   readonly reason?: string | undefined
 }
 
-export const sourceStates = [
+const sourceStates = [
   'starting', // nothing was polled yet
   'running',
   'catching_up', // more pages wait than one poll may read
@@ -174,7 +174,7 @@ export interface QuarantinedRow {
   readonly raw: string
 }
 
-export const sinkStates = [
+const sinkStates = [
   'active',
   'paused', // by an operator
   'open', // the breaker has stopped its sends for a while

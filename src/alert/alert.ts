@@ -43,7 +43,7 @@ export function parseRow(source: string, raw: unknown): ParsedRow {
 }
 
 /** What can name an alert for good. */
-export function isAlertId(id: unknown): id is number {
+function isAlertId(id: unknown): id is number {
   return typeof id === 'number' && Number.isSafeInteger(id) && id > 0
 }
 

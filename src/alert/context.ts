@@ -26,7 +26,7 @@ const kindUnits: Readonly<Record<ContextKind, number>> = {
 const macroUnits = 1
 
 /** Why a name is not among what was found; the reasons are a closed set. */
-export const skipReasons = [
+const skipReasons = [
   'no_instrument', // the alert names no instrument
   'not_found', // the API holds nothing of it
   'deadline', // it did not come in time

@@ -84,7 +84,7 @@ export function matchField() {
 }
 
 /** Patterns are compiled while the request, and the whole process, waits: so at most this many. Plain texts do not count. */
-export const patternsMax = 50
+const patternsMax = 50
 
 /** A match, unchanged, after the check that it is valid and does not match nearly everything by mistake. */
 export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((given, context) => {

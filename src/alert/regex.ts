@@ -12,7 +12,7 @@ export type Compiled =
 
 export type Program = Pick<RE2JS, 'test'>
 
-export const patternCharsMax = 500
+const patternCharsMax = 500
 /** Instructions of the compiled program. The time of a match is bounded by this times the length of the text. */
 const programSizeMax = 2_000
 /**

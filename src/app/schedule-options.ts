@@ -35,11 +35,7 @@ export function withUnits(
   }
 }
 
-/** The options of a config that sets only the budget: for a history that is replayed without a config. */
-export function usualOptions(unitsPerDay: number): ScheduleOptions {
-  return scheduleOptionsOf(usualSource(unitsPerDay))
-}
-
+/** A source whose config sets only the budget: for a history that is replayed without a config. */
 export function usualSource(unitsPerDay: number): Pick<SourceConfig, 'budget' | 'poll'> {
   const budget = budgetSchema.parse({ unitsPerDay })
   return { budget, poll: withIntervals(budget, pollSchema.parse({})) }

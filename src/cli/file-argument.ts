@@ -3,7 +3,7 @@ import { errorCode, UserError } from '../lib/errors.ts'
 import { readSmallFile } from '../lib/small-file.ts'
 
 /** More than the longest answer of the bridge, and firing times of thousands a day for years. */
-export const fileArgumentMiBMax = 64
+const fileArgumentMiBMax = 64
 
 /** The text of a file that the command line names; `-` is the standard input. It may be a pipe, or a device without an end. */
 export function readFileArgument(file: string): { readonly name: string; readonly text: string } {

@@ -63,7 +63,7 @@ async function aroundOf(daemon: Daemon, source: string, id: number): Promise<Aro
   }
 }
 
-export function describeAround({ source, id, status, setAside, before, after }: Around): string {
+function describeAround({ source, id, status, setAside, before, after }: Around): string {
   const known = status.sources.find(({ name }) => name === source)
   const lines = [
     `${source}.${id}: the bridge has no record of it (any more)`,

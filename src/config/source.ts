@@ -28,7 +28,7 @@ export const timeOfDayField = z.string(timeOfDayWords).transform((text, context)
 })
 
 /** The API's flat ceiling for an account. */
-export const requestsPerMinuteMax = 240
+const requestsPerMinuteMax = 240
 
 export const unitsPerDayMax = 10_000_000
 
@@ -144,7 +144,7 @@ export const pollSchema = z.strictObject({
 const contextDeadlineMsMax = 10_000
 const readingNames = z.array(z.string().min(1)).min(1).max(20).optional()
 
-export const contextSchema = z.strictObject({
+const contextSchema = z.strictObject({
   unitsShare: z
     .number()
     .min(0)

@@ -41,5 +41,5 @@ export class EndpointHealth {
 
 const restMsMin = 5_000
 /** The longest rest of one endpoint. */
-export const restMsMax = 300_000
+const restMsMax = 300_000
 const faultsMax = 10

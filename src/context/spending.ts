@@ -95,7 +95,7 @@ const earlyShare = 0.2
 const lastPart = 0.25
 
 /** The limit of a burst: many alerts at once are worth some pages of the board, not a call for each. */
-export const burstMs = 10 * 60_000
+const burstMs = 10 * 60_000
 const burstShare = 0.01
 /** Half of it still buys any one name. */
 const burstUnitsMin = 10

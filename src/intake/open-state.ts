@@ -12,7 +12,7 @@ import type { PollDeps, PollOptions, ProcessState } from './poll-types.ts'
  * were lost as well. Alerts of that hour may reach their sinks a second time, with the id of the first. For a process that
  * starts on an empty Redis, `startFrom` decides.
  */
-export const lossLookbackMs = 3_600_000
+const lossLookbackMs = 3_600_000
 
 export async function openState(
   deps: PollDeps,

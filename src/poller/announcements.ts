@@ -93,7 +93,7 @@ async function isCheckDue(
   return nowMs - atMs >= Math.max(checkMsMin, (pages * dayMs) / (rulesShare * unitsPerDay))
 }
 
-export function toReading({ atMs, pages, rules }: RulesRead): RulesReading {
+function toReading({ atMs, pages, rules }: RulesRead): RulesReading {
   return { atMs, pages, rules: rules.map(toAnnounced) }
 }
 

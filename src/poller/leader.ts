@@ -144,7 +144,7 @@ function refusedUntil({ refused, calls }: PageTally, startMs: number): number | 
 }
 
 /** What went wrong, also where the first page was read and stored. Refusals, a 429 and our own shutdown are no failure. */
-export function failureOf(result: PollResult, tally: PageTally): Error | undefined {
+function failureOf(result: PollResult, tally: PageTally): Error | undefined {
   const error = result.error === undefined ? tally.feedError : toError(result.error)
   if (error instanceof FeedError && (error.code === 'aborted' || error.code === 'rate_limited'))
     return undefined
@@ -157,7 +157,7 @@ export function describeFailure(error: Error, atMs: number): NonNullable<PollerS
 }
 
 /** Why a person is needed, or undefined. */
-export function stopReason(result: PollResult, { feedError }: PageTally): string | undefined {
+function stopReason(result: PollResult, { feedError }: PageTally): string | undefined {
   if (result.stopped === 'foreign_feed') {
     return 'the token shows another feed than the one that is stored for this source'
   }

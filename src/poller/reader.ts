@@ -56,7 +56,7 @@ interface ReaderLimits {
   readonly walkRestUntilMs: number
 }
 
-export function createPageReader(
+function createPageReader(
   deps: ReaderDeps,
   { lease, keptForHead: walkLeaves, walkRestUntilMs }: ReaderLimits,
   { stopping, abort }: ReaderSignals,
@@ -149,7 +149,7 @@ export async function withReader<T>(
 }
 
 /** Aborts `ms` after the other signal did. */
-export function abortAfter(first: AbortSignal, ms: number): { signal: AbortSignal; clear(): void } {
+function abortAfter(first: AbortSignal, ms: number): { signal: AbortSignal; clear(): void } {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const onAbort = () => {

@@ -35,7 +35,7 @@ export type PollerHealth =
   | { readonly ok: false; readonly why: PollerFault; readonly reason: string }
 
 /** Why a polling loop does not work. */
-export const pollerFaults = ['starting', 'crashed', 'redis_down', 'stuck', 'failing'] as const
+const pollerFaults = ['starting', 'crashed', 'redis_down', 'stuck', 'failing'] as const
 export type PollerFault = (typeof pollerFaults)[number]
 
 export type ReadPage = PollDeps['readPage']

@@ -19,7 +19,7 @@ export interface SandboxToken {
   readonly hasPlan?: boolean
 }
 
-export const allScopes: readonly Scope[] = [
+const allScopes: readonly Scope[] = [
   'api:instruments',
   'api:prices',
   'api:indicators',

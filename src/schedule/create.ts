@@ -14,7 +14,7 @@ export function createSchedule(options: ScheduleOptions, saved: unknown): Schedu
 }
 
 /** The schedule that learns nothing: `poll.every`, within the shortest and the longest interval, while units are left. */
-export function fixedSchedule(options: ScheduleOptions & { everyMs: number }, saved: unknown): Schedule {
+function fixedSchedule(options: ScheduleOptions & { everyMs: number }, saved: unknown): Schedule {
   const parsed = snapshotSchema.safeParse(saved)
   const attempts: Attempts = parsed.success ? parsed.data : emptyAttempts()
   const memory = parsed.success ? 'restored' : saved === undefined || saved === null ? 'fresh' : 'lost'

@@ -51,7 +51,7 @@ function hideLogin(url: URL, context: AttemptContext): void {
 }
 
 /** A part of an address may be repeated with its percent sequences or without. */
-export function hideWithDecoded(text: string, context: AttemptContext): void {
+function hideWithDecoded(text: string, context: AttemptContext): void {
   context.hide(text)
   context.hide(decoded(text))
 }

@@ -14,9 +14,6 @@ export type AuditEntry = z.infer<typeof entrySchema>
 /** About 300 bytes each. */
 export const auditMax = 1_000
 
-/** Ids that an entry names; of an order with more, only the count is kept. */
-export const auditIdsMax = 50
-
 const entrySchema = z.object({
   at: z.string(),
   action: z.string(),

@@ -31,7 +31,7 @@ export interface ContextCacheLimits {
 }
 
 /** A row of the board has about 300 bytes, a chart 8 KB: a market of 700 instruments with all of it has some 15 MB. */
-export const contextCacheLimits: ContextCacheLimits = { entriesMax: 10_000, bytesMax: 16 * 1_048_576 }
+const contextCacheLimits: ContextCacheLimits = { entriesMax: 10_000, bytesMax: 16 * 1_048_576 }
 const keptMs = 24 * 60 * 60 * 1_000
 
 export function createContextCache(options: {

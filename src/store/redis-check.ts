@@ -12,7 +12,7 @@ export interface RedisFinding {
   readonly message: string
 }
 
-export const redisVersionMin = '6.2'
+const redisVersionMin = '6.2'
 const clockSkewMsMax = 2_000
 const memoryShareMax = 0.8
 

@@ -41,9 +41,9 @@ export interface SentinelTarget extends Login {
  */
 export type RedisProfile = 'commands' | 'blocking'
 
-export const connectTimeoutMs = 10_000
+const connectTimeoutMs = 10_000
 /** No command of ours takes long; an answer that does not come in this time will not come. */
-export const commandTimeoutMs = 5_000
+const commandTimeoutMs = 5_000
 /** When nothing arrives for so long while a command waits, the connection is closed. Workers block for up to 10 s. */
 const silenceMsMax = { commands: 10_000, blocking: 15_000 } as const
 const reconnectDelayMsMax = 2_000
@@ -78,7 +78,7 @@ export function reconnectDelayMs(attempt: number): number {
  * A master that became a replica (failover) or that loads a new data set: look for another. The refused command was not
  * executed; where commands may wait it is sent again (2), else its caller gets the error (1).
  */
-export function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2 | false {
+function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2 | false {
   return ({ message }) => {
     if (!/^(READONLY|LOADING|MASTERDOWN|UNBLOCKED)\b/.test(message)) return false
     return enableOfflineQueue(profile) ? 2 : 1

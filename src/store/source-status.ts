@@ -4,7 +4,7 @@ import { thisProcess } from './lease.ts'
 import type { RedisClient } from './redis.ts'
 
 /** The status that the poller of a source writes to Redis, for the status page of every replica and the CLI. */
-export const pollerStates = [
+const pollerStates = [
   'starting',
   'standby',
   'polling',

@@ -140,7 +140,7 @@ export interface WalkStateOptions {
  * The newest rows are kept however old they are: a month of a busy feed, years of a quiet one. A clock that was wrong for a
  * while cannot remove them.
  */
-export const seenRowsKept = 20_000
+const seenRowsKept = 20_000
 /**
  * Rows that one change removes at most, beside those shown with the last of them: many more than it marks, and few enough
  * not to delay Redis.

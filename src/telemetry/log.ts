@@ -62,7 +62,7 @@ function withoutControls(stream: DestinationStream, clean: (line: string) => str
   return { write: (line) => stream.write(clean(line)) }
 }
 
-export function describeError(thrown: unknown): { name: string; code?: string; message: string } {
+function describeError(thrown: unknown): { name: string; code?: string; message: string } {
   const error = toError(thrown)
   const code = errorCode(thrown)
   return { name: error.name, ...(code === undefined ? {} : { code }), message: error.message }

@@ -1,10 +1,10 @@
-import { usualOptions } from '../../src/app/schedule-options.ts'
 import { type Announcement, createEvaluations } from '../../src/sandbox/evaluations.ts'
 import type { RuleRow } from '../../src/sandbox/sandbox.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import type { AnnouncedRule, Schedule } from '../../src/schedule/schedule.ts'
 import { evenLags } from '../../src/schedule/simulate.ts'
+import { benchOptions } from './compare.ts'
 import { benchStartMs } from './traces.ts'
 
 /** Forty rules of the sandbox, announced in one way or not read at all, through the live planner with a simulated clock. */
@@ -40,7 +40,7 @@ const rules = Array.from({ length: 40 }, (_, index) => ({ id: index + 10 }))
 
 export function replayAnnounced(history: AnnouncedHistory): AnnouncedResult {
   const { how, days, unitsPerDay } = history
-  const options = usualOptions(unitsPerDay)
+  const options = benchOptions(unitsPerDay)
   const schedule = createSchedule(options, undefined)
   const { startMs } = budgetDay(benchStartMs, options)
   const dayOf = (atMs: number) => Math.floor((atMs - startMs) / dayMs)

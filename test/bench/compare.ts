@@ -1,4 +1,4 @@
-import { usualOptions } from '../../src/app/schedule-options.ts'
+import { scheduleOptionsOf, usualSource } from '../../src/app/schedule-options.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { evenLags, type LagSummary, replay, summarizeLags } from '../../src/schedule/simulate.ts'
 import { backOff, lagsOf, marketHours, seasonalRate, trueRate } from './policies.ts'
@@ -75,7 +75,7 @@ export function compare(
 }
 
 /** What a config that names nothing but the units comes to, with the exchange's hours, which `wrongprior` and `shift` prove wrong. */
-export const benchOptions = usualOptions
+export const benchOptions = (unitsPerDay: number) => scheduleOptionsOf(usualSource(unitsPerDay))
 
 const dayMs = 86_400_000
 

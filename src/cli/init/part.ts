@@ -39,10 +39,6 @@ function listed(value: unknown, list: true | undefined): unknown {
   return list && typeof value === 'string' ? value.split(',').map((each) => each.trim()) : value
 }
 
-export function valuesOf({ entries }: Part): Record<string, unknown> {
-  return Object.fromEntries(entries.map(({ key, value }) => [key, value]))
-}
-
 /** Variables that are not set yet, with their values. */
 export function freshVariables(parts: readonly Part[]): Record<string, string> {
   const fresh = parts

@@ -26,7 +26,7 @@ export interface Tally {
   looked: number
 }
 
-export const orphanStates = ['active', 'wait', 'delayed', 'failed'] as const
+const orphanStates = ['active', 'wait', 'delayed', 'failed'] as const
 export type OrphanState = (typeof orphanStates)[number]
 
 /** Does it to some of one state; resolves to how many of them stay in the queue. */

@@ -48,8 +48,6 @@ export interface PortionEnd {
 
 /** How far an operation is. */
 export type Progress = z.infer<typeof progressSchema>
-/** The record that was looked at last. */
-export type CursorPosition = NonNullable<Progress['place']>
 
 export const progressSchema = z.object({
   v: z.literal(1),

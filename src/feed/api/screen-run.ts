@@ -6,7 +6,7 @@ import { isFieldKey } from './field-keys.ts'
  * before it is sent. The names of the list of conditions and of a condition's parts are not documented, nor are the
  * operators: they are sent as they are given.
  */
-export const conditionsMax = 24
+const conditionsMax = 24
 
 const fieldKey = z
   .string()

@@ -28,7 +28,7 @@ export const prices = record(z.looseObject({ unit: z.string().nullable() }))
 /** The values are not documented; an indicator without a value is absent. */
 export const indicators = record(z.looseObject({ seriesHash: text }))
 
-export const screenerField = z.looseObject({
+const screenerField = z.looseObject({
   key: text,
   group: text,
   format: text,

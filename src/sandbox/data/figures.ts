@@ -30,7 +30,7 @@ export function shareCountOf({ id }: Instrument, seed: number): number {
   return 1_000_000_000 * (10 + Math.floor(chance(seed, id, 0, 30) * 90))
 }
 
-export function quarterOf(of: Instrument, seed: number, quarter: number): Quarter {
+function quarterOf(of: Instrument, seed: number, quarter: number): Quarter {
   const { id, price } = of
   const trait = (use: number) => chance(seed, id, 0, use)
   const grown = 1.04 ** (quarter - 220) * (0.85 + 0.3 * chance(seed, id, quarter, 42))

@@ -266,7 +266,7 @@ export function evaluationDay({ rules, inUse }: Announced, forecast: DayForecast
 }
 
 /** Expected alerts a second at an instant, from announced evaluations. */
-export function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: number): number {
+function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: number): number {
   const second = Math.floor((atMs - startMs) / 1_000)
   let rate = 0
   for (let delay = 0; delay < delaySeconds; delay++) {
@@ -277,7 +277,7 @@ export function broughtAt({ startMs, brought, density }: EvaluationDay, atMs: nu
 }
 
 /** Expected alerts in each of so many seconds from `from` on, from announced evaluations. */
-export function broughtFrom(
+function broughtFrom(
   { brought, density }: Pick<EvaluationDay, 'brought' | 'density'>,
   from: number,
   seconds: number,

@@ -102,7 +102,7 @@ export function dayLevel({ today }: Recent): number {
 }
 
 /** The share of each part, summing to 1. */
-export function sharesOf(credit: readonly number[]): number[] {
+function sharesOf(credit: readonly number[]): number[] {
   const total = credit.reduce((sum, each) => sum + each, 0)
   return credit.map((each) => each / total)
 }
@@ -130,8 +130,8 @@ export interface DayForecast {
   readonly meanRate: number
 }
 
-export const stepMs = binMs
-export const stepsPerHalfHour = 6
+const stepMs = binMs
+const stepsPerHalfHour = 6
 
 export function forecastBudgetDay(profile: Profile, day: BudgetDay, options: ScheduleOptions): DayForecast {
   const zone = profileZone(options)

@@ -148,13 +148,13 @@ export function binOf(wallMs: number): number {
 }
 
 /** Whether the active hours apply to days of this row; every weekday is alike where there are none. */
-export function isTrading(row: number, { activeHours }: ScheduleOptions): boolean {
+function isTrading(row: number, { activeHours }: ScheduleOptions): boolean {
   const name = weekdays[row]
   return name !== undefined && (!activeHours || activeHours.days.includes(name))
 }
 
 /** The shares of a day's alerts that each bin is thought to bring: flat, but for active hours that the config names. */
-export function priorShape(row: number, options: ScheduleOptions): Float64Array {
+function priorShape(row: number, options: ScheduleOptions): Float64Array {
   const shape = new Float64Array(binsPerDay)
   if (!options.activeHours) return shape.fill(1 / binsPerDay)
   const trading = isTrading(row, options)

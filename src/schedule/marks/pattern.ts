@@ -27,10 +27,10 @@ const pollsPerSlotMax = 40
 const waitSecondsMax = 0.75 * 30
 const secondWaitSecondsMax = 0.6 * 15
 /** A slot with less than this share of its firings is neither waited for nor polled for its own sake. */
-export const emptySlot = 0.3
+const emptySlot = 0.3
 
 /** The pattern, or undefined where it is not proven or would not help. `isLocked`: polls are locked on one already. */
-export function findPattern(phase: Phase, minIntervalMs: number, isLocked: boolean): MarkPattern | undefined {
+function findPattern(phase: Phase, minIntervalMs: number, isLocked: boolean): MarkPattern | undefined {
   if (!isProven(phase.secondGain, isLocked)) return undefined
   const density = quarterDensity(phase)
   const start = slotStart(density)
@@ -49,16 +49,16 @@ export function findPattern(phase: Phase, minIntervalMs: number, isLocked: boole
 }
 
 /** The slot that holds `atMs`, counted from the epoch. */
-export function slotOf(plan: MarkPattern, atMs: number): number {
+function slotOf(plan: MarkPattern, atMs: number): number {
   return Math.floor((atMs - plan.startMs) / minuteMs)
 }
 
-export function slotStartMs(plan: MarkPattern, slot: number): number {
+function slotStartMs(plan: MarkPattern, slot: number): number {
   return slot * minuteMs + plan.startMs
 }
 
 /** How many polls a slot is worth where `wish` polls a minute would be right if alerts came at any time. */
-export function pollsInSlot(plan: MarkPattern, slot: number, wish: number): number {
+function pollsInSlot(plan: MarkPattern, slot: number, wish: number): number {
   const least = 30 / (dithered(wish, slot) ** 2 * Math.max(1e-3, minuteWeight(plan, slot)))
   let polls = 1
   while (polls < plan.savedSeconds.length && (plan.savedSeconds[polls] ?? 0) >= least) polls++
@@ -66,23 +66,18 @@ export function pollsInSlot(plan: MarkPattern, slot: number, wish: number): numb
 }
 
 /** Whether waiting any longer than this slot costs more than a poll: `waited` and `pending` as alert-minutes at rate 1. */
-export function slotIsDue(
-  pattern: MarkPattern,
-  slot: number,
-  wish: number,
-  waitedUntilNext: number,
-): boolean {
+function slotIsDue(pattern: MarkPattern, slot: number, wish: number, waitedUntilNext: number): boolean {
   if (minuteWeight(pattern, slot) < emptySlot) return false
   return waitedUntilNext >= 0.5 / dithered(wish, slot) ** 2
 }
 
 /** Minutes from this slot to the next one with firings. */
-export function minutesToNext(plan: MarkPattern, slot: number): number {
+function minutesToNext(plan: MarkPattern, slot: number): number {
   for (let ahead = 1; ahead < 5; ahead++) if (minuteWeight(plan, slot + ahead) >= emptySlot) return ahead
   return 5
 }
 
-export function minuteWeight({ minuteWeights }: MarkPattern, slot: number): number {
+function minuteWeight({ minuteWeights }: MarkPattern, slot: number): number {
   return minuteWeights[((slot % 5) + 5) % 5] ?? 1
 }
 

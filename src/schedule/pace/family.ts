@@ -58,7 +58,7 @@ const demandKept = 0.9
 const demandCautionSeconds = 0.3 * 86_400
 /** From here on a span's demand is that of an average moment, not of what recent events say. */
 const farSeconds = 600
-export const rangeMax = 5
+const rangeMax = 5
 
 export function emptyFamily(): Family {
   const zeros = () => priorWeights.map(() => 0)

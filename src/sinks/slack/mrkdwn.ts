@@ -6,7 +6,7 @@ import { joiner, withoutAutolinks } from '../autolinks.ts'
  * that could begin a format are replaced by characters that look alike, and a joiner separates colons that could begin
  * an emoji, and everything that Slack could turn into a link by itself.
  */
-export function mrkdwn(text: string): string {
+function mrkdwn(text: string): string {
   return withoutAutolinks(text)
     .replace(formatMark, (mark) => lookalikes[mark] ?? mark)
     .replace(joiningColon, `:${joiner}`)

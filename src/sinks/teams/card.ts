@@ -25,7 +25,6 @@ export function teamsMessage(parcel: Parcel, display: Display): object {
 
 /** Teams accepts 28 KB. A character has three bytes at most, in JSON a quote has two, and the rest is under 3 KB. */
 const limits = { titleCharsMax: 400, factCharsMax: 300, whyCharsMax: 3_000, whyLinesMax: 20 } as const
-export const cardBytesMax = 28_000
 
 function card(content: Content, display: Display): object {
   const { title, url, why, around } = content

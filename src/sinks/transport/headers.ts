@@ -53,7 +53,7 @@ export function ownHeaders(config: RequestCredentials, context: AttemptContext):
   return headers
 }
 
-export function headerValueProblem(value: string): string | undefined {
+function headerValueProblem(value: string): string | undefined {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
     ? undefined
     : 'a header cannot carry line breaks, control characters or letters beyond Latin-1'
