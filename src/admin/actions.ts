@@ -1,7 +1,8 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import * as z from 'zod'
 import type { Order } from '../delivery/records/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
+import { given } from '../lib/given.ts'
 import { waits } from '../lib/waits.ts'
 import { type ActionHandler, registerAction } from './action.ts'
 import {
@@ -50,12 +51,24 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
   })
 
-  for (const verb of ['pause', 'resume'] as const)
-    post(`${verb} sink`, `/api/v1/sinks/:name/${verb}`, async (request, reply) => {
-      const { name } = named.parse(request.params)
-      if (await ports.sinks[verb](name)) return { sink: name, state: verb === 'pause' ? 'paused' : 'active' }
-      return sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })
-    })
+  const noSink = (reply: FastifyReply, name: string) =>
+    sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })
+  post('pause sink', '/api/v1/sinks/:name/pause', async (request, reply) => {
+    const { name } = named.parse(request.params)
+    const { for: forMs, comment } = pause.parse(request.body ?? {})
+    const untilMs = forMs === undefined ? undefined : deps.clock.now() + forMs
+    if (!(await ports.sinks.pause(name, { comment, ...given({ untilMs }) }))) return noSink(reply, name)
+    const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() }
+    return { sink: name, state: 'paused', ...until }
+  })
+  post('resume sink', '/api/v1/sinks/:name/resume', async (request, reply) => {
+    const { name } = named.parse(request.params)
+    return (await ports.sinks.resume(name)) ? { sink: name, state: 'active' } : noSink(reply, name)
+  })
+  post('probe sink', '/api/v1/sinks/:name/probe', async (request, reply) => {
+    const { name } = named.parse(request.params)
+    return (await ports.sinks.probe(name)) ? { sink: name, state: 'probing' } : noSink(reply, name)
+  })
 
   post('poll more often', '/api/v1/sources/:name/hot', async (request, reply) => {
     const { name } = named.parse(request.params)
@@ -69,6 +82,11 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
 }
 
 const named = z.object({ name: nameField })
+
+const pause = z.strictObject({
+  for: durationWithin(0, waits.silence.maxMs).optional(),
+  comment: z.string().max(500).default(''),
+})
 
 const deadLetters = z
   .strictObject({

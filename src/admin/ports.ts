@@ -102,9 +102,17 @@ export interface QuarantineRetry {
 }
 
 export interface SinksPort {
-  /** False when there is no sink of that name. A sink that is paused already stays so. */
-  pause(name: string): Promise<boolean>
+  /** False when there is no sink of that name. A sink that is paused already gets the new end and comment. */
+  pause(name: string, order: PauseOrder): Promise<boolean>
   resume(name: string): Promise<boolean>
+  /** Tries a sink now that the breaker gives a rest. A UserError when it is not resting. */
+  probe(name: string): Promise<boolean>
+}
+
+export interface PauseOrder {
+  /** Without it, until somebody resumes it. */
+  readonly untilMs?: number
+  readonly comment: string
 }
 
 /**

@@ -187,6 +187,8 @@ export interface SinkView {
   readonly type: string
   readonly state: SinkState
   readonly reason: string | null
+  /** When the pause ends by itself; null where it does not, or there is none. */
+  readonly pausedUntil: string | null
   /** Jobs by state; null while Redis is away. */
   readonly waiting: number | null
   readonly active: number | null

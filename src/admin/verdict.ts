@@ -214,7 +214,14 @@ function sinkFindings(sink: SinkView, nowMs: number): Finding[] {
     ...lateFindings(sink, nowMs),
     ...(state === 'open' ? [finding('failed', `is failing and given a rest${why}${wait}`)] : []),
     ...(state === 'stuck' ? [finding('failed', `is stuck: ${sink.reason}`, true)] : []),
-    ...(state === 'paused' ? [finding('warning', `is paused${why}${wait}`)] : []),
+    ...(state === 'paused'
+      ? [
+          finding(
+            'warning',
+            `is paused${sink.pausedUntil === null ? '' : ` until ${sink.pausedUntil}`}${why}${wait}`,
+          ),
+        ]
+      : []),
     ...(dead > 0
       ? [
           {

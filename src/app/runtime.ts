@@ -7,12 +7,14 @@ import { createSender, type Sender } from '../delivery/sender.ts'
 import { durationText } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
 import { createNoticeStore } from '../store/notices.ts'
+import { createPauseStore } from '../store/pauses.ts'
 import { type ActiveConfig, createActiveConfig } from './active-config.ts'
 import { type Difference, differenceOf, valuesOf } from './built-parts.ts'
 import { findContextBy } from './find-context.ts'
 import { quarantinePort } from './operator-api/quarantine.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createOrphanService, type OrphanService } from './orphan-service.ts'
+import { createPauses, type Pauses } from './pauses.ts'
 import { createPollers, type Pollers } from './pollers.ts'
 import { createSameFeed, type SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
@@ -42,6 +44,7 @@ export interface Runtime {
   /** False when there is no such source; throws a UserError when its pace is fixed. */
   hot(source: string, untilMs: number): Promise<boolean>
   readonly sender: Sender
+  readonly pauses: Pauses
   readonly orphans: OrphansPort
   /** Read it once for each piece of work: a reload replaces it. */
   readonly active: ActiveConfig
@@ -66,6 +69,7 @@ export function createRuntime(config: Config, tools: RuntimeTools): Runtime {
 
 class ConfiguredRuntime implements Runtime {
   readonly sender: Sender
+  readonly pauses: Pauses
   readonly #tools: RuntimeTools
   readonly #pollers: Pollers
   readonly #operators: Operators
@@ -100,6 +104,13 @@ class ConfiguredRuntime implements Runtime {
       findContext: findContextBy(() => this.#active),
       ...(tools.senderTuning ? { tuning: tools.senderTuning } : {}),
     })
+    this.pauses = createPauses({
+      sender: this.sender,
+      store: createPauseStore(redis.commands, prefix),
+      lookEveryMs: tools.operatorsLookEveryMs,
+      clock,
+      log,
+    })
     this.#operators = createOperators({
       active: () => ({ operators: this.#active.config.operators, ...this.#active }),
       sources: () => this.#lookAtSources(),
@@ -128,7 +139,11 @@ class ConfiguredRuntime implements Runtime {
     this.sender.start({ sends: this.#tools.role !== 'poller' })
     void this.#pollers.swap(valuesOf(this.#active.sources))
     const { signal } = this.#stopping
-    this.#watching = Promise.all([this.#operators.run(signal), this.#orphanService.run(signal)])
+    this.#watching = Promise.all([
+      this.#operators.run(signal),
+      this.#orphanService.run(signal),
+      this.pauses.run(signal),
+    ])
   }
 
   reload(config: Config): Change {
@@ -167,6 +182,7 @@ class ConfiguredRuntime implements Runtime {
       tools: this.#tools,
       active: this.#active,
       lanes: this.sender.states(),
+      pauses: this.pauses,
       orphanService: this.#orphanService,
       sameFeed: this.#sameFeed,
     })

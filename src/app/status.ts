@@ -12,6 +12,7 @@ import { lagOf } from './lag.ts'
 import { sinkView } from './operator-api/sink-view.ts'
 import { sourceView } from './operator-api/views.ts'
 import type { OrphanService } from './orphan-service.ts'
+import type { Pauses } from './pauses.ts'
 import type { SameFeed } from './same-feed.ts'
 import type { Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -27,6 +28,7 @@ export interface StatusDeps {
   /** Read once by the caller: a reload may put another one in force meanwhile. */
   readonly active: ActiveConfig
   readonly lanes: readonly LaneState[]
+  readonly pauses: Pick<Pauses, 'list'>
   readonly orphanService: Pick<OrphanService, 'list' | 'processes'>
   readonly sameFeed: Pick<SameFeed, 'noteOf'>
 }
@@ -42,19 +44,23 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> =>
     error === undefined ? within(readTimeoutMs, what, work()).catch(() => undefined) : undefined
   const configured = [...valuesOf(active.sources).values()]
-  const [queues = [], counts, kindNotes, orphans = null, processes = [], sources] = await Promise.all([
-    ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
-    ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
-    ask('the kinds', () => active.routing.kindNotes()),
-    ask('what was left behind', () => orphanService.list()),
-    ask('the processes', () => orphanService.processes()),
-    Promise.all(configured.map((source) => viewOf(source, deps))),
-  ])
+  const [queues = [], counts, kindNotes, orphans = null, processes = [], pauses, sources] = await Promise.all(
+    [
+      ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
+      ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
+      ask('the kinds', () => active.routing.kindNotes()),
+      ask('what was left behind', () => orphanService.list()),
+      ask('the processes', () => orphanService.processes()),
+      ask('the pauses', () => deps.pauses.list()),
+      Promise.all(configured.map((source) => viewOf(source, deps))),
+    ],
+  )
   const sinks = [...valuesOf(active.sinks)].map(async ([name, { sink }]) =>
     sinkView(
       { name, type: sink.type, lag: await lagOf(tools.metrics.deliveryLag, { sink: name }) },
       deps.lanes.find((lane) => lane.sink === name),
       queues.find((queue) => queue.sink === name),
+      pauses?.get(name),
       tools.clock.now(),
     ),
   )

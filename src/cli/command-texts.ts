@@ -90,7 +90,7 @@ export const commandTexts = {
   pause: {
     usage: '[options] <sink>',
     does: 'let a sink rest: its alerts wait in the queue',
-    examples: ['pause ops-slack'],
+    examples: ['pause ops-slack', "pause ops-slack --for 30m --comment 'they migrate'"],
   },
   resume: { usage: '[options] <sink>', does: 'let a paused sink go on', examples: ['resume ops-slack'] },
   silence: {

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { UserError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import type { BreakerStore } from '../store/breakers.ts'
 import { redisErrorText } from '../store/redis.ts'
@@ -167,12 +168,9 @@ export class Circuit {
     if (this.#stopped) return
     if (this.#recovery) return this.#recover(this.#recovery)
     await this.#try('the breaker was not shared with other processes', async () => {
-      if (this.isOpen) {
-        await within(commandTimeoutMs, 'storing the breaker', breakers.confirm(sink))
-        this.#looked = true
-        return
-      }
-      const kept = await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink))
+      const { isOpen } = this
+      if (isOpen) await within(commandTimeoutMs, 'storing the breaker', breakers.confirm(sink))
+      const kept = isOpen ? undefined : await within(commandTimeoutMs, 'reading it', breakers.read(sink))
       const first = !this.#looked
       this.#looked = true
       if (!kept || this.isOpen || this.#recovery || this.#stopped) return
@@ -197,6 +195,15 @@ export class Circuit {
       if (leftMs > 0) await within(commandTimeoutMs, 'holding', queue.rateLimit(leftMs))
     })
     await this.#try('delayed alerts keep their schedule', () => promoteDelayed(queue))
+  }
+
+  /** An operator does not want to wait for the next probe. Throws what Redis throws. */
+  async probeNow(): Promise<void> {
+    const { sink, queue } = this.#options
+    if (!this.isOpen) throw new UserError(`Sink ${sink} is not resting.`)
+    await within(commandTimeoutMs, 'ending the hold', queue.removeRateLimitKey())
+    this.#heldUntilMs = 0
+    this.#probeIn(0)
   }
 
   #now(): Moment {

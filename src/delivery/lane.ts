@@ -209,6 +209,10 @@ export class Lane {
     await within(commandTimeoutMs, 'pausing the sink', this.#queue.pause())
   }
 
+  async probe(): Promise<void> {
+    await this.#circuit.probeNow()
+  }
+
   async resume(): Promise<void> {
     await within(commandTimeoutMs, 'resuming the sink', this.#queue.resume())
   }
@@ -276,14 +280,9 @@ export class Lane {
   #onStuck({ waiting, forMs }: Stuck): void {
     const { sink, log } = this.#options
     if (this.#ending.signal.aborted) return
-    if (!this.#workers.isOpen) {
-      log.error({ sink: sink.name, waiting, stuckMs: forMs }, 'no sender takes the waiting jobs')
-      return
-    }
-    log.error(
-      { sink: sink.name, waiting, stuckMs: forMs },
-      'this process takes none of the waiting jobs: new worker',
-    )
+    const about = { sink: sink.name, waiting, stuckMs: forMs }
+    if (!this.#workers.isOpen) return log.error(about, 'no sender takes the waiting jobs')
+    log.error(about, 'this process takes none of the waiting jobs: new worker')
     this.#workers.replace(this.#running.running())
   }
 }

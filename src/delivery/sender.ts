@@ -29,6 +29,8 @@ export interface Sender {
   /** Over all replicas and kept over restarts; false when there is no such sink. Throws when Redis is away. */
   pause(sink: string): Promise<boolean>
   resume(sink: string): Promise<boolean>
+  /** Ends the rest that the breaker gives a sink: one alert is sent now. A UserError when the sink is not resting. */
+  probe(sink: string): Promise<boolean>
   /** As this process sees its lanes. */
   states(): LaneState[]
   /** Names of lanes that only wait for their last sends. */
@@ -115,6 +117,12 @@ class Lanes implements Sender {
   async resume(sink: string): Promise<boolean> {
     const lane = this.#lanes.get(sink)?.lane
     await lane?.resume()
+    return lane !== undefined
+  }
+
+  async probe(sink: string): Promise<boolean> {
+    const lane = this.#lanes.get(sink)?.lane
+    await lane?.probe()
     return lane !== undefined
   }
 

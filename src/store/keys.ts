@@ -188,6 +188,11 @@ export function leaseKey(prefix: string, source: string): string {
   return `${hashTag(prefix)}:lease:${source}`
 }
 
+/** HASH, sink → JSON of until when it is paused, and why. No expiry. Lost: a paused sink stays so until somebody resumes it. */
+export function pausesKey(prefix: string): string {
+  return `${hashTag(prefix)}:pauses`
+}
+
 /** LIST, JSON of what operators did, the newest first, at most 1,000. No expiry. Lost: nobody can look it up. */
 export function auditKey(prefix: string): string {
   return `${hashTag(prefix)}:audit`

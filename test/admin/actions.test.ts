@@ -73,9 +73,16 @@ const actions: [path: string, body: object | undefined, order: [string, ...unkno
   [
     '/api/v1/sinks/ops-slack/pause',
     undefined,
-    ['pause', 'ops-slack'],
+    ['pause', 'ops-slack', { comment: '' }],
     { sink: 'ops-slack', state: 'paused' },
   ],
+  [
+    '/api/v1/sinks/ops-slack/pause',
+    { for: '1h', comment: 'night' },
+    ['pause', 'ops-slack', { untilMs: nowMs + hourMs, comment: 'night' }],
+    { sink: 'ops-slack', state: 'paused', until: iso(nowMs + hourMs) },
+  ],
+  ['/api/v1/sinks/ops-slack/probe', {}, ['probe', 'ops-slack'], { sink: 'ops-slack', state: 'probing' }],
   ['/api/v1/sinks/ops-slack/resume', {}, ['resume', 'ops-slack'], { sink: 'ops-slack', state: 'active' }],
   [
     '/api/v1/sources/main/hot',

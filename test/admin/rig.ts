@@ -67,6 +67,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     audit: { add: async (row) => void audited.unshift(row), list: async (limit) => audited.slice(0, limit) },
     sinks: {
       pause: note('pause', (name: string) => name === 'ops-slack'),
+      probe: note('probe', (name: string) => name === 'ops-slack'),
       resume: note('resume', (name: string) => name === 'ops-slack'),
     },
     orphans: {

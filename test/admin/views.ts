@@ -59,6 +59,7 @@ export function sink(changes: Partial<SinkView> = {}): SinkView {
     type: 'webhook',
     state: 'active',
     reason: null,
+    pausedUntil: null,
     waiting: 0,
     active: 1,
     delayed: 0,

@@ -48,7 +48,7 @@ it('an address and a token are enough, from the environment or the command line'
   vi.stubEnv('ALERT_BRIDGE_TOKEN', token)
   expect((await run(resumeCommand(), 'ops-slack')).out).toBe('ops-slack is active\n')
   expect(calls).toEqual([
-    ['pause', 'ops-slack'],
+    ['pause', 'ops-slack', { comment: '' }],
     ['resume', 'ops-slack'],
   ])
   vi.stubEnv('ALERT_BRIDGE_URL', 'http://me:canary@127.0.0.1:1')
@@ -83,7 +83,7 @@ describe('of the config', () => {
     const config = writeConfig(`${secrets}http: { listen: "127.0.0.1:${port}", adminToken: ${token} }\n`)
     expect((await run(pauseCommand(), 'ops-slack', '--config', config)).out).toBe('ops-slack is paused\n')
     expect((await run(statusCommand(), '--config', config)).out).toContain('ready')
-    expect(calls).toEqual([['pause', 'ops-slack']])
+    expect(calls).toEqual([['pause', 'ops-slack', { comment: '' }]])
   })
 
   it('the admin token is needed only by what changes something, and the sentence says what is missing', async () => {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { AlertHistory } from '../../src/admin/delivery-view.ts'
+import type { StatusView } from '../../src/admin/status-view.ts'
 import { startApp, until } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'
@@ -50,4 +51,31 @@ it('what operators do with dead letters and silences is previewed, carried out, 
   ])
   expect(actions).toEqual(data)
   expect(await (await fetch(`${url}/alerts/${id}`)).text()).toContain('sent again by an operator')
+})
+
+it('a pause for a time ends by itself, and a sink that rests can be tried at once', async () => {
+  const sandbox = await startSandbox({ history: 6 })
+  const hook = await startWebhookReceiver({ answer: { status: 503 } })
+  const sink = 'allowPrivateNetworks: true, retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }'
+  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink })
+  const { url } = await startApp(text, { operatorsLookEveryMs: 50 })
+  const post = async (path: string, body: object = {}) => {
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    return fetch(`${url}/api/v1/sinks/hook/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  }
+  const hookNow = async () => (await api<StatusView>(url, '/api/v1/status')).sinks[0]
+  expect((await post('probe')).status).toBe(409)
+  await until('it rests', async () => (await hookNow())?.state === 'open')
+  const sent = hook.requests.length
+  hook.answerWith({ status: 204 })
+  expect((await post('probe')).status).toBe(200)
+  await hook.received(sent + 1)
+  await until('it takes alerts', async () => (await hookNow())?.state === 'active')
+
+  expect((await post('pause', { for: '700ms', comment: 'they migrate' })).status).toBe(200)
+  const paused = await hookNow()
+  expect(paused).toMatchObject({ state: 'paused', reason: 'they migrate' })
+  expect(paused?.pausedUntil).toMatch(/Z$/)
+  await until('the pause is over', async () => (await hookNow())?.state === 'active')
+  expect((await hookNow())?.pausedUntil).toBeNull()
 })

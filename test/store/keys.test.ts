@@ -7,6 +7,7 @@ import {
   noticedKey,
   noticeKey,
   noticesKey,
+  pausesKey,
   queuePrefix,
   servedSinksKey,
   silencesKey,
@@ -50,9 +51,16 @@ function allKeys(prefix: string, name: string): string[] {
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),
     ...(name === 'main'
-      ? [noticesKey, silencesKey, auditKey, sinkNamesKey, sourceNamesKey, namesFoundKey, servedSinksKey].map(
-          (key) => key(prefix),
-        )
+      ? [
+          noticesKey,
+          silencesKey,
+          auditKey,
+          pausesKey,
+          sinkNamesKey,
+          sourceNamesKey,
+          namesFoundKey,
+          servedSinksKey,
+        ].map((key) => key(prefix))
       : []),
   ]
 }

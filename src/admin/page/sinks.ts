@@ -62,14 +62,32 @@ function buttonsOf({ name, state, dead }: SinkView): Html[] {
         })
       : actionButton({
           ...{ label: 'Pause', path: pause, undo: { method: 'POST', path: resume } },
-          ask: `Alerts for ${name} wait in its queue, in all replicas, until it is resumed.`,
-          fields: [{ name: 'comment', label: 'Why', value: '' }],
+          ask: `Alerts for ${name} wait in its queue, in all replicas, until the time is over or it is resumed.`,
+          fields: [
+            {
+              name: 'for',
+              label: 'For (empty: until resumed)',
+              value: '',
+              options: ['', '10m', '30m', '1h', '4h', '1d'],
+            },
+            { name: 'comment', label: 'Why', value: '' },
+          ],
         })
-  if (!dead) return [hold]
+  const probe =
+    state === 'open'
+      ? [
+          actionButton({
+            ...{ label: 'Probe now', path: `${path}/probe` },
+            ask: `One alert is sent to ${name} now, without waiting for the next probe.`,
+          }),
+        ]
+      : []
+  if (!dead) return [hold, ...probe]
   const letters = plural(dead, 'dead letter')
   const body = { sink: name }
   return [
     hold,
+    ...probe,
     actionButton({
       ...{ label: 'Retry dead', path: '/api/v1/dead-letters/retry', body },
       ask: `${letters} of ${name} go back into its queue, with fresh attempts.`,

@@ -125,6 +125,7 @@ td span.ok { color: var(--ok); } td span.warning { color: var(--warning); } td s
 .meta { display: flex; flex-wrap: wrap; gap: 0 14px; color: var(--soft); font-size: 12.5px; }
 .meta b { color: var(--ink); font-weight: 550; }
 .meta a { color: inherit; }
+.verdict li a, .meta a, td.number a, footer a, .filters a, .back a, .letters a, .aside a { display: inline-block; min-height: 24px; min-width: 24px; }
 .chips { display: flex; flex-wrap: wrap; gap: 5px; align-content: flex-start; justify-content: flex-end; max-width: 400px; }
 .chip { display: inline-flex; align-items: center; gap: 4px; padding: 1px 8px 1px 6px; border-radius: 6px; font-size: 12.5px; overflow-wrap: anywhere; }
 .chip i { font-style: normal; opacity: .75; }
@@ -176,6 +177,7 @@ footer a { color: var(--soft); }
   td.number { text-align: start; }
   td[data-label="Last result"] { grid-column: 1 / -1; }
   .answer { max-width: none; }
+  td[data-label="A sample"] { grid-column: 1 / -1; }
   .alerts > li { grid-template-columns: minmax(0, 1fr); padding: 12px 14px; }
   .when time { display: inline; margin-inline-end: 8px; }
   .when b { display: inline; }

@@ -104,8 +104,9 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       list: (limit) => active().audit.list(limit),
     },
     sinks: {
-      pause: (name) => running().sender.pause(name),
-      resume: (name) => running().sender.resume(name),
+      pause: (name, order) => running().pauses.pause(name, order),
+      resume: (name) => running().pauses.resume(name),
+      probe: (name) => running().sender.probe(name),
     },
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),

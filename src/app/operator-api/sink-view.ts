@@ -2,6 +2,7 @@ import type { LagView, LastResult, SinkView } from '../../admin/status-view.ts'
 import { cut } from '../../alert/text.ts'
 import { paceMs, type SinkQueueView } from '../../delivery/records/delivery-log.ts'
 import type { LaneState } from '../../delivery/sender.ts'
+import type { Pause } from '../../store/pauses.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { iso, isoOf } from './views.ts'
 
@@ -9,6 +10,7 @@ export function sinkView(
   about: { name: string; type: string; lag: LagView | null },
   lane: LaneState | undefined,
   queue: SinkQueueView | undefined,
+  pause: Pause | undefined,
   nowMs: number,
 ): SinkView {
   const { counts } = queue ?? {}
@@ -16,7 +18,8 @@ export function sinkView(
     name: about.name,
     type: about.type,
     state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : lane?.breaker === 'open' ? 'open' : 'active',
-    reason: lane?.stuck?.reason ?? lane?.reason ?? null,
+    reason: (queue?.paused && pause?.comment) || (lane?.stuck?.reason ?? lane?.reason ?? null),
+    pausedUntil: queue?.paused ? iso(pause?.untilMs) : null,
     waiting: counts?.waiting ?? null,
     active: counts?.active ?? null,
     delayed: counts?.delayed ?? null,

@@ -1,0 +1,54 @@
+import type { PauseOrder } from '../admin/ports.ts'
+import type { Sender } from '../delivery/sender.ts'
+import type { Clock } from '../lib/clock.ts'
+import { toError } from '../lib/errors.ts'
+import type { PauseStore } from '../store/pauses.ts'
+import type { Logger } from '../telemetry/log.ts'
+
+/** Pauses sinks, for a time or until somebody resumes them; every replica resumes those whose time is over. */
+export interface Pauses {
+  /** False when there is no such sink. */
+  pause(sink: string, order: PauseOrder): Promise<boolean>
+  resume(sink: string): Promise<boolean>
+  list: PauseStore['list']
+  run(signal: AbortSignal): Promise<void>
+}
+
+interface PausesOptions {
+  readonly sender: Pick<Sender, 'pause' | 'resume'>
+  readonly store: PauseStore
+  readonly clock: Clock
+  readonly log: Logger
+  readonly lookEveryMs?: number | undefined
+}
+
+export function createPauses({ sender, store, clock, log, lookEveryMs = 5_000 }: PausesOptions): Pauses {
+  const look = async () => {
+    for (const [sink, pause] of await store.list()) {
+      if (pause.untilMs === null || pause.untilMs > clock.now()) continue
+      // First resumed, then forgotten: a process that ends in between leaves no pause without an end.
+      await sender.resume(sink)
+      await store.end(sink, pause)
+      log.info({ sink, comment: pause.comment }, 'the pause of a sink is over')
+    }
+  }
+  return {
+    async pause(sink, { untilMs, comment }) {
+      if (!(await sender.pause(sink))) return false
+      await store.set(sink, { untilMs: untilMs ?? null, comment })
+      return true
+    },
+    async resume(sink) {
+      if (!(await sender.resume(sink))) return false
+      await store.end(sink)
+      return true
+    },
+    list: () => store.list(),
+    async run(signal) {
+      while (!signal.aborted) {
+        await look().catch((thrown: unknown) => log.debug({ err: toError(thrown) }, 'pauses not looked at'))
+        await clock.sleep(lookEveryMs, signal).catch(() => {})
+      }
+    },
+  }
+}
