@@ -199,9 +199,8 @@ export class Circuit {
 
   /** An operator does not want to wait for the next probe. Throws what Redis throws. */
   async probeNow(): Promise<void> {
-    const { sink, queue } = this.#options
-    if (!this.isOpen) throw new UserError(`Sink ${sink} is not resting.`)
-    await within(commandTimeoutMs, 'ending the hold', queue.removeRateLimitKey())
+    if (!this.isOpen) throw new UserError(`Sink ${this.#options.sink} is not resting.`)
+    await within(commandTimeoutMs, 'ending the hold', this.#options.queue.removeRateLimitKey())
     this.#heldUntilMs = 0
     this.#probeIn(0)
   }
