@@ -1,7 +1,15 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
 import type { Bulk, Call, ContextCalls } from './calls.ts'
-import { type ContextRequest, type Found, fieldOf, fitting, foundOf, pagesField } from './found.ts'
-import { type Instrument, instrumentOfRow, isSame, keyOf } from './instrument.ts'
+import {
+  type ContextRequest,
+  type Found,
+  fieldOf,
+  fitting,
+  foundOf,
+  pagesField,
+  type Stored,
+} from './found.ts'
+import { exactKeyOf, findOf, type Instrument, instrumentOfRow } from './instrument.ts'
 import type { Bought, PurchaseOptions } from './purchases.ts'
 
 /**
@@ -96,7 +104,7 @@ async function buyOne(
     return keepAbsent([request], { cache, ...options })
   const value = fitting(bought.answer)
   request.settle(foundOf(value, bought.atMs, 'call'))
-  await cache.store([{ field: request.field, value }], bought.atMs)
+  await cache.store([entry(request.field, { ...value, of: request.of })], bought.atMs)
 }
 
 /** Each costs what the first one costs. */
@@ -115,18 +123,21 @@ async function buyPage(bulk: Bulk, before: Pages, open: readonly PendingRequest[
     const of = instrumentOfRow(row, names)
     return of === undefined ? [] : [{ of, row }]
   })
-  const shown = [...Map.groupBy(named, ({ of }) => keyOf(of)).values()].flatMap(([first, ...more]) =>
+  const shown = [...Map.groupBy(named, ({ of }) => exactKeyOf(of)).values()].flatMap(([first, ...more]) =>
     first === undefined
       ? []
       : [{ of: first.of, value: fitting(bulk.valueOf([first.row, ...more.map(({ row }) => row)])) }],
   )
   const own = open.flatMap((request) => {
-    const value = shown.find(({ of }) => isSame(of, request.of))?.value
-    return value === undefined ? [] : [{ request, field: request.field, value }]
+    const value = findOf(shown, request.of, ({ of }) => of)?.value
+    return value === undefined ? [] : [{ request, value }]
   })
   for (const { request, value } of own) request.settle(foundOf(value, bought.atMs, 'call'))
-  const others = shown.map(({ of, value }) => ({ field: fieldOf(name, of), value }))
-  await cache.store([...others, ...own.map(({ field, value }) => ({ field, value }))], bought.atMs)
+  const entries = [
+    ...shown.map(({ of, value }) => entry(fieldOf(name, of), { ...value, of })),
+    ...own.map(({ request: { field, of }, value }) => entry(field, { ...value, of })),
+  ]
+  await cache.store(entries, bought.atMs)
   const complete = before.complete && bulk.complete(rows, names)
   const pages = { ...before, next: before.next + 1, last: lastPage, complete }
   await keepPages(pages, options)
@@ -142,11 +153,14 @@ async function keepAbsent(
   { cache, clock }: Pick<BuyerOptions, 'cache' | 'clock'>,
 ): Promise<void> {
   settleAll(requests, 'not_found')
-  const value = { why: 'not_found' }
   await cache.store(
-    requests.map(({ field }) => ({ field, value })),
+    requests.map(({ field, of }) => entry(field, { why: 'not_found', of })),
     clock.now(),
   )
+}
+
+function entry(field: string, value: Stored) {
+  return { field, value }
 }
 
 async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<Pages> {

@@ -3,7 +3,7 @@ import type { AnsweredExactly } from '../feed/api/answer.ts'
 import { prepare } from '../feed/api/request.ts'
 import type { FeedClient } from '../feed/client.ts'
 import { type EndpointPath, endpointOf, type ParametersOf } from '../feed/endpoints.ts'
-import { type Instrument, instrumentOfRow, isSame } from './instrument.ts'
+import { compare, findOf, type Instrument, instrumentOfRow } from './instrument.ts'
 
 /**
  * The calls that buy one name of context: for one instrument, and where the API has such a call, for a page of many.
@@ -93,7 +93,7 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
     single: call(
       '/api/v1/instruments/{instrument}/prices',
       (of) => ({ instrument: pathName(of), query: { days: chartDays } }),
-      recordOf,
+      ownRecord,
     ),
   },
   indicators: {
@@ -101,7 +101,7 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
     single: call(
       '/api/v1/instruments/{instrument}/indicators',
       (of) => ({ instrument: pathName(of) }),
-      recordOf,
+      ownRecord,
     ),
   },
   filing: {
@@ -110,7 +110,7 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
     single: call(
       '/api/v1/filings',
       (of) => ({ query: { symbol: pathName(of) } }),
-      ({ rows }) => first(rows),
+      ({ rows }, of, names) => first(rows.filter((row) => !isOther(row, of, names))),
     ),
     bulk: {
       page: (page) =>
@@ -130,7 +130,7 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
     single: call(
       '/api/v1/instruments/{instrument}/ownership',
       (of) => ({ instrument: pathName(of) }),
-      recordOf,
+      ownRecord,
     ),
   },
   valuation: {
@@ -138,7 +138,8 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
     single: call(
       '/api/v1/instruments/{instrument}/valuations',
       (of) => ({ instrument: pathName(of) }),
-      (answer) => (Array.isArray(answer.data) && answer.data.length === 0 ? undefined : recordOf(answer)),
+      (answer, of, names) =>
+        Array.isArray(answer.data) && answer.data.length === 0 ? undefined : ownRecord(answer, of, names),
     ),
     bulk: {
       // The account's own valuations of all instruments, in one answer without pages.
@@ -168,8 +169,10 @@ function boardSearch(page: number): Call<Single> {
         ...(page === 1 ? {} : { page }),
       },
     }),
-    ({ rows, lastPage }, of, names) =>
-      first(rows.filter((row) => isOf(row, of, names))) ?? (page < lastPage ? 'on_later_page' : undefined),
+    ({ rows, lastPage }, of, names) => {
+      const data = findOf(rows, of, (row) => instrumentOfRow(row, names))
+      return data !== undefined ? { data } : page < lastPage ? 'on_later_page' : undefined
+    },
   )
 }
 
@@ -203,12 +206,20 @@ function first(rows: readonly unknown[]): Value | undefined {
   return rows.length === 0 ? undefined : { data: rows[0] }
 }
 
-function isOf(row: unknown, of: Instrument, names: ReadingNames): boolean {
-  const found = instrumentOfRow(row, names)
-  return found !== undefined && isSame(found, of)
+/** undefined where the answer names another instrument. */
+function ownRecord(answer: { readonly data: unknown }, of: Instrument, names: ReadingNames) {
+  return isOther(answer.data, of, names) ? undefined : recordOf(answer)
 }
 
-/** The slug where there is one: unlike a symbol it has one spelling only. */
+function isOther(row: unknown, of: Instrument, names: ReadingNames): boolean {
+  const found = instrumentOfRow(row, names)
+  return found !== undefined && compare(found, of) === 'other'
+}
+
+/**
+ * The slug where there is one: unlike a symbol it has one spelling only. One of digits alone could be read as the id of another
+ * instrument.
+ */
 function pathName({ symbol, slug }: Instrument): string {
-  return slug ?? symbol ?? ''
+  return [slug, symbol].find((name) => name !== undefined && !/^\d+$/.test(name)) ?? slug ?? symbol ?? ''
 }

@@ -1,7 +1,7 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
 import type { CachedContext } from '../store/context-cache.ts'
 import type { Value } from './calls.ts'
-import { type Instrument, keyOf } from './instrument.ts'
+import { compare, type Instrument, keyOf } from './instrument.ts'
 
 /** What an alert asks about an instrument; `Found` is the answer. */
 export interface ContextRequest {
@@ -14,8 +14,10 @@ export type Found =
   | { readonly ok: true; readonly value: Value; readonly atMs: number; readonly from: 'cache' | 'call' }
   | { readonly ok: false; readonly why: SkipReason }
 
-/** As it is stored: a value, or why there is none. */
 export type Kept = Value | { readonly why: SkipReason }
+
+/** As it is stored: a value, or why there is none, and what it is of. */
+export type Stored = Kept & { readonly of?: Instrument }
 
 /** Of the JSON of one value. Receivers would refuse the message with a longer one. */
 const valueCharsMax = 262_144
@@ -29,10 +31,15 @@ export function pagesField(name: ContextName): string {
   return `${name}  *`
 }
 
-/** The stored answer to a request; undefined where there is none, or where it is too old. */
-export function keptFor({ atLeastMs }: ContextRequest, kept: CachedContext | undefined): Found | undefined {
+/** The stored answer to a request; undefined where there is none, where it is too old, or of another instrument. */
+export function keptFor(
+  { atLeastMs, of }: ContextRequest,
+  kept: CachedContext | undefined,
+): Found | undefined {
   if (kept === undefined || kept.atMs < atLeastMs) return undefined
-  return foundOf(kept.value as Kept, kept.atMs, 'cache')
+  const { of: own, ...value } = kept.value as Stored
+  if (own !== undefined && compare(own, of) === 'other') return undefined
+  return foundOf(value, kept.atMs, 'cache')
 }
 
 export function foundOf(kept: Kept, atMs: number, from: 'cache' | 'call'): Found {

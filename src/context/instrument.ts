@@ -3,7 +3,7 @@ import type { ReadingNames } from '../alert/context.ts'
 import { normaliseSymbol } from '../alert/match.ts'
 import { readText } from '../alert/readings.ts'
 
-/** What an alert is about, by the API's names for it. A row belongs to an instrument that shares its symbol or its slug. */
+/** What an alert is about, by the API's names for it. */
 export interface Instrument {
   readonly symbol: string | undefined
   readonly slug: string | undefined
@@ -23,15 +23,40 @@ export function instrumentOfRow(row: unknown, names: ReadingNames): Instrument |
   })
 }
 
-/** The key of its stored context: the symbol in one spelling, or the slug. */
+/** The key of its stored context: the symbol in one spelling, or the slug. Instruments of different slugs may share it. */
 export function keyOf({ symbol, slug }: Instrument): string {
   return symbol === undefined ? `/${slug ?? ''}` : normaliseSymbol(symbol)
 }
 
-export function isSame(a: Instrument, b: Instrument): boolean {
-  if (a.symbol !== undefined && b.symbol !== undefined)
-    return normaliseSymbol(a.symbol) === normaliseSymbol(b.symbol)
-  return a.slug !== undefined && a.slug === b.slug
+/** Different for every two instruments that may differ. */
+export function exactKeyOf({ symbol = '', slug = '' }: Instrument): string {
+  return `${symbol}\u0000${slug}`
+}
+
+/**
+ * Whether two descriptions are of one instrument: the same symbol, or the same slug. Symbols that only look alike (Arabic and
+ * Persian letters, invisible characters) are the same where the slugs do not say otherwise. `unknown`: they have nothing to
+ * compare.
+ */
+export function compare(a: Instrument, b: Instrument): 'same' | 'other' | 'unknown' {
+  const symbols = a.symbol !== undefined && b.symbol !== undefined
+  if (symbols && a.symbol === b.symbol) return 'same'
+  if (a.slug !== undefined && b.slug !== undefined) return a.slug === b.slug ? 'same' : 'other'
+  if (a.symbol === undefined || b.symbol === undefined) return 'unknown'
+  return normaliseSymbol(a.symbol) === normaliseSymbol(b.symbol) ? 'same' : 'other'
+}
+
+/** Of several, the one that is the instrument: where symbols only look alike, the one that has the same spelling. */
+export function findOf<T>(
+  list: readonly T[],
+  of: Instrument,
+  instrumentOf: (each: T) => Instrument | undefined,
+) {
+  const found = list.filter((each) => {
+    const own = instrumentOf(each)
+    return own !== undefined && compare(own, of) === 'same'
+  })
+  return found.find((each) => instrumentOf(each)?.symbol === of.symbol) ?? found[0]
 }
 
 function named(text: string | null): string | undefined {

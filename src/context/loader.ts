@@ -4,6 +4,7 @@ import { buy, inTime, type PendingRequest, settleAll } from './buyer.ts'
 import type { ContextCalls } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
 import { type ContextRequest, type Found, fieldOf, keptFor } from './found.ts'
+import { exactKeyOf } from './instrument.ts'
 import type { PurchaseOptions, Purchases } from './purchases.ts'
 
 /**
@@ -41,7 +42,8 @@ export class ContextLoader {
   /** Never rejects. A request that joins another one reports its value as cached: it cost nothing. */
   async find(request: ContextRequest): Promise<Found> {
     const field = fieldOf(this.#parts.name, request.of)
-    const joined = this.#pending.get(field)
+    const own = exactKeyOf(request.of)
+    const joined = this.#pending.get(own)
     if (joined) {
       const found = await joined.found
       return found.ok ? { ...found, from: 'cache' } : found
@@ -53,11 +55,11 @@ export class ContextLoader {
     const pending: PendingRequest = {
       ...{ ...request, field, untilMs: clock.monotonicMs() + deadlineMs },
       settle: (result) => {
-        if (this.#pending.get(field)?.request === pending) this.#pending.delete(field)
+        if (this.#pending.get(own)?.request === pending) this.#pending.delete(own)
         resolve(result)
       },
     }
-    this.#pending.set(field, { request: pending, found })
+    this.#pending.set(own, { request: pending, found })
     this.#waiting.push(pending)
     this.#gather()
     return found

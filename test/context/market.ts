@@ -96,8 +96,10 @@ export async function startMarket(size: number): Promise<Market> {
     }
     if (url.pathname === '/api/v1/macro/series')
       return { data: [{ key: url.searchParams.get('keys[]'), points: [{ date: '2026-11-21', value: 7 }] }] }
-    if (url.pathname.endsWith('/prices'))
-      return { data: { symbol: name, unit: 'rial', points: [{ close: 990 }, { close: 1_000 }] } }
+    if (url.pathname.endsWith('/prices')) {
+      const { symbol, slug } = instruments.find((each) => name === each.slug || name === each.symbol) ?? {}
+      return { data: { symbol, slug, unit: 'rial', points: [{ close: 990 }, { close: 1_000 }] } }
+    }
     return { data: { seriesHash: 'abc', rsi: 75 } }
   }
 

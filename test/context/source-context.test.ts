@@ -203,6 +203,59 @@ describe('what is bought', () => {
   })
 })
 
+describe('what is of another instrument', () => {
+  // One symbol is written with Arabic letters; people cannot tell them apart, and messages compare them as equal.
+  const [persian, arabic] = [
+    { symbol: 'کیان', slug: 'kian' },
+    { symbol: 'كيان', slug: 'kian-old' },
+  ]
+  const ask = (context: ReturnType<typeof contextOf>['context'], of: object, names: readonly ContextName[]) =>
+    context.find({ ...alertOf(1), ...of }, names, {
+      ...{ seenAtMs: Date.now(), mayBuy: true, signal: never },
+    })
+  const slugIn = ({ parts }: AlertContext, name: 'price' | 'chart') =>
+    (parts[name]?.data as { slug?: string } | undefined)?.slug
+
+  it('is not taken for a symbol that looks alike, bought alone, together or kept', async () => {
+    for (const [first, second] of [
+      [persian, arabic],
+      [arabic, persian],
+    ] as const) {
+      const market = await startMarket(10)
+      market.put(first, 0)
+      const alone = contextOf(market)
+      expect(slugIn(await ask(alone.context, first, ['price']), 'price')).toBe(first.slug)
+      expect(whyOf(await ask(alone.context, second, ['price']))).toEqual({ price: 'not_found' })
+      expect(slugIn(await ask(alone.context, first, ['chart']), 'chart')).toBe(first.slug)
+      market.put(second, 1)
+      const both = contextOf(market)
+      const found = await Promise.all([first, second].map((of) => ask(both.context, of, ['price', 'chart'])))
+      for (const name of ['price', 'chart'] as const)
+        expect(found.map((each) => slugIn(each, name))).toEqual([first.slug, second.slug])
+      // Without a slug, the spelling decides.
+      const { symbol } = second
+      expect(slugIn(await ask(contextOf(market).context, { symbol, slug: null }, ['price']), 'price')).toBe(
+        second.slug,
+      )
+    }
+  })
+
+  it('is no context where the answer itself names it, and an id is not asked for where a name is known', async () => {
+    const market = await startMarket(10)
+    const { context } = contextOf(market)
+    market.behave('/prices', {
+      body: '{"data":{"symbol":"فولاژ","slug":"foolazh","unit":"rial","points":[]}}',
+    })
+    market.behave('/filings', {
+      body: '{"data":[{"slug":"foolazh","title":"another"},{"slug":"12","title":"own"}],"meta":{"page":1,"perPage":100,"total":2,"lastPage":1}}',
+    })
+    const found = await ask(context, { symbol: 'فولاد', slug: '12' }, ['chart', 'filing'])
+    expect(whyOf(found)).toEqual({ chart: 'not_found' })
+    expect(found.parts.filing?.data).toEqual({ slug: '12', title: 'own' })
+    expect(market.calls).toContain('/api/v1/instruments/فولاد/prices?days=60')
+  })
+})
+
 describe('a fault of an endpoint', () => {
   it.each([
     ['404', { status: 404, code: 'not_found' }, 'not_found'],
