@@ -9,6 +9,7 @@ import {
   type SourceStatusStore,
   startingStatus,
 } from '../store/source-status.ts'
+import { type SourceStateLabel, sourceStates } from '../telemetry/metrics.ts'
 import { forgetPolling } from '../telemetry/series.ts'
 import type { AvailableBudget } from './budget.ts'
 import { needsPerson } from './leader.ts'
@@ -115,7 +116,8 @@ export class PollerView {
     const { metrics, source } = this.#deps
     metrics.polls.inc({ source, reason: this.#status.nextReason ?? 'first' })
     this.#change({ lastPollAtMs: nowMs })
-    this.enter('polling', 'asking the feed')
+    // A try is no reason to believe that the person who is needed has acted.
+    if (this.#status.state !== 'stopped') this.enter('polling', 'asking the feed')
   }
 
   polled(result: PollResult, error: PollerStatus['lastError']): void {
@@ -155,6 +157,10 @@ export class PollerView {
 
   #change(fields: Partial<PollerStatus>): void {
     this.#status = { ...this.#status, ...fields }
+    const shown = stateLabel(this.#status)
+    const { metrics, source } = this.#deps
+    if (shown === undefined) return
+    for (const state of sourceStates) metrics.sourceState.set({ source, state }, state === shown ? 1 : 0)
   }
 
   /** A poll that a limit refused changes nothing; one whose first page was good and whose second failed counts as failed. */
@@ -178,6 +184,15 @@ export class PollerView {
     const { log, source } = this.#deps
     log[troubles[state as keyof typeof troubles]]({ source, state, reason }, 'poller.state')
   }
+}
+
+/** undefined where another replica may poll: it shows the state. */
+function stateLabel(status: PollerStatus): SourceStateLabel | undefined {
+  const { state } = status
+  if (state === 'starting' || state === 'standby') return undefined
+  if (lastingFailure(status) !== undefined) return 'failing'
+  if (state === 'polling' || state === 'waiting') return 'polling'
+  return state === 'backpressure' ? 'queues_full' : state
 }
 
 const silentShownMax = 20

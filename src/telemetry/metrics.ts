@@ -16,6 +16,17 @@ export const purposes = ['poll', 'walk', 'sweep', 'history', 'rules', 'context',
 export const sendResults = ['delivered', 'retry', 'dead', 'expired'] as const
 export const jobStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
 export const holdReasons = ['muted', 'silenced', 'throttled'] as const
+/** What a source does, for the replica that polls it. */
+export const sourceStates = [
+  'polling',
+  'failing',
+  'stopped',
+  'held',
+  'budget_spent',
+  'queues_full',
+  'redis_down',
+] as const
+export type SourceStateLabel = (typeof sourceStates)[number]
 /** Why a poll was made at its time: the reasons of `DecisionReason`. */
 export const pollReasons = [
   'first',
@@ -132,6 +143,11 @@ export function createMetrics(build: { version: string; node: string }) {
     lastPoll: gauge('last_poll_timestamp_seconds', 'When the last successful poll ended.', ['source']),
     nextPoll: gauge('next_poll_timestamp_seconds', 'When the next poll is planned.', ['source']),
     polls: counter('polls_total', 'Polls by the reason that decided their instant.', ['source', 'reason']),
+    sourceState: gauge(
+      'source_state',
+      '1 for what a source does now: polling, failing (for a quarter of an hour), stopped (a person must act), held (by a 429), budget_spent, queues_full or redis_down; else 0.',
+      ['source', 'state'],
+    ),
     planLearned: gauge(
       'plan_learned_alerts',
       'Alerts that the plan was learned from, old ones counting for less.',

@@ -8,6 +8,7 @@ import {
   purposes,
   rateLimits,
   sendResults,
+  sourceStates,
 } from './metrics.ts'
 
 /** Which series of the metrics exist: those of the sources and sinks of the config in force, and no other. */
@@ -82,6 +83,7 @@ export function forgetPolling(metrics: Metrics, source: string): void {
     metrics.lastCompleteWalk,
   ]
   for (const gauge of gauges) gauge.remove({ source })
+  for (const state of sourceStates) metrics.sourceState.remove({ source, state })
 }
 
 /** Removes every series of a source or a sink that is not among these. */

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFeedClient } from '../../src/feed/client.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { sandboxToken } from '../../src/sandbox/sandbox.ts'
+import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { passingClock } from '../support/clock.ts'
 import {
   callsDuring,
@@ -82,7 +83,7 @@ describe('a failing feed', () => {
 
 describe('a token that stands in a file', () => {
   it('which is empty for a moment is read again soon, and costs no unit meanwhile', async () => {
-    const { replica, redis, sandbox, url, ledger } = await rig()
+    const { replica, redis, sandbox, url, ledger, metrics } = await rig()
     const clock = passingClock()
     const file = join(testFolder(), 'token')
     writeFileSync(file, `${sandboxToken}\n`)
@@ -93,14 +94,24 @@ describe('a token that stands in a file', () => {
     writeFileSync(file, '')
     await vi.waitFor(() => expect(poller.status().state).toBe('stopped'), soon)
     expect(poller.status().reason).toContain(file)
+    expect(await statesOf(metrics)).toEqual({ stopped: 1 })
     const calls = sandbox.requests.length
     expect((await ledger.used(today)).used).toBe(calls)
     writeFileSync(file, sandboxToken)
     clock.pass(10_000)
     await untilCalls(sandbox, calls + 1)
     await vi.waitFor(() => expect(poller.status().state).not.toBe('stopped'), soon)
+    expect(await statesOf(metrics)).toEqual({ polling: 1 })
   })
 })
+
+/** The states of the source that the metrics show. */
+async function statesOf({ sourceState }: Metrics) {
+  const { values } = await sourceState.get()
+  return Object.fromEntries(
+    values.filter(({ value }) => value !== 0).map(({ labels, value }) => [labels.state, value]),
+  )
+}
 
 describe('several replicas', () => {
   it('poll as one, and another takes over when that one ends', async () => {
