@@ -82,18 +82,16 @@ export interface Readiness {
   readonly reason?: string | undefined
 }
 
-const sourceStates = [
-  'starting', // nothing was polled yet
-  'running',
-  'catching_up', // more pages wait than one poll may read
-  'retrying', // the last call failed, the API asked to wait, or Redis is away; the call will be made again
-  'failing', // no poll has succeeded for a quarter of an hour: a person should look
-  'budget_spent', // no units are left, or no more than the API grants
-  'queues_full', // polling waits until fewer jobs do
-  'standby', // another replica polls
-  'stopped', // a person is needed
-] as const
-export type SourceState = (typeof sourceStates)[number]
+export type SourceState =
+  | 'starting' // nothing was polled yet
+  | 'running'
+  | 'catching_up' // more pages wait than one poll may read
+  | 'retrying' // the last call failed, the API asked to wait, or Redis is away; the call will be made again
+  | 'failing' // no poll has succeeded for a quarter of an hour: a person should look
+  | 'budget_spent' // no units are left, or no more than the API grants
+  | 'queues_full' // polling waits until fewer jobs do
+  | 'standby' // another replica polls
+  | 'stopped' // a person is needed
 
 export interface SourceView {
   readonly name: string
@@ -174,13 +172,11 @@ export interface QuarantinedRow {
   readonly raw: string
 }
 
-const sinkStates = [
-  'active',
-  'paused', // by an operator
-  'open', // the breaker has stopped its sends for a while
-  'stuck', // its alerts wait and are not sent, though nothing prevents it
-] as const
-export type SinkState = (typeof sinkStates)[number]
+export type SinkState =
+  | 'active'
+  | 'paused' // by an operator
+  | 'open' // the breaker has stopped its sends for a while
+  | 'stuck' // its alerts wait and are not sent, though nothing prevents it
 
 export interface SinkView {
   readonly name: string

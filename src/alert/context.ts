@@ -26,22 +26,20 @@ const kindUnits: Readonly<Record<ContextKind, number>> = {
 const macroUnits = 1
 
 /** Why a name is not among what was found; the reasons are a closed set. */
-const skipReasons = [
-  'no_instrument', // the alert names no instrument
-  'not_found', // the API holds nothing of it
-  'deadline', // it did not come in time
-  'budget', // what is left of the day's units is for polling, or the share of context is used up
-  'burst', // many alerts at once: the units of these minutes are used up
-  'minute', // the requests of this minute are used up
-  'held', // the API asked to wait
-  'scope', // the token lacks the scope, or the account's tier the API
-  'failed', // the API's answer was a fault
-  'resting', // the endpoint failed or was slow a moment ago
-  'too_large', // the answer is larger than a message should carry
-  'retry', // only the first attempt buys
-  'unavailable', // Redis did not answer, or the bridge is stopping
-] as const
-export type SkipReason = (typeof skipReasons)[number]
+export type SkipReason =
+  | 'no_instrument' // the alert names no instrument
+  | 'not_found' // the API holds nothing of it
+  | 'deadline' // it did not come in time
+  | 'budget' // what is left of the day's units is for polling, or the share of context is used up
+  | 'burst' // many alerts at once: the units of these minutes are used up
+  | 'minute' // the requests of this minute are used up
+  | 'held' // the API asked to wait
+  | 'scope' // the token lacks the scope, or the account's tier the API
+  | 'failed' // the API's answer was a fault
+  | 'resting' // the endpoint failed or was slow a moment ago
+  | 'too_large' // the answer is larger than a message should carry
+  | 'retry' // only the first attempt buys
+  | 'unavailable' // Redis did not answer, or the bridge is stopping
 
 export interface AlertContext {
   /** By its name: the answer's own fields, as they came. */

@@ -39,7 +39,7 @@ export interface Throttle {
 }
 
 /** What routes are decided by, beside the alert and the config. */
-export interface RouteContext {
+export interface RouteFacts {
   readonly nowMs: number
   readonly silences: readonly Silence[]
   readonly ruleOf: RuleLookup
@@ -95,9 +95,9 @@ export interface Routing {
   readonly withheld: readonly (RouteRef & Withheld)[]
 }
 
-export function route(alert: Alert, routes: readonly Route[], context: RouteContext): Routing {
-  const silence = silenceOf(alert, context)
-  return routingOf(routes.map((each, index) => decide(alert, each, index, silence, context)))
+export function route(alert: Alert, routes: readonly Route[], facts: RouteFacts): Routing {
+  const silence = silenceOf(alert, facts)
+  return routingOf(routes.map((each, index) => decide(alert, each, index, silence, facts)))
 }
 
 /** What the sinks are once it is known which throttles let the alert pass: `heldUntil` by place of the route. */
@@ -141,7 +141,7 @@ function routingOf(decisions: readonly RouteDecision[]): Routing {
 }
 
 /** A silence that asks for a rule that is not known does not hold: losing is worse. */
-function silenceOf(alert: Alert, { silences, nowMs, ruleOf }: RouteContext): Silence | undefined {
+function silenceOf(alert: Alert, { silences, nowMs, ruleOf }: RouteFacts): Silence | undefined {
   if (silences.length === 0) return undefined
   return silencesAt(silences, nowMs).find(({ match }) => matchAlert(alert, match, ruleOf).kind === 'matches')
 }
@@ -151,17 +151,17 @@ function decide(
   route: Route,
   index: number,
   silence: Silence | undefined,
-  context: RouteContext,
+  facts: RouteFacts,
 ): RouteDecision {
   const decided = { index, ...(route.name === undefined ? {} : { name: route.name }), sinks: route.sinks }
-  const matched = matchAlert(alert, route.match, context.ruleOf)
+  const matched = matchAlert(alert, route.match, facts.ruleOf)
   const missed = missedOf(matched, route)
   if (missed !== undefined) return { ...decided, ...missed }
   if (silence !== undefined) {
     const { id, comment, endsAtMs } = silence
     return { ...decided, taken: false, reason: 'silenced', silenceId: id, comment, untilMs: endsAtMs }
   }
-  const untilMs = route.mute?.length ? mutedUntil(route.mute, context.nowMs) : undefined
+  const untilMs = route.mute?.length ? mutedUntil(route.mute, facts.nowMs) : undefined
   if (untilMs !== undefined) return { ...decided, taken: false, reason: 'muted', untilMs }
   return { ...decided, ...takenOf(alert, route, matched) }
 }

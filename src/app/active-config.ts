@@ -13,7 +13,7 @@ import type { NameStore } from '../store/names.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
 import { type AlertRouting, createRouting, known } from './routing.ts'
-import type { RulesVerdict } from './rule-notices.ts'
+import type { RulesReport } from './rule-notices.ts'
 import { buildSinks } from './sinks.ts'
 import { createSource, type Source } from './source.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -46,7 +46,7 @@ export interface ActiveConfigTools extends RuntimeTools {
   readonly tooManyWaiting: () => Promise<boolean>
   readonly sharers: (source: string) => number
   readonly onHead: (source: string, page: FeedPage) => void
-  readonly onRules: (source: string, verdict: RulesVerdict) => void
+  readonly onRules: (source: string, report: RulesReport) => void
   readonly names: NameStore
   /** Called before a source polls for the first time; resolves to the reason why it has to wait, if there is one. */
   readonly succeed: (source: string) => Promise<string | undefined>

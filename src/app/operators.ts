@@ -12,7 +12,7 @@ import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { allOf, noticeMaker, noticeSender } from './notice-sender.ts'
 import type { Notice } from './notices.ts'
-import type { RulesVerdict } from './rule-notices.ts'
+import type { RulesReport } from './rule-notices.ts'
 import { createTroubles } from './troubles.ts'
 
 /**
@@ -31,7 +31,7 @@ export interface Operators {
   onNoOrphan(orphan: Pick<OrphanView, 'kind' | 'name'>): void
   onRenamed(from: string, to: string): void
   /** The rules of a source were read. */
-  onRules(source: string, verdict: RulesVerdict): void
+  onRules(source: string, report: RulesReport): void
   /** Checks sinks and sources until the signal aborts. */
   run(signal: AbortSignal): Promise<void>
 }
@@ -235,8 +235,8 @@ export function createOperators(options: OperatorsOptions): Operators {
       if (active().operators.length > 0)
         void attempt(() => store.add(toUnsent({ kind: 'source_renamed', from, to })))
     },
-    onRules(source, verdict) {
-      if (active().operators.length > 0) void attempt(() => troubles.rules(source, verdict))
+    onRules(source, report) {
+      if (active().operators.length > 0) void attempt(() => troubles.rules(source, report))
     },
     async run(signal) {
       while (!signal.aborted) {

@@ -2,7 +2,7 @@ import type { SilentRule } from '../routing/rule-health.ts'
 import type { Notice } from './notices.ts'
 
 /** What people are to be notified of after a reading of the rules, compared with what they know. Pure. */
-export interface RulesVerdict {
+export interface RulesReport {
   readonly silent: readonly SilentRule[]
   /** Ids of all rules that were read. */
   readonly ids: readonly string[]
@@ -26,7 +26,7 @@ export interface RuleNews {
 export function ruleNews(
   sourceName: string,
   reported: Readonly<Record<string, string>>,
-  { silent, ids, isWhole }: RulesVerdict,
+  { silent, ids, isWhole }: RulesReport,
 ): RuleNews | undefined {
   const [read, dead] = [new Set(ids), new Map(silent.map((rule) => [rule.id, rule]))]
   const over = Object.entries(reported).filter(([id]) => !dead.has(id) && (isWhole || read.has(id)))

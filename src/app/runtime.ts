@@ -245,7 +245,7 @@ class ConfiguredRuntime implements Runtime {
       sharers: (source) => sharersOf(this.#active.config.sources, source),
       onHead: (source, page) => this.#sameFeed.saw(source, page),
       names: this.#orphanService.names,
-      onRules: (source, verdict) => this.#operators.onRules(source, verdict),
+      onRules: (source, report) => this.#operators.onRules(source, report),
       succeed: (source) => this.#orphanService.takeOver(source),
     })
   }

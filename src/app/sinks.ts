@@ -3,7 +3,7 @@ import type { Config, SinkConfig } from '../config/schema.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import type { Drawer } from '../sinks/chart/drawer.ts'
-import { createSink, type SinkContext } from '../sinks/registry.ts'
+import { createSink, type SharedTools } from '../sinks/registry.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type BuiltParts, buildParts } from './built-parts.ts'
 
@@ -24,14 +24,14 @@ export function buildSinks(
     build: (name, sink) => ({
       sink: build(name, sink, { display, drawer }),
       settings: settingsOf(sink),
-      receiver: receiverMark(sink),
+      receiver: receiverFingerprint(sink),
     }),
   })
 }
 
-function build(name: string, config: SinkConfig, context: SinkContext): Sink {
+function build(name: string, config: SinkConfig, shared: SharedTools): Sink {
   try {
-    return createSink(name, config, context)
+    return createSink(name, config, shared)
   } catch (thrown) {
     // The text of an error of a library may repeat an address with a secret in it.
     const why = thrown instanceof UserError ? thrown.message : `it cannot be built (${toError(thrown).name})`
@@ -46,7 +46,7 @@ const receiverKeys = [
 ]
 
 /** A text that is the same in every process as long as the config has the same address and login. */
-export function receiverMark(sink: object): string {
+export function receiverFingerprint(sink: object): string {
   const values = new Map<string, unknown>(Object.entries(sink))
   return shortMarkOf(receiverKeys.map((key) => values.get(key) ?? null))
 }

@@ -23,7 +23,7 @@ import { createWalkState } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { unitsShareOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
-import type { RulesVerdict } from './rule-notices.ts'
+import type { RulesReport } from './rule-notices.ts'
 import { scheduleOptionsOf, withUnits } from './schedule-options.ts'
 import { contextOfSource } from './source-context.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -57,7 +57,7 @@ interface SourceTools extends RuntimeTools {
   readonly sharers: (source: string) => number
   /** Called with the first page of each poll, once its rows are handled. */
   readonly onHead: (source: string, page: FeedPage) => void
-  readonly onRules: (source: string, verdict: RulesVerdict) => void
+  readonly onRules: (source: string, report: RulesReport) => void
   /** Called before the first poll; resolves to the reason why the source has to wait, if there is one. */
   readonly succeed: (source: string) => Promise<string | undefined>
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { NoticeStore } from '../store/notices.ts'
 import type { UnsentNotice } from '../store/unsent-notices.ts'
 import type { Notice } from './notices.ts'
-import { type RulesVerdict, ruleNews } from './rule-notices.ts'
+import { type RulesReport, ruleNews } from './rule-notices.ts'
 
 /**
  * Stores when troubles begin and end, with a notice of each. A step that Redis did not answer is repeated before any other
@@ -12,7 +12,7 @@ export interface Troubles {
   begin(trouble: string, againMs: number, notice: Notice): Promise<void>
   end(troubles: readonly [string, ...string[]], notice: Notice | undefined): Promise<void>
   /** Which rules became silent, or are in order again, since people were last notified. */
-  rules(source: string, verdict: RulesVerdict): Promise<void>
+  rules(source: string, report: RulesReport): Promise<void>
   /** Repeats the step of this trouble that had no answer, if any. */
   repeat(trouble: string): Promise<void>
   unanswered(): readonly string[]
@@ -47,12 +47,12 @@ export function createTroubles({ store, clock, toUnsent }: TroublesOptions): Tro
       const unsent = notice && toUnsent(notice)
       return act(troubles[0], () => store.end(troubles, unsent))
     },
-    rules: (source, verdict) =>
+    rules: (source, report) =>
       act(`rules:${source}`, async () => {
         // Another replica may notify people of another reading at the same time.
         for (let tries = 1; tries <= triesMax; tries += 1) {
           const before = await store.rules.load(source)
-          const news = ruleNews(source, before.names, verdict)
+          const news = ruleNews(source, before.names, report)
           if (news === undefined) return
           if (await store.rules.swap(source, before, news, news.notices.map(toUnsent))) return
         }

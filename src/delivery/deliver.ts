@@ -59,12 +59,12 @@ export interface LockedJob {
   claim(requestedAtMs: number | undefined): Promise<Marks | undefined>
 }
 
-export interface SendContext extends SinkEntry {
+export interface SendDeps extends SinkEntry {
   readonly clock: Clock
   readonly log: Logger
 }
 
-export interface DeliverContext extends SendContext {
+export interface DeliverDeps extends SendDeps {
   readonly acknowledged: Acknowledged
   /** How long a job that was taken over waits for its former process to write down an acknowledgement. */
   readonly takeOverMs: number
@@ -82,12 +82,8 @@ export type FindContext = (
   options: { readonly isFirst: boolean; readonly signals: readonly AbortSignal[] },
 ) => Promise<AlertContext | undefined> | undefined
 
-export async function deliver(
-  job: LockedJob,
-  signal: AbortSignal,
-  context: DeliverContext,
-): Promise<JobResult> {
-  const { sink, settings, acknowledged, clock } = context
+export async function deliver(job: LockedJob, signal: AbortSignal, deps: DeliverDeps): Promise<JobResult> {
+  const { sink, settings, acknowledged, clock } = deps
   const parsed = fromJobData(sink.name, job.data)
   if (!parsed.ok) return { step: 'unreadable', reason: parsed.reason }
   const delivery = parsed.job
@@ -96,20 +92,20 @@ export async function deliver(
   const record = acknowledged.get(name)
   if (record) return { step: 'acknowledged_before', record }
   if (job.takenOver) {
-    const known = await marksAfterWait(job, delivery, signal, context)
+    const known = await marksAfterWait(job, delivery, signal, deps)
     if (known === undefined) return { step: 'not_ours' }
     if (known.acknowledged) return { step: 'acknowledged_before', record: known.acknowledged }
   }
   const by = replacementsOf(delivery, sink.targets)
   if (by !== undefined) return { step: 'replaced', by }
   if (clock.now() >= expiresAtMs(delivery, settings)) return { step: 'expired', job: delivery }
-  const untilMs = waitsUntil(delivery, context, clock.now())
+  const untilMs = waitsUntil(delivery, deps, clock.now())
   if (untilMs !== undefined) return { step: 'waits', untilMs }
   if (signal.aborted) return { step: 'not_ours' }
   const found = await foundFor(
     delivery,
-    { isFirst: job.number === 1, signals: [signal, context.stopping] },
-    context,
+    { isFirst: job.number === 1, signals: [signal, deps.stopping] },
+    deps,
   )
   const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }
   let marks: Marks | undefined
@@ -129,7 +125,7 @@ export async function deliver(
       return !signal.aborted && clock.now() < expiresAtMs(delivery, settings)
     },
   }
-  const sent = context.batcher ? await context.batcher.join(member) : await sendAlone(member, context)
+  const sent = deps.batcher ? await deps.batcher.join(member) : await sendAlone(member, deps)
   if (marks?.acknowledged) return { step: 'acknowledged_before', record: marks.acknowledged }
   if (sent.step !== 'sent') return sent
   const earlyMs = Math.max(0, (marks?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
@@ -140,7 +136,7 @@ export async function deliver(
 async function foundFor(
   delivery: DeliveryJob,
   options: Parameters<FindContext>[1],
-  { findContext, sink, log }: DeliverContext,
+  { findContext, sink, log }: DeliverDeps,
 ): Promise<AlertContext | undefined> {
   try {
     return await findContext?.(delivery, options)
@@ -160,7 +156,7 @@ async function marksAfterWait(
   job: LockedJob,
   delivery: DeliveryJob,
   signal: AbortSignal,
-  { clock, takeOverMs, stopping }: DeliverContext,
+  { clock, takeOverMs, stopping }: DeliverDeps,
 ): Promise<Marks | undefined> {
   try {
     await clock.sleep(takeOverMs, AbortSignal.any([signal, stopping]))
@@ -174,11 +170,11 @@ async function marksAfterWait(
 }
 
 /** For a sink that gets each alert on its own: the only rate limit is the queue's. */
-async function sendAlone(member: Member, context: SendContext): Promise<MemberResult> {
+async function sendAlone(member: Member, deps: SendDeps): Promise<MemberResult> {
   if (!(await member.ready())) return { step: 'not_ours' }
-  const { clock } = context
+  const { clock } = deps
   const [startedAtMs, fromMs] = [clock.now(), clock.monotonicMs()]
-  const outcome = await sendMembers([member], member.signal, context)
+  const outcome = await sendMembers([member], member.signal, deps)
   const durationMs = Math.round(clock.monotonicMs() - fromMs)
   return { step: 'sent', outcome, startedAtMs, durationMs, reportsToCircuit: true, random: Math.random }
 }
@@ -204,7 +200,7 @@ async function claim(job: LockedJob, { requestedAtMs }: DeliveryJob): Promise<Ma
 export async function sendMembers(
   members: readonly Member[],
   signal: AbortSignal,
-  { sink, settings, clock, log }: SendContext,
+  { sink, settings, clock, log }: SendDeps,
 ): Promise<Outcome> {
   const overtime = new AbortController()
   const [first] = members
@@ -236,7 +232,7 @@ export async function sendMembers(
 export function logSinkFault(
   error: unknown,
   what: string,
-  { sink, log }: Pick<SendContext, 'sink' | 'log'>,
+  { sink, log }: Pick<SendDeps, 'sink' | 'log'>,
 ): string {
   const kind = errorCode(error) ?? toError(error).constructor.name
   log.error({ sink: sink.name, kind }, `a sink ${what}`)

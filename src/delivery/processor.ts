@@ -7,7 +7,7 @@ import type { Answer } from '../sinks/outcome.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { BreakerEvent } from './breaker.ts'
-import { type DeliverContext, deliver, type JobResult, type LockedJob } from './deliver.ts'
+import { type DeliverDeps, deliver, type JobResult, type LockedJob } from './deliver.ts'
 import { expiresAtMs, type FollowUp, followUpOf, signalOf } from './follow-up.ts'
 import { type JobMarks, type MarkedJob, noMarks } from './job-marks.ts'
 import type { LockAges } from './lock-ages.ts'
@@ -21,7 +21,7 @@ import { reportAttempt } from './report.ts'
 export type AlertJob = Job<JobData, AttemptRecord>
 
 /** What the processor of a sink's jobs needs from the sink's lane. */
-export interface ProcessorContext extends DeliverContext {
+export interface ProcessorDeps extends DeliverDeps {
   readonly metrics: Metrics
   readonly lockAges: Pick<LockAges, 'isYoung' | 'lockMs'>
   readonly marks: JobMarks
@@ -55,16 +55,16 @@ export async function processJob(
   job: AlertJob,
   token: string,
   signal: AbortSignal,
-  context: ProcessorContext,
+  deps: ProcessorDeps,
 ): Promise<AttemptRecord> {
   try {
-    return await step(job, token, signal, context)
+    return await step(job, token, signal, deps)
   } catch (error) {
     if (expectedErrors.some((kind) => error instanceof kind)) throw error
     // The text of any other error may contain a secret, or a word that BullMQ acts on: only its kind is logged.
     const kind = errorCode(error) ?? toError(error).constructor.name
-    context.log.error({ sink: context.sink.name, job: job.id, kind }, 'a job could not be handled')
-    return delay(job, token, faultPauseMs, context)
+    deps.log.error({ sink: deps.sink.name, job: job.id, kind }, 'a job could not be handled')
+    return delay(job, token, faultPauseMs, deps)
   }
 }
 
@@ -74,7 +74,7 @@ async function step(
   job: AlertJob,
   token: string,
   signal: AbortSignal,
-  context: ProcessorContext,
+  deps: ProcessorDeps,
 ): Promise<AttemptRecord> {
   const number = job.attemptsMade + 1
   const id = job.id ?? ''
@@ -83,40 +83,40 @@ async function step(
   const isFirstTaken = job.attemptsStarted === 1 && stall === 0
   const claim: LockedJob['claim'] = async (requestedAtMs) => {
     const [isOurs, marks] = await Promise.all([
-      context.lockAges.isYoung(token) || isRenewed(job, token, context),
-      isFirstTaken ? noMarks : context.marks.read({ id, requestedAtMs }),
+      deps.lockAges.isYoung(token) || isRenewed(job, token, deps),
+      isFirstTaken ? noMarks : deps.marks.read({ id, requestedAtMs }),
     ])
     return isOurs ? marks : undefined
   }
-  const takenOver = stall > 0 && stall > (await context.marks.waitedAtStall(id).catch(() => 0))
-  const waited = () => context.marks.waited(id, stall)
-  const result = await deliver({ id, data: job.data, number, takenOver, waited, claim }, signal, context)
+  const takenOver = stall > 0 && stall > (await deps.marks.waitedAtStall(id).catch(() => 0))
+  const waited = () => deps.marks.waited(id, stall)
+  const result = await deliver({ id, data: job.data, number, takenOver, waited, claim }, signal, deps)
   switch (result.step) {
     case 'acknowledged_before':
-      context.log.info({ sink: context.sink.name, job: job.id }, 'acknowledged before, not sent again')
+      deps.log.info({ sink: deps.sink.name, job: job.id }, 'acknowledged before, not sent again')
       return result.record
     case 'not_ours':
-      return putBack(job, token, context)
+      return putBack(job, token, deps)
     case 'waits':
-      await context.waiting()
-      return delay(job, token, result.untilMs - context.clock.now(), context)
+      await deps.waiting()
+      return delay(job, token, result.untilMs - deps.clock.now(), deps)
     case 'replaced':
-      await moved(context.replace(id, token, result.by), context)
+      await moved(deps.replace(id, token, result.by), deps)
       throw new WaitingError()
     case 'unreadable':
-      context.log.error({ sink: context.sink.name, job: job.id, reason: result.reason }, 'unreadable job')
-      context.metrics.sends.inc({ sink: context.sink.name, result: 'dead' })
+      deps.log.error({ sink: deps.sink.name, job: job.id, reason: result.reason }, 'unreadable job')
+      deps.metrics.sends.inc({ sink: deps.sink.name, result: 'dead' })
       throw new UnrecoverableError(`unrenderable: ${result.reason}`)
     case 'expired':
-      return giveUpExpired(job, number, result, context)
+      return giveUpExpired(job, number, result, deps)
     case 'sent':
-      return settle(job, token, number, result, signal.aborted, context)
+      return settle(job, token, number, result, signal.aborted, deps)
     default:
       return result satisfies never
   }
 }
 
-async function isRenewed(job: AlertJob, token: string, { lockAges }: ProcessorContext): Promise<boolean> {
+async function isRenewed(job: AlertJob, token: string, { lockAges }: ProcessorDeps): Promise<boolean> {
   return (await job.extendLock(token, lockAges.lockMs)) === 1
 }
 
@@ -126,9 +126,9 @@ async function settle(
   number: number,
   sent: Extract<JobResult, { step: 'sent' }>,
   brokenOff: boolean,
-  context: ProcessorContext,
+  deps: ProcessorDeps,
 ): Promise<AttemptRecord> {
-  const { sink, settings, clock, acknowledged, metrics, log } = context
+  const { sink, settings, clock, acknowledged, metrics, log } = deps
   const { outcome, startedAtMs, durationMs, earlyMs } = sent
   const nowMs = clock.now()
   const followUp = followUpOf(
@@ -151,7 +151,7 @@ async function settle(
   // Before anything that may fail: this process must not send it again.
   if (followUp.kind === 'delivered') {
     acknowledged.add(sent.name, record)
-    context.onAcknowledged({ id: job.id ?? '', requestedAtMs: sent.job.requestedAtMs }, record)
+    deps.onAcknowledged({ id: job.id ?? '', requestedAtMs: sent.job.requestedAtMs }, record)
   }
   reportAttempt(
     {
@@ -170,9 +170,9 @@ async function settle(
   if (followUp.kind !== 'back' && sent.reportsToCircuit) {
     const sign = signalOf(outcome)
     const startedAtMs = clock.monotonicMs() - durationMs
-    await context.observe({ signal: sign, alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs })
+    await deps.observe({ signal: sign, alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs })
   }
-  return carryOut(followUp, record, { job, token, requestedAtMs: sent.job.requestedAtMs }, context)
+  return carryOut(followUp, record, { job, token, requestedAtMs: sent.job.requestedAtMs }, deps)
 }
 
 interface LockedByToken {
@@ -185,26 +185,26 @@ async function carryOut(
   followUp: FollowUp,
   record: AttemptRecord,
   taken: LockedByToken,
-  context: ProcessorContext,
+  deps: ProcessorDeps,
 ): Promise<AttemptRecord> {
   const { job, token } = taken
   switch (followUp.kind) {
     case 'delivered':
       return record
     case 'back':
-      return putBack(job, token, context)
+      return putBack(job, token, deps)
     case 'dead':
-      await keep(job, record, context)
+      await keep(job, record, deps)
       throw new UnrecoverableError(
         `${followUp.reason}: ${describe(whyDead(followUp, record), followUp.answer)}`,
       )
     case 'again':
-      if (followUp.holdMs !== undefined) await context.hold(followUp.holdMs)
-      await keep(job, record, context)
+      if (followUp.holdMs !== undefined) await deps.hold(followUp.holdMs)
+      await keep(job, record, deps)
       // Before the job is released: the process that takes it next must know whether it is due.
-      if ((await markedDue(followUp.dueInMs, taken, context)) && followUp.burnt)
+      if ((await markedDue(followUp.dueInMs, taken, deps)) && followUp.burnt)
         throw new RetryLater(`${followUp.reason}: ${describe(undefined, followUp.answer)}`, followUp.delayMs)
-      return delay(job, token, followUp.delayMs, context)
+      return delay(job, token, followUp.delayMs, deps)
     default:
       return followUp satisfies never
   }
@@ -214,13 +214,13 @@ async function giveUpExpired(
   job: AlertJob,
   number: number,
   expired: Extract<JobResult, { step: 'expired' }>,
-  context: ProcessorContext,
+  deps: ProcessorDeps,
 ): Promise<never> {
-  const nowMs = context.clock.now()
+  const nowMs = deps.clock.now()
   const text = `too old for this sink before attempt ${number}`
-  const report = { sink: context.sink.name, job: expired.job, number, result: 'expired' as const, nowMs }
-  reportAttempt(report, context.metrics, context.log)
-  await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, context)
+  const report = { sink: deps.sink.name, job: expired.job, number, result: 'expired' as const, nowMs }
+  reportAttempt(report, deps.metrics, deps.log)
+  await keep(job, { number, atMs: nowMs, durationMs: 0, result: 'expired', reason: 'expired', text }, deps)
   throw new UnrecoverableError(`expired: ${text}`)
 }
 
@@ -228,7 +228,7 @@ async function giveUpExpired(
 async function markedDue(
   dueInMs: number | undefined,
   { job, requestedAtMs }: LockedByToken,
-  { marks, sink, log }: ProcessorContext,
+  { marks, sink, log }: ProcessorDeps,
 ): Promise<boolean> {
   try {
     if (dueInMs !== undefined) await marks.delay({ id: job.id ?? '', requestedAtMs }, dueInMs)
@@ -243,35 +243,30 @@ const keepTimeoutMs = 5_000
 const moveTimeoutMs = 5_000
 
 /** Without a record of the attempt the delivery still continues. */
-async function keep(job: AlertJob, record: AttemptRecord, context: ProcessorContext): Promise<void> {
+async function keep(job: AlertJob, record: AttemptRecord, deps: ProcessorDeps): Promise<void> {
   try {
     await within(keepTimeoutMs, 'storing the record', job.log(JSON.stringify(record)))
   } catch (error) {
-    context.log.warn({ sink: context.sink.name, reason: redisErrorText(error) }, 'attempt not recorded')
+    deps.log.warn({ sink: deps.sink.name, reason: redisErrorText(error) }, 'attempt not recorded')
   }
 }
 
 /** Back to the head of the queue. Where that fails, the lock expires and BullMQ hands the job out again as stalled. */
-async function putBack(job: AlertJob, token: string, context: ProcessorContext): Promise<never> {
-  await moved(job.moveToWait(token), context)
+async function putBack(job: AlertJob, token: string, deps: ProcessorDeps): Promise<never> {
+  await moved(job.moveToWait(token), deps)
   throw new WaitingError()
 }
 
-async function delay(
-  job: AlertJob,
-  token: string,
-  delayMs: number,
-  context: ProcessorContext,
-): Promise<never> {
-  await moved(job.moveToDelayed(Date.now() + delayMs, token), context)
+async function delay(job: AlertJob, token: string, delayMs: number, deps: ProcessorDeps): Promise<never> {
+  await moved(job.moveToDelayed(Date.now() + delayMs, token), deps)
   throw new DelayedError()
 }
 
-async function moved(move: Promise<unknown>, context: ProcessorContext): Promise<void> {
+async function moved(move: Promise<unknown>, deps: ProcessorDeps): Promise<void> {
   try {
     await within(moveTimeoutMs, 'moving the job', move)
   } catch (error) {
-    context.log.debug({ sink: context.sink.name, reason: toError(error).name }, 'job left to its lock')
+    deps.log.debug({ sink: deps.sink.name, reason: toError(error).name }, 'job left to its lock')
   }
 }
 

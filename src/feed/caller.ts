@@ -20,10 +20,10 @@ export interface Caller {
     signal: AbortSignal | undefined,
     numbers?: Numbers,
     /** Where it is given, no other token is sent: the call fails as `token_changed` before it is made. */
-    tokenMark?: string,
+    tokenFingerprint?: string,
   ): Promise<T>
   tokenTrouble(): FeedError | undefined
-  tokenMark(): string
+  tokenFingerprint(): string
   close(): Promise<void>
 }
 
@@ -72,11 +72,11 @@ export function createCaller(options: FeedClientOptions): Caller {
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
     numbers: Numbers = 'plain',
-    tokenMark?: string,
+    tokenFingerprint?: string,
   ): Promise<T> {
     // Read once, so that it is the token with this mark that is sent.
     const secret = reveal(token)
-    if (tokenMark !== undefined && token.fingerprint(secret) !== tokenMark)
+    if (tokenFingerprint !== undefined && token.fingerprint(secret) !== tokenFingerprint)
       throw new FeedError('token_changed', 'the token was changed since the first page')
     const startedMs = clock.monotonicMs()
     let status: number | 'error' = 'error'
@@ -120,7 +120,7 @@ export function createCaller(options: FeedClientOptions): Caller {
   return {
     call,
     tokenTrouble: () => tokenTrouble(token),
-    tokenMark: () => token.fingerprint(),
+    tokenFingerprint: () => token.fingerprint(),
     close: () => pool.destroy(),
   }
 }

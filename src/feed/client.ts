@@ -14,7 +14,7 @@ export type { Exchange, FeedClientOptions, FeedEndpoint } from './caller.ts'
  */
 export interface FeedClient {
   /** One page of fired alerts, newest first; pages count from 1. Rejects with a FeedError. */
-  deliveries(page: number, signal?: AbortSignal, tokenMark?: string): Promise<FeedPage>
+  deliveries(page: number, signal?: AbortSignal, tokenFingerprint?: string): Promise<FeedPage>
   /** One page of the caller's alert rules, newest first. Rejects with a FeedError. */
   rules(page: number, signal?: AbortSignal): Promise<RulesPage>
   /**
@@ -46,7 +46,7 @@ export interface FeedClient {
   /** Why no call can be made now: the token cannot be read from its file. Such a call must not cost a unit. */
   tokenTrouble(): FeedError | undefined
   /** The same as long as the token is: another token may show another account's feed. */
-  tokenMark(): string
+  tokenFingerprint(): string
   /** Ends at once; calls that still run are rejected as `aborted`. */
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ export interface PagesOptions {
 
 export function createFeedClient(options: FeedClientOptions): FeedClient {
   const { source } = options
-  const { call, tokenTrouble, tokenMark, close } = createCaller(options)
+  const { call, tokenTrouble, tokenFingerprint, close } = createCaller(options)
 
   const send = <T>(
     request: ApiRequest,
@@ -85,13 +85,13 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     asked(requestOf(path, parameters), signal)
 
   return {
-    deliveries: async (page, signal, tokenMark) =>
+    deliveries: async (page, signal, tokenFingerprint) =>
       call(
         requestOf('/api/v1/alerts/deliveries', { query: { page } }),
         deliveriesParser(source, page),
         signal,
         'exact',
-        tokenMark,
+        tokenFingerprint,
       ),
     rules: async (page, signal) =>
       call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), signal),
@@ -109,7 +109,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     },
     send: (request, signal) => send(request, (body) => ({ ok: true, page: body }), signal, 'exact'),
     tokenTrouble,
-    tokenMark,
+    tokenFingerprint,
     close,
   }
 }

@@ -60,10 +60,9 @@ async function takeOutsideWalk(
     await checkOutsideWalk(deps, tally, examined)
     const { page } = examined
     const { marks } = examined.looked
-    const view = { page, marks, old: [] }
     await enqueueAndMark(deps, tally, examined, snapshot, {
       proven: false,
-      rowsBecome: decideOutsideWalk(view),
+      rowsBecome: decideOutsideWalk(marks),
       explains: false,
     })
     return { fresh: marks.filter((mark) => mark === 'new').length, lastPage: page.lastPage }

@@ -72,7 +72,7 @@ async function sweep(run: Sweep, options: SweepOptions): Promise<SweepReason> {
     const atEnd = page.page >= page.lastPage || examined.rowScopes.every(({ old }) => old !== false)
     const depth = Math.min(page.page * page.perPage, page.total)
     place = { ...nextPlace(place, page, atEnd, nowMs), depth }
-    const rowsBecome = decideOutsideWalk({ page, marks, old: [] })
+    const rowsBecome = decideOutsideWalk(marks)
     await enqueueAndMark(deps, tally, examined, snapshot, {
       proven: false,
       rowsBecome,

@@ -121,7 +121,7 @@ export function applyResult(
 }
 
 /**
- * A backlog takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
+ * A catch-up takes no more than half of the units that are left, once a day: otherwise a walk that is larger than the budget
  * would leave none for alerts that fire until the reset.
  */
 export function keepForHead(

@@ -58,14 +58,14 @@ interface ReaderLimits {
 
 function createPageReader(
   deps: ReaderDeps,
-  { lease, keptForHead: walkLeaves, walkRestUntilMs }: ReaderLimits,
+  { lease, keptForHead, walkRestUntilMs }: ReaderLimits,
   { stopping, abort }: ReaderSignals,
   onCall: () => void,
 ): PageReader {
   const tally: PageTally = {
     ...{ calls: 0, granted: undefined, refused: undefined, feedError: undefined, redisAway: false },
   }
-  let firstTokenMark: string | undefined
+  let firstFingerprint: string | undefined
   return {
     tally,
     async read(page, purpose) {
@@ -77,9 +77,9 @@ function createPageReader(
         tally.feedError = trouble
         return failed(trouble)
       }
-      const tokenMark = deps.feed.tokenMark?.()
-      firstTokenMark ??= tokenMark
-      if (tokenMark !== firstTokenMark) return tokenChanged
+      const tokenFingerprint = deps.feed.tokenFingerprint?.()
+      firstFingerprint ??= tokenFingerprint
+      if (tokenFingerprint !== firstFingerprint) return tokenChanged
       let reserved: Reservation
       try {
         lease.check()
@@ -87,7 +87,7 @@ function createPageReader(
           cost: pageUnits,
           purpose,
           leaveFresh: purpose !== 'poll',
-          ...(purpose === 'walk' ? { leaveUnits: walkLeaves.units } : {}),
+          ...(purpose === 'walk' ? { leaveUnits: keptForHead.units } : {}),
           leaseToken: lease.token,
         })
         // A process that was frozen in between must not use what it reserved.
@@ -105,7 +105,7 @@ function createPageReader(
       onCall()
       const atMs = deps.clock.now()
       try {
-        const answer = await deps.feed.deliveries(page, abort, firstTokenMark)
+        const answer = await deps.feed.deliveries(page, abort, firstFingerprint)
         tally.granted = { ...reserved, atMs }
         return { kind: 'page', page: answer }
       } catch (thrown) {
@@ -131,11 +131,11 @@ export async function withReader<T>(
   },
   work: (reader: PageReader) => Promise<T>,
 ): Promise<T> {
-  const { lease, keptForHead: walkLeaves, walkRestUntilMs, signal, onCall } = reading
+  const { lease, keptForHead, walkRestUntilMs, signal, onCall } = reading
   const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
   const reader = createPageReader(
     deps,
-    { lease, keptForHead: walkLeaves, walkRestUntilMs },
+    { lease, keptForHead, walkRestUntilMs },
     { stopping: signal, abort: drain.signal },
     onCall,
   )

@@ -35,8 +35,7 @@ export type PollerHealth =
   | { readonly ok: false; readonly why: PollerFault; readonly reason: string }
 
 /** Why a polling loop does not work. */
-const pollerFaults = ['starting', 'crashed', 'redis_down', 'stuck', 'failing'] as const
-export type PollerFault = (typeof pollerFaults)[number]
+export type PollerFault = 'starting' | 'crashed' | 'redis_down' | 'stuck' | 'failing'
 
 export type ReadPage = PollDeps['readPage']
 
@@ -49,7 +48,8 @@ export interface PollerDeps {
   /** The account as the ledger has it; and how many sources share it now, with this one. */
   readonly account?: string | undefined
   readonly sharers?: () => number
-  readonly feed: Pick<FeedClient, 'deliveries'> & Partial<Pick<FeedClient, 'tokenTrouble' | 'tokenMark'>>
+  readonly feed: Pick<FeedClient, 'deliveries'> &
+    Partial<Pick<FeedClient, 'tokenTrouble' | 'tokenFingerprint'>>
   /** The rules of the account, of which the plan reads what they announce; without them it does without. */
   readonly rules?: Pick<RuleBook, 'lastReading' | 'readAnew' | 'lastRead'>
   /** Called with every reading of the rules that is not older than the last; returns the rules that may not fire. */

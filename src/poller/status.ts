@@ -266,30 +266,23 @@ const walkMsMax = 60 * 60_000
  * Whether the loop does what it should and the feed is of use: also on standby, and while a limit keeps it waiting. A
  * source that is stopped is no fault of this process: its state says so, and another process would be refused as well.
  */
-export function healthOf(
-  { status, dueAtMs: expectActMs, actedAtMs, crash }: LoopActivity,
-  nowMs: number,
-): PollerHealth {
+export function healthOf({ status, dueAtMs, actedAtMs, crash }: LoopActivity, nowMs: number): PollerHealth {
   const { state, reason } = status
   const bad = (why: PollerFault, text: string): PollerHealth => ({ ok: false, why, reason: text })
   if (crash !== undefined) return bad('crashed', `the polling loop failed and was started again: ${crash}`)
   if (state === 'redis_down') return bad('redis_down', `polling pauses while Redis is away: ${reason}`)
-  if (nowMs > expectActMs + lateMsMax) return bad('stuck', stuckText(state, nowMs - actedAtMs))
+  if (nowMs > dueAtMs + lateMsMax) return bad('stuck', stuckText(state, nowMs - actedAtMs))
   if (state === 'starting') return bad('starting', 'no poll was tried yet')
   const failure = lastingFailure(status)
   if (failure !== undefined) return bad('failing', failure)
-  const restsByRight =
-    state === 'standby' || state === 'held' || state === 'budget_spent' || state === 'stopped'
-  if (status.lastPollAtMs === null && !restsByRight) return bad('starting', 'no poll was tried yet')
+  const mayRest = state === 'standby' || state === 'held' || state === 'budget_spent' || state === 'stopped'
+  if (status.lastPollAtMs === null && !mayRest) return bad('starting', 'no poll was tried yet')
   return { ok: true }
 }
 
 /** Why only a new process helps; undefined where the loop may continue by itself. */
-export function hungOf(
-  { status, dueAtMs: expectActMs, actedAtMs }: LoopActivity,
-  nowMs: number,
-): string | undefined {
-  if (nowMs <= expectActMs + hungMsMin) return undefined
+export function hungOf({ status, dueAtMs, actedAtMs }: LoopActivity, nowMs: number): string | undefined {
+  if (nowMs <= dueAtMs + hungMsMin) return undefined
   return `source ${status.source}: ${stuckText(status.state, nowMs - actedAtMs)}`
 }
 

@@ -3,7 +3,7 @@ import type { Assign, AssignedSink, Assignment } from '../alert/assignment.ts'
 import { asksOfRule } from '../alert/match.ts'
 import {
   type Route,
-  type RouteContext,
+  type RouteFacts,
   type Routing,
   route,
   routeLabel,
@@ -48,8 +48,8 @@ async function assign(
   seenAtMs: number,
 ): Promise<readonly Assignment[]> {
   if (alerts.length === 0) return []
-  const context = await contextOf(deps, alerts, seenAtMs)
-  const decided = alerts.map((alert) => ({ alert, routing: route(alert, deps.routes, context) }))
+  const facts = await factsOf(deps, alerts, seenAtMs)
+  const decided = alerts.map((alert) => ({ alert, routing: route(alert, deps.routes, facts) }))
   const routed = await throttle(deps, decided)
   const records = Map.groupBy(
     routed.flatMap(({ alert, routing }) => recordOf(alert, routing, seenAtMs)),
@@ -69,7 +69,7 @@ interface ThrottledAlert extends RoutedAlert {
   readonly passed: ReadonlyMap<number, number>
 }
 
-async function contextOf(deps: PageDeps, alerts: readonly Alert[], nowMs: number): Promise<RouteContext> {
+async function factsOf(deps: PageDeps, alerts: readonly Alert[], nowMs: number): Promise<RouteFacts> {
   if (deps.asksOfRules) {
     for (const [source, own] of Map.groupBy(alerts, (alert) => alert.source))
       await deps.rulesOf(source).prepare([...new Set(own.flatMap(({ ruleIds }) => ruleIds))])

@@ -12,7 +12,8 @@ import type { Resolve } from './transport/lookup.ts'
 export type { SinkConfig, SinkType } from './sink-config.ts'
 export { sinkTypes } from './sink-config.ts'
 
-export interface SinkContext {
+/** What all sinks of a config share. */
+export interface SharedTools {
   readonly display: Display
   /** How names become addresses; the system's way unless a test says otherwise. */
   readonly resolve?: Resolve
@@ -21,13 +22,13 @@ export interface SinkContext {
 }
 
 /** Throws a UserError over a file (CA, certificate, key) that cannot be read. */
-export function createSink(name: string, config: SinkConfig, context: SinkContext): Sink {
+export function createSink(name: string, config: SinkConfig, shared: SharedTools): Sink {
   const kind = definitionOf[config.type]
   return kind.create(name, config, {
-    display: context.display,
+    display: shared.display,
     userAgent: `alert-bridge/${version}`,
-    ...(context.drawer === undefined ? {} : { drawer: context.drawer }),
-    guard: (allowed) => createGuard(allowed, context.resolve),
+    ...(shared.drawer === undefined ? {} : { drawer: shared.drawer }),
+    guard: (allowed) => createGuard(allowed, shared.resolve),
   })
 }
 

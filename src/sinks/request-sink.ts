@@ -3,7 +3,7 @@ import type { Meaning, ProtocolResult } from './outcome.ts'
 import { revealProxy } from './secret-url.ts'
 import { type Attempt, type Parcel, parcelOf, type Sink } from './sink.ts'
 import type { SinkTools } from './tools.ts'
-import { type AttemptContext, runAttempt } from './transport/attempt.ts'
+import { type AttemptHelpers, runAttempt } from './transport/attempt.ts'
 import { createHttpClient, type HttpPost, type HttpResponse, type TlsFiles } from './transport/http-client.ts'
 import { isPage } from './transport/json-answer.ts'
 
@@ -41,7 +41,7 @@ export interface ResponseDetails {
 /** Makes the request of one alert. What it throws becomes the fault of the attempt. */
 export type Render = (
   parcel: Parcel,
-  context: AttemptContext,
+  helpers: AttemptHelpers,
   attempt: Attempt,
 ) => SinkRequest | Promise<SinkRequest>
 
@@ -61,31 +61,31 @@ export function createRequestSink(
   async function exchange(
     request: SinkRequest,
     attempt: Attempt,
-    context: AttemptContext,
+    helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
     const { plain } = request
-    const result = await post(request, attempt, context)
+    const result = await post(request, attempt, helpers)
     const isRefused = result.via === 'http' && formRefusals.has(result.status)
-    return plain === undefined || !isRefused ? result : post(plain, attempt, context)
+    return plain === undefined || !isRefused ? result : post(plain, attempt, helpers)
   }
 
   async function post(
     { readBody: sayMore, expectsJson: speaksJson = false, needsBody = false, plain, ...request }: SinkRequest,
     attempt: Attempt,
-    context: AttemptContext,
+    helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
     const { headers } = request
     const reply = await transport.post({
       ...request,
       headers: { 'user-agent': tools.userAgent, ...headers },
-      signal: context.signal,
+      signal: helpers.signal,
       nowMs: attempt.nowMs,
-      proxy: revealProxy(config.proxy, context),
+      proxy: revealProxy(config.proxy, helpers),
       ...(needsBody ? {} : { bodyWaitMs }),
       onStatus: (early) =>
         (needsBody && isSuccess(early)) ||
         (plain !== undefined && formRefusals.has(early.status)) ||
-        context.reportEarly(resultOf(early)),
+        helpers.reportEarly(resultOf(early)),
     })
     return resultOf(reply, speaksJson && isPage(reply.body) ? foreignDetails : sayMore)
   }
@@ -95,8 +95,8 @@ export function createRequestSink(
     type: config.type,
     targets: [undefined],
     send: (alert, attempt) =>
-      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (context) =>
-        exchange(await render(parcelOf(alert, attempt), context, attempt), attempt, context),
+      runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (helpers) =>
+        exchange(await render(parcelOf(alert, attempt), helpers, attempt), attempt, helpers),
       ),
     close: () => transport.close(),
   }

@@ -1,6 +1,6 @@
 import { looksLikeToken, type Secret, tokenCharsMin } from '../lib/secret.ts'
 import { checkedSecret, httpUrlProblem } from './common-config.ts'
-import type { AttemptContext } from './transport/attempt.ts'
+import type { AttemptHelpers } from './transport/attempt.ts'
 import { SinkError } from './transport/fault.ts'
 
 /** An address that is the credential itself: whoever has it can post. */
@@ -10,50 +10,50 @@ export const secretUrlField = checkedSecret((text) => httpUrlProblem(text, { use
  * The address in `secret`, from now on hidden whole and in its parts. A file may have changed, and library errors quote
  * invalid addresses: for one, throws a SinkError (`credentials`) that calls it `what`.
  */
-export function secretUrl(secret: Secret, what: string, context: AttemptContext): URL {
-  const url = URL.parse(context.reveal(secret).trim())
+export function secretUrl(secret: Secret, what: string, helpers: AttemptHelpers): URL {
+  const url = URL.parse(helpers.reveal(secret).trim())
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw new SinkError('credentials', `${what} is no http or https address`)
-  hideUrl(url, context)
+  hideUrl(url, helpers)
   return url
 }
 
-export function hideUrl(url: URL, context: AttemptContext): void {
+export function hideUrl(url: URL, helpers: AttemptHelpers): void {
   const segments = url.pathname.split('/')
   const tokens = segments.filter((segment, at) => looksLikeToken(segment) || at === segments.length - 1)
   const values = [...url.searchParams.values()].filter(looksLikeToken)
   const search = url.search.length >= tokenCharsMin ? [url.search, url.search.slice(1)] : []
   const path = url.pathname.length >= tokenCharsMin ? [url.pathname] : []
-  for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, context)
+  for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, helpers)
 }
 
 /** Hides the parts that look like a token in an address that is no secret in the config. */
-export function hideTokens(url: URL, context: AttemptContext): void {
+export function hideTokens(url: URL, helpers: AttemptHelpers): void {
   for (const part of [...url.pathname.split('/'), ...url.searchParams.values()])
-    if (looksLikeToken(part)) hideWithDecoded(part, context)
+    if (looksLikeToken(part)) hideWithDecoded(part, helpers)
 }
 
 /** The address of a proxy. A refusing proxy may repeat its login, as in the address or as it was sent: both are hidden. */
-export function revealProxy(proxy: Secret | undefined, context: AttemptContext): string | undefined {
+export function revealProxy(proxy: Secret | undefined, helpers: AttemptHelpers): string | undefined {
   if (proxy === undefined) return undefined
-  const address = context.reveal(proxy).trim()
+  const address = helpers.reveal(proxy).trim()
   const url = URL.parse(address)
-  if (url !== null && (url.username !== '' || url.password !== '')) hideLogin(url, context)
+  if (url !== null && (url.username !== '' || url.password !== '')) hideLogin(url, helpers)
   return address
 }
 
-function hideLogin(url: URL, context: AttemptContext): void {
+function hideLogin(url: URL, helpers: AttemptHelpers): void {
   const login = `${decoded(url.username)}:${decoded(url.password)}`
   const sent = Buffer.from(login, 'utf8').toString('base64')
   for (const text of [url.href, `${url.username}:${url.password}`, login, sent, sent.replace(/=+$/, '')])
-    context.hide(text)
-  for (const password of [url.password, decoded(url.password)]) context.hideWord(password)
+    helpers.hide(text)
+  for (const password of [url.password, decoded(url.password)]) helpers.hideWord(password)
 }
 
 /** A part of an address may be repeated with its percent sequences or without. */
-function hideWithDecoded(text: string, context: AttemptContext): void {
-  context.hide(text)
-  context.hide(decoded(text))
+function hideWithDecoded(text: string, helpers: AttemptHelpers): void {
+  helpers.hide(text)
+  helpers.hide(decoded(text))
 }
 
 function decoded(text: string): string {

@@ -165,7 +165,7 @@ export function breakerKey(prefix: string, sink: string): string {
 }
 
 /**
- * HASH `{receiver, retry, held, clock, plan:<plan>: n …}`: whose config and clock put off alerts of a sink. `receiver`: the mark of the
+ * HASH `{receiver, retry, held, clock, plan:<plan>: n …}`: whose config and clock put off alerts of a sink. `receiver`: the fingerprint of the
  * receiver of the lane that started last; `retry`: its schedule; `held`: of the receiver that asked for the current hold; `clock`: the clock (ms) of the
  * process that last looked through them; `plan`: digest of a plan for whose marks alerts wait → how many ever did. Expires
  * `putOffKeptMs` after its last change. Lost: the next lane looks through all that is put off.

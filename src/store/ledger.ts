@@ -116,7 +116,7 @@ export interface LedgerOptions {
 
 /** How far the feed's clock may be from ours around the reset before a unit could be counted on the wrong day. */
 export const resetGuardMs = 2_000
-/** The share of the minute that is kept for the first page while a backlog is walked. */
+/** The share of the minute that is kept for the first page during a catch-up. */
 const freshShare = 0.1
 /** So often the first page is read while the walk waits for the minute, in milliseconds. */
 export const freshEveryMs = 5_000

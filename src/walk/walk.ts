@@ -116,8 +116,8 @@ export function continuesWalk(view: Pick<PageView, 'page' | 'marks'>, known: Ope
 }
 
 /** Any page outside a walk: the look for late rows, the sweep. It finishes nothing. */
-export function decideOutsideWalk(view: PageView): 'covered' | 0 {
-  return view.marks.includes('covered') ? 'covered' : 0
+export function decideOutsideWalk(marks: readonly Mark[]): 'covered' | 0 {
+  return marks.includes('covered') ? 'covered' : 0
 }
 
 /**
@@ -214,7 +214,7 @@ function extend({ page, marks }: PageView, stretch: Stretch | undefined, run: nu
 function relocate(view: PageView, known: OpenStretches, progress: WalkProgress): PageDecision {
   const { page } = view
   const [current, ...others] = known.stretches
-  const aside = { proven: false, rowsBecome: decideOutsideWalk(view), joins: [], finished: [] }
+  const aside = { proven: false, rowsBecome: decideOutsideWalk(view.marks), joins: [], finished: [] }
   const step = current && search(page, current, progress, false)
   if (step === undefined) return { ...aside, stretches: others, ...placeLost(page, progress) }
   return { ...aside, stretches: known.stretches, ...step }

@@ -5,7 +5,7 @@ import { parseMatch } from '../../src/alert/match-form.ts'
 import {
   isWithheld,
   type Route,
-  type RouteContext,
+  type RouteFacts,
   route,
   routeLabel,
   throttleKey,
@@ -14,7 +14,7 @@ import {
 import type { Silence } from '../../src/alert/silence.ts'
 
 const nowMs = Date.parse('2026-11-21T09:00:00Z')
-const context: RouteContext = {
+const facts: RouteFacts = {
   nowMs,
   silences: [],
   ruleOf: () => undefined,
@@ -56,12 +56,12 @@ function silence(id: string, written: object, fromMs: number, toMs: number): Sil
 describe('routes', () => {
   it('all apply that match, and each sink is named once, in the order of the config', () => {
     const routes = [to(['slack', 'mail'], 'price'), to(['hook', 'mail']), to(['pager'], 'screen')]
-    expect(route(alert(), routes, context).sinks).toEqual(['slack', 'mail', 'hook'])
+    expect(route(alert(), routes, facts).sinks).toEqual(['slack', 'mail', 'hook'])
   })
 
   it('say for each why it takes the alert or does not', () => {
     const routes = [to(['slack'], 'screen', { name: 'screens' }), to(['mail'], 'price'), to(['hook'])]
-    expect(route(alert(), routes, context).decisions).toEqual([
+    expect(route(alert(), routes, facts).decisions).toEqual([
       {
         index: 0,
         name: 'screens',
@@ -76,8 +76,8 @@ describe('routes', () => {
   })
 
   it('may leave an alert without a sink', () => {
-    expect(route(alert('filing'), [to(['slack'], 'screen')], context).sinks).toEqual([])
-    expect(route(alert(), [], context)).toEqual({ sinks: [], decisions: [], withheld: [] })
+    expect(route(alert('filing'), [to(['slack'], 'screen')], facts).sinks).toEqual([])
+    expect(route(alert(), [], facts)).toEqual({ sinks: [], decisions: [], withheld: [] })
   })
 
   it('are called by their name, or by their place', () => {
@@ -93,7 +93,7 @@ describe('a mute', () => {
     const { sinks, decisions } = route(
       alert(),
       [to(['slack'], undefined, { mute: [always] }), to(['hook'])],
-      context,
+      facts,
     )
     expect(sinks).toEqual(['hook'])
     expect(decisions[0]).toEqual({
@@ -106,7 +106,7 @@ describe('a mute', () => {
   })
 
   it('of a route that does not match says nothing', () => {
-    const { decisions } = route(alert(), [to(['slack'], 'screen', { mute: [always] })], context)
+    const { decisions } = route(alert(), [to(['slack'], 'screen', { mute: [always] })], facts)
     expect(decisions.filter(isWithheld)).toEqual([])
   })
 })
@@ -114,7 +114,7 @@ describe('a mute', () => {
 describe('a silence', () => {
   const routes = [to(['slack'], 'price'), to(['hook'])]
   const decide = (silences: readonly Silence[], given = alert()) =>
-    route(given, routes, { ...context, silences })
+    route(given, routes, { ...facts, silences })
 
   it('holds every route back from what it matches', () => {
     const { sinks, decisions } = decide([silence('a', { kind: 'price' }, -1, 1_000)])
@@ -148,13 +148,13 @@ describe('a rule that is not known', () => {
   const given = alert('price', { ruleIds: ['1'] })
 
   it('is taken for the right one, and the decision says so', () => {
-    const { sinks, decisions } = route(given, [{ match, sinks: ['hook'] }], context)
+    const { sinks, decisions } = route(given, [{ match, sinks: ['hook'] }], facts)
     expect(sinks).toEqual(['hook'])
     expect(decisions[0]).toMatchObject({ taken: true, reason: 'rule_unknown', ruleIds: ['1'] })
   })
 
   it('is passed by where the config says so, which is no holding back', () => {
-    const { sinks, decisions } = route(given, [{ match, sinks: ['hook'], whenRuleUnknown: 'skip' }], context)
+    const { sinks, decisions } = route(given, [{ match, sinks: ['hook'], whenRuleUnknown: 'skip' }], facts)
     expect(sinks).toEqual([])
     expect(decisions[0]).toMatchObject({ taken: false, reason: 'rule_unknown' })
     expect(decisions.filter(isWithheld)).toEqual([])
@@ -165,7 +165,7 @@ describe('a throttle', () => {
   const throttled = to(['slack'], undefined, { throttle: { per: 60_000, by: ['symbol', 'ruleId'] } })
 
   it('is asked by the values of its fields', () => {
-    const { decisions } = route(alert(), [throttled], context)
+    const { decisions } = route(alert(), [throttled], facts)
     expect(decisions[0]).toMatchObject({ taken: true, throttle: { perMs: 60_000 } })
     const key = (fields: object, by = throttled.throttle?.by ?? []) =>
       throttleKey(alert('price', { ...fields }), { per: 1, by })
@@ -182,7 +182,7 @@ describe('a throttle', () => {
   })
 
   it('that does not let it pass holds its route back', () => {
-    const routing = route(alert(), [throttled, to(['hook'])], context)
+    const routing = route(alert(), [throttled, to(['hook'])], facts)
     const { sinks, decisions } = withThrottles(routing, new Map([[0, nowMs + 5]]))
     expect(sinks).toEqual(['hook'])
     expect(decisions[0]).toEqual({
@@ -210,7 +210,7 @@ describe('whatever the routes are', () => {
           to(sinks, kind, { mute: muted ? [always] : [] }),
         )
         const silences = silenced ? [silence('s', {}, -1, 1)] : []
-        const { sinks, decisions } = route(alert(), routes, { ...context, silences })
+        const { sinks, decisions } = route(alert(), routes, { ...facts, silences })
         const matching = wanted.filter(({ kind }) => kind !== 'screen')
         const open = matching.filter(({ muted }) => !muted && !silenced)
         expect(sinks).toEqual([...new Set(open.flatMap((each) => each.sinks))])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { receiverMark } from '../../src/app/sinks.ts'
+import { receiverFingerprint } from '../../src/app/sinks.ts'
 import type { SinkEntry } from '../../src/delivery/settings.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
@@ -262,11 +262,11 @@ describe('the mark of a receiver', () => {
   const base = { type: 'webhook', url: 'https://a.example', concurrency: 5 }
 
   it('changes with the place and the user, not with the pace, and is the same in every process', () => {
-    const mark = receiverMark(base)
+    const mark = receiverFingerprint(base)
     expect(mark).toBe('2aff')
-    expect(receiverMark({ ...base, concurrency: 9, timeout: 1 })).toBe(mark)
-    expect(receiverMark({ ...base, url: 'https://b.example' })).not.toBe(mark)
-    const bearer = (token: string) => receiverMark({ ...base, auth: { bearer: new Secret(token) } })
+    expect(receiverFingerprint({ ...base, concurrency: 9, timeout: 1 })).toBe(mark)
+    expect(receiverFingerprint({ ...base, url: 'https://b.example' })).not.toBe(mark)
+    const bearer = (token: string) => receiverFingerprint({ ...base, auth: { bearer: new Secret(token) } })
     expect(new Set([mark, bearer('one'), bearer('two')]).size).toBe(3)
   })
 })

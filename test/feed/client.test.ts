@@ -116,7 +116,7 @@ describe('a call', () => {
     expect(sandbox.requests).toHaveLength(2)
     // Who means a token gets that one or no call.
     writeFileSync(file, 'sandbox-token\n')
-    const mark = client.tokenMark()
+    const mark = client.tokenFingerprint()
     await client.deliveries(1, undefined, mark)
     writeFileSync(file, 'another-token\n')
     expect(await failureOf(client.deliveries(1, undefined, mark))).toMatchObject({ code: 'token_changed' })

@@ -81,12 +81,12 @@ it("takes nothing of another account's feed where the token is changed between t
   const handed = new Map<number, number>()
   const feed: PollerDeps['feed'] = {
     ...client,
-    async deliveries(page, signal, tokenMark) {
+    async deliveries(page, signal, tokenFingerprint) {
       if (page === 3 && handed.size === 350) {
         writeFileSync(tokenFile, 'second-token')
         rig.sandbox.switchAccount('another', 300)
       }
-      return client.deliveries(page, signal, tokenMark)
+      return client.deliveries(page, signal, tokenFingerprint)
     },
   }
   const run = rig.replica(server.client(), { ...walking(rig, server.client(), handed, 2), feed })

@@ -287,7 +287,7 @@ describe('the place after a stretch', () => {
 
 describe('a page outside of any walk', () => {
   it('is covered as a whole by one covered row, and by nothing else', () => {
-    expect(decideOutsideWalk(view(9, 50, ['new', 'new', 'covered', 3, 0]))).toBe('covered')
-    expect(decideOutsideWalk(view(9, 50, ['new', 3, 0, 'new', 'new']))).toBe(0)
+    expect(decideOutsideWalk(['new', 'new', 'covered', 3, 0])).toBe('covered')
+    expect(decideOutsideWalk(['new', 3, 0, 'new', 'new'])).toBe(0)
   })
 })

@@ -2,7 +2,7 @@ import { pictureOf } from '../chart/picture.ts'
 import { type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import { type AttemptContext, runAttempt } from '../transport/attempt.ts'
+import { type AttemptHelpers, runAttempt } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import { tlsOptions } from '../transport/http-client.ts'
 import { parseMailbox } from './address.ts'
@@ -27,14 +27,14 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   // The address may be in a file that changes: a new text makes a new pool.
   let current: { readonly smtp: string; readonly mailer: Mailer } | undefined
 
-  function mailerFor(smtp: string, context: AttemptContext): Mailer {
+  function mailerFor(smtp: string, helpers: AttemptHelpers): Mailer {
     const parsed = parseSmtpUrl(smtp)
     if (!parsed.ok) throw new SinkError('credentials', `the SMTP address cannot be used: ${parsed.problem}`)
     const { password, user } = parsed.server
-    if (password !== undefined) context.hideWord(password)
+    if (password !== undefined) helpers.hideWord(password)
     if (user !== undefined && password !== undefined) {
-      context.hide(Buffer.from(`\0${user}\0${password}`).toString('base64'))
-      context.hide(Buffer.from(password).toString('base64'))
+      helpers.hide(Buffer.from(`\0${user}\0${password}`).toString('base64'))
+      helpers.hide(Buffer.from(password).toString('base64'))
     }
     if (current?.smtp === smtp) return current.mailer
     current?.mailer.close()
@@ -52,15 +52,15 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
   async function send(
     formsTo: FormsTo,
     attempt: BatchAttempt,
-    context: AttemptContext,
+    helpers: AttemptHelpers,
   ): Promise<ProtocolResult> {
     const to = attempt.target ?? ''
     if (!config.to.includes(to))
       throw new SinkError('unrenderable', 'the recipient is not in the config any more')
     const [message, ...plainer] = await formsTo(to)
-    const dkim = config.dkim && { ...config.dkim, key: dkimKey(context.reveal(config.dkim.key)) }
-    const mailer = mailerFor(context.reveal(config.smtp), context)
-    const posting = { from, to, replyTo, dkim, atMs: attempt.nowMs, signal: context.signal }
+    const dkim = config.dkim && { ...config.dkim, key: dkimKey(helpers.reveal(config.dkim.key)) }
+    const mailer = mailerFor(helpers.reveal(config.smtp), helpers)
+    const posting = { from, to, replyTo, dkim, atMs: attempt.nowMs, signal: helpers.signal }
     let result = await post(mailer, message, posting)
     for (const form of plainer) if (isFormRefusal(result)) result = await post(mailer, form, posting)
     return result
@@ -68,7 +68,7 @@ function createEmailSink(name: string, config: EmailConfig, tools: SinkTools): S
 
   function attempted(attempt: BatchAttempt, formsTo: FormsTo): Promise<Outcome> {
     const limits = { signal: attempt.signal, timeoutMs: config.timeout }
-    return runAttempt(limits, (context) => send(formsTo, attempt, context))
+    return runAttempt(limits, (helpers) => send(formsTo, attempt, helpers))
   }
 
   const { display } = tools

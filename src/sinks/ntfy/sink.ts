@@ -2,7 +2,7 @@ import { under } from '../common-config.ts'
 import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { AttemptContext } from '../transport/attempt.ts'
+import type { AttemptHelpers } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import { ownHeaders } from '../transport/headers.ts'
 import type { HttpResponse } from '../transport/http-client.ts'
@@ -14,12 +14,12 @@ export const ntfy = { schema: ntfyConfigSchema, create: createNtfySink } as cons
 
 /** Publishes alerts to a topic of ntfy. */
 function createNtfySink(name: string, config: NtfyConfig, tools: SinkTools): Sink {
-  return createRequestSink(name, config, tools, (parcel, context) => ({
+  return createRequestSink(name, config, tools, (parcel, helpers) => ({
     url: under(config.baseUrl, '/'),
-    headers: { ...ownHeaders(config, context), 'content-type': 'application/json' },
+    headers: { ...ownHeaders(config, helpers), 'content-type': 'application/json' },
     body: JSON.stringify(
       ntfyMessage(parcel, tools.display, {
-        topic: topicOf(config, context),
+        topic: topicOf(config, helpers),
         priority: config.priority,
         tags: config.tags,
       }),
@@ -29,9 +29,9 @@ function createNtfySink(name: string, config: NtfyConfig, tools: SinkTools): Sin
   }))
 }
 
-function topicOf(config: NtfyConfig, context: AttemptContext): string {
-  const topic = context.reveal(config.topic).trim()
-  context.hide(topic)
+function topicOf(config: NtfyConfig, helpers: AttemptHelpers): string {
+  const topic = helpers.reveal(config.topic).trim()
+  helpers.hide(topic)
   if (topicProblem(topic) === undefined) return topic
   throw new SinkError('credentials', `the text in ${config.topic.file ?? 'topic'} is no name of a topic`)
 }

@@ -2,7 +2,7 @@ import { under } from '../common-config.ts'
 import { createRequestSink, isSuccess, type ResponseDetails } from '../request-sink.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { AttemptContext } from '../transport/attempt.ts'
+import type { AttemptHelpers } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer } from '../transport/json-answer.ts'
@@ -13,12 +13,12 @@ export const pagerduty = { schema: pagerDutyConfigSchema, create: createPagerDut
 
 /** Posts alerts to PagerDuty's Events API v2. A 202 is an acknowledgement. */
 function createPagerDutySink(name: string, config: PagerDutyConfig, tools: SinkTools): Sink {
-  return createRequestSink(name, config, tools, (parcel, context) => ({
+  return createRequestSink(name, config, tools, (parcel, helpers) => ({
     url: under(config.baseUrl, '/v2/enqueue'),
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(
       pagerDutyEvent(parcel, tools.display, {
-        routingKey: routingKey(config, context),
+        routingKey: routingKey(config, helpers),
         severity: config.severity,
         client: 'alert-bridge',
       }),
@@ -28,9 +28,9 @@ function createPagerDutySink(name: string, config: PagerDutyConfig, tools: SinkT
   }))
 }
 
-function routingKey(config: PagerDutyConfig, context: AttemptContext): string {
-  const key = context.reveal(config.routingKey).trim()
-  context.hide(key)
+function routingKey(config: PagerDutyConfig, helpers: AttemptHelpers): string {
+  const key = helpers.reveal(config.routingKey).trim()
+  helpers.hide(key)
   if (routingKeyProblem(key) === undefined) return key
   throw new SinkError(
     'credentials',

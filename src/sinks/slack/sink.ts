@@ -4,7 +4,7 @@ import { isSlackMessageFault, type Outcome, type ProtocolResult } from '../outco
 import { revealProxy, secretUrl } from '../secret-url.ts'
 import { type BatchAttempt, parcelOf, type Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import { type AttemptContext, runAttempt } from '../transport/attempt.ts'
+import { type AttemptHelpers, runAttempt } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import { createHttpClient, type HttpResponse } from '../transport/http-client.ts'
 import {
@@ -37,14 +37,14 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
   async function post(
     message: SlackMessage,
     attempt: BatchAttempt,
-    context: AttemptContext,
+    helpers: AttemptHelpers,
   ): Promise<SlackResult> {
-    const proxy = revealProxy(config.proxy, context)
-    const url = secretUrl(config.url, 'the Slack address', context).href
+    const proxy = revealProxy(config.proxy, helpers)
+    const url = secretUrl(config.url, 'the Slack address', helpers).href
     let reply: HttpResponse | undefined
     // The package drops Retry-After and reads answers of any size: so the request is made by our own client.
     const fetch: Fetch = async (_address, init) => {
-      const { signal } = context
+      const { signal } = helpers
       const body = typeof init?.body === 'string' ? init.body : ''
       reply = await transport.post({
         url,
@@ -54,7 +54,7 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
         nowMs: attempt.nowMs,
         proxy,
         // The status alone shows a refusal; a 2xx needs its body.
-        onStatus: (early) => isOk(early) || context.reportEarly(resultOf(early)),
+        onStatus: (early) => isOk(early) || helpers.reportEarly(resultOf(early)),
       })
       return asResponse(reply)
     }
@@ -71,9 +71,9 @@ function createSlackSink(name: string, config: SlackConfig, tools: SinkTools): S
 
   /** Where Slack refuses the form of a message, it is sent once more as plain text. */
   function send(whole: SlackMessage, plain: SlackMessage, attempt: BatchAttempt): Promise<Outcome> {
-    return runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (context) => {
-      const reply = await post(whole, attempt, context)
-      return isSlackMessageFault(reply.word) ? post(plain, attempt, context) : reply
+    return runAttempt({ signal: attempt.signal, timeoutMs: config.timeout }, async (helpers) => {
+      const reply = await post(whole, attempt, helpers)
+      return isSlackMessageFault(reply.word) ? post(plain, attempt, helpers) : reply
     })
   }
 

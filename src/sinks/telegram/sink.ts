@@ -4,7 +4,7 @@ import type { Meaning } from '../outcome.ts'
 import { createRequestSink, isSuccess, type ResponseDetails, type SinkRequest } from '../request-sink.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { AttemptContext } from '../transport/attempt.ts'
+import type { AttemptHelpers } from '../transport/attempt.ts'
 import { SinkError } from '../transport/fault.ts'
 import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
@@ -16,8 +16,8 @@ export const telegram = { schema: telegramConfigSchema, create: createTelegramSi
 
 /** Posts alerts through a bot of Telegram. Only an answer that says `"ok": true` is an acknowledgement. */
 function createTelegramSink(name: string, config: TelegramConfig, tools: SinkTools): Sink {
-  return createRequestSink(name, config, tools, async (parcel, context, { number }): Promise<SinkRequest> => {
-    const bot = under(config.baseUrl, `/bot${botToken(config, context)}`)
+  return createRequestSink(name, config, tools, async (parcel, helpers, { number }): Promise<SinkRequest> => {
+    const bot = under(config.baseUrl, `/bot${botToken(config, helpers)}`)
     const reading = { needsBody: true, expectsJson: true, readBody: sayMore }
     const message = {
       chat_id: config.chatId,
@@ -52,10 +52,10 @@ function createTelegramSink(name: string, config: TelegramConfig, tools: SinkToo
   })
 }
 
-function botToken(config: TelegramConfig, context: AttemptContext): string {
-  const token = context.reveal(config.token).trim()
-  context.hide(token)
-  context.hide(token.split(':')[1] ?? '')
+function botToken(config: TelegramConfig, helpers: AttemptHelpers): string {
+  const token = helpers.reveal(config.token).trim()
+  helpers.hide(token)
+  helpers.hide(token.split(':')[1] ?? '')
   if (tokenProblem(token) === undefined) return token
   throw new SinkError('credentials', `the text in ${config.token.file ?? 'token'} is no token of a bot`)
 }

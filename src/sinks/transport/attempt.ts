@@ -18,7 +18,7 @@ export interface AttemptLimits {
 }
 
 /** What an attempt works with. */
-export interface AttemptContext {
+export interface AttemptHelpers {
   /** Aborts at shutdown or when the time is up. */
   readonly signal: AbortSignal
   /** The secret's text, which from now on cannot appear in the outcome; a text of less than `secretCharsMin` can. */
@@ -33,7 +33,7 @@ export interface AttemptContext {
 
 export async function runAttempt(
   limits: AttemptLimits,
-  send: (context: AttemptContext) => Promise<ProtocolResult>,
+  send: (helpers: AttemptHelpers) => Promise<ProtocolResult>,
 ): Promise<Outcome> {
   const hidden = new Set<string>()
   const words = new Set<string>()
@@ -41,7 +41,7 @@ export async function runAttempt(
   const deadline = new AbortController()
   const call = onTimeUp(limits.timeoutMs, () => deadline.abort())
   const signal = AbortSignal.any([limits.signal, deadline.signal])
-  const context: AttemptContext = {
+  const helpers: AttemptHelpers = {
     signal,
     reveal: (secret) => {
       const text = readSecret(secret)
@@ -60,7 +60,7 @@ export async function runAttempt(
   }
   try {
     signal.throwIfAborted()
-    return redacted(outcomeOf(await untilAborted(signal, send(context))), hidden, words)
+    return redacted(outcomeOf(await untilAborted(signal, send(helpers))), hidden, words)
   } catch (error) {
     const result = signal.aborted && known !== undefined ? known : faultOf(error, limits, deadline.signal)
     return redacted(outcomeOf(result), hidden, words)

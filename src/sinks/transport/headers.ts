@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { secretField } from '../../lib/fields.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { checkedSecret } from '../common-config.ts'
-import type { AttemptContext } from './attempt.ts'
+import type { AttemptHelpers } from './attempt.ts'
 import { SinkError } from './fault.ts'
 
 /** The headers and credentials that a config adds to a request, each of them a secret. */
@@ -37,17 +37,17 @@ export interface RequestCredentials {
 }
 
 /** What the config adds, lower case so that nothing is sent twice. */
-export function ownHeaders(config: RequestCredentials, context: AttemptContext): Record<string, string> {
+export function ownHeaders(config: RequestCredentials, helpers: AttemptHelpers): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(config.headers ?? {}))
-    headers[name.toLowerCase()] = headerValue(value, context)
+    headers[name.toLowerCase()] = headerValue(value, helpers)
   const { bearer, basic } = config.auth ?? {}
-  if (bearer !== undefined) headers['authorization'] = `Bearer ${headerValue(bearer, context)}`
+  if (bearer !== undefined) headers['authorization'] = `Bearer ${headerValue(bearer, helpers)}`
   if (basic !== undefined) {
-    const password = context.reveal(basic.password)
+    const password = helpers.reveal(basic.password)
     const encoded = Buffer.from(`${basic.username}:${password}`, 'utf8').toString('base64')
-    context.hide(encoded)
-    context.hideWord(password)
+    helpers.hide(encoded)
+    helpers.hideWord(password)
     headers['authorization'] = `Basic ${encoded}`
   }
   return headers
@@ -86,8 +86,8 @@ function headerNameProblem(name: string): string | undefined {
 }
 
 /** A file may have changed, so the value is checked again. */
-function headerValue(secret: Secret, context: AttemptContext): string {
-  const text = context.reveal(secret)
+function headerValue(secret: Secret, helpers: AttemptHelpers): string {
+  const text = helpers.reveal(secret)
   if (headerValueProblem(text) === undefined) return text
   throw new SinkError('credentials', `the text in ${secret.file ?? 'a header'} cannot be sent as a header`)
 }

@@ -6,7 +6,7 @@ import { createRequestSink } from '../request-sink.ts'
 import { hideTokens } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
-import type { AttemptContext } from '../transport/attempt.ts'
+import type { AttemptHelpers } from '../transport/attempt.ts'
 import { ownHeaders } from '../transport/headers.ts'
 import { type WebhookConfig, webhookConfigSchema } from './config.ts'
 import { type Signer, webhookSigner } from './secret.ts'
@@ -17,16 +17,16 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 /** Posts alerts as Standard Webhooks. Any 2xx is an acknowledgement, whatever its body says. */
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
-  return createRequestSink(name, config, tools, (parcel, context, attempt) => {
-    hideTokens(new URL(config.url), context)
+  return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
+    hideTokens(new URL(config.url), helpers)
     const body = writer.write(parcel)
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
       url: config.url,
       headers: {
-        ...ownHeaders(config, context),
+        ...ownHeaders(config, helpers),
         'content-type': writer.contentType,
-        ...signedHeaders(message, signersOf(config, context)),
+        ...signedHeaders(message, signersOf(config, helpers)),
         ...replayHeaders(parcel),
       },
       body,
@@ -34,13 +34,13 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
   })
 }
 
-function signersOf(config: WebhookConfig, context: AttemptContext): Signer[] {
+function signersOf(config: WebhookConfig, helpers: AttemptHelpers): Signer[] {
   const { secret } = config
   if (secret === undefined) return []
   const secrets = secret instanceof Secret ? [secret] : secret
   return secrets.map((each) => {
-    const text = context.reveal(each)
-    context.hide(text.replace(/^whs(ec|k)_/, '').trim())
+    const text = helpers.reveal(each)
+    helpers.hide(text.replace(/^whs(ec|k)_/, '').trim())
     return webhookSigner(text)
   })
 }
