@@ -2,6 +2,7 @@ import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } f
 import * as z from 'zod'
 import { NotFoundError, UserError } from '../lib/errors.ts'
 import { registerActions } from './actions.ts'
+import { registerEvents } from './events.ts'
 import { safeHeaders } from './headers.ts'
 import { registerHealth } from './health.ts'
 import { refuseForeignHosts } from './host.ts'
@@ -49,6 +50,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   app.setErrorHandler<FastifyError>((error, request, reply) => answerError(deps, error, request.url, reply))
   registerHealth(app, deps)
   registerReads(app, deps)
+  registerEvents(app, deps)
   registerActions(app, deps)
   registerOrphans(app, deps)
   registerPage(app, deps)

@@ -1,15 +1,17 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import type { AdminPorts } from '../../src/admin/ports.ts'
+import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { rig, token } from './rig.ts'
+import { sink, status } from './views.ts'
 
 /** The same server, on a real port. */
 let stop: () => Promise<unknown> = async () => undefined
 afterEach(() => stop())
 
-async function listen(changes: Partial<AdminPorts> = {}) {
-  const { app, calls } = rig(changes)
+async function listen(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> = {}) {
+  const { app, calls } = rig(changes, deps)
   stop = () => app.close()
   const base = await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
@@ -36,6 +38,37 @@ test('curl -X POST without a body and without a type reloads', async () => {
   })
   expect(await response.json()).toEqual({ ok: true })
   expect(calls).toEqual([['reload']])
+})
+
+test('who listens hears of every change, once, and of the end; while nobody listens nothing is read', async () => {
+  let reads = 0
+  let waiting = 0
+  const [sleep, now] = [(_: number, signal?: AbortSignal) => systemClock.sleep(2, signal), () => 0]
+  const { app, base } = await listen(
+    {
+      async status() {
+        reads += 1
+        return { ...status({ sinks: [sink({ waiting })] }), uptimeSeconds: reads }
+      },
+    },
+    { clock: { ...systemClock, sleep, now } },
+  )
+  expect(reads).toBe(0)
+  const response = await fetch(`${base}/api/v1/events`)
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let heard = ''
+  const hear = async (count: number) => {
+    while (heard.split('event: change\ndata: ').length <= count) heard += (await reader?.read())?.value ?? ''
+  }
+  await hear(1)
+  const seen = reads
+  while (reads < seen + 5) await systemClock.sleep(2)
+  waiting = 7
+  await hear(2)
+  expect(heard.match(/event: change/g)).toHaveLength(2)
+  await app.close()
+  while (!(await reader?.read())?.done);
 })
 
 test('an empty body that calls itself JSON is no body', async () => {

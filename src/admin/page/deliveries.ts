@@ -74,7 +74,7 @@ function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   // The same order on every line, so that a reader finds a sink.
   const inOrder = group.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   const address = `/alerts/${encodeURIComponent(alert.source)}/${alert.id}`
-  return html`<li>
+  return html`<li data-key="${alertKey(alert)}">
 ${when(alert, times)}
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
 <p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${address}" data-go>${alertKey(alert)}</a>${seen(alert)}</p></div>

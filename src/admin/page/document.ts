@@ -21,6 +21,7 @@ export function documentOf(level: Level, title: string, body: HtmlPart): string 
 </head>
 <body>
 <p class="stale" role="alert">The bridge does not answer. This page shows its last answer.</p>
+<div class="live"><button type="button" class="act" id="live-pause" aria-pressed="false">Pause updates</button><button type="button" class="act go" id="live-new" hidden></button><span class="hidden" id="live-said" role="status"></span></div>
 <main>${body}</main>
 ${dialog}
 <script>${trusted(script)}</script>

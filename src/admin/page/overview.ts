@@ -39,7 +39,7 @@ function verdictPanel({ level, headline, findings }: VerdictSummary, status: Sta
   const list = findings.map(
     (finding) => html`<li class="${finding.level}"><a href="${finding.href}">${finding.text}</a></li>`,
   )
-  return html`<div class="verdict ${level}" role="status">
+  return html`<div class="verdict ${level}">
 <span class="seal">${icon(glyphs[level])}</span>
 <div><p class="headline">${headline}</p>${list.length > 0 ? html`<ul>${list}</ul>` : html`<p>${allWell(status)}</p>`}</div>
 </div>`

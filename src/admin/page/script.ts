@@ -1,177 +1,140 @@
+import { actScript } from './act-script.ts'
+
 /**
- * Keeps the page fresh without scrolling it: fetches the same page again and replaces `<main>`. It waits while the page
- * is hidden, text is selected or a dialog is open, and shows when the bridge does not answer any more: also in title and icon.
+ * Keeps the page fresh without scrolling it. The server says when something changed (`/api/v1/events`); then the same page is
+ * fetched again, and only what differs is replaced, row by row. Nothing moves under the reader: while the list of alerts is being
+ * read, new ones wait behind a button, and ages count on by themselves. It waits while the page is hidden, text is selected, a
+ * dialog is open or the reader has paused it, and shows when the bridge does not answer any more: also in title and icon.
  *
  * Buttons (`data-act`, see `buttons.ts`) call the API with the admin token, which is a variable here: in no address, no storage and
  * no cookie, so no other page can use it. Links within the page are followed by replacing `<main>`, which keeps it.
  */
 export const script = `(() => {
-  const everyMs = 5000
+  const fallbackMs = 5000
   const limitMs = 4000
   const icon = document.querySelector('link[rel=icon]')
   const $ = (id) => document.getElementById('act' + id)
   const box = $('')
+  const pauseButton = document.getElementById('live-pause')
+  const newButton = document.getElementById('live-new')
+  const said = document.getElementById('live-said')
   let token
   let busy = false
+  let paused = false
+  let skewMs = 0
 
+  const keyOf = (node) => node.nodeType === 1 ? node.id || node.dataset?.key : undefined
+  const morph = (from, to) => {
+    for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name)
+    for (const { name, value } of [...to.attributes]) if (from.getAttribute(name) !== value) from.setAttribute(name, value)
+    const keyed = new Map([...from.children].filter(keyOf).map((each) => [keyOf(each), each]))
+    let at = from.firstChild
+    for (const wanted of [...to.childNodes]) {
+      const key = keyOf(wanted)
+      const same = at && !keyOf(at) && at.nodeType === wanted.nodeType && at.nodeName === wanted.nodeName ? at : undefined
+      const found = key ? keyed.get(key) : same
+      if (!found || found.nodeName !== wanted.nodeName) {
+        from.insertBefore(wanted, at)
+        continue
+      }
+      if (found === at) at = at.nextSibling
+      else from.insertBefore(found, at)
+      if (found.nodeType === 1) morph(found, wanted)
+      else if (found.data !== wanted.data) found.data = wanted.data
+    }
+    while (at) {
+      const next = at.nextSibling
+      at.remove()
+      at = next
+    }
+  }
+  /** While the list is being read, its rows stay where they are: those that are there get their news, new ones wait. */
+  const holdNew = (main) => {
+    const [list, next] = [document.querySelector('ol.alerts'), main.querySelector('ol.alerts')]
+    const isRead = list && next && list.getBoundingClientRect().top < -40
+    const known = new Set([...(list?.children ?? [])].map(keyOf))
+    const fresh = isRead ? [...next.children].filter((each) => !known.has(keyOf(each))).length : 0
+    if (fresh > 0) {
+      const news = new Map([...next.children].map((each) => [keyOf(each), each]))
+      next.replaceChildren(...[...list.children].map((each) => news.get(keyOf(each)) ?? each.cloneNode(true)))
+    }
+    newButton.hidden = fresh === 0
+    newButton.textContent = fresh + ' new'
+  }
   const load = async (address) => {
     const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html')
     const main = next.querySelector('main')
     if (!main) throw new Error('not the status page')
-    const { activeElement: active } = document
-    const markOf = (each) => each?.getAttribute('href') ?? each?.dataset?.act ?? each?.dataset?.copy
-    const focused = markOf(active)
-    const opened = [...document.querySelectorAll('main details[open]')].map(({ id }) => id)
-    document.querySelector('main').replaceWith(main)
-    for (const id of opened) main.querySelector('details#' + CSS.escape(id))?.setAttribute('open', '')
-    if (focused) [...main.querySelectorAll('a, button')].find((each) => markOf(each) === focused)?.focus({ preventScroll: true })
+    if (address === location.href) holdNew(main)
+    const headline = document.querySelector('.headline')?.textContent
+    morph(document.querySelector('main'), main)
+    const now = document.querySelector('.headline')?.textContent
+    if (headline && now && now !== headline) said.textContent = now
     document.title = next.title
     icon.href = next.querySelector('link[rel=icon]').href
+    const server = document.querySelector('.now time')?.dateTime
+    if (server) skewMs = Date.parse(server) - Date.now()
     document.documentElement.removeAttribute('data-stale')
   }
+  const stale = () => {
+    if (document.documentElement.hasAttribute('data-stale')) return
+    document.documentElement.setAttribute('data-stale', '')
+    document.title = '? ' + document.title.slice(2) + ' (stale)'
+    icon.href = icon.dataset.stale
+  }
+  let asked = 0
+  let loading = false
   const refresh = async () => {
-    if (document.hidden || box.open || getSelection()?.isCollapsed === false) return
+    if (document.hidden || paused || box.open || getSelection()?.isCollapsed === false) return
+    asked += 1
+    if (loading) return
+    loading = true
     try {
-      await load(location.href)
+      for (let done = 0; done !== asked; ) {
+        done = asked
+        await load(location.href)
+      }
     } catch {
-      if (document.documentElement.hasAttribute('data-stale')) return
-      document.documentElement.setAttribute('data-stale', '')
-      document.title = '? ' + document.title.slice(2) + ' (stale)'
-      icon.href = icon.dataset.stale
+      stale()
+    } finally {
+      loading = false
     }
   }
-  setInterval(refresh, everyMs)
+  const events = new EventSource('/api/v1/events')
+  events.addEventListener('change', refresh)
+  events.addEventListener('error', refresh)
+  setInterval(() => { if (events.readyState !== EventSource.OPEN) void refresh() }, fallbackMs)
   document.addEventListener('visibilitychange', refresh)
   addEventListener('popstate', refresh)
 
-  const call = async (method, path, body) => {
-    const answer = await fetch(path, {
-      method,
-      signal: AbortSignal.timeout(15000),
-      headers: { authorization: 'Bearer ' + token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    })
-    const said = await answer.json().catch(() => ({}))
-    if (answer.ok) return said
-    if (answer.status === 401 || answer.status === 403) token = undefined
-    throw new Error(said.detail ?? 'The bridge answered ' + answer.status + '.')
+  const spanOf = (ms) => {
+    const seconds = Math.round(ms / 1000)
+    const parts = [[Math.floor(seconds / 86400), 'd'], [Math.floor((seconds % 86400) / 3600), 'h'], [Math.floor((seconds % 3600) / 60), 'm'], [seconds % 60, 's']]
+    const first = parts.findIndex(([count]) => count > 0)
+    return parts.slice(first, first + 2).filter(([count]) => count > 0).map(([count, unit]) => count + unit).join(' ')
   }
-  const wordsOf = (said) => {
-    const counts = ['queued', 'retried', 'dropped', 'moved'].filter((name) => name in said)
-    const missing = said.unknown?.length ? ' Not known (any more): ' + said.unknown.join(', ') + '.' : ''
-    if (counts.length) return 'Done: ' + counts.map((name) => said[name] + ' ' + name).join(', ') + '.' + missing
-    if (said.matching !== undefined) return said.matching + ' of the ' + said.looked + ' alerts of the last day would have matched' + (said.sample.length ? ', such as ' + said.sample.map(({ headline }) => '\\u2068“' + headline + '”\\u2069').join(', ') : '') + '.'
-    if (said.state) return 'Done: ' + (said.sink ?? said.source) + ' is ' + said.state + (said.until ? ' until ' + new Date(said.until).toLocaleString() : '') + '.'
-    if (said.data?.endsAt) return 'Done: silenced until ' + new Date(said.data.endsAt).toLocaleString() + '.'
-    if (said.until) return 'Done: until ' + new Date(said.until).toLocaleString() + '.'
-    return 'Done.'
-  }
-  /** Orders come in portions: until all is done. */
-  const carryOut = async (method, path, body) => {
-    let said = await call(method, path, body)
-    const total = { ...said }
-    while (said.cursor) {
-      said = await call(method, path, { ...body, cursor: said.cursor })
-      for (const name of ['queued', 'retried', 'dropped', 'moved']) if (name in said) total[name] += said[name]
-      say(wordsOf(total))
+  setInterval(() => {
+    if (document.hidden || document.documentElement.hasAttribute('data-stale') || getSelection()?.isCollapsed === false) return
+    for (const each of document.querySelectorAll('main time[data-age]')) {
+      const seconds = Math.round((Date.parse(each.dateTime) - Date.now() - skewMs) / 1000)
+      const text = seconds === 0 ? 'now' : seconds < 0 ? spanOf(-seconds * 1000) + ' ago' : 'in ' + spanOf(seconds * 1000)
+      if (!Number.isNaN(seconds) && each.textContent !== text) each.textContent = text
     }
-    return total
-  }
-  const say = (text, failed) => {
-    $('-said').textContent = text
-    $('-said').className = failed ? 'failed' : ''
-  }
-  const askToken = () => {
-    $('-token').hidden = token !== undefined
-    return token === undefined ? $('-token').querySelector('input') : undefined
-  }
-  const bodyOf = (act) => {
-    const body = structuredClone(act.body ?? {})
-    for (const input of $('-fields').querySelectorAll('input, select')) {
-      if (!input.value) continue
-      const [first, second] = input.name.split('.')
-      if (second) body[first] = { ...body[first], [second]: [input.value] }
-      else body[first] = input.value
-    }
-    return act.method === 'DELETE' ? undefined : body
-  }
-  let current
-  const open = (act) => {
-    current = act
-    $('-title').textContent = act.label
-    $('-ask').textContent = act.ask
-    say('')
-    $('-go').hidden = false
-    $('-undo').hidden = true
-    $('-close').textContent = 'Cancel'
-    $('-fields').replaceChildren(...(act.fields ?? []).map((field) => {
-      const label = document.createElement('label')
-      const input = document.createElement(field.options ? 'select' : 'input')
-      for (const each of field.options ?? []) input.append(new Option(each, each))
-      input.name = field.name
-      input.value = field.value
-      input.dir = 'auto'
-      label.append(field.label, input)
-      return label
-    }))
-    const wanted = askToken()
-    box.showModal()
-    ;(wanted ?? $('-go')).focus()
-    void preview()
-  }
-  const preview = async () => {
-    if (!current.preview || token === undefined) return
-    const { match } = bodyOf(current)
-    try {
-      say(wordsOf(await call('POST', current.preview, { match: match ?? {} })))
-    } catch (error) {
-      say(error.message, true)
-      askToken()
-    }
-  }
-  const takeToken = () => {
-    const input = $('-token').querySelector('input')
-    if (token === undefined && input.value) token = input.value.trim()
-    input.value = ''
-  }
-  const run = async (work) => {
-    if (busy) return
-    busy = true
-    takeToken()
-    try {
-      if (token === undefined) throw new Error('Type the admin token first.')
-      say('…')
-      await work()
-    } catch (error) {
-      say(error.message, true)
-    } finally {
-      busy = false
-      askToken()?.focus()
-    }
-  }
-  $('-fields').addEventListener('change', preview)
-  $('-token').addEventListener('change', () => { if (current.preview) { takeToken(); askToken(); void preview() } })
-  $('-close').addEventListener('click', () => box.close())
-  box.addEventListener('close', () => { current = undefined; void refresh() })
-  box.querySelector('form').addEventListener('submit', (event) => {
-    event.preventDefault()
-    const act = current
-    void run(async () => {
-      const said = await carryOut(act.method ?? 'POST', act.path, bodyOf(act))
-      say(wordsOf(said))
-      $('-go').hidden = true
-      $('-close').textContent = 'Close'
-      $('-close').focus()
-      if (!act.undo) return
-      $('-undo').hidden = false
-      $('-undo').onclick = () => run(async () => {
-        await call(act.undo.method, act.undo.path.replace(':id', said.data?.id), act.undo.method === 'POST' ? {} : undefined)
-        say('Taken back.')
-        $('-undo').hidden = true
-      })
-    })
+  }, 1000)
+  pauseButton.addEventListener('click', () => {
+    paused = !paused
+    pauseButton.setAttribute('aria-pressed', paused)
+    pauseButton.textContent = paused ? 'Go on updating' : 'Pause updates'
+    void refresh()
   })
+  newButton.addEventListener('click', () => {
+    newButton.hidden = true
+    document.getElementById('deliveries')?.scrollIntoView()
+    void refresh()
+  })
+
+${actScript}
   document.addEventListener('click', async (event) => {
     const button = event.target.closest('button')
     if (button?.dataset.act) return open(JSON.parse(button.dataset.act))

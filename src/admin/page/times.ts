@@ -31,7 +31,7 @@ export function createTimes({ timeZone, calendar }: DisplayOptions, nowMs: numbe
     date,
     isToday: (iso) => date(iso) === date(new Date(nowMs).toISOString()),
     distance: (iso) =>
-      html`<time datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs)}</time>`,
+      html`<time data-age datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs)}</time>`,
   }
 }
 

@@ -32,7 +32,7 @@ test.each([
 
 test('a distance carries the instant for machines and the full time for people', () => {
   expect(times('jalali').distance(now).html).toBe(
-    `<time datetime="${now}" title="1405/08/30 09:00:00">now</time>`,
+    `<time data-age datetime="${now}" title="1405/08/30 09:00:00">now</time>`,
   )
 })
 
@@ -40,7 +40,7 @@ test('a text that is no time is shown as it came, never as an error', () => {
   expect(times('both').clock('soon')).toBe('soon')
   expect(times('both').date('<b>')).toBe('<b>')
   expect(times('both').distance('<b>').html).toBe(
-    '<time datetime="&lt;b&gt;" title="&lt;b&gt; &lt;b&gt;">at an unknown time</time>',
+    '<time data-age datetime="&lt;b&gt;" title="&lt;b&gt; &lt;b&gt;">at an unknown time</time>',
   )
 })
 

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { safeHeaders } from './headers.ts'
+import type { AdminDeps } from './ports.ts'
+import { sendProblem } from './problem.ts'
+
+/**
+ * GET /api/v1/events : server-sent events. `change` says that what the status page shows is not the same any more; who listens
+ * fetches what it needs. Nothing is read while nobody listens, and once for all who do.
+ */
+export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
+  const listeners = new Set<ServerResponse>()
+  let last = ''
+  let looking: AbortController | undefined
+  const send = (text: string) => {
+    // One that does not read on is disconnected; its browser connects again.
+    for (const listener of listeners)
+      if (listener.writableLength > unreadBytesMax) listener.destroy()
+      else listener.write(text)
+  }
+  const run = async (signal: AbortSignal) => {
+    for (let quietMs = 0; !signal.aborted; ) {
+      const mark = await markOf(deps)
+      if (mark !== last) send(`event: change\ndata: ${mark}\n\n`)
+      quietMs = mark === last ? quietMs + lookEveryMs : 0
+      // So that proxies keep the connection, and a browser notices that it is gone.
+      if (quietMs >= beatEveryMs) send(': still here\n\n')
+      if (quietMs >= beatEveryMs) quietMs = 0
+      last = mark
+      await deps.clock.sleep(lookEveryMs, signal).catch(() => {})
+    }
+  }
+  const leave = (listener: ServerResponse) => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    looking?.abort(new Error('nobody listens'))
+    looking = undefined
+  }
+
+  app.get('/api/v1/events', { handlerTimeout: timerMsMax }, (request, reply) => {
+    if (listeners.size >= listenersMax)
+      return void sendProblem(reply, { status: 503, detail: `${listenersMax} pages listen already.` })
+    reply.hijack()
+    const { raw } = reply
+    raw.writeHead(200, {
+      ...safeHeaders,
+      'content-type': 'text/event-stream',
+      'x-accel-buffering': 'no',
+    })
+    raw.write(`retry: ${retryMs}\n\n`)
+    if (request.method === 'HEAD') return void raw.end()
+    listeners.add(raw)
+    raw.on('close', () => leave(raw))
+    raw.on('error', () => leave(raw))
+    if (looking !== undefined) return
+    looking = new AbortController()
+    void run(looking.signal)
+  })
+  app.addHook('preClose', async () => {
+    for (const listener of listeners) listener.end()
+  })
+}
+
+/** As the page is fetched again: an alert is shown about so long after it was seen. */
+const lookEveryMs = 1_000
+const beatEveryMs = 15_000
+const retryMs = 2_000
+const listenersMax = 100
+const unreadBytesMax = 64 * 1_024
+/** The longest that a timer of Node.js can be. */
+const timerMsMax = 2_147_483_647
+
+/** The same as long as nothing changed but the time. */
+async function markOf({ ports }: AdminDeps): Promise<string> {
+  const [status, rows, done] = await Promise.all([
+    ports.status().then(
+      ({ uptimeSeconds: _, ...rest }) => rest,
+      () => 'none',
+    ),
+    ports.deliveries.list({ limit: rowsLookedAt }).catch(() => []),
+    ports.audit.list(1).catch(() => []),
+  ])
+  return createHash('sha256')
+    .update(JSON.stringify([status, rows, done]))
+    .digest('base64url')
+    .slice(0, 16)
+}
+
+const rowsLookedAt = 30

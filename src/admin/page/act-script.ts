@@ -1,0 +1,130 @@
+/** The part of the script that carries out buttons; within the function of `script.ts`. */
+export const actScript = `
+  const call = async (method, path, body) => {
+    const answer = await fetch(path, {
+      method,
+      signal: AbortSignal.timeout(15000),
+      headers: { authorization: 'Bearer ' + token, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    const said = await answer.json().catch(() => ({}))
+    if (answer.ok) return said
+    if (answer.status === 401 || answer.status === 403) token = undefined
+    throw new Error(said.detail ?? 'The bridge answered ' + answer.status + '.')
+  }
+  const wordsOf = (said) => {
+    const counts = ['queued', 'retried', 'dropped', 'moved'].filter((name) => name in said)
+    const missing = said.unknown?.length ? ' Not known (any more): ' + said.unknown.join(', ') + '.' : ''
+    if (counts.length) return 'Done: ' + counts.map((name) => said[name] + ' ' + name).join(', ') + '.' + missing
+    if (said.matching !== undefined) return said.matching + ' of the ' + said.looked + ' alerts of the last day would have matched' + (said.sample.length ? ', such as ' + said.sample.map(({ headline }) => '\\u2068“' + headline + '”\\u2069').join(', ') : '') + '.'
+    if (said.state) return 'Done: ' + (said.sink ?? said.source) + ' is ' + said.state + (said.until ? ' until ' + new Date(said.until).toLocaleString() : '') + '.'
+    if (said.data?.endsAt) return 'Done: silenced until ' + new Date(said.data.endsAt).toLocaleString() + '.'
+    if (said.until) return 'Done: until ' + new Date(said.until).toLocaleString() + '.'
+    return 'Done.'
+  }
+  /** Orders come in portions: until all is done. */
+  const carryOut = async (method, path, body) => {
+    let said = await call(method, path, body)
+    const total = { ...said }
+    while (said.cursor) {
+      said = await call(method, path, { ...body, cursor: said.cursor })
+      for (const name of ['queued', 'retried', 'dropped', 'moved']) if (name in said) total[name] += said[name]
+      say(wordsOf(total))
+    }
+    return total
+  }
+  const say = (text, failed) => {
+    $('-said').textContent = text
+    $('-said').className = failed ? 'failed' : ''
+  }
+  const askToken = () => {
+    $('-token').hidden = token !== undefined
+    return token === undefined ? $('-token').querySelector('input') : undefined
+  }
+  const bodyOf = (act) => {
+    const body = structuredClone(act.body ?? {})
+    for (const input of $('-fields').querySelectorAll('input, select')) {
+      if (!input.value) continue
+      const [first, second] = input.name.split('.')
+      if (second) body[first] = { ...body[first], [second]: [input.value] }
+      else body[first] = input.value
+    }
+    return act.method === 'DELETE' ? undefined : body
+  }
+  let current
+  const open = (act) => {
+    current = act
+    $('-title').textContent = act.label
+    $('-ask').textContent = act.ask
+    say('')
+    $('-go').hidden = false
+    $('-undo').hidden = true
+    $('-close').textContent = 'Cancel'
+    $('-fields').replaceChildren(...(act.fields ?? []).map((field) => {
+      const label = document.createElement('label')
+      const input = document.createElement(field.options ? 'select' : 'input')
+      for (const each of field.options ?? []) input.append(new Option(each, each))
+      input.name = field.name
+      input.value = field.value
+      input.dir = 'auto'
+      label.append(field.label, input)
+      return label
+    }))
+    const wanted = askToken()
+    box.showModal()
+    ;(wanted ?? $('-go')).focus()
+    void preview()
+  }
+  const preview = async () => {
+    if (!current.preview || token === undefined) return
+    const { match } = bodyOf(current)
+    try {
+      say(wordsOf(await call('POST', current.preview, { match: match ?? {} })))
+    } catch (error) {
+      say(error.message, true)
+      askToken()
+    }
+  }
+  const takeToken = () => {
+    const input = $('-token').querySelector('input')
+    if (token === undefined && input.value) token = input.value.trim()
+    input.value = ''
+  }
+  const run = async (work) => {
+    if (busy) return
+    busy = true
+    takeToken()
+    try {
+      if (token === undefined) throw new Error('Type the admin token first.')
+      say('…')
+      await work()
+    } catch (error) {
+      say(error.message, true)
+    } finally {
+      busy = false
+      askToken()?.focus()
+    }
+  }
+  $('-fields').addEventListener('change', preview)
+  $('-token').addEventListener('change', () => { if (current.preview) { takeToken(); askToken(); void preview() } })
+  $('-close').addEventListener('click', () => box.close())
+  box.addEventListener('close', () => { current = undefined; void refresh() })
+  box.querySelector('form').addEventListener('submit', (event) => {
+    event.preventDefault()
+    const act = current
+    void run(async () => {
+      const said = await carryOut(act.method ?? 'POST', act.path, bodyOf(act))
+      say(wordsOf(said))
+      $('-go').hidden = true
+      $('-close').textContent = 'Close'
+      $('-close').focus()
+      if (!act.undo) return
+      $('-undo').hidden = false
+      $('-undo').onclick = () => run(async () => {
+        await call(act.undo.method, act.undo.path.replace(':id', said.data?.id), act.undo.method === 'POST' ? {} : undefined)
+        say('Taken back.')
+        $('-undo').hidden = true
+      })
+    })
+  })
+`
