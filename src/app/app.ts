@@ -16,6 +16,7 @@ import { redisErrorText } from '../store/redis.ts'
 import type { Logger, LogLevel } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { initialiseMetrics } from '../telemetry/series.ts'
+import { createTracer } from '../telemetry/tracer.ts'
 import { version } from '../telemetry/version.ts'
 import { differing, fixedParts } from './fixed-parts.ts'
 import { adminPorts } from './operator-api/ports.ts'
@@ -98,7 +99,9 @@ class Bridge implements App {
     this.#options = { ...options, log, role, clock }
     this.#teardown = new Teardown(log)
     this.#startedAtMs = clock.now()
-    this.metrics = createMetrics({ version, node: process.version })
+    const tracer = config.traces === undefined ? undefined : createTracer(config.traces, log)
+    if (tracer) this.#teardown.push('traces', () => tracer.close())
+    this.metrics = createMetrics({ version, node: process.version }, tracer)
     initialiseMetrics(this.metrics, { ...namesOf(config), context: contextOf(config) })
     this.metrics.configReloadSuccessful.set(1)
     this.#countConfig(config)

@@ -3,7 +3,12 @@ import type { Config } from '../config/schema.ts'
 
 /** The keys that a reload cannot change, each with its fingerprint. */
 export function fixedParts(config: Config): ReadonlyMap<string, string> {
-  const places = [['http', 'listen'], ...Object.keys(config.redis).map((key) => ['redis', key]), ['dataDir']]
+  const places = [
+    ['http', 'listen'],
+    ...Object.keys(config.redis).map((key) => ['redis', key]),
+    ['dataDir'],
+    ['traces'],
+  ]
   const names = new Map([['redis.nodes', 'redis.cluster']])
   return new Map(
     places

@@ -17,12 +17,13 @@ export function buildSinks(
   drawer?: Drawer,
 ): BuiltParts<SinkEntry> {
   const { display } = config
+  const traces = config.traces !== undefined
   const displayed = fingerprintOf(config, 'display')
   return buildParts(Object.entries(config.sinks), before, {
     // A sink is built with the display settings: when these change, it is built anew.
     fingerprint: (name) => fingerprintOf(config, 'sinks', name) + displayed,
     build: (name, sink) => ({
-      sink: build(name, sink, { display, drawer }),
+      sink: build(name, sink, { display, drawer, traces }),
       settings: settingsOf(sink),
       receiver: receiverFingerprint(sink),
     }),

@@ -1,6 +1,7 @@
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 import { durationWithin, tokenField } from '../lib/fields.ts'
+import { checkedSecret, httpUrlProblem } from '../sinks/common-config.ts'
 import { sinkConfigSchema } from '../sinks/sink-config.ts'
 import { logLevels } from '../telemetry/log-level.ts'
 import { withIntervals } from './intervals.ts'
@@ -24,6 +25,10 @@ const nameField = z
     /^(?!\d+$)[a-z0-9-]{1,40}$/,
     'expected a name of at most 40 of a-z, 0-9 and -, and not a bare number',
   )
+
+const tokenOrWords = checkedSecret((text) =>
+  /^[\t\x20-\x7e]*$/.test(text) ? undefined : 'a header cannot carry this character',
+)
 
 const listenWords = 'expected host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080'
 const listenField = z
@@ -70,6 +75,20 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('How messages and the status page show times, and the language of the words in messages.'),
+  traces: z
+    .strictObject({
+      url: z.string().superRefine((text, context) => {
+        const message = httpUrlProblem(text, { userinfo: false })
+        if (message !== undefined) context.addIssue({ code: 'custom', message })
+      }),
+      headers: z
+        .record(z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'expected the name of a header'), tokenOrWords)
+        .default({}),
+    })
+    .optional()
+    .describe(
+      'Where spans of each alert go, from firing to acknowledged, by OTLP over HTTP (JSON): http://collector:4318/v1/traces. Receivers get `traceparent`. Left out: no traces.',
+    ),
   log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
   sources: atLeastOne(
     sourceSchema.transform((source) => ({ ...source, poll: withIntervals(source.budget, source.poll) })),

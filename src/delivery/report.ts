@@ -28,6 +28,11 @@ export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logg
     metrics.sendDuration.observe({ labels: { sink }, value: durationMs / 1_000, exemplarLabels })
   if (result === 'delivered' && lagMs !== undefined)
     metrics.deliveryLag.observe({ labels: { source, sink }, value: lagMs / 1_000, exemplarLabels })
+  if (result !== 'back')
+    metrics.tracer?.attempted({
+      ...{ alert: job.alert, sink, target: job.target, number, requestedAtMs: job.requestedAtMs },
+      ...{ result, reason, status, durationMs: durationMs ?? 0, nowMs },
+    })
   log[levels[result]](
     { sink, source, alert: id, attempt: number, result, reason, status, durationMs, lagMs, nextInMs },
     'delivery.attempt',

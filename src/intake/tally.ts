@@ -82,6 +82,7 @@ export function countPage(
     const firedAtMs = believedAt(alert.firedAtMs, nowMs)
     // What was fired before this source was set up could not have been seen earlier.
     if (firedAtMs === null || firedAtMs < examined.looked.facts.createdMs) continue
+    metrics.tracer?.found(alert, { firedAtMs, nowMs })
     metrics.detectionLag.observe({
       labels: { source },
       value: Math.max(0, nowMs - firedAtMs) / 1_000,

@@ -17,6 +17,8 @@ export interface SharedTools {
   readonly display: Display
   /** How names become addresses; the system's way unless a test says otherwise. */
   readonly resolve?: Resolve
+  /** See SinkTools. */
+  readonly traces?: boolean
   /** Draws the charts of messages; the caller closes it. */
   readonly drawer?: Pick<Drawer, 'draw'> | undefined
 }
@@ -27,6 +29,7 @@ export function createSink(name: string, config: SinkConfig, shared: SharedTools
   return kind.create(name, config, {
     display: shared.display,
     userAgent: `alert-bridge/${version}`,
+    traces: shared.traces ?? false,
     ...(shared.drawer === undefined ? {} : { drawer: shared.drawer }),
     guard: (allowed) => createGuard(allowed, shared.resolve),
   })

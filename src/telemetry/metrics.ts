@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Tracer } from './tracer.ts'
 
 /**
  * The catalogue of metrics: every name, label and bucket in one place, each label a closed set, so that every counter is 0
@@ -58,7 +59,7 @@ export type Exemplified<L extends string> = Omit<Histogram<L>, 'observe'> & {
   }): void
 }
 
-export function createMetrics(build: { version: string; node: string }) {
+export function createMetrics(build: { version: string; node: string }, tracer?: Tracer) {
   const registry = new Registry()
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
@@ -90,6 +91,8 @@ export function createMetrics(build: { version: string; node: string }) {
 
   return {
     registry,
+    /** Where the config asks for traces: what is measured of an alert becomes a span too. */
+    tracer,
     /** The names whose series exist. */
     initialised: { sources: new Set<string>(), sinks: new Set<string>() },
     configReloaded: gauge(

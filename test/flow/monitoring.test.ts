@@ -103,10 +103,11 @@ it('a real Prometheus takes the rules, and finds data of a running bridge for ev
   // Before the bridge runs in this process: it would not answer meanwhile.
   const scaling = scalingQuery()
   const sandbox = await startSandbox()
-  const hook = await startWebhookReceiver()
+  const [hook, collector] = [await startWebhookReceiver(), await startWebhookReceiver()]
   const { url } = await startApp(`
 redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
 http: { listen: "127.0.0.1:0" }
+traces: { url: "${collector.url}" }
 sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, poll: { every: 250ms, minInterval: 250ms, historyPages: 0 } } }
 sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
 routes: [{ sinks: [hook], context: [price] }]
@@ -136,6 +137,11 @@ routes: [{ sinks: [hook], context: [price] }]
     const [sum] = (await prometheus.query(scaling)) as { value: [number, string] }[]
     return sum?.value[1] === '0'
   })
+  // The receiver was told the span that the collector gets.
+  const [, traceId, spanId] = String(hook.requests[0]?.headers['traceparent']).split('-')
+  await until('the span of the send is collected', () =>
+    collector.requests.some(({ body }) => body.includes(`{"traceId":"${traceId}","spanId":"${spanId}"`)),
+  )
   // It asked for OpenMetrics.
   await until('an exemplar names the alert', async () => {
     const [lag] = await prometheus.exemplars('alert_bridge_delivery_lag_seconds_bucket')

@@ -5,7 +5,7 @@ import type { Sink } from '../sink.ts'
 import { createUrlTemplate, type UrlTemplate, urlTemplateProblem } from '../template/url-template.ts'
 import type { SinkTools } from '../tools.ts'
 import { SinkError } from '../transport/fault.ts'
-import { ownHeaders } from '../transport/headers.ts'
+import { ownHeaders, traceHeaders } from '../transport/headers.ts'
 import { type HttpSinkConfig, httpConfigSchema } from './config.ts'
 
 export const http = { schema: httpConfigSchema, create: createHttpSink } as const
@@ -24,13 +24,17 @@ function createHttpSink(name: string, config: HttpSinkConfig, tools: SinkTools):
     return current.template
   }
 
-  return createRequestSink(name, config, tools, (parcel, context) => {
-    const url = templateOf(context.reveal(config.url).trim()).render(parcel)
-    hideUrl(url, context)
+  return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
+    const url = templateOf(helpers.reveal(config.url).trim()).render(parcel)
+    hideUrl(url, helpers)
     return {
       url: url.href,
       method: config.method,
-      headers: { ...ownHeaders(config, context), 'content-type': writer.contentType },
+      headers: {
+        ...traceHeaders(name, tools, parcel, attempt),
+        ...ownHeaders(config, helpers),
+        'content-type': writer.contentType,
+      },
       body: writer.write(parcel),
     }
   })

@@ -1,7 +1,10 @@
 import * as z from 'zod'
 import { secretField } from '../../lib/fields.ts'
 import type { Secret } from '../../lib/secret.ts'
+import { traceparentOf } from '../../telemetry/trace-ids.ts'
 import { checkedSecret } from '../common-config.ts'
+import type { Attempt, Parcel } from '../sink.ts'
+import type { SinkTools } from '../tools.ts'
 import type { AttemptHelpers } from './attempt.ts'
 import { SinkError } from './fault.ts'
 
@@ -51,6 +54,16 @@ export function ownHeaders(config: RequestCredentials, helpers: AttemptHelpers):
     headers['authorization'] = `Basic ${encoded}`
   }
   return headers
+}
+
+/** W3C Trace Context, where the config asks for traces. The config's own headers win. */
+export function traceHeaders(
+  sink: string,
+  { traces = false }: SinkTools,
+  { alert, requestedAtMs }: Parcel,
+  { number, target }: Attempt,
+): Record<string, string> {
+  return traces ? { traceparent: traceparentOf({ alert, sink, target, number, requestedAtMs }) } : {}
 }
 
 function headerValueProblem(value: string): string | undefined {

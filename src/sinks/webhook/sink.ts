@@ -7,7 +7,7 @@ import { hideTokens } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { AttemptHelpers } from '../transport/attempt.ts'
-import { ownHeaders } from '../transport/headers.ts'
+import { ownHeaders, traceHeaders } from '../transport/headers.ts'
 import { type WebhookConfig, webhookConfigSchema } from './config.ts'
 import { type Signer, webhookSigner } from './secret.ts'
 import { signedHeaders } from './signature.ts'
@@ -24,6 +24,7 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
     return {
       url: config.url,
       headers: {
+        ...traceHeaders(name, tools, parcel, attempt),
         ...ownHeaders(config, helpers),
         'content-type': writer.contentType,
         ...signedHeaders(message, signersOf(config, helpers)),
