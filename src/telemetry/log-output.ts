@@ -3,7 +3,7 @@ import type { DestinationStream } from 'pino'
 import { errorCode } from '../lib/errors.ts'
 
 /**
- * Writes log lines at once, so that the last one before a crash is written. A full disk, or a reader that has ended or
+ * Writes log lines at once. A full disk, or a reader that has ended or
  * pauses, loses lines but never stops the bridge; the number of lost lines is logged once writing works again.
  */
 export function lineWriter(fd: number): DestinationStream {
@@ -23,8 +23,8 @@ export function lineWriter(fd: number): DestinationStream {
     return true
   }
 
-  /** False when not all of it was written. */
-  const put = (text: string): boolean => {
+  /** How many lines of it were lost, also in part. */
+  const put = (text: string): number => {
     const bytes = Buffer.from(text)
     for (let from = 0; from < bytes.length; )
       try {
@@ -32,27 +32,58 @@ export function lineWriter(fd: number): DestinationStream {
       } catch (thrown) {
         // The pipe is full. Where lines were lost already, the reader had its wait before.
         if (errorCode(thrown) === 'EAGAIN' && lost === 0 && nap()) continue
-        torn ||= from > 0
-        return false
+        torn ||= from > 0 && bytes[from - 1] !== lineBreak
+        return bytes.subarray(from).filter((byte) => byte === lineBreak).length
       }
-    return true
+    return 0
   }
 
   return {
     write(line) {
       if (lost > 0) {
         const notice = { level: 'warn', time: new Date().toISOString(), lost, msg: 'log lines were lost' }
-        if (!put(`${torn ? '\n' : ''}${JSON.stringify(notice)}\n`)) {
-          lost += 1
+        if (put(`${torn ? '\n' : ''}${JSON.stringify(notice)}\n`) > 0) {
+          lost += line.split('\n').length - 1
           return
         }
         lost = 0
         torn = false
       }
-      if (!put(line)) lost = 1
+      lost = put(line)
     },
   }
 }
+
+/**
+ * Writes the first line at once, and the others of the same turn of the event loop with one write at its end: a busy
+ * bridge writes hundreds in a turn. `flush` writes what is left when the process ends.
+ */
+export function gathered(stream: DestinationStream): DestinationStream & { flush(): void } {
+  let waiting: string | undefined
+  const flush = () => {
+    const text = waiting
+    waiting = undefined
+    if (text) stream.write(text)
+  }
+  return {
+    flush,
+    write(line) {
+      if (waiting === undefined) {
+        waiting = ''
+        setImmediate(flush)
+        stream.write(line)
+        return
+      }
+      waiting += line
+      if (waiting.length < gatheredCharsMax) return
+      stream.write(waiting)
+      waiting = ''
+    },
+  }
+}
+
+const lineBreak = 10
+const gatheredCharsMax = 65_536
 
 /**
  * For all lines together, since the whole bridge stops meanwhile: the longest wait for a reader that pauses, and the share

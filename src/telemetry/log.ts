@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { errorCode, toError } from '../lib/errors.ts'
 import { load } from '../lib/packages.ts'
 import type { LogLevel } from './log-level.ts'
-import { lineWriter } from './log-output.ts'
+import { gathered, lineWriter } from './log-output.ts'
 import { printable, printableLines, printableOnceRead } from './printable.ts'
 
 export type { Logger, LogLevel }
@@ -26,7 +26,7 @@ export function createLogger(options: {
 }): Logger {
   const stream = options.terminal
     ? forPeople(options.destination)
-    : withoutControls(options.destination ?? lineWriter(standardOutput), printableLines)
+    : withoutControls(options.destination ?? standardOutput(), printableLines)
   const children: Logger[] = []
   const settings = {
     level: options.level,
@@ -41,7 +41,18 @@ export function createLogger(options: {
   return log
 }
 
-const standardOutput = 1
+let output: DestinationStream | undefined
+
+/** One for all loggers, so that the process has one to empty when it ends, also by an error that nobody caught. */
+function standardOutput(): DestinationStream {
+  if (output !== undefined) return output
+  const lines = gathered(lineWriter(standardOutputFd))
+  process.on('exit', () => lines.flush())
+  output = lines
+  return lines
+}
+
+const standardOutputFd = 1
 
 /** Lines on a terminal. Messages and fields contain what others wrote: it is read from JSON and printed as it is. */
 function forPeople(destination: DestinationStream | undefined): DestinationStream {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { lineWriter } from '../../src/telemetry/log-output.ts'
+import { gathered, lineWriter } from '../../src/telemetry/log-output.ts'
 import { testFolder } from '../support/process.ts'
 
 it('what takes no lines costs lines and raises nothing; what was lost is said once', () => {
@@ -24,6 +24,20 @@ it('what takes no lines costs lines and raises nothing; what was lost is said on
     { line: 5 },
     { line: 6 },
   ])
+})
+
+it('lines of one turn are written together, the first of them at once', async () => {
+  const written: string[] = []
+  const { write, flush } = gathered({ write: (text) => void written.push(text) })
+  for (const line of ['1', '2', '3']) write(`${line}\n`)
+  expect(written).toEqual(['1\n'])
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(written).toEqual(['1\n', '2\n3\n'])
+  write('4\n')
+  write('5\n')
+  // As when the process ends.
+  flush()
+  expect(written.slice(2)).toEqual(['4\n', '5\n'])
 })
 
 it('a pipe that nobody reads keeps the bridge waiting once, and what is torn does not spoil the next line', () => {
