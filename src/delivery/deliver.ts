@@ -6,6 +6,7 @@ import { TimeLimitError, within } from '../lib/time-limit.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { oldestFirst } from '../sinks/pack.ts'
 import { parcelOf } from '../sinks/sink.ts'
+import { abortAlong } from '../sinks/transport/abort-along.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Acknowledged } from './acknowledged.ts'
 import type { Batcher } from './batcher.ts'
@@ -202,14 +203,14 @@ export async function sendMembers(
   signal: AbortSignal,
   { sink, settings, clock, log }: SendDeps,
 ): Promise<Outcome> {
-  const overtime = new AbortController()
+  const { controller, off } = abortAlong(signal)
   const [first] = members
   if (first === undefined) throw new TypeError('a send of nothing')
   const { number, target } = first
   const attempt = {
     number,
     nowMs: clock.now(),
-    signal: AbortSignal.any([signal, overtime.signal]),
+    signal: controller.signal,
     ...(target === undefined ? {} : { target }),
   }
   const sending = () => {
@@ -221,10 +222,12 @@ export async function sendMembers(
   try {
     return await within(settings.timeoutMs + overtimeMs, 'the attempt', sending())
   } catch (error) {
-    overtime.abort()
+    controller.abort()
     if (error instanceof TimeLimitError)
       return failure('timeout', `no outcome in ${settings.timeoutMs + overtimeMs} ms`)
     return failure('bad_answer', `the sink failed: ${logSinkFault(error, 'threw', { sink, log })}`)
+  } finally {
+    off()
   }
 }
 

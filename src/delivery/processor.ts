@@ -82,6 +82,7 @@ async function step(
   // Marks are written by processes that had the job.
   const isFirstTaken = job.attemptsStarted === 1 && stall === 0
   const claim: LockedJob['claim'] = async (requestedAtMs) => {
+    if (isFirstTaken && deps.lockAges.isYoung(token)) return noMarks
     const [isOurs, marks] = await Promise.all([
       deps.lockAges.isYoung(token) || isRenewed(job, token, deps),
       isFirstTaken ? noMarks : deps.marks.read({ id, requestedAtMs }),

@@ -52,9 +52,16 @@ export function queueSettings({ sink, settings }: SinkEntry): QueueSettings {
  * longer. Counted from when it was seen, so that old alerts within `startFrom` are sent.
  */
 export function expireDefaultMs({ retry }: Pick<SinkSettings, 'retry'>): number {
+  const known = expireDefaults.get(retry)
+  if (known !== undefined) return known
   const { ms, msMax } = spanOf(retry)
-  return ms > dayMs ? msMax : dayMs
+  const expireMs = ms > dayMs ? msMax : dayMs
+  expireDefaults.set(retry, expireMs)
+  return expireMs
 }
+
+/** Asked for several times a send. */
+const expireDefaults = new WeakMap<RetryPolicy, number>()
 
 const dayMs = 24 * 3_600_000
 

@@ -29,26 +29,35 @@ export interface WorkerOptions {
 export function openWorker(options: WorkerOptions): AlertWorker {
   const { sink, settings, tuning, log } = options
   const { max, per } = settings.rateLimit
-  const worker: AlertWorker = new Worker(sink, (job, token) => options.process(job, token ?? ''), {
-    connection: options.redis,
-    prefix: queuePrefix(options.prefix),
-    concurrency: settings.concurrency,
-    limiter: { max, duration: per },
-    // Looks again at a held queue this often: a hold may end early, and delayed jobs are promoted meanwhile.
-    maximumRateLimitDelay: 5_000,
-    // Renewed at half of it, so sends may take longer. Short, because a killed process keeps its jobs for as long.
-    lockDuration: tuning.lockMs,
-    stalledInterval: tuning.stalledIntervalMs,
-    // Every kill, and every lost connection, counts as a stall. BullMQ's default, 1, fails the job at the second one
-    // without having run it; only an alert that ends the process each time reaches this.
-    maxStalledCount: 100,
-    drainDelay: 5,
-    runRetryDelay: 1_000,
-    // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds: every retry would be
-    // late by up to one. On this connection the check waits until an outage is over.
-    skipVersionCheck: false,
-    settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
-  })
+  const isTrimDue = trimming()
+  const worker: AlertWorker = new Worker(
+    sink,
+    async (job, token) => {
+      const record = await options.process(job, token ?? '')
+      if (!isTrimDue()) job.opts.removeOnComplete = false
+      return record
+    },
+    {
+      connection: options.redis,
+      prefix: queuePrefix(options.prefix),
+      concurrency: settings.concurrency,
+      limiter: { max, duration: per },
+      // Looks again at a held queue this often: a hold may end early, and delayed jobs are promoted meanwhile.
+      maximumRateLimitDelay: 5_000,
+      // Renewed at half of it, so sends may take longer. Short, because a killed process keeps its jobs for as long.
+      lockDuration: tuning.lockMs,
+      stalledInterval: tuning.stalledIntervalMs,
+      // Every kill, and every lost connection, counts as a stall. BullMQ's default, 1, fails the job at the second one
+      // without having run it; only an alert that ends the process each time reaches this.
+      maxStalledCount: 100,
+      drainDelay: 5,
+      runRetryDelay: 1_000,
+      // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds: every retry would be
+      // late by up to one. On this connection the check waits until an outage is over.
+      skipVersionCheck: false,
+      settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
+    },
+  )
   worker.on('lockRenewalFailed', options.lostLocks)
   worker.on('completed', (job) => options.recorded(job.id ?? ''))
   worker.on('error', (error) => {
@@ -59,6 +68,24 @@ export function openWorker(options: WorkerOptions): AlertWorker {
   })
   return worker
 }
+
+/**
+ * Whether the next acknowledgement also deletes the records that are too old or too many: at most 1,000 of them, which is
+ * more than come between two such acknowledgements.
+ */
+function trimming(): () => boolean {
+  let [acknowledged, trimmedMs] = [0, Number.NEGATIVE_INFINITY]
+  return () => {
+    acknowledged += 1
+    if (acknowledged < trimEvery && performance.now() - trimmedMs < trimEveryMs) return false
+    acknowledged = 0
+    trimmedMs = performance.now()
+    return true
+  }
+}
+
+const trimEvery = 100
+const trimEveryMs = 1_000
 
 /**
  * Ends a worker whatever state Redis is in. `close()` alone may wait for ever: for an `end` event that a connection

@@ -3,6 +3,7 @@ import type { Secret } from '../../lib/secret.ts'
 import { onTimeUp } from '../../lib/time-limit.ts'
 import { scrub, secretCharsMin } from '../../telemetry/scrub.ts'
 import { answerTextMax, type Outcome, outcomeOf, type ProtocolResult } from '../outcome.ts'
+import { abortAlong } from './abort-along.ts'
 import { classifyFault, SinkError } from './fault.ts'
 import { bodyBytesMax } from './http-client.ts'
 
@@ -38,9 +39,13 @@ export async function runAttempt(
   const hidden = new Set<string>()
   const words = new Set<string>()
   let known: ProtocolResult | undefined
-  const deadline = new AbortController()
-  const call = onTimeUp(limits.timeoutMs, () => deadline.abort())
-  const signal = AbortSignal.any([limits.signal, deadline.signal])
+  const { controller, off } = abortAlong(limits.signal)
+  const { signal } = controller
+  let isLate = false
+  const call = onTimeUp(limits.timeoutMs, () => {
+    isLate = true
+    controller.abort()
+  })
   const helpers: AttemptHelpers = {
     signal,
     reveal: (secret) => {
@@ -62,17 +67,18 @@ export async function runAttempt(
     signal.throwIfAborted()
     return redacted(outcomeOf(await untilAborted(signal, send(helpers))), hidden, words)
   } catch (error) {
-    const result = signal.aborted && known !== undefined ? known : faultOf(error, limits, deadline.signal)
+    const result = signal.aborted && known !== undefined ? known : faultOf(error, limits, isLate)
     return redacted(outcomeOf(result), hidden, words)
   } finally {
     call.off()
+    off()
   }
 }
 
-function faultOf(error: unknown, limits: AttemptLimits, deadline: AbortSignal): ProtocolResult {
+function faultOf(error: unknown, limits: AttemptLimits, isLate: boolean): ProtocolResult {
   if (error instanceof SinkError) return { via: 'fault', fault: error.fault, text: error.message }
   if (limits.signal.aborted) return { via: 'fault', fault: 'aborted', text: 'the attempt was aborted' }
-  if (deadline.aborted)
+  if (isLate)
     return { via: 'fault', fault: 'timeout', text: `no complete answer within ${limits.timeoutMs} ms` }
   return { via: 'fault', ...classifyFault(error) }
 }

@@ -214,27 +214,29 @@ async function post(dispatcher: Dispatcher, url: URL, message: HttpPost): Promis
 async function readStart(body: Dispatcher.ResponseData['body'], waitMs: number | undefined): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
-  let late = false
-  const timer =
-    waitMs === undefined
-      ? undefined
-      : setTimeout(() => {
-          late = true
-          body.destroy()
-        }, waitMs)
-  try {
-    for await (const chunk of body) {
+  const read = Promise.withResolvers<void>()
+  const timer = waitMs === undefined ? undefined : setTimeout(read.resolve, waitMs)
+  // Not by `for await`, which takes several times as long for the few bytes of most answers.
+  body
+    .on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes >= bodyBytesMax) break
-    }
-  } catch (error) {
-    if (!late) throw error
+      if (bytes >= bodyBytesMax) read.resolve()
+    })
+    .on('error', read.reject)
+    .once('end', read.resolve)
+    .once('close', () => read.reject(brokenOffError()))
+  try {
+    await read.promise
   } finally {
     clearTimeout(timer)
-    body.on('error', () => {}).destroy()
+    body.destroy()
   }
   return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString('utf8')
+}
+
+function brokenOffError(): Error {
+  return Object.assign(new Error('the answer broke off'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
 }
 
 function firstOf(header: string | string[] | undefined): string | undefined {

@@ -1,5 +1,5 @@
 import { alertKey } from '../../alert/alert.ts'
-import { Secret } from '../../lib/secret.ts'
+import type { Secret } from '../../lib/secret.ts'
 import { bodyWriter } from '../body.ts'
 import { replayHeaders } from '../replay.ts'
 import { createRequestSink } from '../request-sink.ts'
@@ -17,6 +17,7 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 /** Posts alerts as Standard Webhooks. Any 2xx is an acknowledgement, whatever its body says. */
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
+  const signers = signersOf(config)
   return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
     hideTokens(new URL(config.url), helpers)
     const body = writer.write(parcel)
@@ -27,7 +28,7 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
         ...traceHeaders(name, tools, parcel, attempt),
         ...ownHeaders(config, helpers),
         'content-type': writer.contentType,
-        ...signedHeaders(message, signersOf(config, helpers)),
+        ...signedHeaders(message, signers(helpers)),
         ...replayHeaders(parcel),
       },
       body,
@@ -35,13 +36,19 @@ function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools
   })
 }
 
-function signersOf(config: WebhookConfig, helpers: AttemptHelpers): Signer[] {
-  const { secret } = config
-  if (secret === undefined) return []
-  const secrets = secret instanceof Secret ? [secret] : secret
-  return secrets.map((each) => {
-    const text = helpers.reveal(each)
-    helpers.hide(text.replace(/^whs(ec|k)_/, '').trim())
-    return webhookSigner(text)
-  })
+/** Reads the secrets anew for each attempt: one in a file may be replaced. The signer of the one before is kept for as long. */
+function signersOf({ secret }: WebhookConfig): (helpers: AttemptHelpers) => Signer[] {
+  const secrets = secret === undefined || Array.isArray(secret) ? (secret ?? []) : [secret]
+  const made = new Map<Secret, { readonly text: string; readonly signer: Signer }>()
+  return (helpers) =>
+    secrets.map((each) => {
+      const text = helpers.reveal(each)
+      helpers.hide(text.replace(/^whs(ec|k)_/, '').trim())
+      const known = made.get(each)
+      if (known?.text === text) return known.signer
+      made.delete(each)
+      const signer = webhookSigner(text)
+      made.set(each, { text, signer })
+      return signer
+    })
 }
