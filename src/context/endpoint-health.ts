@@ -16,6 +16,11 @@ export class EndpointHealth {
     return 'trial'
   }
 
+  /** Whether an alert goes out without it now. `isBusy`: a call of it runs, perhaps the one that failed to answer. */
+  isResting(nowMs: number, isBusy: boolean): boolean {
+    return this.#faults > 0 && (nowMs < this.#restsUntilMs || this.#trying || isBusy)
+  }
+
   /** It answered in time. */
   ok(): void {
     this.#faults = 0

@@ -27,6 +27,8 @@ const callsMax = 4
 const buyerLockMs = 12_000
 const lockPollMs = 40
 
+const resting: Found = { ok: false, why: 'resting' }
+
 export class ContextLoader {
   readonly #parts: LoaderOptions
   readonly #pending = new Map<string, { readonly request: PendingRequest; readonly found: Promise<Found> }>()
@@ -41,7 +43,9 @@ export class ContextLoader {
 
   /** Never rejects. A request that joins another one reports its value as cached: it cost nothing. */
   async find(request: ContextRequest): Promise<Found> {
-    const field = fieldOf(this.#parts.name, request.of)
+    const { health, options, name } = this.#parts
+    const { clock, deadlineMs } = options
+    if (health.isResting(clock.monotonicMs(), this.#active > 0)) return resting
     const own = exactKeyOf(request.of)
     const joined = this.#pending.get(own)
     if (joined) {
@@ -51,7 +55,7 @@ export class ContextLoader {
     const why = this.#refusedJustNow()
     if (why !== undefined) return { ok: false, why }
     const { promise: found, resolve } = Promise.withResolvers<Found>()
-    const { clock, deadlineMs } = this.#parts.options
+    const field = fieldOf(name, request.of)
     const pending: PendingRequest = {
       ...{ ...request, field, untilMs: clock.monotonicMs() + deadlineMs },
       settle: (result) => {
@@ -65,12 +69,16 @@ export class ContextLoader {
     return found
   }
 
-  /** An alert went out without the value. Counts as a fault of the endpoint where a call has run for half the deadline. */
+  /**
+   * An alert went out without the value. Counts as a fault of the endpoint where a call has run for half the deadline; then
+   * nobody waits for that call any longer, also those who asked later.
+   */
   late(): void {
     const { name, health, purchases, options } = this.#parts
     const sinceMs = Math.min(...[...this.#runningSince].map(({ ms }) => ms))
-    if (sinceMs <= options.clock.monotonicMs() - options.deadlineMs / 2)
-      purchases.fault(name, health, 'no answer in time')
+    if (sinceMs > options.clock.monotonicMs() - options.deadlineMs / 2) return
+    purchases.fault(name, health, 'no answer in time')
+    for (const { request } of [...this.#pending.values()]) request.settle(resting)
   }
 
   #refusedJustNow(): SkipReason | undefined {

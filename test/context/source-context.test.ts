@@ -307,19 +307,25 @@ describe('a fault of an endpoint', () => {
     expect(after.lesson).toBe('the API grants 400 units a day, the config says 1000')
   })
 
-  it('that lasts delays no further alert: nobody waits for an endpoint that rests, and it is tried without waiting', async () => {
-    const market = await startMarket(10)
-    market.behave('/prices', { delayMs: 900 })
-    const { find, captured } = contextOf(market, { deadline: '500ms' })
-    expect(whyOf(await find(1, ['chart']))).toEqual({ chart: 'deadline' })
-    expect(whyOf(await find(2, ['chart']))).toEqual({ chart: 'resting' })
-    expect(captured.with('context rests')).toHaveLength(1)
-    // What came too late is kept for the next attempt.
-    await expect
-      .poll(async () => (await find(1, ['chart'], { mayBuy: false })).skipped, { timeout: 10_000 })
-      .toEqual([])
-    expect(market.calls.filter((path) => path.includes('/prices'))).toHaveLength(1)
-  })
+  it.each([
+    ['chart', '/prices'],
+    ['price', '/board'],
+  ] as const)(
+    'that lasts delays no further alert: nobody waits for a %s that rests, and it is tried without waiting',
+    async (name, path) => {
+      const market = await startMarket(10)
+      market.behave(path, { delayMs: 1_500 })
+      const { find, captured } = contextOf(market, { deadline: '500ms' })
+      expect(whyOf(await find(1, [name]))).toEqual({ [name]: 'deadline' })
+      expect(whyOf(await find(2, [name]))).toEqual({ [name]: 'resting' })
+      expect(captured.with('context rests')).toHaveLength(1)
+      // What came too late is kept for the next attempt.
+      await expect
+        .poll(async () => (await find(1, [name], { mayBuy: false })).skipped, { timeout: 10_000 })
+        .toEqual([])
+      expect(market.calls.filter((each) => each.includes(path))).toHaveLength(1)
+    },
+  )
 
   it('403 for the scope is remembered and said once; with another token it is asked again', async () => {
     const market = await startMarket(10)
