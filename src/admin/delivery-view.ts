@@ -1,3 +1,4 @@
+import type { Alert } from '../alert/alert.ts'
 import type { WrittenMatch } from '../alert/match-form.ts'
 import type { AuditRow } from './audit-view.ts'
 
@@ -18,14 +19,8 @@ export interface DeliveryQuery {
   readonly limit: number
 }
 
-export interface AlertView {
-  readonly source: string
-  readonly id: number
-  readonly kind: string
-  readonly symbol: string | null
-  readonly headline: string
-  readonly url: string
-  readonly firedAt: string
+export interface AlertView
+  extends Pick<Alert, 'source' | 'id' | 'kind' | 'symbol' | 'headline' | 'url' | 'firedAt'> {
   readonly seenAt: string | null
 }
 
@@ -115,19 +110,10 @@ export interface AttemptView {
   readonly text: string
 }
 
-/** A match in the form of the config, as a route has it: a field that is absent matches everything. */
-export type SilenceMatch = WrittenMatch
-
-export interface NewSilence {
-  readonly match: SilenceMatch
-  readonly startsAtMs: number
-  readonly endsAtMs: number
-  readonly comment: string
-}
-
 export interface SilenceView {
   readonly id: string
-  readonly match: SilenceMatch
+  /** As a route of the config has it: a field that is absent matches everything. */
+  readonly match: WrittenMatch
   readonly startsAt: string
   readonly endsAt: string
   readonly comment: string

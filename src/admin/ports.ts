@@ -1,7 +1,9 @@
+import type { WrittenMatch } from '../alert/match-form.ts'
 import type { OrphanPortion } from '../delivery/orphans/steps.ts'
 import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
 import type { Order, Portion, PortionOrder } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { NewSilence } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AuditRow } from './audit-view.ts'
 import type {
@@ -11,8 +13,6 @@ import type {
   DeliveryRow,
   DeliveryState,
   LetterGroupsView,
-  NewSilence,
-  SilenceMatch,
   SilenceView,
 } from './delivery-view.ts'
 import type { OrphanKind, OrphanView } from './orphan-view.ts'
@@ -146,7 +146,7 @@ export interface SilencesPort {
   list(): Promise<readonly SilenceView[]>
   add(silence: NewSilence): Promise<SilenceView>
   /** How many of the last day's alerts a silence with this match would have held back. */
-  preview(match: SilenceMatch): Promise<SilencePreview>
+  preview(match: WrittenMatch): Promise<SilencePreview>
   /** False when there is none with this id. */
   expire(id: string): Promise<boolean>
 }

@@ -30,6 +30,7 @@ import { Workers } from './workers.ts'
  * one before still waits for its last sends; the two never send the same alert twice.
  */
 export interface LaneOptions extends SinkEntry {
+  /** `commands`, which fails fast; the workers have `blocking`. */
   readonly redis: RedisClient
   readonly redisBlocking: RedisClient
   readonly prefix: string
@@ -280,10 +281,10 @@ export class Lane {
   #onStuck({ waiting, forMs }: Stuck): void {
     const { sink, log } = this.#options
     if (this.#ending.signal.aborted) return
-    const about = { sink: sink.name, waiting, stuckMs: forMs }
-    if (!this.#workers.isOpen) return log.error(about, 'no sender takes the waiting jobs')
-    log.error(about, 'this process takes none of the waiting jobs: new worker')
-    this.#workers.replace(this.#running.running())
+    const { isOpen } = this.#workers
+    const text = isOpen ? 'no waiting job is taken here: new worker' : 'no sender takes the waiting jobs'
+    log.error({ sink: sink.name, waiting, stuckMs: forMs }, text)
+    if (isOpen) this.#workers.replace(this.#running.running())
   }
 }
 

@@ -1,12 +1,6 @@
-import type { Clock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
-import type { RedisClient } from '../store/redis.ts'
-import type { Logger } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { createAcknowledged } from './acknowledged.ts'
-import type { BreakerChange } from './circuit.ts'
-import type { FindContext } from './deliver.ts'
-import { Lane, type LaneState } from './lane.ts'
+import { Lane, type LaneOptions, type LaneState } from './lane.ts'
 import { defaultTuning, type SinkEntry, type Tuning } from './settings.ts'
 import { Unrecorded } from './unrecorded.ts'
 
@@ -37,19 +31,9 @@ export interface Sender {
   ending(): string[]
 }
 
-export interface SenderOptions {
-  /** `blocking`: for the workers. */
-  readonly redisBlocking: RedisClient
-  /** `commands`: for everything that must fail fast. */
-  readonly redis: RedisClient
-  readonly prefix: string
+export interface SenderOptions
+  extends Omit<LaneOptions, keyof SinkEntry | 'acknowledged' | 'unrecorded' | 'before' | 'tuning'> {
   readonly sinks: ReadonlyMap<string, SinkEntry>
-  readonly metrics: Metrics
-  readonly log: Logger
-  readonly clock: Clock
-  /** A sink's breaker opened or closed. */
-  readonly onBreaker?: (news: BreakerChange) => void
-  readonly findContext?: FindContext
   readonly tuning?: Partial<Tuning>
 }
 

@@ -5,23 +5,16 @@ import { redisErrorText } from '../store/redis.ts'
 import { type ExaminedPage, type FiringTime, isUnrouted, type SortedRows } from './intake.ts'
 import type { PollDeps, PollReason, PollResult } from './poll-types.ts'
 
+type Counts = {
+  -readonly [K in keyof Omit<PollResult, 'reason' | 'ok' | 'fired' | 'stopped' | 'error'>]: PollResult[K]
+}
+
 /** What a poll or a sweep has done so far: added to the metrics as it happens, returned to the caller at the end. */
-export interface Tally {
-  pages: number
-  newAlerts: number
-  unrouted: number
-  passedOver: number
-  duplicates: number
-  quarantined: number
-  fired: FiringTime[]
-  doubt: string | null
-  behind: boolean
-  finished: boolean
-  lastCompleteMs: number | null
-  feedGap: number
-  total: number | null
+export interface Tally extends Counts {
+  /** In the order of the pages. */
+  readonly fired: FiringTime[]
+  /** The rows of the first page are stored. */
   headTaken: boolean
-  lost: boolean
   /** A second page has shown that pages outside of the walk, which looked foreign, are of this feed. */
   outsideIsOurs: boolean
 }
@@ -108,7 +101,7 @@ export function reportPoll({ log, metrics, state: { source } }: PollDeps, result
 }
 
 export function toResult(tally: Tally, reason: PollReason, error?: unknown): PollResult {
-  const { headTaken, fired, ...counts } = tally
+  const { headTaken, outsideIsOurs, fired, ...counts } = tally
   return {
     ...counts,
     reason,

@@ -17,11 +17,8 @@ export interface SilenceStore {
   expire(id: string): Promise<boolean>
 }
 
-export interface NewSilence {
+export interface NewSilence extends Omit<Silence, 'id' | 'match'> {
   readonly match: WrittenMatch
-  readonly startsAtMs: number
-  readonly endsAtMs: number
-  readonly comment: string
 }
 
 /** `written` is the match as the operator wrote it. */

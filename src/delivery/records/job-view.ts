@@ -1,3 +1,4 @@
+import type { Alert } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import { fromJobData } from '../../alert/job.ts'
 import { given } from '../../lib/given.ts'
@@ -28,17 +29,11 @@ export interface JobView {
   readonly changedAtMs: number
 }
 
-export interface AlertSummary {
-  readonly source: string
-  readonly id: number
-  readonly kind: string
-  readonly symbol: string | null
-  readonly headline: string
-  readonly url: string
-  readonly why: string | null
-  readonly ruleIds: readonly string[]
-  readonly firedAt: string
-}
+/** With a headline also where the row has none. */
+export type AlertSummary = Pick<
+  Alert,
+  'source' | 'id' | 'kind' | 'symbol' | 'headline' | 'url' | 'why' | 'ruleIds' | 'firedAt'
+>
 
 export const jobStates = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
