@@ -170,6 +170,8 @@ export const strangeKinds: Readonly<Record<string, Kind>> = {
     ),
   'marks of five seconds': (seed, days) =>
     marked(market(seed, days, 200), (at) => Math.floor(at / 5_000) * 5_000, seed),
+  'marks of five minutes': (seed, days) =>
+    marked(market(seed, days, 200), (at) => Math.floor(at / 300_000) * 300_000 + 2_000, seed),
   'marks that walk a second a day': (seed, days) =>
     marked(
       market(seed, days, 200),
