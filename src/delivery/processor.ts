@@ -36,7 +36,7 @@ export interface ProcessorDeps extends DeliverDeps {
   replace(id: string, token: string, by: readonly DeliveryJob[]): Promise<unknown>
 }
 
-/** To be result again, after `delayMs`; read by the worker's backoff strategy. */
+/** Thrown for a job that is tried again after `delayMs`, which the worker's backoff strategy reads from it. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
   readonly delayMs: number
@@ -267,7 +267,7 @@ async function moved(move: Promise<unknown>, deps: ProcessorDeps): Promise<void>
   try {
     await within(moveTimeoutMs, 'moving the job', move)
   } catch (error) {
-    deps.log.debug({ sink: deps.sink.name, reason: toError(error).name }, 'job left to its lock')
+    deps.log.debug({ sink: deps.sink.name, reason: toError(error).name }, 'the job could not be moved; it is handed out again when its lock expires')
   }
 }
 

@@ -36,7 +36,7 @@ export interface Portion extends PortionEnd {
   readonly missing: readonly string[]
 }
 
-/** How far an operation is. */
+/** How far an operation is after a portion, for the caller. */
 export interface PortionEnd {
   /** How many records the whole operation has to look at. */
   readonly total: number
@@ -46,7 +46,7 @@ export interface PortionEnd {
   readonly cursor?: string
 }
 
-/** How far an operation is. */
+/** How far an operation is, as its cursor says. */
 export type Progress = z.infer<typeof progressSchema>
 
 export const progressSchema = z.object({

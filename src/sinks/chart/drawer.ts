@@ -45,7 +45,7 @@ export function createDrawer(options: DrawerOptions = {}): Drawer {
 
 class ThreadDrawer implements Drawer {
   readonly #options: DrawerOptions
-  /** By the mark of their text, the one used last at the end. */
+  /** By the hash of their text, the one used last at the end. */
   readonly #kept = new Map<string, Uint8Array>()
   readonly #drawing = new Map<string, Promise<Uint8Array | undefined>>()
   #keptBytes = 0
