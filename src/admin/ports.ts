@@ -105,8 +105,15 @@ export interface SinksPort {
   /** False when there is no sink of that name. A sink that is paused already gets the new end and comment. */
   pause(name: string, order: PauseOrder): Promise<boolean>
   resume(name: string): Promise<boolean>
+  /** What each did with its alerts, hour by hour over the last day, the oldest hour first. */
+  activity(): Promise<readonly SinkActivityView[]>
   /** Tries a sink now that the breaker gives a rest. A UserError when it is not resting. */
   probe(name: string): Promise<boolean>
+}
+
+export interface SinkActivityView {
+  readonly sink: string
+  readonly hours: readonly { readonly delivered: number; readonly dead: number }[]
 }
 
 export interface PauseOrder {

@@ -183,6 +183,9 @@ export interface SinkView {
   readonly type: string
   readonly state: SinkState
   readonly reason: string | null
+  /** Since when the breaker gives it a rest, and when it is probed next; null where it does not, or this is not known. */
+  readonly failingSince: string | null
+  readonly nextProbeAt: string | null
   /** When the pause ends by itself; null where it does not, or there is none. */
   readonly pausedUntil: string | null
   /** Jobs by state; null while Redis is away. */

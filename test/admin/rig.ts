@@ -67,6 +67,15 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     audit: { add: async (row) => void audited.unshift(row), list: async (limit) => audited.slice(0, limit) },
     sinks: {
       pause: note('pause', (name: string) => name === 'ops-slack'),
+      activity: async () => [
+        {
+          sink: 'trading-system',
+          hours: [
+            { delivered: 8, dead: 0 },
+            { delivered: 3, dead: 1 },
+          ],
+        },
+      ],
       probe: note('probe', (name: string) => name === 'ops-slack'),
       resume: note('resume', (name: string) => name === 'ops-slack'),
     },

@@ -59,6 +59,8 @@ export function sink(changes: Partial<SinkView> = {}): SinkView {
     type: 'webhook',
     state: 'active',
     reason: null,
+    failingSince: null,
+    nextProbeAt: null,
     pausedUntil: null,
     waiting: 0,
     active: 1,

@@ -58,6 +58,11 @@ describe('the daemon', () => {
     expect((await fetch(`${address}/healthz`)).status).toBe(200)
     const ready = await fetch(`${address}/readyz`)
     expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('Redis')])
+    // The page has what it has, and who listens hears of it.
+    expect((await fetch(`${address}/`)).status).toBe(200)
+    const { body } = await fetch(`${address}/api/v1/events`)
+    for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? [])
+      if (text.includes('event: change')) break
     expect(sandbox.requests).toHaveLength(0)
     await late.start()
     await hook.received(1, 15_000)

@@ -28,7 +28,7 @@ export interface ActionField {
 
 export function actionButton(button: ActionButton): Html {
   const { label, ...rest } = button
-  return html`<button type="button" class="act" data-act="${JSON.stringify({ label, ...rest })}">${label}</button>`
+  return html`<button type="button" class="act" title="${rest.ask}" data-act="${JSON.stringify({ label, ...rest })}">${label}</button>`
 }
 
 /** Copies a command for the terminal. */

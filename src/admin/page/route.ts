@@ -41,11 +41,12 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   app.get('/', async (request, reply) => {
     const filter = filterOf(request.query)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
-    const [status, rows, done, dead] = await Promise.all([
+    const [status, rows, done, dead, activity] = await Promise.all([
       settle(deps, deps.ports.status()),
       settle(deps, listed(deps, filter)),
       settle(deps, deps.ports.audit.list(auditRowsMax)),
       settle(deps, deps.ports.deadLetters.groups()),
+      settle(deps, deps.ports.sinks.activity()),
     ])
     if (!status.ok) {
       reply.code(503)
@@ -57,7 +58,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const { verdict } = view
     const body = html`${overview(view, verdict, times)}
 ${sourcesSection(canAct(), view, times)}
-${sinksSection(view.sinks, times, canAct())}
+${sinksSection(view.sinks, activity.ok ? activity.value : [], times, canAct())}
 ${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
 ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
 ${done.ok && done.value.length > 0 ? section('actions', 'What operators did', html`<a href="/api/v1/audit">all</a>`, auditList(done.value, times)) : null}

@@ -1,11 +1,19 @@
+import type { SinkActivityView } from '../ports.ts'
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
+import { hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
 import { foreign, type Html, type HtmlPart, html } from './html.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 
 /** The section of the sinks: for each, whether it takes alerts, how many wait, how many were given up on. */
-export function sinksSection(sinks: readonly SinkView[], times: Times, canAct: boolean): Html {
+export function sinksSection(
+  sinks: readonly SinkView[],
+  activity: readonly SinkActivityView[],
+  times: Times,
+  canAct: boolean,
+): Html {
+  const barsOf = (name: string) => activity.find(({ sink }) => sink === name)
   const heads = [
     'Sink',
     'State',
@@ -19,7 +27,7 @@ export function sinksSection(sinks: readonly SinkView[], times: Times, canAct: b
   ]
   const table = html`<div class="panel"><table class="sinks">
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>${sinks.map((sink) => row(sink, times, canAct))}</tbody></table></div>`
+<tbody>${sinks.map((sink) => row(sink, barsOf(sink.name), times, canAct))}</tbody></table></div>`
   return section('sinks', 'Sinks', null, table)
 }
 
@@ -36,11 +44,11 @@ const results: Record<LastResult['kind'], readonly [Tone, string]> = {
   dead: ['failed', 'given up'],
 }
 
-function row(sink: SinkView, times: Times, canAct: boolean): Html {
+function row(sink: SinkView, activity: SinkActivityView | undefined, times: Times, canAct: boolean): Html {
   const { lag } = sink
   return html`<tr id="sink-${sink.name}">
-<th scope="row">${sink.name}<small>${sink.type}</small></th>
-<td data-label="State">${sink.waiting === null ? badge('calm', 'clock', 'not known') : badge(...states[sink.state])}${sink.reason ? html`<small>${sink.reason}</small>` : null}</td>
+<th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity) : null}</th>
+<td data-label="State">${sink.waiting === null ? badge('calm', 'clock', 'not known') : badge(...states[sink.state])}${sink.reason ? html`<small>${sink.reason}</small>` : null}${stateNote(sink, times)}</td>
 ${count(sink, 'Waiting', sink.waiting, 'waiting', undefined, queueNote(sink, times))}
 ${count(sink, 'Sending', sink.active, 'active')}
 ${count(sink, 'To retry', sink.delayed, 'delayed', 'warning')}
@@ -49,6 +57,13 @@ ${count(sink, 'Today', sink.deliveredToday, 'delivered')}
 <td class="number" data-label="Lag p50 · p95">${lag ? `${formatSeconds(lag.p50)} · ${formatSeconds(lag.p95)}` : '–'}</td>
 <td data-label="Last result">${lastResult(sink.lastResult, times)}${buttonRow(canAct, buttonsOf(sink))}</td>
 </tr>`
+}
+
+function stateNote({ failingSince, nextProbeAt, pausedUntil }: SinkView, times: Times): HtmlPart {
+  if (pausedUntil !== null) return html`<small>ends ${times.distance(pausedUntil)}</small>`
+  if (failingSince === null) return null
+  const next = nextProbeAt === null ? null : html`, next probe ${times.distance(nextProbeAt)}`
+  return html`<small>since ${times.distance(failingSince)}${next}</small>`
 }
 
 function buttonsOf({ name, state, dead }: SinkView): Html[] {

@@ -2,6 +2,7 @@ import type { SilenceView } from '../../admin/delivery-view.ts'
 import type { AdminPorts, ReloadResult, SilencesPort } from '../../admin/ports.ts'
 import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { reasonOf, verdictOf } from '../../admin/verdict.ts'
+import { sinkActivity } from '../../delivery/records/activity.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
 import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
@@ -100,13 +101,14 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       return { ...portion, handled: handled + released, missing: await unknownOf(config, ids) }
     },
     audit: {
-      add: (row) => active().audit.add({ ...row, ids: [...row.ids] }),
-      list: (limit) => active().audit.list(limit),
+      add: async (row) => active().audit.add({ ...row, ids: [...row.ids] }),
+      list: async (limit) => active().audit.list(limit),
     },
     sinks: {
       pause: (name, order) => running().pauses.pause(name, order),
       resume: (name) => running().pauses.resume(name),
       probe: (name) => running().sender.probe(name),
+      activity: async () => sinkActivity(active().queues, clock.now()),
     },
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),

@@ -19,6 +19,8 @@ export function sinkView(
     type: about.type,
     state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : lane?.breaker === 'open' ? 'open' : 'active',
     reason: (queue?.paused && pause?.comment) || (lane?.stuck?.reason ?? lane?.reason ?? null),
+    failingSince: iso(lane?.openSinceMs),
+    nextProbeAt: lane?.breaker === 'open' ? iso(lane.heldUntilMs) : null,
     pausedUntil: queue?.paused ? iso(pause?.untilMs) : null,
     waiting: counts?.waiting ?? null,
     active: counts?.active ?? null,

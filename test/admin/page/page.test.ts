@@ -58,7 +58,7 @@ describe('the status page', () => {
       'Last poll 12s ago',
       'Next poll in 9s alerts are expected about now',
       'Fired → seen 8.4s p95 21s',
-      'trading-system webhook taking 0 1 0 0 412 8.9s · 22.5s delivered 31s ago 204',
+      'trading-system webhook 11 alerts acknowledged and 1 given up on in the last 24 hours taking 0 1 0 0 412 8.9s · 22.5s delivered 31s ago 204',
       'Delivered today 509',
     ])
       expect(read).toContain(part)
@@ -116,7 +116,7 @@ describe('the status page', () => {
     const read = words(text)
     expect(read).toContain('The budget is not known yet.')
     expect(read).toContain('Last poll – Next poll – Fired → seen – Feed complete –')
-    expect(read).toContain('trading-system webhook not known – – – – 412 – nothing sent yet')
+    expect(read).toContain('given up on in the last 24 hours not known – – – – 412 – nothing sent yet')
     expect(read).toContain('1 alert had no route · 2 rows could not be read and are set aside')
   })
 })

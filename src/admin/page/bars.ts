@@ -1,0 +1,22 @@
+import type { SinkActivityView } from '../ports.ts'
+import { type Html, html } from './html.ts'
+import { plural } from './times.ts'
+
+/** A bar an hour: what was acknowledged, and on it what was given up on. The tallest hour fills the height. */
+export function hourBars({ hours }: SinkActivityView): Html {
+  const most = Math.max(1, ...hours.map(({ delivered, dead }) => delivered + dead))
+  const sum = (kind: 'delivered' | 'dead') => hours.reduce((total, hour) => total + hour[kind], 0)
+  const text = `${plural(sum('delivered'), 'alert')} acknowledged and ${sum('dead')} given up on in the last 24 hours`
+  // One that is not nothing is seen beside any other.
+  const heightOf = (count: number) =>
+    count === 0 ? 0 : Math.max(1.5, Math.round((count / most) * barsHeight))
+  const bars = hours.map(({ delivered, dead }, at) => {
+    const [low, high] = [heightOf(delivered), heightOf(dead)]
+    const [x, width] = [at * (barWidth + 1), barWidth]
+    return html`<rect class="track" x="${x}" y="${barsHeight - 1}" width="${width}" height="1"/>${low > 0 ? html`<rect class="good" x="${x}" y="${barsHeight - low}" width="${width}" height="${low}"/>` : null}${high > 0 ? html`<rect class="bad" x="${x}" y="${Math.max(0, barsHeight - low - high)}" width="${width}" height="${high}"/>` : null}`
+  })
+  return html`<svg class="hours" viewBox="0 0 ${hours.length * (barWidth + 1)} ${barsHeight}" width="${hours.length * (barWidth + 1)}" height="${barsHeight}" role="img" aria-label="${text}"><title>${text}</title>${bars}</svg>`
+}
+
+const barWidth = 4
+const barsHeight = 22

@@ -1,0 +1,33 @@
+import { within } from '../../lib/time-limit.ts'
+import type { SinkQueues } from '../queues.ts'
+
+/** What a sink did with its alerts, hour by hour, as far as the records are still kept. */
+export interface SinkActivity {
+  readonly sink: string
+  /** The oldest first; the last one is the hour up to now. */
+  readonly hours: readonly { readonly delivered: number; readonly dead: number }[]
+}
+
+export async function sinkActivity(queues: SinkQueues, nowMs: number): Promise<SinkActivity[]> {
+  const work = queues.sinks.map(async (sink): Promise<SinkActivity> => {
+    // Each count is of all since then: that of an hour is the difference of two.
+    const since = Array.from({ length: hours + 1 }, (_, at) => nowMs - (hours - at) * hourMs)
+    const [delivered, dead] = await Promise.all([
+      Promise.all(since.map((fromMs) => queues.completedSince(sink, fromMs))),
+      Promise.all(since.map((fromMs) => queues.failedSince(sink, fromMs))),
+    ])
+    const inHour = (counts: readonly number[], at: number) => (counts[at] ?? 0) - (counts[at + 1] ?? 0)
+    return {
+      sink,
+      hours: Array.from({ length: hours }, (_, at) => ({
+        delivered: inHour(delivered, at),
+        dead: inHour(dead, at),
+      })),
+    }
+  })
+  return within(readTimeoutMs, 'counting by hour', Promise.all(work))
+}
+
+const hours = 24
+const hourMs = 3_600_000
+const readTimeoutMs = 5_000
