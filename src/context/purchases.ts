@@ -81,7 +81,10 @@ export class Purchases {
     const { source, clock, log } = this.#options
     const restMs = health.fault(clock.monotonicMs())
     if (restMs === undefined) return
-    log.warn({ source, what: name, reason, rest: formatDuration(restMs) }, 'context rests')
+    log.warn(
+      { source, what: name, reason, rest: formatDuration(restMs) },
+      'alerts do not wait for this context for a while',
+    )
   }
 
   async #failed(
@@ -128,7 +131,7 @@ export class Purchases {
     const nowMs = clock.monotonicMs()
     const isKnown = nowMs < (this.#refusedScopes.get(scope) ?? 0)
     this.#refusedScopes.set(scope, nowMs + forMs)
-    if (!isKnown) log.warn({ source, reason: message }, 'context is refused')
+    if (!isKnown) log.warn({ source, reason: message }, 'the API refuses this context')
     return 'scope'
   }
 }

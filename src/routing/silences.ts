@@ -29,7 +29,8 @@ export function createSilenceReader(options: SilenceReaderOptions): ReadSilences
       known = await within(timeoutMs, 'reading the silences', store.list(clock.now()))
       failing = false
     } catch {
-      if (!failing) log.warn({ known: known.length }, 'the silences cannot be read; those last known hold')
+      if (!failing)
+        log.warn({ known: known.length }, 'the silences cannot be read; the last known ones are used')
       failing = true
     }
     readAtMs = nowMs

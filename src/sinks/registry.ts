@@ -2,15 +2,22 @@ import type * as z from 'zod'
 import type { Display } from '../alert/display.ts'
 import { version } from '../telemetry/version.ts'
 import type { Drawer } from './chart/drawer.ts'
-import type { SinkDefinition } from './definition.ts'
 import * as kinds from './definitions.ts'
 import type { Sink } from './sink.ts'
 import type { SinkConfig, SinkType } from './sink-config.ts'
+import type { SinkTools } from './tools.ts'
 import { createGuard } from './transport/guard.ts'
 import type { Resolve } from './transport/lookup.ts'
 
 export type { SinkConfig, SinkType } from './sink-config.ts'
 export { sinkTypes } from './sink-config.ts'
+
+/** A type of sink, exported by its folder: the schema of its config, and how to create a sink from one. */
+interface SinkDefinition<Schema extends z.ZodType> {
+  readonly schema: Schema
+  /** Throws a UserError over a file (CA, certificate, key) that cannot be read. */
+  create(name: string, config: z.output<Schema>, tools: SinkTools): Sink
+}
 
 /** What all sinks of a config share. */
 export interface SharedTools {

@@ -318,7 +318,7 @@ describe('a fault of an endpoint', () => {
       const { find, captured } = contextOf(market, { deadline: '500ms' })
       expect(whyOf(await find(1, [name]))).toEqual({ [name]: 'deadline' })
       expect(whyOf(await find(2, [name]))).toEqual({ [name]: 'resting' })
-      expect(captured.with('context rests')).toHaveLength(1)
+      expect(captured.with('alerts do not wait for this context for a while')).toHaveLength(1)
       // What came too late is kept for the next attempt.
       await expect
         .poll(async () => (await find(1, [name], { mayBuy: false })).skipped, { timeout: 10_000 })
@@ -334,7 +334,7 @@ describe('a fault of an endpoint', () => {
     for (const index of [1, 2, 3])
       expect(whyOf(await find(index, ['indicators']))).toEqual({ indicators: 'scope' })
     expect(market.calls).toHaveLength(1)
-    expect(captured.with('context is refused')).toHaveLength(1)
+    expect(captured.with('the API refuses this context')).toHaveLength(1)
     const other = contextOf(market, { prefix, token: 'two' })
     await other.find(1, ['indicators'])
     expect(market.calls).toHaveLength(2)

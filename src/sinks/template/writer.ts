@@ -2,7 +2,6 @@ import type { Comparable, ComparableResult, Emitter } from 'liquidjs'
 import { load } from '../../lib/packages.ts'
 import { SinkError } from '../transport/fault.ts'
 import { type Escaping, escaped, plain } from './escaping.ts'
-import { JsonPosition } from './json-position.ts'
 
 /**
  * What a template writes, in two kinds that are kept apart: its own text, which is written unchanged, and values, which
@@ -169,4 +168,20 @@ function isComparable(value: unknown): value is Comparable {
   return (
     typeof value === 'object' && value !== null && 'equals' in value && typeof value.equals === 'function'
   )
+}
+
+/** Whether the JSON that was written so far ends within a string, so that what follows is known to be text of it. */
+class JsonPosition {
+  inString = false
+  #isEscaped = false
+
+  /** Reads on over text that the template wrote itself. What is no JSON is read as well as it goes. */
+  follow(text: string): void {
+    for (let index = 0; index < text.length; index += 1) {
+      const character = text[index]
+      if (this.#isEscaped) this.#isEscaped = false
+      else if (character === '"') this.inString = !this.inString
+      else if (character === '\\') this.#isEscaped = this.inString
+    }
+  }
 }
