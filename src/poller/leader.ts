@@ -34,7 +34,7 @@ export interface Leader {
    */
   walkFailures: number
   walkRestUntilMs: number
-  stopped: { reason: string; retryAtMs: number } | undefined
+  stopped: { reason: string; retryAtMs: number; tokenFingerprint: string | undefined } | undefined
   hotUntilMs: number
   /** The budget day in which no more sweeps are made: the round is done, or a sweep failed. */
   sweptDay: string | undefined
@@ -115,7 +115,8 @@ export function applyResult(
   } else if (result.ok && result.reason !== 'refused_rest') leader.walkFailures = 0
   const ownPauseMs = Math.max(ownTroubleMs, pauseAfter(leader.failures))
   const retryAtMs = endMs + (isOwnTrouble(tally) ? ownPauseMs : stoppedIntervalMs)
-  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs }
+  const { tokenFingerprint } = tally
+  leader.stopped = stop === undefined ? undefined : { reason: stop, retryAtMs, tokenFingerprint }
   observe(leader.schedule, done)
   return error
 }

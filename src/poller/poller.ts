@@ -11,7 +11,7 @@ import { GrantedBudget, shareOf } from './budget.ts'
 import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
 import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
 import { logPoll } from './poll-log.ts'
-import { type PageReader, withReader } from './reader.ts'
+import { hasOtherToken, type PageReader, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
 import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
 import { healthOf, hungOf, type LoopActivity, PollerView } from './status.ts'
@@ -186,7 +186,7 @@ class SourcePoller implements Poller {
       const nowMs = clock.now()
       if (signal.aborted || nowMs < seenMs) return false
       if (nowMs >= nextPoll.atMs) return true
-      if (dayIsOver(leader, day, nowMs)) return false
+      if (dayIsOver(leader, day, nowMs) || hasOtherToken(leader, this.#deps.feed)) return false
       seenMs = nowMs
       const ends = AbortSignal.any([signal, leader.lease.lost])
       await this.#sleep(Math.min(nextPoll.atMs - nowMs, pauses.lookUpMs), ends)

@@ -29,6 +29,8 @@ export interface PageTally {
   refused: Extract<Reservation, { ok: false }> | undefined
   /** The last error of the feed. */
   feedError: FeedError | undefined
+  /** Of the token that the calls were made with. */
+  tokenFingerprint: string | undefined
   /** Redis did not answer when a unit was to be reserved. */
   redisAway: boolean
 }
@@ -64,8 +66,8 @@ function createPageReader(
 ): PageReader {
   const tally: PageTally = {
     ...{ calls: 0, granted: undefined, refused: undefined, feedError: undefined, redisAway: false },
+    tokenFingerprint: undefined,
   }
-  let firstFingerprint: string | undefined
   return {
     tally,
     async read(page, purpose) {
@@ -78,8 +80,8 @@ function createPageReader(
         return failed(trouble)
       }
       const tokenFingerprint = deps.feed.tokenFingerprint?.()
-      firstFingerprint ??= tokenFingerprint
-      if (tokenFingerprint !== firstFingerprint) return tokenChanged
+      tally.tokenFingerprint ??= tokenFingerprint
+      if (tokenFingerprint !== tally.tokenFingerprint) return tokenChanged
       let reserved: Reservation
       try {
         lease.check()
@@ -105,7 +107,7 @@ function createPageReader(
       onCall()
       const atMs = deps.clock.now()
       try {
-        const answer = await deps.feed.deliveries(page, abort, firstFingerprint)
+        const answer = await deps.feed.deliveries(page, abort, tally.tokenFingerprint)
         tally.granted = { ...reserved, atMs }
         return { kind: 'page', page: answer }
       } catch (thrown) {
@@ -120,6 +122,17 @@ function createPageReader(
       }
     },
   }
+}
+
+/** Whether another token is in the file than the one that a source was stopped with; then it is tried at once. */
+export function hasOtherToken(
+  { stopped }: { stopped: { retryAtMs: number; readonly tokenFingerprint: string | undefined } | undefined },
+  { tokenTrouble, tokenFingerprint }: ReaderDeps['feed'],
+): boolean {
+  if (stopped?.tokenFingerprint === undefined || tokenTrouble?.() !== undefined) return false
+  if (stopped.retryAtMs === 0 || tokenFingerprint?.() === stopped.tokenFingerprint) return false
+  stopped.retryAtMs = 0
+  return true
 }
 
 /** Runs `work` with a reader; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
