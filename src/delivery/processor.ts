@@ -267,7 +267,10 @@ async function moved(move: Promise<unknown>, deps: ProcessorDeps): Promise<void>
   try {
     await within(moveTimeoutMs, 'moving the job', move)
   } catch (error) {
-    deps.log.debug({ sink: deps.sink.name, reason: toError(error).name }, 'the job could not be moved; it is handed out again when its lock expires')
+    deps.log.debug(
+      { sink: deps.sink.name, reason: toError(error).name },
+      'the job could not be moved; it is handed out again when its lock expires',
+    )
   }
 }
 
