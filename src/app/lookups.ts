@@ -189,6 +189,8 @@ function refusal(
   if (held)
     return `The API asked to wait (${limit === 'budget' ? "the day's budget" : 'requests a minute'}). ${again}`
   if (limit === 'minute') return `The requests of this minute are used up. ${again}`
+  if (ofPurpose && units > Math.floor(unitsPerDay * unitsShare))
+    return `This call costs ${cost}, more than lookups may ever use of a day (${percent}): raise context.unitsShare of the source. Nothing was sent.`
   return ofPurpose
     ? `This call costs ${cost}, and lookups have none left of what they may use of a day (${percent}). ${again}`
     : `This call costs ${cost}, and what is left of the day's ${unitsPerDay} is for polling. ${again}`

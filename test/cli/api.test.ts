@@ -156,8 +156,9 @@ describe('api', () => {
     const grants = createGrantStore({ redis: redis.client(), prefix, source: 'main' })
     const path = '/api/v1/instruments/101/ownership'
     await grants.save({ v: 1, unitsPerDay: 20, resetsAtMs: null, learnedAtMs: Date.now() })
-    expect((await run('GET', path, '--config', file)).err).toMatch(
-      /of what they may use of a day \(20 % of 20\)\. /,
+    // Tomorrow will not do either.
+    expect((await run('GET', path, '--config', file)).err).toBe(
+      'This call costs 5 units, more than lookups may ever use of a day (20 % of 20): raise context.unitsShare of the source. Nothing was sent.',
     )
     await grants.save({ v: 1, unitsPerDay: 30, resetsAtMs: null, learnedAtMs: Date.now() })
     await bridgeLedger(prefix, 1_000).reserve({ cost: 27, purpose: 'poll' })
