@@ -16,14 +16,18 @@ export interface RulesState {
   /** Readings in a row that failed, and until when (monotonic clock) none is tried. */
   failures: number
   restUntilMs: number
+  /** When polls were last far enough apart for a reading (monotonic clock). */
+  roomAtMs: number
 }
 
 export function newRulesState(): RulesState {
-  return { learnedAtMs: 0, failures: 0, restUntilMs: 0 }
+  return { learnedAtMs: 0, failures: 0, restUntilMs: 0, roomAtMs: Number.NEGATIVE_INFINITY }
 }
 
 /** A reading takes a second or two: it begins only where the next poll is at least this far away. */
 const pauseMsMin = 2_000
+/** Where polls have been closer together for so long, it begins in the first half of the time between two of them. */
+const roomWaitMs = 10 * 60_000
 /** The pause after a failed reading, doubled each time: a failed page costs a unit too. */
 const restMs = { first: 60 * 60_000, longest: 24 * 60 * 60_000 }
 /** The pages of one reading cost at most this share of a day's units. */
@@ -40,6 +44,8 @@ interface Situation {
   /** Polls in a row that failed, and how many pages the last one read; null where it failed. */
   readonly failures: number
   readonly lastPages: number | null
+  /** When the last poll began. */
+  readonly lastStartMs: number | null
   readonly behind: boolean
   readonly signal: AbortSignal
 }
@@ -54,21 +60,28 @@ interface RulesDeps {
 export async function learnAnnounced(
   { rules, clock, limits }: RulesDeps,
   view: { rules(reading: RulesRead): void },
-  { schedule, rules: state, nextPoll, budget, failures, lastPages, behind, signal }: Situation,
+  { schedule, rules: state, nextPoll, budget, failures, lastPages, lastStartMs, behind, signal }: Situation,
 ): Promise<boolean> {
   const isHealthy = failures === 0 && lastPages !== null && !behind
   if (!rules || !isHealthy || nextPoll.state !== 'waiting') return false
   const nowMs = clock.now()
   if (takeReading()) return true
-  if (nextPoll.atMs - nowMs < pauseMsMin || clock.monotonicMs() < state.restUntilMs) return false
+  if (!hasRoom() || clock.monotonicMs() < state.restUntilMs) return false
   if (!schedule.wantsRules(nowMs, budget) && !(await isCheckDue(rules, limits, budget, nowMs))) return false
   const share = Math.max(readingShare, limits.rulesShare)
   const pagesMax = Math.max(1, Math.floor(share * budget.unitsPerDay))
   const isGood = await rules.readAnew({ pagesMax, signal })
   state.failures = isGood ? 0 : state.failures + 1
-  const pauseMs = isGood ? 0 : Math.min(restMs.longest, restMs.first * 2 ** (state.failures - 1))
-  state.restUntilMs = clock.monotonicMs() + pauseMs
+  const restsMs = isGood ? 0 : Math.min(restMs.longest, restMs.first * 2 ** (state.failures - 1))
+  state.restUntilMs = clock.monotonicMs() + restsMs
   return takeReading()
+
+  function hasRoom(): boolean {
+    const leftMs = nextPoll.atMs - nowMs
+    if (leftMs >= pauseMsMin) state.roomAtMs = clock.monotonicMs()
+    const isLongAgo = clock.monotonicMs() - state.roomAtMs > roomWaitMs
+    return leftMs >= pauseMsMin || (isLongAgo && leftMs >= (nextPoll.atMs - (lastStartMs ?? nowMs)) / 2)
+  }
 
   function takeReading(): boolean {
     const reading = rules?.lastReading()

@@ -13,11 +13,19 @@ const server = useRedis()
 const soon = { timeout: 10_000, interval: 5 }
 
 /** A poller whose plan asks for the rules until it has got so many readings. */
-async function rig({ wanted = 1, sandbox: options }: { wanted?: number; sandbox?: SandboxOptions } = {}) {
+async function rig({
+  wanted = 1,
+  // A poll that is due within two seconds is not kept waiting by rules.
+  everyMs = 2_500,
+  sandbox: options,
+}: {
+  wanted?: number
+  everyMs?: number
+  sandbox?: SandboxOptions
+} = {}) {
   const made = await pollerRig({
     redis: server.client(),
-    // A poll that is due within two seconds is not kept waiting by rules.
-    everyMs: 2_500,
+    everyMs,
     sandbox: { evaluations: 'true', ...options },
   })
   const feed = createFeedClient({ source: 'main', baseUrl: made.url, token: new Secret(sandboxToken) })
@@ -39,7 +47,7 @@ async function rig({ wanted = 1, sandbox: options }: { wanted?: number; sandbox?
             lastMs = poll.atMs
             observed.push(poll)
           },
-          next: (nowMs) => ({ atMs: lastMs === undefined ? nowMs : lastMs + 2_500, reason: 'fixed' }),
+          next: (nowMs) => ({ atMs: lastMs === undefined ? nowMs : lastMs + everyMs, reason: 'fixed' }),
           wantsRules: asks,
           learnRules: (reading) => readings.push(reading),
           ...{ learnHistory() {}, setHot() {}, snapshot: () => ({}) },
@@ -79,6 +87,12 @@ it('a plan that asks for the rules learns what they announce, for a unit; and wh
   }
   expect([reads(), await units()]).toEqual([1, 1])
   expect(observed[0]?.ruleIds).toEqual([['12']])
+})
+
+it('they are read also where polls never come so far apart as two seconds, in the first half of a pause', async () => {
+  const { run, readings } = await rig({ everyMs: 500 })
+  run()
+  await vi.waitFor(() => expect(readings).toHaveLength(1), soon)
 })
 
 it('what was read for routes is learned as well, and costs nothing more', async () => {
