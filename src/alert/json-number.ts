@@ -59,12 +59,12 @@ export class JsonNumber {
 
 /**
  * Parses JSON; a number that would be changed by that becomes a JsonNumber. Throws a SyntaxError. Such a number is parsed as
- * a text with a mark that nobody can know: a reviver takes many times as long, and fails on deep nesting.
+ * a text with a mark that nobody can know: a reviver takes as long again, and fails on deep nesting. Of a row (`rowDepth`) that
+ * has more of them than `rowMax`, the rest are ordinary numbers.
  */
-export function parseJson(text: string): unknown {
-  const odd = oddNumbers(text)
-  const plain: unknown = JSON.parse(text)
-  if (odd.length === 0) return plain
+export function parseJson(text: string, rowMax = Number.POSITIVE_INFINITY): unknown {
+  const odd = oddNumbers(text, rowMax)
+  if (odd.length === 0) return JSON.parse(text)
   const mark = randomBytes(12).toString('base64url')
   return withNumbers(JSON.parse(marked(text, odd, mark)), mark)
 }
@@ -100,25 +100,41 @@ export const jsonNumberForm = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** A longer number is exact by no chance. */
 const exactCharsMax = 400
 
+/** What is no number of JSON stays as it is, so that the parser refuses it. */
+const strictForm = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Of a page: in its object, in the list `data`. */
+const rowDepth = 3
+
 /**
- * Where each number of this JSON text begins and ends JSON.parse would change, or its spelling. An ordinary page has none, and looking
- * for one takes little time.
+ * The beginnings and ends of the numbers in this JSON text that JSON.parse would change, or their spelling. An ordinary page
+ * has none, and looking for them takes little time.
  */
-function oddNumbers(text: string): number[] {
+function oddNumbers(text: string, rowMax: number): number[] {
   const odd: number[] = []
+  let depth = 0
+  let room = rowMax
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code === quote) at = endOfString(text, at)
-    else if (code === minus || isDigit(code)) {
+    else if (isOpening(code)) {
+      depth += 1
+      if (depth === rowDepth) room = rowMax
+    } else if (isClosing(code)) {
+      if (depth === rowDepth) room = rowMax
+      depth -= 1
+    } else if (code === minus || isDigit(code)) {
       const from = at
       let isWhole = true
       for (let next = text.charCodeAt(at + 1); isNumberPart(next); next = text.charCodeAt(at + 1)) {
         isWhole &&= isDigit(next)
         at += 1
       }
+      if (room <= 0 || (isWhole && code !== minus && at - from < 15)) continue
       const literal = text.slice(from, at + 1)
-      if (!(isWhole && code !== minus && at - from < 15) && String(Number(literal)) !== literal)
-        odd.push(from, at + 1)
+      if (String(Number(literal)) === literal || !strictForm.test(literal)) continue
+      odd.push(from, at + 1)
+      room -= 1
     }
   }
   return odd
@@ -142,6 +158,8 @@ function withNumbers(parsed: unknown, mark: string): unknown {
   const open: object[] = [whole]
   for (let node = open.pop(); node; node = open.pop()) {
     for (const key of Array.isArray(node) ? node.keys() : Object.keys(node)) {
+      if (typeof key === 'string' && key.startsWith(mark))
+        throw new SyntaxError('a number in the place of a name')
       const value: unknown = Reflect.get(node, key)
       if (typeof value === 'string' && value.startsWith(mark))
         Reflect.set(node, key, numberOf(value.slice(mark.length)))
@@ -154,6 +172,15 @@ function withNumbers(parsed: unknown, mark: string): unknown {
 const quote = 0x22
 const backslash = 0x5c
 const minus = 0x2d
+
+/** `{` or `[` */
+function isOpening(code: number): boolean {
+  return code === 0x7b || code === 0x5b
+}
+
+function isClosing(code: number): boolean {
+  return code === 0x7d || code === 0x5d
+}
 
 function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39

@@ -10,7 +10,7 @@ import type { ApiRequest } from './api/request.ts'
 import { readJson } from './body.ts'
 import type { EndpointName } from './endpoints.ts'
 import { FeedError, oneLine, refusalOf } from './errors.ts'
-import type { Parsed } from './wire.ts'
+import { type Parsed, rowValuesMax } from './wire.ts'
 
 /** One call over HTTP: a checked request in, its parsed answer or a FeedError out, within the time limit. */
 export interface Caller {
@@ -27,8 +27,11 @@ export interface Caller {
   close(): Promise<void>
 }
 
-/** `exact`: a number that JavaScript would change is a JsonNumber, for rows that are handed on as they came. */
-export type Numbers = 'plain' | 'exact'
+/**
+ * `exact`: a number that JavaScript would change is a JsonNumber, for what is handed on as it came; `exact in rows`: of a row
+ * that has more values than a row may have, not of all.
+ */
+export type Numbers = 'plain' | 'exact' | 'exact in rows'
 
 export interface FeedClientOptions {
   /** The source that is written in alerts of this account. */
@@ -152,6 +155,12 @@ function createPool(
   })
 }
 
+const parsers: Readonly<Record<Numbers, (text: string) => unknown>> = {
+  plain: JSON.parse,
+  exact: parseJson,
+  'exact in rows': (text) => parseJson(text, rowValuesMax),
+}
+
 /** Returns the parsed body of a 200; throws a FeedError for any other answer. */
 async function readAnswer(
   answer: Dispatcher.ResponseData,
@@ -168,7 +177,7 @@ async function readAnswer(
     contentType: headerOf(answer, 'content-type'),
     contentEncoding: headerOf(answer, 'content-encoding'),
   }
-  const parse = call.numbers === 'exact' ? parseJson : JSON.parse
+  const parse = parsers[call.numbers]
   if (status === 200) return readJson(body, headers, call.bytesMax, parse)
   if ([301, 302, 303, 307, 308].includes(status)) {
     body.on('error', () => {}).destroy()

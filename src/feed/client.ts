@@ -90,7 +90,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
         requestOf('/api/v1/alerts/deliveries', { query: { page } }),
         deliveriesParser(source, page),
         signal,
-        'exact',
+        'exact in rows',
         tokenFingerprint,
       ),
     rules: async (page, signal) =>

@@ -39,7 +39,7 @@ const depthMax = 32
  * Values that a row may have, in all of its lists and objects: each costs time at every step, for every sink and attempt. A
  * row has about twenty. Such a row is longer than the copy that the quarantine keeps, so that no part of it is ever sent.
  */
-const valuesMax = 50_000
+export const rowValuesMax = 50_000
 
 /** Returns the parser of one page of fired alerts. */
 export function deliveriesParser(source: string, asked: number): (body: unknown) => Parsed<FeedPage> {
@@ -94,13 +94,13 @@ export function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {
 
 /** Cuts out what is nested deeper than the API does, so that the rest can be stored, shown and sent. */
 function toFeedRow(source: string, raw: unknown): FeedRow {
-  const values = sanitize(raw, depthMax, valuesMax)
+  const values = sanitize(raw, depthMax, rowValuesMax)
   const parsed = parseRow(source, raw)
   if (!parsed.ok) return { ok: false, key: contentKey(raw), raw, reason: parsed.reason }
   const key = String(parsed.alert.id)
   // What is left of such a row is no alert as it came.
-  if (values > valuesMax)
-    return { ok: false, key, raw, reason: `row: ${values} values, more than ${valuesMax}` }
+  if (values > rowValuesMax)
+    return { ok: false, key, raw, reason: `row: ${values} values, more than ${rowValuesMax}` }
   return { ok: true, key, alert: parsed.alert }
 }
 
@@ -125,22 +125,22 @@ function canonicalJson(value: unknown): string {
  * change its prototype), what is deeper than `levelsMax` is replaced, and of more than `valuesMax` values the rest is cut
  * off. Iterative, since JSON.parse accepts depths at which recursion fails. Returns how many values were found.
  */
-export function sanitize(
-  value: unknown,
-  levelsMax = depthMax,
-  valuesLeft = Number.POSITIVE_INFINITY,
-): number {
+export function sanitize(value: unknown, levelsMax = depthMax, valuesMax = Number.POSITIVE_INFINITY): number {
   let values = 0
   const open: [node: object, depth: number][] = isObject(value) ? [[value, 1]] : []
   for (let next = open.pop(); next; next = open.pop()) {
     const [node, depth] = next
     if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
-    const keys = Array.isArray(node) ? [...node.keys()] : Object.keys(node)
-    const room = Math.max(0, valuesLeft - values)
-    values += keys.length
-    if (Array.isArray(node)) node.length = Math.min(node.length, room)
-    else for (const key of keys.slice(room)) Reflect.deleteProperty(node, key)
-    for (const key of keys.slice(0, room)) {
+    const room = Math.max(0, valuesMax - values)
+    if (Array.isArray(node)) {
+      values += node.length
+      node.length = Math.min(node.length, room)
+    } else {
+      const keys = Object.keys(node)
+      values += keys.length
+      for (const key of keys.slice(room)) Reflect.deleteProperty(node, key)
+    }
+    for (const key of Array.isArray(node) ? node.keys() : Object.keys(node)) {
       const child: unknown = Reflect.get(node, key)
       if (!isObject(child)) continue
       if (depth < levelsMax) open.push([child, depth + 1])

@@ -89,6 +89,12 @@ describe('a number of a row', () => {
     expect(JSON.stringify(parseJson(many))).toBe(many)
   })
 
+  it('is an ordinary one in a row that has more of them than a row may have, from there on', () => {
+    const text =
+      '{"data":[{"a":[1.10,2.20,[3.30],-0]},{"a":1.10,"b":"]"},{"c":[[2.20,"\\"{"]],"d":3.30}],"meta":{"e":1.0}}'
+    expect(JSON.stringify(parseJson(text, 2))).toBe(text.replace('3.30],-0]', '3.3],0]'))
+  })
+
   it.each(['{"a":1.10', '[01.10]', '{1.10:2}', '[1.10.2]', '[1.10"]'])('makes no JSON of %s', (text) => {
     expect(() => parseJson(text)).toThrow(SyntaxError)
   })
