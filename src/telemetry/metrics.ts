@@ -97,7 +97,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     initialised: { sources: new Set<string>(), sinks: new Set<string>() },
     configReloaded: gauge(
       'config_reload_success_timestamp_seconds',
-      'When the config in force was taken: at the start, or by the last reload that was not refused.',
+      'When the config in force was read: at the start, or by the last reload that was not refused.',
       [],
     ),
     configReloadSuccessful: gauge(
@@ -130,7 +130,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     budgetUnitsLimit: gauge('budget_units_limit', 'Units that may be spent a budget day.', ['source']),
     budgetUnitsLearned: gauge(
       'budget_units_learned',
-      'Units a day that the plan reckons with: fewer than the limit once the API itself refused earlier.',
+      'Units a day that the plan is made with: fewer than the limit once the API itself refused earlier.',
       ['source'],
     ),
     budgetUnitsUsed: gauge(
@@ -204,7 +204,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     ),
     quarantineFellOut: counter(
       'quarantine_fell_out_total',
-      'Rows whose copy fell out of the quarantine because it was full.',
+      'Rows whose copy was removed from the quarantine because it was full.',
       ['source'],
     ),
     alertsUnrouted: counter('alerts_unrouted_total', 'Alerts that no route names a sink for.', ['source']),
@@ -236,7 +236,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     ),
     context: counter(
       'context_total',
-      'What the other endpoints were asked of alerts, by name and what became of it: bought by a call, found (cached), left out for a reason (skipped), or late, faulty or too large (failed).',
+      'Context that alerts asked for, by name and result: bought by a call, known already (cached), left out for a reason (skipped), or late, faulty or too large (failed).',
       ['source', 'what', 'result'],
     ),
     circuitOpen: gauge('circuit_open', '1 while the sink is at fault: its alerts wait, and a few probe it.', [
