@@ -42,7 +42,7 @@ export function urlOption(text: string, place?: unknown): string {
 
 /** `SOURCE.ID` in its parts. */
 export function alertOf(text: string): { source: string; id: number } {
-  const match = /^([a-z0-9-]+)\.(\d{1,15})$/.exec(text)
+  const match = /^([a-z0-9-]+)\.(\d{1,16})$/.exec(text)
   if (!match) throw new UsageError(`"${text}" is no alert: expected SOURCE.ID, such as main.4711.`)
   return { source: match[1] ?? '', id: Number(match[2]) }
 }

@@ -22,7 +22,7 @@ export function deadLettersSection(found: LetterGroupsView, times: Times, canAct
 
 function row(group: LetterGroupView, times: Times, canAct: boolean): Html {
   const { sink, reason, count, firstAt, lastAt, sample, sampleAlert } = group
-  const story = html`<a href="/alerts/${sampleAlert.source}/${sampleAlert.id}" data-go>${sampleAlert.source}.${sampleAlert.id}</a>`
+  const story = html`<a href="/alerts/${sampleAlert.source}/${sampleAlert.id}">${sampleAlert.source}.${sampleAlert.id}</a>`
   return html`<tr><th scope="row">${sink}</th><td data-label="Reason">${reason}</td>
 <td class="number failed" data-label="Count">${formatCount(count)}</td>
 <td data-label="First">${times.distance(firstAt)}</td><td data-label="Last">${times.distance(lastAt)}</td>

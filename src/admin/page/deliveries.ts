@@ -77,7 +77,7 @@ function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   return html`<li data-key="${alertKey(alert)}">
 ${when(alert, times)}
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
-<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${address}" data-go>${alertKey(alert)}</a>${seen(alert)}</p></div>
+<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${address}">${alertKey(alert)}</a>${seen(alert)}</p></div>
 <ul class="chips">${inOrder.map(chip)}</ul>
 ${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`

@@ -70,7 +70,7 @@ ${canAct() ? null : html`<p class="reason">Set http.adminToken in the config to 
 
 const storyParams = z.object({
   source: nameField,
-  id: z.string().regex(/^\d{1,15}$/, 'expected the id of an alert'),
+  id: z.string().regex(/^\d{1,16}$/, 'expected the id of an alert'),
 })
 const auditRowsMax = 10
 

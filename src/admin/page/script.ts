@@ -101,12 +101,26 @@ export const script = `(() => {
       loading = false
     }
   }
-  const events = new EventSource('/api/v1/events')
-  events.addEventListener('change', refresh)
-  events.addEventListener('error', refresh)
-  setInterval(() => { if (events.readyState !== EventSource.OPEN) void refresh() }, fallbackMs)
-  document.addEventListener('visibilitychange', refresh)
-  addEventListener('popstate', refresh)
+  /** Only while it is seen: a browser has six connections to one host, over all of its tabs. */
+  let events
+  const listen = () => {
+    if (document.hidden) {
+      events?.close()
+      events = undefined
+    } else if (!events || events.readyState === EventSource.CLOSED) {
+      events = new EventSource('/api/v1/events')
+      events.addEventListener('change', refresh)
+      events.addEventListener('error', refresh)
+    }
+  }
+  listen()
+  setInterval(() => {
+    if (events?.readyState === EventSource.OPEN) return
+    listen()
+    void refresh()
+  }, fallbackMs)
+  document.addEventListener('visibilitychange', () => { listen(); void refresh() })
+  addEventListener('popstate', () => load(location.href).catch(stale))
 
   const spanOf = (ms) => {
     const seconds = Math.round(ms / 1000)
@@ -145,8 +159,10 @@ ${actScript}
       )
       return
     }
-    const link = event.target.closest('a[data-go]')
-    if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    const link = event.target.closest('a[href]')
+    const isOurs = link?.origin === location.origin && (link.pathname === '/' || link.pathname.startsWith('/alerts/'))
+    const isHere = link?.pathname === location.pathname && link.search === location.search && link.hash
+    if (!isOurs || isHere || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
     try {
       const { href } = link

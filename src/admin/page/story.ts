@@ -13,7 +13,7 @@ import { formatSeconds, type Times } from './times.ts'
 export function storyOf(history: AlertHistory, times: Times, canAct: boolean): Html {
   const name = alertKey(history)
   const { deliveries, held, actions } = history
-  return html`<nav class="back"><a href="/#deliveries" data-go>← all alerts</a></nav>
+  return html`<nav class="back"><a href="/#deliveries">← all alerts</a></nav>
 <header class="story" id="top"><h1>${foreignLink(history.url, history.headline)}</h1>
 <p class="meta">${history.symbol ? html`<b>${foreign(history.symbol)}</b>` : null}<span>${foreign(history.kind)}</span><span>${name}</span>${history.ruleIds.length > 0 ? html`<span>rules ${foreign(history.ruleIds.join(', '))}</span>` : null}</p>
 ${history.why ? html`<p class="reason">${foreign(history.why)}</p>` : null}

@@ -35,7 +35,7 @@ export interface SinkQueueView {
   /** Why the last dead letter was given up on. */
   readonly lastDeadReason?: string
   readonly deliveredSince: number
-  /** When the alert was queued that is next to be sent. */
+  /** When the alert that is next to be sent was queued, or an operator asked for it. */
   readonly oldestWaitingAtMs?: number
   /** How many were acknowledged or given up on within `paceMs`. */
   readonly endedOfLate: number
@@ -144,7 +144,7 @@ async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Prom
     ...given({
       lastDeadAtMs: lastDead?.finishedOn,
       lastDeadReason: lastDead?.failedReason,
-      oldestWaitingAtMs: next?.timestamp,
+      oldestWaitingAtMs: next && Math.max(next.timestamp, next.data.requestedAtMs ?? 0),
     }),
     endedOfLate: ended.reduce((sum, count) => sum + count, 0),
     refusedInARow,

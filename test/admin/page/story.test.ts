@@ -137,7 +137,7 @@ test('the status page has the actions of its sinks and sources, and what operato
     ['Drop group', '/api/v1/dead-letters/drop'],
   ])
   expect(body).toContain('grouped from the newest 1,200 of 3,000')
-  expect(body).toContain('<a href="/alerts/main/4711" data-go>main.4711</a>')
+  expect(body).toContain('<a href="/alerts/main/4711">main.4711</a>')
   expect(body).toContain('rejected: 400 &lt;b&gt;no such channel&lt;/b&gt;')
   expect(body).toContain('<b>retry dead letters</b> <bdi dir="ltr">ops-slack: main.1</bdi> (3 alerts)')
 })
