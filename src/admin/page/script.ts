@@ -160,7 +160,7 @@ ${actScript}
       return
     }
     const link = event.target.closest('a[href]')
-    const isOurs = link?.origin === location.origin && (link.pathname === '/' || link.pathname.startsWith('/alerts/'))
+    const isOurs = link?.origin === location.origin && (link.pathname === '/' || link.pathname.split('/')[1] === 'alerts')
     const isHere = link?.pathname === location.pathname && link.search === location.search && link.hash
     if (!isOurs || isHere || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
