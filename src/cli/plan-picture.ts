@@ -65,7 +65,7 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
   const share = ((100 * lagSeconds) / evenLagSeconds).toFixed(0)
   const learned =
     learnedFrom < 10
-      ? 'Nothing is learned yet: the plan leans on the active hours of the config.'
+      ? 'Nothing is learned yet: the plan goes by the active hours of the config.'
       : `The profile was learned from ${Math.round(learnedFrom)} alerts (a batch counts once), old ones counting for less.`
   return [
     learned,

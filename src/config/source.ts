@@ -134,7 +134,9 @@ export const pollSchema = z.strictObject({
     .describe(
       'Of the units of a day, at most, for reading the alert rules: operators are told of a rule that may not fire. 0 reads them only for routes and for the plan.',
     ),
-  activeHours: activeHoursSchema.prefault({}).describe('The trading hours that a young profile leans on.'),
+  activeHours: activeHoursSchema
+    .prefault({})
+    .describe('The trading hours, by which the plan goes until it has learned when alerts come.'),
   holidays: holidaysField.describe(
     'Days without trade, YYYY-MM-DD: Gregorian, or Jalali for years below 1700.',
   ),
