@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
+import type { ContextName } from '../alert/context.ts'
 import type { Display } from '../alert/display.ts'
-import { sampleAlert } from '../alert/sample.ts'
+import { sampleAlert, sampleContext } from '../alert/sample.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
+import { createDrawer } from '../sinks/chart/drawer.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import { createSink, type SinkConfig } from '../sinks/registry.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -47,17 +49,26 @@ async function sendTest(name: string, configPath: string): Promise<Tried[]> {
     const known = Object.keys(loaded.config.sinks).join(', ')
     throw new UserError(`There is no sink "${name}" in ${configPath}; there are ${known}.`)
   }
-  return trySink(name, config, loaded.config.display)
+  const routes = loaded.config.routes.filter(({ sinks }) => sinks.includes(name))
+  const context = [...new Set(routes.flatMap((route) => route.context))]
+  return trySink(name, config, loaded.config.display, context)
 }
 
-/** Sends one sample alert through the real sink, to each of its targets. */
-export async function trySink(name: string, config: SinkConfig, display: Display): Promise<Tried[]> {
-  const sink = createSink(name, config, { display })
+/** Sends one sample alert, with a sample of this context, through the real sink, to each of its targets. */
+export async function trySink(
+  name: string,
+  config: SinkConfig,
+  display: Display,
+  names: readonly ContextName[] = [],
+): Promise<Tried[]> {
+  const drawer = createDrawer({ waitMsMax: chartWaitMsMax })
+  const sink = createSink(name, config, { display, drawer })
   try {
     const results: Tried[] = []
     for (const target of sink.targets) {
       const [nowMs, fromMs] = [systemClock.now(), systemClock.monotonicMs()]
-      const attempt = { number: 1, signal: new AbortController().signal, nowMs }
+      const context = names.length === 0 ? {} : { context: sampleContext(names, nowMs) }
+      const attempt = { number: 1, signal: new AbortController().signal, nowMs, ...context }
       const outcome = await sink.send(
         sampleAlert(nowMs),
         target === undefined ? attempt : { ...attempt, target },
@@ -67,8 +78,12 @@ export async function trySink(name: string, config: SinkConfig, display: Display
     return results
   } finally {
     await sink.close()
+    await drawer.close()
   }
 }
+
+/** The thread that draws starts with the first chart; of the sink's time-out it may take a quarter. */
+const chartWaitMsMax = 10_000
 
 function resultOf(sink: string, target: string | undefined, outcome: Outcome, durationMs: number): Tried {
   const { status, text } = outcome.answer

@@ -195,6 +195,27 @@ it('without the token nothing is changed, and the sentence says what to set', as
   expect(String((await run(pauseCommand(), 'hook', ...at.slice(0, 2))).thrown)).toMatch(/token/i)
 })
 
+it('send-test brings a sample of the context that routes ask for this sink, with its chart', async () => {
+  const hook = await startWebhookReceiver()
+  const config = writeConfig(`
+    sources: { main: { baseUrl: "http://127.0.0.1:9", token: t } }
+    sinks:
+      hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true }
+      desk: { type: discord, url: "${hook.url}", allowPrivateNetworks: true, timeout: 1m }
+    routes: [{ sinks: [hook], context: [price, indicators] }, { sinks: [desk], context: [chart] }]
+  `)
+  for (const sink of ['hook', 'desk'])
+    expect((await run(sendTestCommand(), sink, '--config', config)).out).toContain('delivered')
+  const [first, second] = await hook.received(2)
+  const { context } = (JSON.parse(first?.body ?? '') as { data: { context: object } }).data
+  expect(context).toMatchObject({
+    price: { data: { symbol: 'فولاد', last: 5_230 } },
+    skipped: [{ what: 'indicators', why: 'unavailable' }],
+  })
+  expect(Object.keys(context)).toEqual(['price', 'skipped'])
+  expect(second?.body).toMatch(/content-type: image\/png/i)
+})
+
 it('send-test tries the real sink and tells what came back', async () => {
   const hook = await startWebhookReceiver()
   const config = writeConfig(`
