@@ -91,9 +91,28 @@ function answerError(deps: AdminDeps, error: unknown, url: string, reply: Fastif
 
 function mistakesOf(error: z.ZodError): string {
   return error.issues
-    .map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': '))
+    .map(({ path, message }) => [path.join('.'), plain(message)].filter(Boolean).join(': '))
     .join('; ')
 }
+
+/** The library's own sentences name types of its own; those of the bridge stay as they are. */
+function plain(message: string): string {
+  return plainWords.reduce((text, [found, words]) => text.replace(found, words), message)
+}
+
+const plainWords: readonly (readonly [RegExp, string])[] = [
+  [/^Invalid (?:input|option): (?=expected )/, ''],
+  [/^expected (?:record|object)\b/, 'expected an object'],
+  [/^expected string\b/, 'expected a text'],
+  [/^expected array\b/, 'expected a list'],
+  [/^expected int\b/, 'expected a whole number'],
+  [/^expected number\b/, 'expected a number'],
+  [/^expected boolean\b/, 'expected true or false'],
+  [/, received undefined$/, ', and it is missing'],
+  [/, received (\w+)$/, ', found $1'],
+  [/^Unrecognized keys?: /, 'there is no key '],
+  [/^Invalid input$/, 'expected another form'],
+]
 
 function statusOf(error: unknown): number {
   if (error instanceof NotFoundError) return 404

@@ -250,6 +250,9 @@ describe('silences', () => {
 
   test.each<[object, string]>([
     [{ match }, 'when it ends'],
+    [{ for: '1h' }, 'match: expected an object, and it is missing'],
+    [{ match: 1, for: 5, until: 1 }, 'match: expected an object, found number; for: expected a text'],
+    [{ match, for: '1h', until: 1 }, 'there is no key "until"'],
     [{ match, for: '1h', endsAt: iso(nowMs) }, 'when it ends'],
     [{ match, endsAt: iso(nowMs) }, 'lies ahead'],
     [{ match: { name: ['x'] }, for: '1h' }, 'name'],
