@@ -111,6 +111,10 @@ export function describeAlert(history: AlertHistory): string {
     ...history.deliveries.flatMap(describeHistory),
     ...(history.held.length === 0 ? [] : ['']),
     ...history.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
+    ...(history.actions.length === 0 ? [] : ['', 'what operators did:']),
+    ...history.actions.map(({ at, action, subject, comment, by, from }) => {
+      return `  ${at} ${action} ${subject}${comment ? ` “${comment}”` : ''} (${by}, from ${from})`
+    }),
   ]
     .map(printable)
     .join('\n')
@@ -122,9 +126,11 @@ function describeHistory(history: DeliveryHistory): string[] {
   return [
     '',
     `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${reason}` : ''}${next}`,
-    ...attempts.map((each) => {
+    ...attempts.flatMap((each, at) => {
       const status = each.status === null ? '' : ` ${each.status}`
-      return `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${each.reason})` : ''}${status} ${each.text}`
+      const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${each.reason})` : ''}${status} ${each.text}`
+      const before = attempts[at - 1]
+      return before && before.round !== each.round ? ['  sent again by an operator:', line] : [line]
     }),
   ]
 }

@@ -3,6 +3,7 @@ import type { QuarantinedRow } from '../admin/status-view.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { describeDryRun } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 import { countOption, idsArgument, UsageError } from './usage.ts'
@@ -11,6 +12,7 @@ interface Options extends DaemonOptions {
   readonly source?: string
   readonly limit?: number
   readonly all?: boolean
+  readonly dryRun?: boolean
 }
 
 /** `quarantine list|retry|drop`: rows of the feed that could not be read. */
@@ -21,12 +23,19 @@ export function quarantineCommand(): Command {
     .option('--source <source>', 'only those of this source')
     .option('--limit <count>', 'how many to list (default 50, at most 500)', countOption('--limit', 500))
     .option('--all', 'with retry and drop: all of them')
-    .action(async (action: string, ids: string[], { source, limit, all, ...options }: Options) => {
+    .option(
+      '--dry-run',
+      'with retry and drop: only say how many it would be, of the newest 500, and name some',
+    )
+    .action(async (action: string, ids: string[], { source, limit, all, dryRun, ...options }: Options) => {
       const daemon = connectDaemon(options)
-      if (action === 'list') {
-        const answer = await daemon.get('/api/v1/quarantine', { source, limit: limit?.toString() })
+      const rows = async (limitText: string | undefined) => {
+        const answer = await daemon.get('/api/v1/quarantine', { source, limit: limitText })
         const { data } = answer as { data: QuarantinedRow[] }
-        const shown = ids.length === 0 ? data : data.filter((row) => ids.includes(idOf(row)))
+        return ids.length === 0 ? data : data.filter((row) => ids.includes(idOf(row)))
+      }
+      if (action === 'list') {
+        const shown = await rows(limit?.toString())
         return options.json ? printJson(shown) : print(describe(shown))
       }
       if (action !== 'retry' && action !== 'drop')
@@ -37,6 +46,11 @@ export function quarantineCommand(): Command {
         ...(all ? { all } : {}),
       }
       if (Object.keys(selection).length === 0) throw new UsageError('Say which: ids, --source, or --all.')
+      if (dryRun) {
+        const sample = (await rows('500')).map(idOf)
+        const text = describeDryRun(sample.length, action === 'retry' ? 'read again' : 'dropped', sample)
+        return options.json ? printJson({ dryRun: true, count: sample.length }) : print(text)
+      }
       const answer = (await daemon.post(`/api/v1/quarantine/${action}`, selection)) as Record<string, number>
       if (options.json) return printJson(answer)
       const done =

@@ -74,7 +74,12 @@ it('a dry run says how many and names some, and changes nothing', async () => {
   const at = ['--url', `http://127.0.0.1:${port}`, '--token', token, '--dry-run']
   const { out } = await run(replayCommand(), '--since', '2h', ...at)
   expect(out).toBe('9 would be looked at and sent again where they have ended; nothing was changed\n')
-  expect(calls).toEqual([['replay', expect.objectContaining({ limit: 0 })]])
+  const rows = await run(quarantineCommand(), 'drop', '--all', ...at)
+  expect(rows.out).toBe('1 would be dropped, such as main.raw-0123; nothing was changed\n')
+  expect(calls).toEqual([
+    ['replay', expect.objectContaining({ limit: 0 })],
+    ['quarantine', { limit: 500 }],
+  ])
 })
 
 describe('of the config', () => {

@@ -2,6 +2,8 @@ import { expect, it } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { AlertHistory } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
+import { describeAlert } from '../../src/cli/deliveries.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { startApp, until } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { useRedis } from '../support/redis.ts'
@@ -50,6 +52,9 @@ it('what operators do with dead letters and silences is previewed, carried out, 
     { round: 2, outcome: 'delivered', status: 204 },
   ])
   expect(actions).toEqual(data)
+  expect(describeAlert(await story())).toMatch(
+    /dead \(rejected\) 400 no such channel\n {2}sent again by an operator:\n {2}1\. .* delivered 204[\s\S]*what operators did:\n.* retry dead letters hook \(http\.adminToken, from 127\.0\.0\.1\)$/,
+  )
   expect(await (await fetch(`${url}/alerts/${id}`)).text()).toContain('sent again by an operator')
 })
 
@@ -58,7 +63,9 @@ it('a pause for a time ends by itself, and a sink that rests can be tried at onc
   const hook = await startWebhookReceiver({ answer: { status: 503 } })
   const sink = 'allowPrivateNetworks: true, retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }'
   const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink })
-  const { url } = await startApp(text, { operatorsLookEveryMs: 50 })
+  let aheadMs = 0
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs }
+  const { url } = await startApp(text, { operatorsLookEveryMs: 50, clock })
   const post = async (path: string, body: object = {}) => {
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
     return fetch(`${url}/api/v1/sinks/hook/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -72,10 +79,11 @@ it('a pause for a time ends by itself, and a sink that rests can be tried at onc
   await hook.received(sent + 1)
   await until('it takes alerts', async () => (await hookNow())?.state === 'active')
 
-  expect((await post('pause', { for: '700ms', comment: 'they migrate' })).status).toBe(200)
+  expect((await post('pause', { for: '1h', comment: 'they migrate' })).status).toBe(200)
   const paused = await hookNow()
   expect(paused).toMatchObject({ state: 'paused', reason: 'they migrate' })
   expect(paused?.pausedUntil).toMatch(/Z$/)
+  aheadMs = 3_600_000
   await until('the pause is over', async () => (await hookNow())?.state === 'active')
   expect((await hookNow())?.pausedUntil).toBeNull()
 })
