@@ -75,29 +75,37 @@ export function chartFigure({ alert, context }: Parcel, display: Display): Chart
   }
 }
 
-/** Of the payload, whose form is not documented: `level=5200`, in the unit of the chart, and not far from its prices. */
+/**
+ * Of the payload, whose form is not documented: `level=5200`, in the unit of the chart, and not far from its prices. An alert
+ * about anything else than prices must show that it is one: by the unit, or by a last price beside it.
+ */
 function levelOf(
   alert: Alert,
   record: unknown,
   names: ReadingNames,
   closes: readonly number[],
 ): number | undefined {
-  const payload = alert.row['payload']
-  if (!Array.isArray(payload)) return undefined
-  const fields = Object.fromEntries(
+  const fields = payloadFields(alert)
+  const [level, last] = [readNumber(fields, 'level', names), readNumber(fields, 'last', names)]
+  const [unit, charted] = [readText(fields, 'unit', names), readText(record, 'unit', names)]
+  if (unit !== undefined && charted !== undefined && unit !== charted) return undefined
+  const [low, high] = [Math.min(...closes), Math.max(...closes)]
+  const room = Math.max(high - low, Math.abs(high) * 0.05)
+  const isNear = (price = Number.NaN) => price >= low - room && price <= high + room
+  const isPrice = alert.kind === 'price' || (unit !== undefined && unit === charted) || isNear(last)
+  return isPrice && isNear(level) ? level : undefined
+}
+
+function payloadFields({ row }: Alert): Readonly<Record<string, unknown>> {
+  const payload = row['payload']
+  if (!Array.isArray(payload)) return {}
+  return Object.fromEntries(
     payload.slice(0, payloadMax).flatMap((entry: unknown) => {
       const [, name, value] = typeof entry === 'string' ? (payloadField.exec(entry) ?? []) : []
       if (name === undefined || value === undefined) return []
       return [[name, /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value] as const]
     }),
   )
-  const level = readNumber(fields, 'level', names)
-  const [unit, charted] = [readText(fields, 'unit', names), readText(record, 'unit', names)]
-  if (level === undefined || (unit !== undefined && charted !== undefined && unit !== charted))
-    return undefined
-  const [low, high] = [Math.min(...closes), Math.max(...closes)]
-  const room = Math.max(high - low, Math.abs(high) * 0.05)
-  return level >= low - room && level <= high + room ? level : undefined
 }
 
 const payloadMax = 50

@@ -58,6 +58,12 @@ describe('a chart', () => {
     expect(levelOf(['level=5200', 'unit=toman'])).toBeUndefined()
     expect(levelOf(['level=5,200', 'level=NaN', 7, null])).toBeUndefined()
     expect(levelOf('level=5200')).toBeUndefined()
+    // Of an alert about a reading, it may be a level of that reading, which only looks like a price.
+    const ofReading = (...more: string[]) =>
+      figureOf({ unit: 'rial', points }, { kind: 'indicator', payload: ['level=5200', ...more] })?.level?.at
+    expect(ofReading()).toBeUndefined()
+    expect(ofReading('last=71.3')).toBeUndefined()
+    for (const more of ['unit=rial', 'last=5230']) expect(ofReading(more)).toBe(5_200)
   })
 
   it('of too few sessions, of none, or of figures beyond all prices is none', () => {
