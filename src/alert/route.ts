@@ -48,12 +48,16 @@ export interface RouteFacts {
 export type RouteDecision = RouteRef & (Taken | Missed | Withheld)
 
 export type Taken =
-  | { readonly taken: true; readonly reason: 'takes_everything' | 'matched'; readonly throttle?: ThrottleKey }
+  | {
+      readonly taken: true
+      readonly reason: 'takes_everything' | 'matched'
+      readonly throttle?: ThrottleWindow
+    }
   | {
       readonly taken: true
       readonly reason: 'rule_unknown'
       readonly ruleIds: readonly string[]
-      readonly throttle?: ThrottleKey
+      readonly throttle?: ThrottleWindow
     }
 
 export type Missed =
@@ -74,7 +78,7 @@ export type WithheldReason =
   | { readonly reason: 'throttled'; readonly untilMs: number }
 
 /** Alerts with the same `key` share a window of `perMs`. */
-export interface ThrottleKey {
+export interface ThrottleWindow {
   readonly key: readonly string[]
   readonly perMs: number
 }
@@ -121,7 +125,7 @@ export function isWithheld(decision: RouteDecision): decision is RouteRef & With
 }
 
 /** The values by which the throttle groups alerts. */
-export function throttleKey(alert: Alert, { by }: Throttle): readonly string[] {
+export function throttleValues(alert: Alert, { by }: Throttle): readonly string[] {
   return by.map((field) => {
     // Each account numbers its own rules.
     if (field === 'ruleId') return JSON.stringify([field, alert.source, ...alert.ruleIds.toSorted()])
@@ -175,7 +179,7 @@ function missedOf(matched: Matched, { whenRuleUnknown }: Route): Missed | undefi
 
 function takenOf(alert: Alert, route: Route, matched: Matched): Taken {
   const { throttle } = route
-  const window = throttle && { throttle: { key: throttleKey(alert, throttle), perMs: throttle.per } }
+  const window = throttle && { throttle: { key: throttleValues(alert, throttle), perMs: throttle.per } }
   if (matched.kind === 'rule_unknown')
     return { taken: true, reason: 'rule_unknown', ruleIds: matched.ruleIds, ...window }
   return { taken: true, reason: asksNothing(route.match) ? 'takes_everything' : 'matched', ...window }

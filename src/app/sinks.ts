@@ -1,9 +1,9 @@
 import { fingerprintOf, shortMarkOf } from '../config/fingerprint.ts'
-import type { Config, SinkConfig } from '../config/schema.ts'
+import type { Config } from '../config/schema.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import { toError, UserError } from '../lib/errors.ts'
 import type { Drawer } from '../sinks/chart/drawer.ts'
-import { createSink, type SharedTools } from '../sinks/registry.ts'
+import { createSink, type SharedTools, type SinkConfig } from '../sinks/registry.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type BuiltParts, buildParts } from './built-parts.ts'
 

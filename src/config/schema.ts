@@ -16,7 +16,6 @@ import { sourceSchema, timeZoneField } from './source.ts'
  */
 export type Config = z.output<typeof configSchema>
 export type SourceConfig = Config['sources'][string]
-export type SinkConfig = Config['sinks'][string]
 
 /** A source or sink: part of metric labels, job ids and queue keys, so no dots, and never a bare number. */
 const nameField = z

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { type Reading, readings } from '../alert/context.ts'
 import { durationWithin, tokenField } from '../lib/fields.ts'
+import type { StartFrom } from '../walk/scope.ts'
 import { isTimeZone, nearestTimeZone, parseHoliday, parseTimeOfDay } from './calendar.ts'
 import { parseInstant } from './instant.ts'
 
@@ -167,8 +168,6 @@ const contextSchema = z.strictObject({
 })
 
 type ReadingFields = Record<Reading, typeof readingNames>
-
-export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
 
 const startFromField = z
   .string()

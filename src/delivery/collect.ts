@@ -1,5 +1,5 @@
 import { within } from '../lib/time-limit.ts'
-import { jobStates, type Metrics } from '../telemetry/metrics.ts'
+import { type Metrics, queueStates } from '../telemetry/metrics.ts'
 import type { SinkQueues } from './queues.ts'
 
 export interface CollectOptions {
@@ -31,7 +31,7 @@ export async function collectQueues({
 }
 
 function forgetSink(sink: string, metrics: Metrics): void {
-  for (const state of jobStates) metrics.queueJobs.remove({ sink, state })
+  for (const state of queueStates) metrics.queueJobs.remove({ sink, state })
   metrics.deadLetters.remove({ sink })
 }
 

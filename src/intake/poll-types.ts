@@ -3,6 +3,7 @@ import type { WalkState } from '../store/walk-state.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
+import type { StartFrom } from '../walk/scope.ts'
 import type { FiringTime, IntakeDeps } from './intake.ts'
 
 /** What a poll and a sweep work with. Their caller has the lease; `readPage` reserves its unit itself. */
@@ -38,9 +39,6 @@ export interface PollOptions {
   /** Pages beyond these that may go into looking for a late row when the feed grew by more than the new rows. */
   readonly deeperPagesMax?: number
 }
-
-/** Which of the history counts on the first start. */
-export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
 
 /**
  * Distinguishes a loss of Redis from a first start: only a process that has read the state can notice that it vanished. Of

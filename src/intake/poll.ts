@@ -32,7 +32,6 @@ export type {
   PollReason,
   PollResult,
   ProcessState,
-  StartFrom,
 } from './poll-types.ts'
 
 /** One for each source, when the process starts: `startFrom: now` means this moment, not that of the first poll. */

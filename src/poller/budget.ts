@@ -49,7 +49,7 @@ export function shareOf<B extends BudgetView>(budget: B, sharers: number): B {
 }
 
 /** Units counted before and with a call. */
-export interface Spending {
+export interface CountedUnits {
   readonly atMs: number
   /** Of the configured day. */
   readonly unitsUsed: number
@@ -111,7 +111,10 @@ export class GrantedBudget {
   }
 
   /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
-  async noteRefusal(spent: Spending & { readonly cost: number }, askedMs: number | undefined): Promise<void> {
+  async noteRefusal(
+    spent: CountedUnits & { readonly cost: number },
+    askedMs: number | undefined,
+  ): Promise<void> {
     // A wait longer than a budget day is no reset.
     const retryAfterMs = (askedMs ?? 0) > waits.apiHold.maxMs ? undefined : askedMs
     const { ledger, budgetDay, unitsPerDay } = this.#deps
@@ -136,7 +139,7 @@ export class GrantedBudget {
   }
 
   /** The feed granted a call; `spent` with the call. */
-  async noteGrant({ atMs, unitsUsed, apiDayUsed }: Spending): Promise<void> {
+  async noteGrant({ atMs, unitsUsed, apiDayUsed }: CountedUnits): Promise<void> {
     const lesson = this.#grant && confirmSpending(this.#grant, { atMs, unitsUsed: apiDayUsed ?? unitsUsed })
     if (!lesson) return
     if (lesson.grant.resetsAtMs === null) await this.#countFrom(null)

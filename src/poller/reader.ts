@@ -7,7 +7,7 @@ import { type Lease, LeaseLost } from '../store/lease.ts'
 import type { Reservation } from '../store/ledger.ts'
 import { isRedisAway } from '../store/redis.ts'
 import type { Metrics, Purpose } from '../telemetry/metrics.ts'
-import { type GrantedBudget, type Spending, spentBefore } from './budget.ts'
+import { type CountedUnits, type GrantedBudget, spentBefore } from './budget.ts'
 import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 
 /**
@@ -24,7 +24,7 @@ export interface PageTally {
   /** Calls made, each for its units, whatever their result. */
   calls: number
   /** What the last call was granted with. */
-  granted: Spending | undefined
+  granted: CountedUnits | undefined
   /** The last refusal of the ledger. */
   refused: Extract<Reservation, { ok: false }> | undefined
   /** The last error of the feed. */

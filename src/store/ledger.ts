@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { waits } from '../lib/waits.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
-import type { Purpose, rateLimits } from '../telemetry/metrics.ts'
+import type { ApiLimit, Purpose } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
 import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
@@ -28,7 +28,7 @@ export interface Ledger {
    * without `askedMs`. A hold that ends later stays. Returns the length in ms. Never rejects: this process waits also where
    * Redis could not store the hold.
    */
-  hold(limit: RateLimit, askedMs: number | undefined): Promise<number>
+  hold(limit: ApiLimit, askedMs: number | undefined): Promise<number>
   /** The hold that is on now, if any. */
   currentHold(): Promise<Hold | undefined>
   /**
@@ -53,8 +53,6 @@ export interface ApiDay {
   /** Counted from its start, and not from some instant within it. */
   readonly whole: boolean
 }
-
-export type RateLimit = (typeof rateLimits)[number]
 
 export interface ReserveRequest {
   /** Units, at least 1. */
@@ -81,7 +79,7 @@ export type Reservation =
   | { readonly ok: false; readonly limit: 'lease'; readonly unitsUsed: number }
   | {
       readonly ok: false
-      readonly limit: RateLimit
+      readonly limit: ApiLimit
       /** The reason is an earlier 429 of the feed, not our own count. */
       readonly held: boolean
       readonly ofPurpose?: true // only `purposeUnitsMax` is used up
@@ -91,7 +89,7 @@ export type Reservation =
     }
 
 export interface Hold {
-  readonly limit: RateLimit
+  readonly limit: ApiLimit
   readonly untilMs: number
 }
 
@@ -229,7 +227,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       await join()
       if (own && own.untilMs > clock.monotonicMs()) await storeHold(own)
       const [limit, waitMs] = (await redis.eval(heldScript, 1, keys.hold, waits.apiHold.maxMs)) as [
-        RateLimit | '',
+        ApiLimit | '',
         number,
       ]
       return limit === '' ? undefined : { limit, untilMs: clock.now() + waitMs }

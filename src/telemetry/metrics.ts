@@ -12,10 +12,12 @@ const lagBuckets = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600]
 /** Seconds of one HTTP or SMTP exchange. */
 const exchangeBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30]
 
-export const rateLimits = ['minute', 'budget'] as const
+/** Which limit of the API was hit. */
+export const apiLimits = ['minute', 'budget'] as const
+export type ApiLimit = (typeof apiLimits)[number]
 export const purposes = ['poll', 'walk', 'sweep', 'history', 'rules', 'context', 'api'] as const
 export const sendResults = ['delivered', 'retry', 'dead', 'expired'] as const
-export const jobStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
+export const queueStates = ['waiting', 'active', 'delayed', 'failed', 'completed', 'paused'] as const
 export const holdReasons = ['muted', 'silenced', 'throttled'] as const
 /** What a source does, for the replica that polls it. */
 export const sourceStates = [

@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import {
+  apiLimits,
   contextResults,
   holdReasons,
-  jobStates,
   type Metrics,
   pollReasons,
   purposes,
-  rateLimits,
+  queueStates,
   sendResults,
   sourceStates,
 } from './metrics.ts'
@@ -33,7 +33,7 @@ export function initialiseMetrics(metrics: Metrics, names: Names): void {
     const isNew = !initialised.sources.has(source)
     for (const sink of isNew ? names.sinks : newSinks) metrics.deliveryLag.zero({ source, sink })
     if (!isNew) continue
-    for (const limit of rateLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
+    for (const limit of apiLimits) metrics.upstreamRateLimited.inc({ source, limit }, 0)
     for (const purpose of purposes) metrics.budgetUnits.inc({ source, purpose }, 0)
     for (const reason of holdReasons) metrics.alertsHeld.inc({ source, reason }, 0)
     for (const reason of pollReasons) metrics.polls.inc({ source, reason }, 0)
@@ -57,7 +57,7 @@ export function initialiseMetrics(metrics: Metrics, names: Names): void {
   }
   for (const sink of newSinks) {
     for (const result of sendResults) metrics.sends.inc({ sink, result }, 0)
-    for (const state of jobStates) metrics.queueJobs.set({ sink, state }, 0)
+    for (const state of queueStates) metrics.queueJobs.set({ sink, state }, 0)
     metrics.sendDuration.zero({ sink })
     metrics.deadLetters.set({ sink }, 0)
     metrics.circuitOpen.set({ sink }, 0)

@@ -2,6 +2,9 @@ import { believedAt, datedAt } from '../alert/fired-at.ts'
 import type { FeedPage, FeedRow } from './page.ts'
 import type { Mark } from './walk.ts'
 
+/** Which of the history counts on the first start, as the config says. */
+export type StartFrom = 'now' | 'beginning' | { readonly sinceMs: number }
+
 /**
  * Which rows count. Decided once, when a source is set up (or its stored walk was lost), and stored: a restart does not
  * change it. A row that is left out is counted, never just dropped.

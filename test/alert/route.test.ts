@@ -8,7 +8,7 @@ import {
   type RouteFacts,
   route,
   routeLabel,
-  throttleKey,
+  throttleValues,
   withThrottles,
 } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
@@ -168,7 +168,7 @@ describe('a throttle', () => {
     const { decisions } = route(alert(), [throttled], facts)
     expect(decisions[0]).toMatchObject({ taken: true, throttle: { perMs: 60_000 } })
     const key = (fields: object, by = throttled.throttle?.by ?? []) =>
-      throttleKey(alert('price', { ...fields }), { per: 1, by })
+      throttleValues(alert('price', { ...fields }), { per: 1, by })
     expect(key({ symbol: 'ك', ruleIds: ['2', '1'] })).toEqual(key({ symbol: 'ک', ruleIds: [1, 2] }))
     expect(key({ symbol: 'a' })).not.toEqual(key({ symbol: 'b' }))
     expect(key({ ruleIds: ['1'] })).not.toEqual(key({ ruleIds: ['1', '2'] }))
@@ -178,7 +178,7 @@ describe('a throttle', () => {
   it('tells the rules of two accounts apart', () => {
     const mine = alert('price', { ruleIds: ['1'] })
     const by = { per: 1, by: ['ruleId' as const] }
-    expect(throttleKey(mine, by)).not.toEqual(throttleKey({ ...mine, source: 'other' }, by))
+    expect(throttleValues(mine, by)).not.toEqual(throttleValues({ ...mine, source: 'other' }, by))
   })
 
   it('that does not let it pass holds its route back', () => {
