@@ -27,6 +27,8 @@ afterEach(() => {
 const nobody = () => initCommand(() => undefined)
 const at = (name: string) => join(folder, name)
 const read = (name: string) => readFileSync(at(name), 'utf8')
+/** A value that looks like a variable, and is none. */
+const dollar = `https://a.example/\${x}`
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 /** What `check-config` says with the variables of the environment file set. */
@@ -154,7 +156,7 @@ describe('init with options', () => {
   it('makes a signing secret where there is none, and several sinks of a type, in files that can be used as they are', async () => {
     vi.stubEnv('MARKET_DATA_TOKEN', 'token')
     vi.stubEnv('WEBHOOK_SECRET', '')
-    const sinks = ['webhook,url=https://a.example/${x}', 'webhook,url=https://b.example'].flatMap((sink) => [
+    const sinks = [`webhook,url=${dollar}`, 'webhook,url=https://b.example'].flatMap((sink) => [
       '--sink',
       sink,
     ])
@@ -172,7 +174,7 @@ describe('init with options', () => {
     expect(statSync(at('b.env')).mode & 0o777).toBe(0o600)
     expect(check('b.yaml', read('b.env'))).toMatchObject({
       ok: true,
-      config: { sinks: { webhook: { url: 'https://a.example/${x}' }, 'webhook-2': {} } },
+      config: { sinks: { webhook: { url: dollar }, 'webhook-2': {} } },
     })
   })
 })
