@@ -75,9 +75,11 @@ export type WalkEnd =
   | 'raced'
 
 /** How often in a row a walk that lost its place searches it; then the next poll walks again. */
-const lostMax = 9
-/** How often one page is asked for again: one of five servers that answer in turn would never be met otherwise. */
-const repeatsMax = 4
+const lostMax = 19
+/** How often one page is asked for again: one of ten servers that answer in turn would never be met otherwise. */
+const repeatsMax = 9
+/** After so many pages in vain, two answers with the same total may also be of two servers that lack the same rows. */
+const sameServerMax = 4
 /** Open stretches that are kept. More would mean that catch-ups were interrupted again and again under new heads. */
 const stretchesMax = 4
 
@@ -236,7 +238,7 @@ function search(
   const { total } = page
   const differs = total !== progress.counted
   const mayBeOther =
-    differs && total !== stretch.total && (total !== progress.total || progress.lost >= repeatsMax)
+    differs && total !== stretch.total && (total !== progress.total || progress.lost >= sameServerMax)
   // Inside the stretch, the feed has rather gained more than a page than that another server has answered.
   const again = mayBeOther && progress.repeats < repeatsMax && (!inside || progress.lost > 0)
   const target = again ? page.page : differs || inside ? pageAfter(stretch, page) : page.page - 1

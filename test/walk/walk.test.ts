@@ -186,7 +186,7 @@ describe('a later page', () => {
 
   it.each([
     ['three servers, of which two lack rows', [38, 28]],
-    ['five servers, of which four lack rows', [38, 28, 46, 17]],
+    ['ten servers, of which nine lack rows', [38, 28, 46, 17, 39, 29, 47, 18, 37]],
     ['a feed whose total is another one at each read', [51, 49]],
   ])('of %s, in turn, is asked for until the one answers that was counted with', (_what, totals) => {
     const known = { stretches: [stretch(4, 10, 50)], runs: 4 }
@@ -216,7 +216,7 @@ describe('a later page', () => {
     const known = { stretches: [stretch(4, 10, 50)], runs: 4 }
     let step: Pick<PageDecision, 'next' | 'progress'> = { next: { kind: 'read', page: 3 }, progress }
     const pages: number[] = []
-    for (let total = 60; step.next.kind === 'read' && pages.length < 20; total += 10) {
+    for (let total = 60; step.next.kind === 'read' && pages.length < 30; total += 10) {
       pages.push(step.next.page)
       step = decideNext(view(step.next.page, total, [4, 4, 4, 4, 4]), known, step.progress)
     }
@@ -224,10 +224,10 @@ describe('a later page', () => {
     expect(step.next).toEqual({ kind: 'end', reason: 'place_lost' })
   })
 
-  it('inside the stretch a tenth time is where it goes on, however far beneath it rows were filled in', () => {
+  it('inside the stretch a twentieth time is where it goes on, however far beneath it rows were filled in', () => {
     const [long, other] = [stretch(4, 10, 50), stretch(2, 40, 50)]
     const known = { stretches: [long, other], runs: 4 }
-    const decision = decideNext(view(2, 90, [4, 4, 4, 4, 4]), known, { ...progress, lost: 9 })
+    const decision = decideNext(view(2, 90, [4, 4, 4, 4, 4]), known, { ...progress, lost: 19 })
     expect(decision.next).toEqual({ kind: 'end', reason: 'place_lost' })
     const counted = { run: 4, frontier: 'row-9', end: 10, total: 90 }
     expect(decision.stretches).toEqual([counted, other])
@@ -241,9 +241,9 @@ describe('a later page', () => {
     expect(decision.progress.lost).toBe(1)
   })
 
-  it('that is lost a tenth time leaves the stretch to the next walk', () => {
+  it('that is lost a twentieth time leaves the stretch to the next walk', () => {
     const known = { stretches: [stretch(4, 12, 50), stretch(2, 40, 50)], runs: 4 }
-    const decision = decideNext(view(3, 50, fresh), known, { ...progress, lost: 9 })
+    const decision = decideNext(view(3, 50, fresh), known, { ...progress, lost: 19 })
     expect(decision.next).toEqual({ kind: 'end', reason: 'place_lost' })
     expect(decision.stretches.map(({ run }) => run)).toEqual([2])
     expect(decision.finished).toEqual([])
