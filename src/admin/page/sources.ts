@@ -82,7 +82,7 @@ ${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind
 ${source.plan ? planNote(source.plan, times) : null}
 ${source.polledBy === null ? null : html`<p class="plan">Polled by ${source.polledBy}.</p>`}
 ${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}
-${buttonRow(canAct, [hotButton(source.name)])}
+${buttonRow(canAct && nextReason !== 'fixed', [hotButton(source.name)])}
 </article>`
 }
 
