@@ -226,7 +226,7 @@ export function isSameReset(atMs: number, { endMs }: BudgetDay): boolean {
 }
 
 /** What does not fit together in budget, pace and the alerts that come, each with its arithmetic. Pure. */
-export interface Finding {
+export interface BudgetFinding {
   readonly code:
     | 'too_thin'
     | 'floor_unaffordable'
@@ -240,15 +240,15 @@ export interface Finding {
 const daySeconds = 86_400
 const alertsOnPage = 100
 const hoursOfDay = 24
-/** Alerts come in heaps, so that pages beyond the first are about three times as many as their mean says. */
-const heaping = 3
+/** Many alerts come at a time, so pages beyond the first are about three times as many as the mean number of alerts needs. */
+const pagesFactor = 3
 
 export function budgetFindings(
   options: ScheduleOptions,
   profile: { readonly alertsPerDay: number },
-): Finding[] {
+): BudgetFinding[] {
   const { unitsPerDay, maxIntervalMs, minIntervalMs, everyMs } = options
-  const findings: Finding[] = []
+  const findings: BudgetFinding[] = []
   const even = formatDuration((daySeconds * 1_000) / unitsPerDay)
   const floorUnits = Math.ceil((daySeconds * 1_000) / maxIntervalMs)
   if (floorUnits > unitsPerDay)
@@ -269,12 +269,12 @@ export function budgetFindings(
       severity: 'warning',
       text: `a poll every ${formatDuration(everyMs)} takes ${Math.ceil((daySeconds * 1_000) / everyMs)} units a day, and there are ${unitsPerDay}: they last for ${formatDuration(unitsPerDay * everyMs)} of each day`,
     })
-  const pages = Math.ceil((heaping * profile.alertsPerDay) / alertsOnPage)
+  const pages = Math.ceil((pagesFactor * profile.alertsPerDay) / alertsOnPage)
   if (Math.min(floorUnits, unitsPerDay) + pages > unitsPerDay)
     findings.push({
       code: 'pages_unaffordable',
       severity: 'warning',
-      text: `${Math.round(profile.alertsPerDay)} alerts a day fill up to ${pages} further pages (${heaping} x ${Math.round(profile.alertsPerDay)} / ${alertsOnPage}), ${floorUnits} polls keep gaps below ${formatDuration(maxIntervalMs)}, and there are ${unitsPerDay} units: alerts may wait for hours`,
+      text: `${Math.round(profile.alertsPerDay)} alerts a day fill up to ${pages} further pages (${pagesFactor} x ${Math.round(profile.alertsPerDay)} / ${alertsOnPage}), ${floorUnits} polls keep gaps below ${formatDuration(maxIntervalMs)}, and there are ${unitsPerDay} units: alerts may wait for hours`,
     })
   const spendable = Math.floor((daySeconds * 1_000) / minIntervalMs)
   if (spendable < unitsPerDay)

@@ -9,7 +9,7 @@
 const inertias = [1.5, 5, 15, 50, 150, 10_000]
 /** Bins a block, from coarse to fine. */
 const blockSizes = [96, 32, 16, 8, 4, 2, 1]
-/** What the level's verdict leaves to each cut's own. */
+/** What the inertia found for the whole level leaves to that of each cut. */
 const ownVerdict = 0.1
 
 export interface Shape {
