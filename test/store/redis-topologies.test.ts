@@ -54,6 +54,36 @@ describe('a cluster', () => {
 })
 
 describe('sentinels', () => {
+  // The pause makes a sentinel distrust its clock for half a minute, so this has one of its own.
+  if (process.env['LONG'] === '1')
+    it('out of reach: who is connected needs none, and who is cut off waits for one, blocking reads too', async () => {
+      const ports = { master: await freePort(), sentinel: await freePort() }
+      const master = await started([...tcp(ports.master), '--requirepass', 'secret'])
+      const sentinel = await startSentinel(ports.sentinel, ports.master, 0)
+      const sandbox = await startSandbox({ history: 0, requestsPerMinute: 1_000_000 })
+      const hook = await startWebhookReceiver()
+      const shown = showing(sandbox)
+      const log = logOf('hook', hook, { status: 204 })
+      const text = bridgeConfig({
+        redis: { url: 'by-sentinel' },
+        feed: sandbox.url,
+        sinks: { hook: hook.url },
+      })
+      const bySentinel = `sentinels: ["127.0.0.1:${ports.sentinel}"], name: main, password: secret`
+      await startApp(text.replace('url: "by-sentinel"', bySentinel))
+      shown.fire(5)
+      await until('5 are delivered', () => hasAll(shown, log))
+      sentinel.freeze()
+      shown.fire(5)
+      await until('5 are delivered without a sentinel', () => hasAll(shown, log))
+      await signedIn(master).call('CLIENT', 'KILL', 'TYPE', 'normal')
+      shown.fire(5)
+      sentinel.thaw()
+      await until('5 more are delivered with it', () => hasAll(shown, log), 60_000)
+      expect(judge(shown, log)).toEqual(clean)
+      expect(sentAgain(hook)).toEqual([])
+    })
+
   it('lead to the master, and to the next one after a failover', { timeout: 90_000 }, async () => {
     const row = failureRow('Its master fails over (Sentinel)')
     const ports = { master: await freePort(), replica: await freePort(), sentinel: await freePort() }
@@ -137,7 +167,7 @@ async function untilReplicated(redis: RedisClient): Promise<void> {
   expect(reached).toBe(1)
 }
 
-async function startSentinel(port: number, masterPort: number): Promise<void> {
+async function startSentinel(port: number, masterPort: number, replicas = 1): Promise<RedisServer> {
   const server = await started(tcp(port), (dir) => {
     const file = join(dir, 'sentinel.conf')
     const lines = [
@@ -152,9 +182,11 @@ async function startSentinel(port: number, masterPort: number): Promise<void> {
   const sentinel = server.client()
   // The replica is found by asking the master, which the sentinel does every ten seconds at first.
   await vi.waitFor(
-    async () => expect(String(await sentinel.call('SENTINEL', 'MASTER', 'main'))).toContain('num-slaves,1'),
+    async () =>
+      expect(String(await sentinel.call('SENTINEL', 'MASTER', 'main'))).toContain(`num-slaves,${replicas}`),
     { timeout: 15_000, interval: 100 },
   )
+  return server
 }
 
 async function started(flags: string[], first?: (dir: string) => string[]): Promise<RedisServer> {
