@@ -46,7 +46,9 @@ function bashScript(commands: readonly Words[], shell: 'bash' | 'zsh'): string {
   const lines = [
     ...(shell === 'zsh' ? ['autoload -U +X bashcompinit && bashcompinit'] : []),
     '_alert_bridge() {',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's variable
     '  local word="${COMP_WORDS[COMP_CWORD]}" words="" each command=""',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's variable
     '  for each in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
     '    case "$each" in -*) ;; *) command="$each"; break ;; esac',
     '  done',

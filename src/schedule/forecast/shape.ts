@@ -10,7 +10,7 @@ const inertias = [1.5, 5, 15, 50, 150, 10_000]
 /** Bins a block, from coarse to fine. */
 const blockSizes = [96, 32, 16, 8, 4, 2, 1]
 /** What the inertia found for the whole level leaves to that of each cut. */
-const ownVerdict = 0.1
+const ownInertia = 0.1
 
 export interface Shape {
   /** The share of a day that each bin holds, summing to 1. */
@@ -91,7 +91,7 @@ function refine(shares: Float64Array, counts: Cut, prior: Cut): Shape {
   )
   const levels = evidence.map((nodes) => nodes.reduce((sum, log) => sum + log, 0))
   const verdict = softmax(levels)
-  const prefer = verdict.map((weight) => Math.log((1 - ownVerdict) * weight + ownVerdict / inertias.length))
+  const prefer = verdict.map((weight) => Math.log((1 - ownInertia) * weight + ownInertia / inertias.length))
   const next = new Float64Array(counts.here.length)
   for (let node = 0; node < shares.length; node++) {
     const trust = softmax(prefer.map((log, at) => log + (evidence[at]?.[node] ?? 0)))
