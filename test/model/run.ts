@@ -350,8 +350,10 @@ class Run {
       feed.rows.splice(op.at % (this.#bound() + 1), 0, row)
       this.#note(row, 'late', op.odd ?? 0)
     }
-    // Beneath a row that ends a walk: on a feed of which nothing is handled yet, they are news like any other.
-    const isBeneath = feed.rows.some(({ key }) => this.#twin.isCovered(key))
+    // Beneath a row that ends a walk: on a feed of which nothing is handled yet, they are news like any other. So they are
+    // while `now` reads it for the first time, and knows its history by its count: another poller may have covered a page.
+    const isRead = startFrom !== 'now' || this.#twin.wasComplete
+    const isBeneath = isRead && feed.rows.some(({ key }) => this.#twin.isCovered(key))
     if (op.kind === 'backfill' && wide?.backfill && isBeneath) {
       const rows = Array.from({ length: op.count }, () => feed.row(rigStartMs - 400 * dayMs))
       feed.rows.push(...rows)
