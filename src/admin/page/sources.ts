@@ -80,10 +80,15 @@ ${fact('Fired → seen', lag ? formatSeconds(lag.p50) : '–', lag ? `p95 ${form
 ${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind ? 'older pages still to read' : null)}
 </dl>
 ${source.plan ? planNote(source.plan, times) : null}
-${source.polledBy === null ? null : html`<p class="plan">Polled by ${source.polledBy}.</p>`}
+${source.polledBy === null ? null : html`<p class="plan">Polled by ${inPageTime(source.polledBy, times)}.</p>`}
 ${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}
 ${buttonRow(canAct && nextReason !== 'fixed', [hotButton(source.name)])}
 </article>`
+}
+
+/** The name of a process says since when it runs. */
+function inPageTime(process: string, times: Times): string {
+  return process.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/, (iso) => `${times.date(iso)} ${times.clock(iso)}`)
 }
 
 function hotButton(name: string): Html {

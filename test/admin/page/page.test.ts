@@ -56,6 +56,7 @@ describe('the status page', () => {
       'resets in 11h 56m',
       '62% used 50% of the day over',
       'Last poll 12s ago',
+      'Polled by web-1, process 7, running since 1405/08/27 07:56:30.',
       'Next poll in 9s alerts are expected about now',
       'Fired → seen 8.4s p95 21s',
       'trading-system webhook 11 alerts acknowledged and 1 given up on in the last 24 hours taking 0 1 0 0 412 8.9s · 22.5s delivered 31s ago 204',
