@@ -166,9 +166,14 @@ function entry(field: string, value: Stored) {
 async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<Pages> {
   const nowMs = clock.now()
   const [kept] = await cache.read([pagesField(name)])
-  const pages = kept?.value as Pages | undefined
-  if (pages !== undefined && Math.abs(nowMs - pages.startMs) < calls.freshMs) return pages
+  const pages = kept?.value
+  if (isPages(pages) && Math.abs(nowMs - pages.startMs) < calls.freshMs) return pages
   return { startMs: nowMs, next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
+}
+
+function isPages(value: unknown): value is Pages {
+  if (typeof value !== 'object' || value === null) return false
+  return ['startMs', 'next', 'last', 'alone'].every((name) => typeof Reflect.get(value, name) === 'number')
 }
 
 async function keepPages(pages: Pages, { name, cache, clock }: BuyerOptions): Promise<void> {

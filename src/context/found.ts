@@ -37,9 +37,28 @@ export function keptFor(
   kept: CachedContext | undefined,
 ): Found | undefined {
   if (kept === undefined || kept.atMs < atLeastMs) return undefined
-  const { of: own, ...value } = kept.value as Stored
+  // What cannot be read is as if it were not there: Redis may hold what another version wrote.
+  if (!isStored(kept.value)) return undefined
+  const { of: own, ...value } = kept.value
   if (own !== undefined && compare(own, of) === 'other') return undefined
   return foundOf(value, kept.atMs, 'cache')
+}
+
+function isStored(value: unknown): value is Stored {
+  if (!isObject(value) || ('of' in value && !isInstrument(value.of))) return false
+  return 'why' in value ? typeof value.why === 'string' : 'data' in value
+}
+
+function isInstrument(value: unknown): value is Instrument {
+  return isObject(value) && ['symbol', 'slug'].every((name) => isTextOrNone(Reflect.get(value, name)))
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value === undefined || typeof value === 'string'
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 export function foundOf(kept: Kept, atMs: number, from: 'cache' | 'call'): Found {

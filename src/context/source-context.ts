@@ -1,5 +1,6 @@
 import type { Alert } from '../alert/alert.ts'
 import type { AlertContext, ContextName, ContextPart, SkipReason } from '../alert/context.ts'
+import { toError } from '../lib/errors.ts'
 import type { CachedContext, ContextCache } from '../store/context-cache.ts'
 import type { ContextResult, Metrics } from '../telemetry/metrics.ts'
 import { type ContextCalls, callsOf, isMacro } from './calls.ts'
@@ -64,7 +65,15 @@ class AccountContext implements SourceContext {
     await withinDeadline(
       this.#options.deadlineMs,
       options.signal,
-      this.#findAll(alert, names, options, found),
+      this.#findAll(alert, names, options, found).catch((thrown: unknown) => {
+        // A bug of this program costs the alert its context, and nothing else.
+        for (const name of names) if (!found.has(name)) found.set(name, { ok: false, why: 'unavailable' })
+        const { source, log } = this.#options
+        log.error(
+          { source, alert: alert.id, kind: toError(thrown).name },
+          'the context could not be looked up',
+        )
+      }),
     )
     const why = options.signal.aborted ? 'unavailable' : 'deadline'
     const late: Found = { ok: false, why }
@@ -79,7 +88,7 @@ class AccountContext implements SourceContext {
     }
   }
 
-  /** Never rejects. */
+  /** Rejects only where this program has a bug. */
   async #findAll(
     alert: Alert,
     names: readonly ContextName[],

@@ -187,6 +187,19 @@ describe('what is bought', () => {
     expect(market.calls).toHaveLength(1)
   })
 
+  it('is bought again where what is kept cannot be read', async () => {
+    const market = await startMarket(10)
+    const { find, prefix } = contextOf(market)
+    await find(1, ['price'])
+    const [values = ''] = await redis.client().keys(`*${prefix}*:values`)
+    const fields = (await redis.client().hkeys(values)).filter((field) => field !== 'bytes')
+    for (const [index, kept] of ['null', '5', '"x"', '[]', '{"of":7}', '{'].entries()) {
+      for (const field of fields) await redis.client().hset(values, field, `${Date.now()} ${kept}`)
+      expect([kept, Object.keys((await find(1, ['price'])).parts)]).toEqual([kept, ['price']])
+      expect(market.calls.length).toBeGreaterThanOrEqual(index + 2)
+    }
+  })
+
   it('is nothing for an alert without an instrument, but the macro series, and nothing that the API does not hold', async () => {
     const market = await startMarket(10)
     const { find } = contextOf(market)
