@@ -81,10 +81,7 @@ it('a poller that died in silence turns readiness red within a minute, with the 
     expect(time.monotonicMs() - diedMs).toBeLessThan(5 * 60_000 + slackMs)
   })
   await row.heals('by which the chart restarts the pod', () => {
-    const pod = readFileSync(
-      join(import.meta.dirname, '../../helm/alert-bridge/templates/deployment.yaml'),
-      'utf8',
-    )
+    const pod = readFileSync(join(import.meta.dirname, '../../helm/alert-bridge/templates/_pod.tpl'), 'utf8')
     expect(pod).toMatch(/livenessProbe:\s+httpGet:\s+path: \/-\/healthy/)
   })
   await app.stop()
