@@ -10,7 +10,10 @@ const long = process.env['LONG'] === '1'
  * follow, in processes that load the sources once for many of them.
  */
 const alone = [
-  ...['test/{cli,contract,docker,faults,flow,helm}/**/*.test.ts', 'test/*.test.ts'],
+  ...['test/{contract,docker}/**/*.test.ts', 'test/*.test.ts'],
+  'test/faults/{clock,cluster,kill,log,redis,redis-refusals,replicas,sinks,truth,upstream}.test.ts',
+  'test/cli/{api,check-config,daemon,init,inspector,operator,output,threads}.test.ts',
+  'test/flow/{backlog,life-cycle,monitoring,orphans,reload,stop}.test.ts',
   'test/config/{bombs,canary}.test.ts',
   'test/delivery/{clock,crash,outage,watchdog,worker}.test.ts',
   ...['test/lib/small-file.test.ts', 'test/model/walk.test.ts', 'test/sinks/tls-environment.test.ts'],
