@@ -21,7 +21,7 @@ export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
   }
   const run = async (signal: AbortSignal) => {
     for (let quietMs = 0; !signal.aborted; ) {
-      const mark = await markOf(deps)
+      const mark = await markOf(deps).catch(() => 'none')
       if (mark !== last) send(`event: change\ndata: ${mark}\n\n`)
       quietMs = mark === last ? quietMs + lookEveryMs : 0
       // So that proxies keep the connection, and a browser notices that it is gone.

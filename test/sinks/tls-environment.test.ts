@@ -7,6 +7,7 @@ import type { Outcome } from '../../src/sinks/outcome.ts'
 import { createSink } from '../../src/sinks/registry.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { connectRedis, type RedisTarget } from '../../src/store/redis.ts'
+import { createTracer } from '../../src/telemetry/tracer.ts'
 import { testServer } from '../support/certificates.ts'
 import { captureLog } from '../support/log.ts'
 import { type ForwardProxy, startProxy } from '../support/proxy.ts'
@@ -53,6 +54,16 @@ describe(`whatever ${variable} says, no byte goes over a connection whose certif
     closing.push(() => client.close())
     await expect(client.deliveries(1)).rejects.toMatchObject({ name: 'FeedError' })
     expect(receiver.requests).toEqual([])
+  })
+
+  it('of traces, which carry the headers of their collector', async () => {
+    const captured = captureLog()
+    const url = `https://localhost:${receiver.port}/v1/traces`
+    const tracer = createTracer({ url, headers: {} }, captured.log)
+    tracer.found({ source: 'main', id: 1 }, { firedAtMs: 0, nowMs: 1 })
+    await tracer.close()
+    expect(receiver.requests).toEqual([])
+    expect(captured.lines).toMatchObject([{ msg: 'traces: the collector does not take spans' }])
   })
 
   it('from a command to a running bridge, which carries the admin token', async () => {
