@@ -6,7 +6,7 @@ import { within } from '../lib/time-limit.ts'
 import { thisProcess } from '../store/lease.ts'
 import { createNameStore, type NameStore, type RunningProcess } from '../store/names.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
-import { accountMark, createSourceData } from '../store/source-data.ts'
+import { createSourceData, hashAccount } from '../store/source-data.ts'
 import { forgetOthers } from '../telemetry/series.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { noticeSource } from './notices.ts'
@@ -45,8 +45,8 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   const { prefix, active, operators, redis, metrics, clock, log } = options
   const names = createNameStore(redis.commands, prefix)
   const sourceData = createSourceData(redis.commands, prefix)
-  const marks = () => marksOf(active(), prefix)
-  const list = () => listOrphans(active(), { names, sourceData, marks })
+  const accountHashes = () => accountHashesOf(active(), prefix)
+  const list = () => listOrphans(active(), { names, sourceData, accountHashes })
   const process = randomUUID()
   const self = (): RunningProcess => ({
     name: thisProcess,
@@ -68,7 +68,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     async look() {
       await names.serve(process, Object.keys(active().config.sinks), self())
       await findNames()
-      await keepMarks(names, marks())
+      await keepAccountHashes(names, accountHashes())
       await active().orphans.tidy()
       return list()
     },
@@ -83,7 +83,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   })
   return {
     names,
-    port: orphansPort(active, { names, sourceData, marks }),
+    port: orphansPort(active, { names, sourceData, accountHashes }),
     list: () => list().catch(() => null),
     async processes() {
       const own = self()
@@ -95,7 +95,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     takeOver: (source) =>
       takeOver({
         source,
-        marks,
+        accountHashes,
         account: active().config.sources[source]?.account,
         names,
         sourceData,
@@ -124,19 +124,22 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   }
 }
 
-/** After a token was replaced, stores its new mark: by it the next name of the source is recognised. */
-async function keepMarks(names: NameStore, marks: ReadonlyMap<string, string | undefined>): Promise<void> {
-  for (const [name, { mark: known }] of await names.sources()) {
-    const mark = marks.get(name)
-    if (mark !== undefined && mark !== known) await names.addSource(name, { mark })
+/** After a token was replaced, stores its new hash: by it the next name of the source is recognised. */
+async function keepAccountHashes(
+  names: NameStore,
+  accountHashes: ReadonlyMap<string, string | undefined>,
+): Promise<void> {
+  for (const [name, { accountHash: known }] of await names.sources()) {
+    const accountHash = accountHashes.get(name)
+    if (accountHash !== undefined && accountHash !== known) await names.addSource(name, { accountHash })
   }
 }
 
-function marksOf({ config }: ActiveConfig, prefix: string): Map<string, string | undefined> {
+function accountHashesOf({ config }: ActiveConfig, prefix: string): Map<string, string | undefined> {
   const known = Object.entries(config.sources).map(
     ([name, { baseUrl, token }]): [string, string | undefined] => {
       try {
-        return [name, accountMark(prefix, baseUrl, token.reveal())]
+        return [name, hashAccount(prefix, baseUrl, token.reveal())]
       } catch {
         // The poller of this source reports what is wrong with the file.
         return [name, undefined]

@@ -6,7 +6,7 @@ import { teachRefusal } from '../poller/budget.ts'
 import { type ContextCache, createContextCache } from '../store/context-cache.ts'
 import { createGrantStore } from '../store/grant.ts'
 import type { Ledger } from '../store/ledger.ts'
-import { accountMark } from '../store/source-data.ts'
+import { hashAccount } from '../store/source-data.ts'
 import type { RuntimeTools } from './tools.ts'
 
 interface ContextTools extends Omit<RuntimeTools, 'drawer'> {
@@ -40,12 +40,12 @@ export function contextOfSource(
     unitsShare: context.unitsShare,
     polls: poll.every === undefined ? { share: poll.floor } : { everyMs: poll.every },
   })
-  let known: { readonly mark: string; readonly cache: ContextCache } | undefined
+  let known: { readonly accountHash: string; readonly cache: ContextCache } | undefined
   const cacheNow = () => {
-    const mark = markOf(prefix, config)
-    if (mark !== undefined && known?.mark !== mark)
-      known = { mark, cache: createContextCache({ redis, prefix, source, mark }) }
-    return mark === undefined ? undefined : known
+    const accountHash = accountHashOf(prefix, config)
+    if (accountHash !== undefined && known?.accountHash !== accountHash)
+      known = { accountHash, cache: createContextCache({ redis, prefix, source, accountHash }) }
+    return accountHash === undefined ? undefined : known
   }
   const found = createSourceContext({
     ...{ source, feed, cacheNow, spending, clock, log, metrics },
@@ -68,9 +68,9 @@ const connections = 40
 const callTimeoutMs = 8_000
 const bodyBytesMax = 2 * 1_048_576
 
-function markOf(prefix: string, { baseUrl, token }: SourceConfig): string | undefined {
+function accountHashOf(prefix: string, { baseUrl, token }: SourceConfig): string | undefined {
   try {
-    return accountMark(prefix, baseUrl, token.reveal())
+    return hashAccount(prefix, baseUrl, token.reveal())
   } catch {
     return undefined
   }

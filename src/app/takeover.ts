@@ -3,14 +3,14 @@ import type { SourceData } from '../store/source-data.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
- * What a source does before its first poll: it stores its name and the mark of its account. When it is the new name of a
+ * What a source does before its first poll: it stores its name and the hash of its account. When it is the new name of a
  * source that left the config, it takes over the data of that one: then the units of the day still count, nothing is sent
  * again, and nothing that fired meanwhile is passed over.
  */
 export interface TakeOverOptions {
   readonly source: string
-  /** Every source of the config in force, with the mark of its account; undefined when its token cannot be read. */
-  readonly marks: () => ReadonlyMap<string, string | undefined>
+  /** Every source of the config in force, with the hash of its account; undefined when its token cannot be read. */
+  readonly accountHashes: () => ReadonlyMap<string, string | undefined>
   readonly names: NameStore
   readonly sourceData: SourceData
   readonly log: Logger
@@ -21,23 +21,23 @@ export interface TakeOverOptions {
 
 /** Resolves to the reason why the source has to wait, or to undefined when it may poll. */
 export async function takeOver(options: TakeOverOptions): Promise<string | undefined> {
-  const { source, marks, names, sourceData } = options
-  const mark = marks().get(source)
-  if (mark !== undefined && !(await sourceData.exists(source))) {
-    const waitsFor = await carryOver(options, mark)
+  const { source, accountHashes, names, sourceData } = options
+  const accountHash = accountHashes().get(source)
+  if (accountHash !== undefined && !(await sourceData.exists(source))) {
+    const waitsFor = await carryOver(options, accountHash)
     if (waitsFor !== undefined)
       return `the same account is still polled as source ${waitsFor}, by this process or another`
   }
-  if (mark !== undefined) await countDropped(options, mark)
-  await names.addSource(source, mark === undefined ? {} : { mark })
+  if (accountHash !== undefined) await countDropped(options, accountHash)
+  await names.addSource(source, { accountHash })
   return undefined
 }
 
 /** Resolves to the name under which the account is still polled, or undefined. */
-async function carryOver(options: TakeOverOptions, mark: string): Promise<string | undefined> {
+async function carryOver(options: TakeOverOptions, accountHash: string): Promise<string | undefined> {
   const { source, account, names, sourceData, log, onRenamed } = options
   for (let tries = 1; tries <= triesMax; tries += 1) {
-    const { before, ambiguous } = await predecessors(options, mark)
+    const { before, ambiguous } = await predecessors(options, accountHash)
     const [from] = before
     if (from === undefined) return undefined
     if (ambiguous) {
@@ -48,7 +48,7 @@ async function carryOver(options: TakeOverOptions, mark: string): Promise<string
       )
       return undefined
     }
-    const carried = await sourceData.carryOver(from, source, { mark, account })
+    const carried = await sourceData.carryOver(from, source, { accountHash, account })
     if (carried === 'polled') return from
     if (carried === 'done') {
       log.warn({ source, from }, 'this source has a new name: it goes on with the data of the old one')
@@ -65,24 +65,28 @@ async function carryOver(options: TakeOverOptions, mark: string): Promise<string
 const triesMax = 5
 
 /** Also counts the units that another source of this account had spent before its data was dropped. */
-async function countDropped({ source, names, sourceData }: TakeOverOptions, mark: string): Promise<void> {
+async function countDropped(
+  { source, names, sourceData }: TakeOverOptions,
+  accountHash: string,
+): Promise<void> {
   for (const [name, known] of await names.sources())
-    if (known.dropped && known.mark === mark && name !== source) await sourceData.countWith(name, source)
+    if (known.dropped && known.accountHash === accountHash && name !== source)
+      await sourceData.countWith(name, source)
 }
 
 /** Sources of this account that are not in the config, and whether it is unclear which of them this source replaces. */
 async function predecessors(
-  { source, marks, names, sourceData }: TakeOverOptions,
-  mark: string,
+  { source, accountHashes, names, sourceData }: TakeOverOptions,
+  accountHash: string,
 ): Promise<{ before: string[]; ambiguous: boolean }> {
-  const configured = marks()
+  const configured = accountHashes()
   const known = [...(await names.sources())]
   const before = known
-    .filter(([name, it]) => !configured.has(name) && it.mark === mark && !it.dropped)
+    .filter(([name, it]) => !configured.has(name) && it.accountHash === accountHash && !it.dropped)
     .map(([name]) => name)
   if (before.length === 0) return { before, ambiguous: false }
   const others = [...configured]
-    .filter(([name, own]) => name !== source && own === mark)
+    .filter(([name, own]) => name !== source && own === accountHash)
     .map(([name]) => name)
   // Other sources of this account that started after it had left the config may be its new name too.
   const [gone = ''] = before

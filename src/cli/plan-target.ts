@@ -6,7 +6,7 @@ import type { ScheduleOptions } from '../schedule/schedule.ts'
 import {
   type Lags,
   lagMeasures,
-  replay,
+  simulate,
   smallestBudget,
   summarizeLags,
   type Target,
@@ -32,19 +32,19 @@ export function targetOption(text: string): Target {
 
 /** Larger than any budget that the API grants, so larger ones are not tried. */
 const unitsMax = 1_000_000
-/** A replay takes about 20 us a poll: so all budgets together are tried within a minute or two. */
-const replayPollsMax = 600_000
+/** A simulation takes about 20 us a poll: so all budgets together are tried within a minute or two. */
+const simulatedPollsMax = 600_000
 const dayMs = 86_400_000
 const weekHours = 7 * 24
 
-/** Replays the trace with each budget; when the budget is large, only the last days of it. */
+/** Simulates the trace with each budget; when the budget is large, only the last days of it. */
 export function targetByTrace(target: Target, times: readonly number[], optionsAt: OptionsAt): TargetAnswer {
   return smallestBudget(target, unitsMax, (units) => {
-    const days = Math.max(3, replayPollsMax / units)
+    const days = Math.max(3, simulatedPollsMax / units)
     const lastMs = times.at(-1) ?? 0
     const part = times.filter((at) => at > lastMs - days * dayMs)
     const options = optionsAt(units)
-    return summarizeLags(replay(part, createSchedule(options, undefined), options).lagsMs)
+    return summarizeLags(simulate(part, createSchedule(options, undefined), options).lagsMs)
   })
 }
 

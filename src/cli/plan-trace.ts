@@ -6,19 +6,19 @@ import { UserError } from '../lib/errors.ts'
 import { dateKey, instantOf, wallTime } from '../lib/zone.ts'
 import { createSchedule } from '../schedule/create.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
-import { evenLags, type LagSummary, replay, summarizeLags } from '../schedule/simulate.ts'
+import { evenLags, type LagSummary, simulate, summarizeLags } from '../schedule/simulate.ts'
 import { readFileArgument } from './file-argument.ts'
 import { print } from './output.ts'
 import { table } from './table.ts'
 
-/** `plan --trace`: replays a history with the same schedule that runs live, and a simulated clock. */
-export async function replayFile(
+/** `plan --trace`: simulates a history with the same schedule that runs live, and a simulated clock. */
+export async function simulateFile(
   options: ScheduleOptions,
   { trace, polls, json }: { trace: string; polls?: string; json?: boolean },
 ): Promise<void> {
   const times = readTrace(trace, options.timeZone)
   refuseEndless(trace, times, options.unitsPerDay)
-  const result = replay(times, createSchedule(options, undefined), options)
+  const result = simulate(times, createSchedule(options, undefined), options)
   if (polls !== undefined) await writePolls(polls, result.polls)
   const lag = summarizeLags(result.lagsMs)
   const fixed = summarizeLags(evenLags(times, options))
@@ -48,7 +48,7 @@ export function readTrace(file: string, timeZone: string): number[] {
       )
     if (at - beforeMs > gapMsMax)
       throw new UserError(
-        `${file}:${index + 1}: ${text} is ${formatDuration(at - beforeMs)} after the line before it; a replay polls all the time between, so leave out what is older than the last gap of a year.`,
+        `${file}:${index + 1}: ${text} is ${formatDuration(at - beforeMs)} after the line before it; a simulation polls all the time between, so leave out what is older than the last gap of a year.`,
       )
     times.push(at)
   }
@@ -79,14 +79,14 @@ const firstMs = Date.UTC(1900, 0, 1)
 /** How far clocks may go back. */
 const repeatsMs = [1_800_000, 3_600_000, 7_200_000]
 const gapMsMax = 366 * 86_400_000
-/** A replay takes about 20 us a poll. */
+/** A simulation takes about 20 us a poll. */
 const pollsMax = 50_000_000
 
 function refuseEndless(file: string, times: readonly number[], unitsPerDay: number): void {
   const days = Math.ceil(((times.at(-1) ?? 0) - (times[0] ?? 0)) / 86_400_000) + 1
   if (days * unitsPerDay > pollsMax)
     throw new UserError(
-      `${file}: ${days} days at ${unitsPerDay} units a day are more polls than a replay makes (${pollsMax}); take fewer days.`,
+      `${file}: ${days} days at ${unitsPerDay} units a day are more polls than a simulation makes (${pollsMax}); take fewer days.`,
     )
 }
 

@@ -13,7 +13,7 @@ import { print, printJson } from './output.ts'
 import { contextCosts, describeContextCosts } from './plan-context.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
 import { printTarget, targetByProfile, targetByTrace, targetOption } from './plan-target.ts'
-import { readTrace, replayFile } from './plan-trace.ts'
+import { readTrace, simulateFile } from './plan-trace.ts'
 import { countOption, UsageError } from './usage.ts'
 
 /** Reads what a running bridge has learned of a source; undefined when its Redis cannot be reached. */
@@ -58,7 +58,7 @@ export function planCommand(readLearned?: ReadLearned): Command {
       if (options.trace !== undefined && options.target !== undefined)
         return printTraceTarget(options.target, options.trace, options, config)
       if (options.trace !== undefined)
-        return replayFile(traceOptions(options, config), { ...options, trace: options.trace })
+        return simulateFile(traceOptions(options, config), { ...options, trace: options.trace })
       if (config === undefined)
         throw new UsageError('plan needs --config FILE, or --trace FILE with --units-per-day N.')
       await printPlans(config, options, readLearned)
@@ -108,7 +108,7 @@ function printTraceTarget(target: Target, trace: string, options: Options, confi
   printTarget(target, targetByTrace(target, times, optionsAt), options.json ?? false)
 }
 
-/** The options for the replay of a trace: those of a source of the config, or without a config the defaults. */
+/** The options for the simulation of a trace: those of a source of the config, or without a config the defaults. */
 function traceOptions(options: Options, config: Config | undefined): ScheduleOptions {
   if (config !== undefined) {
     const names = Object.keys(config.sources)

@@ -30,7 +30,7 @@ export interface FindOptions {
 
 export interface SourceContextOptions extends Omit<PurchaseOptions, 'cache'> {
   /** Of the account whose token is used now; undefined where the token cannot be read. */
-  readonly cacheNow: () => { readonly mark: string; readonly cache: ContextCache } | undefined
+  readonly cacheNow: () => { readonly accountHash: string; readonly cache: ContextCache } | undefined
   readonly metrics: Metrics
 }
 
@@ -45,7 +45,7 @@ interface NamedRequest extends ContextRequest {
 
 /** What this process knows of one token. It starts anew with another token, which may have another account or other scopes. */
 interface Account {
-  readonly mark: string
+  readonly accountHash: string
   readonly options: PurchaseOptions
   readonly purchases: Purchases
   readonly loaders: Map<ContextName, ContextLoader>
@@ -130,10 +130,10 @@ class AccountContext implements SourceContext {
 
   #accountNow(): Account | undefined {
     const now = this.#options.cacheNow()
-    if (now === undefined || now.mark === this.#account?.mark) return now && this.#account
+    if (now === undefined || now.accountHash === this.#account?.accountHash) return now && this.#account
     const options = { ...this.#options, cache: now.cache }
     this.#account = {
-      ...{ mark: now.mark, options, purchases: new Purchases(options) },
+      ...{ accountHash: now.accountHash, options, purchases: new Purchases(options) },
       ...{ loaders: new Map(), healths: new Map() },
     }
     return this.#account

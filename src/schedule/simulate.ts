@@ -2,7 +2,7 @@ import { budgetDay } from './budget.ts'
 import type { Schedule, ScheduleOptions } from './schedule.ts'
 
 /** What a schedule would have done with a history. Lags in milliseconds, in the order of the alerts. */
-export interface Replay {
+export interface Simulation {
   readonly polls: readonly number[]
   readonly unitsPerDayMax: number
   readonly lagsMs: Float64Array
@@ -13,7 +13,7 @@ export interface Replay {
  * calls that take no time, the first budget day that of the first alert. It ends with the budget day of the last
  * alert, or with the poll that sees the last alert where that comes later.
  */
-export function replay(times: readonly number[], schedule: Schedule, options: ScheduleOptions): Replay {
+export function simulate(times: readonly number[], schedule: Schedule, options: ScheduleOptions): Simulation {
   const polls: number[] = []
   const lagsMs = new Float64Array(times.length)
   const endMs = budgetDay(times.at(-1) ?? 0, options).endMs

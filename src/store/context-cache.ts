@@ -38,12 +38,12 @@ export function createContextCache(options: {
   readonly redis: RedisClient
   readonly prefix: string
   readonly source: string
-  /** Of the account, see `accountMark`: valuations are the caller's own. */
-  readonly mark: string
+  /** Of the account, see `hashAccount`: valuations are the caller's own. */
+  readonly accountHash: string
   readonly limits?: ContextCacheLimits
 }): ContextCache {
   const { redis, limits = contextCacheLimits } = options
-  const { values, times, burst, lockOf } = contextKeys(options.prefix, options.source, options.mark)
+  const { values, times, burst, lockOf } = contextKeys(options.prefix, options.source, options.accountHash)
   return {
     async read(fields) {
       if (fields.length === 0) return []

@@ -1,6 +1,6 @@
 import { hashTag } from './keys.ts'
 
-/** The keys of what was bought for alerts of one source, under the mark of its account. */
+/** The keys of what was bought for alerts of one source, under the hash of its account. */
 export interface ContextKeys {
   /**
    * HASH, `<name> <instrument>` → when it was bought (ms) and its JSON, or why there is none; and `bytes`, how many all of them
@@ -15,8 +15,8 @@ export interface ContextKeys {
   lockOf(what: string): string
 }
 
-export function contextKeys(prefix: string, source: string, mark: string): ContextKeys {
-  const root = `${hashTag(prefix)}:source:${source}:context:${mark.slice(0, 16)}`
+export function contextKeys(prefix: string, source: string, accountHash: string): ContextKeys {
+  const root = `${hashTag(prefix)}:source:${source}:context:${accountHash.slice(0, 16)}`
   return {
     values: `${root}:values`,
     times: `${root}:times`,

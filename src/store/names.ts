@@ -19,7 +19,6 @@ export interface NameStore {
   /** The running processes; `id`: the process of `serve`. */
   processes(): Promise<readonly (RunningProcess & { readonly id: string })[]>
   sources(): Promise<ReadonlyMap<string, KnownSource>>
-  /** `mark`: of the account, see `accountMark`. */
   addSource(name: string, known: KnownSource): Promise<void>
   /**
    * Searches the keys, once, for names that an earlier version did not store. Throws what Redis throws; the next call then
@@ -29,7 +28,12 @@ export interface NameStore {
 }
 
 export type RunningProcess = z.infer<typeof processSchema>
-export type KnownSource = z.infer<typeof knownSchema>
+
+export interface KnownSource {
+  /** See `hashAccount`; undefined where it is not known. */
+  readonly accountHash?: string | undefined
+  readonly dropped?: boolean | undefined
+}
 
 export function createNameStore(redis: RedisClient, prefix: string): NameStore {
   const sinksKey = sinkNamesKey(prefix)
@@ -56,7 +60,7 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
       return new Map(stored.map(([name, text]) => [name, knownOf(text)]))
     },
     async addSource(name, known) {
-      await redis.hset(sourcesKey, name, JSON.stringify(known))
+      await redis.hset(sourcesKey, name, storedSource(known))
     },
     async findOnce() {
       if ((await redis.exists(namesFoundKey(prefix))) === 1) return
@@ -67,7 +71,7 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
         for await (const key of scan(node, pattern)) {
           const found = nameOf(key)
           if (found?.kind === 'sink') await redis.sadd(sinksKey, found.name)
-          if (found?.kind === 'source') await redis.hsetnx(sourcesKey, found.name, JSON.stringify({}))
+          if (found?.kind === 'source') await redis.hsetnx(sourcesKey, found.name, storedSource({}))
         }
       await redis.set(namesFoundKey(prefix), String(Date.now()))
     },
@@ -114,13 +118,20 @@ const servedScript = `${nowLine}
 return redis.call('ZRANGEBYSCORE', KEYS[1], now - ARGV[1], now + ARGV[1])
 `
 
-/** `dropped`: all but the units that it has spent was removed. */
-const knownSchema = z.object({ mark: z.string().optional(), dropped: z.boolean().optional() })
+/** The hash of the account is called `mark` in Redis, as every version reads it. `dropped`: only spent units are left. */
+const storedSchema = z
+  .object({ mark: z.string().optional(), dropped: z.boolean().optional() })
+  .transform(({ mark, dropped }) => ({ accountHash: mark, dropped }))
+
+/** How a source is stored beside its name. */
+export function storedSource({ accountHash, dropped }: KnownSource): string {
+  return JSON.stringify({ mark: accountHash, dropped })
+}
 
 /** What another version wrote may be unreadable: then the account is unknown. */
 function knownOf(text: string): KnownSource {
   try {
-    return knownSchema.parse(JSON.parse(text))
+    return storedSchema.parse(JSON.parse(text))
   } catch {
     return {}
   }

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { joinAccount, unitsKeyOf } from './account.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
+import { storedSource } from './names.ts'
 import type { RedisClient } from './redis.ts'
 import { carryOverScript, dropSourceScript, joinUnitsScript } from './source-data-scripts.ts'
 import { createSourceStatus } from './source-status.ts'
@@ -25,13 +26,13 @@ export interface SourceData {
   copyUnits(from: string, to: string): Promise<void>
   /** From now on the units that both spend in these days are counted together: they are of one account. */
   countWith(from: string, to: string): Promise<void>
-  /** Removes all but the units of these days; with `mark` it also keeps whose account they are of. */
-  drop(source: string, mark?: string): Promise<'done' | 'polled'>
+  /** Removes all but the units of these days; with `accountHash` it also keeps whose account they are of. */
+  drop(source: string, accountHash?: string): Promise<'done' | 'polled'>
 }
 
 export interface CarryOver {
-  /** Of the account of `to`; see `accountMark`. */
-  readonly mark?: string | undefined
+  /** Of the account of `to`; see `hashAccount`. */
+  readonly accountHash?: string | undefined
   /** What the config calls the account, where `to` shares its units with others. */
   readonly account?: string | undefined
   readonly replace?: boolean
@@ -78,7 +79,7 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       ])
       return createdMs !== null && Number(createdMs) < (status?.lastPollAtMs ?? 0)
     },
-    async carryOver(from, to, { mark, account, replace = false }) {
+    async carryOver(from, to, { accountHash, account, replace = false }) {
       const pairs = pairsOf(prefix, from, to)
       const units = unitsOf(prefix, from, to)
       const keys = [sourceNamesKey(prefix), leaseKey(prefix, from), leaseKey(prefix, to)]
@@ -88,7 +89,7 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
         ...keys,
         ...pairs.flatMap((pair) => [pair.from, pair.to]),
         ...units,
-        ...[from, to, JSON.stringify(mark === undefined ? {} : { mark }), replace ? replaceableMs : 0],
+        ...[from, to, storedSource({ accountHash }), replace ? replaceableMs : 0],
         ...[unitsKeptMs, pairs.length],
         ...pairs.map(({ rule }) => rule),
       )
@@ -106,12 +107,12 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       const units = unitsOf(prefix, from, to)
       await redis.eval(joinUnitsScript, units.length, ...units, unitsKeptMs)
     },
-    async drop(source, mark) {
+    async drop(source, accountHash) {
       // Spent units still count if the name comes back today; these counts expire by themselves.
       const { units: _, spendsIn, ...keys } = sourceKeys(prefix, source)
       const all = Object.values(keys)
       const first = [sourceNamesKey(prefix), leaseKey(prefix, source)]
-      const known = mark === undefined ? '' : JSON.stringify({ mark, dropped: true })
+      const known = accountHash === undefined ? '' : storedSource({ accountHash, dropped: true })
       const answer = await redis.eval(
         dropSourceScript,
         first.length + all.length,
@@ -128,7 +129,7 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
 }
 
 /** A hash by which an account is recognised under another name, without its token. */
-export function accountMark(prefix: string, baseUrl: string, token: string): string {
+export function hashAccount(prefix: string, baseUrl: string, token: string): string {
   const address = baseUrl.replace(/\/+$/, '').toLowerCase()
   return createHmac('sha256', `alert-bridge account ${prefix}`).update(`${address}\n${token}`).digest('hex')
 }

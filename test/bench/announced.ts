@@ -38,7 +38,7 @@ const dayMs = 86_400_000
 const movedMs = 30_000
 const rules = Array.from({ length: 40 }, (_, index) => ({ id: index + 10 }))
 
-export function replayAnnounced(history: AnnouncedHistory): AnnouncedResult {
+export function simulateAnnounced(history: AnnouncedHistory): AnnouncedResult {
   const { how, days, unitsPerDay } = history
   const options = benchOptions(unitsPerDay)
   const schedule = createSchedule(options, undefined)

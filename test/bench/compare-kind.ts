@@ -1,5 +1,5 @@
 import { createSchedule } from '../../src/schedule/create.ts'
-import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
+import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from './compare.ts'
 import { benchStartMs } from './traces.ts'
 import type { Kind } from './unfriendly.ts'
@@ -29,7 +29,7 @@ export function compareKind(
   const means = seeds.map((seed) => {
     const times = kind(seed, days)
     const first = times.findIndex((at) => at >= benchStartMs + weekMs)
-    const lags = replay(times, createSchedule(options, undefined), options).lagsMs.slice(first)
+    const lags = simulate(times, createSchedule(options, undefined), options).lagsMs.slice(first)
     const evens = evenLags(times, options).slice(first)
     for (const lag of lags) ours.push(lag)
     for (const lag of evens) even.push(lag)

@@ -1,6 +1,6 @@
 import { scheduleOptionsOf, usualSource } from '../../src/app/schedule-options.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
-import { evenLags, type LagSummary, replay, summarizeLags } from '../../src/schedule/simulate.ts'
+import { evenLags, type LagSummary, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { backOff, lagsOf, marketHours, seasonalRate, trueRate } from './policies.ts'
 import { createTrace, type ScenarioName } from './traces.ts'
 
@@ -39,7 +39,7 @@ export function compare(
   for (const seed of seeds) {
     const trace = createTrace(scenario, seed, days)
     const endMs = trace.startMs + days * dayMs
-    const ours = replay(trace.times, createSchedule(options, undefined), options)
+    const ours = simulate(trace.times, createSchedule(options, undefined), options)
     const perDay = new Map<number, number>()
     for (const [index, at] of ours.polls.entries()) {
       const day = Math.floor((at - trace.startMs) / dayMs)

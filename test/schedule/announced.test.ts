@@ -10,7 +10,7 @@ import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
 import type { Schedule } from '../../src/schedule/schedule.ts'
-import { replayAnnounced } from '../bench/announced.ts'
+import { simulateAnnounced } from '../bench/announced.ts'
 import { benchOptions } from '../bench/compare.ts'
 
 const long = process.env['LONG'] === '1'
@@ -21,11 +21,11 @@ const noonMs = Date.parse('2026-11-21T12:00:00Z')
 describe('announced evaluations', () => {
   let schedule: Schedule
   beforeAll(() => {
-    schedule = replayAnnounced({ how: 'true', seed: 11, days: 1, unitsPerDay: 1_000 }).schedule
+    schedule = simulateAnnounced({ how: 'true', seed: 11, days: 1, unitsPerDay: 1_000 }).schedule
   })
 
   it('that are true are followed from the second day on: a mean of 0.15 of even polls, p99 of 0.3', () => {
-    const { mean, p99, followed, unitsPerDayMax, gapMsMax } = replayAnnounced({
+    const { mean, p99, followed, unitsPerDayMax, gapMsMax } = simulateAnnounced({
       ...{ how: 'true', seed: 11, days: long ? 14 : 2, unitsPerDay: 2_000 },
     })
     expect(followed[0]).toBe(true)
@@ -39,14 +39,16 @@ describe('announced evaluations', () => {
   it.each(['wrong', 'noisy', 'null'] as const)(
     'that are %s are read seldom and not followed',
     (how) => {
-      const { readings, followed } = replayAnnounced({ how, seed: 12, days: 2, unitsPerDay: 400 })
+      const { readings, followed } = simulateAnnounced({ how, seed: 12, days: 2, unitsPerDay: 400 })
       expect(followed).not.toContain(true)
       expect(readings).toBeLessThanOrEqual(4)
       // The means of one seed scatter by more than a page of rules costs: the long form compares those of twelve.
       const seeds = long ? Array.from({ length: 12 }, (_, index) => 300 + index) : []
       const excess = seeds.map((seed) => {
         const history = { seed, days: 8, unitsPerDay: 2_000 }
-        return replayAnnounced({ ...history, how }).mean - replayAnnounced({ ...history, how: 'unread' }).mean
+        return (
+          simulateAnnounced({ ...history, how }).mean - simulateAnnounced({ ...history, how: 'unread' }).mean
+        )
       })
       expect(excess.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(0.01 * seeds.length)
     },
@@ -54,13 +56,13 @@ describe('announced evaluations', () => {
   )
 
   it('that move are found again within the day', () => {
-    const { days } = replayAnnounced({ how: 'true', seed: 13, days: 3, unitsPerDay: 1_000, movesOnDay: 1 })
+    const { days } = simulateAnnounced({ how: 'true', seed: 13, days: 3, unitsPerDay: 1_000, movesOnDay: 1 })
     expect(days[1]).toBeLessThan(0.25)
     expect(days[2]).toBeLessThan(0.15)
   })
 
   it('that were true and become wrong are dropped', () => {
-    const { followed } = replayAnnounced({
+    const { followed } = simulateAnnounced({
       how: 'true',
       seed: 14,
       days: 2,

@@ -3,7 +3,7 @@ import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
 import type { Schedule, ScheduleOptions } from '../../src/schedule/schedule.ts'
-import { evenLags, replay } from '../../src/schedule/simulate.ts'
+import { evenLags, simulate } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
 
@@ -34,14 +34,14 @@ describe('a clock that was ahead for one poll', () => {
   const moved = session(10, 9, 18)
   let known: unknown
   let right = 0
-  const replayFrom = (schedule: Schedule) =>
-    ratioFrom(startMs + 15 * dayMs, moved, replay(moved, schedule, options).lagsMs)
+  const simulatedFrom = (schedule: Schedule) =>
+    ratioFrom(startMs + 15 * dayMs, moved, simulate(moved, schedule, options).lagsMs)
 
   beforeAll(() => {
     const schedule = createSchedule(options, undefined)
-    replay(session(0, 10, 9), schedule, options)
+    simulate(session(0, 10, 9), schedule, options)
     known = schedule.snapshot()
-    right = replayFrom(schedule)
+    right = simulatedFrom(schedule)
     expect(right).toBeLessThan(0.75)
   })
 
@@ -50,7 +50,7 @@ describe('a clock that was ahead for one poll', () => {
     const atMs = startMs + (10 + daysAhead) * dayMs
     schedule.next(atMs, { unitsPerDay: 40, unitsLeft: 39, day: budgetDay(atMs, options) })
     schedule.observe({ atMs, ok: true, firedAtMs: [], pages: 1, pagesLeft: 'none' })
-    expect(replayFrom(schedule)).toBeLessThan(0.1 + right)
+    expect(simulatedFrom(schedule)).toBeLessThan(0.1 + right)
   })
 })
 
@@ -62,7 +62,7 @@ describe('history that is taught', () => {
     const times = session(0, days, 9).filter((at) => Math.floor((at - startMs) / dayMs) % every === 0)
     const nowMs = startMs + days * dayMs
     const watched = createSchedule(options, undefined)
-    replay(times, watched, options)
+    simulate(times, watched, options)
     const taught = createSchedule(options, undefined)
     const day = budgetDay(nowMs, options)
     taught.next(nowMs, { unitsPerDay: 40, unitsLeft: 40, day })
@@ -94,7 +94,7 @@ describe('days of 23 and of 25 hours', () => {
         for (let k = 0; k < 60; k++) times.push(Math.floor(endMs - (12 + 3 * random.next()) * hourMs))
       }
       times.sort((a, b) => a - b)
-      const { polls, unitsPerDayMax } = replay(times, createSchedule(berlin, undefined), berlin)
+      const { polls, unitsPerDayMax } = simulate(times, createSchedule(berlin, undefined), berlin)
       expect(unitsPerDayMax).toBe(40)
       const perDay = Map.groupBy(polls, (poll) => budgetDay(poll, berlin).key)
       expect(perDay.get(change.key)?.length).toBeGreaterThanOrEqual(39)
@@ -114,7 +114,7 @@ describe('days of 23 and of 25 hours', () => {
 
 describe('silence', () => {
   const taught = createSchedule(options, undefined)
-  replay(session(0, 14, 9), taught, options)
+  simulate(session(0, 14, 9), taught, options)
 
   it.each([
     ['on one day, such as a holiday out of turn,', 1],
@@ -122,9 +122,9 @@ describe('silence', () => {
   ])('%s does not undo what was learned', (_, silentDays) => {
     const schedule = createSchedule(options, structuredClone(taught.snapshot()))
     const back = 14 + silentDays
-    // The silent days are polled: the replay begins with the first of them, and an alert that starts it counts for nothing.
+    // The silent days are polled: the simulation begins with the first of them, and an alert that starts it counts for nothing.
     const times = [startMs + 14 * dayMs, ...session(back, 1, 9, 3)]
-    const { lagsMs } = replay(times, schedule, options)
+    const { lagsMs } = simulate(times, schedule, options)
     expect(ratioFrom(startMs + back * dayMs, times, lagsMs)).toBeLessThan(0.75)
   })
 })

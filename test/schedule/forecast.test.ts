@@ -5,7 +5,7 @@ import { createSchedule } from '../../src/schedule/create.ts'
 import { binsPerDay, emptyProfile, foldDay, forecastDay } from '../../src/schedule/forecast/profile.ts'
 import { smoothShape } from '../../src/schedule/forecast/shape.ts'
 import { previewPlan } from '../../src/schedule/preview.ts'
-import { replay } from '../../src/schedule/simulate.ts'
+import { simulate } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
 
@@ -100,7 +100,7 @@ describe('history', () => {
     const taught = createSchedule(benchOptions(2_000), undefined)
     taught.learnHistory(past)
     const watched = createSchedule(benchOptions(2_000), undefined)
-    replay(past, watched, benchOptions(2_000))
+    simulate(past, watched, benchOptions(2_000))
     const [one, other, none] = [taught.snapshot(), watched.snapshot(), undefined].map((saved) =>
       previewPlan(benchOptions(2_000), saved, nowMs, 24),
     )

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
-import { replay } from '../../src/schedule/simulate.ts'
+import { simulate } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createTrace } from '../bench/traces.ts'
 
@@ -30,7 +30,7 @@ describe('the learned schedule, over any history, budget and pair of intervals',
     fc.assert(
       fc.property(cases, ({ seed, days, perDay, ...limits }) => {
         const options = { ...benchOptions(limits.unitsPerDay), ...limits }
-        const { polls, unitsPerDayMax } = replay(
+        const { polls, unitsPerDayMax } = simulate(
           history(seed, days, perDay),
           createSchedule(options, undefined),
           options,
@@ -57,7 +57,7 @@ describe('the learned schedule, over any history, budget and pair of intervals',
         const options = { ...benchOptions(limits.unitsPerDay), ...limits }
         const times = history(seed, days, perDay)
         const one = createSchedule(options, undefined)
-        replay(times, one, options)
+        simulate(times, one, options)
         const other = createSchedule(options, JSON.parse(JSON.stringify(one.snapshot())))
         const nowMs = (times.at(-1) ?? 0) + dayMs
         const budget = {

@@ -4,7 +4,7 @@ import { createSchedule } from '../../src/schedule/create.ts'
 import { planMarks } from '../../src/schedule/marks/pattern.ts'
 import { countFiring, emptyPhase, findBeat, type Phase } from '../../src/schedule/marks/phase.ts'
 import { limitsFor, respond } from '../../src/schedule/pace/solve.ts'
-import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
+import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { createRandom } from '../bench/random.ts'
 import { benchStartMs, createTrace } from '../bench/traces.ts'
@@ -110,7 +110,7 @@ describe('marks that are closer together than polls', () => {
   it('have polls just after them', () => {
     const times = firings(3, 200, everyFive)
     const schedule = createSchedule(options, undefined)
-    const { polls } = replay(times, schedule, options)
+    const { polls } = simulate(times, schedule, options)
     expect(schedule.describe(0).firing).toMatch(/^every 5 s/)
     const later = polls.slice(-1_500)
     expect(later.filter((at) => at % 5_000 >= 250 && at % 5_000 <= 500).length).toBeGreaterThan(1_400)
@@ -121,7 +121,7 @@ describe('the schedule', () => {
   it('locks on marks by itself: an alert waits a tenth of what it would for even polls', () => {
     const times = firings(8, 200, onMinute)
     const schedule = createSchedule(options, undefined)
-    const lag = summarizeLags(replay(times, schedule, options).lagsMs)
+    const lag = summarizeLags(simulate(times, schedule, options).lagsMs)
     expect(lag.mean).toBeLessThan(0.2 * summarizeLags(evenLags(times, options)).mean)
     expect(schedule.describe(times.at(-1) ?? 0).firing).toMatch(/^each minute/)
   })
@@ -134,7 +134,7 @@ describe('the schedule', () => {
       (at, index) => Math.floor(at / 300_000) * 300_000 + ((index * 7_919) % 2_500),
     )
     const few = benchOptions(unitsPerDay)
-    const result = replay(
+    const result = simulate(
       times.sort((a, b) => a - b),
       createSchedule(few, undefined),
       few,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createSchedule } from '../../src/schedule/create.ts'
-import { evenLags, replay, summarizeLags } from '../../src/schedule/simulate.ts'
+import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
 import { compareKind } from '../bench/compare-kind.ts'
 import { strangeKinds } from '../bench/strange.ts'
@@ -30,9 +30,9 @@ it('a smaller budget that the API grants is planned as if the config had said so
     const options = benchOptions(configured)
     const schedule = createSchedule(options, undefined)
     const next = schedule.next.bind(schedule)
-    // The replay spends 400 units; the schedule was made for what the config says.
+    // The simulation spends 400 units; the schedule was made for what the config says.
     schedule.next = (nowMs, budget) => next(nowMs, { ...budget, unitsPerDay: 400 })
-    return summarizeLags(replay(times, schedule, { ...options, unitsPerDay: 400 }).lagsMs).mean
+    return summarizeLags(simulate(times, schedule, { ...options, unitsPerDay: 400 }).lagsMs).mean
   })
   expect(learned).toBeLessThan(1.1 * (knew ?? 0))
 })
@@ -42,7 +42,7 @@ it('two polls a day come where they help most', () => {
   for (let day = 0; day < 28; day++)
     for (let k = 0; k < 40; k++) times.push(benchStartMs + day * 86_400_000 + (9 + (k / 40) * 3) * 3_600_000)
   const options = benchOptions(2)
-  const lag = summarizeLags(replay(times, createSchedule(options, undefined), options).lagsMs)
+  const lag = summarizeLags(simulate(times, createSchedule(options, undefined), options).lagsMs)
   expect(lag.mean).toBeLessThan(0.6 * summarizeLags(evenLags(times, options)).mean)
 })
 

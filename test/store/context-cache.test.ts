@@ -4,9 +4,9 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const redis = useRedis()
 
-function cacheOf(mark = 'mark', prefix = freshPrefix()) {
+function cacheOf(accountHash = 'account', prefix = freshPrefix()) {
   const limits = { entriesMax: 3, bytesMax: 390 }
-  return createContextCache({ redis: redis.client(), prefix, source: 'main', mark, limits })
+  return createContextCache({ redis: redis.client(), prefix, source: 'main', accountHash, limits })
 }
 
 it('keeps the newest within its bounds of entries and of bytes, and what is stored again once', async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { takeOver } from '../../src/app/takeover.ts'
-import { accountKeys, leaseKey, sourceKeys } from '../../src/store/keys.ts'
+import { accountKeys, leaseKey, sourceKeys, sourceNamesKey } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createNameStore } from '../../src/store/names.ts'
-import { accountMark, createSourceData } from '../../src/store/source-data.ts'
+import { createSourceData, hashAccount } from '../../src/store/source-data.ts'
 import { createSourceStatus, type PollerStatus } from '../../src/store/source-status.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -24,7 +24,7 @@ function rig() {
     takeOver({
       source,
       account: undefined,
-      marks: () => new Map(Object.entries(config)),
+      accountHashes: () => new Map(Object.entries(config)),
       names,
       sourceData: memory,
       log: captured.log,
@@ -33,7 +33,7 @@ function rig() {
   /** A source that has polled, and stopped. */
   const polled = async (source: string, account: string, units: number, createdMs = Date.now() - 60_000) => {
     const keys = sourceKeys(prefix, source)
-    await names.addSource(source, { mark: account })
+    await names.addSource(source, { accountHash: account })
     await redis.hset(keys.meta, { id: `of ${source}`, createdMs })
     await redis.zadd(keys.seen, 1, `${source}'s row`)
     await redis.hset(keys.units(today), { used: units, poll: units })
@@ -77,7 +77,9 @@ describe('a new name of an account', () => {
     expect([await own.unitsOf('desk'), own.renamed]).toEqual([40, ['main → desk']])
     expect(await own.redis.keys(`*${own.prefix}}:source:main*`)).toEqual([])
     expect(await own.redis.pttl(sourceKeys(own.prefix, 'desk').units(today))).toBeGreaterThan(0)
-    expect([...(await own.names.sources())]).toEqual([['desk', { mark: 'a' }]])
+    expect([...(await own.names.sources())]).toEqual([['desk', { accountHash: 'a' }]])
+    // An older version reads this field after a downgrade.
+    expect(await own.redis.hgetall(sourceNamesKey(own.prefix))).toEqual({ desk: '{"mark":"a"}' })
     expect(await own.redis.hget(sourceKeys(own.prefix, 'desk').meta, 'id')).toBe('of main')
   })
 
@@ -217,13 +219,13 @@ describe('a source that was dropped', () => {
 })
 
 it('an account is known by address and token, and neither can be read from what is kept', () => {
-  const known = accountMark('p', 'https://api.example.com/', 'secret-token')
-  expect(known).toBe(accountMark('p', 'https://API.example.com', 'secret-token'))
+  const known = hashAccount('p', 'https://api.example.com/', 'secret-token')
+  expect(known).toBe(hashAccount('p', 'https://API.example.com', 'secret-token'))
   expect(known).not.toContain('secret')
   const others = [
-    accountMark('q', 'https://api.example.com', 'secret-token'),
-    accountMark('p', 'https://api.example.org', 'secret-token'),
-    accountMark('p', 'https://api.example.com', 'other-token'),
+    hashAccount('q', 'https://api.example.com', 'secret-token'),
+    hashAccount('p', 'https://api.example.org', 'secret-token'),
+    hashAccount('p', 'https://api.example.com', 'other-token'),
   ]
   expect(new Set([known, ...others]).size).toBe(4)
 })

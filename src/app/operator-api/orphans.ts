@@ -10,8 +10,8 @@ import { deliveryRow, jobStateOf } from './views.ts'
 export interface OrphanTools {
   readonly names: NameStore
   readonly sourceData: SourceData
-  /** Every source of the config in force, with the mark of its account. */
-  marks(): ReadonlyMap<string, string | undefined>
+  /** Every source of the config in force, with the hash of its account. */
+  accountHashes(): ReadonlyMap<string, string | undefined>
 }
 
 export async function listOrphans(config: ActiveConfig, tools: OrphanTools): Promise<OrphanView[]> {
@@ -47,14 +47,18 @@ export function orphansPort(active: () => ActiveConfig, tools: OrphanTools): Orp
 async function orphanedSources({
   names,
   sourceData,
-  marks,
+  accountHashes,
 }: OrphanTools): Promise<[string, SourceDataLeft][]> {
-  const configured = marks()
+  const configured = accountHashes()
   // A source that has not polled yet may still take over the data of another one with the same account.
   const starting = new Set<string | undefined>()
-  for (const [name, mark] of configured) if (!(await sourceData.exists(name))) starting.add(mark)
+  for (const [name, accountHash] of configured)
+    if (!(await sourceData.exists(name))) starting.add(accountHash)
   const unnamed = [...(await names.sources())]
-    .filter(([name, { mark }]) => !configured.has(name) && !(mark !== undefined && starting.has(mark)))
+    .filter(
+      ([name, { accountHash }]) =>
+        !configured.has(name) && !(accountHash !== undefined && starting.has(accountHash)),
+    )
     .map(([name]) => name)
   const left = await Promise.all(unnamed.map(async (name) => ({ name, left: await sourceData.left(name) })))
   return left.flatMap((each): [string, SourceDataLeft][] => (each.left ? [[each.name, each.left]] : []))
@@ -106,8 +110,8 @@ async function carryOver(
 }
 
 async function dropData(name: string, { names, sourceData }: OrphanTools): Promise<void> {
-  const mark = (await names.sources()).get(name)?.mark
-  if ((await sourceData.drop(name, mark)) === 'polled')
+  const accountHash = (await names.sources()).get(name)?.accountHash
+  if ((await sourceData.drop(name, accountHash)) === 'polled')
     throw new UserError(
       `Source ${name} is still polled, by another process or one that stopped just now; try again once that is over.`,
     )

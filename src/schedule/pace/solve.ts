@@ -29,7 +29,7 @@ const scaleMax = 1e9
 /** How exactly the units are to be met, as a share of them: the next decision is made with what is then left. */
 const tolerance = 5e-4
 
-/** The slowest and the fastest pace of a day with so many units; one function for plan, preview, marks and replay. */
+/** The slowest and the fastest pace of a day with so many units; one function for plan, preview, marks and simulation. */
 export function limitsFor(options: ScheduleOptions, unitsPerDay: number, daySeconds = 86_400): Limits {
   const even = unitsPerDay / daySeconds
   const ceiling = 1_000 / options.minIntervalMs
