@@ -30,12 +30,18 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
     url: path,
     // Runs before the body is read, so without the token no body is accepted.
     onRequest: async (request, reply) => {
-      const waitMs = tries.waitMs(request.ip)
-      const refusal = waitMs > 0 ? tooManyTries : refuseChange(request, adminToken())
+      const refusal = refuseChange(request, adminToken())
       if (!refusal) return
-      if (waitMs > 0) reply.header('retry-after', String(Math.ceil(waitMs / 1_000)))
-      if (refusal.status === 401) reply.header('www-authenticate', 'Bearer realm="alert-bridge"')
-      if (refusal.status === 401 && request.headers.authorization !== undefined) tries.failed(request.ip)
+      if (refusal.status !== 401) return sendProblem(reply, refusal)
+      if (request.headers.authorization !== undefined) {
+        const waitMs = tries.waitMs(request.ip)
+        if (waitMs > 0) {
+          reply.header('retry-after', String(Math.ceil(waitMs / 1_000)))
+          return sendProblem(reply, tooManyTries)
+        }
+        tries.failed(request.ip)
+      }
+      reply.header('www-authenticate', 'Bearer realm="alert-bridge"')
       return sendProblem(reply, refusal)
     },
     handler: async (request, reply) => {

@@ -1,9 +1,10 @@
 /**
- * Limits how often one address may try a token that is wrong: guessing must not be worth it. While an address has to wait, its
- * requests are refused before their token is compared.
+ * Counts the wrong tokens of each address, so that who sends many is told to wait. The right one is always taken: behind a
+ * proxy all operators have one address, and a program with an old token must not lock them out. So it is not this that
+ * makes guessing hopeless, but the token; `check-config` warns of one that could be guessed.
  */
 export interface Tries {
-  /** How long this address has to wait; 0 where it need not. */
+  /** How long this address has to wait before it may try another token; 0 where it need not. */
   waitMs(address: string): number
   failed(address: string): void
 }

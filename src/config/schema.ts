@@ -63,7 +63,11 @@ export const configSchema = z.strictObject({
         .describe(
           'Further names that the server answers to, beside loopback, IP addresses and that of listen.',
         ),
-      adminToken: tokenField.optional().describe('Without one, everything that changes something is off.'),
+      adminToken: tokenField
+        .optional()
+        .describe(
+          'Without one, everything that changes something is off. A long random one: openssl rand -hex 32.',
+        ),
     })
     .prefault({}),
   display: z

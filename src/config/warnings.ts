@@ -1,5 +1,6 @@
 import { contextUnits } from '../alert/context.ts'
 import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/wide-match.ts'
+import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
 import { sharedTokens } from './accounts.ts'
 import { intervalComplaints } from './check.ts'
@@ -38,6 +39,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...idleRoutes(config),
     ...wideMatches(config),
     ...openHttp(config),
+    ...weakAdminToken(config),
     ...unaffordableContext(config),
     ...idleLogin(config, given),
   ]
@@ -112,6 +114,25 @@ function openHttp({ http }: Config): Complaint[] {
   const message = 'whoever reaches this address can read alerts and metrics'
   return [{ path: ['http', 'listen'], message, remedy: 'listen on 127.0.0.1, or guard it by a proxy' }]
 }
+
+/** Warns of a token that could be guessed; nothing of it is quoted. */
+function weakAdminToken({ http }: Config): Complaint[] {
+  const token = http.adminToken?.reveal()
+  if (!token) return []
+  const fault =
+    token.length < tokenCharsMin
+      ? `is shorter than ${tokenCharsMin} characters`
+      : new Set(token).size < differentCharsMin
+        ? `has fewer than ${differentCharsMin} different characters`
+        : undefined
+  if (fault === undefined) return []
+  const path = ['http', http.adminToken?.file === undefined ? 'adminToken' : 'adminTokenFile']
+  const remedy = 'make one with: openssl rand -hex 32'
+  return [{ path, message: `it can be guessed, since it ${fault}`, remedy, bare: true }]
+}
+
+/** A random token of 32 digits has more. */
+const differentCharsMin = 8
 
 /** Warns of context that can never be bought: messages would always say that it was skipped. */
 function unaffordableContext({ routes, sources }: Config): Complaint[] {
