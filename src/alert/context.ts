@@ -36,7 +36,7 @@ export type SkipReason =
   | 'held' // the API asked to wait
   | 'scope' // the token lacks the scope, or the account's tier the API
   | 'failed' // the API's answer was a fault
-  | 'resting' // the endpoint failed or was slow a moment ago
+  | 'resting' // the endpoint, or its answer of this instrument, failed or was slow a moment ago
   | 'too_large' // the answer is larger than a message should carry
   | 'retry' // only the first attempt buys
   | 'unavailable' // Redis did not answer, or the bridge is stopping

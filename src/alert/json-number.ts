@@ -60,13 +60,22 @@ export class JsonNumber {
 /**
  * Parses JSON; a number that would be changed by that becomes a JsonNumber. Throws a SyntaxError. Such a number is parsed as
  * a text with a mark that nobody can know: a reviver takes as long again, and fails on deep nesting. Of a row (`rowDepth`) that
- * has more of them than `rowMax`, the rest are ordinary numbers.
+ * has more of them than `rowMax`, the rest are ordinary numbers; a text with more than `max` is refused by a
+ * TooManyNumbersError.
  */
-export function parseJson(text: string, rowMax = Number.POSITIVE_INFINITY): unknown {
-  const odd = oddNumbers(text, rowMax)
+export function parseJson(
+  text: string,
+  { rowMax = Number.POSITIVE_INFINITY, max = Number.POSITIVE_INFINITY } = {},
+): unknown {
+  const odd = oddNumbers(text, rowMax, max)
   if (odd.length === 0) return JSON.parse(text)
   const mark = randomBytes(12).toString('base64url')
   return withNumbers(JSON.parse(marked(text, odd, mark)), mark)
+}
+
+/** Each of these numbers takes as long as a hundred ordinary ones. */
+export class TooManyNumbersError extends Error {
+  override readonly name = 'TooManyNumbersError'
 }
 
 /** One JsonNumber for each spelling: what looks for equal values by identity (`uniq` of templates) finds them. */
@@ -110,7 +119,7 @@ const rowDepth = 3
  * The beginnings and ends of the numbers in this JSON text that JSON.parse would change, or their spelling. An ordinary page
  * has none, and looking for them takes little time.
  */
-function oddNumbers(text: string, rowMax: number): number[] {
+function oddNumbers(text: string, rowMax: number, max: number): number[] {
   const odd: number[] = []
   let depth = 0
   let room = rowMax
@@ -133,6 +142,8 @@ function oddNumbers(text: string, rowMax: number): number[] {
       if (room <= 0 || (isWhole && code !== minus && at - from < 15)) continue
       const literal = text.slice(from, at + 1)
       if (String(Number(literal)) === literal || !strictForm.test(literal)) continue
+      if (odd.length >= 2 * max)
+        throw new TooManyNumbersError(`more than ${max} numbers to keep as they came`)
       odd.push(from, at + 1)
       room -= 1
     }

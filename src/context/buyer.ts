@@ -1,6 +1,7 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
 import type { Bulk, Call, ContextCalls } from './calls.ts'
 import {
+  absentFreshMs,
   type ContextRequest,
   type Found,
   fieldOf,
@@ -28,8 +29,8 @@ export interface PendingRequest extends ContextRequest {
 export interface BuyerOptions extends Pick<PurchaseOptions, 'cache' | 'names' | 'clock'> {
   readonly name: ContextName
   readonly calls: ContextCalls
-  /** Rejects only where Redis fails. */
-  call<T>(call: Call<T>, of: Instrument): Promise<Bought<T>>
+  /** `of`: of one instrument. Rejects only where Redis fails. */
+  call<T>(call: Call<T>, of?: Instrument): Promise<Bought<T>>
 }
 
 interface Pages {
@@ -113,7 +114,7 @@ const searchPagesMax = 3
 /** undefined: the call failed, and all requests are settled. */
 async function buyPage(bulk: Bulk, before: Pages, open: readonly PendingRequest[], options: BuyerOptions) {
   const { name, cache, names, call } = options
-  const bought = await call(bulk.page(before.next), nobody)
+  const bought = await call(bulk.page(before.next))
   if (!bought.ok) {
     settleAll(open, bought.why === 'not_found' ? 'failed' : bought.why)
     return undefined
@@ -145,8 +146,6 @@ async function buyPage(bulk: Bulk, before: Pages, open: readonly PendingRequest[
   return { pages, left: open.filter((request) => !settled.has(request)) }
 }
 
-const nobody: Instrument = { symbol: undefined, slug: undefined }
-
 /** That the API has nothing of an instrument is stored like a value: the next alert needs no call. */
 async function keepAbsent(
   requests: readonly PendingRequest[],
@@ -167,7 +166,8 @@ async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<P
   const nowMs = clock.now()
   const [kept] = await cache.read([pagesField(name)])
   const pages = kept?.value
-  if (isPages(pages) && Math.abs(nowMs - pages.startMs) < calls.freshMs) return pages
+  // That they list all of the market is no longer said than that one instrument is absent.
+  if (isPages(pages) && Math.abs(nowMs - pages.startMs) < Math.min(calls.freshMs, absentFreshMs)) return pages
   return { startMs: nowMs, next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
 }
 

@@ -6,8 +6,10 @@ import { compare, type Instrument, keyOf } from './instrument.ts'
 /** What an alert asks about an instrument; `Found` is the answer. */
 export interface ContextRequest {
   readonly of: Instrument
-  /** A value that was read before this instant is too old. */
-  readonly atLeastMs: number
+  /** When the alert was seen: what was read since then is recent enough, however late it is. */
+  readonly seenMs: number
+  /** How much older than that a value may be. */
+  readonly freshMs: number
 }
 
 export type Found =
@@ -18,6 +20,9 @@ export type Kept = Value | { readonly why: SkipReason }
 
 /** As it is stored: a value, or why there is none, and what it is of. */
 export type Stored = Kept & { readonly of?: Instrument }
+
+/** An instrument that is listed today has its values today, and a call that finds none costs as much as one that does. */
+export const absentFreshMs = 15 * 60_000
 
 /** Of the JSON of one value. Receivers would refuse the message with a longer one. */
 const valueCharsMax = 262_144
@@ -33,13 +38,14 @@ export function pagesField(name: ContextName): string {
 
 /** The stored answer to a request; undefined where there is none, where it is too old, or of another instrument. */
 export function keptFor(
-  { atLeastMs, of }: ContextRequest,
+  { of, seenMs, freshMs }: ContextRequest,
   kept: CachedContext | undefined,
 ): Found | undefined {
-  if (kept === undefined || kept.atMs < atLeastMs) return undefined
   // What cannot be read is as if it were not there: Redis may hold what another version wrote.
-  if (!isStored(kept.value)) return undefined
+  if (kept === undefined || !isStored(kept.value)) return undefined
   const { of: own, ...value } = kept.value
+  const olderMs = 'why' in value && value.why === 'not_found' ? Math.min(freshMs, absentFreshMs) : freshMs
+  if (kept.atMs < seenMs - olderMs) return undefined
   if (own !== undefined && compare(own, of) === 'other') return undefined
   return foundOf(value, kept.atMs, 'cache')
 }

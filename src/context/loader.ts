@@ -5,7 +5,7 @@ import type { ContextCalls } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
 import { type ContextRequest, type Found, fieldOf, keptFor } from './found.ts'
 import { exactKeyOf } from './instrument.ts'
-import type { PurchaseOptions, Purchases } from './purchases.ts'
+import { type PurchaseOptions, type Purchases, subjectOf } from './purchases.ts'
 
 /**
  * Loads the values of one name of context. Alerts about the same instrument wait for the same call: in this process, and by a
@@ -45,7 +45,7 @@ export class ContextLoader {
   async find(request: ContextRequest): Promise<Found> {
     const { health, options, name } = this.#parts
     const { clock, deadlineMs } = options
-    if (health.isResting(clock.monotonicMs(), this.#active > 0)) return resting
+    if (health.isResting(clock.monotonicMs(), this.#active > 0, subjectOf(name, request.of))) return resting
     const own = exactKeyOf(request.of)
     const joined = this.#pending.get(own)
     if (joined) {

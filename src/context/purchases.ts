@@ -1,6 +1,6 @@
 import type { ContextName, ReadingNames, SkipReason } from '../alert/context.ts'
 import type { FeedClient } from '../feed/client.ts'
-import { FeedError } from '../feed/errors.ts'
+import { FeedError, type FeedErrorCode } from '../feed/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { toError } from '../lib/errors.ts'
@@ -8,7 +8,7 @@ import type { ContextCache } from '../store/context-cache.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Call } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
-import type { Instrument } from './instrument.ts'
+import { exactKeyOf, type Instrument } from './instrument.ts'
 import type { Spending, Taken } from './spending.ts'
 
 /** What the calls for the context of one source need. */
@@ -53,7 +53,7 @@ export class Purchases {
   async call<T>(
     name: ContextName,
     call: Call<T>,
-    of: Instrument,
+    of: Instrument | undefined,
     health: EndpointHealth,
   ): Promise<Bought<T>> {
     const { feed, cache, spending, names, closing, clock, deadlineMs } = this.#options
@@ -66,20 +66,23 @@ export class Purchases {
       return taken
     }
     const [atMs, startedMs] = [clock.now(), clock.monotonicMs()]
+    const isLate = () => clock.monotonicMs() - startedMs > deadlineMs
+    const subject = of && subjectOf(name, of)
     try {
-      const answer = await call.ask(feed, of, names, closing)
-      if (clock.monotonicMs() - startedMs > deadlineMs) this.fault(name, health, 'its answers come too late')
-      else health.ok()
+      const answer = await call.ask(feed, of ?? nobody, names, closing)
+      if (isLate()) this.fault(name, health, 'its answers come too late')
+      else health.ok(subject)
       return { ok: true, answer, atMs }
     } catch (thrown) {
-      return { ok: false, why: await this.#failed(thrown, { name, taken, scope: call.scope, health }) }
+      const failed = { name, taken, scope: call.scope, health, subject: isLate() ? undefined : subject }
+      return { ok: false, why: await this.#failed(thrown, failed) }
     }
   }
 
-  /** From now on no alert waits for this endpoint for a while. */
-  fault(name: ContextName, health: EndpointHealth, reason: string): void {
+  /** From now on no alert waits for this endpoint for a while, or, at first, for what it answers of the subject. */
+  fault(name: ContextName, health: EndpointHealth, reason: string, subject?: string): void {
     const { source, clock, log } = this.#options
-    const restMs = health.fault(clock.monotonicMs())
+    const restMs = health.fault(clock.monotonicMs(), subject)
     if (restMs === undefined) return
     log.warn(
       { source, what: name, reason, rest: formatDuration(restMs) },
@@ -87,15 +90,7 @@ export class Purchases {
     )
   }
 
-  async #failed(
-    thrown: unknown,
-    {
-      name,
-      taken,
-      scope,
-      health,
-    }: { name: ContextName; taken: Taken; scope: string; health: EndpointHealth },
-  ): Promise<SkipReason> {
+  async #failed(thrown: unknown, { name, taken, scope, health, subject }: Failed): Promise<SkipReason> {
     if (!(thrown instanceof FeedError)) {
       this.fault(name, health, toError(thrown).name)
       return 'failed'
@@ -104,7 +99,7 @@ export class Purchases {
       case 'aborted':
         return 'unavailable'
       case 'not_found':
-        health.ok()
+        health.ok(subject)
         return 'not_found'
       case 'rate_limited':
         await this.#options.spending.refused(thrown, taken)
@@ -116,7 +111,7 @@ export class Purchases {
       case 'unauthenticated':
         return this.#refuse('*', tokenPauseMs, thrown)
       default:
-        this.fault(name, health, thrown.message)
+        this.fault(name, health, thrown.message, ofSubject.has(thrown.code) ? subject : undefined)
         return thrown.code === 'too_large' ? 'too_large' : 'failed'
     }
   }
@@ -135,6 +130,28 @@ export class Purchases {
     return 'scope'
   }
 }
+
+interface Failed {
+  readonly name: ContextName
+  readonly taken: Taken
+  readonly scope: string
+  readonly health: EndpointHealth
+  /** undefined: the failure is not of one instrument. */
+  readonly subject: string | undefined
+}
+
+/** What one call is about, by which an endpoint's failures are told apart: an instrument, or a macro series. */
+export function subjectOf(name: ContextName, of: Instrument): string {
+  return `${name} ${exactKeyOf(of)}`
+}
+
+/** An answer came, and it may be so for this instrument alone. */
+const ofSubject: ReadonlySet<FeedErrorCode> = new Set<FeedErrorCode>([
+  ...(['invalid_request', 'server_error', 'unexpected_status'] as const),
+  ...(['bad_shape', 'not_json', 'too_large'] as const),
+])
+
+const nobody: Instrument = { symbol: undefined, slug: undefined }
 
 /** So that a burst of alerts does not ask Redis once for each. */
 const unitsPauseMs = 1_000

@@ -102,12 +102,12 @@ class AccountContext implements SourceContext {
       return
     }
     const instrument = instrumentOf(alert)
-    const sinceMs = Math.min(seenAtMs, this.#options.clock.now())
+    const seenMs = Math.min(seenAtMs, this.#options.clock.now())
     const requests = names.flatMap((name): NamedRequest[] => {
       const calls = callsOf(name)
       const of = isMacro(name) ? market : instrument
       if (of !== undefined && calls.single.fits(of))
-        return [{ name, calls, of, atLeastMs: sinceMs - calls.freshMs }]
+        return [{ name, calls, of, seenMs, freshMs: calls.freshMs }]
       skip(name, 'no_instrument')
       return []
     })

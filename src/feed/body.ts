@@ -51,7 +51,8 @@ async function readText(
 function parsed(text: string, parse: (text: string) => unknown): unknown {
   try {
     return parse(text)
-  } catch {
+  } catch (thrown) {
+    if (thrown instanceof FeedError) throw thrown
     // The parser's own message quotes the body.
     throw new FeedError('not_json', 'the API answered with something that is not JSON')
   }

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { parseJson } from '../alert/json-number.ts'
+import { parseJson, TooManyNumbersError } from '../alert/json-number.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorCode, UserError } from '../lib/errors.ts'
 import { Pool } from '../lib/packages.ts'
@@ -46,6 +46,8 @@ export interface FeedClientOptions {
   readonly connections?: number
   /** Decoded bytes of one answer. */
   readonly bodyBytesMax?: number
+  /** Numbers of one answer that are kept as they came, where they are asked for so: an answer with more is too large. */
+  readonly exactNumbersMax?: number
   readonly clock?: Clock
   readonly onExchange?: (exchange: Exchange) => void
 }
@@ -67,6 +69,7 @@ export const pageBytesMax = 5 * 1_024 * 1_024
 
 export function createCaller(options: FeedClientOptions): Caller {
   const { token, timeoutMs = 15_000, bodyBytesMax = pageBytesMax, clock = systemClock } = options
+  const parsers = parsersOf(options.exactNumbersMax)
   const { origin, prefix } = splitBaseUrl(options.baseUrl)
   const pool = createPool(origin, options)
 
@@ -99,7 +102,8 @@ export function createCaller(options: FeedClientOptions): Caller {
         signal: deadline.signal,
       })
       status = answer.statusCode
-      const body = await readAnswer(answer, { bytesMax: bodyBytesMax, clock, secret, endpoint, numbers })
+      const read = { bytesMax: bodyBytesMax, clock, secret, endpoint, parse: parsers[numbers] }
+      const body = await readAnswer(answer, read)
       const parsed = parse(body)
       if (parsed.ok) return parsed.page
       throw new FeedError(
@@ -155,10 +159,20 @@ function createPool(
   })
 }
 
-const parsers: Readonly<Record<Numbers, (text: string) => unknown>> = {
-  plain: JSON.parse,
-  exact: parseJson,
-  'exact in rows': (text) => parseJson(text, rowValuesMax),
+function parsersOf(max: number | undefined): Readonly<Record<Numbers, (text: string) => unknown>> {
+  return {
+    plain: JSON.parse,
+    exact(text) {
+      try {
+        return parseJson(text, { max })
+      } catch (thrown) {
+        throw thrown instanceof TooManyNumbersError
+          ? new FeedError('too_large', `the API's answer has ${thrown.message}`)
+          : thrown
+      }
+    },
+    'exact in rows': (text) => parseJson(text, { rowMax: rowValuesMax }),
+  }
 }
 
 /** Returns the parsed body of a 200; throws a FeedError for any other answer. */
@@ -169,7 +183,7 @@ async function readAnswer(
     readonly clock: Clock
     readonly secret: string
     readonly endpoint: ApiRequest['endpoint']
-    readonly numbers: Numbers
+    readonly parse: (text: string) => unknown
   },
 ): Promise<unknown> {
   const { statusCode: status, body } = answer
@@ -177,8 +191,7 @@ async function readAnswer(
     contentType: headerOf(answer, 'content-type'),
     contentEncoding: headerOf(answer, 'content-encoding'),
   }
-  const parse = parsers[call.numbers]
-  if (status === 200) return readJson(body, headers, call.bytesMax, parse)
+  if (status === 200) return readJson(body, headers, call.bytesMax, call.parse)
   if ([301, 302, 303, 307, 308].includes(status)) {
     body.on('error', () => {}).destroy()
     throw new FeedError('redirect', `the API redirects elsewhere, which is not followed (HTTP ${status})`, {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseRow } from '../../src/alert/alert.ts'
 import { fromJobData, toJobData } from '../../src/alert/job.ts'
-import { JsonNumber, parseJson } from '../../src/alert/json-number.ts'
+import { JsonNumber, parseJson, TooManyNumbersError } from '../../src/alert/json-number.ts'
 import { wholeText } from '../../src/alert/value.ts'
 import { rawOf } from '../../src/store/quarantine.ts'
 
@@ -92,7 +92,8 @@ describe('a number of a row', () => {
   it('is an ordinary one in a row that has more of them than a row may have, from there on', () => {
     const text =
       '{"data":[{"a":[1.10,2.20,[3.30],-0]},{"a":1.10,"b":"]"},{"c":[[2.20,"\\"{"]],"d":3.30}],"meta":{"e":1.0}}'
-    expect(JSON.stringify(parseJson(text, 2))).toBe(text.replace('3.30],-0]', '3.3],0]'))
+    expect(JSON.stringify(parseJson(text, { rowMax: 2 }))).toBe(text.replace('3.30],-0]', '3.3],0]'))
+    expect(() => parseJson(text, { max: 2 })).toThrow(TooManyNumbersError)
   })
 
   it.each(['{"a":1.10', '[01.10]', '{1.10:2}', '[1.10.2]', '[1.10"]'])('makes no JSON of %s', (text) => {

@@ -4,6 +4,8 @@ import type { AlertContext, ContextName } from '../../src/alert/context.ts'
 import { contextUnits } from '../../src/alert/context.ts'
 import { contextOfSource } from '../../src/app/source-context.ts'
 import { callsOf } from '../../src/context/calls.ts'
+import { failedInARowMax } from '../../src/context/endpoint-health.ts'
+import { absentFreshMs } from '../../src/context/found.ts'
 import { burstUnits, shareNow, unitsForPolls } from '../../src/context/spending.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { GrantedBudget } from '../../src/poller/budget.ts'
@@ -216,6 +218,27 @@ describe('what is bought', () => {
   })
 })
 
+describe('what the API does not hold', () => {
+  it('is asked for again sooner than a value: an instrument that is listed today has its chart today', async () => {
+    const market = await startMarket(10)
+    const clock = wallClock()
+    const { find } = contextOf(market, { clock })
+    const later = (ms: number) => {
+      clock.turn(ms)
+      return find(10, ['chart'], { seenAtMs: clock.now() })
+    }
+    market.behave('stock-11/', { status: 404, code: 'not_found' })
+    expect(whyOf(await later(0))).toEqual({ chart: 'not_found' })
+    expect(whyOf(await later(60_000))).toEqual({ chart: 'not_found' })
+    expect(market.calls).toHaveLength(1)
+    market.behave('stock-11/', undefined)
+    expect(whyOf(await later(absentFreshMs))).toEqual({})
+    // A value is kept for longer.
+    await later(absentFreshMs)
+    expect(market.calls).toHaveLength(2)
+  })
+})
+
 describe('what is of another instrument', () => {
   // One symbol is written with Arabic letters; people cannot tell them apart, and messages compare them as equal.
   const [persian, arabic] = [
@@ -287,6 +310,11 @@ describe('a fault of an endpoint', () => {
       { body: JSON.stringify({ data: { unit: 'rial', x: 'x'.repeat(3_000_000) } }) },
       'too_large',
     ],
+    [
+      'too many numbers',
+      { body: `{"data":{"unit":"rial","points":[${'1.0,'.repeat(60_000)}1]}}` },
+      'too_large',
+    ],
     ['silence', { hang: true }, 'deadline'],
   ] as const)('%s leaves it out, within the deadline, and nothing else', async (_what, how, why) => {
     const market = await startMarket(10)
@@ -337,6 +365,36 @@ describe('a fault of an endpoint', () => {
         .poll(async () => (await find(1, [name], { mayBuy: false })).skipped, { timeout: 10_000 })
         .toEqual([])
       expect(market.calls.filter((each) => each.includes(path))).toHaveLength(1)
+    },
+  )
+
+  it.each([
+    ['422', { status: 422, code: 'invalid_request' }],
+    ['a wrong shape', { body: '{"data":[1,2]}' }],
+    ['no JSON', { body: '<html>' }],
+    ['500', { status: 500, code: 'server_error' }],
+  ] as const)(
+    '%s of one instrument rests that instrument, and of several in a row the endpoint',
+    async (_what, how) => {
+      const market = await startMarket(10)
+      const odd = [0, 1, 2, 3]
+      for (const index of odd) market.behave(`stock-${index + 1}/`, how)
+      const { find, captured } = contextOf(market)
+      const rests = () => captured.with('alerts do not wait for this context for a while')
+      const chartOf = async (index: number) => whyOf(await find(index, ['chart']))['chart']
+      expect([await chartOf(0), await chartOf(0), await chartOf(4)]).toEqual(['failed', 'resting', undefined])
+      expect(await chartOf(1)).toBe('failed')
+      expect([rests().length, market.calls.length]).toEqual([0, 3])
+      // An answer in between shows that the endpoint is well.
+      expect(await chartOf(5)).toBe(undefined)
+      for (const index of odd.slice(2)) await chartOf(index)
+      expect(await chartOf(6)).toBe(undefined)
+      expect(rests()).toHaveLength(0)
+      const broken = contextOf(market)
+      for (const index of odd.slice(0, failedInARowMax))
+        expect(whyOf(await broken.find(index, ['chart']))).toEqual({ chart: 'failed' })
+      expect(whyOf(await broken.find(6, ['chart']))).toEqual({ chart: 'resting' })
+      expect(broken.captured.with('alerts do not wait for this context for a while')).toHaveLength(1)
     },
   )
 
