@@ -9,6 +9,7 @@ import { failingMsMax, lastingFailure, overdueMs } from '../poller/status.ts'
 import type { NoticeStore } from '../store/notices.ts'
 import type { QuarantineCounts } from '../store/quarantine.ts'
 import type { PollerStatus } from '../store/source-status.ts'
+import type { UnsentNotice } from '../store/unsent-notices.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { allOf, noticeMaker, noticeSender } from './notice-sender.ts'
 import type { Notice } from './notices.ts'
@@ -29,7 +30,8 @@ export interface Operators {
   /** Something is left of a name that is not in the config: one notice, until nothing is left or the name is back. */
   onOrphan(orphan: OrphanView): void
   onNoOrphan(orphan: Pick<OrphanView, 'kind' | 'name'>): void
-  onRenamed(from: string, to: string): void
+  /** The notice that a source has a new name, to be stored by who gives it that; undefined where nobody gets it. */
+  renamed(from: string, to: string): UnsentNotice | undefined
   /** The rules of a source were read. */
   onRules(source: string, report: RulesReport): void
   /** Checks sinks and sources until the signal aborts. */
@@ -231,10 +233,8 @@ export function createOperators(options: OperatorsOptions): Operators {
     onNoOrphan(orphan) {
       void attempt(() => troubles.end([orphanTrouble(orphan)], undefined))
     },
-    onRenamed(from, to) {
-      if (active().operators.length > 0)
-        void attempt(() => store.add(toUnsent({ kind: 'source_renamed', from, to })))
-    },
+    renamed: (from, to) =>
+      active().operators.length === 0 ? undefined : toUnsent({ kind: 'source_renamed', from, to }),
     onRules(source, report) {
       if (active().operators.length > 0) void attempt(() => troubles.rules(source, report))
     },

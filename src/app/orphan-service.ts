@@ -36,7 +36,7 @@ export interface OrphanService {
 export interface OrphanServiceOptions extends RuntimeTools {
   readonly prefix: string
   readonly active: () => ActiveConfig
-  readonly operators: () => Pick<Operators, 'onOrphan' | 'onNoOrphan' | 'onRenamed'>
+  readonly operators: () => Pick<Operators, 'onOrphan' | 'onNoOrphan' | 'renamed'>
 }
 
 const collectTimeoutMs = 1_000
@@ -100,7 +100,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
         names,
         sourceData,
         log,
-        onRenamed: (from, to) => operators().onRenamed(from, to),
+        noticeOf: (from, to) => operators().renamed(from, to),
       }),
     async collectMetrics(ending) {
       const { sinks, sources } = active().config

@@ -1,5 +1,6 @@
 import type { NameStore } from '../store/names.ts'
 import type { SourceData } from '../store/source-data.ts'
+import type { UnsentNotice } from '../store/unsent-notices.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /**
@@ -16,7 +17,8 @@ export interface TakeOverOptions {
   readonly log: Logger
   /** The name that the config gives the account, if sources share it. */
   readonly account: string | undefined
-  readonly onRenamed: (from: string, to: string) => void
+  /** What operators are told of it; undefined where there are none. */
+  readonly noticeOf: (from: string, to: string) => UnsentNotice | undefined
 }
 
 /** Resolves to the reason why the source has to wait, or to undefined when it may poll. */
@@ -35,7 +37,7 @@ export async function takeOver(options: TakeOverOptions): Promise<string | undef
 
 /** Resolves to the name under which the account is still polled, or undefined. */
 async function carryOver(options: TakeOverOptions, accountHash: string): Promise<string | undefined> {
-  const { source, account, names, sourceData, log, onRenamed } = options
+  const { source, account, names, sourceData, log, noticeOf } = options
   for (let tries = 1; tries <= triesMax; tries += 1) {
     const { before, ambiguous } = await predecessors(options, accountHash)
     const [from] = before
@@ -48,11 +50,11 @@ async function carryOver(options: TakeOverOptions, accountHash: string): Promise
       )
       return undefined
     }
-    const carried = await sourceData.carryOver(from, source, { accountHash, account })
+    const notice = noticeOf(from, source)
+    const carried = await sourceData.carryOver(from, source, { accountHash, account, notice })
     if (carried === 'polled') return from
     if (carried === 'done') {
       log.warn({ source, from }, 'this source has a new name: it goes on with the data of the old one')
-      onRenamed(from, source)
       return undefined
     }
     // A replica whose config has a third name for the account was faster: now the data is under that name, so try again.

@@ -4,9 +4,10 @@ import { joinedUnits } from './account.ts'
 
 /**
  * KEYS names of sources, the lease of the old name, that of the new one, then pairs of keys: of the old name, of the new
- * one; those of meta first, and at the end for each day units of the old name, of the new one, and what is joined
+ * one; those of meta first, then for each day units of the old name, of the new one, and what is joined; unsent notices
  * ARGV old name, new name, what is known of the new one as JSON, up to which age (ms) data of the new one may be replaced
- * (0: never), expiry of the counts (ms), how many pairs there are, then for each pair its merge rule
+ * (0: never), expiry of the counts (ms), how many pairs there are, then for each pair its merge rule; then of a notice, if
+ * there is one, expiry (ms), id and JSON
  * Returns done, nothing, polled, taken or old. A poller that works under the new name loses its lease, and its next change
  * is refused, because the stored walk has another id: it begins again with what is there now. The stored walk names all
  * that it replaced, so that no process reports a loss, also one that did not look between two moves.
@@ -16,7 +17,7 @@ local pairsEnd = 3 + 2 * tonumber(ARGV[6])
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'polled' end
 local there = 0
 for index = 4, pairsEnd, 2 do there = there + redis.call('EXISTS', KEYS[index]) end
-for day = pairsEnd + 1, #KEYS, 3 do there = there + redis.call('EXISTS', unitsOf(KEYS[day + 2], KEYS[day])) end
+for day = pairsEnd + 1, #KEYS - 1, 3 do there = there + redis.call('EXISTS', unitsOf(KEYS[day + 2], KEYS[day])) end
 if there == 0 then return 'nothing' end
 local replaced = {}
 for _, field in ipairs({'id', 'replacedId'}) do
@@ -49,7 +50,7 @@ for index = 4, pairsEnd, 2 do
   end
 end
 if #replaced > 0 then redis.call('HSET', KEYS[5], 'replacedId', table.concat(replaced, ' ')) end
-for day = pairsEnd + 1, #KEYS, 3 do
+for day = pairsEnd + 1, #KEYS - 1, 3 do
   local from, to, joined = KEYS[day], KEYS[day + 1], KEYS[day + 2]
   joinUnits(joined, from, to, ARGV[5])
   -- No other source counts under this key: the old name, if it comes back, begins at 0.
@@ -60,6 +61,11 @@ for day = pairsEnd + 1, #KEYS, 3 do
 end
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+local given = 6 + ARGV[6]
+if ARGV[given + 1] then
+  redis.call('HSET', KEYS[#KEYS], ARGV[given + 2], ARGV[given + 3])
+  redis.call('PEXPIRE', KEYS[#KEYS], ARGV[given + 1])
+end
 return 'done'
 `
 

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { joinAccount, unitsKeyOf } from './account.ts'
-import { joinedUnitsKey, leaseKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
+import { joinedUnitsKey, leaseKey, noticesKey, sourceKeys, sourceNamesKey, unitsKeptMs } from './keys.ts'
 import { storedSource } from './names.ts'
 import type { RedisClient } from './redis.ts'
 import { carryOverScript, dropSourceScript, joinUnitsScript } from './source-data-scripts.ts'
 import { createSourceStatus } from './source-status.ts'
+import { type UnsentNotice, unsentKeptMs } from './unsent-notices.ts'
 
 /**
  * All that is stored under the name of one source: what it has seen, spent, learned, withheld and set aside. It can be
@@ -36,6 +37,8 @@ export interface CarryOver {
   /** What the config calls the account, where `to` shares its units with others. */
   readonly account?: string | undefined
   readonly replace?: boolean
+  /** Stored in the same step, so that a process that is killed leaves it to the others. */
+  readonly notice?: UnsentNotice | undefined
 }
 
 /** `polled`: another process polls `from`; `taken`: `to` has data; `old`: its data is too old to be replaced. */
@@ -79,19 +82,21 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       ])
       return createdMs !== null && Number(createdMs) < (status?.lastPollAtMs ?? 0)
     },
-    async carryOver(from, to, { accountHash, account, replace = false }) {
+    async carryOver(from, to, { accountHash, account, replace = false, notice }) {
       const pairs = pairsOf(prefix, from, to)
       const units = unitsOf(prefix, from, to)
       const keys = [sourceNamesKey(prefix), leaseKey(prefix, from), leaseKey(prefix, to)]
       const answer = await redis.eval(
         carryOverScript,
-        keys.length + 2 * pairs.length + units.length,
+        keys.length + 2 * pairs.length + units.length + 1,
         ...keys,
         ...pairs.flatMap((pair) => [pair.from, pair.to]),
         ...units,
+        noticesKey(prefix),
         ...[from, to, storedSource({ accountHash }), replace ? replaceableMs : 0],
         ...[unitsKeptMs, pairs.length],
         ...pairs.map(({ rule }) => rule),
+        ...(notice === undefined ? [] : [unsentKeptMs, notice.id, JSON.stringify(notice)]),
       )
       // Otherwise the units would count for this source alone.
       await joinAccount(redis, { prefix, source: to, account }, possibleDays(Date.now()))

@@ -184,17 +184,19 @@ it('a queue that refuses a notice, and a sink whose records cannot be counted, h
     },
     completedSince: async () => 0,
   }
+  const store = createNoticeStore(redis.client(), freshPrefix())
   const operators = createOperators({
     active: () => ({ operators: ['refusing', 'desk'], queues, targets: new Map() }),
     sources: async () => [],
     breakers: () => ['torn', 'hook'].map((sink) => ({ sink, breaker: 'open' as const, reason: 'HTTP 503' })),
-    store: createNoticeStore(redis.client(), freshPrefix()),
+    store,
     clock: passingClock(),
     log: captureLog().log,
     lookEveryMs: 20,
   })
+  const renamed = operators.renamed('old', 'new')
+  if (renamed !== undefined) await store.add(renamed)
   startOperators(operators)
-  operators.onRenamed('old', 'new')
   await until('desk is told of all', () => told.length >= 3)
   expect(told.sort()).toEqual([
     'desk: Sink hook does not take alerts',

@@ -1,8 +1,11 @@
 import { describe, expect, it, vi } from 'vitest'
+import { noticeMaker } from '../../src/app/notice-sender.ts'
 import { takeOver } from '../../src/app/takeover.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { accountKeys, leaseKey, sourceKeys, sourceNamesKey } from '../../src/store/keys.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createNameStore } from '../../src/store/names.ts'
+import { createNoticeStore } from '../../src/store/notices.ts'
 import { createSourceData, hashAccount } from '../../src/store/source-data.ts'
 import { createSourceStatus, type PollerStatus } from '../../src/store/source-status.ts'
 import { captureLog } from '../support/log.ts'
@@ -11,6 +14,7 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 /** What is kept of a source, when its name changes. */
 
 const server = useRedis()
+const toUnsent = noticeMaker(systemClock)
 const today = new Date().toISOString().slice(0, 10)
 
 function rig() {
@@ -18,7 +22,8 @@ function rig() {
   const memory = createSourceData(redis, prefix)
   const names = createNameStore(redis, prefix)
   const captured = captureLog()
-  const renamed: string[] = []
+  const notices = createNoticeStore(redis, prefix)
+  const renamed = async () => (await notices.unsent(Date.now())).map(({ row }) => row['headline'])
   /** What `source` does before it polls, in a config of these sources and accounts. */
   const start = (source: string, config: Readonly<Record<string, string>>) =>
     takeOver({
@@ -28,7 +33,7 @@ function rig() {
       names,
       sourceData: memory,
       log: captured.log,
-      onRenamed: (from, to) => renamed.push(`${from} → ${to}`),
+      noticeOf: (from, to) => toUnsent({ kind: 'source_renamed', from, to }),
     })
   /** A source that has polled, and stopped. */
   const polled = async (source: string, account: string, units: number, createdMs = Date.now() - 60_000) => {
@@ -74,13 +79,27 @@ describe('a new name of an account', () => {
     const own = rig()
     await own.polled('main', 'a', 40)
     expect(await own.start('desk', { desk: 'a' })).toBeUndefined()
-    expect([await own.unitsOf('desk'), own.renamed]).toEqual([40, ['main → desk']])
+    expect(await own.unitsOf('desk')).toBe(40)
+    expect(await own.renamed()).toEqual(['Source desk goes on with the data of source main'])
     expect(await own.redis.keys(`*${own.prefix}}:source:main*`)).toEqual([])
     expect(await own.redis.pttl(sourceKeys(own.prefix, 'desk').units(today))).toBeGreaterThan(0)
     expect([...(await own.names.sources())]).toEqual([['desk', { accountHash: 'a' }]])
     // An older version reads this field after a downgrade.
     expect(await own.redis.hgetall(sourceNamesKey(own.prefix))).toEqual({ desk: '{"mark":"a"}' })
     expect(await own.redis.hget(sourceKeys(own.prefix, 'desk').meta, 'id')).toBe('of main')
+  })
+
+  it('is told once, by whoever runs next, when the process ends right after it took over', async () => {
+    const own = rig()
+    await own.polled('main', 'a', 40)
+    const { carryOver } = own.memory
+    vi.spyOn(own.memory, 'carryOver').mockImplementationOnce(async (...given) => {
+      await carryOver(...given)
+      throw new Error('Connection is closed.')
+    })
+    await expect(own.start('desk', { desk: 'a' })).rejects.toThrow('Connection is closed.')
+    expect(await own.start('desk', { desk: 'a' })).toBeUndefined()
+    expect(await own.renamed()).toEqual(['Source desk goes on with the data of source main'])
   })
 
   it('waits while another replica polls under the old one', async () => {
@@ -107,7 +126,7 @@ describe('a new name of an account', () => {
     )
     expect([await own.unitsOf('office'), await own.memory.exists('desk')]).toEqual([40, false])
     expect([...(await own.names.sources()).keys()]).toEqual(['office'])
-    expect(own.renamed).toEqual(['main → office'])
+    expect(await own.renamed()).toEqual(['Source office goes on with the data of source main'])
   })
 
   it('takes over nothing of another account, of a source that is in the config, or when it has polled before', async () => {
@@ -117,7 +136,7 @@ describe('a new name of an account', () => {
     await own.start('desk', { desk: 'c', main: 'a' })
     await own.start('twin', { twin: 'a', main: 'a' })
     await own.start('second', { second: 'a' })
-    expect(own.renamed).toEqual([])
+    expect(await own.renamed()).toEqual([])
     expect([await own.unitsOf('main'), await own.unitsOf('second'), await own.unitsOf('twin')]).toEqual([
       40, 5, 0,
     ])
@@ -131,7 +150,7 @@ describe('a new name of an account', () => {
     // It polls at once, and so has a memory of its own when the other one starts.
     await own.redis.hset(sourceKeys(own.prefix, 'one').meta, { id: 'of one', createdMs: Date.now() })
     await own.start('two', config)
-    expect(own.renamed).toEqual([])
+    expect(await own.renamed()).toEqual([])
     expect([await own.unitsOf('one'), await own.unitsOf('two'), await own.unitsOf('main')]).toEqual([
       40, 40, 40,
     ])
@@ -195,7 +214,7 @@ describe('a source that was dropped', () => {
     expect([await own.memory.left('main'), await own.unitsOf('main')]).toEqual([undefined, 40])
     await own.start('desk', { desk: 'a' })
     await own.start('other', { desk: 'a', other: 'b' })
-    expect(own.renamed).toEqual([])
+    expect(await own.renamed()).toEqual([])
     const used = async (source: string) => {
       const budget = {
         unitsPerDay: 41,
@@ -214,7 +233,7 @@ describe('a source that was dropped', () => {
     await own.memory.drop('first', 'a')
     await own.polled('main', 'a', 40)
     await own.start('desk', { desk: 'a' })
-    expect(own.renamed).toEqual(['main → desk'])
+    expect(await own.renamed()).toEqual(['Source desk goes on with the data of source main'])
   })
 })
 
