@@ -26,17 +26,21 @@ export function createPauses({ sender, store, clock, log, lookEveryMs = 5_000 }:
   const look = async () => {
     for (const [sink, pause] of await store.list()) {
       if (pause.untilMs === null || pause.untilMs > clock.now()) continue
-      // First resumed, then forgotten: a process that ends in between leaves no pause without an end.
-      await sender.resume(sink)
-      await store.end(sink, pause)
-      log.info({ sink, comment: pause.comment }, 'the pause of a sink is over')
+      // First resumed, then forgotten: a process that ends in between leaves no pause without an end. A sink that is not in
+      // this config is left to a process that has it, or to the time when its name comes back.
+      if (!(await sender.resume(sink))) continue
+      // An operator may have paused it anew since the list was read.
+      if (await store.end(sink, pause))
+        log.info({ sink, comment: pause.comment }, 'the pause of a sink is over')
+      else await sender.pause(sink)
     }
   }
   return {
     async pause(sink, { untilMs, comment }) {
       if (!(await sender.pause(sink))) return false
       await store.set(sink, { untilMs: untilMs ?? null, comment })
-      return true
+      // Again: it may have been resumed just before that, since an earlier pause was over.
+      return sender.pause(sink)
     },
     async resume(sink) {
       if (!(await sender.resume(sink))) return false

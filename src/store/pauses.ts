@@ -6,8 +6,8 @@ import type { RedisClient } from './redis.ts'
 export interface PauseStore {
   set(sink: string, pause: Pause): Promise<void>
   list(): Promise<ReadonlyMap<string, Pause>>
-  /** Forgets it; with `pause` only if it is still that one. */
-  end(sink: string, pause?: Pause): Promise<void>
+  /** Forgets it; with `pause` only if it is still that one. False where another one is in its place. */
+  end(sink: string, pause?: Pause): Promise<boolean>
 }
 
 export type Pause = z.infer<typeof pauseSchema>
@@ -34,13 +34,17 @@ export function createPauseStore(redis: RedisClient, prefix: string): PauseStore
       )
     },
     async end(sink, pause) {
-      if (pause === undefined) await redis.hdel(key, sink)
-      else await redis.eval(endScript, 1, key, sink, JSON.stringify(pause))
+      if (pause !== undefined) return (await redis.eval(endScript, 1, key, sink, JSON.stringify(pause))) === 1
+      await redis.hdel(key, sink)
+      return true
     },
   }
 }
 
-/** KEYS pauses · ARGV sink, the pause that is over · Returns nothing. An operator may have paused the sink anew. */
+/** KEYS pauses · ARGV sink, the pause that is over · Returns 0 where an operator has paused the sink anew. */
 const endScript = `
-if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
+local pause = redis.call('HGET', KEYS[1], ARGV[1])
+if pause and pause ~= ARGV[2] then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+return 1
 `
