@@ -147,6 +147,26 @@ export interface SourcesPort {
    * is fixed.
    */
   hot(name: string, untilMs: number): Promise<boolean>
+  /** The budget day that runs, hour by hour; undefined when there is no such source. */
+  day(name: string): Promise<SourceDayView | undefined>
+}
+
+export interface SourceDayView {
+  readonly source: string
+  readonly startedAt: string
+  readonly resetsAt: string
+  /** The first hour first, by the clock of the plan's zone. */
+  readonly hours: readonly SourceHour[]
+}
+
+export interface SourceHour {
+  readonly startedAt: string
+  /** Polls of the whole hour, by the plan as it is drawn now. */
+  readonly planned: number
+  /** Units that were spent in it, for whatever purpose, by all sources of the account. */
+  readonly units: number
+  /** Alerts first seen in it. */
+  readonly alerts: number
 }
 
 export interface SilencesPort {

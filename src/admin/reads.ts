@@ -44,6 +44,13 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return { data: await ports.audit.list(limit) }
   })
 
+  app.get('/api/v1/sources/:name/day', async (request, reply) => {
+    const { name } = z.object({ name: nameField }).parse(request.params)
+    const day = await ports.sources.day(name)
+    if (day) return { data: day }
+    return sendProblem(reply, { status: 404, detail: `There is no source ${name}.` })
+  })
+
   const { silences, rules } = ports
   if (silences) app.get('/api/v1/silences', async () => ({ data: await silences.list() }))
   if (rules) app.get('/api/v1/rules', async () => ({ data: await rules() }))

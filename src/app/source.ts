@@ -1,3 +1,4 @@
+import type { SourceDayView } from '../admin/ports.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
@@ -17,6 +18,7 @@ import type { BudgetDay } from '../schedule/schedule.ts'
 import { createLedger } from '../store/ledger.ts'
 import { createQuarantineStore, type QuarantineCounts } from '../store/quarantine.ts'
 import { createRuleStore } from '../store/rules.ts'
+import { createScheduleState } from '../store/schedule-state.ts'
 import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
@@ -26,6 +28,7 @@ import type { Quarantine } from './operator-api/quarantine.ts'
 import type { RulesReport } from './rule-notices.ts'
 import { scheduleOptionsOf, withUnits } from './schedule-options.ts'
 import { contextOfSource } from './source-context.ts'
+import { createSourceDay } from './source-day.ts'
 import type { RuntimeTools } from './tools.ts'
 
 /** One source of the config: its poller and all that the poller needs. */
@@ -44,6 +47,8 @@ export interface Source {
   counts(): Promise<QuarantineCounts & { unrouted: number }>
   readonly quarantine: Quarantine
   hot(untilMs: number): Promise<void>
+  /** The budget day that runs, hour by hour. */
+  day(): Promise<SourceDayView>
   /** Resolves when the poll that runs now is over; at once when none does. */
   pollOver(): Promise<unknown>
   close(): Promise<void>
@@ -185,6 +190,10 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       counts: () => setAside.counts(),
     },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
+    day: createSourceDay({
+      ...{ redis, plan, clock, spender: { prefix, source, account } },
+      learned: createScheduleState({ redis, prefix, source, log }),
+    }),
     pollOver: () => polling,
     async close() {
       await Promise.all([feed.close(), context.close()])

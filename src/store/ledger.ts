@@ -4,6 +4,7 @@ import { waits } from '../lib/waits.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
 import type { ApiLimit, Purpose } from '../telemetry/metrics.ts'
 import { daysAround, joinAccount, spendingKeys, unitsKeyOf } from './account.ts'
+import { halfHourField, halfHourMs, unitsByHalfHour } from './half-hours.ts'
 import { holdMs } from './hold.ts'
 import { joinedUnitsKey, leaseKey, sourceKeys, unitsKeptMs } from './keys.ts'
 import { createKnownUnits, type KnownUnits } from './known-units.ts'
@@ -171,7 +172,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         leaseToken,
         randomUUID(),
         nowMs,
-        `${halfHourField}${Math.floor(nowMs / halfHourMs)}`,
+        halfHourField(nowMs),
         waits.apiHold.maxMs,
         options.account ?? '',
         request.purposeUnitsMax ?? -1,
@@ -207,11 +208,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         hoursBack.map((hours) => options.budgetDay(clock.now() - 2 * hours * halfHourMs).key),
       )
       const counts = await Promise.all([...days].map(counted))
-      const halves = counts
-        .flatMap((count) => Object.entries(count))
-        .filter(([name]) => name.startsWith(halfHourField))
-        .map(([name, count]) => [Number(name.slice(halfHourField.length)), Number(count)] as const)
-        .filter(([half]) => half >= first)
+      const halves = [...unitsByHalfHour(counts)].filter(([half]) => half >= first)
       if (!halves.some(([half]) => half <= first + 1)) return undefined
       return halves.reduce((sum, [, count]) => sum + count, 0)
     },
@@ -265,11 +262,8 @@ export function createLedger(options: LedgerOptions): Ledger {
 const joinsMax = 5
 const lookups: readonly Purpose[] = ['context', 'api']
 const dayMs = 86_400_000
-const halfHourMs = 1_800_000
 /** The largest instant that a Date can represent. */
 const instantMsMax = 8.64e15
-/** In the hash of a day: `half:<half hours since the epoch>` → units, by the clock of the caller. */
-const halfHourField = 'half:'
 
 function numbersOf(fields: readonly (readonly [name: string, count: string])[]): DayUse['byPurpose'] {
   return Object.fromEntries(fields.map(([name, count]) => [name, Number(count)]))

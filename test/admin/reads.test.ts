@@ -59,9 +59,12 @@ test('what Redis cannot tell now is a 503 that shows nothing of the fault, and a
   expect(JSON.parse(logged[0] ?? '')).toMatchObject({ level: 'error', path: '/api/v1/status' })
 })
 
-test.each(['/nothing', '/api/v1/nothing', '/api/v1/deliveries/main'])('%s is a 404 problem', async (url) => {
-  problemOf(await rig().app.inject(url), 404)
-})
+test.each(['/nothing', '/api/v1/nothing', '/api/v1/deliveries/main', '/api/v1/sources/other/day'])(
+  '%s is a 404 problem',
+  async (url) => {
+    problemOf(await rig().app.inject(url), 404)
+  },
+)
 
 test('every answer forbids caching, framing, sniffing and referrers', async () => {
   const { app } = rig()

@@ -5,7 +5,7 @@ import type { AdminDeps, AdminPorts } from '../../src/admin/ports.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { letterGroups, nowMs, orphan, quarantined, row, status } from './views.ts'
+import { letterGroups, nowMs, orphan, quarantined, row, sourceDay, status } from './views.ts'
 
 export const token = 'correct horse battery staple'.replaceAll(' ', '-')
 export const authorised = { authorization: `Bearer ${token}` }
@@ -85,7 +85,10 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       move: note('move', () => ({ ...moved, handled: 4, cursor: 'further' })),
       drop: note('drop orphan', () => ({ ...moved, handled: 5 })),
     },
-    sources: { hot: note('hot', (name: string) => name === 'main') },
+    sources: {
+      hot: note('hot', (name: string) => name === 'main'),
+      day: note('day', (name: string) => (name === 'main' ? sourceDay : undefined)),
+    },
     silences: {
       list: note('silences', () => []),
       add: note('add', ({ match, comment, startsAtMs, endsAtMs }) => ({

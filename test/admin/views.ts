@@ -1,5 +1,6 @@
 import type { DeliveryRow, LetterGroupsView } from '../../src/admin/delivery-view.ts'
 import type { OrphanView } from '../../src/admin/orphan-view.ts'
+import type { SourceDayView } from '../../src/admin/ports.ts'
 import type {
   QuarantinedRow,
   SinkView,
@@ -51,6 +52,19 @@ export function source(changes: Partial<SourceView> = {}): SourceView {
     lag: { p50: 8.4, p95: 21 },
     ...changes,
   }
+}
+
+/** Twelve hours of it are over; the thirteenth has begun. */
+export const sourceDay: SourceDayView = {
+  source: 'main',
+  startedAt: '2026-11-20T20:30:00Z',
+  resetsAt: '2026-11-21T20:30:00Z',
+  hours: Array.from({ length: 24 }, (_, hour) => ({
+    startedAt: new Date(Date.parse('2026-11-20T20:30:00Z') + hour * 3_600_000).toISOString(),
+    planned: hour >= 8 && hour <= 12 ? 200 : 40,
+    units: hour > 12 ? 0 : hour >= 8 ? 190 : 42,
+    alerts: hour >= 9 && hour <= 12 ? 7 * (hour - 8) : 0,
+  })),
 }
 
 export function sink(changes: Partial<SinkView> = {}): SinkView {

@@ -48,6 +48,8 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
       settle(deps, deps.ports.deadLetters.groups()),
       settle(deps, deps.ports.sinks.activity()),
     ])
+    const names = status.ok ? status.value.sources.slice(0, chartsMax).map(({ name }) => name) : []
+    const days = await settle(deps, Promise.all(names.map((name) => deps.ports.sources.day(name))))
     if (!status.ok) {
       reply.code(503)
       return documentOf('failed', 'alert-bridge: no status', unknownOverview(status.reason))
@@ -57,7 +59,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const view = status.value
     const { verdict } = view
     const body = html`${overview(view, verdict, times)}
-${sourcesSection(canAct(), view, times)}
+${sourcesSection(canAct(), days.ok ? days.value.filter((day) => day !== undefined) : [], view, times)}
 ${sinksSection(view.sinks, activity.ok ? activity.value : [], times, canAct())}
 ${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
 ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
@@ -73,6 +75,8 @@ const storyParams = z.object({
   id: z.string().regex(/^\d{1,16}$/, 'expected the id of an alert'),
 })
 const auditRowsMax = 10
+/** Sources whose day is drawn; that of any is at /api/v1/sources/NAME/day. */
+const chartsMax = 8
 
 const marks = { ok: '✓', warning: '!', failed: '✗' }
 

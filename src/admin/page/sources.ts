@@ -1,4 +1,5 @@
 import type { AnnouncedView, DecisionReason } from '../../schedule/schedule.ts'
+import type { SourceDayView } from '../ports.ts'
 import { purposeWords } from '../purpose-words.ts'
 import type {
   BudgetStatus,
@@ -9,6 +10,7 @@ import type {
   StatusView,
 } from '../status-view.ts'
 import { actionButton, buttonRow } from './buttons.ts'
+import { dayChart } from './day-chart.ts'
 import { foreign, type Html, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import { formatCount, formatSeconds, plural, type Times } from './times.ts'
@@ -16,6 +18,7 @@ import { formatCount, formatSeconds, plural, type Times } from './times.ts'
 /** The section of the sources: for each, whether it is polled, when and why next, and how much of the budget is left. */
 export function sourcesSection(
   canAct: boolean,
+  days: readonly SourceDayView[],
   {
     sources,
     unrouted,
@@ -33,7 +36,10 @@ export function sourcesSection(
       ? `of ${plural(quarantineFellOut, 'row')} the copy fell out, since the quarantine was full`
       : null,
   ].filter((text) => text !== null)
-  const cards = sources.map((source) => card(source, times, canAct))
+  const cards = sources.map((source) => {
+    const day = days.find(({ source: name }) => name === source.name)
+    return card(source, day, times, canAct)
+  })
   return section('sources', 'Sources', aside.join(' · '), html`<div class="cards">${cards}</div>`)
 }
 
@@ -66,7 +72,7 @@ const whyNext: Record<DecisionReason, string> = {
   budget_spent: 'nothing left until the reset',
 }
 
-function card(source: SourceView, times: Times, canAct: boolean): Html {
+function card(source: SourceView, day: SourceDayView | undefined, times: Times, canAct: boolean): Html {
   const { lag, nextReason } = source
   return html`<article class="card" id="source-${source.name}">
 <header class="row"><h3>${source.name}</h3>${badge(...states[source.state])}</header>
@@ -79,6 +85,7 @@ ${fact('Next poll', instant(source.nextPollAt, times), nextReason ? whyNext[next
 ${fact('Fired → seen', lag ? formatSeconds(lag.p50) : '–', lag ? `p95 ${formatSeconds(lag.p95)}` : null)}
 ${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind ? 'older pages still to read' : null)}
 </dl>
+${day ? dayChart(day, times) : null}
 ${source.plan ? planNote(source.plan, times) : null}
 ${source.polledBy === null ? null : html`<p class="plan">Polled by ${inPageTime(source.polledBy, times)}.</p>`}
 ${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}

@@ -92,6 +92,9 @@ h3 { font-size: 16px; }
 .budget rect.history { fill: color-mix(in srgb, var(--accent) 45%, var(--panel)); } .budget rect.rules { fill: color-mix(in srgb, var(--ok-fill) 45%, var(--panel)); }
 .budget rect.sweep { fill: color-mix(in srgb, var(--warning-fill) 45%, var(--panel)); } .budget rect.api { fill: var(--soft); }
 .bar .mark { fill: var(--ink); stroke: var(--panel); stroke-width: 2; paint-order: stroke; }
+.day { margin: 14px 0 0; } .day svg { display: block; } .day text { fill: var(--soft); font-size: 11px; direction: ltr; }
+.day .note { color: var(--soft); font-size: 12.5px; margin-top: 3px; } .day .parts { gap: 0 12px; } .day .hit { fill: transparent; } .day g:hover .hit { fill: var(--hover); }
+.day .planned { fill: color-mix(in srgb, var(--accent) 22%, var(--panel)); } .day .spent { fill: var(--accent); } .day .seen { fill: var(--ok-fill); } .day .base { fill: var(--line); } .day .mark { fill: var(--ink); opacity: .55; }
 .facts { display: grid; grid-template-columns: repeat(4, 1fr); gap: 12px 16px; padding-top: 13px; border-top: 1px solid var(--line); }
 .facts dd { font-weight: 550; }
 

@@ -8,6 +8,7 @@ import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
 import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
 import { openMetricsText } from '../../telemetry/open-metrics.ts'
 import type { ActiveConfig } from '../active-config.ts'
+import { valuesOf } from '../built-parts.ts'
 import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
@@ -112,6 +113,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),
+      day: async (name) => valuesOf(active().sources).get(name)?.day(),
     },
     get orphans() {
       return running().orphans
