@@ -6,6 +6,7 @@ import { collectQueues } from '../delivery/collect.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { durationText } from '../lib/duration.ts'
 import { UserError } from '../lib/errors.ts'
+import { collectOverdue } from '../poller/status.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { createPauseStore } from '../store/pauses.ts'
 import { type ActiveConfig, createActiveConfig } from './active-config.ts'
@@ -196,6 +197,7 @@ class ConfiguredRuntime implements Runtime {
   async collectMetrics(): Promise<void> {
     for (const { sink, stuck } of this.sender.states())
       this.#tools.metrics.sinkStuck.set({ sink }, stuck ? 1 : 0)
+    for (const { poller } of this.#sources) collectOverdue(poller.status(), this.#tools)
     await collectQueues({ queues: this.#active.queues, metrics: this.#tools.metrics })
     await this.#orphanService.collectMetrics(this.sender.ending())
   }

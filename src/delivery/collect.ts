@@ -33,6 +33,7 @@ export async function collectQueues({
 function forgetSink(sink: string, metrics: Metrics): void {
   for (const state of queueStates) metrics.queueJobs.remove({ sink, state })
   metrics.deadLetters.remove({ sink })
+  metrics.sinkPaused.remove({ sink })
 }
 
 async function collectSink(queues: SinkQueues, sink: string, metrics: Metrics): Promise<void> {
@@ -52,4 +53,5 @@ async function collectSink(queues: SinkQueues, sink: string, metrics: Metrics): 
   }
   for (const [state, count] of Object.entries(states)) metrics.queueJobs.set({ sink, state }, count)
   metrics.deadLetters.set({ sink }, states.failed)
+  metrics.sinkPaused.set({ sink }, paused ? 1 : 0)
 }

@@ -256,6 +256,15 @@ export function overdueMs(
   return lateMs > (behind ? walkMsMax : lateMsMax) ? lateMs : 0
 }
 
+export function collectOverdue(
+  status: PollerStatus,
+  { metrics, clock }: Pick<ViewDeps, 'metrics' | 'clock'>,
+) {
+  // Nothing is planned before the first poll, and another process polls while this one is on standby.
+  if (status.nextPollAtMs === null || status.state === 'standby') return
+  metrics.pollOverdue.set({ source: status.source }, overdueMs(status, clock.now()) / 1_000)
+}
+
 const planned: ReadonlySet<PollerState> = new Set<PollerState>([
   ...(['polling', 'waiting', 'held', 'budget_spent', 'backpressure'] as const),
 ])

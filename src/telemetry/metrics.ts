@@ -147,6 +147,11 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     budgetReset: gauge('budget_reset_timestamp_seconds', 'When the current budget day ends.', ['source']),
     lastPoll: gauge('last_poll_timestamp_seconds', 'When the last successful poll ended.', ['source']),
     nextPoll: gauge('next_poll_timestamp_seconds', 'When the next poll is planned.', ['source']),
+    pollOverdue: gauge(
+      'poll_overdue_seconds',
+      'By how much the planned poll is late, by the clock of the process that polls; 0 up to a minute, and up to an hour while it catches up.',
+      ['source'],
+    ),
     polls: counter('polls_total', 'Polls by the reason that decided their instant.', ['source', 'reason']),
     sourceState: gauge(
       'source_state',
@@ -244,6 +249,11 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     circuitOpen: gauge('circuit_open', '1 while the sink is at fault: its alerts wait, and a few probe it.', [
       'sink',
     ]),
+    sinkPaused: gauge(
+      'sink_paused',
+      '1 while an operator has paused the sink; the same from every replica: aggregate with max. Left out while Redis does not answer.',
+      ['sink'],
+    ),
     sinkStuck: gauge(
       'sink_stuck',
       '1 while alerts of the sink wait and this process (or, where it does not send, any) takes none, though nothing holds them back.',

@@ -61,6 +61,7 @@ export function initialiseMetrics(metrics: Metrics, names: Names): void {
     metrics.sendDuration.zero({ sink })
     metrics.deadLetters.set({ sink }, 0)
     metrics.circuitOpen.set({ sink }, 0)
+    metrics.sinkPaused.set({ sink }, 0)
     metrics.sinkStuck.set({ sink }, 0)
   }
   for (const source of names.sources) initialised.sources.add(source)
@@ -76,6 +77,7 @@ export function forgetPolling(metrics: Metrics, source: string): void {
     metrics.budgetReset,
     metrics.lastPoll,
     metrics.nextPoll,
+    metrics.pollOverdue,
     metrics.planLearned,
     metrics.planOnMarks,
     metrics.planOnAnnounced,

@@ -147,6 +147,8 @@ routes: [{ sinks: [hook], context: [price] }]
     const [lag] = await prometheus.exemplars('alert_bridge_delivery_lag_seconds_bucket')
     return /^\{"alert":"main\.\d+"\}$/.test(JSON.stringify(lag?.exemplars[0]?.labels ?? {}))
   })
+  // What the bridge computes at each scrape, by its own clock.
+  expect(await prometheus.query('alert_bridge_poll_overdue_seconds == 0')).toHaveLength(1)
   const evaluated = await prometheus.rules()
   expect(evaluated.map(({ name }) => name).sort()).toEqual(
     rules.map(({ alert, record }) => alert ?? record ?? '').sort(),
