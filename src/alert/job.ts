@@ -93,8 +93,6 @@ const jobDataSchema = z.object({
   seenAtMs: z.number(),
   target: z.string().optional(),
   requestedAtMs: z.number().optional(),
-  /** When the delivery that is repeated on request had ended. */
-  repeatedEndMs: z.number().optional(),
   heldBack: z.number().optional(),
   row: z.record(z.string(), z.unknown()),
   /** Of the numbers in `row` that JavaScript would change: the how-manieth it is, and how it was spelled. */

@@ -17,12 +17,12 @@ function operations({ queues }: Rig) {
 }
 
 /** `count` dead letters, three of which ended in every millisecond. */
-async function dead(count: number, sinks = ['hook']) {
+async function dead(count: number, sinks = ['hook'], state: 'failed' | 'completed' = 'failed') {
   const own = rig(server, sinks)
   const fromMs = Date.now() - 3_600_000
   for (const sink of sinks) {
     await own.queues.enqueue(jobs(sink, 1, count))
-    await endWaiting(own, sink, { fromMs, stepMs: 1 / 3 })
+    await endWaiting(own, sink, { fromMs, stepMs: 1 / 3, state })
   }
   return { ...own, operations: operations(own) }
 }
@@ -84,15 +84,34 @@ describe('an operation on more than one call takes', () => {
     expect(sum(await throughAll((more) => replay({ sinceMs: 0, ...more })), 'handled')).toBe(10)
   })
 
-  it('puts back what was marked and no more when the process died', async () => {
-    const own = await dead(3)
-    const { replay } = own.operations
-    const { cursor = '', atMs } = await replay({ sinceMs: 0, limit: 0 })
+  it('repeats nothing when the same portion is asked of two processes, of which one goes on late', async () => {
+    const own = await dead(2, ['hook'], 'completed')
+    const [first, second] = [testSink('hook'), testSink('hook')]
+    const sender = own.sender([first])
+    const { cursor = '', atMs } = await own.operations.replay({ sinceMs: 0, limit: 0 })
+    const answered = Promise.withResolvers<void>()
+    const slow = new Proxy(own.redis, {
+      get(redis, name) {
+        if (name !== 'eval') return Reflect.get(redis, name)
+        return async (...given: Parameters<typeof redis.eval>) => {
+          const answer = await redis.eval(...given)
+          await answered.promise
+          return answer
+        }
+      },
+    })
+    const late = operations({ ...own, queues: { ...own.queues, redis: slow } }).replay({ sinceMs: 0, cursor })
+    await own.operations.replay({ sinceMs: 0, cursor })
     const queue = own.queues.queue('hook')
-    const job = await queue.getJob('main.2')
-    await job?.updateData({ ...job.data, requestedAtMs: atMs, repeatedEndMs: job.finishedOn ?? 0 })
-    expect(await replay({ sinceMs: 0, cursor })).toMatchObject({ handled: 3, gone: 0 })
-    expect(await queue.getWaitingCount()).toBe(3)
+    const isOver = async () => (await queue.getCompletedCount()) === 2
+    await until('both were sent, and have ended', async () => first.sends.length === 2 && isOver())
+    await sender.stop()
+    answered.resolve()
+    await late
+    own.sender([second])
+    await until('nothing waits', isOver)
+    expect(second.sends).toEqual([])
+    expect((await queue.getJob('main.1'))?.data.requestedAtMs).toBe(atMs)
   })
 
   it('survives records that go meanwhile, and counts them', async () => {

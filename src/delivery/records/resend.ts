@@ -1,6 +1,7 @@
 import { fromJobData, type JobData } from '../../alert/job.ts'
 import type { AlertJob } from '../processor.ts'
 import type { SinkQueues } from '../queues.ts'
+import { recordsMax } from './attempt-record.ts'
 import { type Operation, type PortionOptions, runPortion, type Selected } from './portion.ts'
 import type { Order, Portion, Progress } from './selection.ts'
 
@@ -43,45 +44,44 @@ function hasLeft({ queueName, data: { target } }: AlertJob, targets: PortionOpti
 /** The clocks of the feed, of the poller and of the sender may differ; records of that much more are looked at. */
 const clockErrorMs = 24 * 3_600_000
 
-/** Whether this operation has put the job back already, and it has ended since. */
-export function isResent(job: AlertJob, { atMs }: Progress): boolean {
-  // A job that was marked, but not put back because the process was killed, still has the same end as when it was marked.
-  return job.data.requestedAtMs === atMs && job.data.repeatedEndMs !== job.finishedOn
+/** Whether this operation has put the job back already. */
+export function isResent({ data: { requestedAtMs } }: AlertJob, { atMs }: Progress): boolean {
+  return requestedAtMs === atMs
 }
 
-/** Puts an ended job back to waiting, with a fresh schedule. */
+/** Puts an ended job back to waiting, with a fresh schedule; false when it is gone, or is not in that state any more. */
 export async function resend(
   { redis, queue }: Pick<SinkQueues, 'redis' | 'queue'>,
   { sink, job, state }: Selected,
   { atMs }: Progress,
 ): Promise<boolean> {
-  const { id = '', finishedOn: repeatedEndMs } = job
-  try {
-    // Marks it as a delivery of its own, so that neither its age nor the earlier acknowledgement stops it.
-    const data: JobData = { ...job.data, requestedAtMs: atMs, ...(repeatedEndMs ? { repeatedEndMs } : {}) }
-    const own = queue(sink)
-    const keys = [own.toKey(state), own.toKey(id)]
-    const given = [id, String(repeatedEndMs ?? ''), JSON.stringify(data)]
-    if ((await redis.eval(markScript, keys.length, ...keys, ...given)) !== 1) return false
-    // BullMQ deletes the last answer when it puts the job back.
-    if (state === 'completed' && job.returnvalue) await job.log(JSON.stringify(job.returnvalue))
-    await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true })
-    return true
-  } catch (error) {
-    // It is gone or not in that state any more: too old by now, or another request was faster.
-    if (error instanceof Error && 'code' in error && typeof error.code === 'number') return false
-    throw error
-  }
+  const { id = '', finishedOn = '', returnvalue } = job
+  const own = queue(sink)
+  // A delivery of its own, so that neither its age nor the earlier acknowledgement stops it.
+  const data: JobData = { ...job.data, requestedAtMs: atMs }
+  const answer = state === 'completed' && returnvalue ? JSON.stringify(returnvalue) : ''
+  const keys = [state, id, `${id}:logs`, 'wait', 'meta', 'marker'].map((each) => own.toKey(each))
+  const given = [id, finishedOn, JSON.stringify(data), answer, recordsMax]
+  return (await redis.eval(resendScript, keys.length, ...keys, ...given)) === 1
 }
 
 /**
- * KEYS the ended jobs of that state, the job · ARGV id, when it ended as it was read, data
- * Returns 0 when the job is being delivered again, or has been since: then its data must not change.
+ * KEYS the ended jobs of that state, the job, its logs, what waits, meta, marker · ARGV id, when it ended as it was read, data,
+ * its acknowledgement or '', records to keep
+ * As BullMQ puts a job back, in one step with its new data: of two processes that do the same portion, only one does it.
+ * Returns 0 when the job is being delivered again, or has been since.
  */
-const markScript = `
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+const resendScript = `
 if (redis.call('HGET', KEYS[2], 'finishedOn') or '') ~= ARGV[2] then return 0 end
+if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[2], 'data', ARGV[3])
+redis.call('HDEL', KEYS[2], 'finishedOn', 'processedOn', 'returnvalue', 'failedReason', 'atm', 'ats')
+if ARGV[4] ~= '' then
+  redis.call('RPUSH', KEYS[3], ARGV[4])
+  redis.call('LTRIM', KEYS[3], -ARGV[5], -1)
+end
+redis.call('LPUSH', KEYS[4], ARGV[1])
+if redis.call('HEXISTS', KEYS[5], 'paused') == 0 then redis.call('ZADD', KEYS[6], 0, '0') end
 return 1
 `
 
