@@ -5,6 +5,7 @@ import { tlsOptions } from '../sinks/transport/http-client.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
 import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
 import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
+import { claimFormat } from '../store/state-format.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Teardown } from './teardown.ts'
 
@@ -64,6 +65,8 @@ export async function admitRedis(
   let findings: readonly RedisFinding[] = []
   const ask = async () => {
     findings = await checkRedis(redis, { prefix })
+    if (findings.every(({ level }) => level !== 'refuse'))
+      findings = [...findings, ...(await claimFormat(redis, prefix))]
   }
   await waitForRedis(redis, { log, signal, ask })
   for (const { level, code, message } of findings) if (level === 'warn') log.warn({ code }, message)

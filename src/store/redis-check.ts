@@ -8,7 +8,15 @@ import { isRedisAway, type RedisClient, redisErrorText } from './redis.ts'
  */
 export interface RedisFinding {
   readonly level: 'refuse' | 'warn'
-  readonly code: 'version' | 'eviction' | 'permission' | 'persistence' | 'memory' | 'clock' | 'unknown'
+  readonly code:
+    | 'version'
+    | 'eviction'
+    | 'permission'
+    | 'persistence'
+    | 'memory'
+    | 'clock'
+    | 'format'
+    | 'unknown'
   readonly message: string
 }
 

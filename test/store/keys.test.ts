@@ -17,6 +17,7 @@ import {
   throttledKey,
   throttleKey,
 } from '../../src/store/keys.ts'
+import { stateFormatKey } from '../../src/store/state-format.ts'
 import { useRedis } from '../support/redis.ts'
 
 const redis = useRedis({ flags: ['--cluster-enabled', 'yes'] })
@@ -44,8 +45,8 @@ function allKeys(prefix: string, name: string): string[] {
     noticeKey(prefix, name),
     noticedKey(prefix, name),
     ...Object.values({
-      ...contextKeys(prefix, name, 'mark'),
-      lockOf: contextKeys(prefix, name, 'mark').lockOf('price *'),
+      ...contextKeys(prefix, name, 'account'),
+      lockOf: contextKeys(prefix, name, 'account').lockOf('price *'),
     }),
     leaseKey(prefix, name),
     throttleKey(prefix, name),
@@ -60,6 +61,7 @@ function allKeys(prefix: string, name: string): string[] {
           sourceNamesKey,
           namesFoundKey,
           servedSinksKey,
+          stateFormatKey,
         ].map((key) => key(prefix))
       : []),
   ]

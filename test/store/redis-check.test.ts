@@ -1,6 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { admitRedis } from '../../src/app/redis.ts'
 import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis, findingsOf } from '../../src/store/redis-check.ts'
+import { claimFormat, stateFormat, stateFormatKey } from '../../src/store/state-format.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
 
@@ -32,6 +34,23 @@ describe('checking Redis', () => {
     expect(findings.map(({ level, code }) => ({ level, code }))).toEqual([
       { level: 'warn', code: 'persistence' },
     ])
+  })
+
+  it('refuses to start on the state of a later version, and touches nothing of it', async () => {
+    const { redis } = await given()
+    const options = { prefix: freshPrefix(), log: captureLog().log, signal: AbortSignal.timeout(10_000) }
+    const key = stateFormatKey(options.prefix)
+    await admitRedis(redis, options)
+    expect(await redis.get(key)).toBe(String(stateFormat))
+    await admitRedis(redis, options)
+    await redis.set(key, stateFormat + 1)
+    await expect(admitRedis(redis, options)).rejects.toThrow(
+      /^A later version .* in format 2, and this one reads formats up to 1; run that version again, or give this one a redis\.prefix of its own$/,
+    )
+    expect([await redis.get(key), await redis.keys('*')]).toEqual([String(stateFormat + 1), [key]])
+    // A later version raises it, whatever stood there.
+    expect(await claimFormat(redis, options.prefix, 3)).toEqual([])
+    expect(await redis.get(key)).toBe('3')
   })
 
   it.each([
