@@ -13,10 +13,35 @@ export type DeliveryState = (typeof deliveryStates)[number]
 export const rowStates = [...deliveryStates, 'held'] as const
 export type RowState = (typeof rowStates)[number]
 
-export interface DeliveryQuery {
+/** Which deliveries a list has; all conditions must be true. */
+export interface DeliveryFilter {
   readonly state?: RowState
   readonly sink?: string
+  readonly source?: string
+  /** Of one alert, with or without its source: `4711`, `main.4711`. */
+  readonly id?: string
+  /** Texts of which one must be that of the alert; `*` and `?` are those of a glob. Symbols are compared as routes do. */
+  readonly symbol?: readonly string[]
+  readonly kind?: readonly string[]
+  readonly rule?: readonly string[]
+  /** When it fired. */
+  readonly sinceMs?: number
+  readonly untilMs?: number
+}
+
+export interface DeliveryQuery extends DeliveryFilter {
   readonly limit: number
+  /** Of the page before. */
+  readonly cursor?: string
+}
+
+/** The last to fire comes first. */
+export interface DeliveryPage {
+  readonly data: readonly DeliveryRow[]
+  /** Absent on the last page. A page may be short, or empty, and have one: only so many alerts are looked at for it. */
+  readonly cursor?: string
+  /** How many alerts were looked at for this page. */
+  readonly looked: number
 }
 
 export interface AlertView

@@ -1,19 +1,46 @@
 import * as z from 'zod'
 import type { PortionEnd } from '../delivery/records/selection.ts'
 import { given } from '../lib/given.ts'
-import { deliveryStates, rowStates } from './delivery-view.ts'
+import { type DeliveryFilter, deliveryStates, rowStates } from './delivery-view.ts'
 
 /** Fields of the requests that the API takes; the error of each says what was expected. */
 
 export const limitField = z.coerce.number().int().min(1).max(500).default(50)
 export const nameField = z.string().min(1).max(200)
 export const stateField = z.enum(deliveryStates)
-export const rowStateField = z.enum(rowStates)
 
 /** An ISO 8601 time with its offset, parsed to milliseconds. */
 export const instantField = z.iso
   .datetime({ offset: true, error: 'expected a time such as 2026-11-21T08:45:00Z' })
   .transform((text) => Date.parse(text))
+
+const text = z.string().min(1).max(200)
+/** Given once or several times: one of them. */
+const textsField = z.union([text.transform((each) => [each]), z.array(text).min(1).max(20)], {
+  error: 'expected a text of at most 200 characters, or up to 20 of them',
+})
+
+/** Which deliveries a list has. */
+export const deliveryFields = {
+  symbol: textsField.optional(),
+  kind: textsField.optional(),
+  rule: textsField.optional(),
+  source: nameField.optional(),
+  id: z
+    .string()
+    .regex(/^(.{1,200}\.)?\d{1,16}$/, 'expected an id, such as 4711 or main.4711')
+    .optional(),
+  sink: nameField.optional(),
+  state: z.enum(rowStates).optional(),
+  since: instantField.optional(),
+  until: instantField.optional(),
+}
+
+type DeliveryFields = { [F in keyof typeof deliveryFields]?: z.output<(typeof deliveryFields)[F]> }
+
+export function deliveryFilter({ since: sinceMs, until: untilMs, ...rest }: DeliveryFields): DeliveryFilter {
+  return given({ ...rest, sinceMs, untilMs })
+}
 
 const alertIdField = z.string().regex(/^.{1,200}\.\d{1,16}$/, 'expected SOURCE.ID, such as main.4711')
 /** The key of a row of the quarantine is its id, or `raw-` and a hash of the row. */

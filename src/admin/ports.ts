@@ -9,6 +9,7 @@ import type { AuditRow } from './audit-view.ts'
 import type {
   AlertHistory,
   DeadLetter,
+  DeliveryPage,
   DeliveryQuery,
   DeliveryRow,
   DeliveryState,
@@ -61,8 +62,12 @@ export interface AuditPort {
 }
 
 export interface DeliveriesPort {
-  /** One row per sink and target; the one that changed last comes first. */
-  list(query: DeliveryQuery): Promise<readonly DeliveryRow[]>
+  /** One row per sink and target, in the order in which the alerts fired. A NotFoundError for an unknown sink or source. */
+  search(query: DeliveryQuery): Promise<DeliveryPage>
+  /** The one that changed last comes first. */
+  changed(
+    query: Pick<DeliveryQuery, 'limit' | 'sink'> & { state?: DeliveryState },
+  ): Promise<readonly DeliveryRow[]>
   history(source: string, id: number): Promise<AlertHistory | undefined>
 }
 

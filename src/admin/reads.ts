@@ -1,6 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import { instantField, limitField, nameField, portionFields, rowStateField } from './fields.ts'
+import { given } from '../lib/given.ts'
+import {
+  deliveryFields,
+  deliveryFilter,
+  instantField,
+  limitField,
+  nameField,
+  portionFields,
+  stateField,
+} from './fields.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
@@ -9,9 +18,13 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
   app.get('/api/v1/status', () => ports.status())
 
   app.get('/api/v1/deliveries', async (request) => {
-    const { state, sink, limit } = deliveriesQuery.parse(request.query)
-    const query = { limit, ...(state ? { state } : {}), ...(sink ? { sink } : {}) }
-    return { data: await ports.deliveries.list(query) }
+    if (isByChange(request.query)) {
+      const { limit, state, sink } = changedQuery.parse(request.query)
+      return { data: await ports.deliveries.changed({ limit, ...given({ state, sink }) }) }
+    }
+    const { limit, cursor, order: _, ...filter } = deliveriesQuery.parse(request.query)
+    const page = await ports.deliveries.search({ limit, ...deliveryFilter(filter), ...given({ cursor }) })
+    return { ...page, cursor: page.cursor ?? null }
   })
 
   app.get('/api/v1/deliveries/:source/:id', async (request, reply) => {
@@ -57,10 +70,24 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
 }
 
 const deliveriesQuery = z.strictObject({
-  state: rowStateField.optional(),
+  ...deliveryFields,
+  order: z.literal('fired').optional(),
+  limit: limitField,
+  cursor: portionFields.cursor,
+})
+
+/** What changed last is known of the queues, whatever fired when: only the newest changes, without pages. */
+const changedQuery = z.strictObject({
+  order: z.literal('changed'),
+  state: stateField.optional(),
   sink: nameField.optional(),
   limit: limitField,
 })
+
+function isByChange(query: unknown): boolean {
+  return typeof query === 'object' && query !== null && 'order' in query && query.order === 'changed'
+}
+
 function quarantineQuery(query: unknown) {
   const { limit, source } = z.strictObject({ limit: limitField, source: nameField.optional() }).parse(query)
   return { limit, ...(source === undefined ? {} : { source }) }

@@ -84,6 +84,11 @@ export function fromJobData(
   }
 }
 
+/** When it fired; when it was seen where that is not known. It was not seen before it fired, whatever the clock of the feed says. */
+export function firedMsOf({ alert, seenAtMs }: Pick<DeliveryJob, 'alert' | 'seenAtMs'>): number {
+  return Math.min(alert.firedAtMs ?? seenAtMs, seenAtMs)
+}
+
 /** Where this machine's clock is behind by less, messages still show the date. */
 const clockSlackMs = 86_400_000
 

@@ -9,6 +9,7 @@ import { createReplay, type Replay } from '../delivery/records/resend.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { type AuditStore, createAuditStore } from '../store/audit.ts'
+import { createFiredAlerts, type FiredAlerts } from '../store/fired-alerts.ts'
 import type { NameStore } from '../store/names.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
@@ -38,6 +39,7 @@ export interface ActiveConfig {
   readonly replay: Replay
   readonly orphans: Orphans
   readonly audit: AuditStore
+  readonly fired: FiredAlerts
   /** Of each sink, each with deliveries of its own. */
   readonly targets: IntakeDeps['targets']
 }
@@ -90,6 +92,7 @@ export function createActiveConfig(
     deadLetters: createDeadLetters({ queues, targets, clock }),
     replay: createReplay({ queues, targets, clock }),
     orphans,
+    fired: createFiredAlerts({ redis: redis.commands, prefix }),
     audit: createAuditStore({ redis: redis.commands, prefix }),
   }
 }

@@ -45,12 +45,13 @@ export const commandTexts = {
   },
   deliveries: {
     usage: '[options] [id]',
-    does: 'the newest deliveries, or the whole history of one alert',
+    does: 'the deliveries of the alerts that fired last, or the whole history of one',
     examples: [
       'deliveries --follow',
       'deliveries main.4711',
       'deliveries --state held',
       'deliveries --sink ops-slack --state dead',
+      'deliveries --symbol فولاد --since 2d',
     ],
   },
   why: {

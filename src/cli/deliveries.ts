@@ -5,50 +5,116 @@ import {
   type DeliveryRow,
   rowStates,
 } from '../admin/delivery-view.ts'
+import { formatCount } from '../admin/page/times.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { instantOption } from './instant.ts'
 import { print, printJson } from './output.ts'
+import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 import { alertOf, countOption, UsageError } from './usage.ts'
 import { untilStopped, watch } from './watch.ts'
 
-interface Options extends DaemonOptions {
-  readonly state?: string
-  readonly sink?: string
-  readonly limit?: number
+interface Options extends DaemonOptions, Filter {
+  readonly limit: number
   readonly follow?: boolean
 }
 
-/** `deliveries [ID]`: the newest deliveries, or the whole history of one alert. */
+interface Filter {
+  readonly state?: string
+  readonly sink?: string
+  readonly source?: string
+  readonly symbol?: string
+  readonly kind?: string
+  readonly rule?: string
+  readonly since?: string
+  readonly until?: string
+}
+
+/** `deliveries [ID]`: the deliveries of the alerts that fired last, or the whole history of one alert. */
 export function deliveriesCommand(): Command {
   return daemonCommand(namedCommand('deliveries'))
     .argument('[id]', 'SOURCE.ID, such as main.4711')
     .addOption(new Option('--state <state>', 'only those in this state').choices(rowStates))
     .option('--sink <sink>', 'only those of this sink')
-    .option('--limit <count>', 'how many (default 50, at most 500)', countOption('--limit', 500))
+    .option('--source <source>', 'only those of this source')
+    .option('--symbol <text>', 'only those of this symbol; * and ? stand for any text, any letter')
+    .option('--kind <kind>', 'only those of this kind')
+    .option('--rule <id>', 'only those of this alert rule')
+    .option(
+      '--since <time>',
+      'only those that fired at or after this time (ISO, or how long ago: 2h)',
+      instantOption('--since'),
+    )
+    .option('--until <time>', 'and at or before this one', instantOption('--until'))
+    .option('--limit <count>', 'how many', countOption('--limit', listMax), countDefault)
     .option('--follow', 'the newest, and then every delivery whose state changes, until Ctrl-C')
-    .action(async (id: string | undefined, { state, sink, limit, follow, ...options }: Options) => {
+    .action(async (id: string | undefined, options: Options) => {
       const daemon = connectDaemon(options)
-      const query = { state, sink, limit: limit?.toString() }
-      const rows = async () =>
-        ((await daemon.get('/api/v1/deliveries', query)) as { data: DeliveryRow[] }).data
+      const { follow, limit, state, sink, source, symbol, kind, rule, since, until, json } = options
+      const filter = { state, sink, source, symbol, kind, rule, since, until }
       if (id !== undefined) {
         if (follow) throw new UsageError('--follow shows all deliveries: give it no id.')
         const { source, id: number } = alertOf(id)
         const answer = await daemon.get(`/api/v1/deliveries/${source}/${number}`)
         const { data } = answer as { data: AlertHistory }
-        return options.json ? printJson(data) : print(describeAlert(data))
+        return json ? printJson(data) : print(describeAlert(data))
       }
       if (follow) {
         const news = changedRows()
-        const show = (row: DeliveryRow) => print(options.json ? JSON.stringify(row) : describeRow(row))
+        const show = (row: DeliveryRow) => print(json ? JSON.stringify(row) : describeRow(row))
+        // What changed last: an old alert that is tried again, too. Of other conditions, the last to fire.
+        const others = state === 'held' || [source, symbol, kind, rule, since, until].some((each) => each)
+        const query = {
+          ...filter,
+          limit: String(Math.min(limit, pageMax)),
+          ...(others ? {} : { order: 'changed' }),
+        }
+        const rows = async () => ((await daemon.get('/api/v1/deliveries', query)) as DeliveryPage).data
         return watch(async () => news(await rows()).forEach(show), followEveryMs, untilStopped())
       }
-      return options.json ? printJson(await rows()) : print(describeRows(await rows()))
+      const { rows, more } = await listed(daemon, filter, limit)
+      return json ? printJson(rows) : print([describeRows(rows), ...more].join('\n'))
     })
 }
 
+/** Reads page by page, the last to fire first, and returns a line when there are more. */
+async function listed(daemon: Daemon, filter: Readonly<Record<string, string | undefined>>, limit: number) {
+  const rows: DeliveryRow[] = []
+  let looked = 0
+  const bar = progressBar('looking')
+  try {
+    for (let cursor: string | undefined; ; ) {
+      const count = String(Math.min(pageMax, limit - rows.length))
+      const page = (await daemon.get('/api/v1/deliveries', {
+        ...filter,
+        limit: count,
+        cursor,
+      })) as DeliveryPage
+      rows.push(...page.data)
+      looked += page.looked
+      if (page.cursor === null) return { rows, more: [] }
+      const oldest = rows.at(-1)?.firedAt
+      const ahead = `the newest ${rows.length}; there are more: --limit shows more, --until ${oldest} older ones`
+      if (rows.length >= limit) return { rows, more: [printable(ahead)] }
+      bar.show(rows.length, limit, `${formatCount(looked)} alerts looked at`)
+      cursor = page.cursor
+    }
+  } finally {
+    bar.end()
+  }
+}
+
+interface DeliveryPage {
+  readonly data: readonly DeliveryRow[]
+  readonly looked: number
+  readonly cursor: string | null
+}
+
+const pageMax = 500
+const listMax = 100_000
+const countDefault = 50
 const followEveryMs = 1_000
 
 /** Gives what is new, or in another state than when it was last given, the oldest first. */

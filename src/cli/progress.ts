@@ -3,7 +3,8 @@ import { printable } from '../telemetry/printable.ts'
 
 /** Shows how far a long command is, in one line on stderr that is written over; nothing when stderr is no terminal. */
 export interface ProgressBar {
-  show(done: number, total: number): void
+  /** `after` goes in the place of the counts. */
+  show(done: number, total: number, after?: string): void
   /** Removes the line. */
   end(): void
 }
@@ -11,11 +12,11 @@ export interface ProgressBar {
 export function progressBar(label: string, stream: NodeJS.WriteStream = process.stderr): ProgressBar {
   if (!stream.isTTY) return { show() {}, end() {} }
   return {
-    show(done, total) {
+    show(done, total, after) {
       const part = total === 0 ? 1 : Math.min(1, done / total)
       const filled = Math.round(part * barWidth)
       const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
-      const counts = `${formatCount(Math.min(done, total))} of ${formatCount(total)}`
+      const counts = after ?? `${formatCount(Math.min(done, total))} of ${formatCount(total)}`
       stream.write(`\r\x1b[K${printable(`${label} ${bar} ${counts}`)}`)
     },
     end() {

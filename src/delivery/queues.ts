@@ -1,7 +1,17 @@
 import { type JobsOptions, Queue } from 'bullmq'
-import { type DeliveryJob, type JobData, jobId, type StoredJob, storedJob, targetTag } from '../alert/job.ts'
+import { alertKey } from '../alert/alert.ts'
+import {
+  type DeliveryJob,
+  firedMsOf,
+  type JobData,
+  jobId,
+  type StoredJob,
+  storedJob,
+  targetTag,
+} from '../alert/job.ts'
 import { NotFoundError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
+import { createFiredAlerts } from '../store/fired-alerts.ts'
 import { queuePrefix, sinkNamesKey, targetTagsName } from '../store/keys.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { type AttemptRecord, recordsMax } from './records/attempt-record.ts'
@@ -71,6 +81,7 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
   const { redis, prefix, sinks, enqueueTimeoutMs = 10_000 } = options
   const jobOptions = jobOptionsFor(options.retention)
   const namesKey = sinkNamesKey(prefix)
+  const fired = createFiredAlerts({ redis, prefix })
   const anyQueue = (sink: string): AlertQueue => {
     const queue = opened.get(sink) ?? openQueue(redis, prefix, sink)
     opened.set(sink, queue)
@@ -105,6 +116,9 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink))
         await store(queueOf(sink), own.map(storedJob))
+      const times = new Map(jobs.map((job) => [alertKey(job.alert), firedMsOf(job)]))
+      const adding = fired.add([...times].map(([name, atMs]) => ({ name, atMs })))
+      await within(enqueueTimeoutMs, 'storing the order of alerts', adding)
     },
     async close() {
       await Promise.all([...opened.values()].map((queue) => closeQueue(queue, closeTimeoutMs)))
@@ -160,18 +174,23 @@ export async function noteTargets(
   if (tags.size > 0) await redis.sadd(queue.toKey(targetTagsName), ...tags)
 }
 
-/** Every id that a job of this alert may have there; `targets` are those of the present config. */
-export async function jobIdsOf(
-  alert: { source: string; id: number },
-  {
-    redis,
-    queue,
-    targets,
-  }: { redis: RedisClient; queue: AlertQueue; targets: readonly DeliveryJob['target'][] },
-): Promise<string[]> {
+export interface TargetsOf {
+  readonly redis: RedisClient
+  readonly queue: AlertQueue
+  /** Those of the present config. */
+  readonly targets: readonly DeliveryJob['target'][]
+}
+
+/** Every id that a job of this alert may have there. */
+export async function jobIdsOf(alert: { source: string; id: number }, own: TargetsOf): Promise<string[]> {
+  return (await tagsOf(own)).map((tag) => jobId(alert, tag))
+}
+
+/** The tags of all targets that alerts of this sink may have; undefined is that of a sink with one target. */
+export async function tagsOf({ redis, queue, targets }: TargetsOf): Promise<(string | undefined)[]> {
   await queue.waitUntilReady()
   const tags = await redis.smembers(queue.toKey(targetTagsName))
-  return [...new Set([...targets.map(targetTag), undefined, ...tags])].map((tag) => jobId(alert, tag))
+  return [...new Set([...targets.map(targetTag), undefined, ...tags])]
 }
 
 /** How long the record of an acknowledged alert is kept, where the config says `ageMs`. */

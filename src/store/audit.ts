@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { auditKey } from './keys.ts'
+import { auditKey } from './operator-keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /** What operators did, over all replicas: the last `auditMax` actions that were carried out, the newest first. */

@@ -1,5 +1,5 @@
 /**
- * Every key that this program writes to Redis (those of context are in `context-keys.ts`): its type, when it expires, and what
+ * Every key that this program writes to Redis (those of context are in `context-keys.ts`, those of what operators do in `operator-keys.ts`): its type, when it expires, and what
  * happens when it is lost.
  *
  * All of them have one hash tag, `{<prefix>}`, and so do the queues: in a cluster they share a slot, so that scripts and MULTI may
@@ -186,21 +186,6 @@ export const breakerKeptMs = 7 * 24 * 60 * 60 * 1_000
  */
 export function leaseKey(prefix: string, source: string): string {
   return `${hashTag(prefix)}:lease:${source}`
-}
-
-/** HASH, sink → JSON of until when it is paused, and why. No expiry. Lost: a paused sink stays so until somebody resumes it. */
-export function pausesKey(prefix: string): string {
-  return `${hashTag(prefix)}:pauses`
-}
-
-/** LIST, JSON of what operators did, the newest first, at most 1,000. No expiry. Lost: nobody can look it up. */
-export function auditKey(prefix: string): string {
-  return `${hashTag(prefix)}:audit`
-}
-
-/** HASH, id → JSON of the silence. No expiry (the next `list` removes those that have ended). Lost: alerts that were silenced are sent. */
-export function silencesKey(prefix: string): string {
-  return `${hashTag(prefix)}:silences`
 }
 
 /**

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { pausesKey } from './keys.ts'
+import { pausesKey } from './operator-keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /** Why sinks are paused and until when, over all replicas. The pause itself is in the queue. */

@@ -4,7 +4,7 @@ import { parseMatch, type WrittenMatch } from '../alert/match-form.ts'
 import type { Silence } from '../alert/silence.ts'
 import { UserError } from '../lib/errors.ts'
 import { waits } from '../lib/waits.ts'
-import { silencesKey } from './keys.ts'
+import { silencesKey } from './operator-keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /** The silences that operators have set, over all replicas. Those that have ended are removed by the next `list`. */

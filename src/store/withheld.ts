@@ -1,5 +1,8 @@
 import * as z from 'zod'
+import { alertKey, parseRow } from '../alert/alert.ts'
+import { firedMsOf } from '../alert/job.ts'
 import { parseJson } from '../alert/json-number.ts'
+import { createFiredAlerts, type FiredAlert } from './fired-alerts.ts'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -11,8 +14,8 @@ export interface WithheldStore {
   /** Resolves once all of them are stored. */
   keep(records: readonly WithheldRecord[]): Promise<void>
   of(id: number): Promise<WithheldRecord | undefined>
-  /** The newest first. */
-  newest(count: number): Promise<readonly WithheldRecord[]>
+  /** The same of several, in their order. */
+  ofAll(ids: readonly number[]): Promise<readonly (WithheldRecord | undefined)[]>
 }
 
 export type WithheldRecord = z.infer<typeof recordSchema>
@@ -38,6 +41,7 @@ export function createWithheldStore({
   retention,
 }: WithheldStoreOptions): WithheldStore {
   const { held, heldTimes } = sourceKeys(prefix, source)
+  const fired = createFiredAlerts({ redis, prefix })
   return {
     async keep(records) {
       if (records.length === 0) return
@@ -52,14 +56,14 @@ export function createWithheldStore({
         forgetMax,
         ...entries,
       )
+      await fired.add(records.flatMap((record) => firedAlertOf(source, record)))
     },
     async of(id) {
       return recordOf(await redis.hget(held, String(id)))
     },
-    async newest(count) {
-      const ids = await redis.zrevrange(heldTimes, 0, count - 1)
-      const texts = ids.length === 0 ? [] : await redis.hmget(held, ...ids)
-      return texts.flatMap((text) => recordOf(text) ?? [])
+    async ofAll(ids) {
+      const texts = ids.length === 0 ? [] : await redis.hmget(held, ...ids.map(String))
+      return texts.map(recordOf)
     },
   }
 }
@@ -88,6 +92,13 @@ const recordSchema = z.object({
   row: z.record(z.string(), z.unknown()),
   held: z.array(entrySchema).min(1),
 })
+
+function firedAlertOf(source: string, { row, seenAtMs }: WithheldRecord): FiredAlert[] {
+  const parsed = parseRow(source, row)
+  if (!parsed.ok) return []
+  const { alert } = parsed
+  return [{ name: alertKey(alert), atMs: firedMsOf({ alert, seenAtMs }) }]
+}
 
 function idOf({ row }: WithheldRecord): unknown {
   return row['id']

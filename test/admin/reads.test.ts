@@ -7,14 +7,29 @@ test('the status is what the port says', async () => {
   expect(response.json()).toEqual(status())
 })
 
-test('deliveries are listed with a limit, and narrowed by state and sink', async () => {
+test('deliveries are searched through in the order of firing, and followed by what changed last', async () => {
   const { app, calls } = rig()
-  expect((await app.inject('/api/v1/deliveries')).json().data).toHaveLength(1)
-  await app.inject('/api/v1/deliveries?state=dead&sink=ops-slack&limit=7')
+  const page = (await app.inject('/api/v1/deliveries')).json()
+  expect(page).toMatchObject({ data: [{ id: 48_213 }], looked: 1, cursor: 'older' })
+  const since = new Date(nowMs).toISOString()
+  await app.inject(
+    `/api/v1/deliveries?state=held&sink=ops-slack&limit=7&symbol=a&symbol=b&kind=price&rule=12&id=main.4&since=${since}&cursor=x`,
+  )
+  await app.inject('/api/v1/deliveries?order=changed&state=dead&limit=7')
   expect(calls).toEqual([
-    ['list', { limit: 50 }],
-    ['list', { limit: 7, state: 'dead', sink: 'ops-slack' }],
+    ['search', { limit: 50 }],
+    [
+      'search',
+      {
+        ...{ limit: 7, state: 'held', sink: 'ops-slack', symbol: ['a', 'b'], kind: ['price'], rule: ['12'] },
+        ...{ id: 'main.4', sinceMs: nowMs, cursor: 'x' },
+      },
+    ],
+    ['changed', { limit: 7, state: 'dead' }],
   ])
+  // What changed last is not known by symbol, and has no pages.
+  for (const other of ['symbol=a', 'cursor=x', 'state=held'])
+    problemOf(await app.inject(`/api/v1/deliveries?order=changed&${other}`), 400)
 })
 
 test.each([

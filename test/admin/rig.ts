@@ -46,7 +46,8 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       drop: note('drop rows', () => 4),
     },
     deliveries: {
-      list: note('list', () => [row()]),
+      search: note('search', () => ({ data: [row()], looked: 1, cursor: 'older' })),
+      changed: note('changed', () => [row()]),
       history: note('history', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()

@@ -37,7 +37,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['main.1', '--follow'],
     ['--state', 'lost'],
     ['--limit', '0'],
-    ['--limit', '501'],
+    ['--limit', '100001'],
     ['main.1', 'main.2'],
   ],
   why: [[], ['foo'], ['main.1', 'main.2']],

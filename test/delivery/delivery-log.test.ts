@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { collectQueues } from '../../src/delivery/collect.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
+import { fillOrder } from '../../src/delivery/records/fill-order.ts'
+import { forgetGone } from '../../src/delivery/records/search.ts'
+import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
+import { firedAlertsKey } from '../../src/store/operator-keys.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
   delivered,
@@ -87,6 +91,24 @@ describe('the list of deliveries', () => {
     expect(dead.map(({ jobId }) => jobId)).toEqual(['main.5', 'main.4'])
     expect(await log.list({ limit: 1, sink: 'desk' })).toMatchObject([{ sink: 'desk', state: 'waiting' }])
     expect(await log.list({ limit: 2, sink: 'hook', state: 'completed' })).toHaveLength(2)
+  })
+
+  it('has an order of firing that loses the alerts whose records are gone', async () => {
+    const { queues, prefix } = rig(server, ['hook', 'desk'])
+    await queues.enqueue([...jobs('hook', 1, 40), ...jobs('desk', 39, 42)])
+    const fired = createFiredAlerts({ redis: queues.redis, prefix })
+    const everything = { fromMs: -Infinity, throughMs: Infinity }
+    const names = async () => (await fired.before(everything, undefined, 100)).map(({ name }) => name)
+    expect(await names()).toHaveLength(42)
+    // As after an update from a version that kept no order.
+    await queues.redis.del(firedAlertsKey(prefix))
+    await fillOrder(fired, queues, AbortSignal.timeout(5_000))
+    expect(await names()).toHaveLength(42)
+    await queues.queue('hook').obliterate()
+    const heldOf = async (asked: readonly string[]) =>
+      asked.map((name) => (name === 'main.7' ? ({} as never) : undefined))
+    await forgetGone(fired, { queues, targets, gone: async () => [], heldOf, alertOf: () => undefined })
+    expect((await names()).sort()).toEqual(['main.39', 'main.40', 'main.41', 'main.42', 'main.7'])
   })
 
   it('tells how each queue stands', async () => {

@@ -185,7 +185,8 @@ describe('a throttle', () => {
     })
     const { values } = await second.app.metrics.alertsHeld.get()
     expect(values.find(({ labels }) => labels.reason === 'throttled')?.value).toBe(4)
-    const waiting = (await (await fetch(`${second.url}/api/v1/deliveries`)).json()) as { data: unknown[] }
+    const sent = `${second.url}/api/v1/deliveries?state=delivered`
+    const waiting = (await (await fetch(sent)).json()) as { data: unknown[] }
     expect(waiting.data).toHaveLength(2)
     expect(idsAt(hook).sort()).toEqual(expected)
   })

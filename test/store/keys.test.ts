@@ -1,22 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { contextKeys } from '../../src/store/context-keys.ts'
 import {
-  auditKey,
   leaseKey,
   namesFoundKey,
   noticedKey,
   noticeKey,
   noticesKey,
-  pausesKey,
   queuePrefix,
   servedSinksKey,
-  silencesKey,
   sinkNamesKey,
   sourceKeys,
   sourceNamesKey,
   throttledKey,
   throttleKey,
 } from '../../src/store/keys.ts'
+import { auditKey, firedAlertsKey, pausesKey, silencesKey } from '../../src/store/operator-keys.ts'
 import { stateFormatKey } from '../../src/store/state-format.ts'
 import { useRedis } from '../support/redis.ts'
 
@@ -56,6 +54,7 @@ function allKeys(prefix: string, name: string): string[] {
           noticesKey,
           silencesKey,
           auditKey,
+          firedAlertsKey,
           pausesKey,
           sinkNamesKey,
           sourceNamesKey,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { UserError } from '../../src/lib/errors.ts'
-import { silencesKey } from '../../src/store/keys.ts'
+import { silencesKey } from '../../src/store/operator-keys.ts'
 import { createSilenceStore, silencesMax } from '../../src/store/silences.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 

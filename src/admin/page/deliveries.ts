@@ -1,48 +1,38 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { formatDuration } from '../../lib/duration.ts'
-import { type DeliveryRow, type RowState, rowStates } from '../delivery-view.ts'
+import {
+  type DeliveryFilter,
+  type DeliveryPage,
+  type DeliveryRow,
+  type RowState,
+  rowStates,
+} from '../delivery-view.ts'
 import { foreign, foreignLink, type Html, type HtmlPart, html } from './html.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 
-/** The alerts whose deliveries changed last, each with its state at the sinks that are among these changes. */
-export interface DeliveriesFilter {
-  readonly state?: RowState
-  readonly sink?: string
+/** The alerts that fired last, each with its state at its sinks; or those that the address asks for. */
+export interface DeliveriesFilter extends DeliveryFilter {
+  readonly cursor?: string
 }
 
 export function deliveriesSection(
-  rows: readonly DeliveryRow[] | undefined,
+  page: Omit<DeliveryPage, 'looked'> | undefined,
   filter: DeliveriesFilter,
   times: Times,
 ): Html {
+  const older = page?.cursor === undefined ? null : linkTo('older', { ...filter, cursor: page.cursor }, false)
   return section(
     'deliveries',
-    'Latest alerts',
+    filter.cursor === undefined ? 'Latest alerts' : 'Older alerts',
     filters(filter),
-    html`<div class="panel">${list(rows, filter, times)}</div>`,
+    html`<div class="panel">${list(page?.data, filter, times)}${older ? html`<p class="more">${older}</p>` : null}</div>`,
   )
 }
 
-/** Groups rows by alert. The last alert of a full page is left out: the rows of some of its sinks may be missing. */
-export function groupByAlert(
-  rows: readonly DeliveryRow[],
-  rowsMax: number,
-): readonly (readonly DeliveryRow[])[] {
-  const groups = new Map<string, DeliveryRow[]>()
-  for (const row of rows) {
-    const group = groups.get(alertKey(row))
-    if (group) group.push(row)
-    else groups.set(alertKey(row), [row])
-  }
-  const all = [...groups.values()]
-  return rows.length >= rowsMax && all.length > 1 ? all.slice(0, -1) : all
-}
-
-/** How many rows are read, and how many alerts of these are shown. */
-export const deliveryRowsMax = 120
-const alertsMax = 30
+/** How many rows are read. */
+export const deliveryRowsMax = 60
 
 export const states: Record<RowState, readonly [Tone, IconName, string]> = {
   waiting: ['calm', 'clock', 'waiting'],
@@ -56,16 +46,9 @@ export const states: Record<RowState, readonly [Tone, IconName, string]> = {
 function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter, times: Times): Html {
   if (!rows) return html`<p class="empty">The deliveries cannot be read now.</p>`
   if (rows.length === 0)
-    return html`<p class="empty">${filter.state || filter.sink ? 'None like that.' : 'No alert was seen yet.'}</p>`
-  // In the order of firing, so that a row stays where it is while its deliveries change.
-  const alerts = groupByAlert(rows, deliveryRowsMax)
-    .slice(0, alertsMax)
-    .sort(([a], [b]) => orderMs(b) - orderMs(a))
-  return html`<ol class="alerts">${alerts.map((group) => alertItem(group, times))}</ol>`
-}
-
-function orderMs(row: DeliveryRow | undefined): number {
-  return row === undefined ? 0 : (datedAt(row.firedAt) ?? Date.parse(row.seenAt ?? '')) || 0
+    return html`<p class="empty">${Object.keys(filter).length > 0 ? 'None like that.' : 'No alert was seen yet.'}</p>`
+  const alerts = Map.groupBy(rows, alertKey).values()
+  return html`<ol class="alerts">${[...alerts].map((group) => alertItem(group, times))}</ol>`
 }
 
 function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
@@ -112,11 +95,29 @@ function nameOf({ sink, target }: DeliveryRow): string {
   return target === undefined ? sink : `${sink} → ${target}`
 }
 
-function filters({ state, sink }: DeliveriesFilter): Html {
-  const link = (text: string, query: Record<string, string>, current: boolean) =>
-    html`<a href="?${new URLSearchParams(query).toString()}#deliveries"${current ? html` aria-current="true"` : null}>${text}</a>`
-  const bySink: Record<string, string> = sink === undefined ? {} : { sink }
-  return html`<nav class="filters" aria-label="Filter by state">${sink === undefined ? null : html`<span>${sink}</span>`}${link('all', {}, !state && !sink)}${rowStates.map(
-    (each) => link(states[each][2], { ...bySink, state: each }, each === state),
+function filters({ cursor: _, state, ...filter }: DeliveriesFilter): Html {
+  const asked = Object.entries(filter).map(
+    ([name, value]) =>
+      html`<span>${name === 'sink' ? '' : `${nameIn(name)} `}${foreign(textOf(value))}</span>`,
+  )
+  return html`<nav class="filters" aria-label="Filter by state">${asked}${linkTo('all', {}, !state && asked.length === 0)}${rowStates.map(
+    (each) => linkTo(states[each][2], { ...filter, state: each }, each === state),
   )}</nav>`
+}
+
+function linkTo(text: string, filter: DeliveriesFilter, current: boolean): Html {
+  const pairs = Object.entries(filter).flatMap(([name, value]) => {
+    return [value].flat().map((each): [string, string] => [nameIn(name), textOf(each)])
+  })
+  const query = new URLSearchParams(pairs)
+  return html`<a href="?${query.toString()}#deliveries"${current ? html` aria-current="true"` : null}>${text}</a>`
+}
+
+/** As an address has it. */
+function nameIn(field: string): string {
+  return field.replace(/Ms$/, '')
+}
+
+function textOf(value: string | number | readonly string[]): string {
+  return typeof value === 'number' ? new Date(value).toISOString() : [value].flat().join(', ')
 }

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import { NotFoundError } from '../../lib/errors.ts'
-import type { DeliveryRow } from '../delivery-view.ts'
-import { nameField, rowStateField } from '../fields.ts'
+import { UserError } from '../../lib/errors.ts'
+import { given } from '../../lib/given.ts'
+import type { DeliveryPage } from '../delivery-view.ts'
+import { deliveryFields, deliveryFilter, nameField, portionFields } from '../fields.ts'
 import type { AdminDeps } from '../ports.ts'
 import { auditList } from './audit.ts'
 import { deadLettersSection } from './dead-letters.ts'
@@ -109,24 +110,25 @@ async function settle<T>(
   }
 }
 
-/** Returns an empty list for a sink that does not exist. */
-async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<readonly DeliveryRow[]> {
+/** An empty page for a sink or a source that does not exist, and for a cursor of another version. */
+async function listed({ ports }: AdminDeps, filter: DeliveriesFilter): Promise<Omit<DeliveryPage, 'looked'>> {
   try {
-    return await ports.deliveries.list({ ...filter, limit: deliveryRowsMax })
+    return await ports.deliveries.search({ ...filter, limit: deliveryRowsMax })
   } catch (thrown) {
-    if (thrown instanceof NotFoundError) return []
+    if (thrown instanceof UserError) return { data: [] }
     throw thrown
   }
 }
 
 /** A filter that is not valid is ignored: people edit addresses by hand. */
 function filterOf(query: unknown): DeliveriesFilter {
-  const { state, sink } =
-    typeof query === 'object' && query !== null ? (query as Record<string, unknown>) : {}
-  const byState = rowStateField.safeParse(state)
-  const bySink = nameField.safeParse(sink)
-  return {
-    ...(byState.success ? { state: byState.data } : {}),
-    ...(bySink.success ? { sink: bySink.data } : {}),
-  }
+  const asked = typeof query === 'object' && query !== null ? (query as Record<string, unknown>) : {}
+  const valid = Object.entries(pageFields).flatMap(([name, field]) => {
+    const parsed = field.safeParse(asked[name])
+    return parsed.success && parsed.data !== undefined ? [[name, parsed.data]] : []
+  })
+  const { cursor, ...filter } = Object.fromEntries(valid)
+  return { ...deliveryFilter(filter), ...given({ cursor }) }
 }
+
+const pageFields = { ...deliveryFields, cursor: portionFields.cursor }

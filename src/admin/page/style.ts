@@ -155,6 +155,7 @@ dialog .failed, .steps .warning, .attempts .warning { color: var(--warning); } d
 .attempts .number { color: var(--soft); } .attempts .answer { max-width: none; }
 .round { color: var(--soft); border-top: 1px dashed var(--line); padding-top: 6px; }
 .audit > li { padding: 9px 18px; border-top: 1px solid var(--line); font-size: 14px; overflow-wrap: anywhere; } .audit > li:first-child { border-top: 0; }
+.more { padding: 12px 18px; border-top: 1px solid var(--line); }
 .empty { padding: 36px 18px; text-align: center; color: var(--soft); }
 footer { display: flex; gap: 18px; flex-wrap: wrap; margin-top: 28px; font-size: 13px; }
 footer a { color: var(--soft); }

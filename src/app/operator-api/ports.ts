@@ -4,6 +4,7 @@ import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { reasonOf, verdictOf } from '../../admin/verdict.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { given } from '../../lib/given.ts'
 import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
 import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
 import { openMetricsText } from '../../telemetry/open-metrics.ts'
@@ -13,7 +14,7 @@ import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
 import { alertHistoryOf } from './alert-history.ts'
-import { heldRows } from './held-rows.ts'
+import { searchDeliveries } from './delivery-search.ts'
 import { previewSilence } from './silence-preview.ts'
 import { deadLetterRow, deliveryRow, jobStateOf, letterGroupsView } from './views.ts'
 import { sendWithheld, splitName, withheldRecord } from './withheld.ts'
@@ -76,9 +77,9 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       drop: (selection) => running().quarantine.drop(selection),
     },
     deliveries: {
-      async list({ limit, sink, state }) {
-        if (state === 'held') return heldRows(active(), { limit, ...(sink ? { sink } : {}) })
-        const query = { limit, ...(sink ? { sink } : {}), ...(state ? { state: jobStateOf(state) } : {}) }
+      search: async (query) => searchDeliveries(active(), query),
+      async changed({ limit, sink, state }) {
+        const query = { limit, ...given({ sink, state: state && jobStateOf(state) }) }
         return (await active().deliveryLog.list(query)).map(deliveryRow)
       },
       history: (source, id) => alertHistoryOf(active(), source, id),

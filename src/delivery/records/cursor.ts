@@ -19,3 +19,11 @@ const furthestMs = 8.64e15
 
 /** An instant in a cursor: one that can be written as a date. */
 export const cursorInstant = z.number().min(-furthestMs).max(furthestMs)
+
+/** Where a page of a search ended: at this alert. */
+export const searchPlace = z.object({
+  atMs: cursorInstant,
+  name: z.string(),
+  /** How many rows of it were on pages before; absent: all of them. */
+  rows: z.number().int().min(0).optional(),
+})

@@ -1,4 +1,4 @@
-import { fromJobData, type JobData } from '../../alert/job.ts'
+import { firedMsOf, fromJobData, type JobData } from '../../alert/job.ts'
 import type { AlertJob } from '../processor.ts'
 import type { SinkQueues } from '../queues.ts'
 import { recordsMax } from './attempt-record.ts'
@@ -85,11 +85,7 @@ if redis.call('HEXISTS', KEYS[5], 'paused') == 0 then redis.call('ZADD', KEYS[6]
 return 1
 `
 
-/** When it fired; when it was seen where that is not known. */
 function firedMs(job: AlertJob): number {
   const parsed = fromJobData('', job.data)
-  if (!parsed.ok) return job.timestamp
-  const { alert, seenAtMs } = parsed.job
-  // It was not seen before it fired, whatever the clock of the feed says.
-  return Math.min(alert.firedAtMs ?? seenAtMs, seenAtMs)
+  return parsed.ok ? firedMsOf(parsed.job) : job.timestamp
 }

@@ -62,8 +62,10 @@ function history(changes: Partial<AlertHistory> = {}): AlertHistory {
   }
 }
 
+const none = { search: async () => ({ data: [], looked: 0 }), changed: async () => [] }
+
 async function story(found: AlertHistory | undefined, deps: Partial<AdminDeps> = {}) {
-  const deliveries = { list: async () => [], history: async () => found }
+  const deliveries = { ...none, history: async () => found }
   const response = await rig({ deliveries }, deps).app.inject('/alerts/main/48213')
   const text = response.body.replace(/<(style|script)>.*?<\/\1>/gs, '')
   return { response, text, words: text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') }

@@ -1,0 +1,141 @@
+import type { DeliveryPage, DeliveryQuery, DeliveryRow } from '../../admin/delivery-view.ts'
+import { type Alert, parseRow } from '../../alert/alert.ts'
+import { type Match, matchAlert } from '../../alert/match.ts'
+import { parseMatch } from '../../alert/match-form.ts'
+import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
+import { type FoundAlert, openReader, type ReaderOptions } from '../../delivery/records/search.ts'
+import { NotFoundError, UserError } from '../../lib/errors.ts'
+import { given } from '../../lib/given.ts'
+import type { FiredAlert, FiredRange } from '../../store/fired-alerts.ts'
+import type { WithheldRecord } from '../../store/withheld.ts'
+import type { ActiveConfig } from '../active-config.ts'
+import { noticeSource } from '../notices.ts'
+import { heldRowsOf } from './held-rows.ts'
+import { deliveryRow, jobStateOf } from './views.ts'
+
+/**
+ * One page of the deliveries, in the order in which their alerts fired. The work of a page is bounded in alerts and in time: one that
+ * finds little ends with a cursor all the same, and the next goes on behind what this one looked at.
+ */
+export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuery): Promise<DeliveryPage> {
+  const { limit, sink, state } = query
+  if (query.source !== undefined) checkSource(config, query.source)
+  const reader = await openReader(readerOptions(config), sink)
+  const wanted = given({
+    isWanted: wantedAlert(query),
+    state: state === undefined || state === 'held' ? state : jobStateOf(state),
+  })
+  const range = { fromMs: query.sinceMs ?? -Infinity, throughMs: query.untilMs ?? Infinity }
+  const isMeant = (row: DeliveryRow) =>
+    (sink === undefined || row.sink === sink) && (state === undefined || row.state === state)
+  const narrow = wanted.isWanted !== undefined || state !== undefined || sink !== undefined
+  const count = narrow ? batchMax : Math.min(limit, batchMax)
+  const start = query.cursor === undefined ? undefined : readCursor(searchPlace, query.cursor)
+  const data: DeliveryRow[] = []
+  const endMs = performance.now() + searchMs
+  // Of the alert at which the page before ended, some rows may be left: then it is read again.
+  let next = start?.rows === undefined ? start : { atMs: start.atMs, name: `${start.name}\u0000` }
+  for (let looked = 0; ; ) {
+    const alerts =
+      query.id === undefined
+        ? await config.fired.before(range, next, count)
+        : await alertsById(config, query, range, start?.name)
+    looked += alerts.length
+    const own = alerts.filter(({ name }) => query.source === undefined || sourceOf(name) === query.source)
+    for (const found of await reader.read(own, wanted)) {
+      const { name, atMs } = found.fired
+      const done = (name === start?.name ? start.rows : undefined) ?? 0
+      const rows = rowsOf(found).filter(isMeant).slice(done)
+      const room = limit - data.length
+      data.push(...rows.slice(0, room))
+      if (rows.length > room) return { data, looked, cursor: writeCursor({ atMs, name, rows: done + room }) }
+    }
+    const last = alerts.at(-1)
+    if (last === undefined || alerts.length < count || query.id !== undefined) return { data, looked }
+    next = last
+    if (data.length >= limit || looked >= lookedMax || performance.now() > endMs)
+      return { data, looked, cursor: writeCursor(last) }
+  }
+}
+
+/** What the reader of alerts needs of the config in force. */
+export function readerOptions(config: ActiveConfig): ReaderOptions {
+  return {
+    queues: config.queues,
+    targets: config.targets,
+    gone: () => config.orphans.names(),
+    heldOf: (names) => heldOf(config, names),
+    alertOf: (source, { row }) => {
+      const parsed = parseRow(source, row)
+      return parsed.ok ? parsed.alert : undefined
+    },
+  }
+}
+
+/** Alerts that one page looks at, at most, and for how long. */
+const lookedMax = 20_000
+const searchMs = 1_500
+/** Read together. */
+const batchMax = 250
+
+function rowsOf({ jobs, held, fired: { name } }: FoundAlert): DeliveryRow[] {
+  const source = sourceOf(name)
+  const rows = [...jobs.map(deliveryRow), ...(held ? heldRowsOf(source, held) : [])]
+  const nameOf = ({ sink, target = '', state }: DeliveryRow) => `${sink} ${target} ${state}`
+  return rows.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+}
+
+/** An alert of which only the id is known may be that of any source. From the one named `from` on, where that is given. */
+async function alertsById(
+  { config, fired }: ActiveConfig,
+  { id = '', source }: DeliveryQuery,
+  { fromMs, throughMs }: FiredRange,
+  from: string | undefined,
+): Promise<FiredAlert[]> {
+  const sources = source === undefined ? Object.keys(config.sources) : [source]
+  const names = id.includes('.') ? [id] : sources.map((each) => `${each}.${id}`)
+  const times = await fired.timesOf(names)
+  const dated = names.map((name, at) => ({ name, atMs: times[at] ?? 0 }))
+  const inRange = dated.filter(({ atMs }, at) => times[at] == null || (atMs >= fromMs && atMs <= throughMs))
+  return inRange.slice(
+    Math.max(
+      0,
+      inRange.findIndex(({ name }) => name === from),
+    ),
+  )
+}
+
+function sourceOf(name: string): string {
+  return name.slice(0, name.lastIndexOf('.'))
+}
+
+async function heldOf(
+  { routing }: ActiveConfig,
+  names: readonly string[],
+): Promise<(WithheldRecord | undefined)[]> {
+  const found = new Map<string, WithheldRecord | undefined>()
+  for (const [source, own] of Map.groupBy(names, sourceOf)) {
+    const ids = own.map((name) => Number(name.slice(source.length + 1)))
+    const records = (await routing.withheldIn(source)?.ofAll(ids)) ?? []
+    for (const [at, name] of own.entries()) found.set(name, records[at])
+  }
+  return names.map((name) => found.get(name))
+}
+
+function checkSource({ config }: ActiveConfig, source: string): void {
+  if (source !== noticeSource && !Object.hasOwn(config.sources, source))
+    throw new NotFoundError(`There is no source ${source}.`)
+}
+
+/** undefined where every alert is wanted. Compared as routes compare. */
+function wantedAlert({ symbol, kind, rule }: DeliveryQuery): ((alert: Alert) => boolean) | undefined {
+  const written = given({ symbol: writtenOf(symbol), kind: writtenOf(kind), ruleId: writtenOf(rule) })
+  if (Object.keys(written).length === 0) return undefined
+  const match: Match | undefined = parseMatch(written)
+  if (match === undefined) throw new UserError('This cannot be searched for: the pattern is too large.')
+  return (alert) => matchAlert(alert, match, () => undefined).kind === 'matches'
+}
+
+function writtenOf(texts: readonly string[] | undefined) {
+  return texts?.map((text) => (/[*?]/.test(text) ? { glob: text } : text))
+}

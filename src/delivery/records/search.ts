@@ -1,0 +1,218 @@
+import type { Alert } from '../../alert/alert.ts'
+import { fromJobData } from '../../alert/job.ts'
+import { NotFoundError } from '../../lib/errors.ts'
+import { given } from '../../lib/given.ts'
+import { within } from '../../lib/time-limit.ts'
+import type { FiredAlert, FiredAlerts } from '../../store/fired-alerts.ts'
+import type { WithheldRecord } from '../../store/withheld.ts'
+import { readDueMs } from '../queue-view.ts'
+import { type AlertQueue, type SinkQueues, tagsOf } from '../queues.ts'
+import { type JobState, type JobView, viewOfJob } from './job-view.ts'
+
+/**
+ * Reads what is known of alerts, many at once: of each its deliveries and what was withheld. States come from the queues' sets and
+ * not from BullMQ's own call, which looks through the whole list of those that wait, once for each.
+ */
+export interface AlertReader {
+  /** Those of `alerts` that are wanted, in their order. Of others no more is read than shows that. */
+  read(alerts: readonly FiredAlert[], wanted: Wanted): Promise<FoundAlert[]>
+  /** The names of those of which nothing is kept any more. */
+  gone(names: readonly string[]): Promise<string[]>
+}
+
+export interface Wanted {
+  /** Absent: every alert. */
+  readonly isWanted?: (alert: Alert) => boolean
+  readonly state?: JobState | 'held'
+}
+
+export interface FoundAlert {
+  readonly fired: FiredAlert
+  /** Only those in the state that is wanted. */
+  readonly jobs: readonly JobView[]
+  readonly held?: WithheldRecord
+}
+
+export interface ReaderOptions {
+  readonly queues: SinkQueues
+  readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
+  /** Sinks that left the config and still have records. */
+  readonly gone: () => Promise<readonly string[]>
+  /** What was withheld of each, in their order. */
+  readonly heldOf: (names: readonly string[]) => Promise<readonly (WithheldRecord | undefined)[]>
+  readonly alertOf: (source: string, record: WithheldRecord) => Alert | undefined
+}
+
+/** For one request. Without `sink`, deliveries of every sink are read. */
+export async function openReader(options: ReaderOptions, sink?: string): Promise<AlertReader> {
+  const lanes = await within(readTimeoutMs, 'reading the sinks', lanesOf(options, sink))
+  return {
+    read: (alerts, wanted) =>
+      within(readTimeoutMs, 'reading alerts', readAlerts(options, lanes, alerts, wanted)),
+    gone: (names) => within(readTimeoutMs, 'looking for records', goneOf(options, lanes, names)),
+  }
+}
+
+/**
+ * Removes alerts without records from `fired`: of a sample, and of another one while many of it were such. So what is there stays
+ * at most about a quarter more than there are alerts with records, however long it runs.
+ */
+export async function forgetGone(fired: FiredAlerts, options: ReaderOptions): Promise<void> {
+  for (let round = 0; round < roundsMax; round += 1) {
+    const names = await fired.some(sampleCount)
+    const gone = await (await openReader(options)).gone(names)
+    await fired.remove(gone)
+    if (gone.length < names.length / 5) return
+  }
+}
+
+const sampleCount = 200
+const roundsMax = 100
+const readTimeoutMs = 5_000
+/** More than any number of processes send at once. */
+const activeMax = 10_000
+
+interface Lane {
+  readonly sink: string
+  readonly queue: AlertQueue
+  readonly tags: readonly (string | undefined)[]
+  readonly active: ReadonlySet<string>
+}
+
+async function lanesOf({ queues, targets, gone }: ReaderOptions, sink: string | undefined): Promise<Lane[]> {
+  const known = [...queues.sinks, ...(await gone())]
+  if (sink !== undefined && !known.includes(sink)) throw new NotFoundError(`There is no sink ${sink}.`)
+  const work = (sink === undefined ? known : [sink]).map(async (name) => {
+    const queue = queues.anyQueue(name)
+    const [tags, active] = await Promise.all([
+      tagsOf({ redis: queues.redis, queue, targets: targets.get(name) ?? [] }),
+      queues.redis.lrange(queue.toKey('active'), 0, activeMax - 1),
+    ])
+    return { sink: name, queue, tags, active: new Set(active) }
+  })
+  return Promise.all(work)
+}
+
+interface Candidate {
+  readonly lane: Lane
+  readonly jobId: string
+  readonly state: JobState
+}
+
+/** Narrows down by what costs least: sets of a queue, then the alerts themselves, then their deliveries. */
+async function readAlerts(
+  options: ReaderOptions,
+  lanes: readonly Lane[],
+  alerts: readonly FiredAlert[],
+  { isWanted, state }: Wanted,
+): Promise<FoundAlert[]> {
+  const known = storedStates.find((each) => each === state)
+  const inState = known === undefined ? alerts : await inSet(options, lanes, alerts, known)
+  const meant = isWanted === undefined ? inState : await wantedOf(options, lanes, inState, isWanted)
+  const names = meant.map(({ name }) => name)
+  const [candidates, held] = await Promise.all([
+    state === 'held' ? [] : candidatesOf(options, lanes, names),
+    state === undefined || state === 'held' ? options.heldOf(names) : [],
+  ])
+  const found = meant.map(async (fired, at): Promise<FoundAlert> => {
+    const own = (candidates[at] ?? []).filter((each) => state === undefined || each.state === state)
+    const jobs = (await Promise.all(own.map(viewOf))).filter((view) => view !== undefined)
+    return { fired, jobs, ...given({ held: held[at] }) }
+  })
+  return (await Promise.all(found)).filter(({ jobs, held }) => jobs.length > 0 || held !== undefined)
+}
+
+type StoredState = (typeof storedStates)[number]
+const storedStates = ['completed', 'failed', 'delayed'] as const
+
+async function inSet(
+  { queues: { redis } }: ReaderOptions,
+  lanes: readonly Lane[],
+  alerts: readonly FiredAlert[],
+  state: StoredState,
+): Promise<FiredAlert[]> {
+  if (alerts.length === 0) return []
+  const asked = lanes.flatMap(({ queue, tags }) =>
+    tags.map((tag) => redis.zmscore(queue.toKey(state), ...alerts.map(({ name }) => jobIdOf(name, tag)))),
+  )
+  const scores = await Promise.all(asked)
+  return alerts.filter((_, at) => scores.some((each) => each[at] != null))
+}
+
+/** Of each alert, the jobs that there are. */
+async function candidatesOf(
+  { queues: { redis } }: ReaderOptions,
+  lanes: readonly Lane[],
+  names: readonly string[],
+): Promise<Candidate[][]> {
+  const found: Candidate[][] = names.map(() => [])
+  if (names.length === 0) return found
+  const look = async (lane: Lane, tag: string | undefined) => {
+    const ids = names.map((name) => jobIdOf(name, tag))
+    const scores = await Promise.all(
+      storedStates.map((state) => redis.zmscore(lane.queue.toKey(state), ...ids)),
+    )
+    const states = ids.map(async (jobId, at) => {
+      const stored = storedStates.find((_, set) => scores[set]?.[at] != null)
+      if (stored !== undefined) return stored
+      if ((await redis.exists(lane.queue.toKey(jobId))) === 0) return undefined
+      return lane.active.has(jobId) ? 'active' : 'waiting'
+    })
+    for (const [at, state] of (await Promise.all(states)).entries())
+      if (state !== undefined) found[at]?.push({ lane, jobId: ids[at] ?? '', state })
+  }
+  await Promise.all(lanes.flatMap((lane) => lane.tags.map((tag) => look(lane, tag))))
+  return found
+}
+
+function jobIdOf(name: string, tag: string | undefined): string {
+  return tag === undefined ? name : `${name}.${tag}`
+}
+
+/** Reads the alert of each from the first place that has it: all its deliveries carry the same one. */
+async function wantedOf(
+  { queues: { redis }, heldOf, alertOf }: ReaderOptions,
+  lanes: readonly Lane[],
+  alerts: readonly FiredAlert[],
+  isWanted: (alert: Alert) => boolean,
+): Promise<FiredAlert[]> {
+  const read = alerts.map(async ({ name }) => {
+    for (const { sink, queue, tags } of lanes)
+      for (const tag of tags) {
+        const text = await redis.hget(queue.toKey(jobIdOf(name, tag)), 'data')
+        const parsed = text === null ? undefined : fromJobData(sink, JSON.parse(text))
+        if (parsed?.ok) return parsed.job.alert
+      }
+    return undefined
+  })
+  const sent = await Promise.all(read)
+  const others = alerts.filter((_, at) => sent[at] === undefined).map(({ name }) => name)
+  const records = await heldOf(others)
+  const held = new Map(others.map((name, at) => [name, records[at]]))
+  return alerts.filter(({ name }, at) => {
+    const record = held.get(name)
+    const alert = sent[at] ?? (record && alertOf(name.slice(0, name.lastIndexOf('.')), record))
+    return alert !== undefined && isWanted(alert)
+  })
+}
+
+async function viewOf({ lane, jobId, state }: Candidate): Promise<JobView | undefined> {
+  const job = await lane.queue.getJob(jobId)
+  if (!job) return undefined
+  const dueMs = state === 'delayed' ? await readDueMs(lane.queue, jobId) : undefined
+  return viewOfJob(lane.sink, job, state, dueMs)
+}
+
+async function goneOf(
+  { queues: { redis }, heldOf }: ReaderOptions,
+  lanes: readonly Lane[],
+  names: readonly string[],
+): Promise<string[]> {
+  const held = await heldOf(names)
+  const counts = names.map((name) => {
+    const keys = lanes.flatMap(({ queue, tags }) => tags.map((tag) => queue.toKey(jobIdOf(name, tag))))
+    return keys.length === 0 ? 0 : redis.exists(...keys)
+  })
+  const found = await Promise.all(counts)
+  return names.filter((_, at) => found[at] === 0 && held[at] === undefined)
+}

@@ -1,0 +1,100 @@
+import { expect, it } from 'vitest'
+import type { DeliveryPage, DeliveryRow } from '../../src/admin/delivery-view.ts'
+import { firedAlertsKey } from '../../src/store/operator-keys.ts'
+import { startApp, until } from '../support/app.ts'
+import { api, bridgeConfig, leftToSend } from '../support/bridge.ts'
+import { cli } from '../support/cli.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const redis = useRedis()
+
+type Page = Omit<DeliveryPage, 'cursor'> & { readonly cursor: string | null }
+
+/** Five alerts, which the feed shows in another order than that in which they fired. */
+async function rig() {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const desk = await startWebhookReceiver({ answer: { status: 410, body: 'moved away' } })
+  const fire = (minutesAgo: number, fields: object) => {
+    const firedAt = new Date(Date.now() - minutesAgo * 60_000).toISOString()
+    return sandbox.makeRow({ firedAt, symbol: 'خودرو', kind: 'price', ruleIds: ['1'], ...fields })
+  }
+  const [e, d, c, b, a] = [
+    fire(1, {}),
+    fire(2, { ruleIds: ['77'] }),
+    fire(3, { symbol: 'فولاد', kind: 'screen' }),
+    fire(4, {}),
+    fire(5, { symbol: 'فولاد' }),
+  ] as const
+  for (const row of [c, a, e, b, d]) sandbox.insert(row, 0)
+  const prefix = freshPrefix()
+  const config = bridgeConfig({
+    ...{ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url, desk: desk.url } },
+    routes: '[{ match: { kind: price }, sinks: [hook] }, { match: { ruleId: "77" }, sinks: [desk] }]',
+  })
+  const { url } = await startApp(config)
+  const ask = (query = '') => api<Page>(url, `/api/v1/deliveries?${query}`)
+  await until('all are known', async () => (await ask()).data.length === 6)
+  await until(
+    'all have ended',
+    async () => (await leftToSend(redis.client(), prefix, ['hook', 'desk'])) === 0,
+  )
+  return { url, ask, prefix, ids: { a: a.id, b: b.id, c: c.id, d: d.id, e: e.id } }
+}
+
+const shown = (rows: readonly DeliveryRow[]) => rows.map(({ id, sink, state }) => `${id} ${sink} ${state}`)
+
+it('alerts are found in the order of firing, by what they are and what became of them, page by page', async () => {
+  const { url, ask, prefix, ids } = await rig()
+  const { a, b, c, d, e } = ids
+  const all = [
+    `${e} hook delivered`,
+    ...[`${d} desk dead`, `${d} hook delivered`],
+    `${c} no sink held`,
+    `${b} hook delivered`,
+    `${a} hook delivered`,
+  ]
+  const first = await ask()
+  expect(shown(first.data)).toEqual(all)
+  expect(first).toMatchObject({ cursor: null, looked: 5 })
+
+  const paged: DeliveryRow[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Page = await ask(`limit=1${cursor ? `&cursor=${cursor}` : ''}`)
+    expect(page.data.length).toBeLessThanOrEqual(1)
+    paged.push(...page.data)
+    cursor = page.cursor
+  }
+  expect(shown(paged)).toEqual(all)
+
+  const found = async (query: string) => shown((await ask(query)).data)
+  expect(await found('symbol=فولاد')).toEqual([all[3], all[5]])
+  expect(await found('symbol=فول*&state=delivered')).toEqual([all[5]])
+  expect(await found('kind=screen&kind=other')).toEqual([all[3]])
+  expect(await found('rule=77')).toEqual([all[1], all[2]])
+  expect(await found('rule=77&sink=desk')).toEqual([all[1]])
+  expect(await found('state=dead')).toEqual([all[1]])
+  expect(await found('state=held')).toEqual([all[3]])
+  expect(await found('state=waiting')).toEqual([])
+  expect(await found(`id=${b}`)).toEqual([all[4]])
+  expect(await found(`id=main.${d}`)).toEqual([all[1], all[2]])
+  expect(await found('id=987654')).toEqual([])
+  const [since, until] = [first.data[4]?.firedAt, first.data[1]?.firedAt]
+  expect(await found(`since=${since}&until=${until}&source=main`)).toEqual(all.slice(1, 5))
+  for (const unknown of ['sink=nobody', 'source=nowhere'])
+    expect((await fetch(`${url}/api/v1/deliveries?${unknown}`)).status).toBe(404)
+
+  // The same on the page, and by a command.
+  const text = await (await fetch(`${url}/?symbol=فولاد&state=delivered`)).text()
+  expect(text).toContain(`data-key="main.${a}"`)
+  expect(text).not.toContain(`data-key="main.${c}"`)
+  const { out } = await cli(['deliveries', '--symbol', 'فولاد', '--limit', '1', '--url', url])
+  expect(out).toMatch(new RegExp(`main\\.${c} .* held [\\s\\S]*the newest 1; there are more: .*--until`))
+
+  // Alerts of before this order was kept are found by their id.
+  await redis.client().del(firedAlertsKey(prefix))
+  expect(await found('')).toEqual([])
+  expect(await found(`id=${a}`)).toEqual([all[5]])
+})
