@@ -197,8 +197,8 @@ export function throttleKey(prefix: string, name: string): string {
 }
 
 /**
- * STRING, what a throttle has decided of one alert, so that it is decided in the same way when its page is read again. Expires after
- * `throttleKeptMs`. Lost: the alert is decided again; at worst it is counted twice.
+ * STRING, what a throttle has decided of one alert, so that it is decided in the same way when its page is read again. Expires
+ * `throttleKeptMs` after it was decided; of an alert that passed, after the end of its window. Lost: the alert is decided again.
  */
 export function throttledKey(prefix: string, name: string, alert: string): string {
   return `${hashTag(prefix)}:throttle:${name}:${alert}`

@@ -4,8 +4,9 @@ import { throttledKey, throttleKeptMs, throttleKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
- * Lets one alert pass in each span of time, over all replicas. The decision on an alert is stored for `throttleKeptMs`, so
- * that a page that is read again after a crash changes nothing and counts nothing twice.
+ * Lets one alert pass in each span of time, over all replicas. The decision on an alert is stored for `throttleKeptMs`,
+ * and as long as the window that began with it, so that a page that is read again after a crash changes nothing and counts
+ * nothing twice.
  */
 export interface Throttles {
   /** The answers in the order of the claims, which are decided in that order. */
@@ -47,15 +48,15 @@ export function createThrottles({ redis, prefix }: { redis: RedisClient; prefix:
 const answerSchema = z.tuple([z.enum(['pass', 'hold']), z.number()])
 
 /**
- * KEYS window, decision · ARGV length of the window (ms), how long the window is kept beyond it, and the decision from
- * now (ms) · Returns {pass, how many were held} or {hold, until when (ms)}
+ * KEYS window, decision · ARGV length of the window (ms), how long the window is kept beyond it, and a decision to hold
+ * from now (ms) · Returns {pass, how many were held} or {hold, until when (ms)}
  */
 const claimScript = `
 local decided = redis.call('GET', KEYS[2])
 if decided then return {string.sub(decided, 1, 4), tonumber(string.sub(decided, 6))} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local decision = 'hold'
+local decision, kept = 'hold', ARGV[2]
 local longest = now + ARGV[1]
 local number = tonumber(redis.call('HGET', KEYS[1], 'untilMs') or '0')
 -- Written before Redis' clock was set back: a window is never longer than its length.
@@ -66,11 +67,12 @@ end
 if number > now then
   redis.call('HINCRBY', KEYS[1], 'pending', 1)
 else
-  decision = 'pass'
+  -- Longer than the window: else the alert that passed would be held by its own window.
+  decision, kept = 'pass', ARGV[1] + ARGV[2]
   number = tonumber(redis.call('HGET', KEYS[1], 'pending') or '0')
   redis.call('HSET', KEYS[1], 'untilMs', now + ARGV[1], 'pending', 0)
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1] + ARGV[2])
-redis.call('SET', KEYS[2], decision .. ':' .. number, 'PX', ARGV[2])
+redis.call('SET', KEYS[2], decision .. ':' .. number, 'PX', kept)
 return {decision, number}
 `

@@ -46,6 +46,15 @@ describe('a throttle', () => {
     expect(await next.claim(claims(names, 300))).toEqual(first)
   })
 
+  it('knows which alert passed for longer than its window lasts, however long that is', async () => {
+    const prefix = freshPrefix()
+    const weekMs = 7 * 24 * hourMs
+    await throttles(prefix).claim(claims(['main.1', 'main.2'], weekMs))
+    const client = server.client()
+    const passed = (await client.keys(`*${prefix}*:main.1`))[0] ?? ''
+    expect(await client.pttl(passed)).toBeGreaterThan(weekMs)
+  })
+
   it('tells the next that passes how many were held, and then counts anew', async () => {
     const own = throttles()
     await own.claim(claims(['main.1', 'main.2', 'main.3'], 300))
