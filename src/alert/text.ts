@@ -91,6 +91,16 @@ export function directionMark(direction: Direction): string {
   return direction === 'rtl' ? rightToLeftMark : leftToRightMark
 }
 
+/** Between two parts of a figure. Beside Persian digits the dot of English lines reads as one more zero. */
+export function betweenParts(direction: Direction): string {
+  return direction === 'rtl' ? '، ' : ' · '
+}
+
+/** Between figures, which may have several parts. */
+export function betweenFacts(direction: Direction): string {
+  return direction === 'rtl' ? '؛ ' : ' · '
+}
+
 function asIs(text: string): string {
   return text
 }

@@ -2,6 +2,7 @@ import type { Alert } from '../alert/alert.ts'
 import type { AlertContext } from '../alert/context.ts'
 import { type Display, displayDirection, firedTime, linkOf, titleOf } from '../alert/display.ts'
 import {
+  betweenFacts,
   cut,
   type Direction,
   directionMark,
@@ -132,7 +133,7 @@ export function shortFacts({ facts, around }: Content): { own: readonly Fact[]; 
   }
   return {
     own: facts.filter(({ isKnown = false }) => !isKnown),
-    known: parts.length === 0 ? undefined : parts.join(`${mark} · ${mark}`),
+    known: parts.length === 0 ? undefined : parts.join(mark + betweenFacts(around) + mark),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AlertContext, ContextName, ReadingNames } from '../alert/context.ts'
 import { clockTime, type Display, displayDirection, localDay, shortDay } from '../alert/display.ts'
 import { numberOf, readField, readNumber, readPrice, readText } from '../alert/readings.ts'
-import { cut, directionMark, oneLine } from '../alert/text.ts'
+import { betweenParts, cut, directionMark, directionOf, oneLine } from '../alert/text.ts'
 import { contextWordsOf } from '../alert/words.ts'
 import { closesOf, dayOf, sessionsOf } from './chart/series.ts'
 import { numberText as number, percentText, signedText as signed, withUnit } from './figures.ts'
@@ -36,7 +36,7 @@ export function contextFacts(
   const percent = changeSince(dataOf('chart'), readMs, names, display)
   const last = lastOf(dataOf('price'), percent, names, display)
   const all: [string, string | undefined, boolean][] = [
-    [words.last, joined(last, readTime(readMs, firedAtMs, display)), true],
+    [words.last, joined(last, readTime(readMs, firedAtMs, display), display), true],
     [
       `${number(closes.length, display)} ${words.sessions}`,
       hasPicture ? undefined : columnsOf(closes, dataOf('chart'), names, display),
@@ -56,35 +56,45 @@ export function contextFacts(
 
 /** Between marks of the reader's direction, so that Latin names and their numbers stay together, each at its place. */
 function listed(parts: readonly string[], display: Display): string {
-  const mark = displayDirection(display) === 'rtl' ? directionMark('rtl') : ''
-  return parts.join(`${mark} · ${mark}`)
+  const direction = displayDirection(display)
+  const mark = direction === 'rtl' ? directionMark('rtl') : ''
+  return parts.join(mark + betweenParts(direction) + mark)
 }
 
-/** A Persian line that starts with a Latin name still reads from right to left. */
+/** A line reads in the reader's direction, also where it starts with a name of the other one. */
 function turned(line: string, display: Display): string {
   const direction = displayDirection(display)
-  return direction === 'rtl' && /^\P{L}*\p{Script=Latin}/u.test(line) ? directionMark(direction) + line : line
+  const [first = ''] = /\p{L}/u.exec(line) ?? []
+  return directionOf(first, direction) === direction ? line : directionMark(direction) + line
+}
+
+/** A name from outside, so that what stands after it stays behind it. */
+function named(name: string, charsMax: number, display: Display): string {
+  const shown = cut(oneLine(name), charsMax)
+  const direction = displayDirection(display)
+  return directionOf(shown, direction) === direction ? shown : shown + directionMark(direction)
 }
 
 const valueCharsMax = 120
 const titleCharsMax = 80
 const nameCharsMax = 24
 const holdersMax = 3
-/** Beyond these, as textbooks have them, a reading is worth a word. */
+/** Beyond these, as textbooks have them, a reading is worth a word; beyond the last two it is on another scale than theirs. */
 const usual = [
-  ['rsi', 'RSI', 30, 70],
-  ['mfi', 'MFI', 20, 80],
-  ['stochastic', 'Stochastic', 20, 80],
-  ['williams', 'Williams R', -80, -20],
-  ['cci', 'CCI', -100, 100],
+  ['rsi', 'RSI', 30, 70, 0, 100],
+  ['mfi', 'MFI', 20, 80, 0, 100],
+  ['stochastic', 'Stochastic', 20, 80, 0, 100],
+  ['williams', 'Williams R', -80, -20, -100, 0],
+  ['cci', 'CCI', -100, 100, -1e6, 1e6],
 ] as const
 const columns = '▁▂▃▄▅▆▇█'
 const columnsMax = 20
 const closesMin = 5
 
 /** A message may go out long after its price was read, and that was perhaps not on the day of the alert. */
-function joined(last: string | undefined, readAt: string | undefined): string | undefined {
-  return last === undefined || readAt === undefined ? last : `${last} · ${readAt}`
+function joined(last: string | undefined, readAt: string | undefined, display: Display): string | undefined {
+  if (last === undefined || readAt === undefined) return last
+  return `${last}${betweenParts(displayDirection(display))}${readAt}`
 }
 
 function readTime(readMs: number, firedAtMs: number | null, display: Display): string | undefined {
@@ -162,9 +172,10 @@ const leftToRight = '\u200e'
 
 function unusualOf(record: unknown, names: ReadingNames, display: Display): string {
   const readings = readField(record, 'indicators', names)
-  const shown = usual.flatMap(([reading, word, low, high]) => {
+  const shown = usual.flatMap(([reading, word, low, high, least, most]) => {
     const value = readNumber(readings, reading, names) ?? readNumber(record, reading, names)
-    return value === undefined || (value >= low && value <= high) ? [] : [`${word} ${number(value, display)}`]
+    if (value === undefined || value < least || value > most || (value >= low && value <= high)) return []
+    return [`${word} ${number(value, display)}`]
   })
   return listed(shown, display)
 }
@@ -175,7 +186,7 @@ function letterOf(letter: unknown, names: ReadingNames, display: Display): strin
   const span =
     months !== undefined ? `${number(months, display)} ${contextWordsOf(display).months}` : undefined
   if (title === undefined) return span
-  const shown = cut(oneLine(title), titleCharsMax)
+  const shown = named(title, titleCharsMax, display)
   return span === undefined ? shown : `${shown} (${span})`
 }
 
@@ -191,7 +202,7 @@ function holdersOf(record: unknown, display: Display): string | undefined {
     .toSorted((a, b) => b.percent - a.percent)
     .slice(0, holdersMax)
     .map(
-      ({ name, percent }) => `${cut(oneLine(name), nameCharsMax)} ${percentText(percent, display, 'auto')}`,
+      ({ name, percent }) => `${named(name, nameCharsMax, display)} ${percentText(percent, display, 'auto')}`,
     )
   return shown.join(display.language === 'fa' ? '، ' : ', ')
 }

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { budgetSchema } from '../../src/config/source.ts'
 import { parseAnswer, tameAnswer } from '../../src/feed/api/answer.ts'
 import { fieldKeys } from '../../src/feed/api/field-keys.ts'
 import { treeLevelsMax } from '../../src/feed/api/ownership.ts'
 import { prepareLoose } from '../../src/feed/api/request.ts'
 import { type EndpointPath, endpointOf, endpoints, unitsOf } from '../../src/feed/endpoints.ts'
 import { apiErrorCodes } from '../../src/feed/errors.ts'
+import { withDefaults } from '../../src/sandbox/options.ts'
 import * as document from './document.ts'
 import { screenerKeys } from './screener-keys.ts'
 
@@ -45,6 +47,14 @@ describe('the table of endpoints', () => {
     expect(fieldKeys).toEqual(screenerKeys)
     expect(apiErrorCodes).toEqual(document.errors.map(({ code }) => code))
   })
+})
+
+it('calls no more often in a minute than the document allows, and the sandbox allows as many', () => {
+  const { requestsPerMinute } = document.limits
+  const isFine = (value: number) =>
+    budgetSchema.safeParse({ unitsPerDay: 1_000, requestsPerMinute: value }).success
+  expect([requestsPerMinute, requestsPerMinute + 1].map(isFine)).toEqual([true, false])
+  expect(withDefaults({}).limits.requestsPerMinute).toBe(requestsPerMinute)
 })
 
 describe.each(document.documented.filter(({ query }) => query.length > 0))('$path', ({ path, query }) => {
@@ -138,6 +148,7 @@ describe('the body of a screener run', () => {
       ...{ sortBy: 'market_cap', sortDescending: false },
     }
     expect(Object.keys(every).sort()).toEqual(document.runBody.toSorted())
+    expect(Object.keys(every.scope).sort()).toEqual(document.scopeKeys.toSorted())
     expect(run(every)).toEqual([])
     expect(run({ screen: { match: 'any', conditions: [['pe', '<', 5]] } })).toEqual([])
     for (const match of document.matches) expect(run({ screen: { match } })).toEqual([])
@@ -257,7 +268,10 @@ describe('an answer', () => {
     expect(isTaken(path, { data: { quota, rows: [] } })).toBe(true)
     expect(isTaken(path, { data: [], meta: { quota } })).toBe(true)
     expect(isTaken(path, { data: { rows: [] } })).toBe(false)
-    expect(isTaken(path, { data: { quota: { total: '12', shown: 4 } } })).toBe(false)
+    for (const { says, field, value, allowed } of document.variantsOf('quota')) {
+      const body = JSON.parse(JSON.stringify({ data: { quota: { ...quota, [field]: value } } }))
+      expect([says, isTaken(path, body)]).toEqual([says, allowed])
+    }
   })
 
   it.each(document.documented.filter(({ answer }) => answer === 'page'))(

@@ -177,6 +177,12 @@ describe('a figure', () => {
     expect(figure?.low).toBeGreaterThan(4_900)
   })
 
+  test('of an indicator is on its usual scale: another one would make usual readings look unusual', () => {
+    const shown = (indicators: object) => facts({ indicators: { seriesHash: 'a', indicators } })
+    expect(shown({ rsi: 74.2, willr: -82.79 })).toEqual(['Unusual readings: RSI 74.2 · Williams R -82.79'])
+    expect(shown({ rsi: 7420, mfi: -3, willr: 45 })).toEqual([])
+  })
+
   test('of another day shows its day', () => {
     const point = (date: string) => ({ points: [{ date, value: 93_600 }], unit: 'toman' })
     const macro = (date: string) => facts({ 'macro:usd_free': point(date) })

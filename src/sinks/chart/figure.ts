@@ -2,7 +2,7 @@ import type { Alert } from '../../alert/alert.ts'
 import type { ReadingNames } from '../../alert/context.ts'
 import { type Display, displayDirection, localDay, shortDay } from '../../alert/display.ts'
 import { readNumber, readText } from '../../alert/readings.ts'
-import { cut, type Direction, directionMark, oneLine } from '../../alert/text.ts'
+import { betweenParts, cut, type Direction, directionMark, oneLine } from '../../alert/text.ts'
 import { chartText, contextWordsOf } from '../../alert/words.ts'
 import { formatted, numberText, withUnit } from '../figures.ts'
 import type { Parcel } from '../sink.ts'
@@ -63,7 +63,7 @@ export function chartFigure({ alert, context }: Parcel, display: Display): Chart
   const mark = directionMark(direction)
   return {
     // Between marks, a number stays on its side of a Latin symbol.
-    heading: [symbol, count, unit].filter((part) => part !== '').join(`${mark} · ${mark}`),
+    heading: [symbol, count, unit].filter((part) => part !== '').join(mark + betweenParts(direction) + mark),
     direction,
     sessions,
     ...{ low, high },

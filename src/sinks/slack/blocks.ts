@@ -1,5 +1,5 @@
 import type { Display } from '../../alert/display.ts'
-import { type Direction, shares } from '../../alert/text.ts'
+import { betweenFacts, type Direction, shares } from '../../alert/text.ts'
 import { countText, wordsOf } from '../../alert/words.ts'
 import { type Content, contentOf, type Line, listValues, smallPrint } from '../content.ts'
 import { pack } from '../pack.ts'
@@ -104,7 +104,7 @@ function listTitle({ title, url }: Content): string {
 function listFacts(content: Content): string {
   const facts = listValues(content).map((value) => factValue(value, content.around))
   const rest = smallPrint(content).map((part) => valueLine(part, contextCharsMax, content.around))
-  return [...facts, ...rest].join(' · ')
+  return [...facts, ...rest].join(betweenFacts(content.around))
 }
 
 function charsIn(made: readonly SlackBlock[]): number {
