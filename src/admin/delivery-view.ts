@@ -88,6 +88,8 @@ export interface LetterGroupsView {
 
 /** The whole history of one alert: when it was seen, how it was routed, every attempt with its answer. */
 export interface AlertHistory extends AlertView {
+  /** The page of the feed that first showed it; null where that is not known. */
+  readonly page: number | null
   readonly why: string | null
   readonly ruleIds: readonly string[]
   readonly deliveries: readonly DeliveryHistory[]
@@ -113,6 +115,8 @@ export interface WithheldView {
 export interface DeliveryHistory {
   readonly sink: string
   readonly target?: string
+  /** What the routes that took it were called then; null where an operator sent it here, or this is not known. */
+  readonly routes: readonly string[] | null
   readonly state: DeliveryState
   readonly reason: string | null
   readonly nextAttemptAt: string | null

@@ -10,6 +10,8 @@ export interface Assignment {
 
 export interface AssignedSink {
   readonly sink: string
+  /** What the routes that took it are called, in their order. */
+  readonly routes: readonly string[]
   /** How many alerts a throttle held back since the last one that this sink got. */
   readonly heldBack?: number
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
+import { given } from '../lib/given.ts'
 import { type Alert, alertKey, parseRow } from './alert.ts'
 import { believedAt } from './fired-at.ts'
 import { JsonNumber, jsonNumberForm, jsonNumbers, mapNumbers } from './json-number.ts'
@@ -19,6 +20,10 @@ export interface DeliveryJob {
   readonly requestedAtMs?: number
   /** How many alerts like this one a throttle held back before it. */
   readonly heldBack?: number
+  /** What the routes that took it were called then; absent where an operator sent it to this sink. */
+  readonly routes?: readonly string[]
+  /** The page of the feed that it was on; absent for the first. */
+  readonly page?: number
 }
 
 export type JobData = z.infer<typeof jobDataSchema>
@@ -47,7 +52,7 @@ export function jobId(alert: Pick<Alert, 'source' | 'id'>, targetTag?: string): 
 }
 
 export function toJobData(job: DeliveryJob): JobData {
-  const { alert, target, seenAtMs, requestedAtMs, heldBack } = job
+  const { alert, target, seenAtMs, requestedAtMs, heldBack, routes, page } = job
   return {
     v: 1,
     source: alert.source,
@@ -56,6 +61,8 @@ export function toJobData(job: DeliveryJob): JobData {
     ...(target === undefined ? {} : { target }),
     ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
     ...(heldBack === undefined ? {} : { heldBack }),
+    ...(routes === undefined ? {} : { routes: [...routes] }),
+    ...(page === undefined ? {} : { page }),
   }
 }
 
@@ -66,7 +73,7 @@ export function fromJobData(
 ): { ok: true; job: DeliveryJob } | { ok: false; reason: string } {
   const parsed = jobDataSchema.safeParse(data)
   if (!parsed.success) return { ok: false, reason: 'the job data has an unknown shape' }
-  const { source, seenAtMs, target, requestedAtMs, heldBack } = parsed.data
+  const { source, seenAtMs, target, requestedAtMs, heldBack, routes, page } = parsed.data
   const parsedRow = parseRow(source, rowIn(parsed.data))
   if (!parsedRow.ok) return parsedRow
   // A time that was in the future when the feed first showed the alert is no firing time, also when it is read later.
@@ -77,9 +84,7 @@ export function fromJobData(
       sink,
       alert: { ...parsedRow.alert, firedAtMs },
       seenAtMs,
-      ...(target === undefined ? {} : { target }),
-      ...(requestedAtMs === undefined ? {} : { requestedAtMs }),
-      ...(heldBack === undefined ? {} : { heldBack }),
+      ...given({ target, requestedAtMs, heldBack, routes, page }),
     },
   }
 }
@@ -99,6 +104,8 @@ const jobDataSchema = z.object({
   target: z.string().optional(),
   requestedAtMs: z.number().optional(),
   heldBack: z.number().optional(),
+  routes: z.array(z.string()).optional(),
+  page: z.number().optional(),
   row: z.record(z.string(), z.unknown()),
   /** Of the numbers in `row` that JavaScript would change: the how-manieth it is, and how it was spelled. */
   spelled: z.array(z.tuple([z.int(), z.string().regex(jsonNumberForm)])).optional(),

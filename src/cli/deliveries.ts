@@ -172,7 +172,7 @@ export function describeAlert(history: AlertHistory): string {
   return [
     `${history.source}.${history.id}  ${history.kind}${history.symbol ? `  ${history.symbol}` : ''}`,
     history.headline,
-    `fired ${history.firedAt}, seen ${history.seenAt ?? 'at an unknown time'}`,
+    `fired ${history.firedAt}, seen ${history.seenAt ?? 'at an unknown time'}${(history.page ?? 1) > 1 ? ` on page ${history.page}` : ''}`,
     ...(history.deliveries.length === 0 && history.held.length === 0 ? ['no route named a sink for it'] : []),
     ...history.deliveries.flatMap(describeHistory),
     ...(history.held.length === 0 ? [] : ['']),
@@ -187,11 +187,12 @@ export function describeAlert(history: AlertHistory): string {
 }
 
 function describeHistory(history: DeliveryHistory): string[] {
-  const { sink, target, state, reason, nextAttemptAt, attempts } = history
+  const { sink, target, routes, state, reason, nextAttemptAt, attempts } = history
+  const by = routes ? `, by ${routes.length === 1 ? 'route' : 'routes'} ${routes.join(', ')}` : ''
   const next = nextAttemptAt ? `, next attempt ${nextAttemptAt}` : ''
   return [
     '',
-    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${reason}` : ''}${next}`,
+    `${sink}${target ? ` (${target})` : ''}: ${state}${reason ? `, ${reason}` : ''}${next}${by}`,
     ...attempts.flatMap((each, at) => {
       const status = each.status === null ? '' : ` ${each.status}`
       const line = `  ${each.number}. ${each.at} ${each.outcome}${each.reason ? ` (${each.reason})` : ''}${status} ${each.text}`

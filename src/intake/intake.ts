@@ -90,14 +90,12 @@ export function jobsOf(
   alerts: readonly Alert[],
   assignments: readonly Assignment[],
   targets: IntakeDeps['targets'],
-  seenAtMs: number,
+  seen: Pick<DeliveryJob, 'seenAtMs' | 'page'>,
 ): DeliveryJob[] {
   return alerts.flatMap((alert, index) =>
-    (assignments[index]?.sinks ?? []).flatMap(({ sink, heldBack }) =>
+    (assignments[index]?.sinks ?? []).flatMap(({ sink, routes, heldBack }) =>
       (targets.get(sink) ?? [undefined]).map((target) => ({
-        sink,
-        alert,
-        seenAtMs,
+        ...{ sink, alert, routes, ...seen },
         ...(target === undefined ? {} : { target }),
         ...(heldBack === undefined ? {} : { heldBack }),
       })),

@@ -115,7 +115,9 @@ export async function enqueueAndMark(
   // A row that is not marked may be beneath one that is, which then covers nothing.
   const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
   const assignments = await stopOnError('queue_failed', () => assign(alerts, nowMs))
-  const jobs = jobsOf(alerts, assignments, intake.targets, nowMs)
+  const { page } = examined.page
+  const seen = { seenAtMs: nowMs, ...(page === 1 ? {} : { page }) }
+  const jobs = jobsOf(alerts, assignments, intake.targets, seen)
   await stopOnError('queue_failed', () => intake.queues.enqueue(jobs))
   const committed = await stopOnError('state_failed', () =>
     deps.state.commit(snapshot, {

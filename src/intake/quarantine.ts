@@ -44,7 +44,7 @@ async function send(
   const alerts = batch.map(({ alert }) => alert)
   const assign = await intake.prepareAssign()
   const assignments = await assign(alerts, nowMs)
-  await intake.queues.enqueue(jobsOf(alerts, assignments, intake.targets, nowMs))
+  await intake.queues.enqueue(jobsOf(alerts, assignments, intake.targets, { seenAtMs: nowMs }))
   await store.remove(batch.map(({ key }) => key))
   metrics.alertsSeen.inc({ source }, alerts.length)
   metrics.alertsUnrouted.inc({ source }, assignments.filter(isUnrouted).length)

@@ -117,12 +117,12 @@ function identityOf(route: Route | undefined): string {
 
 function assignmentOf({ sinks, decisions, withheld }: Routing, passed: ThrottledAlert['passed']): Assignment {
   const shares = sinks.map((sink): AssignedSink => {
-    const counts = decisions
-      .filter((decision) => decision.taken && decision.sinks.includes(sink))
-      .map(({ index }) => passed.get(index))
+    const takers = decisions.filter((decision) => decision.taken && decision.sinks.includes(sink))
+    const routes = takers.map(routeLabel)
+    const counts = takers.map(({ index }) => passed.get(index))
     // This sink got every alert by a route without a throttle.
     const heldBack = counts.includes(undefined) ? 0 : Math.max(0, ...counts.map((count = 0) => count))
-    return heldBack > 0 ? { sink, heldBack } : { sink }
+    return heldBack > 0 ? { sink, routes, heldBack } : { sink, routes }
   })
   return { sinks: shares, withheld: [...new Set(withheld.map(({ reason }) => reason))] }
 }

@@ -51,7 +51,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       history: note('history', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
-        return { ...alert, why: null, ruleIds: [], deliveries: [], held: [], actions: [] }
+        return { ...alert, why: null, ruleIds: [], page: null, deliveries: [], held: [], actions: [] }
       }),
     },
     deadLetters: {

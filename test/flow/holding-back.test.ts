@@ -148,11 +148,11 @@ describe('a mute', () => {
     const story = await heldBack(url, id)
     expect(story.held).toMatchObject([{ route: 'night', sinks: ['desk'], reason: 'muted' }])
     expect(story.held[0]?.text).toMatch(/^held back by route night: muted until \d{4}-/)
-    expect(story.deliveries.map(({ sink }) => sink)).toEqual(['hook'])
+    expect(story.deliveries.map(({ sink, routes }) => [sink, routes])).toEqual([['hook', ['routes[1]']]])
     expect(desk.requests).toHaveLength(0)
-    expect(await atBridge(url, 'deliveries', `main.${id}`)).toContain(
-      'desk: held back by route night: muted until',
-    )
+    const text = await atBridge(url, 'deliveries', `main.${id}`)
+    expect(text).toContain('desk: held back by route night: muted until')
+    expect(text).toContain('hook: delivered, by route routes[1]')
     const { values } = await app.metrics.alertsHeld.get()
     expect(values.find(({ labels }) => labels.reason === 'muted')?.value).toBe(1)
   })

@@ -7,7 +7,7 @@ import type { Mark } from '../../src/walk/walk.ts'
 import { MemoryFeed, type MemoryRow, rigStartMs, toFeedRow } from './memory-rig.ts'
 
 const feed = new MemoryFeed()
-const desk = { sinks: [{ sink: 'desk' }], withheld: [] }
+const desk = { sinks: [{ sink: 'desk', routes: [] }], withheld: [] }
 
 describe('a page', () => {
   it('becomes jobs, oldest first, of the rows that are new and count', () => {
@@ -15,10 +15,10 @@ describe('a page', () => {
     const examined = examinedPage(rows, ['new', 'covered', 'new', 'new'], [true, true, true, false])
     const sorted = sortRows(examined, true)
     expect(sorted.alerts.map(({ id }) => id)).toEqual([rows[2]?.id, rows[0]?.id])
-    const jobs = jobsOf(sorted.alerts, [desk, desk], new Map(), rigStartMs)
-    expect(jobs.map(({ alert, seenAtMs }) => [alert.id, seenAtMs])).toEqual([
-      [rows[2]?.id, rigStartMs],
-      [rows[0]?.id, rigStartMs],
+    const jobs = jobsOf(sorted.alerts, [desk, desk], new Map(), { seenAtMs: rigStartMs, page: 3 })
+    expect(jobs.map(({ alert, seenAtMs, page }) => [alert.id, seenAtMs, page])).toEqual([
+      [rows[2]?.id, rigStartMs, 3],
+      [rows[0]?.id, rigStartMs, 3],
     ])
     expect(sorted).toMatchObject({ passedOver: 1, shown: [rows[1]?.key] })
     expect(sorted.mark).toEqual([rows[3]?.key, rows[2]?.key, rows[0]?.key])
@@ -27,13 +27,17 @@ describe('a page', () => {
   it('gives each target of a sink a job, and tells it what was held back before', () => {
     const targets = new Map([['mail', ['a', 'b']]])
     const { alerts } = sortRows(examinedPage([feed.row(1)], ['new'], [true]), true)
-    const shares = [{ sink: 'mail', heldBack: 3 }, { sink: 'desk' }]
-    const jobs = jobsOf(alerts, [{ sinks: shares, withheld: [] }], targets, rigStartMs)
+    const shares = [
+      { sink: 'mail', routes: ['night', 'all'], heldBack: 3 },
+      { sink: 'desk', routes: [] },
+    ]
+    const jobs = jobsOf(alerts, [{ sinks: shares, withheld: [] }], targets, { seenAtMs: rigStartMs })
     expect(jobs.map(({ sink, target, heldBack }) => [sink, target, heldBack])).toEqual([
       ['mail', 'a', 3],
       ['mail', 'b', 3],
       ['desk', undefined, undefined],
     ])
+    expect(jobs[0]?.routes).toEqual(['night', 'all'])
     expect(jobs[2]).not.toHaveProperty('target')
     expect(jobs[2]).not.toHaveProperty('heldBack')
   })

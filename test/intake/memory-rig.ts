@@ -125,7 +125,10 @@ export function memoryRig(state: WalkState, options: MemoryRigOptions = {}): Mem
   const intake: IntakeDeps = {
     queues,
     prepareAssign: async () => async (alerts) =>
-      alerts.map((alert) => ({ sinks: route(alert).map((sink) => ({ sink })), withheld: [] })),
+      alerts.map((alert) => ({
+        sinks: route(alert).map((sink) => ({ sink, routes: ['routes[0]'] })),
+        withheld: [],
+      })),
     targets: new Map([['mail', ['a@example.com', 'b@example.com']]]),
     onHandled: () => {},
   }

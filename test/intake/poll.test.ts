@@ -67,7 +67,7 @@ describe('a poll', () => {
     const { inForce } = rig.deps
     rig.answer = () => {
       const prepareAssign: typeof inForce.intake.prepareAssign = async () => async (alerts) =>
-        alerts.map(() => ({ sinks: [{ sink: 'other' }], withheld: [] }))
+        alerts.map(() => ({ sinks: [{ sink: 'other', routes: [] }], withheld: [] }))
       Object.assign(inForce, { intake: { ...inForce.intake, prepareAssign } })
       return undefined
     }

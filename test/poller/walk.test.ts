@@ -139,7 +139,7 @@ function walking(
   const intake: IntakeDeps = {
     queues: { enqueue },
     prepareAssign: async () => async (alerts) =>
-      alerts.map(() => ({ sinks: [{ sink: 'ops' }], withheld: [] })),
+      alerts.map(() => ({ sinks: [{ sink: 'ops', routes: [] }], withheld: [] })),
     targets: new Map(),
     onHandled: () => {},
   }

@@ -44,7 +44,9 @@ function rig(routes: readonly Route[], silences: readonly Silence[] = []) {
 describe('alerts', () => {
   it('that nothing holds back leave no record', async () => {
     const { assign, held } = rig([to(['hook'])])
-    expect(await assign([alertOf(1)])).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
+    expect(await assign([alertOf(1)])).toEqual([
+      { sinks: [{ sink: 'hook', routes: ['routes[0]'] }], withheld: [] },
+    ])
     expect(await held.of(1)).toBeUndefined()
   })
 
@@ -59,7 +61,9 @@ describe('alerts', () => {
 
   it('that a mute holds back from some sinks stand on record for these', async () => {
     const { assign, held } = rig([to(['slack', 'hook'], { name: 'night', mute: [always] }), to(['hook'])])
-    expect(await assign([alertOf(1)])).toEqual([{ sinks: [{ sink: 'hook' }], withheld: ['muted'] }])
+    expect(await assign([alertOf(1)])).toEqual([
+      { sinks: [{ sink: 'hook', routes: ['routes[1]'] }], withheld: ['muted'] },
+    ])
     expect((await held.of(1))?.held).toEqual([
       { route: 'night', sinks: ['slack'], reason: 'muted', untilMs: Date.parse('2026-11-22T00:00:00Z') },
     ])
@@ -67,7 +71,9 @@ describe('alerts', () => {
 
   it('that reach every sink by another route are not held back', async () => {
     const { assign, held } = rig([to(['hook'], { mute: [always] }), to(['hook'])])
-    expect(await assign([alertOf(1)])).toEqual([{ sinks: [{ sink: 'hook' }], withheld: [] }])
+    expect(await assign([alertOf(1)])).toEqual([
+      { sinks: [{ sink: 'hook', routes: ['routes[1]'] }], withheld: [] },
+    ])
     expect(await held.of(1)).toBeUndefined()
   })
 
@@ -110,8 +116,8 @@ describe('a throttle', () => {
       id += 1
     }
     const [slack, hook] = passed.sinks
-    expect(slack).toEqual({ sink: 'slack', heldBack: id - 3 })
-    expect(hook).toEqual({ sink: 'hook' })
+    expect(slack).toEqual({ sink: 'slack', routes: ['routes[0]'], heldBack: id - 3 })
+    expect(hook).toEqual({ sink: 'hook', routes: ['routes[0]', 'routes[1]'] })
   })
 
   it('is not asked by routes that do not want the alert', async () => {

@@ -32,12 +32,12 @@ function fired({ firedAt }: AlertHistory, times: Times): Html {
   return html`<li><b>fired</b> ${datedAt(firedAt) === null ? foreign(firedAt) : moment(firedAt, times)}</li>`
 }
 
-function seen({ firedAt, seenAt }: AlertHistory, times: Times): HtmlPart {
+function seen({ firedAt, seenAt, page }: AlertHistory, times: Times): HtmlPart {
   if (seenAt === null) return null
   const firedMs = datedAt(firedAt)
   const afterMs = firedMs === null ? -1 : Date.parse(seenAt) - firedMs
   const after = afterMs < 0 ? null : html`, ${formatDuration(afterMs)} later`
-  return html`<li><b>seen</b> by the poll of ${moment(seenAt, times)}${after}</li>`
+  return html`<li><b>seen</b> by the poll of ${moment(seenAt, times)}${page === null || page === 1 ? null : ` on page ${page}`}${after}</li>`
 }
 
 function heldStep({ sinks, text }: WithheldView): Html {
@@ -57,11 +57,11 @@ function moment(iso: string, times: Times): Html {
 }
 
 function delivery(part: DeliveryHistory, name: string, times: Times, canAct: boolean): Html {
-  const { sink, target, state, attempts, nextAttemptAt, requestedAt } = part
+  const { sink, target, routes, state, attempts, nextAttemptAt, requestedAt } = part
   const [tone, icon, word] = states[state]
   const next = nextAttemptAt ? html`<p class="reason">next try ${times.distance(nextAttemptAt)}</p>` : null
   return html`<article class="card"><header class="row"><h3>${sink}${target === undefined ? null : html` → ${foreign(target)}`}</h3>${badge(tone, icon, word)}</header>
-${next}${attempts.length === 0 ? html`<p class="reason">nothing was sent yet</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
+${routes === null ? null : html`<p class="reason">by ${routes.length === 1 ? 'route' : 'routes'} ${foreign(routes.join(', '))}</p>`}${next}${attempts.length === 0 ? html`<p class="reason">nothing was sent yet</p>` : html`<ol class="attempts">${attempts.map((each, at) => [roundMark(each, attempts[at - 1], requestedAt, times), attempt(each, times)])}</ol>`}
 ${buttonRow(canAct, buttonsOf(part, name))}</article>`
 }
 

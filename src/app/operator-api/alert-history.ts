@@ -28,6 +28,7 @@ export async function alertHistoryOf(
   return {
     ...alert,
     seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
+    page: parts[0]?.page ?? null,
     deliveries: parts.map(historyOf),
     held: record?.held.map(withheldView) ?? [],
     actions,

@@ -104,6 +104,7 @@ export function historyOf(part: JobHistory): DeliveryHistory {
   return {
     sink: part.sink,
     ...(part.target === undefined ? {} : { target: part.target }),
+    routes: part.routes ?? null,
     state: stateWords[part.state],
     reason: part.failure ?? null,
     nextAttemptAt: iso(part.nextAttemptAtMs),

@@ -14,6 +14,10 @@ export interface JobView {
   readonly alert?: AlertSummary
   readonly target?: string
   readonly seenAtMs?: number
+  /** The page of the feed that it was on. */
+  readonly page?: number
+  /** What the routes that took it were called. */
+  readonly routes?: readonly string[]
   /** When an operator last asked to send it again. */
   readonly requestedAtMs?: number
   /** Attempts of the current schedule that count; giving up without a send counts as one. */
@@ -63,6 +67,7 @@ function alertFields(job: Extract<ReturnType<typeof fromJobData>, { ok: true }>[
   return {
     alert: { source, id, kind, symbol, headline, url, why, ruleIds, firedAt },
     seenAtMs: job.seenAtMs,
-    ...given({ target: job.target, requestedAtMs: job.requestedAtMs }),
+    page: job.page ?? 1,
+    ...given({ target: job.target, requestedAtMs: job.requestedAtMs, routes: job.routes }),
   }
 }

@@ -36,10 +36,18 @@ function history(changes: Partial<AlertHistory> = {}): AlertHistory {
       seenAt,
       why: 'قیمت بالاتر از حد',
       ruleIds: ['12'],
+      page: 4,
     },
     deliveries: [
       {
-        ...{ sink: 'hook', state: 'delivered', reason: null, nextAttemptAt: null, requestedAt: ago(20) },
+        ...{
+          sink: 'hook',
+          routes: ['night', 'routes[2]'],
+          state: 'delivered',
+          reason: null,
+          nextAttemptAt: null,
+          requestedAt: ago(20),
+        },
         attempts: [
           attempt(1, 1, 'retry', 'busy'),
           attempt(2, 1, 'dead', '<b>no</b>'),
@@ -47,7 +55,14 @@ function history(changes: Partial<AlertHistory> = {}): AlertHistory {
         ],
       },
       {
-        ...{ sink: 'desk', state: 'dead', reason: 'no', nextAttemptAt: null, requestedAt: null },
+        ...{
+          sink: 'desk',
+          routes: null,
+          state: 'dead',
+          reason: 'no',
+          nextAttemptAt: null,
+          requestedAt: null,
+        },
         attempts: [],
       },
     ],
@@ -85,9 +100,10 @@ describe('the story of an alert', () => {
     for (const part of [
       'قیمت بالاتر از حد',
       'fired 12:02:31 ( 39s ago )',
-      'seen by the poll of 12:02:39 ( 31s ago ), 8s later',
+      'seen by the poll of 12:02:39 ( 31s ago ) on page 4, 8s later',
       'held back from ops-slack: held back by route night: muted until 08:00',
       '1. to be tried again 503 server_error',
+      'hook delivered by routes night, routes[2]',
       'took 210ms busy',
       '2. given up 503 server_error',
       '&lt;b&gt;no&lt;/b&gt;',
