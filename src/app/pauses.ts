@@ -15,7 +15,7 @@ export interface Pauses {
 }
 
 interface PausesOptions {
-  readonly sender: Pick<Sender, 'pause' | 'resume'>
+  readonly sender: Pick<Sender, 'pause' | 'resume'> & { states(): readonly { readonly sink: string }[] }
   readonly store: PauseStore
   readonly clock: Clock
   readonly log: Logger
@@ -37,9 +37,9 @@ export function createPauses({ sender, store, clock, log, lookEveryMs = 5_000 }:
   }
   return {
     async pause(sink, { untilMs, comment }) {
-      if (!(await sender.pause(sink))) return false
+      if (!sender.states().some((state) => state.sink === sink)) return false
+      // First its end, then the pause: where only one of the two is stored, the sink is not paused.
       await store.set(sink, { untilMs: untilMs ?? null, comment })
-      // Again: it may have been resumed just before that, since an earlier pause was over.
       return sender.pause(sink)
     },
     async resume(sink) {

@@ -16,6 +16,7 @@ function processWith(sink: string, { prefix, paused }: { prefix: string; paused:
   onTestFinished(() => ending.abort())
   const store = createPauseStore(redis.client(), prefix)
   const sender = {
+    states: () => [{ sink }],
     pause: async (name: string) => name === sink && paused.add(name).has(name),
     async resume(name: string) {
       if (name === sink) paused.delete(name)
@@ -59,4 +60,14 @@ it('a sink that is paused anew while its former pause ends stays paused', async 
     () => ends > 0 && shared.paused.has('hook'),
   )
   expect([...(await store.list()).values()]).toEqual([second])
+})
+
+it('a pause whose end could not be stored is none', async () => {
+  const shared = { prefix: freshPrefix(), paused: new Set<string>() }
+  const { pauses, store } = processWith('hook', shared)
+  const away = new Error('Redis is away')
+  store.set = () => Promise.reject(away)
+  await expect(pauses.pause('hook', { untilMs: Date.now() + hourMs, comment: '' })).rejects.toBe(away)
+  expect(shared.paused.size).toBe(0)
+  expect(await pauses.pause('mail', { comment: '' })).toBe(false)
 })
