@@ -7,7 +7,7 @@ import { sendProblem } from './problem.ts'
 
 /**
  * GET /api/v1/events : server-sent events. `change` says that what the status page shows is not the same any more; who listens
- * fetches what it needs. Nothing is read while nobody listens, and once for all who do.
+ * fetches what it needs; `beat` that the bridge still answers. Nothing is read while nobody listens, and once for all who do.
  */
 export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
   const listeners = new Set<ServerResponse>()
@@ -20,13 +20,12 @@ export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
       else listener.write(text)
   }
   const run = async (signal: AbortSignal) => {
-    for (let quietMs = 0; !signal.aborted; ) {
+    for (let sentMs = deps.clock.monotonicMs(); !signal.aborted; ) {
       const mark = await markOf(deps).catch(() => 'none')
-      if (mark !== last) send(`event: change\ndata: ${mark}\n\n`)
-      quietMs = mark === last ? quietMs + lookEveryMs : 0
-      // So that proxies keep the connection, and a browser notices that it is gone.
-      if (quietMs >= beatEveryMs) send(': still here\n\n')
-      if (quietMs >= beatEveryMs) quietMs = 0
+      const isQuiet = mark === last && deps.clock.monotonicMs() - sentMs < beatEveryMs
+      // A beat keeps the connection in proxies; a page that hears none for a while knows that the bridge hangs or is gone.
+      if (!isQuiet) send(`event: ${mark === last ? 'beat' : 'change'}\ndata: ${mark}\n\n`)
+      if (!isQuiet) sentMs = deps.clock.monotonicMs()
       last = mark
       await deps.clock.sleep(lookEveryMs, signal).catch(() => {})
     }

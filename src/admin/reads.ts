@@ -53,7 +53,7 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
   }))
 
   app.get('/api/v1/audit', async (request) => {
-    const { limit } = z.strictObject({ limit: limitField }).parse(request.query)
+    const { limit } = auditQuery.parse(request.query)
     return { data: await ports.audit.list(limit) }
   })
 
@@ -69,6 +69,11 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
   if (rules) app.get('/api/v1/rules', async () => ({ data: await rules() }))
 }
 
+/** As many as are kept. */
+const auditMax = 1_000
+const auditQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(auditMax).default(auditMax),
+})
 const deliveriesQuery = z.strictObject({
   ...deliveryFields,
   order: z.literal('fired').optional(),

@@ -3,10 +3,12 @@ import { Agent, fetch } from 'undici'
 import * as z from 'zod'
 import { type LoadedHttp, loadHttp } from '../config/load-http.ts'
 import { formatMistake } from '../config/mistake.ts'
+import { isPlain } from '../config/plain.ts'
 import { NotFoundError, UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { printable } from '../telemetry/printable.ts'
 import { versionHeader } from '../telemetry/version.ts'
+import { printError } from './output.ts'
 import { UsageError, urlOption } from './usage.ts'
 
 /**
@@ -52,8 +54,14 @@ export function daemonCommand(command: Command): Command {
 export function connectDaemon(options: DaemonOptions): Daemon {
   const { base, token } = addressOf(options)
   /** Who only reads needs no token, and the address may be another program's. */
+  let warned = false
   const authorization = (method: string) => {
     const shown = method === 'GET' ? undefined : token()
+    if (shown !== undefined && !warned && isPlain(base)) {
+      const { host } = new URL(base)
+      printError(`warning: the admin token travels unencrypted to ${host}; use https, or a tunnel`)
+      warned = true
+    }
     return shown === undefined ? {} : { authorization: `Bearer ${shown}` }
   }
   // Set here, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot give the admin token to a stranger. No pipelining: a command

@@ -8,6 +8,7 @@ import type { Env } from './env.ts'
 import type { Complaint } from './explain.ts'
 import type { Mistake } from './mistake.ts'
 import { property } from './outline.ts'
+import { isLoopback, isPlain } from './plain.ts'
 import type { Config } from './schema.ts'
 
 /** What is allowed but probably not meant. `given` is the config as written, before the defaults. */
@@ -40,6 +41,7 @@ export function warningsOf(config: Config, given: unknown): Complaint[] {
     ...wideMatches(config),
     ...openHttp(config),
     ...weakAdminToken(config),
+    ...plainTraces(config),
     ...unaffordableContext(config),
     ...idleLogin(config, given),
   ]
@@ -131,6 +133,11 @@ function weakAdminToken({ http }: Config): Complaint[] {
   return [{ path, message: `it can be guessed, since it ${fault}`, remedy, bare: true }]
 }
 
+function plainTraces({ traces }: Config): Complaint[] {
+  if (traces === undefined || Object.keys(traces.headers).length === 0 || !isPlain(traces.url)) return []
+  return [{ path: ['traces', 'url'], message: 'the headers travel unencrypted', remedy: 'use https' }]
+}
+
 /** A random token of 32 digits has more. */
 const differentCharsMin = 8
 
@@ -176,12 +183,3 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
 }
 
 const dayMs = 86_400_000
-
-function isPlain(address: string): boolean {
-  const url = new URL(address)
-  return url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
-}

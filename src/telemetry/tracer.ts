@@ -33,6 +33,8 @@ export interface TracerOptions {
 const spansMax = 2_048
 const sendEveryMs = 5_000
 const sendTimeoutMs = 5_000
+/** A process that stops waits no longer for the collector. */
+const closeTimeoutMs = 1_000
 
 export function createTracer({ url, headers }: TracerOptions, log: Logger): Tracer {
   const { origin, pathname, search } = new URL(url)
@@ -42,6 +44,7 @@ export function createTracer({ url, headers }: TracerOptions, log: Logger): Trac
   let lost = 0
   let away = false
   let sending: Promise<void> = Promise.resolve()
+  const closing = new AbortController()
 
   const add = (span: object) => {
     if (spans.length < spansMax) spans.push(span)
@@ -56,7 +59,7 @@ export function createTracer({ url, headers }: TracerOptions, log: Logger): Trac
         ...{ origin, path: `${pathname}${search}`, method: 'POST' },
         headers: { 'content-type': 'application/json', ...revealed(headers) },
         body: JSON.stringify(requestOf(batch)),
-        signal: AbortSignal.timeout(sendTimeoutMs),
+        signal: AbortSignal.any([AbortSignal.timeout(sendTimeoutMs), closing.signal]),
       })
       body.on('error', () => {}).destroy()
       if (statusCode < 200 || statusCode > 299) throw new Error(`HTTP ${statusCode}`)
@@ -110,7 +113,9 @@ export function createTracer({ url, headers }: TracerOptions, log: Logger): Trac
     },
     async close() {
       clearInterval(timer)
+      const late = setTimeout(() => closing.abort(), closeTimeoutMs)
       await sendInTurn()
+      clearTimeout(late)
       await agent.destroy()
     },
   }

@@ -127,6 +127,9 @@ describe('with the token', () => {
       ['pause sink', 'ops-slack', [], null, 'night shift'],
     ])
     expect((await app.inject('/api/v1/audit?limit=2')).json().data).toEqual(audited.slice(0, 2))
+    for (let more = 0; more < 100; more += 1) await post('/api/v1/sinks/ops-slack/resume')
+    expect((await app.inject('/api/v1/audit')).json().data).toHaveLength(103)
+    expect((await app.inject('/api/v1/audit?limit=1000')).json().data).toHaveLength(103)
   })
 
   test('an address waits after twenty wrong ones, but never who has the right one: behind a proxy all have one address', async () => {

@@ -43,7 +43,11 @@ test('curl -X POST without a body and without a type reloads', async () => {
 test('who listens hears of every change, once, and of the end; while nobody listens nothing is read', async () => {
   let reads = 0
   let waiting = 0
-  const [sleep, now] = [(_: number, signal?: AbortSignal) => systemClock.sleep(2, signal), () => 0]
+  let passedMs = 0
+  const sleep = (ms: number, signal?: AbortSignal) => {
+    passedMs += ms
+    return systemClock.sleep(2, signal)
+  }
   const { app, base } = await listen(
     {
       async status() {
@@ -51,7 +55,7 @@ test('who listens hears of every change, once, and of the end; while nobody list
         return { ...status({ sinks: [sink({ waiting })] }), uptimeSeconds: reads }
       },
     },
-    { clock: { ...systemClock, sleep, now } },
+    { clock: { ...systemClock, sleep, now: () => 0, monotonicMs: () => passedMs } },
   )
   expect(reads).toBe(0)
   const response = await fetch(`${base}/api/v1/events`)
@@ -67,6 +71,9 @@ test('who listens hears of every change, once, and of the end; while nobody list
   waiting = 7
   await hear(2)
   expect(heard.match(/event: change/g)).toHaveLength(2)
+  // A page cannot see comments: by these it notices that a bridge hangs, or that the network lost the connection.
+  while (!/event: beat|still here/.test(heard)) heard += (await reader?.read())?.value ?? ''
+  expect(heard).toMatch(/event: beat\ndata: ./)
   await app.close()
   while (!(await reader?.read())?.done);
 })

@@ -55,6 +55,23 @@ it('an address and a token are enough, from the environment or the command line'
   expect(String((await run(statusCommand())).thrown)).toMatch(/ALERT_BRIDGE_URL: this is no http address/)
 })
 
+it('a token that would travel unencrypted to another machine is warned of, once a command', async () => {
+  const { port } = await listening()
+  const there = await run(
+    pauseCommand(),
+    'ops-slack',
+    '--token',
+    token,
+    '--url',
+    'http://192.0.2.1.invalid:1',
+  )
+  expect(there.err).toBe(
+    'warning: the admin token travels unencrypted to 192.0.2.1.invalid:1; use https, or a tunnel\n',
+  )
+  const here = await run(pauseCommand(), 'ops-slack', '--token', token, '--url', `http://127.0.0.1:${port}`)
+  expect(here.err).toBe('')
+})
+
 it('an alert that was never seen is explained by what is known around it', async () => {
   const { port } = await listening()
   const url = `http://127.0.0.1:${port}`

@@ -74,3 +74,13 @@ it('a collector that is away costs spans and one line of the log, which does not
   expect(captured.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   expect(captured.text()).not.toContain(String(collector.port))
 })
+
+it('a collector that hangs keeps no process from stopping', async () => {
+  const { collector, tracer } = await rig()
+  collector.answerWith({ kind: 'hang' })
+  tracer.found(alert, { firedAtMs, nowMs: firedAtMs })
+  const beganMs = performance.now()
+  await tracer.close()
+  expect(performance.now() - beganMs).toBeLessThan(4_000)
+  await collector.stop()
+})

@@ -12,6 +12,7 @@ import { actScript } from './act-script.ts'
 export const script = `(() => {
   const fallbackMs = 5000
   const limitMs = 4000
+  const silentMs = 40000
   const icon = document.querySelector('link[rel=icon]')
   const $ = (id) => document.getElementById('act' + id)
   const box = $('')
@@ -103,19 +104,25 @@ export const script = `(() => {
   }
   /** Only while it is seen: a browser has six connections to one host, over all of its tabs. */
   let events
+  let heardMs = 0
+  const hear = () => { heardMs = performance.now() }
   const listen = () => {
     if (document.hidden) {
       events?.close()
       events = undefined
     } else if (!events || events.readyState === EventSource.CLOSED) {
       events = new EventSource('/api/v1/events')
+      for (const name of ['open', 'beat', 'change']) events.addEventListener(name, hear)
       events.addEventListener('change', refresh)
       events.addEventListener('error', refresh)
     }
   }
   listen()
   setInterval(() => {
-    if (events?.readyState === EventSource.OPEN) return
+    const isOpen = events?.readyState === EventSource.OPEN
+    if (isOpen && performance.now() - heardMs < silentMs) return
+    // No beat came: the bridge hangs, or the connection was lost without an end, which the browser does not notice.
+    if (isOpen) events.close()
     listen()
     void refresh()
   }, fallbackMs)
