@@ -3,8 +3,10 @@ import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import { auditRowOf } from './audit.ts'
 import { refuseChange } from './guard.ts'
+import { once } from './idempotency.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
+import { unknownParameter } from './read.ts'
 import { createTries, type Tries } from './tries.ts'
 
 export type ActionHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -15,6 +17,8 @@ export interface Action {
   /** As the audit list shows it; without a name nothing is recorded, since it changes nothing. */
   readonly name?: string
   readonly act: ActionHandler
+  /** A request with an `Idempotency-Key` is carried out once. That of an `order` has an `at`, so that it can be gone on with. */
+  readonly takesKey?: 'order' | 'once'
 }
 
 /**
@@ -45,9 +49,14 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
       return sendProblem(reply, refusal)
     },
     handler: async (request, reply) => {
-      const answer = await act(request, reply)
+      const refusal = unknownParameter(request.query, [])
+      if (refusal !== undefined) return sendProblem(reply, { status: 400, detail: refusal })
+      const { answer, isNew } = action.takesKey
+        ? await once(keyed(deps, action.takesKey === 'order'), request, reply, act)
+        : { answer: await act(request, reply), isNew: true }
       log.info({ path: request.url, status: reply.statusCode, remote: request.ip }, 'admin action')
-      const row = name && reply.statusCode < 400 ? auditRowOf(name, request, answer, clock.now()) : undefined
+      const row =
+        name && isNew && reply.statusCode < 400 ? auditRowOf(name, request, answer, clock.now()) : undefined
       if (row) await record(deps, row)
       return answer
     },
@@ -57,6 +66,10 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
       reply.header('allow', 'POST')
       return sendProblem(reply, { status: 405, detail: 'This changes something: use POST.' })
     })
+}
+
+function keyed({ ports, clock }: AdminDeps, takesAt: boolean) {
+  return { store: ports.idempotency, nowMs: clock.now(), takesAt }
 }
 
 const tooManyTries = { status: 429, detail: 'Too many wrong tokens came from this address: wait a minute.' }

@@ -4,7 +4,7 @@ import type { Order } from '../delivery/records/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { given } from '../lib/given.ts'
 import { waits } from '../lib/waits.ts'
-import { type ActionHandler, registerAction } from './action.ts'
+import { type Action, type ActionHandler, registerAction } from './action.ts'
 import {
   alertIdsField,
   instantField,
@@ -21,8 +21,9 @@ import { registerSilenceActions } from './silences.ts'
 /** Adds the routes of the API that change something. */
 export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   const { ports } = deps
-  const post = (name: string, path: string, act: ActionHandler) =>
-    registerAction(app, deps, { method: 'POST', path, name, act })
+  const post = (name: string, path: string, act: ActionHandler, takesKey?: Action['takesKey']) =>
+    registerAction(app, deps, { method: 'POST', path, name, act, ...given({ takesKey }) })
+  const postOrder = (name: string, path: string, act: ActionHandler) => post(name, path, act, 'order')
 
   post('reload', '/-/reload', async (_request, reply) => {
     const result = await ports.reload()
@@ -31,25 +32,25 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     return sendProblem(reply, { status: 422, detail, mistakes: result.mistakes })
   })
 
-  post('retry dead letters', '/api/v1/dead-letters/retry', async (request) => {
+  postOrder('retry dead letters', '/api/v1/dead-letters/retry', async (request) => {
     const { handled, missing, ...portion } = await ports.deadLetters.retry(deadLettersOf(request.body))
     return { retried: handled, unknown: missing, ...portionView(portion) }
   })
-  post('drop dead letters', '/api/v1/dead-letters/drop', async (request) => {
+  postOrder('drop dead letters', '/api/v1/dead-letters/drop', async (request) => {
     const { handled, missing, ...portion } = await ports.deadLetters.drop(deadLettersOf(request.body))
     return { dropped: handled, unknown: missing, ...portionView(portion) }
   })
-  post('send again', '/api/v1/replay', async (request) => {
+  postOrder('send again', '/api/v1/replay', async (request) => {
     const { handled, missing, ...portion } = await ports.replay(replayOf(request.body))
     return { queued: handled, unknown: missing, ...portionView(portion) }
   })
 
-  post('retry unreadable rows', '/api/v1/quarantine/retry', (request) =>
-    ports.quarantine.retry(rowsOf(request.body)),
-  )
-  post('drop unreadable rows', '/api/v1/quarantine/drop', async (request) => {
+  const retryRows: ActionHandler = (request) => ports.quarantine.retry(rowsOf(request.body))
+  post('retry unreadable rows', '/api/v1/quarantine/retry', retryRows, 'once')
+  const dropRows: ActionHandler = async (request) => {
     return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
-  })
+  }
+  post('drop unreadable rows', '/api/v1/quarantine/drop', dropRows, 'once')
 
   const noSink = (reply: FastifyReply, name: string) =>
     sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })

@@ -1,6 +1,6 @@
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import * as z from 'zod'
-import { NotFoundError, UserError } from '../lib/errors.ts'
+import { MalformedError, NotFoundError, UserError } from '../lib/errors.ts'
 import { registerActions } from './actions.ts'
 import { registerEvents } from './events.ts'
 import { safeHeaders } from './headers.ts'
@@ -116,6 +116,7 @@ const plainWords: readonly (readonly [RegExp, string])[] = [
 
 function statusOf(error: unknown): number {
   if (error instanceof NotFoundError) return 404
+  if (error instanceof MalformedError) return 400
   // The request is valid, but the state of the bridge does not allow it now.
   if (error instanceof UserError) return 409
   const known = typeof error === 'object' && error !== null && 'statusCode' in error ? error.statusCode : 500

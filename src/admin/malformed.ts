@@ -14,7 +14,8 @@ export const malformed = { frameworkErrors: answerAddress, clientErrorHandler: a
 /** The server handles `Expect: 100-continue` itself; every other expectation is refused. */
 export function refuseExpectations(app: FastifyInstance): void {
   app.server.on('checkExpectation', (_request, response: ServerResponse) => {
-    response.writeHead(417, safeHeaders).end()
+    const { status, type, text } = problemOf({ status: 417, detail: 'Only 100-continue can be expected.' })
+    response.writeHead(status, { ...safeHeaders, 'content-type': type }).end(text)
   })
 }
 

@@ -1,27 +1,38 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
+import { given } from '../lib/given.ts'
 import { registerAction } from './action.ts'
 import { limitField, nameField, portionFields, portionOrder, portionView, stateField } from './fields.ts'
 import { orphanKinds } from './orphan-view.ts'
+import { pageFields, pageOf } from './paging.ts'
 import type { AdminDeps } from './ports.ts'
+import { registerRead } from './read.ts'
 
 /** Adds the routes that list, move and drop what is left of sinks and sources that are not in the config (any more). */
 export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
   // `ports.orphans` is read at each request: it throws while the bridge is starting.
   const { ports } = deps
 
-  app.get('/api/v1/orphans', async () => ({ data: await ports.orphans.list() }))
-
-  app.get('/api/v1/orphans/:name', async (request) => {
-    const { name } = named.parse(request.params)
-    const { limit, state } = deliveriesQuery.parse(request.query)
-    return { data: await ports.orphans.deliveries(name, { limit, ...(state ? { state } : {}) }) }
+  registerRead(app, '/api/v1/orphans', pageFields, async (page) => {
+    return pageOf(await ports.orphans.list(), page, ({ kind, name }) => `${kind} ${name}`)
   })
+
+  registerRead(
+    app,
+    '/api/v1/orphans/:name',
+    deliveriesQuery,
+    async ({ limit, state, cursor }, { params }) => {
+      const { name } = named.parse(params)
+      const page = await ports.orphans.deliveries(name, { limit, ...given({ state, cursor }) })
+      return { ...page, cursor: page.cursor ?? null }
+    },
+  )
 
   registerAction(app, deps, {
     method: 'POST',
     path: '/api/v1/orphans/:name/move',
     name: 'move orphan',
+    takesKey: 'order',
     async act(request) {
       const { to, retry = false, ...rest } = move.parse(request.body ?? {})
       const { handled, ...portion } = await ports.orphans.move({
@@ -37,6 +48,7 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
     method: 'POST',
     path: '/api/v1/orphans/:name/drop',
     name: 'drop orphan',
+    takesKey: 'order',
     async act(request) {
       const order = portionOrder(drop.parse(request.body ?? {}))
       const { handled, ...portion } = await ports.orphans.drop({ ...named.parse(request.params), ...order })
@@ -46,7 +58,7 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
 }
 
 const named = z.object({ name: nameField })
-const deliveriesQuery = z.strictObject({ limit: limitField, state: stateField.optional() })
+const deliveriesQuery = { limit: limitField, state: stateField.optional(), cursor: portionFields.cursor }
 
 const kindField = z.enum(orphanKinds).optional()
 const drop = z.strictObject({ kind: kindField, ...portionFields })

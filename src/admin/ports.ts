@@ -3,6 +3,7 @@ import type { OrphanPortion } from '../delivery/orphans/steps.ts'
 import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
 import type { Order, Portion, PortionOrder } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { IdempotencyStore } from '../store/idempotency.ts'
 import type { NewSilence } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AuditRow } from './audit-view.ts'
@@ -43,6 +44,8 @@ export interface AdminPorts {
    */
   replay(order: Order): Promise<Portion>
   readonly audit: AuditPort
+  /** Of requests that name a key. */
+  readonly idempotency: IdempotencyStore
   readonly sinks: SinksPort
   readonly sources: SourcesPort
   readonly orphans: OrphansPort
@@ -133,8 +136,11 @@ export interface PauseOrder {
  */
 export interface OrphansPort {
   list(): Promise<readonly OrphanView[]>
-  /** The alerts of a sink; the one that changed last comes first. */
-  deliveries(name: string, query: { limit: number; state?: DeliveryState }): Promise<readonly DeliveryRow[]>
+  /** The alerts of a sink, in the order in which they fired. */
+  deliveries(
+    name: string,
+    query: Pick<DeliveryQuery, 'limit' | 'cursor'> & { state?: DeliveryState },
+  ): Promise<DeliveryPage>
   /** Moves all to the sink or source `to` of the config. `retry`: dead letters are sent again. */
   move(
     order: OrphanOrder & { readonly name: string; readonly to: string; readonly retry: boolean },

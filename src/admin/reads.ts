@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { given } from '../lib/given.ts'
+import { auditMax } from '../store/audit.ts'
+import type { AuditRow } from './audit-view.ts'
 import {
   deliveryFields,
   deliveryFilter,
@@ -10,96 +12,105 @@ import {
   portionFields,
   stateField,
 } from './fields.ts'
+import { pageFields, pageOf } from './paging.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
+import { registerRead } from './read.ts'
 
 /** The part of the API that only reads. Lists are `{ data: […] }`, so that other fields can be added beside them. */
 export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void {
-  app.get('/api/v1/status', () => ports.status())
+  const notFound = (what: string) => ({ status: 404, detail: what })
 
-  app.get('/api/v1/deliveries', async (request) => {
-    if (isByChange(request.query)) {
-      const { limit, state, sink } = changedQuery.parse(request.query)
-      return { data: await ports.deliveries.changed({ limit, ...given({ state, sink }) }) }
+  registerRead(app, '/api/v1/status', {}, () => ports.status())
+
+  registerRead(app, '/api/v1/deliveries', deliveriesQuery, async ({ limit, cursor, order, ...filter }) => {
+    if (order === 'changed') {
+      const { state, sink } = changedFilter.parse(given({ ...filter, cursor }))
+      return { data: await ports.deliveries.changed({ limit, ...given({ state, sink }) }), cursor: null }
     }
-    const { limit, cursor, order: _, ...filter } = deliveriesQuery.parse(request.query)
     const page = await ports.deliveries.search({ limit, ...deliveryFilter(filter), ...given({ cursor }) })
     return { ...page, cursor: page.cursor ?? null }
   })
 
-  app.get('/api/v1/deliveries/:source/:id', async (request, reply) => {
-    const { source, id } = z.object({ source: nameField, id: z.string() }).parse(request.params)
+  registerRead(app, '/api/v1/deliveries/:source/:id', {}, async (_, { params }, reply) => {
+    const { source, id } = z.object({ source: nameField, id: z.string() }).parse(params)
     const number = /^\d{1,16}$/.test(id) ? Number(id) : Number.NaN
     const history = Number.isSafeInteger(number) ? await ports.deliveries.history(source, number) : undefined
     if (history) return { data: history }
-    return sendProblem(reply, { status: 404, detail: `No delivery ${source}.${id} is known (any more).` })
+    return sendProblem(reply, notFound(`No delivery ${source}.${id} is known (any more).`))
   })
 
-  app.get('/api/v1/dead-letters', async (request) => {
-    const { sink, since, limit, cursor } = deadLettersQuery.parse(request.query)
-    const page = await ports.deadLetters.list({
-      limit,
-      ...(sink ? { sink } : {}),
-      ...(since === undefined ? {} : { sinceMs: since }),
-      ...(cursor ? { cursor } : {}),
-    })
+  registerRead(app, '/api/v1/dead-letters', deadLettersQuery, async ({ sink, since, limit, cursor }) => {
+    const page = await ports.deadLetters.list({ limit, ...given({ sink, sinceMs: since, cursor }) })
     return { ...page, cursor: page.cursor ?? null }
   })
 
-  app.get('/api/v1/dead-letters/groups', () => ports.deadLetters.groups())
+  registerRead(app, '/api/v1/dead-letters/groups', {}, () => ports.deadLetters.groups())
 
-  app.get('/api/v1/quarantine', async (request) => ({
-    data: await ports.quarantine.list(quarantineQuery(request.query)),
-  }))
-
-  app.get('/api/v1/audit', async (request) => {
-    const { limit } = auditQuery.parse(request.query)
-    return { data: await ports.audit.list(limit) }
+  registerRead(app, '/api/v1/quarantine', quarantineQuery, async ({ source, ...page }) => {
+    const rows = await ports.quarantine.list({ limit: quarantineMax, ...given({ source }) })
+    return pageOf(rows, page, (row) => `${row.seenAt} ${row.source}.${row.key}`, 'down')
   })
 
-  app.get('/api/v1/sources/:name/day', async (request, reply) => {
-    const { name } = z.object({ name: nameField }).parse(request.params)
+  registerRead(app, '/api/v1/audit', auditQuery, async (page) => {
+    const keys = auditKeys(await ports.audit.list(auditMax))
+    return pageOf([...keys.keys()], page, (row) => keys.get(row) ?? '', 'down')
+  })
+
+  registerRead(app, '/api/v1/sources/:name/day', {}, async (_, { params }, reply) => {
+    const { name } = z.object({ name: nameField }).parse(params)
     const day = await ports.sources.day(name)
-    if (day) return { data: day }
-    return sendProblem(reply, { status: 404, detail: `There is no source ${name}.` })
+    return day ? { data: day } : sendProblem(reply, notFound(`There is no source ${name}.`))
   })
 
   const { silences, rules } = ports
-  if (silences) app.get('/api/v1/silences', async () => ({ data: await silences.list() }))
-  if (rules) app.get('/api/v1/rules', async () => ({ data: await rules() }))
+  if (silences)
+    registerRead(app, '/api/v1/silences', pageFields, async (page) =>
+      pageOf(await silences.list(), page, ({ endsAt, id }) => `${endsAt} ${id}`),
+    )
+  if (rules)
+    registerRead(app, '/api/v1/rules', { ...pageFields, source: nameField.optional() }, async (query) => {
+      const rows = (await rules()).filter((row) => [undefined, row['source']].includes(query.source))
+      return pageOf(rows, query, ({ source, id }) => `${source} ${String(id).padStart(16, '0')}`)
+    })
 }
 
-/** As many as are kept. */
-const auditMax = 1_000
-const auditQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(auditMax).default(auditMax),
-})
-const deliveriesQuery = z.strictObject({
+const deliveriesQuery = {
   ...deliveryFields,
-  order: z.literal('fired').optional(),
+  order: z.enum(['fired', 'changed']).optional(),
   limit: limitField,
   cursor: portionFields.cursor,
-})
+}
 
 /** What changed last is known of the queues, whatever fired when: only the newest changes, without pages. */
-const changedQuery = z.strictObject({
-  order: z.literal('changed'),
-  state: stateField.optional(),
-  sink: nameField.optional(),
-  limit: limitField,
-})
+const changedFilter = z.strictObject(
+  { state: stateField.optional(), sink: nameField.optional() },
+  { error: 'order=changed goes with limit, sink and state only' },
+)
 
-function isByChange(query: unknown): boolean {
-  return typeof query === 'object' && query !== null && 'order' in query && query.order === 'changed'
+const quarantineQuery = { source: nameField.optional(), limit: limitField, cursor: portionFields.cursor }
+/** More than all sources keep. */
+const quarantineMax = 100_000
+
+/** Without a limit, all that are kept. */
+const auditQuery = {
+  limit: z.coerce.number().int().min(1).max(auditMax).default(auditMax),
+  cursor: portionFields.cursor,
 }
 
-function quarantineQuery(query: unknown) {
-  const { limit, source } = z.strictObject({ limit: limitField, source: nameField.optional() }).parse(query)
-  return { limit, ...(source === undefined ? {} : { source }) }
+/** Actions of one millisecond stay in their order. */
+function auditKeys(newestFirst: readonly AuditRow[]): Map<AuditRow, string> {
+  const counts = new Map<string, number>()
+  const keyOf = ({ at }: AuditRow) => {
+    counts.set(at, (counts.get(at) ?? 0) + 1)
+    return `${at} ${String(counts.get(at)).padStart(4, '0')}`
+  }
+  return new Map(newestFirst.toReversed().map((row) => [row, keyOf(row)]))
 }
-const deadLettersQuery = z.strictObject({
+
+const deadLettersQuery = {
   sink: nameField.optional(),
   since: instantField.optional(),
   limit: limitField,
   cursor: portionFields.cursor,
-})
+}

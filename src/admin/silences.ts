@@ -15,6 +15,7 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
     method: 'POST',
     path: '/api/v1/silences',
     name: 'silence',
+    takesKey: 'once',
     act: async (request, reply) => {
       const added = await silences.add(newSilenceOf(request.body, deps.clock.now()))
       reply.code(201)

@@ -10,6 +10,7 @@ import type { SinkEntry } from '../delivery/settings.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { type AuditStore, createAuditStore } from '../store/audit.ts'
 import { createFiredAlerts, type FiredAlerts } from '../store/fired-alerts.ts'
+import { createIdempotencyStore, type IdempotencyStore } from '../store/idempotency.ts'
 import type { NameStore } from '../store/names.ts'
 import type { FeedPage } from '../walk/page.ts'
 import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
@@ -40,6 +41,7 @@ export interface ActiveConfig {
   readonly orphans: Orphans
   readonly audit: AuditStore
   readonly fired: FiredAlerts
+  readonly idempotency: IdempotencyStore
   /** Of each sink, each with deliveries of its own. */
   readonly targets: IntakeDeps['targets']
 }
@@ -93,6 +95,7 @@ export function createActiveConfig(
     replay: createReplay({ queues, targets, clock }),
     orphans,
     fired: createFiredAlerts({ redis: redis.commands, prefix }),
+    idempotency: createIdempotencyStore({ redis: redis.commands, prefix }),
     audit: createAuditStore({ redis: redis.commands, prefix }),
   }
 }

@@ -16,7 +16,7 @@ interface Options {
 export async function keepFiredOrder({ active, clock, log }: Options, signal: AbortSignal): Promise<void> {
   const attempt = (work: Promise<void>) =>
     work.catch((thrown: unknown) => log.debug({ err: toError(thrown) }, 'the order of alerts not kept'))
-  await attempt(fillOrder(active().fired, active().queues, signal))
+  await attempt(fillOrder(active().fired, readerOptions(active()), signal))
   while (!signal.aborted) {
     await attempt(forgetGone(active().fired, readerOptions(active())))
     await clock.sleep(forgetEveryMs, signal).catch(() => {})

@@ -6,6 +6,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
+import { countDefault, pageMax } from './list.ts'
 import { carryOut, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
@@ -113,6 +114,3 @@ interface DeadLetterPage {
   readonly total: number
   readonly cursor: string | null
 }
-
-const pageMax = 500
-const countDefault = 50

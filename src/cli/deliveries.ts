@@ -10,6 +10,7 @@ import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
+import { countDefault, pageMax } from './list.ts'
 import { print, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
@@ -112,9 +113,7 @@ interface DeliveryPage {
   readonly cursor: string | null
 }
 
-const pageMax = 500
 const listMax = 100_000
-const countDefault = 50
 const followEveryMs = 1_000
 
 /** Gives what is new, or in another state than when it was last given, the oldest first. */

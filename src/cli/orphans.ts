@@ -4,6 +4,7 @@ import { type OrphanView, orphanKinds } from '../admin/orphan-view.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
+import { countDefault, listPages } from './list.ts'
 import { carryOut, countOrder, describeDone, describeDryRun } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -13,7 +14,7 @@ interface Options extends DaemonOptions {
   readonly to?: string
   readonly retry?: boolean
   readonly kind?: string
-  readonly limit?: number
+  readonly limit: number
   readonly dryRun?: boolean
 }
 
@@ -26,11 +27,7 @@ export function orphansCommand(): Command {
     .option('--retry', 'with move: dead letters are sent again, and not only moved')
     .option('--dry-run', 'with move and drop: only say how many it would be')
     .addOption(new Option('--kind <kind>', 'where both have this name').choices(orphanKinds))
-    .option(
-      '--limit <count>',
-      'how many alerts of a sink to list (default 50, at most 500)',
-      countOption('--limit', 500),
-    )
+    .option('--limit <count>', 'how many alerts of a sink to list', countOption('--limit'), countDefault)
     .action(
       async (
         action: string,
@@ -38,8 +35,7 @@ export function orphansCommand(): Command {
         { to, retry, kind, limit, dryRun, ...options }: Options,
       ) => {
         const daemon = connectDaemon(options)
-        if (action === 'list')
-          return list(daemon, name, { limit: limit?.toString(), json: options.json ?? false })
+        if (action === 'list') return list(daemon, name, { limit, json: options.json ?? false })
         if (action !== 'move' && action !== 'drop')
           throw new UsageError(`"${action}" is no action: expected list, move or drop.`)
         if (name === undefined) throw new UsageError(`Say which: ${action} NAME, as list shows it.`)
@@ -66,14 +62,15 @@ export function orphansCommand(): Command {
 async function list(
   daemon: Daemon,
   name: string | undefined,
-  { limit, json }: { limit: string | undefined; json: boolean },
+  { limit, json }: { limit: number; json: boolean },
 ): Promise<void> {
-  const path = name === undefined ? '' : `/${encodeURIComponent(name)}`
-  const { data } = (await daemon.get(`/api/v1/orphans${path}`, name === undefined ? {} : { limit })) as {
-    data: unknown
+  if (name === undefined) {
+    const { data } = await listPages<OrphanView>(daemon, '/api/v1/orphans', {})
+    return json ? printJson(data) : print(describe(data))
   }
-  if (json) return printJson(data)
-  return print(name === undefined ? describe(data as OrphanView[]) : describeRows(data as DeliveryRow[]))
+  const path = `/api/v1/orphans/${encodeURIComponent(name)}`
+  const { data, more } = await listPages<DeliveryRow>(daemon, path, {}, limit)
+  return json ? printJson(data) : print([describeRows(data), ...more].join('\n'))
 }
 
 function describe(orphans: readonly OrphanView[]): string {

@@ -3,6 +3,7 @@ import type { QuarantinedRow } from '../admin/status-view.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { countDefault, listPages } from './list.ts'
 import { describeDryRun } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
@@ -10,7 +11,7 @@ import { countOption, idsArgument, UsageError } from './usage.ts'
 
 interface Options extends DaemonOptions {
   readonly source?: string
-  readonly limit?: number
+  readonly limit: number
   readonly all?: boolean
   readonly dryRun?: boolean
 }
@@ -21,22 +22,23 @@ export function quarantineCommand(): Command {
     .argument('<action>', 'list, retry or drop')
     .argument('[ids...]', 'SOURCE.KEY, as list shows them', rowIds)
     .option('--source <source>', 'only those of this source')
-    .option('--limit <count>', 'how many to list (default 50, at most 500)', countOption('--limit', 500))
+    .option('--limit <count>', 'how many to list', countOption('--limit'), countDefault)
     .option('--all', 'with retry and drop: all of them')
-    .option(
-      '--dry-run',
-      'with retry and drop: only say how many it would be, of the newest 500, and name some',
-    )
+    .option('--dry-run', 'with retry and drop: only say how many it would be, and name some')
     .action(async (action: string, ids: string[], { source, limit, all, dryRun, ...options }: Options) => {
       const daemon = connectDaemon(options)
-      const rows = async (limitText: string | undefined) => {
-        const answer = await daemon.get('/api/v1/quarantine', { source, limit: limitText })
-        const { data } = answer as { data: QuarantinedRow[] }
-        return ids.length === 0 ? data : data.filter((row) => ids.includes(idOf(row)))
+      const rows = async (count?: number) => {
+        const { data, more } = await listPages<QuarantinedRow>(
+          daemon,
+          '/api/v1/quarantine',
+          { source },
+          ids.length > 0 ? undefined : count,
+        )
+        return { shown: ids.length === 0 ? data : data.filter((row) => ids.includes(idOf(row))), more }
       }
       if (action === 'list') {
-        const shown = await rows(limit?.toString())
-        return options.json ? printJson(shown) : print(describe(shown))
+        const { shown, more } = await rows(limit)
+        return options.json ? printJson(shown) : print([describe(shown), ...more].join('\n'))
       }
       if (action !== 'retry' && action !== 'drop')
         throw new UsageError(`"${action}" is no action: expected list, retry or drop.`)
@@ -47,7 +49,7 @@ export function quarantineCommand(): Command {
       }
       if (Object.keys(selection).length === 0) throw new UsageError('Say which: ids, --source, or --all.')
       if (dryRun) {
-        const sample = (await rows('500')).map(idOf)
+        const sample = (await rows()).shown.map(idOf)
         const text = describeDryRun(sample.length, action === 'retry' ? 'read again' : 'dropped', sample)
         return options.json ? printJson({ dryRun: true, count: sample.length }) : print(text)
       }

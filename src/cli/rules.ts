@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { formatDuration } from '../lib/duration.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { listPages } from './list.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 
@@ -10,8 +11,7 @@ export function rulesCommand(): Command {
   return daemonCommand(namedCommand('rules'))
     .option('--source <source>', 'only those of this source')
     .action(async ({ source, ...options }: DaemonOptions & { readonly source?: string }) => {
-      const { data } = (await connectDaemon(options).get('/api/v1/rules')) as { data: readonly Row[] }
-      const shown = data.filter((row) => source === undefined || row['source'] === source)
+      const { data: shown } = await listPages<Row>(connectDaemon(options), '/api/v1/rules', { source })
       if (options.json) printJson(shown)
       else print(describeRules(shown, Date.now()))
     })

@@ -5,6 +5,7 @@ import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { listPages } from './list.ts'
 import { print, printJson } from './output.ts'
 import { table } from './table.ts'
 import { isoOption, spanOption, UsageError } from './usage.ts'
@@ -52,9 +53,7 @@ function addCommand(): Command {
 function listCommand(): Command {
   return daemonCommand(new Command('list').description('the silences that have not ended')).action(
     async (options: DaemonOptions) => {
-      const { data } = (await connectDaemon(options).get('/api/v1/silences')) as {
-        data: readonly SilenceView[]
-      }
+      const { data } = await listPages<SilenceView>(connectDaemon(options), '/api/v1/silences', {})
       if (options.json) return printJson(data)
       if (data.length === 0) return print('none')
       const rows = data.map(({ id, startsAt, endsAt, match, comment }) => {

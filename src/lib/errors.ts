@@ -6,6 +6,9 @@ export class UserError extends Error {
 /** The operator named something that does not exist: one sentence that says so, and no fault of the bridge. */
 export class NotFoundError extends UserError {}
 
+/** What the operator sent cannot be what was meant, whatever the state of the bridge. */
+export class MalformedError extends UserError {}
+
 /** Whatever was thrown, as an Error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))

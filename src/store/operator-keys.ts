@@ -25,3 +25,11 @@ export function auditKey(prefix: string): string {
 export function silencesKey(prefix: string): string {
   return `${hashTag(prefix)}:silences`
 }
+
+/**
+ * STRING, JSON: a digest of a request that named this key (`Idempotency-Key`), when it was begun, and its answer. Expires
+ * `idempotencyKeptMs` after its last change. Lost: the request is carried out again when it is sent again.
+ */
+export function idempotencyKey(prefix: string, digest: string): string {
+  return `${hashTag(prefix)}:request:${digest}`
+}

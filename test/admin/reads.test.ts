@@ -99,29 +99,50 @@ test('every answer forbids caching, framing, sniffing and referrers', async () =
 
 test('rows that could not be read are shown as they came, as many as are asked for', async () => {
   const { app, calls } = rig()
-  expect((await app.inject('/api/v1/quarantine?limit=7')).json()).toEqual({ data: [quarantined] })
+  expect((await app.inject('/api/v1/quarantine?limit=7')).json()).toEqual({
+    ...{ data: [quarantined], total: 1, cursor: null },
+  })
   await app.inject('/api/v1/quarantine?source=main')
-  expect(calls).toEqual([
-    ['quarantine', { limit: 7 }],
-    ['quarantine', { limit: 50, source: 'main' }],
+  expect(calls).toMatchObject([
+    ['quarantine', {}],
+    ['quarantine', { source: 'main' }],
   ])
   problemOf(await app.inject('/api/v1/quarantine?limit=0'), 400)
 })
 
-test('silences are listed', async () => {
-  expect((await rig().app.inject('/api/v1/silences')).json()).toEqual({ data: [] })
+test('every list goes on with its cursor, also where rows come and go between two pages', async () => {
+  const rules = Array.from({ length: 7 }, (_, at) => ({ source: 'main', id: at * 9, name: 'Steel' }))
+  const { app } = rig({ rules: async () => rules })
+  const page = async (cursor: string) =>
+    (await app.inject(`/api/v1/rules?limit=3&source=main${cursor}`)).json()
+  const ids = ({ data }: { data: { id: number }[] }) => data.map(({ id }) => id)
+  const first = await page('')
+  expect([ids(first), first.total]).toEqual([[0, 9, 18], 7])
+  rules.splice(1, 2)
+  rules.unshift({ source: 'main', id: 1, name: 'new' })
+  const second = await page(`&cursor=${first.cursor}`)
+  expect(ids(second)).toEqual([27, 36, 45])
+  const last = await page(`&cursor=${second.cursor}`)
+  expect([ids(last), last.cursor]).toEqual([[54], null])
+  expect(problemOf(await app.inject('/api/v1/rules?cursor=x'), 400)).toContain('This cursor')
+
+  const lists = ['silences', 'rules', 'orphans', 'audit', 'quarantine', 'dead-letters', 'deliveries']
+  for (const list of [...lists, 'orphans/old'])
+    expect((await app.inject(`/api/v1/${list}`)).json(), list).toHaveProperty('cursor')
+  expect((await rig().app.inject('/api/v1/rules')).statusCode).toBe(404)
 })
 
-test('the rules that are known are listed, where anybody knows any', async () => {
-  const { app } = rig({ rules: async () => [{ source: 'main', id: 3, name: 'Steel' }] })
-  const response = await app.inject({ url: '/api/v1/rules' })
-  expect(response.json()).toEqual({ data: [{ source: 'main', id: 3, name: 'Steel' }] })
-  expect((await rig().app.inject({ url: '/api/v1/rules' })).statusCode).toBe(404)
+test.each([
+  ['/api/v1/status?verbose=1', 'There is no parameter verbose: this address takes none.'],
+  ['/api/v1/silences?stat=1', 'There is no parameter stat: there is limit, cursor.'],
+  ['/api/v1/deliveries/main/48213?x=', 'There is no parameter x: this address takes none.'],
+])('a parameter that nobody knows is refused: %s', async (url, sentence) => {
+  expect(problemOf(await rig().app.inject(url), 400)).toBe(sentence)
 })
 
 test('what is left of names that left the config is listed, and the alerts of one', async () => {
   const { app, calls } = rig()
-  expect((await app.inject('/api/v1/orphans')).json()).toEqual({ data: [orphan] })
+  expect((await app.inject('/api/v1/orphans')).json()).toMatchObject({ data: [orphan], total: 1 })
   const one = await app.inject('/api/v1/orphans/old-slack?state=waiting&limit=3')
   expect(one.json().data[0]).toMatchObject({ state: 'waiting' })
   expect(calls).toEqual([['orphans'], ['orphan', 'old-slack', { limit: 3, state: 'waiting' }]])

@@ -21,6 +21,14 @@ export interface Rig {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<LightMyRequestResponse>
 }
 
+/** As a store that forgets at once. */
+const keepsNothing: AdminPorts['idempotency'] = {
+  begin: async (_key, _request, nowMs) => ({ kind: 'begun', atMs: nowMs }),
+  finish: async () => {},
+  release: async () => {},
+  forget: async () => {},
+}
+
 const moved = { there: 1, busy: 0, unreadable: 0, gone: 0, looked: 5, total: 9, atMs: nowMs }
 const portion = { gone: 1, looked: 4, total: 9, atMs: nowMs, missing: [] }
 
@@ -66,6 +74,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     },
     replay: note('replay', () => ({ ...portion, handled: 2, missing: ['main.9'] })),
     audit: { add: async (row) => void audited.unshift(row), list: async (limit) => audited.slice(0, limit) },
+    idempotency: keepsNothing,
     sinks: {
       pause: note('pause', (name: string) => name === 'ops-slack'),
       activity: async () => [
@@ -82,7 +91,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     },
     orphans: {
       list: note('orphans', () => [orphan]),
-      deliveries: note('orphan', () => [row({ state: 'waiting' })]),
+      deliveries: note('orphan', () => ({ data: [row({ state: 'waiting' })], looked: 1 })),
       move: note('move', () => ({ ...moved, handled: 4, cursor: 'further' })),
       drop: note('drop orphan', () => ({ ...moved, handled: 5 })),
     },

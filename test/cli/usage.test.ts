@@ -53,7 +53,7 @@ const commands: Record<string, readonly (readonly string[])[]> = {
     ['retry', '--all', '--since', '99999999999d'],
     ['retry', '--all', '--at', 'foo'],
   ],
-  quarantine: [[], ['foo'], ['retry'], ['drop', 'foo'], ['list', '--limit', 'x'], ['list', '--limit', '501']],
+  quarantine: [[], ['foo'], ['retry'], ['drop', 'foo'], ['list', '--limit', 'x'], ['list', '--limit', '0']],
   replay: [
     [],
     ['foo'],

@@ -16,11 +16,13 @@ it('what operators do with dead letters and silences is previewed, carried out, 
   const sandbox = await startSandbox({ history: 3 })
   const hook = await startWebhookReceiver({ answer: { status: 400, body: 'no such channel' } })
   const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
-  const post = async (path: string, body: object) => {
-    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
-    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-    return (await response.json()) as { cursor: string | null }
+  const send = (path: string, body: object, key?: string) => {
+    const named = key === undefined ? {} : { 'idempotency-key': key }
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json', ...named }
+    return fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
   }
+  const post = async (path: string, body: object) =>
+    (await (await send(path, body)).json()) as { cursor: string | null }
   const dead = async () =>
     (await api<{ data: { source: string; id: number; kind: string }[] }>(url, '/api/v1/dead-letters')).data
   await until('all are dead', async () => (await dead()).length === 3)
@@ -56,6 +58,26 @@ it('what operators do with dead letters and silences is previewed, carried out, 
     /dead \(rejected\) 400 no such channel\n {2}sent again by an operator:\n {2}1\. .* delivered 204[\s\S]*what operators did:\n.* retry dead letters hook \(http\.adminToken, from 127\.0\.0\.1\)$/,
   )
   expect(await (await fetch(`${url}/alerts/${id}`)).text()).toContain('sent again by an operator')
+
+  // A request that names a key is carried out once, whoever repeats it.
+  const again = (key: string, body: object = { ids: [`${letter?.source}.${letter?.id}`] }) =>
+    send('/api/v1/replay', body, key)
+  const [one, two] = await Promise.all([again('"k1"'), again('k1')])
+  const [done, other] = one.status === 200 ? [one, two] : [two, one]
+  const answer = await done.json()
+  expect(answer).toMatchObject({ queued: 1 })
+  // The second came while the first was carried out, or after that.
+  if (other.status !== 409) expect(await other.json()).toEqual(answer)
+  await until('it is sent again', async () => (await story()).deliveries[0]?.attempts.length === 3)
+  const repeated = await again('k1')
+  expect(repeated.headers.get('idempotent-replayed')).toBe('true')
+  expect(await repeated.json()).toEqual(answer)
+  expect((await again('k1', { ids: ['main.1'] })).status).toBe(422)
+  expect((await again('k2', { ids: [] })).status).toBe(400)
+  expect((await again('', { ids: ['main.1'] })).status).toBe(400)
+  // What was refused did nothing: its key is free.
+  expect(await (await again('k2')).json()).toMatchObject({ queued: 1 })
+  expect((await api<{ data: unknown[] }>(url, '/api/v1/audit')).data).toHaveLength(3)
 })
 
 it('a pause for a time ends by itself, and a sink that rests can be tried at once', async () => {

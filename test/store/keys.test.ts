@@ -14,7 +14,13 @@ import {
   throttledKey,
   throttleKey,
 } from '../../src/store/keys.ts'
-import { auditKey, firedAlertsKey, pausesKey, silencesKey } from '../../src/store/operator-keys.ts'
+import {
+  auditKey,
+  firedAlertsKey,
+  idempotencyKey,
+  pausesKey,
+  silencesKey,
+} from '../../src/store/operator-keys.ts'
 import { stateFormatKey } from '../../src/store/state-format.ts'
 import { useRedis } from '../support/redis.ts'
 
@@ -49,6 +55,7 @@ function allKeys(prefix: string, name: string): string[] {
     leaseKey(prefix, name),
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),
+    idempotencyKey(prefix, name),
     ...(name === 'main'
       ? [
           noticesKey,

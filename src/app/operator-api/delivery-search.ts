@@ -4,7 +4,7 @@ import { type Match, matchAlert } from '../../alert/match.ts'
 import { parseMatch } from '../../alert/match-form.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader, type ReaderOptions } from '../../delivery/records/search.ts'
-import { NotFoundError, UserError } from '../../lib/errors.ts'
+import { MalformedError, NotFoundError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import type { FiredAlert, FiredRange } from '../../store/fired-alerts.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
@@ -132,7 +132,7 @@ function wantedAlert({ symbol, kind, rule }: DeliveryQuery): ((alert: Alert) => 
   const written = given({ symbol: writtenOf(symbol), kind: writtenOf(kind), ruleId: writtenOf(rule) })
   if (Object.keys(written).length === 0) return undefined
   const match: Match | undefined = parseMatch(written)
-  if (match === undefined) throw new UserError('This cannot be searched for: the pattern is too large.')
+  if (match === undefined) throw new MalformedError('This cannot be searched for: the pattern is too large.')
   return (alert) => matchAlert(alert, match, () => undefined).kind === 'matches'
 }
 

@@ -4,7 +4,7 @@ import { NotFoundError, UserError } from '../../lib/errors.ts'
 import type { NameStore } from '../../store/names.ts'
 import type { SourceData, SourceDataLeft } from '../../store/source-data.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { deliveryRow, jobStateOf } from './views.ts'
+import { searchDeliveries } from './delivery-search.ts'
 
 /** What is left of names that the config in force does not have. */
 export interface OrphanTools {
@@ -26,9 +26,10 @@ export async function listOrphans(config: ActiveConfig, tools: OrphanTools): Pro
 export function orphansPort(active: () => ActiveConfig, tools: OrphanTools): OrphansPort {
   return {
     list: () => listOrphans(active(), tools),
-    async deliveries(name, { limit, state }) {
-      const query = { limit, ...(state === undefined ? {} : { state: jobStateOf(state) }) }
-      return (await active().orphans.deliveries(name, query)).map(deliveryRow)
+    async deliveries(name, query) {
+      const config = active()
+      await config.orphans.check(name)
+      return searchDeliveries(config, { ...query, sink: name })
     },
     async move({ name, to, kind, retry, ...order }) {
       const config = active()

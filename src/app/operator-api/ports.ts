@@ -106,6 +106,9 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       add: async (row) => active().audit.add({ ...row, ids: [...row.ids] }),
       list: async (limit) => active().audit.list(limit),
     },
+    get idempotency() {
+      return active().idempotency
+    },
     sinks: {
       pause: (name, order) => running().pauses.pause(name, order),
       resume: (name) => running().pauses.resume(name),

@@ -1,8 +1,6 @@
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { NameStore } from '../../store/names.ts'
-import { listLimitMax, listState } from '../records/delivery-log.ts'
-import { type JobState, type JobView, jobStates } from '../records/job-view.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import type { PortionOrder } from '../records/selection.ts'
 import { type OrphanPortion, runOrphanPortion } from './steps.ts'
@@ -19,10 +17,10 @@ export interface Orphans {
   /** Sinks of no config of which anything is kept, be it only what they acknowledged. */
   names(): Promise<readonly string[]>
   /**
-   * What changed last comes first. Throws, as `move` and `drop` do, a NotFoundError for a name that is no orphan, and a
-   * UserError for a sink that another process has in its config.
+   * Throws, as `move` and `drop` do, a NotFoundError for a name that is no orphan, and a UserError for a sink that another process
+   * has in its config.
    */
-  deliveries(sink: string, query: { limit: number; state?: JobState }): Promise<readonly JobView[]>
+  check(sink: string): Promise<void>
   /**
    * Gives its alerts to the sink `to`, with the time at which they were first seen and no regard to their age; dead
    * letters become dead letters there, or are sent with the rest (`retry`). What `to` was given already stays as it is.
@@ -79,13 +77,8 @@ export function createOrphans(options: OrphansOptions): Orphans {
       return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
     },
     names: () => within(readTimeoutMs, 'reading the names', unnamed()),
-    async deliveries(sink, { limit, state }) {
-      const queue = await orphan(sink)
-      const count = Math.min(Math.max(1, limit), listLimitMax)
-      const states = state === undefined ? jobStates : [state]
-      const lists = states.map((each) => listState(sink, queue, each, count))
-      const views = (await within(readTimeoutMs, 'listing an orphan', Promise.all(lists))).flat()
-      return views.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)
+    async check(sink) {
+      await orphan(sink)
     },
     async move(sink, { to, retry = false, ...order }) {
       const queue = await orphan(sink)

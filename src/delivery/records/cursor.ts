@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { UserError } from '../../lib/errors.ts'
+import { MalformedError } from '../../lib/errors.ts'
 
 /** Where a portion or a page ended, as text that callers give back unchanged. */
 export function writeCursor(place: object): string {
@@ -11,7 +11,9 @@ export function readCursor<T>(schema: z.ZodType<T>, text: string): T {
   try {
     return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
   } catch (cause) {
-    throw new UserError('This cursor was not made by this bridge, or by another version of it.', { cause })
+    throw new MalformedError('This cursor was not made by this bridge, or by another version of it.', {
+      cause,
+    })
   }
 }
 

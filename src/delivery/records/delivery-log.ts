@@ -54,7 +54,7 @@ export interface DeliveryLogOptions {
   readonly gone?: () => Promise<readonly string[]>
 }
 
-export const listLimitMax = 500
+const listLimitMax = 500
 
 /** Over how long the pace of a sink is measured. */
 export const paceMs = 5 * 60_000
@@ -106,7 +106,7 @@ async function historyOf(sink: string, queue: AlertQueue, jobId: string): Promis
 }
 
 /** The newest of one queue in one state. */
-export async function listState(
+async function listState(
   sink: string,
   queue: AlertQueue,
   state: JobState,

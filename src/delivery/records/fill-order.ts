@@ -2,15 +2,19 @@ import { alertKey } from '../../alert/alert.ts'
 import { firedMsOf, fromJobData } from '../../alert/job.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { FiredAlerts } from '../../store/fired-alerts.ts'
-import type { SinkQueues } from '../queues.ts'
+import type { ReaderOptions } from './search.ts'
 
 /**
  * Adds to the order of firing what an earlier version delivered, which did not keep one; nothing where the oldest records are in it.
  * What comes meanwhile is added by whoever stores it, so it does not matter that lists move while they are read.
  */
-export async function fillOrder(fired: FiredAlerts, queues: SinkQueues, signal: AbortSignal): Promise<void> {
-  for (const sink of queues.sinks) {
-    const queue = queues.queue(sink)
+export async function fillOrder(
+  fired: FiredAlerts,
+  { queues, gone }: Pick<ReaderOptions, 'queues' | 'gone'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const sink of [...queues.sinks, ...(await gone())]) {
+    const queue = queues.anyQueue(sink)
     for (let from = 0; !signal.aborted; from += batchMax) {
       const reading = queue.getJobs([...types], from, from + batchMax - 1, true)
       const jobs = await within(readTimeoutMs, 'reading deliveries', reading)

@@ -1,0 +1,47 @@
+import { formatCount } from '../admin/page/times.ts'
+import type { Daemon } from './daemon.ts'
+
+interface Listed<T> {
+  readonly data: T[]
+  /** A line such as `50 of 131`, where not all are listed. */
+  readonly more: readonly string[]
+}
+
+/** Reads a list of the API page by page, up to `wanted` rows. */
+export async function listPages<T>(
+  daemon: Daemon,
+  path: string,
+  query: Readonly<Record<string, string | undefined>>,
+  wanted = Number.POSITIVE_INFINITY,
+): Promise<Listed<T>> {
+  const data: T[] = []
+  for (let cursor: string | undefined; ; ) {
+    const limit = String(Math.min(pageMax, wanted - data.length))
+    const page = (await daemon.get(path, { ...query, limit, cursor })) as Page<T>
+    data.push(...page.data)
+    if (!page.cursor) return { data, more: [] }
+    if (data.length >= wanted) return { data, more: [cutText(data.length, page.total)] }
+    cursor = page.cursor
+  }
+}
+
+/** `50 of 131; --limit shows more`. */
+function cutText(shown: number, total: number | undefined): string {
+  const part =
+    total === undefined
+      ? `the newest ${formatCount(shown)}`
+      : `${formatCount(shown)} of ${formatCount(total)}`
+  return `${part}; --limit shows more`
+}
+
+interface Page<T> {
+  readonly data: readonly T[]
+  /** Absent where it is not known, and from an earlier version. */
+  readonly total?: number
+  readonly cursor?: string | null
+}
+
+/** What the API gives at once, at most. */
+export const pageMax = 500
+/** What a command shows without being asked for more. */
+export const countDefault = 50
