@@ -25,6 +25,16 @@ const kindUnits: Readonly<Record<ContextKind, number>> = {
 }
 const macroUnits = 1
 
+/**
+ * The units of a day that context can ever use, of a source's `unitsShare`: the rest of that share is left to the command `api`.
+ * `context/spending.ts` says how much of it by which hour, and why no more.
+ */
+export function contextUnitsMax(unitsPerDay: number, unitsShare: number): number {
+  return Math.floor(unitsPerDay * unitsShare * contextShareMax)
+}
+
+export const contextShareMax = 0.3
+
 /** Why a name is not among what was found; the reasons are a closed set. */
 export type SkipReason =
   | 'no_instrument' // the alert names no instrument

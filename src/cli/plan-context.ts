@@ -1,4 +1,4 @@
-import { type ContextName, contextUnits, macroPrefix } from '../alert/context.ts'
+import { type ContextName, contextUnits, contextUnitsMax, macroPrefix } from '../alert/context.ts'
 import { satisfies } from '../alert/match.ts'
 import type { Config } from '../config/schema.ts'
 
@@ -7,7 +7,7 @@ export interface ContextCosts {
   readonly names: Readonly<Partial<Record<ContextName, number>>>
   /** Of all of them, before any limit. */
   readonly units: number
-  /** What `context.unitsShare` allows; a larger need is skipped. */
+  /** What it may use of `context.unitsShare`; a larger need is skipped. */
   readonly unitsMax: number
   /** What polls have at the least. */
   readonly unitsForPolls: number
@@ -25,7 +25,7 @@ export function contextCosts(
   if (wanted.length === 0) return undefined
   const costs = [...new Set(wanted)].map((name) => [name, unitsADay(name, plan.alertsPerDay)] as const)
   const units = costs.reduce((sum, [, each]) => sum + each, 0)
-  const unitsMax = Math.floor(plan.unitsPerDay * (config.sources[source]?.context.unitsShare ?? 0))
+  const unitsMax = contextUnitsMax(plan.unitsPerDay, config.sources[source]?.context.unitsShare ?? 0)
   return {
     names: Object.fromEntries(costs),
     units,

@@ -1,4 +1,4 @@
-import { contextUnits } from '../alert/context.ts'
+import { contextUnits, contextUnitsMax } from '../alert/context.ts'
 import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/wide-match.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
@@ -158,10 +158,14 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
           const { unitsPerDay } = budget
           const path = ['routes', index, 'context', place]
           const tooPoor = `${name} costs ${units === 1 ? '1 unit' : `${units} units`}, more than source ${source} may ever spend on it`
-          if (Math.floor(unitsPerDay * unitsShare) < units)
+          if (contextUnitsMax(unitsPerDay, unitsShare) < units)
             return [
               {
-                ...{ path, message: `${tooPoor} (${unitsShare} of ${unitsPerDay} a day)`, bare: true },
+                ...{
+                  path,
+                  message: `${tooPoor} (${contextUnitsMax(unitsPerDay, unitsShare)} of ${unitsPerDay} a day)`,
+                  bare: true,
+                },
                 remedy: `raise sources.${source}.context.unitsShare, or leave ${name} out`,
               },
             ]

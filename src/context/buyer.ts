@@ -63,12 +63,11 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
       await keepAbsent(open, options)
       return
     } else {
-      const [one, ...rest] = open
-      if (one === undefined) return
-      pages = { ...pages, alone: pages.alone + 1 }
+      const alone = open.slice(0, aloneAtOnceMax)
+      pages = { ...pages, alone: pages.alone + alone.length }
       await keepPages(pages, options)
-      await buyOne(one, options)
-      open = inTime(rest, options)
+      await Promise.all(alone.map((request) => buyOne(request, options)))
+      open = inTime(open.slice(aloneAtOnceMax), options)
     }
   }
 }
@@ -107,6 +106,9 @@ async function buyOne(
   request.settle(foundOf(value, bought.atMs, 'call'))
   await cache.store([entry(request.field, { ...value, of: request.of })], bought.atMs)
 }
+
+/** Instruments that are asked for each by its own call, at the same time: none waits for the call of another. */
+const aloneAtOnceMax = 4
 
 /** Each costs what the first one costs. */
 const searchPagesMax = 3

@@ -22,7 +22,8 @@ export interface LoaderOptions {
 
 /** Requests of one process that arrive within this time are answered together. */
 const gatherMs = 10
-const callsMax = 4
+/** As many as a burst may buy at 2,000 units a day, so that none of them waits for another. */
+const callsMax = 5
 /** When a process is killed while it buys, the others wait at most this long. Longer than a call may take. */
 const buyerLockMs = 12_000
 const lockPollMs = 40

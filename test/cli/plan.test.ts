@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { contextUnitsMax } from '../../src/alert/context.ts'
 import { planCommand } from '../../src/cli/plan.ts'
 import { UserError } from '../../src/lib/errors.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
@@ -235,8 +236,8 @@ describe('plan --config', () => {
     expect(context).toMatchObject({
       names: { price: alerts },
       units,
-      unitsMax: 200,
-      unitsForPolls: 1_000 - units,
+      unitsMax: contextUnitsMax(1_000, 0.2),
+      unitsForPolls: 1_000 - Math.min(units, contextUnitsMax(1_000, 0.2)),
     })
     expect((await run(planCommand(), '--config', path)).out).toContain(
       `context costs at most ${units} units a day`,

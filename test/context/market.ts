@@ -8,6 +8,8 @@ export interface Market {
   /** Path and query of every call, decoded. */
   readonly calls: readonly string[]
   units(): number
+  /** The most calls that were answered at the same time. */
+  atOnce(): number
   /** For paths that contain `part`, until changed; undefined: as documented. */
   behave(part: string, how: Behaviour | undefined): void
   /** One more, at this place of the board. */
@@ -43,6 +45,7 @@ export async function startMarket(size: number): Promise<Market> {
   const instruments = instrumentsOf(size)
   const calls: string[] = []
   const behaviours = new Map<string, Behaviour>()
+  let [open, most] = [0, 0]
   const server = createServer((request, response) => void answer(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
@@ -54,6 +57,11 @@ export async function startMarket(size: number): Promise<Market> {
     const url = new URL(request.url ?? '/', 'http://market')
     const path = decodeURIComponent(`${url.pathname}${url.search}`)
     calls.push(path)
+    open += 1
+    most = Math.max(most, open)
+    response.once('close', () => {
+      open -= 1
+    })
     const how = [...behaviours].find(([part]) => path.includes(part))?.[1]
     if (how && 'hang' in how) return
     if (how && 'delayMs' in how) await new Promise((resolve) => setTimeout(resolve, how.delayMs))
@@ -107,6 +115,7 @@ export async function startMarket(size: number): Promise<Market> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
     put: (instrument, place) => void instruments.splice(place, 0, instrument),
+    atOnce: () => most,
     units: () => calls.reduce((sum, path) => sum + unitsOf(path), 0),
     behave(part, how) {
       if (how === undefined) behaviours.delete(part)

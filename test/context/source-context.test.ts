@@ -119,6 +119,20 @@ describe('what is bought', () => {
     expect(market.units()).toBeLessThanOrEqual(20)
   }, 60_000)
 
+  it('comes for a few instruments by as many searches at once, and for more by pages', async () => {
+    const market = await startMarket(320)
+    market.behave('/board', { delayMs: 300 })
+    const { find } = contextOf(market)
+    const few = await Promise.all([250, 270, 310].map((index) => find(index, ['price'])))
+    expect(few.map(whyOf)).toEqual([{}, {}, {}])
+    expect(market.calls.map((call) => call.includes('search='))).toEqual([true, true, true])
+    expect(market.atOnce()).toBe(3)
+    await find(200, ['price'])
+    expect(market.calls.slice(3).map((call) => /search=|page=\d/.exec(call)?.[0])).toEqual([
+      ...['page=1', 'page=2', 'page=3'],
+    ])
+  })
+
   it('serves all alerts of an instrument over replicas by one call, while they wait for it too', async () => {
     const market = await startMarket(10)
     market.behave('/prices', { delayMs: 200 })
@@ -438,8 +452,8 @@ describe('the units', () => {
     expect(whyOf(await late.find(1, ['chart']))).toEqual({})
   })
 
-  it('of its share are a fifth until the last quarter of the day, and all of them at its end', () => {
-    expect([1, 0.25, 0.125, 0].map((left) => Math.round(100 * shareNow(left)))).toEqual([20, 20, 60, 100])
+  it('of its share are a fifth until the last quarter of the day, and three tenths at its end', () => {
+    expect([1, 0.25, 0.125, 0].map((left) => Math.round(100 * shareNow(left)))).toEqual([20, 20, 25, 30])
   })
 
   it('kept for polls follow their slowest pace and the time that is left', () => {
