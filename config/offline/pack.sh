@@ -10,8 +10,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bridge="$work/alert-bridge"
 mkdir "$bridge"
-npm run -s build
-cp -R dist config package.json package-lock.json .npmrc LICENSE README.md "$bridge/"
+# What belongs to the package, and nothing else that lies in the checkout: config/.env may hold secrets.
+package=$(npm pack --silent --pack-destination "$work" | tail -n 1)
+tar -xzf "$work/$package" --strip-components=1 -C "$bridge"
+cp package-lock.json .npmrc "$bridge/"
 (cd "$bridge" && npm ci --omit=dev --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error >/dev/null)
 find "$bridge/node_modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 rm "$bridge/.npmrc"
@@ -21,7 +23,7 @@ MALLOC_ARENA_MAX=${MALLOC_ARENA_MAX:-2} exec node --disable-sigusr1 --max-semi-s
 END
 chmod 755 "$bridge/alert-bridge"
 name=$(node -p '`alert-bridge-${require("./package.json").version}-${process.platform}-${process.arch}.tar.gz`')
-# The same content makes the same bytes but for the times of the files.
-tar -C "$work" --owner=0 --group=0 --numeric-owner --sort=name -czf "$target/$name" alert-bridge
+# The same content makes the same bytes but for the times of the files. Whoever runs the bridge can read them, whatever umask is here.
+tar -C "$work" --mode=u+rwX,go+rX,go-w --owner=0 --group=0 --numeric-owner --sort=name -czf "$target/$name" alert-bridge
 (cd "$target" && sha256sum "$name" >"$name.sha256")
 echo "$target/$name"

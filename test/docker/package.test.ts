@@ -1,5 +1,14 @@
 import { type ExecFileSyncOptionsWithStringEncoding, execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -51,6 +60,29 @@ describe('the npm package', () => {
     })
     return { child, ended, output: () => output }
   }
+
+  it('has no secrets in it, nor has the archive for machines without a registry, and git takes none', () => {
+    const copy = join(folder, 'copy')
+    mkdirSync(copy)
+    for (const name of ['package.json', 'config'])
+      cpSync(join(root, name), join(copy, name), { recursive: true })
+    // Where compose.yaml and `init` have people put them.
+    for (const name of ['.env', 'bridge.env', 'compose/.env.local'])
+      writeFileSync(join(copy, 'config', name), 'MARKET_DATA_TOKEN=canary\n')
+    const run = (command: string, ...args: string[]) =>
+      execFileSync(command, args, { cwd: copy, encoding: 'utf8', stdio: 'pipe' })
+    const [{ files = [] } = {}] = JSON.parse(
+      run('npm', 'pack', '--dry-run', '--json', '--ignore-scripts'),
+    ) as { files?: { path: string }[] }[]
+    const packed = files.map(({ path }) => path)
+    expect(packed).toContain('config/compose.yaml')
+    expect(packed.filter((path) => path.includes('env'))).toEqual([])
+    expect(readFileSync(join(root, '.gitignore'), 'utf8').split('\n')).toEqual(
+      expect.arrayContaining(['.env*', '*.env']),
+    )
+    // The archive takes its files from the package, and can be read by whoever it is unpacked for.
+    expect(read('offline/pack.sh')).toMatch(/npm pack [\s\S]* --mode=u\+rwX,go\+rX,go-w /)
+  })
 
   it('knows its version and its commands', async () => {
     const [version, help] = [start(['--version']), start(['run', '--help'])]
