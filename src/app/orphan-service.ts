@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { OrphanView } from '../admin/orphan-view.ts'
 import type { OrphansPort } from '../admin/ports.ts'
 import type { ProcessView } from '../admin/status-view.ts'
+import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import { thisProcess } from '../store/lease.ts'
 import { createNameStore, type NameStore, type RunningProcess } from '../store/names.ts'
@@ -53,6 +54,11 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     role: options.role,
     configHash: active().configHash,
   })
+  const orderHeld = (source: string) =>
+    active()
+      .routing.withheldIn(source)
+      ?.addToOrder()
+      .catch((thrown: unknown) => log.debug({ err: toError(thrown) }, 'held alerts may not be found'))
   let mayFind = true
   const findNames = async () => {
     try {
@@ -92,8 +98,8 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
         return { name, role, configHash, hasOurConfig: configHash === own.configHash }
       })
     },
-    takeOver: (source) =>
-      takeOver({
+    async takeOver(source) {
+      const waitsFor = await takeOver({
         source,
         accountHashes,
         account: active().config.sources[source]?.account,
@@ -101,7 +107,11 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
         sourceData,
         log,
         noticeOf: (from, to) => operators().renamed(from, to),
-      }),
+      })
+      // Only searches need it: polls do not wait for it.
+      if (waitsFor === undefined) void orderHeld(source)
+      return waitsFor
+    },
     async collectMetrics(ending) {
       const { sinks, sources } = active().config
       await forgetOthers(metrics, {

@@ -16,6 +16,8 @@ export interface WithheldStore {
   of(id: number): Promise<WithheldRecord | undefined>
   /** The same of several, in their order. */
   ofAll(ids: readonly number[]): Promise<readonly (WithheldRecord | undefined)[]>
+  /** Adds to the order of firing what it lacks: records of an earlier version, or of another name of the source. */
+  addToOrder(): Promise<void>
 }
 
 export type WithheldRecord = z.infer<typeof recordSchema>
@@ -33,6 +35,8 @@ export interface WithheldStoreOptions {
  * to delay Redis.
  */
 const forgetMax = 500
+/** Records that are read together. */
+const batchMax = 100
 
 export function createWithheldStore({
   redis,
@@ -42,7 +46,12 @@ export function createWithheldStore({
 }: WithheldStoreOptions): WithheldStore {
   const { held, heldTimes } = sourceKeys(prefix, source)
   const fired = createFiredAlerts({ redis, prefix })
+  const ofAll = async (ids: readonly number[]) => {
+    const texts = ids.length === 0 ? [] : await redis.hmget(held, ...ids.map(String))
+    return texts.map(recordOf)
+  }
   return {
+    ofAll,
     async keep(records) {
       if (records.length === 0) return
       const entries = records.flatMap((record) => [String(idOf(record)), JSON.stringify(record)])
@@ -61,9 +70,15 @@ export function createWithheldStore({
     async of(id) {
       return recordOf(await redis.hget(held, String(id)))
     },
-    async ofAll(ids) {
-      const texts = ids.length === 0 ? [] : await redis.hmget(held, ...ids.map(String))
-      return texts.map(recordOf)
+    async addToOrder() {
+      // The oldest first: where those are in it, all are.
+      for (let from = 0; ; from += batchMax) {
+        const ids = (await redis.zrange(heldTimes, String(from), String(from + batchMax - 1))).map(Number)
+        const times = await fired.timesOf(ids.map((id) => alertKey({ source, id })))
+        if (!times.includes(null)) return
+        const records = (await ofAll(ids)).filter((record) => record !== undefined)
+        await fired.add(records.flatMap((record) => firedAlertOf(source, record)))
+      }
     },
   }
 }

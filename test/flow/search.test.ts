@@ -98,3 +98,20 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(await found('')).toEqual([])
   expect(await found(`id=${a}`)).toEqual([all[5]])
 })
+
+it('what a source has held back is found under its new name, too', async () => {
+  const sandbox = await startSandbox({ history: 3 })
+  const hook = await startWebhookReceiver()
+  const text = bridgeConfig({
+    ...{ redis, feed: sandbox.url, sinks: { hook: hook.url } },
+    routes: '[{ match: { symbol: none like it }, sinks: [hook] }]',
+  })
+  const held = async (url: string) =>
+    (await api<Page>(url, '/api/v1/deliveries?state=held')).data.map(({ source }) => source)
+  const { app, url } = await startApp(text)
+  await until('all are held', async () => (await held(url)).length === 3)
+  await app.stop()
+  const next = await startApp(text.replace('sources: { main:', 'sources: { other:'))
+  await until('all are found', async () => (await held(next.url)).length === 3)
+  expect(await held(next.url)).toEqual(['other', 'other', 'other'])
+})
