@@ -27,7 +27,7 @@ import {
 import { countFiring } from './marks/phase.ts'
 import { type Memory, noteAttempt } from './memory.ts'
 import { fadeDemand, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
-import { scoreFew } from './pace/few.ts'
+import { fadeFewScore, scoreFew } from './pace/few.ts'
 import { noteWaits } from './pace/guard.ts'
 import type { BudgetDay, PollReport, ScheduleOptions } from './schedule.ts'
 
@@ -40,8 +40,6 @@ const historyDaysMax = 120
 const outageMs = 3_600_000
 /** Days of a history that the policies are scored on. */
 const scoredDays = 14
-/** What a day leaves of the score of chosen instants. */
-const fewKept = 0.9
 /** What a day adds to the average of further pages. */
 const pageShare = 0.2
 
@@ -143,7 +141,7 @@ export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number
   memory.dateMs = dateMs
   startDay(memory.recent)
   fadeDemand(memory.family)
-  memory.few = { chosen: fewKept * memory.few.chosen, even: fewKept * memory.few.even }
+  fadeFewScore(memory.few)
   const { extraPages } = memory
   extraPages.average += pageShare * (extraPages.today - extraPages.average)
   extraPages.today = 0

@@ -8,7 +8,7 @@ import { type Beat, findBeat, isProven, type Phase } from './marks/phase.ts'
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { decide, type Moment } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
-import { evenInstants, fewInstants, fewUnits, isWorthwhile } from './pace/few.ts'
+import { fewInstants, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
 import { beginGuardedDay, floorOf } from './pace/guard.ts'
 import { hasUsualLongest, limitsFor } from './pace/solve.ts'
 import type {
@@ -45,6 +45,8 @@ class LearnedSchedule implements Schedule {
   #beat: Beat | undefined
   /** What announced evaluations bring on the day of the forecast. */
   #evaluations: EvaluationDay | undefined
+  /** The chosen instants of the day of a forecast. */
+  #few: { forecast: DayForecast; polls: number; longestMs: number; instants: readonly number[] } | undefined
   #lookedAt = 0
   /** The budget that the API grants, which the plan for marks was made with. */
   #unitsPerDay: number
@@ -88,13 +90,14 @@ class LearnedSchedule implements Schedule {
     beginGuardedDay(memory.guard, budget.day)
     const outlook = outlookAt(forecast, memory.recent, options.exponent, fromMs)
     const paces = pacesOf(memory.family, outlook, limits)
-    // Chosen instants may be most of a day apart.
-    const mayChoose = budget.unitsPerDay <= fewUnits && hasUsualLongest(options)
-    const few = mayChoose ? fewInstants(forecast, budget.unitsPerDay) : undefined
-    this.#expectation = { forecast, paces, few }
-    if (few) return this.#planFew(few, lastAtMs, budget)
     const guarded = (floorOf(memory.guard, options.floor) * budget.unitsPerDay) / daySeconds
     const floor = Math.min(limits.ceiling, Math.max(limits.floor, guarded))
+    // Chosen instants may be most of a day apart.
+    const mayChoose = budget.unitsPerDay <= fewUnits && hasUsualLongest(options)
+    const longestMs = 1_000 / floor
+    const few = mayChoose ? this.#fewInstants(forecast, budget.unitsPerDay, longestMs) : undefined
+    this.#expectation = { forecast, paces, few }
+    if (few && isWorthwhile(memory.few)) return this.#planFew(few, { forecast, lastAtMs, longestMs }, budget)
     const moment: Moment = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
@@ -162,11 +165,27 @@ class LearnedSchedule implements Schedule {
     return { ...next, atMs: Math.max(day.endMs, next.atMs) }
   }
 
-  #planFew(chosen: readonly number[], lastAtMs: number, budget: BudgetView): Decision {
-    const instants = isWorthwhile(this.#memory.few) ? chosen : evenInstants(budget.day, chosen.length)
+  #planFew(
+    chosen: readonly number[],
+    moment: { readonly forecast: DayForecast; readonly lastAtMs: number; readonly longestMs: number },
+    { unitsLeft, day }: BudgetView,
+  ): Decision {
+    const { forecast, lastAtMs, longestMs } = moment
     const earliestMs = lastAtMs + this.#options.minIntervalMs
-    const atMs = instants.find((each) => each >= earliestMs && each > lastAtMs) ?? budget.day.endMs - 1
-    return { atMs: Math.max(atMs, earliestMs), reason: 'expected' }
+    const ahead = chosen.filter((each) => each >= earliestMs && each > lastAtMs)
+    const isKept = ahead.length === unitsLeft && (ahead[0] ?? 0) <= lastAtMs + longestMs
+    const instants = isKept ? ahead : restOfFew(forecast, chosen, { polls: unitsLeft, lastAtMs, longestMs })
+    return { atMs: Math.max(instants[0] ?? day.endMs - 1, earliestMs), reason: 'expected' }
+  }
+
+  /** They cost a thousand decisions, and change once a day. */
+  #fewInstants(forecast: DayForecast, polls: number, longestMs: number): readonly number[] {
+    const known = this.#few
+    if (known?.forecast === forecast && known.polls === polls && known.longestMs === longestMs)
+      return known.instants
+    const instants = fewInstants(forecast, polls, longestMs)
+    this.#few = { forecast, polls, longestMs, instants }
+    return instants
   }
 
   #forecastFor({ day }: BudgetView): DayForecast {

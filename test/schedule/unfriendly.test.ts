@@ -4,7 +4,7 @@ import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.t
 import { benchOptions } from '../bench/compare.ts'
 import { compareKind } from '../bench/compare-kind.ts'
 import { strangeKinds } from '../bench/strange.ts'
-import { benchStartMs } from '../bench/traces.ts'
+import { benchStartMs, createTrace } from '../bench/traces.ts'
 import { tunedKinds } from '../bench/unfriendly.ts'
 
 /** What the plan promises on histories that it can lose on; the whole table is `npm run bench:polling`. */
@@ -35,6 +35,18 @@ it('a smaller budget that the API grants is planned as if the config had said so
     return summarizeLags(simulate(times, schedule, { ...options, unitsPerDay: 400 }).lagsMs).mean
   })
   expect(learned).toBeLessThan(1.1 * (knew ?? 0))
+})
+
+it('ten polls a day come where they help most', () => {
+  const { mean, p99, longest } = compareKind(
+    (seed, days) => createTrace('market', seed, days).times,
+    10,
+    [4_242],
+    42,
+  )
+  expect(mean).toBeLessThanOrEqual(0.5)
+  expect(p99).toBeLessThanOrEqual(2)
+  expect(longest).toBeLessThanOrEqual(5)
 })
 
 it('two polls a day come where they help most', () => {
