@@ -37,7 +37,7 @@ export const contextShareMax = 0.3
 
 /** Why a name is not among what was found; the reasons are a closed set. */
 export type SkipReason =
-  | 'no_instrument' // the alert names no instrument
+  | 'no_instrument' // the alert names no instrument, or by digits alone
   | 'not_found' // the API holds nothing of it
   | 'deadline' // it did not come in time
   | 'budget' // what is left of the day's units is for polling, or the share of context is used up

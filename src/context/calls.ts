@@ -110,7 +110,8 @@ const callsOfKinds: Readonly<Record<ContextKind, ContextCalls>> = {
     // Newest first.
     single: call(
       '/api/v1/filings',
-      (of) => ({ query: { symbol: pathName(of) } }),
+      // By symbol or slug, never by id.
+      (of) => ({ query: { symbol: pathName(of) || (of.slug ?? of.symbol ?? '') } }),
       ({ rows }, of, names) => first(rows.filter((row) => !isOther(row, of, names))),
     ),
     bulk: {
@@ -219,8 +220,8 @@ function isOther(row: unknown, of: Instrument, names: ReadingNames): boolean {
 
 /**
  * The slug where there is one: unlike a symbol it has one spelling only. One of digits alone could be read as the id of another
- * instrument.
+ * instrument, and not every answer names its own: where there is no other name, nothing is asked.
  */
 function pathName({ symbol, slug }: Instrument): string {
-  return [slug, symbol].find((name) => name !== undefined && !/^\d+$/.test(name)) ?? slug ?? symbol ?? ''
+  return [slug, symbol].find((name) => name !== undefined && !/^\d+$/.test(name)) ?? ''
 }

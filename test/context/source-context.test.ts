@@ -306,6 +306,22 @@ describe('what is of another instrument', () => {
   })
 })
 
+describe('a name of digits alone', () => {
+  it('is not asked for as an instrument, since it may be the id of another one whose answer names nobody', async () => {
+    const market = await startMarket(10)
+    market.put({ symbol: '7000', slug: '' }, 0)
+    const { context } = contextOf(market)
+    const found = await context.find(
+      { ...alertOf(1), symbol: '7000', slug: null },
+      ['price', 'chart', 'indicators'],
+      { seenAtMs: Date.now(), mayBuy: true, signal: never },
+    )
+    expect(whyOf(found)).toEqual({ chart: 'no_instrument', indicators: 'no_instrument' })
+    expect(found.parts.price?.data).toMatchObject({ symbol: '7000' })
+    expect(market.calls).toHaveLength(1)
+  })
+})
+
 describe('a fault of an endpoint', () => {
   it.each([
     ['404', { status: 404, code: 'not_found' }, 'not_found'],
