@@ -94,6 +94,11 @@ export function firedMsOf({ alert, seenAtMs }: Pick<DeliveryJob, 'alert' | 'seen
   return Math.min(alert.firedAtMs ?? seenAtMs, seenAtMs)
 }
 
+/** Its place in the order in which alerts fired. */
+export function firedAlertOf(job: Pick<DeliveryJob, 'alert' | 'seenAtMs'>): { name: string; atMs: number } {
+  return { name: alertKey(job.alert), atMs: firedMsOf(job) }
+}
+
 /** Where this machine's clock is behind by less, messages still show the date. */
 const clockSlackMs = 86_400_000
 

@@ -1,8 +1,7 @@
 import { type JobsOptions, Queue } from 'bullmq'
-import { alertKey } from '../alert/alert.ts'
 import {
   type DeliveryJob,
-  firedMsOf,
+  firedAlertOf,
   type JobData,
   jobId,
   type StoredJob,
@@ -116,9 +115,7 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink))
         await store(queueOf(sink), own.map(storedJob))
-      const times = new Map(jobs.map((job) => [alertKey(job.alert), firedMsOf(job)]))
-      const adding = fired.add([...times].map(([name, atMs]) => ({ name, atMs })))
-      await within(enqueueTimeoutMs, 'storing the order of alerts', adding)
+      await within(enqueueTimeoutMs, 'storing the order of alerts', fired.add(jobs.map(firedAlertOf)))
     },
     async close() {
       await Promise.all([...opened.values()].map((queue) => closeQueue(queue, closeTimeoutMs)))

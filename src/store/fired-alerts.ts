@@ -6,7 +6,7 @@ import type { RedisClient } from './redis.ts'
  * through. It is written after the records, and never decides anything: an alert that it lacks is only not found by a search.
  */
 export interface FiredAlerts {
-  /** An alert that is there already keeps its place. */
+  /** One that is there already keeps its place; each may be named several times. */
   add(alerts: readonly FiredAlert[]): Promise<void>
   /** Those that come after `place` when the last one to fire is first; fewer than `count` only at the end. */
   before(range: FiredRange, place: FiredAlert | undefined, count: number): Promise<FiredAlert[]>
@@ -33,8 +33,9 @@ export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefi
   const key = firedAlertsKey(prefix)
   return {
     async add(alerts) {
-      for (let from = 0; from < alerts.length; from += batchMax) {
-        const entries = alerts.slice(from, from + batchMax).flatMap(({ atMs, name }) => [atMs, name])
+      const times = [...new Map(alerts.map(({ name, atMs }) => [name, atMs]))]
+      for (let from = 0; from < times.length; from += batchMax) {
+        const entries = times.slice(from, from + batchMax).flatMap(([name, atMs]) => [atMs, name])
         await redis.zadd(key, 'NX', ...entries)
       }
     },

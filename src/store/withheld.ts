@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { alertKey, parseRow } from '../alert/alert.ts'
-import { firedMsOf } from '../alert/job.ts'
+import { firedAlertOf } from '../alert/job.ts'
 import { parseJson } from '../alert/json-number.ts'
 import { createFiredAlerts, type FiredAlert } from './fired-alerts.ts'
 import { sourceKeys } from './keys.ts'
@@ -65,7 +65,7 @@ export function createWithheldStore({
         forgetMax,
         ...entries,
       )
-      await fired.add(records.flatMap((record) => firedAlertOf(source, record)))
+      await fired.add(records.flatMap((record) => placesOf(source, record)))
     },
     async of(id) {
       return recordOf(await redis.hget(held, String(id)))
@@ -77,7 +77,7 @@ export function createWithheldStore({
         const times = await fired.timesOf(ids.map((id) => alertKey({ source, id })))
         if (!times.includes(null)) return
         const records = (await ofAll(ids)).filter((record) => record !== undefined)
-        await fired.add(records.flatMap((record) => firedAlertOf(source, record)))
+        await fired.add(records.flatMap((record) => placesOf(source, record)))
       }
     },
   }
@@ -108,11 +108,11 @@ const recordSchema = z.object({
   held: z.array(entrySchema).min(1),
 })
 
-function firedAlertOf(source: string, { row, seenAtMs }: WithheldRecord): FiredAlert[] {
+function placesOf(source: string, { row, seenAtMs }: WithheldRecord): FiredAlert[] {
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
   const { alert } = parsed
-  return [{ name: alertKey(alert), atMs: firedMsOf({ alert, seenAtMs }) }]
+  return [firedAlertOf({ alert, seenAtMs })]
 }
 
 function idOf({ row }: WithheldRecord): unknown {

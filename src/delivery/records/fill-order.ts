@@ -1,5 +1,4 @@
-import { alertKey } from '../../alert/alert.ts'
-import { firedMsOf, fromJobData } from '../../alert/job.ts'
+import { firedAlertOf, fromJobData } from '../../alert/job.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { FiredAlerts } from '../../store/fired-alerts.ts'
 import type { ReaderOptions } from './search.ts'
@@ -20,7 +19,7 @@ export async function fillOrder(
       const jobs = await within(readTimeoutMs, 'reading deliveries', reading)
       const alerts = jobs.flatMap((job) => {
         const parsed = fromJobData(sink, job.data)
-        return parsed.ok ? [{ name: alertKey(parsed.job.alert), atMs: firedMsOf(parsed.job) }] : []
+        return parsed.ok ? [firedAlertOf(parsed.job)] : []
       })
       const times = await fired.timesOf(alerts.map(({ name }) => name))
       if (jobs.length === 0 || !times.includes(null)) break
