@@ -71,8 +71,25 @@ function acceptOnlyJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body.trim() === '') done(null, {})
-    else void parse(request, body, done)
+    else
+      void parse(request, body, (error, value: unknown) =>
+        done(
+          error ?? (isTooDeep(value) ? Object.assign(new Error(tooDeep), { statusCode: 400 }) : null),
+          value,
+        ),
+      )
   })
+}
+
+/** More than any request has. What reads a body calls itself for each level. */
+const levelsMax = 50
+const tooDeep = `The body is nested deeper than ${levelsMax} levels.`
+
+function isTooDeep(body: unknown): boolean {
+  let level: unknown[] = [body]
+  for (let depth = 0; depth <= levelsMax && level.length > 0; depth += 1)
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  return level.length > 0
 }
 
 /** Answers a mistake of the caller with its text. Logs an error inside; then the answer says what the caller can do. */

@@ -135,11 +135,17 @@ function writeNew(file: string, text: string, mode: number): void {
 
 function nextSteps({ file, environmentFile }: { file: string; environmentFile?: string }): string {
   const [config, environment] = [printable(file), environmentFile && printable(environmentFile)]
+  const word = shellWord(config)
   return [
     `Wrote ${config}${environment ? `, and ${environment} with the secrets that were not in the environment (only you can read it)` : ''}.`,
     '',
-    ...(environment ? [`  set -a; . ${resolve(environment)}; set +a`] : []),
-    `  alert-bridge check-config ${config}`,
-    `  alert-bridge run --config ${config}`,
+    ...(environment ? [`  set -a; . ${shellWord(resolve(environment))}; set +a`] : []),
+    `  alert-bridge check-config ${word}`,
+    `  alert-bridge run --config ${word}`,
   ].join('\n')
+}
+
+/** As one word of a shell, also where the path has blanks or signs that mean something to it. */
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

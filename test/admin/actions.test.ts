@@ -272,6 +272,19 @@ describe('silences', () => {
   })
 })
 
+test('a body that is nested without end is a mistake of its sender, not of the bridge', async () => {
+  const { app, calls, logged } = rig()
+  const response = await app.inject({
+    method: 'POST',
+    url: '/api/v1/silences/preview',
+    headers: { ...authorised, 'content-type': 'application/json' },
+    payload: `{"match":{"symbol":${'{"not":'.repeat(20_000)}"x"${'}'.repeat(20_002)}`,
+  })
+  expect(problemOf(response, 400)).toContain('nested')
+  expect(calls).toEqual([])
+  expect(logged.join()).not.toContain('error')
+})
+
 describe('whoever may not change anything', () => {
   test.each(paths)('gets nothing done by POST %s without a token or with a wrong one', async (path) => {
     const { post, calls } = rig()

@@ -176,6 +176,11 @@ describe('init with options', () => {
       ok: true,
       config: { sinks: { webhook: { url: dollar }, 'webhook-2': {} } },
     })
+    const [, ...others] = flags
+    const lines = (await run(nobody(), at("it's mine.yaml"), ...others.filter((flag) => flag !== '--json')))
+      .out
+    expect(lines).toContain(`  set -a; . '${at("it'\\''s mine.env")}'; set +a\n`)
+    expect(lines).toContain(`  alert-bridge run --config '${at("it'\\''s mine.yaml")}'\n`)
   })
 })
 

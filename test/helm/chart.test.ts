@@ -54,6 +54,20 @@ function configOf(manifests: readonly Manifest[]): string {
 }
 
 describe('the chart', () => {
+  test('takes each value as a text, never as YAML', () => {
+    const text = 'x"\n  injected: "y'
+    const changes = {
+      image: { repository: 'r', tag: text },
+      priorityClassName: text,
+      dataVolume: { sizeLimit: text },
+    }
+    expect(podOf(rendered('minimal', changes)).spec).toMatchObject({
+      priorityClassName: text,
+      containers: [{ image: `r:${text}` }],
+      volumes: expect.arrayContaining([expect.objectContaining({ emptyDir: { sizeLimit: text } })]),
+    })
+  })
+
   test.each(['values.yaml', ...ci.map((name) => `ci/${name}`)])(
     'passes helm lint --strict with %s',
     (values) => {

@@ -31,13 +31,13 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- with .Values.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   securityContext:
     {{- toYaml .Values.podSecurityContext | nindent 4 }}
   containers:
     - name: alert-bridge
-      image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+      image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args: [run, --config, /etc/alert-bridge/config/config.yaml, --role, {{ $pod.role }}]
       {{- with .Values.extraEnv }}
@@ -90,7 +90,7 @@ spec:
         name: {{ .Values.existingConfigMap | default (include "alert-bridge.fullname" .) }}
     - name: data
       emptyDir:
-        sizeLimit: {{ .Values.dataVolume.sizeLimit }}
+        sizeLimit: {{ .Values.dataVolume.sizeLimit | quote }}
     {{- range $index, $name := include "alert-bridge.secrets" . | fromJsonArray }}
     - name: secret-{{ $index }}
       secret:
