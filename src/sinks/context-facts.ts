@@ -33,7 +33,8 @@ export function contextFacts(
   const readMs = Date.parse(parts.price?.at ?? '')
   const words = contextWordsOf(display)
   const closes = closesOf(dataOf('chart'), names)
-  const percent = changeSince(dataOf('chart'), readMs, names, display)
+  const isComparable = unitsAgree(dataOf('price'), dataOf('chart'), names)
+  const percent = isComparable ? changeSince(dataOf('chart'), readMs, names, display) : undefined
   const last = lastOf(dataOf('price'), percent, names, display)
   const all: [string, string | undefined, boolean][] = [
     [words.last, joined(last, readTime(readMs, firedAtMs, display), display), true],
@@ -138,6 +139,12 @@ function percentOf(
   return isSame ? since.percent : undefined
 }
 
+/** Rial and toman differ by ten: equal numbers of both are not equal prices. */
+function unitsAgree(row: unknown, record: unknown, names: ReadingNames): boolean {
+  const [own, other] = [readText(row, 'unit', names), readText(record, 'unit', names)]
+  return own === undefined || other === undefined || own === other
+}
+
 /** Of a percentage with two digits after its point. */
 const percentRounding = 0.006
 
@@ -184,7 +191,9 @@ function letterOf(letter: unknown, names: ReadingNames, display: Display): strin
   const title = readText(letter, 'title', names)
   const months = numberOf(fieldOf(letter, 'periodMonths'))
   const span =
-    months !== undefined ? `${number(months, display)} ${contextWordsOf(display).months}` : undefined
+    months !== undefined && months > 0
+      ? `${number(months, display)} ${contextWordsOf(display).months}`
+      : undefined
   if (title === undefined) return span
   const shown = named(title, titleCharsMax, display)
   return span === undefined ? shown : `${shown} (${span})`

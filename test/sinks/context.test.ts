@@ -177,6 +177,16 @@ describe('a figure', () => {
     expect(figure?.low).toBeGreaterThan(4_900)
   })
 
+  test('is not compared with one of another unit, and no letter reports a span of nothing', () => {
+    const points = [5_000, 5_250].map((close, index) => ({ date: `2026-11-${20 + index}`, close }))
+    const shown = (unit: string | null) =>
+      facts({ price: { last: 5_250, unit }, chart: { unit: 'rial', points } })
+    expect(shown('toman')).toEqual(['Last price: 5,250 toman'])
+    expect(shown('rial')).toEqual(['Last price: 5,250 rial (+5%)'])
+    expect(shown(null)).toEqual(['Last price: 5,250 (+5%)'])
+    expect(facts({ filing: { title: 'Report', periodMonths: 0 } })).toEqual(['Latest letter: Report'])
+  })
+
   test('of an indicator is on its usual scale: another one would make usual readings look unusual', () => {
     const shown = (indicators: object) => facts({ indicators: { seriesHash: 'a', indicators } })
     expect(shown({ rsi: 74.2, willr: -82.79 })).toEqual(['Unusual readings: RSI 74.2 · Williams R -82.79'])
