@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { within } from '../lib/time-limit.ts'
 import { auditRowOf } from './audit.ts'
 import { refuseChange } from './guard.ts'
 import { once } from './idempotency.ts'
+import type { About } from './openapi/about.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { unknownParameter } from './read.ts'
@@ -11,7 +13,7 @@ import { createTries, type Tries } from './tries.ts'
 
 export type ActionHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
-export interface Action {
+export interface Action extends Pick<About, 'says' | 'body' | 'answer' | 'status'> {
   readonly method: 'POST' | 'DELETE'
   readonly path: string
   /** As the audit list shows it; without a name nothing is recorded, since it changes nothing. */
@@ -32,6 +34,7 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
   app.route({
     method,
     url: path,
+    config: { about: aboutOf(action) },
     // Runs before the body is read, so without the token no body is accepted.
     onRequest: async (request, reply) => {
       const refusal = refuseChange(request, adminToken())
@@ -62,10 +65,14 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
     },
   })
   if (method === 'POST' && !app.hasRoute({ method: 'GET', url: path }))
-    app.get(path, async (_request, reply) => {
+    app.get(path, { config: { about: null } }, async (_request, reply) => {
       reply.header('allow', 'POST')
       return sendProblem(reply, { status: 405, detail: 'This changes something: use POST.' })
     })
+}
+
+function aboutOf({ takesKey, says, body, answer, status }: Action): About {
+  return { says, answer, needsToken: true, takesKey: takesKey !== undefined, ...given({ body, status }) }
 }
 
 function keyed({ ports, clock }: AdminDeps, takesAt: boolean) {

@@ -14,6 +14,7 @@ import {
   portionView,
   rowIdsField,
 } from './fields.ts'
+import { count, instant, portionAnswer, quarantineRetry } from './openapi/answers.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { registerSilenceActions } from './silences.ts'
@@ -21,40 +22,45 @@ import { registerSilenceActions } from './silences.ts'
 /** Adds the routes of the API that change something. */
 export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   const { ports } = deps
-  const post = (name: string, path: string, act: ActionHandler, takesKey?: Action['takesKey']) =>
-    registerAction(app, deps, { method: 'POST', path, name, act, ...given({ takesKey }) })
-  const postOrder = (name: string, path: string, act: ActionHandler) => post(name, path, act, 'order')
+  type Told = Pick<Action, 'says' | 'body' | 'answer' | 'takesKey'>
+  const post = (name: string, path: string, told: Told, act: ActionHandler) =>
+    registerAction(app, deps, { method: 'POST', path, name, act, ...told })
 
-  post('reload', '/-/reload', async (_request, reply) => {
-    const result = await ports.reload()
-    if (result.ok) return { ok: true }
-    const detail = 'The new config is not taken; the bridge goes on with the old one.'
-    return sendProblem(reply, { status: 422, detail, mistakes: result.mistakes })
-  })
+  post(
+    'reload',
+    '/-/reload',
+    { says: 'Reads the config again', answer: z.object({ ok: z.literal(true) }) },
+    async (_request, reply) => {
+      const result = await ports.reload()
+      if (result.ok) return { ok: true }
+      const detail = 'The new config is not taken; the bridge goes on with the old one.'
+      return sendProblem(reply, { status: 422, detail, mistakes: result.mistakes })
+    },
+  )
 
-  postOrder('retry dead letters', '/api/v1/dead-letters/retry', async (request) => {
+  post('retry dead letters', '/api/v1/dead-letters/retry', retryTold, async (request) => {
     const { handled, missing, ...portion } = await ports.deadLetters.retry(deadLettersOf(request.body))
     return { retried: handled, unknown: missing, ...portionView(portion) }
   })
-  postOrder('drop dead letters', '/api/v1/dead-letters/drop', async (request) => {
+  post('drop dead letters', '/api/v1/dead-letters/drop', dropTold, async (request) => {
     const { handled, missing, ...portion } = await ports.deadLetters.drop(deadLettersOf(request.body))
     return { dropped: handled, unknown: missing, ...portionView(portion) }
   })
-  postOrder('send again', '/api/v1/replay', async (request) => {
+  post('send again', '/api/v1/replay', replayTold, async (request) => {
     const { handled, missing, ...portion } = await ports.replay(replayOf(request.body))
     return { queued: handled, unknown: missing, ...portionView(portion) }
   })
 
-  const retryRows: ActionHandler = (request) => ports.quarantine.retry(rowsOf(request.body))
-  post('retry unreadable rows', '/api/v1/quarantine/retry', retryRows, 'once')
-  const dropRows: ActionHandler = async (request) => {
+  post('retry unreadable rows', '/api/v1/quarantine/retry', retryRowsTold, (request) =>
+    ports.quarantine.retry(rowsOf(request.body)),
+  )
+  post('drop unreadable rows', '/api/v1/quarantine/drop', dropRowsTold, async (request) => {
     return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
-  }
-  post('drop unreadable rows', '/api/v1/quarantine/drop', dropRows, 'once')
+  })
 
   const noSink = (reply: FastifyReply, name: string) =>
     sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })
-  post('pause sink', '/api/v1/sinks/:name/pause', async (request, reply) => {
+  post('pause sink', '/api/v1/sinks/:name/pause', pauseTold, async (request, reply) => {
     const { name } = named.parse(request.params)
     const { for: forMs, comment } = pause.parse(request.body ?? {})
     const untilMs = forMs === undefined ? undefined : deps.clock.now() + forMs
@@ -62,16 +68,16 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() }
     return { sink: name, state: 'paused', ...until }
   })
-  post('resume sink', '/api/v1/sinks/:name/resume', async (request, reply) => {
+  post('resume sink', '/api/v1/sinks/:name/resume', resumeTold, async (request, reply) => {
     const { name } = named.parse(request.params)
     return (await ports.sinks.resume(name)) ? { sink: name, state: 'active' } : noSink(reply, name)
   })
-  post('probe sink', '/api/v1/sinks/:name/probe', async (request, reply) => {
+  post('probe sink', '/api/v1/sinks/:name/probe', probeTold, async (request, reply) => {
     const { name } = named.parse(request.params)
     return (await ports.sinks.probe(name)) ? { sink: name, state: 'probing' } : noSink(reply, name)
   })
 
-  post('poll more often', '/api/v1/sources/:name/hot', async (request, reply) => {
+  post('poll more often', '/api/v1/sources/:name/hot', hotTold, async (request, reply) => {
     const { name } = named.parse(request.params)
     const untilMs = hotUntil(request.body, deps.clock.now())
     if (await ports.sources.hot(name, untilMs))
@@ -148,17 +154,48 @@ function replayOf(body: unknown): Order {
   return portionOrder({ ...rest, sinceMs, untilMs })
 }
 
+const hot = z.union(
+  [z.strictObject({ until: instantField }), z.strictObject({ for: durationWithin(0, waits.hot.maxMs) })],
+  {
+    error: 'expected until (an ISO time with an offset) or for (a duration such as 30m)',
+  },
+)
+
 function hotUntil(body: unknown, nowMs: number): number {
-  const hot = z
-    .union(
-      [z.strictObject({ until: instantField }), z.strictObject({ for: durationWithin(0, waits.hot.maxMs) })],
-      {
-        error: 'expected until (an ISO time with an offset) or for (a duration such as 30m)',
-      },
-    )
+  return hot
     .transform((order) => ('until' in order ? order.until : nowMs + order.for))
     .refine((untilMs) => untilMs > nowMs && untilMs <= nowMs + waits.hot.maxMs, {
       error: 'expected a time within the next 24 hours',
     })
-  return hot.parse(body ?? {})
+    .parse(body ?? {})
+}
+
+const retryTold = {
+  ...{ says: 'Sends dead letters again', body: deadLetters, takesKey: 'order' as const },
+  answer: portionAnswer('retried'),
+}
+const dropTold = {
+  ...{ says: 'Forgets dead letters', body: deadLetters, takesKey: 'order' as const },
+  answer: portionAnswer('dropped'),
+}
+const replayTold = {
+  ...{ says: 'Sends alerts again on purpose', body: replay, takesKey: 'order' as const },
+  answer: portionAnswer('queued'),
+}
+const retryRowsTold = {
+  ...{ says: 'Reads rows again that could not be read', body: rows, takesKey: 'once' as const },
+  answer: quarantineRetry,
+}
+const dropRowsTold = {
+  ...{ says: 'Deletes rows that could not be read', body: rows, takesKey: 'once' as const },
+  answer: z.object({ dropped: count }),
+}
+const sinkState = (state: string) =>
+  z.object({ sink: z.string(), state: z.literal(state), until: instant.optional() })
+const pauseTold = { says: 'Lets a sink rest', body: pause, answer: sinkState('paused') }
+const resumeTold = { says: 'Lets a paused sink go on', answer: sinkState('active') }
+const probeTold = { says: 'Tries a sink that rests', answer: sinkState('probing') }
+const hotTold = {
+  ...{ says: 'Polls a source more often for a while', body: hot },
+  answer: z.object({ source: z.string(), until: instant }),
 }

@@ -7,10 +7,13 @@ import { safeHeaders } from './headers.ts'
 import { registerHealth } from './health.ts'
 import { refuseForeignHosts } from './host.ts'
 import { malformed, refuseExpectations } from './malformed.ts'
+import { collectRoutes, type KnownRoute } from './openapi/about.ts'
+import { openApiDocument } from './openapi/document.ts'
 import { registerOrphans } from './orphans.ts'
 import { registerPage } from './page/route.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
+import { registerRead } from './read.ts'
 import { registerReads } from './reads.ts'
 
 /**
@@ -48,13 +51,20 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     }),
   )
   app.setErrorHandler<FastifyError>((error, request, reply) => answerError(deps, error, request.url, reply))
+  const routes = collectRoutes(app)
   registerHealth(app, deps)
   registerReads(app, deps)
   registerEvents(app, deps)
   registerActions(app, deps)
   registerOrphans(app, deps)
   registerPage(app, deps)
+  registerDocument(app, routes)
   return app
+}
+
+function registerDocument(app: FastifyInstance, routes: readonly KnownRoute[]): void {
+  const about = { says: 'This document (OpenAPI 3.1)', answer: z.looseObject({ openapi: z.string() }) }
+  registerRead(app, '/api/v1/openapi.json', about, () => openApiDocument(routes))
 }
 
 /** Enough for an order with as many ids as are allowed, with the longest names. */

@@ -10,14 +10,14 @@ import { wordsOf } from './verdict.ts'
  */
 export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void {
   for (const path of lifePaths)
-    app.get(path, async (_request, reply) => {
+    app.get(path, { config: { about: lifeAbout } }, async (_request, reply) => {
       const hung = ports.hung()
       reply.code(hung === undefined ? 200 : 503).type(plainText)
       return hung === undefined ? 'healthy\n' : `not alive: ${hung}\n`
     })
 
   for (const path of ['/readyz', '/-/ready'])
-    app.get(path, async (request, reply) => {
+    app.get(path, { config: { about: readyAbout } }, async (request, reply) => {
       const { ready, verdict } = await ports.status()
       const { level, headline } = verdict
       reply.code(ready.ok ? 200 : 503)
@@ -27,11 +27,18 @@ export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void
       return reply.type(plainText).send(`${wordsOf(verdict)}${after}\n`)
     })
 
-  app.get('/metrics', async ({ headers: { accept } }, reply) => {
+  app.get('/metrics', { config: { about: metricsAbout } }, async ({ headers: { accept } }, reply) => {
     const format = accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
     return reply.type(contentTypes[format]).send(await ports.metricsText(format))
   })
 }
+
+const lifeAbout = { says: 'Whether the process lives; 503 where only a new one helps', answer: 'text/plain' }
+const readyAbout = {
+  says: 'Whether this process can do its work; 503 with the reason where not',
+  answer: 'text/plain',
+}
+const metricsAbout = { says: 'What Prometheus scrapes', answer: 'text/plain' }
 
 const plainText = 'text/plain; charset=utf-8'
 const contentTypes: Readonly<Record<MetricsFormat, string>> = {

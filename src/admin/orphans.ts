@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { given } from '../lib/given.ts'
 import { registerAction } from './action.ts'
 import { limitField, nameField, portionFields, portionOrder, portionView, stateField } from './fields.ts'
+import { deliveryRow, orphan, orphanPortionAnswer, pageAnswer, searchAnswer } from './openapi/answers.ts'
 import { orphanKinds } from './orphan-view.ts'
 import { pageFields, pageOf } from './paging.ts'
 import type { AdminDeps } from './ports.ts'
@@ -13,14 +14,14 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
   // `ports.orphans` is read at each request: it throws while the bridge is starting.
   const { ports } = deps
 
-  registerRead(app, '/api/v1/orphans', pageFields, async (page) => {
+  registerRead(app, '/api/v1/orphans', listAbout, async (page) => {
     return pageOf(await ports.orphans.list(), page, ({ kind, name }) => `${kind} ${name}`)
   })
 
   registerRead(
     app,
     '/api/v1/orphans/:name',
-    deliveriesQuery,
+    deliveriesAbout,
     async ({ limit, state, cursor }, { params }) => {
       const { name } = named.parse(params)
       const page = await ports.orphans.deliveries(name, { limit, ...given({ state, cursor }) })
@@ -32,6 +33,9 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
     method: 'POST',
     path: '/api/v1/orphans/:name/move',
     name: 'move orphan',
+    says: 'Moves what is left of a name to a sink or a source of the config',
+    body: move,
+    answer: orphanPortionAnswer('moved'),
     takesKey: 'order',
     async act(request) {
       const { to, retry = false, ...rest } = move.parse(request.body ?? {})
@@ -48,6 +52,9 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
     method: 'POST',
     path: '/api/v1/orphans/:name/drop',
     name: 'drop orphan',
+    says: 'Deletes what is left of a name',
+    body: drop,
+    answer: orphanPortionAnswer('dropped'),
     takesKey: 'order',
     async act(request) {
       const order = portionOrder(drop.parse(request.body ?? {}))
@@ -58,7 +65,16 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
 }
 
 const named = z.object({ name: nameField })
-const deliveriesQuery = { limit: limitField, state: stateField.optional(), cursor: portionFields.cursor }
+const listAbout = {
+  says: 'What is left of sinks and sources that are not in the config',
+  parameters: pageFields,
+  answer: pageAnswer(orphan),
+}
+const deliveriesAbout = {
+  says: 'The alerts of a sink that is not in the config, the last to fire first',
+  parameters: { limit: limitField, state: stateField.optional(), cursor: portionFields.cursor },
+  answer: searchAnswer(deliveryRow),
+}
 
 const kindField = z.enum(orphanKinds).optional()
 const drop = z.strictObject({ kind: kindField, ...portionFields })

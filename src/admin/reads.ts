@@ -12,6 +12,21 @@ import {
   portionFields,
   stateField,
 } from './fields.ts'
+import {
+  alertHistory,
+  auditRow,
+  deadLetter,
+  deliveryRow,
+  letterGroups,
+  oneAnswer,
+  pageAnswer,
+  quarantinedRow,
+  rule,
+  searchAnswer,
+  silence,
+  sourceDay,
+} from './openapi/answers.ts'
+import { statusAnswer } from './openapi/status-answer.ts'
 import { pageFields, pageOf } from './paging.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
@@ -21,9 +36,14 @@ import { registerRead } from './read.ts'
 export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void {
   const notFound = (what: string) => ({ status: 404, detail: what })
 
-  registerRead(app, '/api/v1/status', {}, () => ports.status())
+  registerRead(
+    app,
+    '/api/v1/status',
+    { says: 'What is wrong, sources, sinks, lag and budget', answer: statusAnswer },
+    () => ports.status(),
+  )
 
-  registerRead(app, '/api/v1/deliveries', deliveriesQuery, async ({ limit, cursor, order, ...filter }) => {
+  registerRead(app, '/api/v1/deliveries', deliveriesAbout, async ({ limit, cursor, order, ...filter }) => {
     if (order === 'changed') {
       const { state, sink } = changedFilter.parse(given({ ...filter, cursor }))
       return { data: await ports.deliveries.changed({ limit, ...given({ state, sink }) }), cursor: null }
@@ -32,7 +52,7 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return { ...page, cursor: page.cursor ?? null }
   })
 
-  registerRead(app, '/api/v1/deliveries/:source/:id', {}, async (_, { params }, reply) => {
+  registerRead(app, '/api/v1/deliveries/:source/:id', historyAbout, async (_, { params }, reply) => {
     const { source, id } = z.object({ source: nameField, id: z.string() }).parse(params)
     const number = /^\d{1,16}$/.test(id) ? Number(id) : Number.NaN
     const history = Number.isSafeInteger(number) ? await ports.deliveries.history(source, number) : undefined
@@ -40,24 +60,25 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return sendProblem(reply, notFound(`No delivery ${source}.${id} is known (any more).`))
   })
 
-  registerRead(app, '/api/v1/dead-letters', deadLettersQuery, async ({ sink, since, limit, cursor }) => {
+  registerRead(app, '/api/v1/dead-letters', deadLettersAbout, async ({ sink, since, limit, cursor }) => {
     const page = await ports.deadLetters.list({ limit, ...given({ sink, sinceMs: since, cursor }) })
     return { ...page, cursor: page.cursor ?? null }
   })
 
-  registerRead(app, '/api/v1/dead-letters/groups', {}, () => ports.deadLetters.groups())
+  const groupsAbout = { says: 'Dead letters counted by sink and reason', answer: letterGroups }
+  registerRead(app, '/api/v1/dead-letters/groups', groupsAbout, () => ports.deadLetters.groups())
 
-  registerRead(app, '/api/v1/quarantine', quarantineQuery, async ({ source, ...page }) => {
+  registerRead(app, '/api/v1/quarantine', quarantineAbout, async ({ source, ...page }) => {
     const rows = await ports.quarantine.list({ limit: quarantineMax, ...given({ source }) })
     return pageOf(rows, page, (row) => `${row.seenAt} ${row.source}.${row.key}`, 'down')
   })
 
-  registerRead(app, '/api/v1/audit', auditQuery, async (page) => {
+  registerRead(app, '/api/v1/audit', auditAbout, async (page) => {
     const keys = auditKeys(await ports.audit.list(auditMax))
     return pageOf([...keys.keys()], page, (row) => keys.get(row) ?? '', 'down')
   })
 
-  registerRead(app, '/api/v1/sources/:name/day', {}, async (_, { params }, reply) => {
+  registerRead(app, '/api/v1/sources/:name/day', dayAbout, async (_, { params }, reply) => {
     const { name } = z.object({ name: nameField }).parse(params)
     const day = await ports.sources.day(name)
     return day ? { data: day } : sendProblem(reply, notFound(`There is no source ${name}.`))
@@ -65,21 +86,37 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
 
   const { silences, rules } = ports
   if (silences)
-    registerRead(app, '/api/v1/silences', pageFields, async (page) =>
+    registerRead(app, '/api/v1/silences', silencesAbout, async (page) =>
       pageOf(await silences.list(), page, ({ endsAt, id }) => `${endsAt} ${id}`),
     )
   if (rules)
-    registerRead(app, '/api/v1/rules', { ...pageFields, source: nameField.optional() }, async (query) => {
+    registerRead(app, '/api/v1/rules', rulesAbout, async (query) => {
       const rows = (await rules()).filter((row) => [undefined, row['source']].includes(query.source))
       return pageOf(rows, query, ({ source, id }) => `${source} ${String(id).padStart(16, '0')}`)
     })
 }
 
-const deliveriesQuery = {
-  ...deliveryFields,
-  order: z.enum(['fired', 'changed']).optional(),
-  limit: limitField,
-  cursor: portionFields.cursor,
+const deliveriesAbout = {
+  says: 'Deliveries of alerts, the last to fire first',
+  parameters: {
+    ...deliveryFields,
+    order: z.enum(['fired', 'changed']).optional(),
+    limit: limitField,
+    cursor: portionFields.cursor,
+  },
+  answer: searchAnswer(deliveryRow),
+}
+
+const historyAbout = { says: 'The whole history of one alert', answer: oneAnswer(alertHistory) }
+const dayAbout = { says: 'The budget day of a source by hours', answer: oneAnswer(sourceDay) }
+const silencesAbout = {
+  ...{ says: 'The silences that have not ended', parameters: pageFields },
+  answer: pageAnswer(silence),
+}
+const rulesAbout = {
+  says: 'The alert rules as they were last read',
+  parameters: { ...pageFields, source: nameField.optional() },
+  answer: pageAnswer(rule),
 }
 
 /** What changed last is known of the queues, whatever fired when: only the newest changes, without pages. */
@@ -88,14 +125,22 @@ const changedFilter = z.strictObject(
   { error: 'order=changed goes with limit, sink and state only' },
 )
 
-const quarantineQuery = { source: nameField.optional(), limit: limitField, cursor: portionFields.cursor }
+const quarantineAbout = {
+  says: 'Rows of the feed that could not be read, the newest first',
+  parameters: { source: nameField.optional(), limit: limitField, cursor: portionFields.cursor },
+  answer: pageAnswer(quarantinedRow),
+}
 /** More than all sources keep. */
 const quarantineMax = 100_000
 
 /** Without a limit, all that are kept. */
-const auditQuery = {
-  limit: z.coerce.number().int().min(1).max(auditMax).default(auditMax),
-  cursor: portionFields.cursor,
+const auditAbout = {
+  says: 'What operators did, the newest first',
+  parameters: {
+    limit: z.coerce.number().int().min(1).max(auditMax).default(auditMax),
+    cursor: portionFields.cursor,
+  },
+  answer: pageAnswer(auditRow),
 }
 
 /** Actions of one millisecond stay in their order. */
@@ -108,9 +153,13 @@ function auditKeys(newestFirst: readonly AuditRow[]): Map<AuditRow, string> {
   return new Map(newestFirst.toReversed().map((row) => [row, keyOf(row)]))
 }
 
-const deadLettersQuery = {
-  sink: nameField.optional(),
-  since: instantField.optional(),
-  limit: limitField,
-  cursor: portionFields.cursor,
+const deadLettersAbout = {
+  says: 'What was given up on, the newest first',
+  parameters: {
+    sink: nameField.optional(),
+    since: instantField.optional(),
+    limit: limitField,
+    cursor: portionFields.cursor,
+  },
+  answer: pageAnswer(deadLetter),
 }

@@ -6,6 +6,7 @@ import { durationWithin } from '../lib/fields.ts'
 import { waits } from '../lib/waits.ts'
 import { registerAction } from './action.ts'
 import { instantField, nameField } from './fields.ts'
+import { oneAnswer, silence, silencePreview } from './openapi/answers.ts'
 import type { AdminDeps, SilencesPort } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
@@ -15,6 +16,10 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
     method: 'POST',
     path: '/api/v1/silences',
     name: 'silence',
+    says: 'Holds alerts back for a while',
+    body: newSilence,
+    answer: oneAnswer(silence),
+    status: 201,
     takesKey: 'once',
     act: async (request, reply) => {
       const added = await silences.add(newSilenceOf(request.body, deps.clock.now()))
@@ -25,13 +30,17 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
   registerAction(app, deps, {
     method: 'POST',
     path: '/api/v1/silences/preview',
-    act: (request) =>
-      silences.preview(z.strictObject({ match: writtenMatchField }).parse(request.body ?? {}).match),
+    says: 'How many alerts of the last day a match would have held back',
+    body: preview,
+    answer: silencePreview,
+    act: (request) => silences.preview(preview.parse(request.body ?? {}).match),
   })
   registerAction(app, deps, {
     method: 'DELETE',
     path: '/api/v1/silences/:id',
     name: 'end silence',
+    says: 'Ends a silence now',
+    answer: z.object({ expired: z.string() }),
     act: async (request, reply) => {
       const { id } = z.object({ id: nameField }).parse(request.params)
       if (await silences.expire(id)) return { expired: id }
@@ -39,6 +48,8 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
     },
   })
 }
+
+const preview = z.strictObject({ match: writtenMatchField })
 
 const newSilence = z
   .strictObject({

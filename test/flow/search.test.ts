@@ -2,8 +2,9 @@ import { expect, it } from 'vitest'
 import type { DeliveryPage, DeliveryRow } from '../../src/admin/delivery-view.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
 import { startApp, until } from '../support/app.ts'
-import { api, bridgeConfig, leftToSend } from '../support/bridge.ts'
+import { adminToken, api, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { cli } from '../support/cli.ts'
+import { documented } from '../support/openapi.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -41,13 +42,13 @@ async function rig() {
     'all have ended',
     async () => (await leftToSend(redis.client(), prefix, ['hook', 'desk'])) === 0,
   )
-  return { url, ask, prefix, ids: { a: a.id, b: b.id, c: c.id, d: d.id, e: e.id } }
+  return { url, ask, prefix, hook, ids: { a: a.id, b: b.id, c: c.id, d: d.id, e: e.id } }
 }
 
 const shown = (rows: readonly DeliveryRow[]) => rows.map(({ id, sink, state }) => `${id} ${sink} ${state}`)
 
 it('alerts are found in the order of firing, by what they are and what became of them, page by page', async () => {
-  const { url, ask, prefix, ids } = await rig()
+  const { url, ask, prefix, hook, ids } = await rig()
   const { a, b, c, d, e } = ids
   const all = [
     `${e} hook delivered`,
@@ -92,6 +93,37 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(text).not.toContain(`data-key="main.${c}"`)
   const { out } = await cli(['deliveries', '--symbol', 'فولاد', '--limit', '1', '--url', url])
   expect(out).toMatch(new RegExp(`main\\.${c} .* held [\\s\\S]*the newest 1; there are more: .*--until`))
+
+  // Whatever it answers is what the document of its API says.
+  const { document, answerOf, mistakesOf } = documented(await api(url, '/api/v1/openapi.json'))
+  const places: Record<string, string> = { name: 'main', source: 'main', id: String(d) }
+  for (const [path, { get }] of Object.entries(document.paths)) {
+    if (!get || !path.startsWith('/api/') || path.endsWith('/events') || path.includes('orphans/')) continue
+    const answer = await api<object>(
+      url,
+      path.replaceAll(/\{(\w+)\}/g, (_, place) => places[place] ?? ''),
+    )
+    expect(mistakesOf(answerOf(path).schema, answer), path).toBe('')
+    if ('data' in answer && /deliver|dead/.test(path)) expect(answer.data).not.toEqual([])
+  }
+  const posted = { ids: [`main.${d}`], sink: 'hook' }
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+  for (const [path, body] of [
+    ['/api/v1/replay', posted],
+    ['/api/v1/silences/preview', { match: { kind: 'price' } }],
+    ['/api/v1/silences', { match: { kind: 'none' }, for: '1h' }],
+    ['/api/v1/sinks/hook/pause', { for: '1h' }],
+    ['/api/v1/sinks/hook/resume', {}],
+  ] as const) {
+    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    const { schema, status } = answerOf(path.replace('/hook/', '/{name}/'), 'post')
+    expect(response.status, path).toBe(status)
+    expect(mistakesOf(schema, await response.json()), path).toBe('')
+  }
+  const refused = await fetch(`${url}/api/v1/nothing`)
+  expect(mistakesOf(document.components.schemas['Problem'] ?? {}, await refused.json())).toBe('')
+  const fired = document.webhooks['alert.fired']?.post.requestBody.content['application/json']?.schema ?? {}
+  for (const { body } of hook.requests) expect(mistakesOf(fired, JSON.parse(body.toString()))).toBe('')
 
   // Alerts of before this order was kept are found by their id.
   await redis.client().del(firedAlertsKey(prefix))

@@ -21,7 +21,7 @@ import { createTimes } from './times.ts'
 export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   const canAct = () => deps.adminToken() !== undefined
 
-  app.get('/alerts/:source/:id', async (request, reply) => {
+  app.get('/alerts/:source/:id', { config: { about: storyAbout } }, async (request, reply) => {
     const { source, id } = storyParams.parse(request.params)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
     const found = await settle(deps, deps.ports.deliveries.history(source, Number(id)))
@@ -39,7 +39,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     return documentOf('ok', `alert-bridge: ${headline}`, storyOf(found.value, times, canAct()))
   })
 
-  app.get('/', async (request, reply) => {
+  app.get('/', { config: { about: pageAbout } }, async (request, reply) => {
     const filter = filterOf(request.query)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
     const [status, rows, done, dead, activity] = await Promise.all([
@@ -70,6 +70,8 @@ ${canAct() ? null : html`<p class="reason">Set http.adminToken in the config to 
     return documentOf(verdict.level, `${marks[verdict.level]} alert-bridge: ${verdict.headline}`, body)
   })
 }
+
+const storyAbout = { says: 'The story of one alert, as a page', answer: 'text/html' }
 
 const storyParams = z.object({
   source: nameField,
@@ -132,3 +134,8 @@ function filterOf(query: unknown): DeliveriesFilter {
 }
 
 const pageFields = { ...deliveryFields, cursor: portionFields.cursor }
+
+const pageAbout = {
+  ...{ says: 'The status page, with the deliveries that the parameters ask for', answer: 'text/html' },
+  parameters: pageFields,
+}

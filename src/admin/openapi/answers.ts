@@ -1,0 +1,240 @@
+import * as z from 'zod'
+import type { AuditRow } from '../audit-view.ts'
+import {
+  type AlertHistory,
+  type DeadLetter,
+  type DeliveryRow,
+  deliveryStates,
+  type LetterGroupsView,
+  rowStates,
+  type SilenceView,
+} from '../delivery-view.ts'
+import type { OrphanView } from '../orphan-view.ts'
+import type { QuarantineRetry, SilencePreview, SourceDayView } from '../ports.ts'
+import type { QuarantinedRow } from '../status-view.ts'
+
+/** The JSON answers of the API, for its document. The compiler checks them against what the bridge answers. */
+
+type Loose<T> = T extends readonly (infer E)[]
+  ? Loose<E>[]
+  : T extends object
+    ? { -readonly [K in keyof T]: Loose<T[K]> }
+    : T
+
+/** A schema that takes every `T`, and names all its fields: what is missing is a mistake of the types. */
+export function takes<T>() {
+  return <S extends z.ZodType>(schema: Loose<T> extends z.output<S> ? Names<T, S> : never): S => schema
+}
+
+type Names<T, S extends z.ZodType> = [Exclude<keyof T, keyof z.output<S>>] extends [never] ? S : never
+
+export const instant = z.iso.datetime({ offset: true })
+export const maybe = instant.nullable()
+export const count = z.int().min(0)
+const text = z.string()
+
+const alertFields = {
+  source: text,
+  id: z.int(),
+  kind: text,
+  symbol: text.nullable(),
+  headline: text,
+  url: text,
+  firedAt: text.describe('As the API of the market has it.'),
+  seenAt: maybe,
+  why: text.nullable().optional(),
+  ruleIds: z.array(text).optional(),
+}
+
+const rowFields = {
+  ...alertFields,
+  sink: text,
+  target: text.optional(),
+  attempts: count,
+  updatedAt: maybe,
+  nextAttemptAt: maybe.optional(),
+}
+
+export const deliveryRow = takes<DeliveryRow>()(
+  z.object({ ...rowFields, state: z.enum(rowStates), reason: text.nullable() }),
+)
+export const deadLetter = takes<DeadLetter>()(
+  z.object({ ...rowFields, state: z.literal('dead'), reason: text }),
+)
+
+export const auditRow = takes<AuditRow>()(
+  z.object({
+    at: instant,
+    action: text,
+    subject: text,
+    ids: z.array(text),
+    count: count.nullable(),
+    comment: text,
+    by: text,
+    from: text,
+    order: maybe,
+  }),
+)
+
+const attempt = z.object({
+  number: count,
+  round: count,
+  at: instant,
+  durationSeconds: z.number(),
+  outcome: z.enum(['delivered', 'retry', 'dead']),
+  reason: text.nullable(),
+  status: z.int().nullable(),
+  text,
+})
+
+export const alertHistory = takes<AlertHistory>()(
+  z.object({
+    ...alertFields,
+    page: count.nullable(),
+    why: text.nullable(),
+    ruleIds: z.array(text),
+    deliveries: z.array(
+      z.object({
+        sink: text,
+        target: text.optional(),
+        routes: z.array(text).nullable(),
+        state: z.enum(deliveryStates),
+        reason: text.nullable(),
+        nextAttemptAt: maybe,
+        requestedAt: maybe,
+        attempts: z.array(attempt),
+      }),
+    ),
+    held: z.array(
+      z.object({
+        route: text.nullable(),
+        sinks: z.array(text),
+        reason: z.enum(['silenced', 'muted', 'throttled', 'unrouted']),
+        until: maybe,
+        silence: text.nullable(),
+        text,
+      }),
+    ),
+    actions: z.array(auditRow),
+  }),
+)
+
+export const letterGroups = takes<LetterGroupsView>()(
+  z.object({
+    data: z.array(
+      z.object({
+        sink: text,
+        reason: text,
+        count,
+        firstAt: instant,
+        lastAt: instant,
+        sample: text,
+        sampleAlert: z.object({ source: text, id: z.int() }),
+      }),
+    ),
+    looked: count,
+    total: count,
+  }),
+)
+
+const match = z.record(text, z.unknown())
+
+export const silence = takes<SilenceView>()(
+  z.object({ id: text, match, startsAt: instant, endsAt: instant, comment: text }),
+)
+
+export const silencePreview = takes<SilencePreview>()(
+  z.object({
+    matching: count,
+    looked: count,
+    sample: z.array(z.object({ source: text, id: z.int(), headline: text })),
+  }),
+)
+
+export const quarantinedRow = takes<QuarantinedRow>()(
+  z.object({ source: text, key: text, reason: text, seenAt: instant, raw: text }),
+)
+export const quarantineRetry = takes<QuarantineRetry>()(z.object({ retried: count, unreadable: count }))
+
+export const orphan = takes<OrphanView>()(
+  z.union([
+    z.object({
+      kind: z.literal('sink'),
+      name: text,
+      waiting: count,
+      sending: count,
+      delayed: count,
+      dead: count,
+    }),
+    z.object({
+      kind: z.literal('source'),
+      name: text,
+      lastPollAt: maybe,
+      rows: count,
+      held: count,
+      quarantined: count,
+    }),
+  ]),
+)
+
+export const sourceDay = takes<SourceDayView>()(
+  z.object({
+    source: text,
+    startedAt: instant,
+    resetsAt: instant,
+    hours: z.array(z.object({ startedAt: instant, planned: z.number(), units: count, alerts: count })),
+  }),
+)
+
+export const rule = z
+  .looseObject({ source: text, silent: text.nullable() })
+  .describe('As the API of the market has it, with its source and why it may not fire.')
+
+const cursor = text.nullable().describe('Of the next page; null on the last one.')
+
+export function pageAnswer<S extends z.ZodType>(row: S) {
+  return z.object({ data: z.array(row), total: count, cursor })
+}
+
+/** Without a total, which would cost a look at everything. */
+export function searchAnswer<S extends z.ZodType>(row: S) {
+  return z.object({ data: z.array(row), looked: count.optional(), cursor })
+}
+
+export function oneAnswer<S extends z.ZodType>(row: S) {
+  return z.object({ data: row })
+}
+
+/** One portion of an order: `counted` is what it did. */
+export function portionAnswer(counted: 'queued' | 'retried' | 'dropped') {
+  return z.object({
+    [counted]: count,
+    unknown: z.array(text),
+    gone: count,
+    looked: count,
+    total: count,
+    at: instant,
+    cursor,
+  })
+}
+
+export function orphanPortionAnswer(counted: 'moved' | 'dropped') {
+  const stayed = { there: count, busy: count, unreadable: count }
+  return z.object({
+    [counted]: count,
+    ...stayed,
+    gone: count,
+    looked: count,
+    total: count,
+    at: instant,
+    cursor,
+  })
+}
+
+export const problem = z.looseObject({
+  type: text,
+  title: text,
+  status: z.int(),
+  detail: text.describe('One sentence that a person can act on.'),
+  mistakes: z.array(text).optional(),
+})
