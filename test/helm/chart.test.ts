@@ -9,6 +9,7 @@ import { parse, stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { stopMsMaxOf } from '../../src/delivery/lane.ts'
 import { chart, findHelm, type HelmRun, helm, type Manifest, manifestsOf, root } from './helm.ts'
+import { typeErrors } from './kubernetes-types.ts'
 
 /** What an end needs beside its last sends: the connections and the HTTP server are closed. */
 const closingMs = 10_000
@@ -33,8 +34,13 @@ function template(base: string, changes: object = {}, flags: readonly string[] =
 function rendered(base: string, changes: object = {}, flags: readonly string[] = []): Manifest[] {
   const run = template(base, changes, flags)
   expect(run.stderr).toBe('')
-  return manifestsOf(run.stdout)
+  const manifests = manifestsOf(run.stdout)
+  all.push(...manifests)
+  return manifests
 }
+
+/** Every object that a test has rendered. */
+const all: Manifest[] = []
 
 function one(manifests: readonly Manifest[], kind: string): Manifest {
   const found = manifests.filter((manifest) => manifest.kind === kind)
@@ -396,6 +402,21 @@ describe('values that cannot work are refused', () => {
     expect(run.ok).toBe(false)
     expect(run.stderr).toContain(sentence)
   })
+})
+
+test('every object that was rendered has the fields of its kind, of the right types', {
+  timeout: 240_000,
+}, () => {
+  for (const name of ci) rendered(name.replace('-values.yaml', ''))
+  const once = [...new Map(all.map((object) => [JSON.stringify(object), object])).values()]
+  const kinds = new Set(once.map(({ kind }) => kind))
+  expect([...kinds]).toEqual(
+    expect.arrayContaining(['Deployment', 'ScaledObject', 'PrometheusRule', 'NetworkPolicy']),
+  )
+  expect(typeErrors(once)).toEqual([])
+  const [first] = once.filter(({ kind }) => kind === 'Deployment')
+  const wrong = { ...first, spec: { ...first?.spec, replica: 2 } } as Manifest
+  expect(typeErrors([wrong])).toEqual([expect.stringContaining('\'"replica"\' does not exist')])
 })
 
 /** Loads a rendered config as the pod would, with secret files in a folder of this test instead of the mounts. */

@@ -42,6 +42,7 @@ export function helm(binary: string, args: readonly string[]): HelmRun {
 
 /** What kubectl would be given, as far as the tests look into it. */
 export interface Manifest {
+  readonly apiVersion: string
   readonly kind: string
   readonly metadata: Metadata
   readonly data?: Record<string, string>

@@ -6,6 +6,7 @@ one) and labels (beside those of every pod, for a Deployment of its own).
 {{- $pod := . }}
 {{- with .root -}}
 metadata:
+  {{- if or .Values.podAnnotations (not .Values.existingConfigMap) }}
   annotations:
     {{- if not .Values.existingConfigMap }}
     checksum/config: {{ include "alert-bridge.config" . | sha256sum }}
@@ -13,6 +14,7 @@ metadata:
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+  {{- end }}
   labels:
     {{- include "alert-bridge.labels" . | nindent 4 }}
     {{- with $pod.labels }}
