@@ -1,6 +1,7 @@
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import * as z from 'zod'
 import { MalformedError, NotFoundError, UserError } from '../lib/errors.ts'
+import { timeZoneHeader } from '../telemetry/version.ts'
 import { registerActions } from './actions.ts'
 import { registerEvents } from './events.ts'
 import { safeHeaders } from './headers.ts'
@@ -40,7 +41,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
   })
   acceptOnlyJson(app)
   app.addHook('onRequest', async (_request, reply) => {
-    reply.headers(safeHeaders)
+    reply.headers({ ...safeHeaders, [timeZoneHeader]: deps.display().timeZone })
   })
   refuseForeignHosts(app, deps)
   refuseExpectations(app)

@@ -160,6 +160,18 @@ export interface SourcesPort {
   hot(name: string, untilMs: number): Promise<boolean>
   /** The budget day that runs, hour by hour; undefined when there is no such source. */
   day(name: string): Promise<SourceDayView | undefined>
+  /** What its plan is made from; undefined when there is no such source. */
+  plan(name: string): Promise<SourcePlanView | undefined>
+}
+
+/** From this the command `plan` draws the coming hours, as the bridge itself plans them. */
+export interface SourcePlanView {
+  readonly source: string
+  /** As the config has them, with their defaults; spans in milliseconds. */
+  readonly budget: Readonly<Record<string, unknown>>
+  readonly poll: Readonly<Record<string, unknown>>
+  /** As the bridge stores it, which another version may do in another way; null when nothing is. */
+  readonly learned: unknown
 }
 
 export interface SourceDayView {

@@ -25,6 +25,7 @@ import {
   searchAnswer,
   silence,
   sourceDay,
+  sourcePlan,
 } from './openapi/answers.ts'
 import { statusAnswer } from './openapi/status-answer.ts'
 import { pageFields, pageOf } from './paging.ts'
@@ -84,6 +85,12 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return day ? { data: day } : sendProblem(reply, notFound(`There is no source ${name}.`))
   })
 
+  registerRead(app, '/api/v1/sources/:name/plan', planAbout, async (_, { params }, reply) => {
+    const { name } = z.object({ name: nameField }).parse(params)
+    const plan = await ports.sources.plan(name)
+    return plan ? { data: plan } : sendProblem(reply, notFound(`There is no source ${name}.`))
+  })
+
   const { silences, rules } = ports
   if (silences)
     registerRead(app, '/api/v1/silences', silencesAbout, async (page) =>
@@ -109,6 +116,7 @@ const deliveriesAbout = {
 
 const historyAbout = { says: 'The whole history of one alert', answer: oneAnswer(alertHistory) }
 const dayAbout = { says: 'The budget day of a source by hours', answer: oneAnswer(sourceDay) }
+const planAbout = { says: 'What the plan of a source is made from', answer: oneAnswer(sourcePlan) }
 const silencesAbout = {
   ...{ says: 'The silences that have not ended', parameters: pageFields },
   answer: pageAnswer(silence),

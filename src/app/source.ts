@@ -49,6 +49,8 @@ export interface Source {
   hot(untilMs: number): Promise<void>
   /** The budget day that runs, hour by hour. */
   day(): Promise<SourceDayView>
+  /** What its plan has learned, as it is stored. */
+  learned(): Promise<unknown>
   /** Resolves when the poll that runs now is over; at once when none does. */
   pollOver(): Promise<unknown>
   close(): Promise<void>
@@ -157,6 +159,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   })
   const override = createSourceOverride({ redis, prefix, source })
   const shared = createSourceStatus({ redis, prefix, source })
+  const scheduleState = createScheduleState({ redis, prefix, source, log })
   return {
     name: source,
     poller,
@@ -192,8 +195,9 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     day: createSourceDay({
       ...{ redis, plan, clock, spender: { prefix, source, account } },
-      learned: createScheduleState({ redis, prefix, source, log }),
+      learned: scheduleState,
     }),
+    learned: () => scheduleState.load(),
     pollOver: () => polling,
     async close() {
       await Promise.all([feed.close(), context.close()])

@@ -102,7 +102,11 @@ export const commandTexts = {
   plan: {
     usage: '[options]',
     does: 'the polling plan that the budget buys; with --trace, a history through the live planner',
-    examples: ['plan --config bridge.yaml', 'plan --trace firings.txt --units-per-day 500'],
+    examples: [
+      'plan --config bridge.yaml',
+      'plan --url http://10.0.0.7:8080',
+      'plan --trace firings.txt --units-per-day 500',
+    ],
   },
   api: {
     usage: '[options] <method> <path>',
@@ -139,6 +143,10 @@ interface CommandText {
 /** A command with its name and what `--help` says of it. */
 export function namedCommand(name: CommandName): Command {
   const { does, examples } = commandTexts[name]
+  return withExamples(new Command(name).description(does), examples)
+}
+
+export function withExamples(command: Command, examples: readonly string[]): Command {
   const lines = examples.map((each) => `  alert-bridge ${each}`)
-  return new Command(name).description(does).addHelpText('after', ['', 'Examples:', ...lines].join('\n'))
+  return command.addHelpText('after', ['', 'Examples:', ...lines].join('\n'))
 }

@@ -7,7 +7,8 @@ import { isPlain } from '../config/plain.ts'
 import { NotFoundError, UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import { printable } from '../telemetry/printable.ts'
-import { versionHeader } from '../telemetry/version.ts'
+import { timeZoneHeader, versionHeader } from '../telemetry/version.ts'
+import { localTimes } from './local-times.ts'
 import { printError } from './output.ts'
 import { UsageError, urlOption } from './usage.ts'
 
@@ -29,6 +30,7 @@ export interface DaemonOptions {
   readonly config?: string
   readonly token?: string
   readonly json?: boolean
+  readonly utc?: boolean
 }
 
 const callTimeoutMs = 15_000
@@ -48,7 +50,8 @@ export function daemonCommand(command: Command): Command {
       'the admin token; better ALERT_BRIDGE_TOKEN in the environment, since others see command lines',
       tokenOption,
     )
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON, with times in UTC')
+    .option('--utc', "times in UTC, and not in the bridge's zone (display.timeZone)")
 }
 
 export function connectDaemon(options: DaemonOptions): Daemon {
@@ -94,7 +97,8 @@ export function connectDaemon(options: DaemonOptions): Daemon {
       // The bridge checks limits that the command line does not.
       throw response.status === 400 ? new UsageError(refusal) : new UserError(refusal)
     }
-    return answer
+    const timeZone = response.headers.get(timeZoneHeader)
+    return options.json || options.utc || timeZone === null ? answer : localTimes(answer, timeZone)
   }
   return {
     get: (path, query = {}) => call('GET', path + queryOf(query)),

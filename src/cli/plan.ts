@@ -3,24 +3,28 @@ import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-optio
 import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { wallTime } from '../lib/zone.ts'
 import { grantedUnits, previewPlan } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
+import { connectDaemon } from './daemon.ts'
 import { print, printJson } from './output.ts'
+import { plansOfBridge, type SourcePlan } from './plan-bridge.ts'
 import { contextCosts, describeContextCosts } from './plan-context.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
 import { printTarget, targetByProfile, targetByTrace, targetOption } from './plan-target.ts'
 import { readTrace, simulateFile } from './plan-trace.ts'
-import { countOption, UsageError } from './usage.ts'
+import { countOption, UsageError, urlOption } from './usage.ts'
 
 /** Reads what a running bridge has learned of a source; undefined when its Redis cannot be reached. */
 export type ReadLearned = (config: Config, source: string) => Promise<unknown>
 
 interface Options {
   readonly config?: string
+  readonly url?: string
   readonly source?: string
   readonly hours: number
   readonly trace?: string
@@ -38,6 +42,11 @@ const hoursMax = 8_784
 export function planCommand(readLearned?: ReadLearned): Command {
   return namedCommand('plan')
     .option('--config <file>', 'the config, YAML')
+    .option(
+      '--url <url>',
+      'of a running bridge: its plan, with what it has learned, without a config',
+      urlOption,
+    )
     .option('--source <name>', 'the source of the config; default: all of them, or with --trace the only one')
     .option('--hours <count>', 'how far to plan', countOption('--hours', hoursMax), 24)
     .option(
@@ -59,24 +68,33 @@ export function planCommand(readLearned?: ReadLearned): Command {
         return printTraceTarget(options.target, options.trace, options, config)
       if (options.trace !== undefined)
         return simulateFile(traceOptions(options, config), { ...options, trace: options.trace })
-      if (config === undefined)
-        throw new UsageError('plan needs --config FILE, or --trace FILE with --units-per-day N.')
-      await printPlans(config, options, readLearned)
+      if (config !== undefined) return printPlans(plansOf(config, options, readLearned), options)
+      if (options.url === undefined && !process.env['ALERT_BRIDGE_URL'])
+        throw new UsageError(
+          'plan needs --config FILE, --url of a running bridge, or --trace FILE with --units-per-day N.',
+        )
+      await printPlans(plansOfBridge(connectDaemon(given({ url: options.url })), options.source), options)
     })
 }
 
-async function printPlans(
+async function* plansOf(
   config: Config,
   options: Options,
   readLearned: ReadLearned | undefined,
-): Promise<void> {
-  const nowMs = Date.now()
+): AsyncGenerator<SourcePlan> {
   const names = options.source === undefined ? Object.keys(config.sources) : [options.source]
-  const plans: unknown[] = []
   for (const name of names) {
+    const source = sourceOf(config, name)
     const learned = await readLearned?.(config, name).catch(() => undefined)
-    const optionsAt = (unitsPerDay: number) =>
-      withOverrides(sourceOf(config, name), { ...options, unitsPerDay })
+    yield { name, source, learned, contextOf: (plan) => contextCosts(config, name, plan) }
+  }
+}
+
+async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options): Promise<void> {
+  const nowMs = Date.now()
+  const plans: unknown[] = []
+  for await (const { name, source, learned, contextOf } of sources) {
+    const optionsAt = (unitsPerDay: number) => withOverrides(source, { ...options, unitsPerDay })
     if (options.target !== undefined) {
       printTarget(
         options.target,
@@ -86,15 +104,12 @@ async function printPlans(
       )
       continue
     }
-    const { unitsPerDay } = withOverrides(sourceOf(config, name), options)
+    const { unitsPerDay } = withOverrides(source, options)
     const granted = options.unitsPerDay === undefined ? (grantedUnits(learned) ?? unitsPerDay) : unitsPerDay
-    const schedule = {
-      ...withOverrides(sourceOf(config, name), options),
-      unitsPerDay: Math.min(unitsPerDay, granted),
-    }
+    const schedule = { ...withOverrides(source, options), unitsPerDay: Math.min(unitsPerDay, granted) }
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     const { alertsPerDay } = preview
-    const context = contextCosts(config, name, { unitsPerDay: schedule.unitsPerDay, alertsPerDay })
+    const context = contextOf?.({ unitsPerDay: schedule.unitsPerDay, alertsPerDay })
     if (options.json)
       plans.push({ ...previewJson(name, schedule, preview), ...(context === undefined ? {} : { context }) })
     else print(describePreview(name, schedule, preview) + (context ? describeContextCosts(context) : ''))

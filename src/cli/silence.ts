@@ -3,7 +3,7 @@ import type { SilenceView } from '../admin/delivery-view.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from '../alert/fields.ts'
 import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
-import { namedCommand } from './command-texts.ts'
+import { namedCommand, withExamples } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { listPages } from './list.ts'
 import { print, printJson } from './output.ts'
@@ -25,7 +25,9 @@ export function silenceCommand(): Command {
 }
 
 function addCommand(): Command {
-  return daemonCommand(new Command('add').description('a new silence, from now on'))
+  return daemonCommand(
+    subcommand('add', 'a new silence, from now on', "add --match symbol=فولاد --for 2h --comment 'known'"),
+  )
     .option(
       '--match <field=value>',
       'which alerts: FIELD=VALUE, != not, =~ regex, !~ not the regex, *= glob; again for more: all fields must agree, with any value of one, and with none of its != and !~',
@@ -50,8 +52,12 @@ function addCommand(): Command {
     })
 }
 
+function subcommand(name: string, does: string, example: string): Command {
+  return withExamples(new Command(name).description(does), [`silence ${example}`])
+}
+
 function listCommand(): Command {
-  return daemonCommand(new Command('list').description('the silences that have not ended')).action(
+  return daemonCommand(subcommand('list', 'the silences that have not ended', 'list')).action(
     async (options: DaemonOptions) => {
       const { data } = await listPages<SilenceView>(connectDaemon(options), '/api/v1/silences', {})
       if (options.json) return printJson(data)
@@ -65,7 +71,7 @@ function listCommand(): Command {
 }
 
 function expireCommand(): Command {
-  return daemonCommand(new Command('expire').description('end a silence now'))
+  return daemonCommand(subcommand('expire', 'end a silence now', 'expire 1f2e3d4c'))
     .argument('<id>', 'as list shows it')
     .action(async (id: string, options: DaemonOptions) => {
       const answer = await connectDaemon(options).remove(`/api/v1/silences/${encodeURIComponent(id)}`)

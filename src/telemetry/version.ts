@@ -6,6 +6,9 @@ export const version = readVersion()
 /** Every answer of the HTTP server has the version in this header, so that clients can check which version answers. */
 export const versionHeader = 'alert-bridge-version'
 
+/** And in this one, the zone in which people of this bridge read times (`display.timeZone`). */
+export const timeZoneHeader = 'alert-bridge-time-zone'
+
 function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   if (typeof manifest !== 'object' || manifest === null || !('version' in manifest)) return '0.0.0'

@@ -98,6 +98,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     sources: {
       hot: note('hot', (name: string) => name === 'main'),
       day: note('day', (name: string) => (name === 'main' ? sourceDay : undefined)),
+      plan: note('plan', (name: string) => ({ source: name, budget: {}, poll: {}, learned: null })),
     },
     silences: {
       list: note('silences', () => []),

@@ -36,7 +36,7 @@ async function rig() {
 }
 
 it('status and deliveries tell what is going on, in words and as JSON', async () => {
-  const { sandbox, hook, at } = await rig()
+  const { sandbox, hook, url, at } = await rig()
   const row = sandbox.fire({ headline: 'فولاد از ۵۲۳۰ گذشت', symbol: 'فولاد' })
   await hook.received(1)
   const status = await run(statusCommand(), ...at)
@@ -50,6 +50,20 @@ it('status and deliveries tell what is going on, in words and as JSON', async ()
   const list = await run(deliveriesCommand(), ...at)
   expect(list.out).toContain(`main.${row.id}`)
   expect(list.out).toContain('فولاد از ۵۲۳۰ گذشت')
+  // On the clock of the bridge's people, unless they ask for UTC; a command takes what is shown.
+  const shown = /main\.\d+ +(\S+)/.exec(list.out)?.[1] ?? ''
+  expect(shown).toMatch(/^\d{4}-\d\d-\d\dT\S+\+03:30$/)
+  expect(Date.parse(shown)).toBe(Date.parse(row.firedAt))
+  expect((await run(deliveriesCommand(), ...at, '--since', shown)).out).toBe(list.out)
+  expect((await run(deliveriesCommand(), ...at, '--utc')).out).toMatch(/main\.\d+ +\S+Z /)
+  expect((await run(deliveriesCommand(), ...at, '--json')).out).toContain(`"firedAt": "${row.firedAt}"`)
+  // What the bridge has learned, by its address alone.
+  const plan = ['--units-per-day', '500', '--url', url]
+  expect((await run(planCommand(), ...plan)).out).toMatch(/^main: 500 units a day, the coming 24 hours/)
+  expect(JSON.parse((await run(planCommand(), ...plan, '--json')).out)).toMatchObject({
+    ...{ source: 'main', unitsPerDay: 500, everySeconds: 1 },
+  })
+  expect(String((await run(planCommand(), '--source', 'no', '--url', url)).thrown)).toMatch(/no source no/)
   const story = await run(deliveriesCommand(), `main.${row.id}`, ...at)
   expect(story.out).toMatch(/hook: delivered[\s\S]*1\. .*delivered.*204/)
   expect(String((await run(deliveriesCommand(), 'main.999999', ...at)).thrown)).toMatch(/main\.999999/)

@@ -10,7 +10,7 @@ import {
   type SilenceView,
 } from '../delivery-view.ts'
 import type { OrphanView } from '../orphan-view.ts'
-import type { QuarantineRetry, SilencePreview, SourceDayView } from '../ports.ts'
+import type { QuarantineRetry, SilencePreview, SourceDayView, SourcePlanView } from '../ports.ts'
 import type { QuarantinedRow } from '../status-view.ts'
 
 /** The JSON answers of the API, for its document. The compiler checks them against what the bridge answers. */
@@ -184,6 +184,11 @@ export const sourceDay = takes<SourceDayView>()(
     resetsAt: instant,
     hours: z.array(z.object({ startedAt: instant, planned: z.number(), units: count, alerts: count })),
   }),
+)
+
+const fields = z.record(text, z.unknown())
+export const sourcePlan = takes<SourcePlanView>()(
+  z.object({ source: text, budget: fields, poll: fields, learned: z.unknown() }),
 )
 
 export const rule = z

@@ -118,6 +118,12 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),
       day: async (name) => valuesOf(active().sources).get(name)?.day(),
+      async plan(name) {
+        const { config, sources } = active()
+        const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]
+        if (source === undefined || !budget || !poll) return undefined
+        return { source: name, budget, poll, learned: (await source.learned()) ?? null }
+      },
     },
     get orphans() {
       return running().orphans

@@ -38,7 +38,11 @@ describe('the status page', () => {
     expect(words(text)).toContain('09:00: 190 units spent, 7 alerts seen, 200 polls planned')
     expect(words(text)).toContain('13:00: 40 polls planned')
     const { text: none } = await page({
-      sources: { hot: async () => true, day: () => Promise.reject(new Error('Redis is away')) },
+      sources: {
+        hot: async () => true,
+        day: () => Promise.reject(new Error('Redis is away')),
+        plan: async () => undefined,
+      },
     })
     expect([none.includes('<figure class="day">'), words(none).includes('main')]).toEqual([false, true])
   })
