@@ -1,5 +1,5 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
-import type { Bulk, Call, ContextCalls } from './calls.ts'
+import type { Bulk, Call, ContextCalls, PageOfMany } from './calls.ts'
 import {
   absentFreshMs,
   type ContextRequest,
@@ -50,12 +50,12 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
     for (const request of inTime(requests, options)) await buyOne(request, options)
     return
   }
-  let open = inTime(requests, options)
+  let open: readonly PendingRequest[] = inTime(requests, options)
   let pages = await pagesRead(options)
   while (open.length > 0) {
     const isLeft = pages.next <= Math.min(pages.last, bulk.pagesMax)
     if (isLeft && (pages.next > 1 || open.length + pages.alone >= bulk.from)) {
-      const read = await buyPage(bulk, pages, open, options)
+      const read = await buyPages(bulk, pages, open, options)
       if (read === undefined) return
       pages = read.pages
       open = read.left
@@ -113,14 +113,42 @@ const aloneAtOnceMax = 4
 /** Each costs what the first one costs. */
 const searchPagesMax = 3
 
-/** undefined: the call failed, and all requests are settled. */
-async function buyPage(bulk: Bulk, before: Pages, open: readonly PendingRequest[], options: BuyerOptions) {
-  const { name, cache, names, call } = options
-  const bought = await call(bulk.page(before.next))
-  if (!bought.ok) {
-    settleAll(open, bought.why === 'not_found' ? 'failed' : bought.why)
-    return undefined
+/**
+ * Where many are looked for, a few pages at the same time: one of them would hardly have all. undefined: a call failed, and all
+ * requests are settled.
+ */
+async function buyPages(
+  bulk: Bulk,
+  before: Pages,
+  open: readonly PendingRequest[],
+  options: BuyerOptions,
+): Promise<{ readonly pages: Pages; readonly left: readonly PendingRequest[] } | undefined> {
+  const { call } = options
+  // How many there are is known from the first.
+  const last =
+    before.next === 1 || open.length < bulk.from ? before.next : Math.min(before.last, bulk.pagesMax)
+  const count = Math.min(pagesAtOnceMax, last - before.next + 1)
+  const calls = Array.from({ length: count }, (_, at) => call(bulk.page(before.next + at)))
+  let read = { pages: before, left: open }
+  for (const bought of await Promise.all(calls)) {
+    if (!bought.ok) {
+      settleAll(read.left, bought.why === 'not_found' ? 'failed' : bought.why)
+      return undefined
+    }
+    read = await keepPage(bulk, read, bought, options)
   }
+  return read
+}
+
+const pagesAtOnceMax = 3
+
+async function keepPage(
+  bulk: Bulk,
+  { pages: before, left: open }: { readonly pages: Pages; readonly left: readonly PendingRequest[] },
+  bought: Extract<Bought<PageOfMany>, { readonly ok: true }>,
+  options: BuyerOptions,
+) {
+  const { name, cache, names } = options
   const { rows, lastPage } = bought.answer
   const named = rows.flatMap((row) => {
     const of = instrumentOfRow(row, names)

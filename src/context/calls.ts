@@ -19,11 +19,16 @@ export interface ContextCalls {
 }
 
 /** undefined: the API has nothing of the instrument. */
+export interface PageOfMany {
+  readonly rows: readonly unknown[]
+  readonly lastPage: number
+}
+
 export type Single = Value | 'on_later_page' | undefined
 
 export interface Bulk {
   /** These calls ignore the instrument that they are given. */
-  readonly page: (number: number) => Call<{ readonly rows: readonly unknown[]; readonly lastPage: number }>
+  readonly page: (number: number) => Call<PageOfMany>
   readonly pagesMax: number
   /** From this number of instruments on, with those bought by their own call a moment ago, a page is bought instead. */
   readonly from: number

@@ -119,6 +119,17 @@ describe('what is bought', () => {
     expect(market.units()).toBeLessThanOrEqual(20)
   }, 60_000)
 
+  it('comes for many instruments by the first page, and then by several at the same time', async () => {
+    const market = await startMarket(520)
+    market.behave('/board', { delayMs: 100 })
+    const { find } = contextOf(market, { deadline: '10s' })
+    const places = [5, 50, 110, 150, 210, 250, 310, 350, 370]
+    const found = await Promise.all(places.map((index) => find(index, ['price'])))
+    expect(found.map(whyOf)).toEqual(places.map(() => ({})))
+    expect(market.calls.map((path) => /page=(\d)/.exec(path)?.[1]).toSorted()).toEqual(['1', '2', '3', '4'])
+    expect([market.atOnce(), market.units()]).toEqual([3, 4])
+  })
+
   it('comes for a few instruments by as many searches at once, and for more by pages', async () => {
     const market = await startMarket(320)
     market.behave('/board', { delayMs: 300 })
