@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './support/longest-first.ts'
 
 const long = process.env['LONG'] === '1'
+/** `npm run test:browser`, which finds or installs a browser first. */
+const inBrowser = process.env['BROWSER'] === '1'
 
 /**
  * Files with a process of their own: they start and kill programs, change the clock, the environment or the output of
@@ -23,6 +25,8 @@ const alone = [
 /** Files that compute for long, each in a process of its own. */
 const computing = ['test/schedule/{announced,calendar,forecast,goals,learned,marks,unfriendly}.test.ts']
 
+const browser = 'test/browser/*.test.ts'
+
 export default defineConfig({
   test: {
     // One limit for the hooks and one for the tests: a test that needs more says so itself.
@@ -40,25 +44,27 @@ export default defineConfig({
     // imports take three times as long to load, and what they load computes at half the speed.
     server: { deps: { external: [/\/(src|test\/(bench|support|model))\//] } },
     sequence: { sequencer: LongestFirst },
-    projects: [
-      {
-        extends: true,
-        test: { name: 'alone', include: alone },
-      },
-      {
-        extends: true,
-        // They wait for nothing: the limit only ends a test that runs away, however slow the machine is.
-        test: { name: 'computing', include: computing, testTimeout: long ? 1_800_000 : 60_000 },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'together',
-          include: ['test/**/*.test.ts'],
-          exclude: [...alone, ...computing],
-          isolate: false,
-        },
-      },
-    ],
+    projects: inBrowser
+      ? [{ extends: true, test: { name: 'browser', include: [browser], testTimeout: 60_000 } }]
+      : [
+          {
+            extends: true,
+            test: { name: 'alone', include: alone },
+          },
+          {
+            extends: true,
+            // They wait for nothing: the limit only ends a test that runs away, however slow the machine is.
+            test: { name: 'computing', include: computing, testTimeout: long ? 1_800_000 : 60_000 },
+          },
+          {
+            extends: true,
+            test: {
+              name: 'together',
+              include: ['test/**/*.test.ts'],
+              exclude: [...alone, ...computing, browser],
+              isolate: false,
+            },
+          },
+        ],
   },
 })

@@ -9,12 +9,12 @@ export function overview(status: StatusView, verdict: Verdict, times: Times): Ht
   return html`${masthead(status, times)}${verdictPanel(verdict, status)}${numbers(status)}`
 }
 
-/** The top of the page when the status could not be read. */
-export function unknownOverview(reason: string): Html {
+/** The page when what it shows could not be read, or is not there. */
+export function unknownOverview(level: 'warning' | 'failed', headline: string, reason: string): Html {
   const verdict: VerdictSummary = {
-    level: 'failed',
-    headline: 'The status cannot be read now',
-    findings: [{ level: 'failed', text: reason, href: '#top' }],
+    level,
+    headline,
+    findings: [{ level, text: reason, href: '/#deliveries' }],
   }
   return html`<header class="masthead" id="top"><h1>alert-bridge</h1></header>${verdictPanel(verdict, undefined)}`
 }

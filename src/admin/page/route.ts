@@ -14,7 +14,7 @@ import { overview, unknownOverview } from './overview.ts'
 import { section } from './pieces.ts'
 import { sinksSection } from './sinks.ts'
 import { sourcesSection } from './sources.ts'
-import { storyOf } from './story.ts'
+import { backLink, storyOf } from './story.ts'
 import { createTimes } from './times.ts'
 
 /** GET / : the status page. It is most needed when something is broken, so it shows what it has within a time limit. */
@@ -27,12 +27,21 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const found = await settle(deps, deps.ports.deliveries.history(source, Number(id)))
     if (!found.ok) {
       reply.code(503)
-      return documentOf('failed', 'alert-bridge: no story', unknownOverview(found.reason))
+      return documentOf(
+        'failed',
+        'alert-bridge: no story',
+        unknownOverview('failed', 'The alert cannot be read now', found.reason),
+      )
     }
     if (!found.value) {
       reply.code(404)
+      const headline = 'There is no such alert'
       const text = `No alert ${source}.${id} is known (any more).`
-      return documentOf('warning', `alert-bridge: ${text}`, unknownOverview(text))
+      return documentOf(
+        'warning',
+        `alert-bridge: ${text}`,
+        html`${backLink}${unknownOverview('warning', headline, text)}`,
+      )
     }
     const times = createTimes(deps.display(), deps.clock.now())
     const { headline } = found.value
@@ -53,7 +62,11 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const days = await settle(deps, Promise.all(names.map((name) => deps.ports.sources.day(name))))
     if (!status.ok) {
       reply.code(503)
-      return documentOf('failed', 'alert-bridge: no status', unknownOverview(status.reason))
+      return documentOf(
+        'failed',
+        'alert-bridge: no status',
+        unknownOverview('failed', 'The status cannot be read now', status.reason),
+      )
     }
     const nowMs = deps.clock.now()
     const times = createTimes(deps.display(), nowMs)

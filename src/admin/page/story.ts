@@ -13,7 +13,7 @@ import { formatSeconds, type Times } from './times.ts'
 export function storyOf(history: AlertHistory, times: Times, canAct: boolean): Html {
   const name = alertKey(history)
   const { deliveries, held, actions } = history
-  return html`<nav class="back"><a href="/#deliveries">← all alerts</a></nav>
+  return html`${backLink}
 <header class="story" id="top"><h1>${foreignLink(history.url, history.headline)}</h1>
 <p class="meta">${history.symbol ? html`<b>${foreign(history.symbol)}</b>` : null}<span>${foreign(history.kind)}</span><span>${name}</span>${history.ruleIds.length > 0 ? html`<span>rules ${foreign(history.ruleIds.join(', '))}</span>` : null}</p>
 ${history.why ? html`<p class="reason">${foreign(history.why)}</p>` : null}
@@ -27,6 +27,8 @@ ${section(
 )}
 ${actions.length > 0 ? section('actions', 'What operators did', null, auditList(actions, times)) : null}`
 }
+
+export const backLink = html`<nav class="back"><a href="/#deliveries">← all alerts</a></nav>`
 
 function fired({ firedAt }: AlertHistory, times: Times): Html {
   return html`<li><b>fired</b> ${datedAt(firedAt) === null ? foreign(firedAt) : moment(firedAt, times)}</li>`

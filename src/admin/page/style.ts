@@ -47,6 +47,7 @@ small { display: block; font-size: 12.5px; line-height: 1.4; color: var(--soft);
 .verdict.failed { background: var(--failed-tint); border-color: transparent; }
 .seal { display: grid; place-items: center; width: 44px; height: 44px; flex: none; border-radius: 50%; color: #fff; font-size: 24px; }
 .ok > .seal { background: var(--ok-fill); } .warning > .seal { background: var(--warning-fill); } .failed > .seal { background: var(--failed-fill); }
+.verdict > div { min-width: 0; overflow-wrap: anywhere; }
 .headline { font-size: 22px; line-height: 1.3; font-weight: 650; letter-spacing: -0.015em; margin-top: 1px; }
 .verdict ul { margin-top: 6px; display: grid; gap: 3px; }
 .verdict li { position: relative; padding-inline-start: 18px; }
@@ -76,7 +77,7 @@ h3 { font-size: 16px; }
 
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: 14px; }
 .card { padding: 16px 18px; }
-.reason { color: var(--soft); font-size: 13.5px; margin-top: 4px; }
+.reason { color: var(--soft); font-size: 13.5px; margin-top: 4px; } .reason, .plan, td small { overflow-wrap: anywhere; }
 .budget { margin: 14px 0 16px; font-size: 13.5px; }
 .card .plan { margin: 12px 0 0; color: var(--soft); font-size: 12.5px; }
 .budget .row { color: var(--soft); }
@@ -171,7 +172,8 @@ footer a { color: var(--soft); }
   .numbers .fact:last-child { grid-column: 1 / -1; }
   .facts { grid-template-columns: repeat(2, 1fr); }
   .verdict { padding: 16px; gap: 14px; }
-  .headline { font-size: 19px; }
+  .verdict > div { min-width: 0; overflow-wrap: anywhere; }
+.headline { font-size: 19px; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   table, tbody { display: block; }
   tbody tr { display: grid; grid-template-columns: repeat(3, 1fr); gap: 10px 12px; padding: 14px; }

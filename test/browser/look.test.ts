@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { startApp, until } from '../support/app.ts'
+import { api, bridgeConfig } from '../support/bridge.ts'
+import { useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { accessibilityFindings, overflowPx, smallTargets, useBrowser } from './browser.ts'
+import { brokenBridge } from './rig.ts'
+
+/** How the status page looks and reads in a real browser: in both languages and themes, wide and narrow, well and broken. */
+const redis = useRedis()
+const open = useBrowser()
+
+describe.each(['en'] as const)('the page in %s', (language) => {
+  it('has nothing that axe-core finds, fits, and has no target below 24 px, in both themes, wide and narrow', async () => {
+    const { url } = await brokenBridge(redis, language)
+    const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
+      [1_200, 360].map((width) => ({ colorScheme, width })),
+    )
+    for (const look of looks) {
+      const { page, complaints } = await open(url, look)
+      const story = await page.locator('.alerts .meta a').first().getAttribute('href')
+      const others = look.colorScheme === 'dark' ? [] : ['/?state=dead&sink=refusing', '/alerts/main/4711']
+      for (const path of ['/', story ?? '', ...others]) {
+        await page.goto(url + path)
+        const found = [await accessibilityFindings(page), await smallTargets(page), await overflowPx(page)]
+        expect([look, path, ...found]).toEqual([look, path, [], [], 0])
+      }
+      await page.goto(url)
+      await page.locator('#sink-hook .act').first().click()
+      expect([look, 'dialog', await accessibilityFindings(page), await smallTargets(page)]).toEqual([
+        ...[look, 'dialog', [], []],
+      ])
+      expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
+    }
+  })
+
+  it('shows hostile text and never runs it, and keeps its direction to itself', async () => {
+    const { url } = await brokenBridge(redis, language, 5)
+    const { page, complaints } = await open(url)
+    page.on('dialog', () => expect.fail('a script of a headline ran'))
+    for (const path of [
+      '/',
+      new URL(
+        (await page
+          .locator('.alerts li', { has: page.locator('.title', { hasText: 'evil' }) })
+          .locator('.meta a')
+          .getAttribute('href')) ?? '',
+        url,
+      ).pathname,
+    ]) {
+      await page.goto(url + path)
+      await page.getByText('<img src=x onerror=alert(1)>').first().waitFor()
+      expect(await page.evaluate('[document.images.length, document.scripts.length]')).toEqual([0, 1])
+    }
+    await page.goto(url)
+    const direction = (text: string) =>
+      page.getByText(text).first().evaluate('(each) => getComputedStyle(each).direction')
+    expect([await direction('فولاد از'), await direction('evil')]).toEqual(['rtl', 'ltr'])
+    expect(complaints).toEqual([])
+  })
+})
+
+it('10,000 alerts are searched and turned over without a long task', async () => {
+  const count = Number(process.env['ROWS'] ?? 10_000)
+  const sandbox = await startSandbox({ history: count, requestsPerMinute: 1_000_000 })
+  const hook = await startWebhookReceiver({ answer: { status: 503 } })
+  const sink = 'allowPrivateNetworks: true, retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }'
+  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink })
+  const { url } = await startApp(text)
+  const kept = async () =>
+    (await api<{ sinks: { waiting: number; delayed: number }[] }>(url, '/api/v1/status')).sinks[0]
+  await until('all are kept', async () => ((await kept())?.waiting ?? 0) > count - 50, 55_000)
+  const { page } = await open(url)
+  const paint = `new Promise((resolve) => new PerformanceObserver((list) => {
+    for (const { name, startTime } of list.getEntries()) if (name === 'first-contentful-paint') resolve(startTime)
+  }).observe({ type: 'paint', buffered: true }))`
+  const paints: number[] = []
+  for (let time = 0; time < 5; time += 1) {
+    await page.reload()
+    paints.push((await page.evaluate(paint)) as number)
+  }
+  process.stdout.write(`first paint with ${count} kept deliveries: ${paints.map(Math.round).join(', ')} ms\n`)
+  for (let at = 0; at < 5; at += 1) {
+    const first = await page.locator('.alerts > li').first().getAttribute('data-key')
+    await page.getByRole('link', { name: 'older' }).click()
+    await page.locator(`[data-key="${first}"]`).waitFor({ state: 'detached' })
+    expect(await page.locator('.alerts > li').count()).toBe(60)
+  }
+})

@@ -1,0 +1,267 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import type { AuditRow } from '../../src/admin/audit-view.ts'
+import type { DeliveryRow } from '../../src/admin/delivery-view.ts'
+import type { StatusView } from '../../src/admin/status-view.ts'
+import { startApp, until } from '../support/app.ts'
+import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
+import { freePort } from '../support/ports.ts'
+import { useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { useBrowser } from './browser.ts'
+
+/** What operators do on the status page, with mouse and keyboard, over a real bridge. */
+const redis = useRedis()
+const open = useBrowser()
+
+/** A bridge with a webhook, whose polls follow a plan, so that it can be asked to poll more often. */
+async function rig(answer: number, { history = 3, sink = '' } = {}) {
+  const sandbox = await startSandbox({ history, requestsPerMinute: 1_000_000 })
+  const hook = await startWebhookReceiver({ answer: { status: answer, body: 'no such channel' } })
+  const port = await freePort()
+  const settings = `allowPrivateNetworks: true, ${sink}`
+  const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink: settings })
+    .replace('every: 250ms, ', 'maxInterval: 1s, ')
+    .replace('127.0.0.1:0', `127.0.0.1:${port}`)
+  const started = await startApp(text, { operatorsLookEveryMs: 50 })
+  const { url } = started
+  const sinkNow = async () => (await api<StatusView>(url, '/api/v1/status')).sinks[0]
+  const rows = async (state: string) =>
+    (await api<{ data: DeliveryRow[] }>(url, `/api/v1/deliveries?state=${state}&limit=100`)).data
+  const some = (state: string, count: number) =>
+    until(`${count} ${state}`, async () => (await rows(state)).length === count, 30_000)
+  const audit = async () => (await api<{ data: AuditRow[] }>(url, '/api/v1/audit')).data
+  return { ...started, sandbox, hook, text, sinkNow, some, rows, audit }
+}
+
+const said = (page: Page) => page.locator('#act-said')
+
+/** Fills the dialog that is open and carries it out; resolves when it says something that ends the work. */
+async function carryOut(page: Page, done: RegExp): Promise<string> {
+  const token = page.locator('#act-token input')
+  if (await token.isVisible()) await token.fill(adminToken)
+  await page.locator('#act-go').click()
+  await said(page).filter({ hasText: done }).waitFor()
+  return (await said(page).textContent()) ?? ''
+}
+
+const close = (page: Page) => page.locator('#act-close').click()
+
+describe('a button', () => {
+  it('asks for the token once, says when it is refused, pauses a sink with a comment, and takes that back', async () => {
+    const { url, sinkNow, audit } = await rig(204)
+    const { page, complaints } = await open(url)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    const token = page.locator('#act-token input')
+    await token.fill('a wrong one')
+    await page.locator('#act-go').click()
+    await page.locator('#act-said.failed').filter({ hasText: /token/ }).waitFor()
+    // What was refused is forgotten, and asked for again.
+    expect([await token.inputValue(), await token.isVisible()]).toEqual(['', true])
+    await page.getByLabel('For (empty: until resumed)').selectOption('1h')
+    await page.getByLabel('Why').fill('they migrate')
+    expect(await carryOut(page, /^Done/)).toMatch(/^Done: hook is paused until /)
+    expect(await sinkNow()).toMatchObject({ state: 'paused', reason: 'they migrate' })
+    await page.locator('#act-undo').click()
+    await said(page).filter({ hasText: 'Taken back.' }).waitFor()
+    expect(await sinkNow()).toMatchObject({ state: 'active' })
+    await close(page)
+
+    // Not asked again, and shown without a reload.
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    expect(await token.isVisible()).toBe(false)
+    await carryOut(page, /^Done/)
+    await close(page)
+    await page.locator('#sink-hook').getByText('paused').first().waitFor()
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await carryOut(page, /^Done/)
+    await close(page)
+    await page.locator('#sink-hook').getByText('taking').waitFor()
+    await page.getByRole('button', { name: 'Poll more often' }).click()
+    expect(await carryOut(page, /^Done/)).toMatch(/^Done: until /)
+    await close(page)
+    await page.getByText('Polled more often on request').waitFor()
+    expect((await audit()).map(({ action }) => action)).toEqual([
+      ...['poll more often', 'resume sink', 'pause sink', 'resume sink', 'pause sink'],
+    ])
+    // In no address, storage or cookie.
+    expect(
+      await page.evaluate('[location.href, document.cookie, localStorage.length, sessionStorage.length]'),
+    ).toEqual([...[`${url}/`, '', 0, 0]])
+    expect(complaints.filter((text) => !text.includes('401'))).toEqual([])
+  })
+
+  it('sends or deletes what is dead, as a group or one alone, and sends again what was delivered', async () => {
+    const { url, hook, some, audit } = await rig(400, { history: 4 })
+    await some('dead', 4)
+    const { page, complaints } = await open(url)
+    await page.locator('.letters .answer').filter({ hasText: 'no such channel' }).waitFor()
+
+    await page.locator('.alerts .meta a').first().click()
+    await page.getByRole('heading', { name: 'Deliveries' }).waitFor()
+    expect(new URL(page.url()).pathname).toMatch(/^\/alerts\/main\/\d+$/)
+    await page.getByRole('button', { name: 'Drop', exact: true }).click()
+    expect(await carryOut(page, /^Done/)).toBe('Done: 1 dropped.')
+    await close(page)
+    // That letter was all that was left of it.
+    await page.getByText('There is no such alert').waitFor()
+    await page.getByRole('link', { name: 'all alerts' }).click()
+    await page.locator('.letters').waitFor()
+
+    // The token is kept while links within the page are followed.
+    await page.locator('.alerts > li', { hasText: ': dead' }).first().locator('.meta a').click()
+    await page.getByRole('button', { name: 'Retry', exact: true }).click()
+    expect(await page.locator('#act-token').isVisible()).toBe(false)
+    hook.answerWith({ status: 204 })
+    expect(await carryOut(page, /^Done/)).toBe('Done: 1 retried.')
+    await close(page)
+    await page.getByText('sent again by an operator').waitFor()
+    await page.getByRole('button', { name: 'Send again' }).click()
+    expect(await carryOut(page, /^Done/)).toBe('Done: 1 queued.')
+    await close(page)
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Retry group' }).click()
+    expect(await carryOut(page, /^Done/)).toBe('Done: 2 retried.')
+    await close(page)
+    await page.locator('.letters').waitFor({ state: 'detached' })
+    await some('delivered', 3)
+    expect((await audit()).map(({ action }) => action).toSorted()).toEqual([
+      ...['drop dead letters', 'retry dead letters', 'retry dead letters', 'send again'],
+    ])
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
+  })
+
+  it('silences what is like an alert after it showed what that would be, and ends the silence on request', async () => {
+    const { url, some } = await rig(204, { history: 8 })
+    await some('delivered', 8)
+    const { page } = await open(url)
+    await page.locator('.alerts .meta a').first().click()
+    await page.getByRole('button', { name: 'Silence what is like it' }).click()
+    await page.locator('#act-token input').fill(adminToken)
+    await page.getByLabel('Symbol').fill('')
+    await page.getByLabel('Symbol').press('Tab')
+    await page.getByLabel('Rule').fill('')
+    await page.getByLabel('Rule').press('Tab')
+    await said(page)
+      .filter({ hasText: /^\d of the 8 alerts of the last day would have matched, such as / })
+      .waitFor()
+    await carryOut(page, /^Done: silenced until/)
+    const silences = async () => (await api<{ data: unknown[] }>(url, '/api/v1/silences')).data.length
+    expect(await silences()).toBe(1)
+    await page.locator('#act-undo').click()
+    await said(page).filter({ hasText: 'Taken back.' }).waitFor()
+    await until('it is ended', async () => (await silences()) === 0)
+  })
+
+  it('tries a sink that rests, and deletes its dead letters', async () => {
+    const { url, hook, sinkNow } = await rig(503, {
+      ...{ history: 6, sink: 'retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }' },
+    })
+    await until('it rests', async () => (await sinkNow())?.state === 'open', 30_000)
+    const { page } = await open(url)
+    const sent = hook.requests.length
+    hook.answerWith({ status: 400 })
+    await page.getByRole('button', { name: 'Probe now' }).click()
+    expect(await carryOut(page, /^Done/)).toBe('Done: hook is probing.')
+    await close(page)
+    await hook.received(sent + 1)
+    await page.getByRole('button', { name: 'Drop dead' }).click()
+    expect(await carryOut(page, /^Done/)).toMatch(/^Done: \d+ dropped\.$/)
+    await close(page)
+    await until('none is dead', async () => (await sinkNow())?.dead === 0)
+  })
+})
+
+describe('the page lives', () => {
+  it('it says stale while the bridge is away, also in title and icon, and goes on by itself', async () => {
+    const { app, url, text, sandbox, some } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    const shown = () =>
+      page.evaluate(
+        `({ title: document.title, icon: document.querySelector('link[rel=icon]').href })`,
+      ) as Promise<{
+        readonly title: string
+        readonly icon: string
+      }>
+    const before = await shown()
+    await app.stop()
+    await page.getByRole('alert').waitFor()
+    const away = await shown()
+    expect(away.title).toMatch(/^\? alert-bridge: .* \(stale\)$/)
+    expect(away.icon).not.toBe(before.icon)
+    sandbox.fire({ headline: 'fired while the bridge was away' })
+    await startApp(text)
+    await page.getByRole('alert').waitFor({ state: 'hidden', timeout: 20_000 })
+    await page.getByText('fired while the bridge was away').waitFor({ timeout: 20_000 })
+    await until('the title is as before', async () => !(await shown()).title.includes('stale'))
+    expect((await shown()).icon).toMatch(/^data:/)
+  })
+
+  it('nothing moves under who reads the list: new alerts wait behind a button', async () => {
+    const { url, sandbox, some } = await rig(204, { history: 40 })
+    await some('delivered', 40)
+    const { page } = await open(url, { height: 500 })
+    await page.locator('.alerts > li').nth(20).scrollIntoViewIfNeeded()
+    const row = page.locator('.alerts > li').nth(20)
+    const [key, box] = [await row.getAttribute('data-key'), await row.boundingBox()]
+    sandbox.fireMany(12)
+    await page.getByRole('button', { name: '12 new' }).waitFor()
+    expect([await row.getAttribute('data-key'), await row.boundingBox()]).toEqual([key, box])
+    await page.getByRole('button', { name: '12 new' }).click()
+    await until('all are there', async () => (await page.locator('.alerts > li').count()) === 52)
+    expect(await page.locator('#live-new').isVisible()).toBe(false)
+  })
+
+  it('a reader can stop updates, and go on', async () => {
+    const { url, sandbox, some } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'Pause updates' }).click()
+    sandbox.fire({ headline: 'fired while updates were paused' })
+    await some('delivered', 4)
+    // It ticks on: the page is there, and does not fetch.
+    const age = page.locator('.facts time[data-age]').first()
+    const shown = await age.textContent()
+    await until('ages tick', async () => (await age.textContent()) !== shown)
+    expect(await page.getByText('fired while updates were paused').count()).toBe(0)
+    await page.getByRole('button', { name: 'Go on updating' }).click()
+    await page.getByText('fired while updates were paused').waitFor()
+  })
+})
+
+describe('the keyboard alone', () => {
+  it('reaches all that the mouse does, in the order of the page, opens and leaves the dialog', async () => {
+    const { url, some, sinkNow } = await rig(204)
+    await some('delivered', 3)
+    const { page } = await open(url)
+    const wanted = await page.evaluate(
+      `[...document.querySelectorAll('a[href], button')].filter((each) => each.checkVisibility()).map((each) => each.textContent)`,
+    )
+    const reached: unknown[] = []
+    for (let at = 0; at < (wanted as unknown[]).length; at += 1) {
+      await page.keyboard.press('Tab')
+      const focus = `[document.activeElement.textContent, getComputedStyle(document.activeElement).outlineStyle]`
+      const [text, outline] = (await page.evaluate(focus)) as [string, string]
+      expect([text, outline]).not.toEqual([text, 'none'])
+      reached.push(text)
+    }
+    expect(reached).toEqual(wanted)
+
+    await page.getByRole('button', { name: 'Pause', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    const focused = () =>
+      page.evaluate(`document.activeElement.type + ' ' + document.activeElement.textContent`)
+    expect(await focused()).toBe('password ')
+    await page.keyboard.press('Escape')
+    expect([await page.locator('#act').isVisible(), await focused()]).toEqual([false, 'button Pause'])
+    await page.keyboard.press('Enter')
+    await page.keyboard.type(adminToken)
+    await page.keyboard.press('Enter')
+    await said(page).filter({ hasText: 'Done: hook is paused.' }).waitFor()
+    expect([await sinkNow(), await focused()]).toMatchObject([{ state: 'paused' }, 'button Close'])
+    await page.keyboard.press('Enter')
+    expect(await page.locator('#act').isVisible()).toBe(false)
+  })
+})
