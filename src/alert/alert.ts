@@ -51,3 +51,9 @@ function isAlertId(id: unknown): id is number {
 export function alertKey(alert: Pick<Alert, 'source' | 'id'>): string {
   return `${alert.source}.${alert.id}`
 }
+
+/** The alert that a key names; names of sources may contain dots. */
+export function alertOfKey(key: string): { source: string; id: number } {
+  const dot = key.lastIndexOf('.')
+  return { source: key.slice(0, dot), id: Number(key.slice(dot + 1)) }
+}

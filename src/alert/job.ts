@@ -94,7 +94,7 @@ export function firedMsOf({ alert, seenAtMs }: Pick<DeliveryJob, 'alert' | 'seen
   return Math.min(alert.firedAtMs ?? seenAtMs, seenAtMs)
 }
 
-/** Its place in the order in which alerts fired. */
+/** Its entry in `store/fired-alerts.ts`. */
 export function firedAlertOf(job: Pick<DeliveryJob, 'alert' | 'seenAtMs'>): { name: string; atMs: number } {
   return { name: alertKey(job.alert), atMs: firedMsOf(job) }
 }

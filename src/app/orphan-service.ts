@@ -54,11 +54,13 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
     role: options.role,
     configHash: active().configHash,
   })
-  const orderHeld = (source: string) =>
+  const addWithheldToFired = (source: string) =>
     active()
       .routing.withheldIn(source)
-      ?.addToOrder()
-      .catch((thrown: unknown) => log.debug({ err: toError(thrown) }, 'held alerts may not be found'))
+      ?.addToFired()
+      .catch((thrown: unknown) =>
+        log.debug({ err: toError(thrown) }, 'a search may not find withheld alerts'),
+      )
   let mayFind = true
   const findNames = async () => {
     try {
@@ -109,7 +111,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
         noticeOf: (from, to) => operators().renamed(from, to),
       })
       // Only searches need it: polls do not wait for it.
-      if (waitsFor === undefined) void orderHeld(source)
+      if (waitsFor === undefined) void addWithheldToFired(source)
       return waitsFor
     },
     async collectMetrics(ending) {

@@ -12,7 +12,7 @@ import { createPauseStore } from '../store/pauses.ts'
 import { type ActiveConfig, createActiveConfig } from './active-config.ts'
 import { type Difference, differenceOf, valuesOf } from './built-parts.ts'
 import { findContextBy } from './find-context.ts'
-import { keepFiredOrder } from './fired-order.ts'
+import { keepFiredAlerts } from './fired-alerts.ts'
 import { quarantinePort } from './operator-api/quarantine.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createOrphanService, type OrphanService } from './orphan-service.ts'
@@ -145,7 +145,7 @@ class ConfiguredRuntime implements Runtime {
       this.#operators.run(signal),
       this.#orphanService.run(signal),
       this.pauses.run(signal),
-      keepFiredOrder({ active: () => this.#active, clock: this.#tools.clock, log: this.#tools.log }, signal),
+      keepFiredAlerts({ active: () => this.#active, clock: this.#tools.clock, log: this.#tools.log }, signal),
     ])
   }
 

@@ -115,7 +115,7 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     async enqueue(jobs) {
       for (const [sink, own] of Map.groupBy(jobs, (job) => job.sink))
         await store(queueOf(sink), own.map(storedJob))
-      await within(enqueueTimeoutMs, 'storing the order of alerts', fired.add(jobs.map(firedAlertOf)))
+      await within(enqueueTimeoutMs, 'storing when alerts fired', fired.add(jobs.map(firedAlertOf)))
     },
     async close() {
       await Promise.all([...opened.values()].map((queue) => closeQueue(queue, closeTimeoutMs)))

@@ -1,3 +1,4 @@
+import { readByTime, type TimeRange } from './by-time.ts'
 import { firedAlertsKey } from './operator-keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -6,10 +7,10 @@ import type { RedisClient } from './redis.ts'
  * through. It is written after the records, and never decides anything: an alert that it lacks is only not found by a search.
  */
 export interface FiredAlerts {
-  /** One that is there already keeps its place; each may be named several times. */
+  /** One that is there already keeps its time; each may be named several times. */
   add(alerts: readonly FiredAlert[]): Promise<void>
-  /** Those that come after `place` when the last one to fire is first; fewer than `count` only at the end. */
-  before(range: FiredRange, place: FiredAlert | undefined, count: number): Promise<FiredAlert[]>
+  /** Those that fired before `last`, the last one to fire first; fewer than `count` only at the end. */
+  before(range: TimeRange, last: FiredAlert | undefined, count: number): Promise<FiredAlert[]>
   /** When each fired; null for one that is not there. */
   timesOf(names: readonly string[]): Promise<(number | null)[]>
   /** Any of them, at most `count`. */
@@ -18,15 +19,10 @@ export interface FiredAlerts {
 }
 
 export interface FiredAlert {
-  /** `SOURCE.ID`. */
+  /** `SOURCE.ID`: see `alertKey`. */
   readonly name: string
   /** When it fired; when it was first seen where that is not known. */
   readonly atMs: number
-}
-
-export interface FiredRange {
-  readonly fromMs: number
-  readonly throughMs: number
 }
 
 export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefix: string }): FiredAlerts {
@@ -39,25 +35,12 @@ export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefi
         await redis.zadd(key, 'NX', ...entries)
       }
     },
-    async before({ fromMs, throughMs }, place, count) {
-      const max = Math.min(throughMs, place?.atMs ?? throughMs)
-      const isPassed = ({ atMs, name }: FiredAlert) => atMs === place?.atMs && name >= place.name
-      // Many may fire in one millisecond: a place within it is reached by reading more, until enough is new.
-      for (let read = count; ; read *= 2) {
-        const flat = await redis.zrevrangebyscore(
-          key,
-          bound(max),
-          bound(fromMs),
-          'WITHSCORES',
-          'LIMIT',
-          0,
-          read,
-        )
-        const all = pairs(flat)
-        const fresh = all.filter((each) => !isPassed(each))
-        if (fresh.length >= count || all.length < read) return fresh.slice(0, count)
-      }
-    },
+    before: ({ fromMs, throughMs }, last, count) =>
+      readByTime(redis, {
+        ...{ key, first: 'newest', count },
+        range: { fromMs, throughMs: Math.min(throughMs, last?.atMs ?? throughMs) },
+        isPassed: ({ atMs, name }) => atMs === last?.atMs && name >= last.name,
+      }),
     async timesOf(names) {
       if (names.length === 0) return []
       return (await redis.zmscore(key, ...names)).map((score) => (score === null ? null : Number(score)))
@@ -73,12 +56,3 @@ export function createFiredAlerts({ redis, prefix }: { redis: RedisClient; prefi
 }
 
 const batchMax = 1_000
-
-function pairs(flat: readonly string[]): FiredAlert[] {
-  return flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, atMs: Number(flat[at + 1]) }] : []))
-}
-
-function bound(ms: number): string {
-  if (Number.isFinite(ms)) return String(ms)
-  return ms > 0 ? '+inf' : '-inf'
-}

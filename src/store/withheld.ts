@@ -16,8 +16,8 @@ export interface WithheldStore {
   of(id: number): Promise<WithheldRecord | undefined>
   /** The same of several, in their order. */
   ofAll(ids: readonly number[]): Promise<readonly (WithheldRecord | undefined)[]>
-  /** Adds to the order of firing what it lacks: records of an earlier version, or of another name of the source. */
-  addToOrder(): Promise<void>
+  /** Adds to the fired alerts those that are missing there: of an earlier version, or of another name of the source. */
+  addToFired(): Promise<void>
 }
 
 export type WithheldRecord = z.infer<typeof recordSchema>
@@ -65,19 +65,19 @@ export function createWithheldStore({
         forgetMax,
         ...entries,
       )
-      await fired.add(records.flatMap((record) => placesOf(source, record)))
+      await fired.add(records.flatMap((record) => firedAlertsOf(source, record)))
     },
     async of(id) {
       return recordOf(await redis.hget(held, String(id)))
     },
-    async addToOrder() {
-      // The oldest first: where those are in it, all are.
+    async addToFired() {
+      // The oldest first: where those are there, all are.
       for (let from = 0; ; from += batchMax) {
         const ids = (await redis.zrange(heldTimes, String(from), String(from + batchMax - 1))).map(Number)
         const times = await fired.timesOf(ids.map((id) => alertKey({ source, id })))
         if (!times.includes(null)) return
         const records = (await ofAll(ids)).filter((record) => record !== undefined)
-        await fired.add(records.flatMap((record) => placesOf(source, record)))
+        await fired.add(records.flatMap((record) => firedAlertsOf(source, record)))
       }
     },
   }
@@ -108,7 +108,7 @@ const recordSchema = z.object({
   held: z.array(entrySchema).min(1),
 })
 
-function placesOf(source: string, { row, seenAtMs }: WithheldRecord): FiredAlert[] {
+function firedAlertsOf(source: string, { row, seenAtMs }: WithheldRecord): FiredAlert[] {
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
   const { alert } = parsed

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { collectQueues } from '../../src/delivery/collect.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
-import { fillOrder } from '../../src/delivery/records/fill-order.ts'
+import { fillFiredAlerts } from '../../src/delivery/records/fill-fired-alerts.ts'
 import { forgetGone } from '../../src/delivery/records/search.ts'
 import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
@@ -93,7 +93,7 @@ describe('the list of deliveries', () => {
     expect(await log.list({ limit: 2, sink: 'hook', state: 'completed' })).toHaveLength(2)
   })
 
-  it('has an order of firing that loses the alerts whose records are gone', async () => {
+  it('removes from the fired alerts those whose records are gone', async () => {
     const { queues, prefix } = rig(server, ['hook', 'desk'])
     await queues.enqueue([...jobs('hook', 1, 40), ...jobs('desk', 39, 42)])
     const fired = createFiredAlerts({ redis: queues.redis, prefix })
@@ -102,12 +102,18 @@ describe('the list of deliveries', () => {
     expect(await names()).toHaveLength(42)
     // As after an update from a version that kept no order.
     await queues.redis.del(firedAlertsKey(prefix))
-    await fillOrder(fired, { queues, gone: async () => [] }, AbortSignal.timeout(5_000))
+    await fillFiredAlerts(fired, { queues, orphans: async () => [] }, AbortSignal.timeout(5_000))
     expect(await names()).toHaveLength(42)
     await queues.queue('hook').obliterate()
-    const heldOf = async (asked: readonly string[]) =>
+    const withheldOf = async (asked: readonly string[]) =>
       asked.map((name) => (name === 'main.7' ? ({} as never) : undefined))
-    await forgetGone(fired, { queues, targets, gone: async () => [], heldOf, alertOf: () => undefined })
+    await forgetGone(fired, {
+      queues,
+      targets,
+      orphans: async () => [],
+      withheldOf,
+      alertOf: () => undefined,
+    })
     expect((await names()).sort()).toEqual(['main.39', 'main.40', 'main.41', 'main.42', 'main.7'])
   })
 

@@ -1,17 +1,18 @@
 import type { DeliveryPage, DeliveryQuery, DeliveryRow } from '../../admin/delivery-view.ts'
-import { type Alert, parseRow } from '../../alert/alert.ts'
+import { type Alert, alertOfKey, parseRow } from '../../alert/alert.ts'
 import { type Match, matchAlert } from '../../alert/match.ts'
 import { parseMatch } from '../../alert/match-form.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader, type ReaderOptions } from '../../delivery/records/search.ts'
 import { MalformedError, NotFoundError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
-import type { FiredAlert, FiredRange } from '../../store/fired-alerts.ts'
+import type { TimeRange } from '../../store/by-time.ts'
+import type { FiredAlert } from '../../store/fired-alerts.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { noticeSource } from '../notices.ts'
-import { heldRowsOf } from './held-rows.ts'
 import { deliveryRow, jobStateOf } from './views.ts'
+import { withheldRowsOf } from './withheld-rows.ts'
 
 /**
  * One page of the deliveries, in the order in which their alerts fired. The work of a page is bounded in alerts and in time: one that
@@ -41,7 +42,9 @@ export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuer
         ? await config.fired.before(range, next, count)
         : await alertsById(config, query, range, start?.name)
     looked += alerts.length
-    const own = alerts.filter(({ name }) => query.source === undefined || sourceOf(name) === query.source)
+    const own = alerts.filter(
+      ({ name }) => query.source === undefined || alertOfKey(name).source === query.source,
+    )
     for (const found of await reader.read(own, wanted)) {
       const { name, atMs } = found.fired
       const done = (name === start?.name ? start.rows : undefined) ?? 0
@@ -63,8 +66,8 @@ export function readerOptions(config: ActiveConfig): ReaderOptions {
   return {
     queues: config.queues,
     targets: config.targets,
-    gone: () => config.orphans.names(),
-    heldOf: (names) => heldOf(config, names),
+    orphans: () => config.orphans.names(),
+    withheldOf: (names) => withheldOf(config, names),
     alertOf: (source, { row }) => {
       const parsed = parseRow(source, row)
       return parsed.ok ? parsed.alert : undefined
@@ -78,9 +81,9 @@ const searchMs = 1_500
 /** Read together. */
 const batchMax = 250
 
-function rowsOf({ jobs, held, fired: { name } }: FoundAlert): DeliveryRow[] {
-  const source = sourceOf(name)
-  const rows = [...jobs.map(deliveryRow), ...(held ? heldRowsOf(source, held) : [])]
+function rowsOf({ jobs, withheld, fired: { name } }: FoundAlert): DeliveryRow[] {
+  const { source } = alertOfKey(name)
+  const rows = [...jobs.map(deliveryRow), ...(withheld ? withheldRowsOf(source, withheld) : [])]
   const nameOf = ({ sink, target = '', state }: DeliveryRow) => `${sink} ${target} ${state}`
   return rows.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
 }
@@ -89,7 +92,7 @@ function rowsOf({ jobs, held, fired: { name } }: FoundAlert): DeliveryRow[] {
 async function alertsById(
   { config, fired }: ActiveConfig,
   { id = '', source }: DeliveryQuery,
-  { fromMs, throughMs }: FiredRange,
+  { fromMs, throughMs }: TimeRange,
   from: string | undefined,
 ): Promise<FiredAlert[]> {
   const sources = source === undefined ? Object.keys(config.sources) : [source]
@@ -105,17 +108,13 @@ async function alertsById(
   )
 }
 
-function sourceOf(name: string): string {
-  return name.slice(0, name.lastIndexOf('.'))
-}
-
-async function heldOf(
+async function withheldOf(
   { routing }: ActiveConfig,
   names: readonly string[],
 ): Promise<(WithheldRecord | undefined)[]> {
   const found = new Map<string, WithheldRecord | undefined>()
-  for (const [source, own] of Map.groupBy(names, sourceOf)) {
-    const ids = own.map((name) => Number(name.slice(source.length + 1)))
+  for (const [source, own] of Map.groupBy(names, (name) => alertOfKey(name).source)) {
+    const ids = own.map((name) => alertOfKey(name).id)
     const records = (await routing.withheldIn(source)?.ofAll(ids)) ?? []
     for (const [at, name] of own.entries()) found.set(name, records[at])
   }

@@ -2,6 +2,7 @@ import type { SilenceView } from '../../admin/delivery-view.ts'
 import type { AdminPorts, ReloadResult, SilencesPort } from '../../admin/ports.ts'
 import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
 import { reasonOf, verdictOf } from '../../admin/verdict.ts'
+import { alertOfKey } from '../../alert/alert.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { given } from '../../lib/given.ts'
@@ -17,7 +18,7 @@ import { alertHistoryOf } from './alert-history.ts'
 import { searchDeliveries } from './delivery-search.ts'
 import { previewSilence } from './silence-preview.ts'
 import { deadLetterRow, deliveryRow, jobStateOf, letterGroupsView } from './views.ts'
-import { sendWithheld, splitName, withheldRecord } from './withheld.ts'
+import { sendWithheld, withheldRecord } from './withheld.ts'
 
 interface PortsOptions {
   readonly metrics: Metrics
@@ -150,10 +151,10 @@ const unknownYet: RuntimeStatus = {
 async function unknownOf(config: ActiveConfig, ids: readonly string[]): Promise<string[]> {
   const unknown: string[] = []
   for (const id of ids) {
-    const name = splitName(id)
+    const alert = alertOfKey(id)
     const [parts, held] = await Promise.all([
-      config.deliveryLog.historiesOf(name),
-      withheldRecord(config, name.source, name.id),
+      config.deliveryLog.historiesOf(alert),
+      withheldRecord(config, alert.source, alert.id),
     ])
     if (parts.length === 0 && held === undefined) unknown.push(id)
   }

@@ -1,5 +1,5 @@
 import type { WithheldView } from '../../admin/delivery-view.ts'
-import { parseRow } from '../../alert/alert.ts'
+import { alertOfKey, parseRow } from '../../alert/alert.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
 import type { WithheldEntry, WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
@@ -30,7 +30,7 @@ export async function sendWithheld(
   const { ids, sink, atMs } = order
   let queued = 0
   for (const name of ids) {
-    const { source, id } = splitName(name)
+    const { source, id } = alertOfKey(name)
     const record = await withheldRecord(config, source, id)
     if (record === undefined) continue
     const jobs = jobsOf(config, record, { source, sink, nowMs: atMs })
@@ -38,12 +38,6 @@ export async function sendWithheld(
     queued += jobs.length
   }
   return queued
-}
-
-/** `SOURCE.ID`. */
-export function splitName(name: string): { source: string; id: number } {
-  const dot = name.lastIndexOf('.')
-  return { source: name.slice(0, dot), id: Number(name.slice(dot + 1)) }
 }
 
 function jobsOf(

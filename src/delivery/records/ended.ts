@@ -1,20 +1,13 @@
 import { within } from '../../lib/time-limit.ts'
+import { countByTime, type Dated, readByTime, type TimeRange } from '../../store/by-time.ts'
 import type { RedisClient } from '../../store/redis.ts'
 import type { AlertQueue } from '../queues.ts'
 import type { EndState } from './selection.ts'
 
-/**
- * The ended deliveries of one queue in the order in which they ended, page by page. A position in that order is a time
- * and an id, not a number of records: records leave the set while it is read, and none may be skipped because of it.
- */
+/** An ended delivery of one queue, which keeps them in the order in which they ended. */
 export interface Ended {
   readonly jobId: string
   readonly endedAtMs: number
-}
-
-export interface EndedRange {
-  readonly fromMs: number
-  readonly throughMs: number
 }
 
 export interface EndedSet {
@@ -23,48 +16,37 @@ export interface EndedSet {
   readonly state: EndState
 }
 
-/** Those that come after `place` when the oldest end is first, at most `count`; fewer than `count` only at the end. */
+/** Those that come after `last` when the oldest end is first, at most `count`; fewer than `count` only at the end. */
 export async function endedAfter(
   { redis, queue, state }: EndedSet,
-  { fromMs, throughMs }: EndedRange,
-  place: Ended | undefined,
+  { fromMs, throughMs }: TimeRange,
+  last: Ended | undefined,
   count: number,
 ): Promise<Ended[]> {
-  const min = Math.max(fromMs, place?.endedAtMs ?? fromMs)
-  const isPassed = ({ endedAtMs, jobId }: Ended) => endedAtMs === place?.endedAtMs && jobId <= place.jobId
-  return freshOf(count, isPassed, (read) =>
-    redis.zrangebyscore(queue.toKey(state), bound(min), bound(throughMs), 'WITHSCORES', 'LIMIT', 0, read),
-  )
+  const reading = readByTime(redis, {
+    ...{ key: queue.toKey(state), first: 'oldest', count },
+    range: { fromMs: Math.max(fromMs, last?.endedAtMs ?? fromMs), throughMs },
+    isPassed: ({ atMs, name }) => atMs === last?.endedAtMs && name <= last.jobId,
+  })
+  return (await within(readTimeoutMs, 'reading ended deliveries', reading)).map(endedOf)
 }
 
 /** As `endedAfter` with the newest end first; `isPassed` is asked of those that ended at `throughMs`. */
 export async function endedBefore(
   { redis, queue, state }: EndedSet,
-  { fromMs, throughMs }: EndedRange,
+  range: TimeRange,
   isPassed: (ended: Ended) => boolean,
   count: number,
 ): Promise<Ended[]> {
-  return freshOf(
-    count,
-    (ended) => ended.endedAtMs === throughMs && isPassed(ended),
-    (read) =>
-      redis.zrevrangebyscore(
-        queue.toKey(state),
-        bound(throughMs),
-        bound(fromMs),
-        'WITHSCORES',
-        'LIMIT',
-        0,
-        read,
-      ),
-  )
+  const reading = readByTime(redis, {
+    ...{ key: queue.toKey(state), first: 'newest', count, range },
+    isPassed: (each) => isPassed(endedOf(each)),
+  })
+  return (await within(readTimeoutMs, 'reading ended deliveries', reading)).map(endedOf)
 }
 
-export async function countEnded(
-  { redis, queue, state }: EndedSet,
-  { fromMs, throughMs }: EndedRange,
-): Promise<number> {
-  const counting = redis.zcount(queue.toKey(state), bound(fromMs), bound(throughMs))
+export async function countEnded({ redis, queue, state }: EndedSet, range: TimeRange): Promise<number> {
+  const counting = countByTime(redis, queue.toKey(state), range)
   return within(readTimeoutMs, 'counting ended deliveries', counting)
 }
 
@@ -77,30 +59,6 @@ export async function lastEndedMs({ redis, queue, state }: EndedSet): Promise<nu
 
 const readTimeoutMs = 5_000
 
-/**
- * Several may have ended in one millisecond; Redis sorts those by id. A page that begins within such a millisecond is
- * read from its start, so more is read until enough of it is new.
- */
-async function freshOf(
-  count: number,
-  isPassed: (ended: Ended) => boolean,
-  readFirst: (count: number) => Promise<string[]>,
-): Promise<Ended[]> {
-  for (let read = count; ; read *= 2) {
-    const all = pairs(await within(readTimeoutMs, 'reading ended deliveries', readFirst(read)))
-    const fresh = all.filter((each) => !isPassed(each))
-    if (fresh.length >= count || all.length < read) return fresh.slice(0, count)
-  }
-}
-
-function pairs(flat: readonly string[]): Ended[] {
-  const found: Ended[] = []
-  for (let index = 0; index + 1 < flat.length; index += 2)
-    found.push({ jobId: flat[index] ?? '', endedAtMs: Number(flat[index + 1]) })
-  return found
-}
-
-function bound(ms: number): string {
-  if (Number.isFinite(ms)) return String(ms)
-  return ms > 0 ? '+inf' : '-inf'
+function endedOf({ name, atMs }: Dated): Ended {
+  return { jobId: name, endedAtMs: atMs }
 }

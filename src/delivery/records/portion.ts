@@ -1,10 +1,11 @@
 import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
+import type { TimeRange } from '../../store/by-time.ts'
 import type { AlertJob } from '../processor.ts'
 import { jobIdsOf, type SinkQueues } from '../queues.ts'
 import { stepOn } from '../steps.ts'
 import { readCursor, writeCursor } from './cursor.ts'
-import { countEnded, type EndedRange, type EndedSet, endedAfter, lastEndedMs } from './ended.ts'
+import { countEnded, type EndedSet, endedAfter, lastEndedMs } from './ended.ts'
 import {
   type EndState,
   type Order,
@@ -33,7 +34,7 @@ export interface Operation {
   readonly name: string
   readonly states: readonly EndState[]
   /** What of a sink's records is looked at at all, by when they ended; known without reading them. */
-  readonly range: EndedRange
+  readonly range: TimeRange
   isWanted(job: AlertJob, progress: Progress): boolean
   /** Does it to one; false when it has gone, or is not in its state any more. Harmless when it is done again. */
   act(found: Selected, progress: Progress): Promise<boolean>
@@ -207,7 +208,7 @@ function isBeyond(set: SinkSet, place: { sink: string; state: EndState }, { stat
   return states.indexOf(set.state) > states.indexOf(place.state)
 }
 
-function clip({ fromMs, throughMs }: EndedRange, endMs: number): EndedRange {
+function clip({ fromMs, throughMs }: TimeRange, endMs: number): TimeRange {
   return { fromMs, throughMs: Math.min(throughMs, endMs) }
 }
 

@@ -1,4 +1,4 @@
-import type { Alert } from '../../alert/alert.ts'
+import { type Alert, alertOfKey } from '../../alert/alert.ts'
 import { fromJobData } from '../../alert/job.ts'
 import { NotFoundError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
@@ -30,26 +30,26 @@ export interface FoundAlert {
   readonly fired: FiredAlert
   /** Only those in the state that is wanted. */
   readonly jobs: readonly JobView[]
-  readonly held?: WithheldRecord
+  readonly withheld?: WithheldRecord
 }
 
 export interface ReaderOptions {
   readonly queues: SinkQueues
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   /** Sinks that left the config and still have records. */
-  readonly gone: () => Promise<readonly string[]>
+  readonly orphans: () => Promise<readonly string[]>
   /** What was withheld of each, in their order. */
-  readonly heldOf: (names: readonly string[]) => Promise<readonly (WithheldRecord | undefined)[]>
+  readonly withheldOf: (names: readonly string[]) => Promise<readonly (WithheldRecord | undefined)[]>
   readonly alertOf: (source: string, record: WithheldRecord) => Alert | undefined
 }
 
 /** For one request. Without `sink`, deliveries of every sink are read. */
 export async function openReader(options: ReaderOptions, sink?: string): Promise<AlertReader> {
-  const lanes = await within(readTimeoutMs, 'reading the sinks', lanesOf(options, sink))
+  const sinks = await within(readTimeoutMs, 'reading the sinks', recordsOf(options, sink))
   return {
     read: (alerts, wanted) =>
-      within(readTimeoutMs, 'reading alerts', readAlerts(options, lanes, alerts, wanted)),
-    gone: (names) => within(readTimeoutMs, 'looking for records', goneOf(options, lanes, names)),
+      within(readTimeoutMs, 'reading alerts', readAlerts(options, sinks, alerts, wanted)),
+    gone: (names) => within(readTimeoutMs, 'looking for records', goneOf(options, sinks, names)),
   }
 }
 
@@ -72,15 +72,20 @@ const readTimeoutMs = 5_000
 /** More than any number of processes send at once. */
 const activeMax = 10_000
 
-interface Lane {
+/** Where the records of one sink are read. */
+interface SinkRecords {
   readonly sink: string
   readonly queue: AlertQueue
   readonly tags: readonly (string | undefined)[]
+  /** Ids of the jobs that are being sent. */
   readonly active: ReadonlySet<string>
 }
 
-async function lanesOf({ queues, targets, gone }: ReaderOptions, sink: string | undefined): Promise<Lane[]> {
-  const known = [...queues.sinks, ...(await gone())]
+async function recordsOf(
+  { queues, targets, orphans }: ReaderOptions,
+  sink: string | undefined,
+): Promise<SinkRecords[]> {
+  const known = [...queues.sinks, ...(await orphans())]
   if (sink !== undefined && !known.includes(sink)) throw new NotFoundError(`There is no sink ${sink}.`)
   const work = (sink === undefined ? known : [sink]).map(async (name) => {
     const queue = queues.anyQueue(name)
@@ -94,7 +99,7 @@ async function lanesOf({ queues, targets, gone }: ReaderOptions, sink: string | 
 }
 
 interface Candidate {
-  readonly lane: Lane
+  readonly records: SinkRecords
   readonly jobId: string
   readonly state: JobState
 }
@@ -102,24 +107,24 @@ interface Candidate {
 /** Narrows down by what costs least: sets of a queue, then the alerts themselves, then their deliveries. */
 async function readAlerts(
   options: ReaderOptions,
-  lanes: readonly Lane[],
+  sinks: readonly SinkRecords[],
   alerts: readonly FiredAlert[],
   { isWanted, state }: Wanted,
 ): Promise<FoundAlert[]> {
   const known = storedStates.find((each) => each === state)
-  const inState = known === undefined ? alerts : await inSet(options, lanes, alerts, known)
-  const meant = isWanted === undefined ? inState : await wantedOf(options, lanes, inState, isWanted)
+  const inState = known === undefined ? alerts : await inSet(options, sinks, alerts, known)
+  const meant = isWanted === undefined ? inState : await wantedOf(options, sinks, inState, isWanted)
   const names = meant.map(({ name }) => name)
-  const [candidates, held] = await Promise.all([
-    state === 'held' ? [] : candidatesOf(options, lanes, names),
-    state === undefined || state === 'held' ? options.heldOf(names) : [],
+  const [candidates, withheld] = await Promise.all([
+    state === 'held' ? [] : candidatesOf(options, sinks, names),
+    state === undefined || state === 'held' ? options.withheldOf(names) : [],
   ])
   const found = meant.map(async (fired, at): Promise<FoundAlert> => {
     const own = (candidates[at] ?? []).filter((each) => state === undefined || each.state === state)
     const jobs = (await Promise.all(own.map(viewOf))).filter((view) => view !== undefined)
-    return { fired, jobs, ...given({ held: held[at] }) }
+    return { fired, jobs, ...given({ withheld: withheld[at] }) }
   })
-  return (await Promise.all(found)).filter(({ jobs, held }) => jobs.length > 0 || held !== undefined)
+  return (await Promise.all(found)).filter(({ jobs, withheld }) => jobs.length > 0 || withheld !== undefined)
 }
 
 type StoredState = (typeof storedStates)[number]
@@ -127,12 +132,12 @@ const storedStates = ['completed', 'failed', 'delayed'] as const
 
 async function inSet(
   { queues: { redis } }: ReaderOptions,
-  lanes: readonly Lane[],
+  sinks: readonly SinkRecords[],
   alerts: readonly FiredAlert[],
   state: StoredState,
 ): Promise<FiredAlert[]> {
   if (alerts.length === 0) return []
-  const asked = lanes.flatMap(({ queue, tags }) =>
+  const asked = sinks.flatMap(({ queue, tags }) =>
     tags.map((tag) => redis.zmscore(queue.toKey(state), ...alerts.map(({ name }) => jobIdOf(name, tag)))),
   )
   const scores = await Promise.all(asked)
@@ -142,26 +147,26 @@ async function inSet(
 /** Of each alert, the jobs that there are. */
 async function candidatesOf(
   { queues: { redis } }: ReaderOptions,
-  lanes: readonly Lane[],
+  sinks: readonly SinkRecords[],
   names: readonly string[],
 ): Promise<Candidate[][]> {
   const found: Candidate[][] = names.map(() => [])
   if (names.length === 0) return found
-  const look = async (lane: Lane, tag: string | undefined) => {
+  const look = async (records: SinkRecords, tag: string | undefined) => {
     const ids = names.map((name) => jobIdOf(name, tag))
     const scores = await Promise.all(
-      storedStates.map((state) => redis.zmscore(lane.queue.toKey(state), ...ids)),
+      storedStates.map((state) => redis.zmscore(records.queue.toKey(state), ...ids)),
     )
     const states = ids.map(async (jobId, at) => {
       const stored = storedStates.find((_, set) => scores[set]?.[at] != null)
       if (stored !== undefined) return stored
-      if ((await redis.exists(lane.queue.toKey(jobId))) === 0) return undefined
-      return lane.active.has(jobId) ? 'active' : 'waiting'
+      if ((await redis.exists(records.queue.toKey(jobId))) === 0) return undefined
+      return records.active.has(jobId) ? 'active' : 'waiting'
     })
     for (const [at, state] of (await Promise.all(states)).entries())
-      if (state !== undefined) found[at]?.push({ lane, jobId: ids[at] ?? '', state })
+      if (state !== undefined) found[at]?.push({ records, jobId: ids[at] ?? '', state })
   }
-  await Promise.all(lanes.flatMap((lane) => lane.tags.map((tag) => look(lane, tag))))
+  await Promise.all(sinks.flatMap((records) => records.tags.map((tag) => look(records, tag))))
   return found
 }
 
@@ -171,13 +176,13 @@ function jobIdOf(name: string, tag: string | undefined): string {
 
 /** Reads the alert of each from the first place that has it: all its deliveries carry the same one. */
 async function wantedOf(
-  { queues: { redis }, heldOf, alertOf }: ReaderOptions,
-  lanes: readonly Lane[],
+  { queues: { redis }, withheldOf, alertOf }: ReaderOptions,
+  sinks: readonly SinkRecords[],
   alerts: readonly FiredAlert[],
   isWanted: (alert: Alert) => boolean,
 ): Promise<FiredAlert[]> {
   const read = alerts.map(async ({ name }) => {
-    for (const { sink, queue, tags } of lanes)
+    for (const { sink, queue, tags } of sinks)
       for (const tag of tags) {
         const text = await redis.hget(queue.toKey(jobIdOf(name, tag)), 'data')
         const parsed = text === null ? undefined : fromJobData(sink, JSON.parse(text))
@@ -187,32 +192,32 @@ async function wantedOf(
   })
   const sent = await Promise.all(read)
   const others = alerts.filter((_, at) => sent[at] === undefined).map(({ name }) => name)
-  const records = await heldOf(others)
-  const held = new Map(others.map((name, at) => [name, records[at]]))
+  const records = await withheldOf(others)
+  const withheld = new Map(others.map((name, at) => [name, records[at]]))
   return alerts.filter(({ name }, at) => {
-    const record = held.get(name)
-    const alert = sent[at] ?? (record && alertOf(name.slice(0, name.lastIndexOf('.')), record))
+    const record = withheld.get(name)
+    const alert = sent[at] ?? (record && alertOf(alertOfKey(name).source, record))
     return alert !== undefined && isWanted(alert)
   })
 }
 
-async function viewOf({ lane, jobId, state }: Candidate): Promise<JobView | undefined> {
-  const job = await lane.queue.getJob(jobId)
+async function viewOf({ records, jobId, state }: Candidate): Promise<JobView | undefined> {
+  const job = await records.queue.getJob(jobId)
   if (!job) return undefined
-  const dueMs = state === 'delayed' ? await readDueMs(lane.queue, jobId) : undefined
-  return viewOfJob(lane.sink, job, state, dueMs)
+  const dueMs = state === 'delayed' ? await readDueMs(records.queue, jobId) : undefined
+  return viewOfJob(records.sink, job, state, dueMs)
 }
 
 async function goneOf(
-  { queues: { redis }, heldOf }: ReaderOptions,
-  lanes: readonly Lane[],
+  { queues: { redis }, withheldOf }: ReaderOptions,
+  sinks: readonly SinkRecords[],
   names: readonly string[],
 ): Promise<string[]> {
-  const held = await heldOf(names)
+  const withheld = await withheldOf(names)
   const counts = names.map((name) => {
-    const keys = lanes.flatMap(({ queue, tags }) => tags.map((tag) => queue.toKey(jobIdOf(name, tag))))
+    const keys = sinks.flatMap(({ queue, tags }) => tags.map((tag) => queue.toKey(jobIdOf(name, tag))))
     return keys.length === 0 ? 0 : redis.exists(...keys)
   })
   const found = await Promise.all(counts)
-  return names.filter((_, at) => found[at] === 0 && held[at] === undefined)
+  return names.filter((_, at) => found[at] === 0 && withheld[at] === undefined)
 }

@@ -6,7 +6,7 @@ import { inList, iso } from './views.ts'
 import { withheldView } from './withheld.ts'
 
 /** What was withheld of one alert as rows of the list: one a sink that did not get it. */
-export function heldRowsOf(source: string, { row, seenAtMs, held }: WithheldRecord): DeliveryRow[] {
+export function withheldRowsOf(source: string, { row, seenAtMs, held }: WithheldRecord): DeliveryRow[] {
   const parsed = parseRow(source, row)
   if (!parsed.ok) return []
   const { id, kind, symbol, url, why, ruleIds, firedAt } = parsed.alert

@@ -4,15 +4,15 @@ import type { FiredAlerts } from '../../store/fired-alerts.ts'
 import type { ReaderOptions } from './search.ts'
 
 /**
- * Adds to the order of firing what an earlier version delivered, which did not keep one; nothing where the oldest records are in it.
- * What comes meanwhile is added by whoever stores it, so it does not matter that lists move while they are read.
+ * Adds to the fired alerts what an earlier version delivered, which did not store them; nothing where the oldest records are among
+ * them. Alerts that come meanwhile are added by the process that stores them, so lists may change while they are read.
  */
-export async function fillOrder(
+export async function fillFiredAlerts(
   fired: FiredAlerts,
-  { queues, gone }: Pick<ReaderOptions, 'queues' | 'gone'>,
+  { queues, orphans }: Pick<ReaderOptions, 'queues' | 'orphans'>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const sink of [...queues.sinks, ...(await gone())]) {
+  for (const sink of [...queues.sinks, ...(await orphans())]) {
     const queue = queues.anyQueue(sink)
     for (let from = 0; !signal.aborted; from += batchMax) {
       const reading = queue.getJobs([...types], from, from + batchMax - 1, true)

@@ -1,4 +1,4 @@
-import { fillOrder } from '../delivery/records/fill-order.ts'
+import { fillFiredAlerts } from '../delivery/records/fill-fired-alerts.ts'
 import { forgetGone } from '../delivery/records/search.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toError } from '../lib/errors.ts'
@@ -12,11 +12,13 @@ interface Options {
   readonly log: Logger
 }
 
-/** Keeps the order of firing as large as what is kept: adds what it lacks at the start, and removes regularly what is gone. */
-export async function keepFiredOrder({ active, clock, log }: Options, signal: AbortSignal): Promise<void> {
+/** Makes the fired alerts those that have a record: adds those that are missing at the start, and each hour removes those whose record is gone. */
+export async function keepFiredAlerts({ active, clock, log }: Options, signal: AbortSignal): Promise<void> {
   const attempt = (work: Promise<void>) =>
-    work.catch((thrown: unknown) => log.debug({ err: toError(thrown) }, 'the order of alerts not kept'))
-  await attempt(fillOrder(active().fired, readerOptions(active()), signal))
+    work.catch((thrown: unknown) =>
+      log.debug({ err: toError(thrown) }, 'the fired alerts in Redis could not be brought up to date'),
+    )
+  await attempt(fillFiredAlerts(active().fired, readerOptions(active()), signal))
   while (!signal.aborted) {
     await attempt(forgetGone(active().fired, readerOptions(active())))
     await clock.sleep(forgetEveryMs, signal).catch(() => {})
