@@ -6,9 +6,7 @@ import { budgetDay } from './budget.ts'
 import {
   creditParts,
   type DayForecast,
-  dayLevel,
   eventsOf,
-  expectedBetween,
   noteEvents,
   rateAt,
   spanAt,
@@ -26,7 +24,7 @@ import {
 } from './forecast/profile.ts'
 import { countFiring } from './marks/phase.ts'
 import { type Memory, noteAttempt } from './memory.ts'
-import { fadeDemand, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
+import { endDay, type Paces, score, spendUntil, wholeDay } from './pace/family.ts'
 import { fadeFewScore, scoreFew } from './pace/few.ts'
 import { noteWaits } from './pace/guard.ts'
 import type { BudgetDay, PollReport, ScheduleOptions } from './schedule.ts'
@@ -38,6 +36,8 @@ const dayMs = 86_400_000
 const historyDaysMax = 120
 /** Longer without a poll is an outage. */
 const outageMs = 3_600_000
+/** Where the rest of the first day brought little, what it hid is as the profile has it: thousandths of an event. */
+const blindCaution = 30_000
 /** Days of a history that the policies are scored on. */
 const scoredDays = 14
 /** What a day adds to the average of further pages. */
@@ -82,8 +82,7 @@ export function learnPoll(
   // Rows of a catch-up say nothing about how late a row can be read.
   for (const at of fired) countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs)
   if (expectation) learnAnnounced(memory, expectation, poll, fromMs)
-  const expected = expectation ? expectedBetween(expectation.forecast, sinceMs, poll.atMs) : 0
-  noteEvents(recent, poll.atMs, current, expected)
+  noteEvents(recent, poll.atMs, current)
   return profileChanged
 }
 
@@ -140,7 +139,7 @@ export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number
   }
   memory.dateMs = dateMs
   startDay(memory.recent)
-  fadeDemand(memory.family)
+  endDay(memory.family)
   fadeFewScore(memory.few)
   const { extraPages } = memory
   extraPages.average += pageShare * (extraPages.today - extraPages.average)
@@ -163,13 +162,15 @@ function mendAhead(memory: Memory, nowMs: number, wall: number, dateMs: number):
   if (isFarAhead(memory.attempts.lastAtMs ?? 0, nowMs)) memory.attempts.lastAtMs = null
 }
 
-/** What the first day hid before the first poll is taken to have been as the profile has it, not empty. */
+/** What the first day hid before the first poll is taken to have been as the profile has it, at the level of the rest of that day. */
 function fillBlindBins(memory: Memory, options: ScheduleOptions): void {
   if (memory.blindBins === 0) return
   const forecast = forecastDay(memory.profile, rowOf(memory.dateMs, options), options)
-  const perRate = (binMs / 1_000) * dayLevel(memory.recent) * 1_000
+  const sum = (values: Iterable<number>) => [...values].reduce((all, each) => all + each, 0)
+  const foreseen = sum(forecast.subarray(memory.blindBins)) * binMs
+  const level = (blindCaution + sum(memory.counts.subarray(memory.blindBins))) / (blindCaution + foreseen)
   for (let bin = 0; bin < memory.blindBins; bin++)
-    memory.counts[bin] = Math.round((forecast[bin] ?? 0) * perRate)
+    memory.counts[bin] = Math.round((forecast[bin] ?? 0) * binMs * level)
   memory.blindBins = 0
 }
 
@@ -203,7 +204,7 @@ function scorePast(memory: Memory, options: ScheduleOptions, events: readonly nu
     if (!day || !paces || at >= day.endMs) {
       day = budgetDay(at, options)
       paces = wholeDay(profile, family, options, day, options.unitsPerDay).paces
-      fadeDemand(family)
+      endDay(family)
     }
     score(family, paces, at)
   }

@@ -207,7 +207,6 @@ const memorySchema = earlierSchema.extend({
       profile: each(z.number().positive(), memorySeconds.length + 1),
       mean: each(z.number().positive(), memorySeconds.length + 1),
     }),
-    today: z.object({ seen: amount, expected: amount }),
     event: z.object({ startMs: z.number(), counted: amount }),
   }),
   family: z.object({
@@ -216,9 +215,6 @@ const memorySchema = earlierSchema.extend({
     unitsPerDay: amount,
     evenPace: amount,
     unitsLeft: ofPolicies,
-    came: ofPolicies,
-    foreseen: ofPolicies,
-    seconds: amount,
     perDay: amount,
     today: amount,
   }),

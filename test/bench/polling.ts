@@ -1,17 +1,22 @@
+import { simulateAnnounced } from './announced.ts'
 import { type Comparison, compare } from './compare.ts'
 import { compareKind } from './compare-kind.ts'
+import { hostileKinds } from './hostile.ts'
 import { strangeKinds } from './strange.ts'
-import { scenarioNames } from './traces.ts'
+import { createTrace, scenarioNames } from './traces.ts'
 import { heldOutKinds, type Kind, tunedKinds } from './unfriendly.ts'
 
 /**
  * `npm run bench:polling`: how long alerts wait until a poll sees them, ours beside other ways to spend the same units.
- * Deterministic; `--only friendly|unfriendly|budgets` prints one table (`--units N`: one budget of it), `--seed N` takes other histories.
+ * Deterministic; `--only friendly|unfriendly|hostile|budgets|announced` prints one table (`--units N`: one budget of it), `--kind WORDS` only
+ * kinds whose name has these, `--seeds N` so many seeds, `--seed N` takes other histories.
  */
 const argument = (name: string) => process.argv[process.argv.indexOf(name) + 1]
 const only = process.argv.includes('--only') ? argument('--only') : undefined
 const onlyUnits = process.argv.includes('--units') ? Number(argument('--units')) : undefined
 const seed = process.argv.includes('--seed') ? Number(argument('--seed')) : 101
+const onlySeeds = process.argv.includes('--seeds') ? Number(argument('--seeds')) : undefined
+const onlyKind = process.argv.includes('--kind') ? argument('--kind') : undefined
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const seconds = (value: number) => value.toFixed(value < 100 ? 2 : 0)
@@ -20,11 +25,24 @@ const row = (cells: readonly string[]) => say(`| ${cells.join(' | ')} |`)
 
 if (only === undefined || only === 'friendly') friendly(70)
 if (only === undefined || only === 'unfriendly') {
-  unfriendly(tunedKinds, 500)
-  unfriendly(heldOutKinds, 500)
-  unfriendly(strangeKinds, 500)
+  const scenarios = scenarioNames.map((name): [string, Kind] => [
+    name,
+    (each, days) => createTrace(name, each, days).times,
+  ])
+  for (const kinds of [Object.fromEntries(scenarios), tunedKinds, heldOutKinds, strangeKinds])
+    unfriendly(kinds, onlyUnits ?? 500, 42)
+}
+if (only === undefined || only === 'hostile') {
+  const days = new Map([
+    [200, 42],
+    [2_000, 42],
+    [20_000, 15],
+  ])
+  for (const [units, span] of days)
+    if (onlyUnits === undefined || units === onlyUnits) unfriendly(hostileKinds, units, span)
 }
 if (only === undefined || only === 'budgets') budgets()
+if (only === undefined || only === 'announced') announced()
 
 /** Ten weeks from an empty profile, at 2,000 units. */
 function friendly(days: number): void {
@@ -50,13 +68,15 @@ function friendly(days: number): void {
   }
 }
 
-/** Six weeks, of which the last five count; the range is that of the seeds. */
-function unfriendly(kinds: Readonly<Record<string, Kind>>, unitsPerDay: number): void {
-  say('')
+/** What comes from the second week on counts; the range is that of the seeds. */
+function unfriendly(kinds: Readonly<Record<string, Kind>>, unitsPerDay: number, days: number): void {
+  say(`\n${unitsPerDay} units, ${days} days`)
   row(['alerts', 'mean ours/even', 'of each seed', 'p99 ours/even', 'longest wait, in even intervals'])
   row(Array(5).fill('---'))
   for (const [name, kind] of Object.entries(kinds)) {
-    const { mean, means, p99, longest } = compareKind(kind, unitsPerDay, [seed, seed + 1], 42)
+    if (onlyKind !== undefined && !name.includes(onlyKind)) continue
+    const seeds = Array.from({ length: onlySeeds ?? 2 }, (_, index) => seed + index)
+    const { mean, means, p99, longest } = compareKind(kind, unitsPerDay, seeds, days)
     row([
       name,
       ratio(mean),
@@ -67,27 +87,31 @@ function unfriendly(kinds: Readonly<Record<string, Kind>>, unitsPerDay: number):
   }
 }
 
-/** Five budgets; few polls say little, so small ones have more seeds, and large ones fewer days. The range is that of the seeds. */
+/** Few polls say little, so small ones have more seeds, and large ones fewer days. The range is that of the seeds. */
 function budgets(): void {
   const columns = [
+    { units: 1, seeds: 6, days: 42 },
+    { units: 2, seeds: 6, days: 42 },
     { units: 10, seeds: 6, days: 42 },
+    { units: 50, seeds: 4, days: 42 },
     { units: 100, seeds: 4, days: 42 },
     { units: 500, seeds: 2, days: 28 },
     { units: 2_000, seeds: 2, days: 28 },
-    { units: 20_000, seeds: 2, days: 7 },
+    { units: 20_000, seeds: 2, days: 14 },
+    { units: 200_000, seeds: 1, days: 4 },
   ].filter(({ units }) => onlyUnits === undefined || units === onlyUnits)
   say('')
   row(['mean ours/even at', ...columns.map(({ units }) => String(units))])
   row(Array(columns.length + 1).fill('---'))
-  for (const name of scenarioNames)
+  for (const name of scenarioNames.filter((each) => each.includes(onlyKind ?? '')))
     row([
       name,
       ...columns.map(({ units, seeds, days }) => {
-        const ratios = Array.from({ length: seeds }, (_, index) => {
+        const ratios = Array.from({ length: onlySeeds ?? seeds }, (_, index) => {
           const { mean } = compare(name, units, [seed + index], days, {})
           return mean.ours / mean.even
         })
-        const mean = ratios.reduce((sum, each) => sum + each, 0) / seeds
+        const mean = ratios.reduce((sum, each) => sum + each, 0) / ratios.length
         return `${ratio(mean)} (${ratio(Math.min(...ratios))} to ${ratio(Math.max(...ratios))})`
       }),
     ])
@@ -96,4 +120,25 @@ function budgets(): void {
 /** Five alerts a day say little on their own. */
 function seedsOf(name: string): number[] {
   return Array.from({ length: name === 'quiet' ? 4 : 1 }, (_, index) => seed + index)
+}
+
+/** Forty rules of the sandbox, eight days at 2,000 units of which the first does not count, twelve seeds; pages of rules are paid for. */
+function announced(): void {
+  say('')
+  row(['announced', 'mean ours/even', 'of each seed', 'p99 ours/even', 'pages of rules'])
+  row(Array(5).fill('---'))
+  for (const how of ['true', 'unread', 'wrong', 'noisy', 'null'] as const) {
+    const results = Array.from({ length: onlySeeds ?? 12 }, (_, index) =>
+      simulateAnnounced({ how, seed: 300 + index, days: 8, unitsPerDay: 2_000 }),
+    )
+    const means = results.map(({ mean }) => mean)
+    const average = (values: readonly number[]) => values.reduce((sum, each) => sum + each, 0) / values.length
+    row([
+      how,
+      average(means).toFixed(3),
+      `${ratio(Math.min(...means))} to ${ratio(Math.max(...means))}`,
+      ratio(average(results.map(({ p99 }) => p99))),
+      average(results.map(({ readings }) => readings)).toFixed(0),
+    ])
+  }
 }

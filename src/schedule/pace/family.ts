@@ -1,11 +1,4 @@
-import {
-  type Expected,
-  emptyRecent,
-  forecastBudgetDay,
-  type Outlook,
-  outlookAt,
-  spanAt,
-} from '../forecast/outlook.ts'
+import { emptyRecent, forecastBudgetDay, type Outlook, outlookAt, spanAt } from '../forecast/outlook.ts'
 import type { Profile } from '../forecast/profile.ts'
 import type { BudgetDay, BudgetView, ScheduleOptions } from '../schedule.ts'
 import { clamp, type Limits, limitsFor, solveScale } from './solve.ts'
@@ -29,10 +22,6 @@ export interface Family {
   evenPace: number
   /** Units that each policy would have left. */
   unitsLeft: number[]
-  /** Demand that came, and that the forecast had without recent events, of each policy in demand-seconds; fading. */
-  came: number[]
-  foreseen: number[]
-  seconds: number
   /** Events of a day: on average, and today's. */
   perDay: number
   today: number
@@ -53,24 +42,15 @@ const ratePerDay = 10
 const sharedPart = 0.003
 /** What a day adds to the average number of events. */
 const perDayShare = 0.2
-/** What demand of yesterday keeps of its weight, and seconds that come before its ratio is half believed. */
-const demandKept = 0.9
-const demandCautionSeconds = 0.3 * 86_400
-/** From here on a span's demand is that of an average moment, not of what recent events say. */
-const farSeconds = 600
 const rangeMax = 5
 
 export function emptyFamily(): Family {
-  const zeros = () => priorWeights.map(() => 0)
   return {
     weights: [...priorWeights],
     dayStartMs: null,
     unitsPerDay: 0,
     evenPace: 0,
-    unitsLeft: zeros(),
-    came: zeros(),
-    foreseen: zeros(),
-    seconds: 0,
+    unitsLeft: priorWeights.map(() => 0),
     perDay: 0,
     today: 0,
   }
@@ -88,23 +68,12 @@ export function beginDay(family: Family, { day, unitsPerDay, unitsLeft }: Budget
 export function pacesOf(family: Family, outlook: Outlook, limits: Limits): Paces {
   const { evenPace } = family
   const secondsLeft = outlook.seconds.reduce((sum, each) => sum + each, 0)
-  const expected: readonly [Expected, number][] = [
-    [outlook.profile, 1],
-    [outlook.profileRecent, usualDemand(family, 2)],
-    [outlook.meanRecent, usualDemand(family, 3)],
-  ]
-  const learned = expected.map(([{ demands }, usual], index) => {
+  const expected = [outlook.profile, outlook.profileRecent, outlook.meanRecent]
+  const learned = expected.map(({ demands }, index) => {
     const units = Math.max(0.01, family.unitsLeft[index + 1] ?? 0)
     const floor = Math.min(limits.floor, units / Math.max(1e-3, secondsLeft))
-    const wishes: number[] = []
-    for (let span = 0; span < demands.length; span++) {
-      const isFar = (outlook.middleSeconds[span] ?? 0) > farSeconds
-      wishes.push((demands[span] ?? 0) * (isFar ? usual : 1))
-    }
-    const scale = solveScale(outlook.seconds, wishes, units, { floor, ceiling: limits.ceiling })
-    for (let span = 0; span < wishes.length; span++)
-      wishes[span] = clamp(scale * (wishes[span] ?? 0), floor, limits.ceiling)
-    return wishes
+    const scale = solveScale(outlook.seconds, demands, units, { floor, ceiling: limits.ceiling })
+    return demands.map((demand) => clamp(scale * demand, floor, limits.ceiling))
   })
   return { outlook, evenPace, learned }
 }
@@ -120,10 +89,9 @@ export function mixedPace({ weights }: Family, { evenPace, learned }: Paces): nu
   return mixed
 }
 
-/** Lets every policy spend until then by its own pace, and compares demand with what was foreseen of it. */
+/** Lets every policy spend until then by its own pace. */
 export function spendUntil(family: Family, { outlook, learned, evenPace }: Paces, untilMs: number): void {
   let left = Math.max(0, untilMs - outlook.fromMs) / 1_000
-  const recent = [outlook.profile, outlook.profileRecent, outlook.meanRecent]
   for (let span = 0; span < outlook.seconds.length && left > 0; span++) {
     const seconds = Math.min(left, outlook.seconds[span] ?? 0)
     left -= seconds
@@ -131,19 +99,12 @@ export function spendUntil(family: Family, { outlook, learned, evenPace }: Paces
     for (const [index, paces] of learned.entries()) {
       const policy = index + 1
       family.unitsLeft[policy] = (family.unitsLeft[policy] ?? 0) - seconds * (paces[span] ?? 0)
-      const foreseen = policy === 3 ? outlook.meanDemand : (outlook.profile.demands[span] ?? 0)
-      family.foreseen[policy] = (family.foreseen[policy] ?? 0) + seconds * foreseen
-      family.came[policy] = (family.came[policy] ?? 0) + seconds * (recent[index]?.demands[span] ?? 0)
     }
-    family.seconds += seconds
   }
 }
 
-/** Yesterday's demand counts for less. */
-export function fadeDemand(family: Family): void {
-  for (const each of [family.came, family.foreseen])
-    for (let policy = 0; policy < each.length; policy++) each[policy] = (each[policy] ?? 0) * demandKept
-  family.seconds *= demandKept
+/** Adds a day that is over to the average number of events. */
+export function endDay(family: Family): void {
   family.perDay += perDayShare * (family.today - family.perDay)
   family.today = 0
 }
@@ -168,12 +129,6 @@ export function score(family: Family, { outlook, evenPace, learned }: Paces, atM
   family.weights = grown.map(
     (weight, policy) => (1 - shared) * (weight / total) + shared * (priorWeights[policy] ?? 0),
   )
-}
-
-/** What the forecast's demand has to be multiplied by, for a time of which no recent event is known yet. */
-function usualDemand({ came, foreseen, seconds }: Family, policy: number): number {
-  const [real, plan] = [came[policy] ?? 0, foreseen[policy] ?? 0]
-  return real > 0 && plan > 0 ? (real / plan) ** (seconds / (seconds + demandCautionSeconds)) : 1
 }
 
 /** The paces of all policies over a whole day, as they would be planned before anything of it is known. */
