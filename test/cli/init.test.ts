@@ -156,10 +156,8 @@ describe('init with options', () => {
   it('makes a signing secret where there is none, and several sinks of a type, in files that can be used as they are', async () => {
     vi.stubEnv('MARKET_DATA_TOKEN', 'token')
     vi.stubEnv('WEBHOOK_SECRET', '')
-    const sinks = [`webhook,url=${dollar}`, 'webhook,url=https://b.example'].flatMap((sink) => [
-      '--sink',
-      sink,
-    ])
+    const withToken = 'https://c.example/in?token=canary'
+    const sinks = [dollar, 'https://b.example', withToken].flatMap((url) => ['--sink', `webhook,url=${url}`])
     const flags = [at('b.yaml'), '--unchecked', '--json', '--base-url', 'https://api.example.com', ...sinks]
     const printed = await run(nobody(), ...flags)
     expect(printed.thrown).toBeUndefined()
@@ -169,12 +167,15 @@ describe('init with options', () => {
       sinks: [],
     })
     expect(read('b.env')).toMatch(
-      /^WEBHOOK_SECRET='whsec_[\w+/]{43}='\nWEBHOOK_SECRET_2='whsec_[\w+/]{43}='\n$/,
+      /^WEBHOOK_SECRET='whsec_[\w+/]{43}='\nWEBHOOK_SECRET_2='whsec_[\w+/]{43}='\n/,
     )
+    // What others may read has no token in it.
+    expect(read('b.env')).toContain(`\nWEBHOOK_URL_3='${withToken}'\nWEBHOOK_SECRET_3=`)
+    expect(read('b.yaml')).not.toContain('canary')
     expect(statSync(at('b.env')).mode & 0o777).toBe(0o600)
     expect(check('b.yaml', read('b.env'))).toMatchObject({
       ok: true,
-      config: { sinks: { webhook: { url: dollar }, 'webhook-2': {} } },
+      config: { sinks: { webhook: { url: dollar }, 'webhook-2': {}, 'webhook-3': { url: withToken } } },
     })
     const [, ...others] = flags
     const lines = (await run(nobody(), at("it's mine.yaml"), ...others.filter((flag) => flag !== '--json')))

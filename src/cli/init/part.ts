@@ -1,3 +1,4 @@
+import { maskAddress } from '../../config/found.ts'
 import type { Field } from './fields.ts'
 
 /** A value of the config: as it is used now, and as the file has it. */
@@ -24,8 +25,14 @@ export interface Origin {
 /** The entry of a field, or what is missing, in words. */
 export async function entryOf(field: Field, origin: Origin): Promise<Entry | string> {
   const { key, list } = field
-  if (Object.hasOwn(origin.flags, key)) return { key, value: listed(origin.flags[key], list) }
   const variable = field.variable === undefined ? undefined : `${field.variable}${origin.suffix ?? ''}`
+  if (Object.hasOwn(origin.flags, key)) {
+    const given = origin.flags[key]
+    // Others may read the config: an address with a login or a token in it goes where secrets go.
+    return variable !== undefined && typeof given === 'string' && maskAddress(given) !== given
+      ? { key, value: given, variable, fresh: true }
+      : { key, value: listed(given, list) }
+  }
   const found = variable === undefined ? undefined : origin.env[variable]
   if (variable !== undefined && found) return { key, value: found, variable, fresh: false }
   const answer = (await origin.ask(field)) || field.make?.()
