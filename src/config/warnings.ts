@@ -113,7 +113,8 @@ function wideMatches({ routes }: Config): Complaint[] {
 
 function openHttp({ http }: Config): Complaint[] {
   if (isLoopback(http.listen.host)) return []
-  const message = 'whoever reaches this address can read alerts and metrics'
+  const message =
+    'whoever reaches this address can read alerts, metrics, and the audit with its comments and addresses'
   return [{ path: ['http', 'listen'], message, remedy: 'listen on 127.0.0.1, or guard it by a proxy' }]
 }
 

@@ -33,7 +33,7 @@ export async function collectQueues({
 function forgetSink(sink: string, metrics: Metrics): void {
   for (const state of queueStates) metrics.queueJobs.remove({ sink, state })
   metrics.deadLetters.remove({ sink })
-  metrics.sinkPaused.remove({ sink })
+  // `sinkPaused` stays: nobody can resume a sink meanwhile, and the alerts of a sink that fails would fire without it.
 }
 
 async function collectSink(queues: SinkQueues, sink: string, metrics: Metrics): Promise<void> {

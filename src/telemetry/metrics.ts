@@ -251,7 +251,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     ]),
     sinkPaused: gauge(
       'sink_paused',
-      '1 while an operator has paused the sink; the same from every replica: aggregate with max. Left out while Redis does not answer.',
+      '1 while an operator has paused the sink, also while Redis does not answer; the same from every replica: aggregate with max.',
       ['sink'],
     ),
     sinkStuck: gauge(

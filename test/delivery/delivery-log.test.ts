@@ -145,10 +145,11 @@ describe('the gauges of the queues', () => {
     expect(text).toContain('alert_bridge_queue_jobs{sink="desk",state="waiting"} 0')
   })
 
-  it('keep nobody waiting while Redis is away or frozen, and say nothing then', async () => {
+  it('keep nobody waiting while Redis is away or frozen, and say then only what is paused', async () => {
     const own = await startRedis()
     try {
       const { queues, metrics } = rig(own, ['hook'])
+      await queues.queue('hook').pause()
       await collectQueues({ queues, metrics })
       expect(await metrics.registry.metrics()).toContain('alert_bridge_dead_letters{')
       own.freeze()
@@ -156,6 +157,8 @@ describe('the gauges of the queues', () => {
       expect(await collectQueues({ queues, metrics, timeoutMs: 300 })).toBe(false)
       // A count that nobody can tell now is no count: also not the last one, nor the 0 of the start.
       expect(await metrics.registry.metrics()).not.toMatch(/alert_bridge_(dead_letters|queue_jobs)\{/)
+      // A pause is known: nobody can end it meanwhile, and no alert of a sink that fails may come of the outage.
+      expect(await metrics.registry.metrics()).toContain('alert_bridge_sink_paused{sink="hook"} 1')
       own.thaw()
       await own.kill9()
       expect(await collectQueues({ queues, metrics, timeoutMs: 300 })).toBe(false)

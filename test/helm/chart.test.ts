@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { stopMsMaxOf } from '../../src/delivery/lane.ts'
+import { promtool } from '../support/promtool.ts'
 import { chart, findHelm, type HelmRun, helm, type Manifest, manifestsOf, root } from './helm.ts'
 import { typeErrors } from './kubernetes-types.ts'
 
@@ -252,7 +253,28 @@ describe('the chart', () => {
       minReplicaCount: 1,
       maxReplicaCount: 4,
     })
-    expect(scaled.triggers[0]?.metadata['query']).toContain('service="bridge-alert-bridge"')
+    const query = scaled.triggers[0]?.metadata['query'] ?? ''
+    expect(query).toContain('service="bridge-alert-bridge"')
+    // By Prometheus itself: two replicas say the same, and no sender helps a sink that is paused or at fault.
+    const of = (name: string, sink: string, values: number, more = '') => ({
+      series: `alert_bridge_${name}{namespace="default",service="bridge-alert-bridge",instance="a",sink="${sink}"${more}}`,
+      values: String(values),
+    })
+    const jobs = (sink: string, waiting: number, paused = 0) => [
+      of('queue_jobs', sink, waiting, ',state="waiting"'),
+      of('queue_jobs', sink, paused, ',state="paused"'),
+    ]
+    const series = [
+      ...[...jobs('well', 50), ...jobs('paused', 0, 700), ...jobs('failing', 900)],
+      ...[of('queue_jobs', 'well', 2, ',state="active"'), of('queue_jobs', 'failing', 1, ',state="active"')],
+      ...[of('circuit_open', 'well', 0), of('circuit_open', 'paused', 0), of('circuit_open', 'failing', 1)],
+    ]
+    const replicas = series.flatMap((each) => [each, { ...each, series: each.series.replace('"a"', '"b"') }])
+    const asked = [{ expr: query, eval_time: '0s', exp_samples: [{ labels: '{}', value: 52 }] }]
+    const tests = [{ interval: '1m', input_series: replicas, promql_expr_test: asked }]
+    const file = join(folder, 'query.test.yaml')
+    writeFileSync(file, stringify({ rule_files: [], evaluation_interval: '1m', tests }))
+    expect(promtool(['test', 'rules', file])).toContain('SUCCESS')
     const hpa = one(rendered('apart', { autoscaling: { kind: 'hpa' } }), 'HorizontalPodAutoscaler').spec
     expect(hpa.scaleTargetRef).toEqual({
       apiVersion: 'apps/v1',

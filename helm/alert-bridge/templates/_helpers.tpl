@@ -45,10 +45,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/*
 The jobs that senders could take now, by the metrics of the bridge: every replica says the same of a queue, so the largest
-counts. What is delayed or paused needs no further sender.
+counts. What is delayed or paused needs no further sender, nor does what waits for a sink that is at fault.
 */}}
 {{- define "alert-bridge.waitingQuery" -}}
-{{- printf `sum(max by (sink, state) (alert_bridge_queue_jobs{namespace="%s",service="%s",state=~"waiting|active"}))` .Release.Namespace (include "alert-bridge.fullname" .) }}
+{{- $of := printf `namespace="%s",service="%s"` .Release.Namespace (include "alert-bridge.fullname" .) }}
+{{- printf `sum(max by (sink, state) (alert_bridge_queue_jobs{%s,state=~"waiting|active"}) unless on (sink) max by (sink) (alert_bridge_circuit_open{%s}) == 1)` $of $of }}
 {{- end }}
 
 {{- define "alert-bridge.serviceAccountName" -}}
