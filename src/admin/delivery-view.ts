@@ -67,6 +67,25 @@ export interface DeadLetter extends DeliveryRow {
   readonly reason: string
 }
 
+/** An alert with its row of the feed, and where it went. */
+export interface StoredAlert {
+  readonly source: string
+  readonly id: number
+  readonly seenAt: string
+  readonly row: Readonly<Record<string, unknown>>
+  /** `routes`: what those were called that took it; null where an operator sent it, or that is not known. */
+  readonly sent: readonly { readonly sink: string; readonly routes: readonly string[] | null }[]
+  readonly held: readonly Pick<WithheldView, 'route' | 'sinks' | 'reason'>[]
+}
+
+export interface StoredAlertQuery extends Pick<DeliveryQuery, 'limit' | 'sinceMs' | 'untilMs' | 'cursor'> {}
+
+/** The last to fire comes first. */
+export interface StoredAlertPage {
+  readonly data: readonly StoredAlert[]
+  readonly cursor?: string
+}
+
 /** Dead letters of one sink that were given up on for the same reason. */
 export interface LetterGroupView {
   readonly sink: string

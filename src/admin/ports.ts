@@ -16,6 +16,8 @@ import type {
   DeliveryState,
   LetterGroupsView,
   SilenceView,
+  StoredAlertPage,
+  StoredAlertQuery,
 } from './delivery-view.ts'
 import type { OrphanKind, OrphanView } from './orphan-view.ts'
 import type { QuarantinedRow, StatusView } from './status-view.ts'
@@ -71,6 +73,8 @@ export interface DeliveriesPort {
   changed(
     query: Pick<DeliveryQuery, 'limit' | 'sink'> & { state?: DeliveryState },
   ): Promise<readonly DeliveryRow[]>
+  /** Alerts with their rows, for who decides anew where they go. */
+  stored(query: StoredAlertQuery): Promise<StoredAlertPage>
   history(source: string, id: number): Promise<AlertHistory | undefined>
 }
 

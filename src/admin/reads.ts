@@ -26,6 +26,7 @@ import {
   silence,
   sourceDay,
   sourcePlan,
+  storedAlert,
 } from './openapi/answers.ts'
 import { statusAnswer } from './openapi/status-answer.ts'
 import { pageFields, pageOf } from './paging.ts'
@@ -59,6 +60,12 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     const history = Number.isSafeInteger(number) ? await ports.deliveries.history(source, number) : undefined
     if (history) return { data: history }
     return sendProblem(reply, notFound(`No delivery ${source}.${id} is known (any more).`))
+  })
+
+  registerRead(app, '/api/v1/alerts', alertsAbout, async ({ limit, cursor, since, until }) => {
+    const span = given({ sinceMs: since, untilMs: until, cursor })
+    const page = await ports.deliveries.stored({ limit, ...span })
+    return { ...page, cursor: page.cursor ?? null }
   })
 
   registerRead(app, '/api/v1/dead-letters', deadLettersAbout, async ({ sink, since, limit, cursor }) => {
@@ -112,6 +119,17 @@ const deliveriesAbout = {
     cursor: portionFields.cursor,
   },
   answer: searchAnswer(deliveryRow),
+}
+
+const alertsAbout = {
+  says: 'Alerts as the feed had them, with where they went, the last to fire first',
+  parameters: {
+    since: instantField.optional(),
+    until: instantField.optional(),
+    limit: z.coerce.number().int().min(1).max(200).default(100),
+    cursor: portionFields.cursor,
+  },
+  answer: searchAnswer(storedAlert),
 }
 
 const historyAbout = { says: 'The whole history of one alert', answer: oneAnswer(alertHistory) }

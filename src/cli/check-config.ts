@@ -3,13 +3,22 @@ import { loadConfig } from '../config/load.ts'
 import { formatMistake, type Mistake } from '../config/mistake.ts'
 import { redactConfig, showConfig } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
+import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
+import { connectDaemon } from './daemon.ts'
+import { rulesOf } from './explain.ts'
+import { instantOption } from './instant.ts'
 import { print, printError, printJson } from './output.ts'
+import { describeReplay, readStored, replayConfig } from './replay-config.ts'
+import { urlOption } from './usage.ts'
 
 interface Options {
   readonly show?: boolean
   readonly json?: boolean
+  /** ISO. */
+  readonly replay?: string
+  readonly url?: string
 }
 
 /** `check-config FILE`: prints each mistake on a line of stderr, with exit code 1; without mistakes, one summary line. */
@@ -17,10 +26,22 @@ export function checkConfigCommand(): Command {
   return namedCommand('check-config')
     .argument('<file>', 'the config, YAML')
     .option('--show', 'print the effective config, every default filled in, secrets redacted')
+    .option(
+      '--replay <span>',
+      'run what a bridge has kept of this long (7d) through the config, and show what would have gone elsewhere',
+      instantOption('--replay'),
+    )
+    .option(
+      '--url <url>',
+      'with --replay: where the bridge listens (default http.listen of the config)',
+      urlOption,
+    )
     .option('--json', 'print JSON')
-    .action((file: string, options: Options) => {
+    .action(async (file: string, options: Options) => {
       const loaded = loadConfig(file, process.env)
       if (!loaded.ok) process.exitCode = 1
+      if (loaded.ok && options.replay !== undefined)
+        return printReplay(file, loaded.config, { ...options, replay: options.replay })
       if (options.json) return printAnswer(file, loaded, options)
       if (!loaded.ok) {
         for (const mistake of loaded.mistakes) printError(formatMistake(file, mistake))
@@ -33,6 +54,19 @@ export function checkConfigCommand(): Command {
           : `${printable(file)}: ${summary(loaded.config)}`,
       )
     })
+}
+
+/** Before a config is put in force: what it would have done with the alerts of before. */
+async function printReplay(
+  file: string,
+  config: Config,
+  { replay: since, url, json }: Options & { readonly replay: string },
+): Promise<void> {
+  const daemon = connectDaemon({ config: file, ...given({ url }), json: true })
+  const [stored, ruleOf] = await Promise.all([readStored(daemon, since), rulesOf(daemon)])
+  const replayed = await replayConfig(stored, config, ruleOf)
+  if (json) printJson({ since, ...replayed })
+  else print(describeReplay(replayed, since))
 }
 
 function printAnswer(file: string, loaded: ReturnType<typeof loadConfig>, options: Options): void {

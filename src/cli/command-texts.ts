@@ -18,7 +18,11 @@ export const commandTexts = {
   'check-config': {
     usage: '[options] <file>',
     does: 'validate a config: every mistake with its place, what was found and what would do',
-    examples: ['check-config bridge.yaml', 'check-config bridge.yaml --show'],
+    examples: [
+      'check-config bridge.yaml',
+      'check-config bridge.yaml --show',
+      'check-config next.yaml --replay 7d',
+    ],
   },
   'config-schema': {
     usage: '[options]',

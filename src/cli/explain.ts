@@ -12,10 +12,11 @@ import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
-import { connectDaemon } from './daemon.ts'
+import { connectDaemon, type Daemon } from './daemon.ts'
 import { explainText } from './explain-text.ts'
 import { readFileArgument } from './file-argument.ts'
 import { instantOption } from './instant.ts'
+import { listPages } from './list.ts'
 import { print } from './output.ts'
 import { urlOption } from './usage.ts'
 
@@ -105,20 +106,24 @@ function alertOf(row: unknown, source: string): Alert {
 async function askBridge(url: string | undefined, config: string): Promise<BridgeState> {
   if (url === undefined) return { silences: [], ruleOf: () => undefined }
   const daemon = connectDaemon({ url, config })
-  const [silences, rules] = await Promise.all([daemon.get('/api/v1/silences'), daemon.get('/api/v1/rules')])
-  const facts = new Map(
-    rulesAnswer.parse(rules).data.map((row) => [`${row.source}/${row.id}`, ruleFacts(row)]),
-  )
+  const [silences, ruleOf] = await Promise.all([listPages(daemon, '/api/v1/silences', {}), rulesOf(daemon)])
   return {
     silences: silencesAnswer
-      .parse(silences)
-      .data.flatMap(({ id, match: written, startsAt, endsAt, comment }) => {
+      .parse(silences.data)
+      .flatMap(({ id, match: written, startsAt, endsAt, comment }) => {
         const match = parseMatch(written)
         if (match === undefined) return []
         return [{ id, match, startsAtMs: Date.parse(startsAt), endsAtMs: Date.parse(endsAt), comment }]
       }),
-    ruleOf: (source, ruleId) => facts.get(`${source}/${ruleId}`),
+    ruleOf,
   }
+}
+
+/** The rules that a running bridge knows. */
+export async function rulesOf(daemon: Daemon): Promise<RuleLookup> {
+  const { data } = await listPages(daemon, '/api/v1/rules', {})
+  const facts = new Map(rulesAnswer.parse(data).map((row) => [`${row.source}/${row.id}`, ruleFacts(row)]))
+  return (source, ruleId) => facts.get(`${source}/${ruleId}`)
 }
 
 interface BridgeState {
@@ -126,18 +131,16 @@ interface BridgeState {
   readonly ruleOf: RuleLookup
 }
 
-const silencesAnswer = z.object({
-  data: z.array(
-    z.object({
-      id: z.string(),
-      match: z.unknown(),
-      startsAt: z.string(),
-      endsAt: z.string(),
-      comment: z.string(),
-    }),
-  ),
-})
-const rulesAnswer = z.object({ data: z.array(z.looseObject({ source: z.string(), id: z.number() })) })
+const silencesAnswer = z.array(
+  z.object({
+    id: z.string(),
+    match: z.unknown(),
+    startsAt: z.string(),
+    endsAt: z.string(),
+    comment: z.string(),
+  }),
+)
+const rulesAnswer = z.array(z.looseObject({ source: z.string(), id: z.number() }))
 
 function asJson(alert: Alert, { sinks, decisions }: Routing, atMs: number): string {
   const { source, id, kind, symbol, ruleIds } = alert

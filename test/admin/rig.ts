@@ -56,6 +56,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     deliveries: {
       search: note('search', () => ({ data: [row()], looked: 1, cursor: 'older' })),
       changed: note('changed', () => [row()]),
+      stored: note('stored', () => ({ data: [] })),
       history: note('history', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()

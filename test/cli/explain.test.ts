@@ -155,7 +155,7 @@ describe('explain', () => {
     }
     const server = createServer((request, response) => {
       response.setHeader('content-type', 'application/json').setHeader(versionHeader, '0.1.0')
-      response.end(JSON.stringify({ data: answers[request.url ?? ''] }))
+      response.end(JSON.stringify({ data: answers[request.url?.split('?')[0] ?? ''] }))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void server.close())

@@ -5,6 +5,7 @@ import { startApp, until } from '../support/app.ts'
 import { adminToken, api, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { cli } from '../support/cli.ts'
 import { documented } from '../support/openapi.ts'
+import { writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -124,6 +125,37 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(mistakesOf(document.components.schemas['Problem'] ?? {}, await refused.json())).toBe('')
   const fired = document.webhooks['alert.fired']?.post.requestBody.content['application/json']?.schema ?? {}
   for (const { body } of hook.requests) expect(mistakesOf(fired, JSON.parse(body.toString()))).toBe('')
+
+  // Another config is tried on what was kept, without being put in force.
+  const next = bridgeConfig({
+    ...{ redis, prefix, feed: 'http://127.0.0.1:9', sinks: { hook: hook.url, desk: hook.url } },
+    routes:
+      '[{ name: prices, match: { kind: price }, sinks: [hook], throttle: { per: 4m } }, { name: screens, match: { kind: screen }, sinks: [desk] }]',
+  })
+  const file = writeConfig(next)
+  const tried = await cli(['check-config', file, '--replay', '7d', '--url', url, '--json'])
+  expect(JSON.parse(tried.out)).toMatchObject({
+    alerts: 5,
+    changed: 3,
+    sinks: expect.arrayContaining([
+      expect.objectContaining({ name: 'hook', before: 4, now: 3, gained: [], lost: [`main.${e}`] }),
+      expect.objectContaining({
+        name: 'desk',
+        before: 1,
+        now: 1,
+        gained: [`main.${c}`],
+        lost: [`main.${d}`],
+      }),
+    ]),
+    routes: expect.arrayContaining([
+      expect.objectContaining({ name: 'routes[0]', before: 4, now: 0 }),
+      expect.objectContaining({ name: 'prices', before: 0, now: 3, heldNow: 1 }),
+      expect.objectContaining({ name: 'screens', now: 1, gained: [`main.${c}`] }),
+    ]),
+  })
+  const told = (await cli(['check-config', file, '--replay', '7d', '--url', url])).out
+  expect(told).toMatch(/^5 alerts since \S+: other sinks would have got 3 of them\n/)
+  expect(told).toMatch(/\nhook +4 +3 +\+0 +-1 +- +-main/)
 
   // Alerts of before this order was kept are found by their id.
   await redis.client().del(firedAlertsKey(prefix))

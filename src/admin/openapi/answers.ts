@@ -8,6 +8,7 @@ import {
   type LetterGroupsView,
   rowStates,
   type SilenceView,
+  type StoredAlert,
 } from '../delivery-view.ts'
 import type { OrphanView } from '../orphan-view.ts'
 import type { QuarantineRetry, SilencePreview, SourceDayView, SourcePlanView } from '../ports.ts'
@@ -187,6 +188,19 @@ export const sourceDay = takes<SourceDayView>()(
 )
 
 const fields = z.record(text, z.unknown())
+export const storedAlert = takes<StoredAlert>()(
+  z.object({
+    ...{ source: text, id: z.int(), seenAt: instant, row: fields },
+    sent: z.array(z.object({ sink: text, routes: z.array(text).nullable() })),
+    held: z.array(
+      z.object({
+        route: text.nullable(),
+        sinks: z.array(text),
+        reason: z.enum(['silenced', 'muted', 'throttled', 'unrouted']),
+      }),
+    ),
+  }),
+)
 export const sourcePlan = takes<SourcePlanView>()(
   z.object({ source: text, budget: fields, poll: fields, learned: z.unknown() }),
 )

@@ -17,6 +17,7 @@ import type { RuntimeStatus } from '../status.ts'
 import { alertHistoryOf } from './alert-history.ts'
 import { searchDeliveries } from './delivery-search.ts'
 import { previewSilence } from './silence-preview.ts'
+import { storedAlerts } from './stored-alerts.ts'
 import { deadLetterRow, deliveryRow, jobStateOf, letterGroupsView } from './views.ts'
 import { sendWithheld, withheldRecord } from './withheld.ts'
 
@@ -79,6 +80,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     },
     deliveries: {
       search: async (query) => searchDeliveries(active(), query),
+      stored: async (query) => storedAlerts(active(), query),
       async changed({ limit, sink, state }) {
         const query = { limit, ...given({ sink, state: state && jobStateOf(state) }) }
         return (await active().deliveryLog.list(query)).map(deliveryRow)

@@ -31,6 +31,8 @@ export interface FoundAlert {
   /** Only those in the state that is wanted. */
   readonly jobs: readonly JobView[]
   readonly withheld?: WithheldRecord
+  /** As the feed had it. */
+  readonly row?: Readonly<Record<string, unknown>>
 }
 
 export interface ReaderOptions {
@@ -121,8 +123,9 @@ async function readAlerts(
   ])
   const found = meant.map(async (fired, at): Promise<FoundAlert> => {
     const own = (candidates[at] ?? []).filter((each) => state === undefined || each.state === state)
-    const jobs = (await Promise.all(own.map(viewOf))).filter((view) => view !== undefined)
-    return { fired, jobs, ...given({ withheld: withheld[at] }) }
+    const views = (await Promise.all(own.map(viewOf))).filter((view) => view !== undefined)
+    const row = views[0]?.row ?? withheld[at]?.row
+    return { fired, jobs: views.map(({ view }) => view), ...given({ withheld: withheld[at], row }) }
   })
   return (await Promise.all(found)).filter(({ jobs, withheld }) => jobs.length > 0 || withheld !== undefined)
 }
@@ -201,11 +204,11 @@ async function wantedOf(
   })
 }
 
-async function viewOf({ records, jobId, state }: Candidate): Promise<JobView | undefined> {
+async function viewOf({ records, jobId, state }: Candidate) {
   const job = await records.queue.getJob(jobId)
   if (!job) return undefined
   const dueMs = state === 'delayed' ? await readDueMs(records.queue, jobId) : undefined
-  return viewOfJob(records.sink, job, state, dueMs)
+  return { view: viewOfJob(records.sink, job, state, dueMs), row: job.data.row }
 }
 
 async function goneOf(

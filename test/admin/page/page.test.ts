@@ -18,6 +18,7 @@ const withRows = (rows: ReturnType<typeof row>[]): Partial<AdminPorts> => ({
   deliveries: {
     search: async () => ({ data: rows, looked: rows.length }),
     changed: async () => rows,
+    stored: away,
     history: async () => undefined,
   },
 })
@@ -191,7 +192,9 @@ describe('the latest alerts', () => {
 
 describe('when something is away', () => {
   test('without deliveries the rest still stands', async () => {
-    const { response, text } = await page({ deliveries: { search: away, changed: away, history: away } })
+    const { response, text } = await page({
+      deliveries: { search: away, changed: away, stored: away, history: away },
+    })
     expect(response.statusCode).toBe(200)
     expect(words(text)).toContain('The deliveries cannot be read now.')
     expect(text).not.toContain('hunter2')

@@ -77,7 +77,11 @@ function history(changes: Partial<AlertHistory> = {}): AlertHistory {
   }
 }
 
-const none = { search: async () => ({ data: [], looked: 0 }), changed: async () => [] }
+const none = {
+  search: async () => ({ data: [], looked: 0 }),
+  changed: async () => [],
+  stored: async () => ({ data: [] }),
+}
 
 async function story(found: AlertHistory | undefined, deps: Partial<AdminDeps> = {}) {
   const deliveries = { ...none, history: async () => found }

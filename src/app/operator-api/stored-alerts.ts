@@ -1,0 +1,45 @@
+import type { StoredAlert, StoredAlertPage, StoredAlertQuery } from '../../admin/delivery-view.ts'
+import { alertOfKey } from '../../alert/alert.ts'
+import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
+import { type FoundAlert, openReader } from '../../delivery/records/search.ts'
+import { given } from '../../lib/given.ts'
+import type { ActiveConfig } from '../active-config.ts'
+import { noticeSource } from '../notices.ts'
+import { readerOptions } from './delivery-search.ts'
+import { isoOf } from './views.ts'
+
+/** Alerts as the feed had them, with where they went: for a program that decides anew. One answer is bounded in bytes. */
+export async function storedAlerts(
+  config: ActiveConfig,
+  { limit, sinceMs, untilMs, cursor }: StoredAlertQuery,
+): Promise<StoredAlertPage> {
+  const range = { fromMs: sinceMs ?? -Infinity, throughMs: untilMs ?? Infinity }
+  const place = cursor === undefined ? undefined : readCursor(searchPlace, cursor)
+  const alerts = await config.fired.before(range, place, limit)
+  const found = await (await openReader(readerOptions(config))).read(alerts, {})
+  const data: StoredAlert[] = []
+  let bytes = 0
+  for (const each of found) {
+    const stored = storedAlertOf(each)
+    if (stored === undefined) continue
+    bytes += JSON.stringify(stored.row).length
+    data.push(stored)
+    if (bytes > answerBytesMax) return { data, cursor: writeCursor(each.fired) }
+  }
+  const last = alerts.length < limit ? undefined : alerts.at(-1)
+  return { data, ...given({ cursor: last && writeCursor(last) }) }
+}
+
+const answerBytesMax = 4 * 1_048_576
+
+function storedAlertOf({ fired, jobs, withheld, row }: FoundAlert): StoredAlert | undefined {
+  const { source, id } = alertOfKey(fired.name)
+  const seenAtMs = jobs[0]?.seenAtMs ?? withheld?.seenAtMs
+  if (row === undefined || seenAtMs === undefined || source === noticeSource) return undefined
+  const bySink = new Map(jobs.map((job) => [job.sink, job.routes ?? null]))
+  return {
+    ...{ source, id, seenAt: isoOf(seenAtMs), row },
+    sent: [...bySink].map(([sink, routes]) => ({ sink, routes })),
+    held: (withheld?.held ?? []).map(({ route, sinks, reason }) => ({ route, sinks, reason })),
+  }
+}

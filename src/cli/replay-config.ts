@@ -1,0 +1,178 @@
+import type { StoredAlert } from '../admin/delivery-view.ts'
+import { formatCount } from '../admin/page/times.ts'
+import { parseRow } from '../alert/alert.ts'
+import { firedMsOf } from '../alert/job.ts'
+import type { RuleLookup } from '../alert/match.ts'
+import type { Config } from '../config/schema.ts'
+import { type AssignDeps, createAssign } from '../routing/assign.ts'
+import type { Throttles } from '../store/throttle.ts'
+import type { WithheldRecord } from '../store/withheld.ts'
+import { printable } from '../telemetry/printable.ts'
+import type { Daemon } from './daemon.ts'
+import { progressBar } from './progress.ts'
+import { table } from './table.ts'
+
+/** What another config would have made of the alerts that a bridge has kept: by route and by sink, what is new and what is gone. */
+export interface ConfigReplay {
+  readonly alerts: number
+  /** Alerts that other sinks would have got. */
+  readonly changed: number
+  readonly routes: readonly Difference[]
+  readonly sinks: readonly Difference[]
+}
+
+export interface Difference {
+  readonly name: string
+  readonly before: number
+  readonly now: number
+  /** `SOURCE.ID`. */
+  readonly gained: readonly string[]
+  readonly lost: readonly string[]
+  /** Held back, by a mute or a throttle (and before also by a silence). */
+  readonly heldBefore: number
+  readonly heldNow: number
+}
+
+/** All alerts that fired since then, the first to fire first. */
+export async function readStored(daemon: Daemon, since: string): Promise<StoredAlert[]> {
+  const found: StoredAlert[] = []
+  const bar = progressBar('reading')
+  try {
+    for (let cursor: string | undefined; ; ) {
+      const answer = await daemon.get('/api/v1/alerts', { since, limit: '200', cursor })
+      const page = answer as { data: StoredAlert[]; cursor: string | null }
+      found.push(...page.data)
+      if (page.cursor === null) return found.toReversed()
+      bar.show(0, 1, `${formatCount(found.length)} alerts`)
+      cursor = page.cursor
+    }
+  } finally {
+    bar.end()
+  }
+}
+
+/** Without silences, which are no part of a config. Mutes and throttles decide by when each alert was seen, or fired. */
+export async function replayConfig(
+  stored: readonly StoredAlert[],
+  { routes, sources }: Pick<Config, 'routes' | 'sources'>,
+  ruleOf: RuleLookup,
+): Promise<ConfigReplay> {
+  const clock = { nowMs: 0 }
+  let withheld: WithheldRecord['held'] = []
+  const keep = async (records: readonly WithheldRecord[]) => {
+    withheld = records.flatMap(({ held }) => held)
+  }
+  const assign = await createAssign({
+    routes,
+    readSilences: async () => [],
+    rulesOf: (source) => ({ ruleOf: (id: string) => ruleOf(source, id), prepare: async () => {} }),
+    throttles: simulatedThrottles(clock),
+    withheldOf: () => ({ keep }) as ReturnType<AssignDeps['withheldOf']>,
+  })()
+  const tally = { route: new Tally(), sink: new Tally() }
+  let changed = 0
+  for (const { source, id, seenAt, row, sent, held } of stored) {
+    const parsed = parseRow(source, row)
+    if (!parsed.ok || !Object.hasOwn(sources, source)) continue
+    const seenAtMs = Date.parse(seenAt)
+    clock.nowMs = firedMsOf({ alert: parsed.alert, seenAtMs })
+    withheld = []
+    const [assignment] = await assign([parsed.alert], seenAtMs)
+    const now = assignment?.sinks ?? []
+    // What an operator sent to a sink is of no route; from an earlier version no route is known.
+    const before = sent.some((each) => each.routes !== null)
+      ? sent.filter((each) => each.routes !== null)
+      : sent
+    const name = `${source}.${id}`
+    const isSame = tally.sink.add(
+      name,
+      namesOr(before.map(({ sink }) => sink)),
+      namesOr(now.map(({ sink }) => sink)),
+    )
+    if (!isSame) changed += 1
+    const routesOf = (each: readonly { readonly routes: readonly string[] | null }[]) =>
+      each.flatMap((one) => one.routes ?? ['(not known)'])
+    tally.route.add(name, namesOr(routesOf(before)), namesOr(routesOf(now)))
+    tally.route.addHeld(held, withheld)
+  }
+  return { alerts: stored.length, changed, routes: tally.route.all(), sinks: tally.sink.all() }
+}
+
+function namesOr(names: readonly string[]): readonly string[] {
+  return names.length === 0 ? ['(none)'] : names
+}
+
+class Tally {
+  readonly #found = new Map<
+    string,
+    { gained: string[]; lost: string[]; counts: [number, number, number, number] }
+  >()
+
+  #of(name: string) {
+    const found = this.#found.get(name) ?? { gained: [], lost: [], counts: [0, 0, 0, 0] }
+    this.#found.set(name, found)
+    return found
+  }
+
+  /** Whether it is the same before and now. */
+  add(alert: string, before: readonly string[], now: readonly string[]): boolean {
+    const [was, is] = [new Set(before), new Set(now)]
+    for (const name of new Set([...was, ...is])) {
+      const { counts, gained, lost } = this.#of(name)
+      if (was.has(name)) counts[0] += 1
+      if (is.has(name)) counts[1] += 1
+      if (!was.has(name)) gained.push(alert)
+      if (!is.has(name)) lost.push(alert)
+    }
+    return was.size === is.size && [...was].every((name) => is.has(name))
+  }
+
+  addHeld(before: readonly { route: string | null }[], now: readonly { route: string | null }[]): void {
+    for (const { route } of before) if (route !== null) this.#of(route).counts[2] += 1
+    for (const { route } of now) if (route !== null) this.#of(route).counts[3] += 1
+  }
+
+  all(): Difference[] {
+    return [...this.#found].map(([name, { counts, gained, lost }]) => {
+      const [before, now, heldBefore, heldNow] = counts
+      return { name, before, now, gained, lost, heldBefore, heldNow }
+    })
+  }
+}
+
+/** As those in Redis decide, at the time of the alert. */
+function simulatedThrottles(clock: { readonly nowMs: number }): Throttles {
+  const windows = new Map<string, { untilMs: number; heldBack: number }>()
+  return {
+    claim: async (claims) =>
+      claims.map(({ window, perMs }) => {
+        const name = JSON.stringify(window)
+        const known = windows.get(name)
+        if (known && known.untilMs > clock.nowMs) {
+          known.heldBack += 1
+          return { passes: false, untilMs: known.untilMs }
+        }
+        windows.set(name, { untilMs: clock.nowMs + perMs, heldBack: 0 })
+        return { passes: true, heldBack: known?.heldBack ?? 0 }
+      }),
+  }
+}
+
+export function describeReplay({ alerts, changed, routes, sinks }: ConfigReplay, since: string): string {
+  const rows = (differences: readonly Difference[]) =>
+    differences.map(({ name, before, now, gained, lost, heldBefore, heldNow }) => [
+      ...[name, before, now].map(String),
+      ...[`+${formatCount(gained.length)}`, `-${formatCount(lost.length)}`],
+      heldBefore + heldNow === 0 ? '-' : `${formatCount(heldBefore)} → ${formatCount(heldNow)}`,
+      [...gained.slice(0, 2).map((id) => `+${id}`), ...lost.slice(0, 2).map((id) => `-${id}`)].join(' ') ||
+        '-',
+    ])
+  const columns = ['BEFORE', 'NOW', 'NEW', 'GONE', 'HELD BACK', 'SUCH AS']
+  const count = `${formatCount(alerts)} ${alerts === 1 ? 'alert' : 'alerts'}`
+  return [
+    printable(`${count} since ${since}: other sinks would have got ${formatCount(changed)} of them`),
+    ...(alerts === 0
+      ? []
+      : ['', table(['ROUTE', ...columns], rows(routes)), '', table(['SINK', ...columns], rows(sinks))]),
+  ].join('\n')
+}
