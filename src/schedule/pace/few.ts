@@ -8,7 +8,7 @@ import { clamp } from './solve.ts'
  * be like this one, so what comes after the last poll waits for the first one of the next day.
  */
 
-/** Up to so many units a day. Market has 0.41 of even with 10 instead of 0.57, 0.54 with 24 instead of 0.63, 0.48 with 48 instead of 0.50. */
+/** Up to so many units a day. Market has 0.41 of even with 10 instead of 0.56, 0.54 with 24 instead of 0.63, 0.48 with 48 instead of 0.50. */
 export const fewUnits = 50
 /** Chosen instants follow every whim of the forecast: they are taken while they would have cost a tenth less than even ones. */
 const worthwhile = 0.9
@@ -155,11 +155,15 @@ function place(
   },
 ): number[] {
   const { size } = steps
-  const { polls, previous, next } = bounds
-  const longest = Math.max(bounds.longest, Math.ceil((slack * (next - previous)) / (polls + 1)))
+  const { previous, next } = bounds
   const [first, last] = [Math.max(size, previous) + 1, 2 * size]
+  // At the end of a day there may be more units than steps.
+  const polls = Math.min(bounds.polls, last - first + 1)
+  if (polls < 1) return []
+  const longest = Math.max(bounds.longest, Math.ceil((slack * (next - previous)) / (polls + 1)))
   let costs = new Float64Array(last + 1).fill(Number.POSITIVE_INFINITY)
-  for (let end = first; end <= Math.min(last, previous + longest); end++)
+  // Where the longest gap is over already, a poll is due at once.
+  for (let end = first; end <= Math.min(last, Math.max(first, previous + longest)); end++)
     costs[end] = waiting(steps, previous, end)
   const before: Int16Array[] = []
   for (let poll = 1; poll < polls; poll++) {

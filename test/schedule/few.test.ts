@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { forecastBudgetDay } from '../../src/schedule/forecast/outlook.ts'
+import { emptyProfile } from '../../src/schedule/forecast/profile.ts'
+import { fewInstants, restOfFew } from '../../src/schedule/pace/few.ts'
+import { benchOptions } from '../bench/compare.ts'
+
+const hourMs = 3_600_000
+const day = { key: '2026-11-22', startMs: 0, endMs: 24 * hourMs }
+const forecast = forecastBudgetDay(emptyProfile(), day, benchOptions(24))
+
+it('instants of a day are as many as there are units, none further from the next than the longest gap', () => {
+  const instants = fewInstants(forecast, 24, 3 * hourMs)
+  const gaps = instants.map((at, index) => (instants[index + 1] ?? (instants[0] ?? 0) + day.endMs) - at)
+  expect(instants).toHaveLength(24)
+  expect(Math.min(...gaps)).toBeGreaterThan(0)
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(3 * hourMs)
+})
+
+it.each([
+  ['an hour before the end of the day, with more units than there is time for', 50, 23],
+  ['long after the longest gap', 10, -20],
+  ['just before the end of the day', 3, 23.99],
+])('what is left of the units goes after the last poll: %s', (_, polls, lastHour) => {
+  const lastAtMs = lastHour * hourMs
+  const rest = restOfFew(forecast, fewInstants(forecast, 24, 3 * hourMs), {
+    ...{ polls, lastAtMs },
+    longestMs: 3 * hourMs,
+  })
+  const from = Math.max(lastAtMs, day.startMs)
+  expect(rest.length).toBeLessThanOrEqual(polls)
+  for (const [index, at] of rest.entries()) {
+    expect(at).toBeGreaterThan(rest[index - 1] ?? from)
+    expect(at).toBeLessThanOrEqual(day.endMs)
+  }
+})
