@@ -64,7 +64,8 @@ export async function forgetGone(fired: FiredAlerts, options: ReaderOptions): Pr
     const names = await fired.some(sampleCount)
     const gone = await (await openReader(options)).gone(names)
     await fired.remove(gone)
-    if (gone.length < names.length / 5) return
+    // Also where there is no alert at all.
+    if (gone.length <= names.length / 5) return
   }
 }
 
