@@ -5,7 +5,7 @@ import type { ProcessView } from '../admin/status-view.ts'
 import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import { thisProcess } from '../store/lease.ts'
-import { createNameStore, type NameStore, type RunningProcess } from '../store/names.ts'
+import { createNameStore, type KnownNames, type NameStore, type RunningProcess } from '../store/names.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createSourceData, hashAccount } from '../store/source-data.ts'
 import { forgetOthers } from '../telemetry/series.ts'
@@ -47,7 +47,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   const names = createNameStore(redis.commands, prefix)
   const sourceData = createSourceData(redis.commands, prefix)
   const accountHashes = () => accountHashesOf(active(), prefix)
-  const list = () => listOrphans(active(), { names, sourceData, accountHashes })
+  const list = (known?: KnownNames) => listOrphans(active(), { names, sourceData, accountHashes }, known)
   const process = randomUUID()
   const self = (): RunningProcess => ({
     name: thisProcess,
@@ -65,20 +65,23 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   const findNames = async () => {
     try {
       if (mayFind) await names.findOnce()
+      return mayFind
     } catch (thrown) {
       if (isRedisAway(thrown)) throw thrown
       mayFind = false
       const reason = redisErrorText(thrown)
       log.warn({ reason }, 'names that left the config before this version cannot be looked for')
+      return false
     }
   }
   const watch = createOrphanWatch({
     async look() {
-      await names.serve(process, Object.keys(active().config.sinks), self())
-      await findNames()
-      await keepAccountHashes(names, accountHashes())
-      await active().orphans.tidy()
-      return list()
+      const serve = () => names.serve(process, Object.keys(active().config.sinks), self())
+      let known = await serve()
+      if (!known.found && (await findNames())) known = await serve()
+      await keepAccountHashes(names, known.sources, accountHashes())
+      await active().orphans.tidy(known)
+      return list(known)
     },
     named: () => [
       ...Object.keys(active().config.sinks).map((name) => ({ kind: 'sink' as const, name })),
@@ -139,9 +142,10 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
 /** After a token was replaced, stores its new hash: by it the next name of the source is recognised. */
 async function keepAccountHashes(
   names: NameStore,
+  sources: KnownNames['sources'],
   accountHashes: ReadonlyMap<string, string | undefined>,
 ): Promise<void> {
-  for (const [name, { accountHash: known }] of await names.sources()) {
+  for (const [name, { accountHash: known }] of sources) {
     const accountHash = accountHashes.get(name)
     if (accountHash !== undefined && accountHash !== known) await names.addSource(name, { accountHash })
   }

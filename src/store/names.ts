@@ -11,9 +11,10 @@ export interface NameStore {
   sinks(): Promise<readonly string[]>
   /**
    * Stores for `servedMs` that this process has these sinks in its config, and no others any more, and what it is. While a
-   * config is rolled out, one replica has sinks that another does not.
+   * config is rolled out, one replica has sinks that another does not. Resolves to all names as they are then: one command,
+   * because every process asks every few seconds.
    */
-  serve(process: string, sinks: readonly string[], about?: RunningProcess): Promise<void>
+  serve(process: string, sinks: readonly string[], about?: RunningProcess): Promise<KnownNames>
   /** Sinks that a running process has in its config. */
   served(): Promise<ReadonlySet<string>>
   /** The running processes; `id`: the process of `serve`. */
@@ -27,6 +28,18 @@ export interface NameStore {
   findOnce(): Promise<void>
 }
 
+export interface KnownNames extends SinkNames {
+  readonly sources: ReadonlyMap<string, KnownSource>
+  /** Whether `findOnce` was done. */
+  readonly found: boolean
+}
+
+export interface SinkNames {
+  readonly sinks: readonly string[]
+  /** Sinks that a running process has in its config. */
+  readonly served: ReadonlySet<string>
+}
+
 export type RunningProcess = z.infer<typeof processSchema>
 
 export interface KnownSource {
@@ -38,20 +51,27 @@ export interface KnownSource {
 export function createNameStore(redis: RedisClient, prefix: string): NameStore {
   const sinksKey = sinkNamesKey(prefix)
   const sourcesKey = sourceNamesKey(prefix)
-  const membersServed = async () => {
-    const answer = await redis.eval(servedScript, 1, servedSinksKey(prefix), servedMs)
-    return z.array(z.string()).parse(answer)
-  }
+  const foundKey = namesFoundKey(prefix)
+  const servedKey = servedSinksKey(prefix)
+  const membersServed = async () => textsSchema.parse(await redis.eval(servedScript, 1, servedKey, servedMs))
   return {
     sinks: async () => (await redis.smembers(sinksKey)).sort(),
     async serve(process, sinks, about) {
       const names = about === undefined ? sinks : [...sinks, `${aboutMark}${JSON.stringify(about)}`]
-      await redis.eval(serveScript, 1, servedSinksKey(prefix), process, servedMs, ...names)
+      const keys = [servedKey, sinksKey, sourcesKey, foundKey]
+      const answer = await redis.eval(serveScript, keys.length, ...keys, process, servedMs, ...names)
+      const [members, sinksStored, sourcesStored, found] = knownSchema.parse(answer)
+      const pairs = sourcesStored.flatMap((name, at) =>
+        at % 2 === 0 ? [[name, knownOf(sourcesStored[at + 1] ?? '')] as const] : [],
+      )
+      return {
+        sinks: sinksStored.sort(),
+        served: sinksOf(members),
+        sources: new Map(pairs),
+        found: found === 1,
+      }
     },
-    async served() {
-      const names = (await membersServed()).filter((member) => !member.startsWith(aboutMark))
-      return new Set(names.map((member) => member.split(' ')[0] ?? ''))
-    },
+    served: async () => sinksOf(await membersServed()),
     async processes() {
       return (await membersServed()).flatMap((member) => processOf(member) ?? [])
     },
@@ -63,7 +83,7 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
       await redis.hset(sourcesKey, name, storedSource(known))
     },
     async findOnce() {
-      if ((await redis.exists(namesFoundKey(prefix))) === 1) return
+      if ((await redis.exists(foundKey)) === 1) return
       const { pattern, nameOf } = namedKeys(prefix)
       // In a cluster all keys of one prefix are on one node; which one it is may change while they are looked for.
       const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
@@ -73,7 +93,7 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
           if (found?.kind === 'sink') await redis.sadd(sinksKey, found.name)
           if (found?.kind === 'source') await redis.hsetnx(sourcesKey, found.name, storedSource({}))
         }
-      await redis.set(namesFoundKey(prefix), String(Date.now()))
+      await redis.set(foundKey, String(Date.now()))
     },
   }
 }
@@ -83,6 +103,14 @@ export const servedMs = 20_000
 
 /** No sink has it in its name. */
 const aboutMark = '='
+
+const textsSchema = z.array(z.string())
+const knownSchema = z.tuple([textsSchema, textsSchema, textsSchema, z.int()])
+
+function sinksOf(members: readonly string[]): Set<string> {
+  const sinks = members.filter((member) => !member.startsWith(aboutMark))
+  return new Set(sinks.map((member) => member.split(' ')[0] ?? ''))
+}
 
 const processSchema = z.object({ name: z.string(), role: z.string(), configHash: z.number() })
 
@@ -101,13 +129,22 @@ const nowLine = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
-/** KEYS served · ARGV process, how long an entry is valid (ms), sinks · Also removes what others stored too long ago. */
+/**
+ * KEYS served, names of sinks, names of sources, found · ARGV process, how long an entry is valid (ms), sinks · Also removes what others
+ * stored too long ago. Returns all four.
+ */
 const serveScript = `${nowLine}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   if string.sub(member, -#ARGV[1] - 1) == ' ' .. ARGV[1] then redis.call('ZREM', KEYS[1], member) end
 end
 for index = 3, #ARGV do redis.call('ZADD', KEYS[1], now, ARGV[index] .. ' ' .. ARGV[1]) end
+return {
+  redis.call('ZRANGEBYSCORE', KEYS[1], now - ARGV[2], now + ARGV[2]),
+  redis.call('SMEMBERS', KEYS[2]),
+  redis.call('HGETALL', KEYS[3]),
+  redis.call('EXISTS', KEYS[4]),
+}
 `
 
 /**

@@ -1,7 +1,7 @@
 import type { OrphanKind, OrphanView } from '../../admin/orphan-view.ts'
 import type { OrphansPort } from '../../admin/ports.ts'
 import { NotFoundError, UserError } from '../../lib/errors.ts'
-import type { NameStore } from '../../store/names.ts'
+import type { KnownNames, NameStore } from '../../store/names.ts'
 import type { SourceData, SourceDataLeft } from '../../store/source-data.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { searchDeliveries } from './delivery-search.ts'
@@ -14,8 +14,16 @@ export interface OrphanTools {
   accountHashes(): ReadonlyMap<string, string | undefined>
 }
 
-export async function listOrphans(config: ActiveConfig, tools: OrphanTools): Promise<OrphanView[]> {
-  const [sinks, sources] = await Promise.all([config.orphans.list(), orphanedSources(tools)])
+/** `known`: the names, where they were read just now. */
+export async function listOrphans(
+  config: ActiveConfig,
+  tools: OrphanTools,
+  known?: KnownNames,
+): Promise<OrphanView[]> {
+  const [sinks, sources] = await Promise.all([
+    config.orphans.list(known),
+    orphanedSources(tools, known?.sources),
+  ])
   return [
     ...sinks.map(({ sink: name, ...counts }): OrphanView => ({ kind: 'sink', name, ...counts })),
     ...sources.map(([name, left]) => sourceView(name, left)),
@@ -45,21 +53,19 @@ export function orphansPort(active: () => ActiveConfig, tools: OrphanTools): Orp
   }
 }
 
-async function orphanedSources({
-  names,
-  sourceData,
-  accountHashes,
-}: OrphanTools): Promise<[string, SourceDataLeft][]> {
+async function orphanedSources(
+  { names, sourceData, accountHashes }: OrphanTools,
+  known?: KnownNames['sources'],
+): Promise<[string, SourceDataLeft][]> {
   const configured = accountHashes()
+  const others = [...(known ?? (await names.sources()))].filter(([name]) => !configured.has(name))
+  if (others.length === 0) return []
   // A source that has not polled yet may still take over the data of another one with the same account.
   const starting = new Set<string | undefined>()
   for (const [name, accountHash] of configured)
     if (!(await sourceData.exists(name))) starting.add(accountHash)
-  const unnamed = [...(await names.sources())]
-    .filter(
-      ([name, { accountHash }]) =>
-        !configured.has(name) && !(accountHash !== undefined && starting.has(accountHash)),
-    )
+  const unnamed = others
+    .filter(([, { accountHash }]) => accountHash === undefined || !starting.has(accountHash))
     .map(([name]) => name)
   const left = await Promise.all(unnamed.map(async (name) => ({ name, left: await sourceData.left(name) })))
   return left.flatMap((each): [string, SourceDataLeft][] => (each.left ? [[each.name, each.left]] : []))

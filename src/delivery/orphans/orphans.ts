@@ -1,6 +1,6 @@
 import { NotFoundError, UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
-import type { NameStore } from '../../store/names.ts'
+import type { NameStore, SinkNames } from '../../store/names.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import type { PortionOrder } from '../records/selection.ts'
 import { type OrphanPortion, runOrphanPortion } from './steps.ts'
@@ -12,8 +12,8 @@ import { dropStep, moveStep } from './work.ts'
  * name comes back, or an operator moves or drops them.
  */
 export interface Orphans {
-  /** Sinks of no config that have alerts left, by name. */
-  list(): Promise<readonly OrphanedSink[]>
+  /** Sinks of no config that have alerts left, by name. `known`: the names, where they were read just now. */
+  list(known?: SinkNames): Promise<readonly OrphanedSink[]>
   /** Sinks of no config of which anything is kept, be it only what they acknowledged. */
   names(): Promise<readonly string[]>
   /**
@@ -32,7 +32,7 @@ export interface Orphans {
   /** Deletes its alerts, except records of acknowledged ones, which are kept for the retention time. */
   drop(sink: string, order: PortionOrder): Promise<OrphanPortion>
   /** Forgets records that are too old, and the names of which nothing is left. */
-  tidy(): Promise<void>
+  tidy(known?: SinkNames): Promise<void>
 }
 
 export interface OrphanedSink extends OrphanCounts {
@@ -57,9 +57,11 @@ export interface OrphansOptions extends PortionOptions {
 
 export function createOrphans(options: OrphansOptions): Orphans {
   const { queues, names } = options
-  const unnamed = async () => {
-    const [known, served] = await Promise.all([names.sinks(), names.served()])
-    return known.filter((sink) => !queues.sinks.includes(sink) && !served.has(sink))
+  const unnamed = async (known?: SinkNames) => {
+    const [sinks, served] = known
+      ? [known.sinks, known.served]
+      : await Promise.all([names.sinks(), names.served()])
+    return sinks.filter((sink) => !queues.sinks.includes(sink) && !served.has(sink))
   }
   const orphan = async (sink: string) => {
     const reading = Promise.all([unnamed(), names.served()])
@@ -70,8 +72,8 @@ export function createOrphans(options: OrphansOptions): Orphans {
     throw new NotFoundError(`There is no orphan ${sink}.`)
   }
   return {
-    async list() {
-      const reads = unnamed().then((found) => Promise.all(found.map((sink) => countsOf(options, sink))))
+    async list(known) {
+      const reads = unnamed(known).then((found) => Promise.all(found.map((sink) => countsOf(options, sink))))
       const counts = await within(readTimeoutMs, 'counting orphans', reads)
       // What is being sent now may be acknowledged in a moment: alone it does not make an orphan.
       return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
@@ -94,8 +96,8 @@ export function createOrphans(options: OrphansOptions): Orphans {
       const queue = await orphan(sink)
       return runOrphanPortion(queue, order, options, dropStep(queue, options))
     },
-    async tidy() {
-      for (const sink of await unnamed()) await tidyOrphan(queues.anyQueue(sink), options)
+    async tidy(known) {
+      for (const sink of await unnamed(known)) await tidyOrphan(queues.anyQueue(sink), options)
     },
   }
 }
