@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { UserError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
-import type { BreakerStore } from '../store/breakers.ts'
+import type { BreakerStore, StoredBreaker } from '../store/breakers.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -75,7 +75,6 @@ export class Circuit {
   #recovery: Recovery | undefined
   #looked = false
   #probe: NodeJS.Timeout | undefined
-  #again: NodeJS.Timeout | undefined
   #stopped = false
 
   constructor(options: CircuitOptions) {
@@ -102,14 +101,12 @@ export class Circuit {
   /** An open breaker that came from `before` or from Redis continues to probe. */
   start(): void {
     if (this.isOpen) this.#probeIn(Math.max(0, this.#heldUntilMs - this.#now().monotonicMs))
-    void this.look()
   }
 
   /** From now on it changes nothing: a lane that ends does not hold the queue of the new lane of the same sink. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#probe)
-    clearTimeout(this.#again)
   }
 
   state(): CircuitState {
@@ -162,24 +159,20 @@ export class Circuit {
     })
   }
 
-  /** What other processes know of the sink; to be called every few seconds. */
-  async look(): Promise<void> {
+  /** What other processes know of the sink; to be called when it starts, and every few seconds. */
+  async look(view: Promise<{ readonly breaker: StoredBreaker | undefined }>): Promise<void> {
     const { sink, breakers, tuning } = this.#options
     if (this.#stopped) return
     if (this.#recovery) return this.#recover(this.#recovery)
     await this.#try('the breaker was not shared with other processes', async () => {
-      const { isOpen } = this
-      if (isOpen) await within(commandTimeoutMs, 'storing the breaker', breakers.confirm(sink))
-      const kept = isOpen ? undefined : await within(commandTimeoutMs, 'reading it', breakers.read(sink))
+      if (this.isOpen) await within(commandTimeoutMs, 'storing the breaker', breakers.confirm(sink))
+      const { breaker: kept } = await view
       const first = !this.#looked
       this.#looked = true
       if (!kept || this.isOpen || this.#recovery || this.#stopped) return
       // The process that opened it confirms it every few seconds: without that for so long, the process is gone.
       if (first || kept.ageMs > looksMissed * tuning.watchEveryMs) this.#takeOver(kept)
     })
-    // Perhaps not connected yet: read what Redis stores before many alerts are sent.
-    clearTimeout(this.#again)
-    if (!this.#looked && !this.#stopped) this.#again = setTimeout(() => void this.look(), lookAgainMs)
   }
 
   /**
@@ -297,4 +290,3 @@ const commandTimeoutMs = 5_000
 /** After so many looks without a confirmation, the process that opened the breaker is gone. */
 const looksMissed = 12
 const probeSlackMs = 100
-const lookAgainMs = 100

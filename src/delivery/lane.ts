@@ -8,18 +8,20 @@ import type { Acknowledged } from './acknowledged.ts'
 import { Batcher } from './batcher.ts'
 import { type BreakerChange, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
-import { type FindContext, logSinkFault, sendMembers, sendMsMax } from './deliver.ts'
+import { type FindContext, logSinkFault, sendMembers } from './deliver.ts'
 import { createJobMarks, type JobMarks } from './job-marks.ts'
+import { LaneLooks } from './lane-looks.ts'
 import { LockAges } from './lock-ages.ts'
 import { breakerEventOf } from './messenger.ts'
 import { type AlertJob, processJob } from './processor.ts'
-import { readQueueView } from './queue-view.ts'
+import { type LaneView, readLaneView } from './queue-view.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
 import { type JobReplacement, replaceJob } from './replace-job.ts'
 import { RunningJobs } from './running-jobs.ts'
-import { queueSettings, type SinkEntry, type SinkSettings, type Tuning } from './settings.ts'
+import { type QueueSettings, queueSettings, type SinkEntry, type Tuning } from './settings.ts'
 import { StaleDelays } from './stale-delays.ts'
+import { abortReserveMs, endMsMax, recordMsMax, stopMsMaxOf } from './stop-times.ts'
 import type { Unrecorded } from './unrecorded.ts'
 import { type Stuck, Watchdog } from './watchdog.ts'
 import { Workers } from './workers.ts'
@@ -57,7 +59,7 @@ export interface LaneState extends CircuitState {
 
 export class Lane {
   readonly #options: LaneOptions
-  readonly #settings: SinkSettings
+  readonly #settings: QueueSettings
   readonly #queue: AlertQueue
   readonly #batcher: Batcher | undefined
   readonly #circuit: Circuit
@@ -68,13 +70,13 @@ export class Lane {
   readonly #lockAges: LockAges
   readonly #workers: Workers
   readonly #watchdog: Watchdog
-  #watch: NodeJS.Timeout | undefined
+  readonly #looks: LaneLooks
   #before: Lane | undefined
   readonly #ending = new AbortController()
 
   constructor(options: LaneOptions) {
     this.#options = options
-    const { redis, prefix, sink, tuning, metrics, log, clock, onBreaker, before } = options
+    const { redis, prefix, sink, tuning, clock, before } = options
     const settings = queueSettings(options)
     this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
@@ -82,14 +84,10 @@ export class Lane {
     this.#staleDelays = new StaleDelays({ ...options, queue: this.#queue, signal: this.#ending.signal })
     this.#before = before
     this.#circuit = new Circuit({
+      ...options,
       sink: sink.name,
       queue: this.#queue,
       settings,
-      tuning,
-      metrics,
-      log,
-      clock,
-      onBreaker,
       breakers: createBreakerStore(redis, prefix),
       before: before === undefined ? undefined : before.#circuit,
       sameReceiver: before !== undefined && before.#options.receiver === options.receiver,
@@ -102,12 +100,10 @@ export class Lane {
     this.#clockWatch = new ClockWatch(clock)
     this.#lockAges = new LockAges(clock, tuning.lockMs)
     this.#workers = new Workers({
+      ...options,
       redis: options.redisBlocking,
-      prefix,
       sink: sink.name,
       settings,
-      tuning,
-      log,
       process: (job, token) =>
         this.#running.track(() => this.#process(job, token)).finally(() => this.#lockAges.handled(token)),
       lostLocks: (jobIds) => this.#running.abort('the lock was lost', jobIds),
@@ -117,12 +113,19 @@ export class Lane {
     this.#watchdog = new Watchdog({
       tuning,
       clock,
-      view: () => readQueueView(redis, this.#queue, settings.rateLimit.max),
       own: () =>
         this.#workers.isOpen
           ? { room: this.#running.jobs < this.#workers.concurrency, taken: this.#running.taken }
           : undefined,
       onStuck: (stuck) => this.#onStuck(stuck),
+    })
+    const { rateLimit } = settings
+    this.#looks = new LaneLooks({
+      everyMs: tuning.watchEveryMs,
+      read: () =>
+        readLaneView({ redis, prefix, queue: this.#queue, rateLimit, fitsLimiter: this.#workers.isOpen }),
+      first: (view) => [this.#circuit.look(view), this.#workers.taken.look(view)],
+      each: (view) => this.#look(view),
     })
     const { batch } = sink
     this.#batcher =
@@ -146,7 +149,7 @@ export class Lane {
       this.#workers.open()
       this.#circuit.start()
     }
-    this.#watch = setInterval(() => this.#look(), this.#options.tuning.watchEveryMs)
+    this.#looks.start({ withFirst: sends })
   }
 
   /** How long `stop` may take at most: every send that runs has the time that its sink gives it. */
@@ -166,7 +169,7 @@ export class Lane {
    */
   async stop(deadlineMs: number = this.stopMsMax): Promise<void> {
     this.#ending.abort(new Error('stopping'))
-    clearInterval(this.#watch)
+    this.#looks.stop()
     this.#circuit.stop()
     this.#staleDelays.stop()
     this.#batcher?.stop()
@@ -268,12 +271,13 @@ export class Lane {
     return replaceJob({ redis, prefix, from: this.#queue, to: this.#queue, job, copies, nowMs: clock.now() })
   }
 
-  #look(): void {
-    void this.#watchdog.look()
+  #look(view: Promise<LaneView>): void {
+    void this.#watchdog.look(view)
     if (!this.#workers.isOpen) return
+    void this.#workers.taken.look(view)
     const backMs = this.#clockWatch.setBackMs()
     if (backMs > 0) this.#running.clockSetBack()
-    void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look())
+    void (backMs > 0 ? this.#circuit.clockSetBack(backMs) : this.#circuit.look(view))
     void this.#running.renewLocks()
     void this.#staleDelays.look()
   }
@@ -288,13 +292,5 @@ export class Lane {
   }
 }
 
-/** How long a lane of these settings may take to stop, at most. */
-export function stopMsMaxOf(settings: Pick<SinkSettings, 'timeoutMs'>): number {
-  return sendMsMax(settings) + recordMsMax + abortReserveMs + endMsMax
-}
-
 const commandTimeoutMs = 5_000
-const abortReserveMs = 3_000
-const recordMsMax = 3_000
 const lookEveryMs = 100
-const endMsMax = 500

@@ -73,7 +73,7 @@ export interface Tuning {
    */
   readonly lockMs: number
   /**
-   * So often each process looks for such jobs. A look that comes a moment too early after the one before, of whichever
+   * So often each process looks for such jobs, while any job is taken. A look that comes a moment too early after the one before, of whichever
    * process, is left out by BullMQ: also a process that is alone leaves out every fifth.
    */
   readonly stalledIntervalMs: number
@@ -82,6 +82,7 @@ export interface Tuning {
    * down that it has sent it. More than it takes to connect to Redis again.
    */
   readonly takeOverMs: number
+  /** How often a lane looks at its queue. Less than `lockMs`: by then it knows that a job is taken, which may be one to take over. */
   readonly watchEveryMs: number
   /** How often a lane looks for alerts that a process with another config has delayed. */
   readonly othersEveryMs: number

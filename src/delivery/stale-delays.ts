@@ -1,23 +1,17 @@
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
-import { waits } from '../lib/waits.ts'
-import {
-  createDelayOriginStore,
-  type DelayOriginStore,
-  type DelayOrigins,
-  holdCountMin,
-} from '../store/delay-origins.ts'
+import { createDelayOriginStore, type DelayOriginStore, type DelayOrigins } from '../store/delay-origins.ts'
 import { type RedisClient, redisErrorText } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { setBackMsMin } from './clock-watch.ts'
 import { digestPlanOf } from './digest.ts'
 import type { AlertQueue } from './queues.ts'
-import { queueSettings, type SinkEntry, type Tuning } from './settings.ts'
+import type { SinkEntry, Tuning } from './settings.ts'
 import { shortenDelays } from './shorten-delays.ts'
 
 /**
  * Ends delays that an earlier config set in a queue and the present one does not need: for the mark of a digest that is
- * gone or shorter now, for another receiver than the present one, for a longer `retry`, for the window of an earlier rate limit. Also delays by
+ * gone or shorter now, for another receiver than the present one, for a longer `retry`. Also delays by
  * a clock that was set back before this lane could notice it.
  * Looks when a lane begins and then repeatedly, because a process with the earlier config may still delay more.
  */
@@ -65,10 +59,7 @@ export class StaleDelays {
     if (this.#looking || this.#options.signal.aborted) return
     this.#looking = true
     clearTimeout(this.#again)
-    const { redis, queue, clock, tuning } = this.#options
-    await this.#try('the limiter may last longer', () =>
-      fitLimiter(redis, queue, queueSettings(this.#options).rateLimit.per),
-    )
+    const { clock, tuning } = this.#options
     if (clock.monotonicMs() >= this.#nextMs)
       await this.#try('delays of other configs stay', async () => {
         await this.#lookAtOthers()
@@ -155,21 +146,3 @@ const looksAtOther = 2
 const lookAgainMs = 100
 const readTimeoutMs = 5_000
 const writeTimeoutMs = 5_000
-
-/**
- * Shortens a window of the rate limit that began under another config, and may last up to a day, to the length of this
- * config's. A hold, which BullMQ stores in the same key as a count that no limit reaches, is shortened to the longest
- * pause that a receiver may ask for, for the case that the clock of Redis was set back.
- */
-async function fitLimiter(redis: RedisClient, queue: AlertQueue, perMs: number): Promise<void> {
-  const key = queue.toKey('limiter')
-  const fitting = redis.eval(fitScript, 1, key, Math.ceil(perMs), holdCountMin, waits.receiverHold.maxMs)
-  await within(writeTimeoutMs, 'fitting the window of the rate limit', fitting)
-}
-
-/** KEYS limiter · ARGV the window (ms), the count from which on it is a hold, the longest hold (ms) */
-const fitScript = `
-local count = tonumber(redis.call('GET', KEYS[1]) or 0)
-local longest = tonumber(count < tonumber(ARGV[2]) and ARGV[1] or ARGV[3])
-if redis.call('PTTL', KEYS[1]) > longest then redis.call('PEXPIRE', KEYS[1], longest) end
-`

@@ -62,7 +62,6 @@ export interface Stuck {
 export interface WatchOptions {
   readonly tuning: Pick<Tuning, 'watchEveryMs' | 'stuckMs'>
   readonly clock: Clock
-  view(): Promise<QueueView>
   own(): OwnWork | undefined
   /** When it is found stuck, and again after as long each time that it still is. */
   onStuck(stuck: Stuck): void
@@ -85,11 +84,11 @@ export class Watchdog {
   }
 
   /** To be called every `watchEveryMs`. */
-  async look(): Promise<void> {
+  async look(view: Promise<QueueView>): Promise<void> {
     if (this.#looking) return
     this.#looking = true
-    const { view, own, clock, onStuck } = this.#options
-    const found = await view().catch(() => undefined)
+    const { own, clock, onStuck } = this.#options
+    const found = await view.catch(() => undefined)
     this.#looking = false
     this.#standstill = standstill(this.#standstill, found, own(), clock.monotonicMs())
     const stuck = this.stuck

@@ -50,7 +50,10 @@ export function openWorker(options: WorkerOptions): AlertWorker {
       // Every kill, and every lost connection, counts as a stall. BullMQ's default, 1, fails the job at the second one
       // without having run it; only an alert that ends the process each time reaches this.
       maxStalledCount: 100,
-      drainDelay: 5,
+      // Its own check would run all the time: see `checkStalled`.
+      skipStalledCheck: true,
+      // Seconds. A worker whose queue has delayed jobs waits as long; whatever is added ends the wait.
+      drainDelay: 10,
       runRetryDelay: 1_000,
       // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds: every retry would be
       // late by up to one. On this connection the check waits until an outage is over.

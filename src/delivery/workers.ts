@@ -1,5 +1,7 @@
 import { settlesWithin } from '../lib/time-limit.ts'
 import { duplicateRedis, type RedisClient } from '../store/redis.ts'
+import { checkStalled, TakenJobs } from './stalled-check.ts'
+import { endMsMax, recordMsMax } from './stop-times.ts'
 import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from './worker.ts'
 
 /**
@@ -10,6 +12,7 @@ export class Workers {
   readonly #options: WorkerOptions
   readonly #replaced = new Set<OpenWorker>()
   #current: OpenWorker | undefined
+  readonly taken = new TakenJobs()
   #concurrency: number
 
   constructor(options: WorkerOptions) {
@@ -44,6 +47,7 @@ export class Workers {
 
   /** Takes no more jobs; resolves when all that were taken have been recorded. */
   async close(): Promise<void> {
+    this.#current?.endCheck()
     await Promise.all(this.#all().map(({ worker }) => worker.close()))
   }
 
@@ -57,13 +61,22 @@ export class Workers {
   }
 
   #open(redis: RedisClient): OpenWorker {
-    const worker = openWorker({ ...this.#options, redis })
+    const worker = openWorker({
+      ...this.#options,
+      redis,
+      process: (job, token) => {
+        this.taken.take()
+        return this.#options.process(job, token)
+      },
+    })
     worker.concurrency = this.#concurrency
-    return { worker }
+    const { stalledIntervalMs } = this.#options.tuning
+    return { worker, endCheck: checkStalled(worker, stalledIntervalMs, () => this.taken.may) }
   }
 
   async #retire(before: OpenWorker, runningSends: readonly Promise<unknown>[]): Promise<void> {
     this.#replaced.add(before)
+    before.endCheck()
     const closed = before.worker.close()
     await Promise.allSettled(runningSends)
     await settlesWithin(recordMsMax, closed)
@@ -71,6 +84,7 @@ export class Workers {
   }
 
   async #end(opened: OpenWorker, limitMs: number): Promise<void> {
+    opened.endCheck()
     await destroyWorker(opened.worker, limitMs)
     opened.own?.disconnect()
     this.#replaced.delete(opened)
@@ -79,8 +93,6 @@ export class Workers {
 
 interface OpenWorker {
   readonly worker: AlertWorker
+  readonly endCheck: () => void
   readonly own?: RedisClient
 }
-
-const recordMsMax = 3_000
-const endMsMax = 500

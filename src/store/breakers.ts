@@ -28,8 +28,7 @@ export function createBreakerStore(redis: RedisClient, prefix: string): BreakerS
     async read(sink) {
       const key = breakerKey(prefix, sink)
       const [text, leftMs] = await Promise.all([redis.get(key), redis.pttl(key)])
-      const parsed = text === null ? undefined : storedSchema.safeParse(parseJson(text))
-      return parsed?.success ? { ...parsed.data, ageMs: Math.max(0, breakerKeptMs - leftMs) } : undefined
+      return storedBreaker(text, leftMs)
     },
     async write(sink, { reason, sinceMs }) {
       await redis.set(breakerKey(prefix, sink), JSON.stringify({ reason, sinceMs }), 'PX', breakerKeptMs)
@@ -41,6 +40,12 @@ export function createBreakerStore(redis: RedisClient, prefix: string): BreakerS
       await redis.del(breakerKey(prefix, sink))
     },
   }
+}
+
+/** `text`: what is stored, null when nothing is; `leftMs`: until it expires. */
+export function storedBreaker(text: string | null, leftMs: number): StoredBreaker | undefined {
+  const parsed = text === null ? undefined : storedSchema.safeParse(parseJson(text))
+  return parsed?.success ? { ...parsed.data, ageMs: Math.max(0, breakerKeptMs - leftMs) } : undefined
 }
 
 const storedSchema = z.object({ reason: z.string(), sinceMs: z.number() })

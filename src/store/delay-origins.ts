@@ -39,8 +39,7 @@ export const holdCountMin = Number.MAX_SAFE_INTEGER
 
 export function createDelayOriginStore(redis: RedisClient, prefix: string): DelayOriginStore {
   const set = async (sink: string, fields: Readonly<Record<string, string>>) => {
-    const key = putOffKey(prefix, sink)
-    await redis.multi().hset(key, fields).pexpire(key, putOffKeptMs).exec()
+    await redis.eval(setScript, 1, putOffKey(prefix, sink), putOffKeptMs, ...Object.entries(fields).flat())
   }
   return {
     async read(sink) {
@@ -71,6 +70,12 @@ export function createDelayOriginStore(redis: RedisClient, prefix: string): Dela
 }
 
 const planField = 'plan:'
+
+/** KEYS put off · ARGV expiry (ms), fields and values */
+const setScript = `
+redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+`
 
 /** KEYS put off · ARGV field, how many */
 const forgetScript = `

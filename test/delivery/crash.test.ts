@@ -64,6 +64,29 @@ describe('a process that is killed while it sends', () => {
   }, 40_000)
 })
 
+describe('a process that sends nothing', () => {
+  it('does not look for jobs of others all the time, and takes over what one of them left', async () => {
+    const { queues, redis, sender } = rig(server, ['hook'])
+    const sink = testSink('hook')
+    sender([sink], { tuning: { stalledIntervalMs: 200, watchEveryMs: 50, takeOverMs: 1 } })
+    const queue = queues.queue('hook')
+    await queues.enqueue(jobs('hook', 1, 1))
+    await until('it has sent', async () => (await queue.getCompletedCount()) === 1)
+    // Each look leaves a key for as long as the pause to the next one.
+    let rests = 0
+    await until('it rests', async () => {
+      rests = (await redis.exists(queue.toKey('stalled-check'))) === 0 ? rests + 1 : 0
+      return rests > 50
+    })
+    await queue.pause()
+    await queues.enqueue(jobs('hook', 2, 2))
+    await redis.rpoplpush(queue.toKey('wait'), queue.toKey('active'))
+    await queue.resume()
+    await until('delivered', async () => (await queue.getCompletedCount()) === 2)
+    expect(sink.sends.map(({ id }) => id)).toEqual([1, 2])
+  })
+})
+
 describe('an alert that was taken over', () => {
   it('waits for its former process once, not before each later attempt', async () => {
     const { redis, queues, sender } = rig(server, ['hook'])

@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { readQueueView } from '../../src/delivery/queue-view.ts'
+import { readLaneView } from '../../src/delivery/queue-view.ts'
 import { openQueue } from '../../src/delivery/queues.ts'
 import { type QueueView, standstill } from '../../src/delivery/watchdog.ts'
 import { useRedis } from '../support/redis.ts'
@@ -57,7 +57,8 @@ describe('what waits in a queue', () => {
     const { queues, redis, prefix } = rig(server, ['hook'])
     const queue = openQueue(redis, prefix, 'hook')
     onTestFinished(() => queue.close())
-    const look = () => readQueueView(redis, queue, 1_000)
+    const rateLimit = { max: 1_000, per: 1_000 }
+    const look = () => readLaneView({ redis, prefix, queue, rateLimit, fitsLimiter: true })
     await until('it is connected', () => look().catch(() => undefined))
     expect(await look()).toMatchObject({ waiting: 0, locked: 0, next: undefined })
     await queues.enqueue(jobs('hook', 1, 2))

@@ -1,11 +1,12 @@
+import { createConnection } from 'node:net'
 import type { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
-import { until } from '../support/app.ts'
+import { startApp, until } from '../support/app.ts'
 import { bridgeConfig, impatient, leftToSend, metric } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
-import { sideBySide } from '../support/finished.ts'
+import { onTestFinished, sideBySide } from '../support/finished.ts'
 import { hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { type Program, startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -105,6 +106,36 @@ it.concurrent.for([
         clearInterval(steady)
       }
     })(context),
+)
+
+it.concurrent(
+  'a bridge at rest sends Redis at most 60 commands a minute for a source, and 30 for a sink',
+  { timeout: 60_000 },
+  sideBySide(async () => {
+    const prefix = freshPrefix()
+    const sandbox = await startSandbox({ history: 0 })
+    const hook = await startWebhookReceiver()
+    const sinks = { a: hook.url, b: hook.url, c: hook.url }
+    const { lines } = await startApp(bridgeConfig({ redis, prefix, feed: sandbox.url, sinks, every: '10m' }))
+    await until('it has polled', () => lines.some(({ msg }) => msg === 'poll.done'))
+    const monitor = createConnection(redis.socketPath, () => monitor.write('MONITOR\r\n'))
+    onTestFinished(() => void monitor.destroy())
+    let text = ''
+    monitor.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+    })
+    const beganMs = performance.now()
+    await until('some seconds', () => performance.now() - beganMs > 10_000, 60_000)
+    const minutes = (performance.now() - beganMs) / 60_000
+    // Each of its timers may come once more than its period says.
+    const timers = 5 + 3 * Object.keys(sinks).length
+    const most = (60 + 30 * Object.keys(sinks).length) * minutes + timers
+    // What scripts call is not sent. The tests beside this one have other prefixes.
+    const isOwn = (line: string) => line.includes(prefix) && !line.includes(' lua] ')
+    const commands = text.split('\n').filter(isOwn)
+    expect(commands.length, commands.join('\n')).toBeLessThan(most)
+    expect(commands.length).toBeGreaterThan(10)
+  }),
 )
 
 async function msUntil(
