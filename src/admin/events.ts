@@ -6,8 +6,8 @@ import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 
 /**
- * GET /api/v1/events : server-sent events. `change` says that what the status page shows is not the same any more; who listens
- * fetches what it needs; `beat` that the bridge still answers. Nothing is read while nobody listens, and once for all who do.
+ * GET /api/v1/events : server-sent events. `change`: what the status page shows has changed, so a listener fetches what it needs;
+ * `beat`: the bridge still answers. Without listeners nothing is read; one reading serves all of them.
  */
 export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
   const listeners = new Set<ServerResponse>()
@@ -21,12 +21,12 @@ export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
   }
   const run = async (signal: AbortSignal) => {
     for (let sentMs = deps.clock.monotonicMs(); !signal.aborted; ) {
-      const mark = await markOf(deps).catch(() => 'none')
-      const isQuiet = mark === last && deps.clock.monotonicMs() - sentMs < beatEveryMs
-      // A beat keeps the connection in proxies; a page that hears none for a while knows that the bridge hangs or is gone.
-      if (!isQuiet) send(`event: ${mark === last ? 'beat' : 'change'}\ndata: ${mark}\n\n`)
+      const state = await stateHash(deps).catch(() => 'none')
+      const isQuiet = state === last && deps.clock.monotonicMs() - sentMs < beatEveryMs
+      // A beat keeps the connection in proxies; a page that gets none for a while shows that the bridge does not answer.
+      if (!isQuiet) send(`event: ${state === last ? 'beat' : 'change'}\ndata: ${state}\n\n`)
       if (!isQuiet) sentMs = deps.clock.monotonicMs()
-      last = mark
+      last = state
       await deps.clock.sleep(lookEveryMs, signal).catch(() => {})
     }
   }
@@ -79,8 +79,8 @@ const unreadBytesMax = 64 * 1_024
 /** The longest that a timer of Node.js can be. */
 const timerMsMax = 2_147_483_647
 
-/** The same as long as nothing changed but the time. Whatever becomes of an alert changes a count of its sink. */
-async function markOf({ ports }: Pick<AdminDeps, 'ports'>): Promise<string> {
+/** The same as long as nothing changed but the time. Whatever happens to an alert changes a count of its sink. */
+async function stateHash({ ports }: Pick<AdminDeps, 'ports'>): Promise<string> {
   const [status, done] = await Promise.all([
     ports.status().then(
       ({ uptimeSeconds: _, ...rest }) => rest,

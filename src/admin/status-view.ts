@@ -200,7 +200,7 @@ export interface SinkView {
   readonly lastResult: LastResult | null
   /** When the alert was queued that has waited the longest to be sent; null where none waits. */
   readonly oldestWaitingAt: string | null
-  /** How long what waits will take at the pace of the last minutes; null where nothing waits, or nothing went out. */
+  /** How long the sink needs for all that wait, at the pace of the last minutes; null where none waits, or none was sent. */
   readonly drainSeconds: number | null
   /** Alerts given up on since the last one was acknowledged, as far as they are still dead letters. */
   readonly refusedInARow: number | null

@@ -1,7 +1,7 @@
 /**
- * Counts the wrong tokens of each address, so that who sends many is told to wait. The right one is always taken: behind a
- * proxy all operators have one address, and a program with an old token must not lock them out. So it is not this that
- * makes guessing hopeless, but the token; `check-config` warns of one that could be guessed.
+ * Counts the wrong tokens of each address; an address that sends many has to wait. The right token is always taken: behind a
+ * proxy all operators have one address, and a program with an old token must not lock them out. So the length of the token has to
+ * make guessing hopeless; `check-config` warns of one that could be guessed.
  */
 export interface Tries {
   /** How long this address has to wait before it may try another token; 0 where it need not. */

@@ -6,8 +6,8 @@ import { cut, oneLine } from './text.ts'
  * Decides, for the whole program, which firing times are possible. A time that is not possible is ignored: whether its row
  * counts follows from its place in the feed and from its mark, and nothing is measured, expired or learned by that time.
  *
- * Nobody can see that a date is wrong that has the right form and lies within the limits; so no alert is left out
- * for its date alone where its place says that it is new.
+ * A wrong date that has the right form and lies within the limits cannot be recognised; so no alert is left out for its date
+ * alone where its place in the feed says that it is new.
  */
 export const dateLimits = {
   /** No feed of this kind is older; clocks that were never set begin earlier (1970, 1980, 2000). */

@@ -112,7 +112,7 @@ const jobDataSchema = z.object({
   routes: z.array(z.string()).optional(),
   page: z.number().optional(),
   row: z.record(z.string(), z.unknown()),
-  /** Of the numbers in `row` that JavaScript would change: the how-manieth it is, and how it was spelled. */
+  /** The numbers in `row` that JavaScript would change: the index of each among all numbers, and how it was spelled. */
   spelled: z.array(z.tuple([z.int(), z.string().regex(jsonNumberForm)])).optional(),
 })
 

@@ -1,5 +1,5 @@
 import { fingerprintOf } from '../config/fingerprint.ts'
-import { publicMarkOf } from '../config/redact.ts'
+import { publicHashOf } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { createOrphans, type Orphans } from '../delivery/orphans/orphans.ts'
 import { createQueues, type SinkQueues } from '../delivery/queues.ts'
@@ -26,7 +26,7 @@ import type { RuntimeTools } from './tools.ts'
  */
 export interface ActiveConfig {
   readonly config: Config
-  /** See `publicMarkOf`. */
+  /** See `publicHashOf`. */
   readonly configHash: number
   readonly sinks: BuiltParts<SinkEntry>
   readonly sources: BuiltParts<Source>
@@ -88,7 +88,7 @@ export function createActiveConfig(
     retention: view.retention,
   })
   return {
-    configHash: publicMarkOf(config),
+    configHash: publicHashOf(config),
     ...{ config, sinks, sources, queues, routing, targets, intake, inForce },
     deliveryLog: createDeliveryLog({ queues, targets, gone: () => orphans.names() }),
     deadLetters: createDeadLetters({ queues, targets, clock }),

@@ -3,7 +3,7 @@ import type { ReloadResult } from '../admin/ports.ts'
 import type { StatusFacts } from '../admin/status-view.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { formatMistake } from '../config/mistake.ts'
-import { publicMarkOf } from '../config/redact.ts'
+import { publicHashOf } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { dropLocks } from '../delivery/queues.ts'
 import type { Tuning } from '../delivery/settings.ts'
@@ -195,12 +195,12 @@ class Bridge implements App {
     setLogLevel?.(config.log.level)
     const { settled, ...changes } = change ?? {}
     log.info({ ...namesOf(config), changes }, 'reloaded')
-    void settled?.then(() => log.debug('nothing works by the old config any more'))
+    void settled?.then(() => log.debug('all parts of the old config have ended'))
     return { ok: true }
   }
 
   #countConfig(config: Config): void {
-    this.metrics.configHash.set(publicMarkOf(config))
+    this.metrics.configHash.set(publicHashOf(config))
     this.metrics.configReloaded.set(this.#options.clock.now() / 1_000)
   }
 
@@ -225,7 +225,7 @@ class Bridge implements App {
     } catch (thrown) {
       this.#options.log.debug(
         { reason: redisErrorText(thrown) },
-        'what the last process left runs out by itself',
+        'the leases and locks of the last process could not be removed; they expire by themselves',
       )
     }
   }

@@ -23,9 +23,12 @@ export function buildParts<C, T>(
   return new Map(
     [...configs].map(([name, config]) => {
       // Computed before the part is built: when a file changes in between, the next reload notices it.
-      const mark = fingerprint(name)
+      const current = fingerprint(name)
       const known = before.get(name)
-      return [name, known?.fingerprint === mark ? known : { fingerprint: mark, value: build(name, config) }]
+      return [
+        name,
+        known?.fingerprint === current ? known : { fingerprint: current, value: build(name, config) },
+      ]
     }),
   )
 }

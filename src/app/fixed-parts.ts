@@ -15,7 +15,7 @@ export function fixedParts(config: Config): ReadonlyMap<string, string> {
       .map((keys) => [keys.join('.'), fingerprintOf(config, ...keys)] as const)
       // The mode follows from which of url, sentinels and cluster is set.
       .filter(([name]) => name !== 'redis.mode')
-      .map(([name, mark]) => [names.get(name) ?? name, mark]),
+      .map(([name, fingerprint]) => [names.get(name) ?? name, fingerprint]),
   )
 }
 

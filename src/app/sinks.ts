@@ -1,4 +1,4 @@
-import { fingerprintOf, shortMarkOf } from '../config/fingerprint.ts'
+import { fingerprintOf, shortHashOf } from '../config/fingerprint.ts'
 import type { Config } from '../config/schema.ts'
 import type { SinkEntry } from '../delivery/settings.ts'
 import { toError, UserError } from '../lib/errors.ts'
@@ -49,7 +49,7 @@ const receiverKeys = [
 /** A text that is the same in every process as long as the config has the same address and login. */
 export function receiverFingerprint(sink: object): string {
   const values = new Map<string, unknown>(Object.entries(sink))
-  return shortMarkOf(receiverKeys.map((key) => values.get(key) ?? null))
+  return shortHashOf(receiverKeys.map((key) => values.get(key) ?? null))
 }
 
 function settingsOf(sink: SinkConfig): SinkEntry['settings'] {

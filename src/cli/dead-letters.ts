@@ -6,7 +6,7 @@ import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
-import { countDefault, pageMax } from './list.ts'
+import { countDefault, type Page, pageMax } from './list.ts'
 import { carryOut, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
@@ -98,19 +98,13 @@ async function listed(
   const letters: DeadLetter[] = []
   for (let cursor: string | undefined; ; ) {
     const limit = String(Math.min(pageMax, wanted - letters.length))
-    const page = (await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })) as DeadLetterPage
+    const page = (await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })) as Page<DeadLetter>
     letters.push(...page.data.filter(isMeant))
-    if (page.cursor === null) return { letters, more: [] }
+    if (!page.cursor) return { letters, more: [] }
     if (letters.length >= wanted) {
-      const more = `${formatCount(letters.length)} of ${formatCount(page.total)}; --all lists them all`
+      const more = `${formatCount(letters.length)} of ${formatCount(page.total ?? null)}; --all lists them all`
       return { letters, more: [more] }
     }
     cursor = page.cursor
   }
-}
-
-interface DeadLetterPage {
-  readonly data: readonly DeadLetter[]
-  readonly total: number
-  readonly cursor: string | null
 }

@@ -10,7 +10,7 @@ import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
-import { countDefault, pageMax } from './list.ts'
+import { countDefault, type Page, pageMax } from './list.ts'
 import { print, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
@@ -95,7 +95,7 @@ async function listed(daemon: Daemon, filter: Readonly<Record<string, string | u
       })) as DeliveryPage
       rows.push(...page.data)
       looked += page.looked
-      if (page.cursor === null) return { rows, more: [] }
+      if (!page.cursor) return { rows, more: [] }
       const oldest = rows.at(-1)?.firedAt
       const ahead = `the newest ${rows.length}; there are more: --limit shows more, --until ${oldest} older ones`
       if (rows.length >= limit) return { rows, more: [printable(ahead)] }
@@ -107,10 +107,8 @@ async function listed(daemon: Daemon, filter: Readonly<Record<string, string | u
   }
 }
 
-interface DeliveryPage {
-  readonly data: readonly DeliveryRow[]
+interface DeliveryPage extends Page<DeliveryRow> {
   readonly looked: number
-  readonly cursor: string | null
 }
 
 const listMax = 100_000

@@ -34,7 +34,8 @@ function cutText(shown: number, total: number | undefined): string {
   return `${part}; --limit shows more`
 }
 
-interface Page<T> {
+/** A page of a list, as the API answers. */
+export interface Page<T> {
   readonly data: readonly T[]
   /** Absent where it is not known, and from an earlier version. */
   readonly total?: number

@@ -44,10 +44,10 @@ export function accountComplaints(config: unknown): Complaint[] {
 export function sharedTokens({ sources }: Config): Complaint[] {
   const first = new Map<string, string>()
   return Object.entries(sources).flatMap(([name, { baseUrl, token, account }]): Complaint[] => {
-    const mark = `${baseUrl} ${token.fingerprint()}`
-    const other = first.get(mark)
+    const credential = `${baseUrl} ${token.fingerprint()}`
+    const other = first.get(credential)
     if (other === undefined) {
-      first.set(mark, name)
+      first.set(credential, name)
       return []
     }
     const theirs = sources[other]?.account

@@ -23,7 +23,7 @@ export function fingerprintOf(config: Config, ...keys: readonly string[]): strin
  * The same for the same values in every process and version, so it may be stored. It has only 16 bits of a hash of all
  * values together, too few to confirm a guess of a secret; so one change in 65,536 goes unnoticed.
  */
-export function shortMarkOf(values: readonly unknown[]): string {
+export function shortHashOf(values: readonly unknown[]): string {
   return hashOf(JSON.stringify(canonical(values, undefined, revealed))).slice(0, 4)
 }
 
@@ -46,7 +46,7 @@ function canonical(value: unknown, schema: Schema | undefined, textOf: (secret: 
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, inner]) => [key, canonical(inner, inside(schema, key, value), textOf)])
   const isFile = schema !== undefined && metaOf(schema).fieldKind === 'path'
-  return isFile && typeof value === 'string' ? [value, fileMark(value)] : value
+  return isFile && typeof value === 'string' ? [value, fileHash(value)] : value
 }
 
 function inside(schema: Schema | undefined, key: PropertyKey, value: object): Schema | undefined {
@@ -57,7 +57,7 @@ function inside(schema: Schema | undefined, key: PropertyKey, value: object): Sc
 const fileBytesMax = 1_048_576
 
 /** '' when the file cannot be read: the code that uses the file reports that. */
-function fileMark(path: string): string {
+function fileHash(path: string): string {
   try {
     return hashOf(readSmallFile(path, fileBytesMax))
   } catch {

@@ -2,7 +2,7 @@ import { stringify } from 'yaml'
 import { durationText } from '../lib/duration.ts'
 import { Secret } from '../lib/secret.ts'
 import { conceal } from './conceal.ts'
-import { shortMarkOf } from './fingerprint.ts'
+import { shortHashOf } from './fingerprint.ts'
 import { maskAddress } from './found.ts'
 import { childOf, metaOf, property, type Schema } from './outline.ts'
 import { type Config, configSchema } from './schema.ts'
@@ -24,9 +24,9 @@ export function redactConfig(config: Config, hidden: readonly Secret[] = []): Re
  * A number that differs where two configs do, but for what belongs to one process and for secrets: it is shown to everybody
  * and changes with each config, and a few such numbers would be enough to try guesses of a short password.
  */
-export function publicMarkOf(config: Config): number {
+export function publicHashOf(config: Config): number {
   const { http: _, dataDir: __, log: ___, ...shared } = redactConfig(config)
-  return Number.parseInt(shortMarkOf([shared]), 16)
+  return Number.parseInt(shortHashOf([shared]), 16)
 }
 
 function concealed(value: unknown, hidden: readonly Secret[]): unknown {

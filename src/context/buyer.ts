@@ -196,7 +196,7 @@ async function pagesRead({ name, calls, cache, clock }: BuyerOptions): Promise<P
   const nowMs = clock.now()
   const [kept] = await cache.read([pagesField(name)])
   const pages = kept?.value
-  // That they list all of the market is no longer said than that one instrument is absent.
+  // That the pages list the whole market is believed for no longer than that one instrument is absent.
   if (isPages(pages) && Math.abs(nowMs - pages.startMs) < Math.min(calls.freshMs, absentFreshMs)) return pages
   return { startMs: nowMs, next: 1, last: Number.MAX_SAFE_INTEGER, alone: 0, complete: true }
 }

@@ -9,6 +9,9 @@ export interface Instrument {
   readonly slug: string | undefined
 }
 
+/** Of calls that are about none: a page of many, a macro series. */
+export const noInstrument: Instrument = { symbol: undefined, slug: undefined }
+
 /** undefined where the alert names no instrument: alerts of a whole screen do not. */
 export function instrumentOf({ symbol, slug }: Pick<Alert, 'symbol' | 'slug'>): Instrument | undefined {
   const of = { symbol: named(symbol), slug: named(slug) }

@@ -8,7 +8,7 @@ import type { ContextCache } from '../store/context-cache.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Call } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
-import { exactKeyOf, type Instrument } from './instrument.ts'
+import { exactKeyOf, type Instrument, noInstrument } from './instrument.ts'
 import type { Spending, Taken } from './spending.ts'
 
 /** What the calls for the context of one source need. */
@@ -69,7 +69,7 @@ export class Purchases {
     const isLate = () => clock.monotonicMs() - startedMs > deadlineMs
     const subject = of && subjectOf(name, of)
     try {
-      const answer = await call.ask(feed, of ?? nobody, names, closing)
+      const answer = await call.ask(feed, of ?? noInstrument, names, closing)
       if (isLate()) this.fault(name, health, 'its answers come too late')
       else health.ok(subject)
       return { ok: true, answer, atMs }
@@ -150,8 +150,6 @@ const ofSubject: ReadonlySet<FeedErrorCode> = new Set<FeedErrorCode>([
   ...(['invalid_request', 'server_error', 'unexpected_status'] as const),
   ...(['bad_shape', 'not_json', 'too_large'] as const),
 ])
-
-const nobody: Instrument = { symbol: undefined, slug: undefined }
 
 /** So that a burst of alerts does not ask Redis once for each. */
 const unitsPauseMs = 1_000

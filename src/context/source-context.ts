@@ -6,7 +6,7 @@ import type { ContextResult, Metrics } from '../telemetry/metrics.ts'
 import { type ContextCalls, callsOf, isMacro } from './calls.ts'
 import { EndpointHealth } from './endpoint-health.ts'
 import { type ContextRequest, type Found, fieldOf, keptFor } from './found.ts'
-import { type Instrument, instrumentOf } from './instrument.ts'
+import { instrumentOf, noInstrument } from './instrument.ts'
 import { ContextLoader } from './loader.ts'
 import { type PurchaseOptions, Purchases } from './purchases.ts'
 
@@ -105,7 +105,7 @@ class AccountContext implements SourceContext {
     const seenMs = Math.min(seenAtMs, this.#options.clock.now())
     const requests = names.flatMap((name): NamedRequest[] => {
       const calls = callsOf(name)
-      const of = isMacro(name) ? market : instrument
+      const of = isMacro(name) ? noInstrument : instrument
       if (of !== undefined && calls.single.fits(of))
         return [{ name, calls, of, seenMs, freshMs: calls.freshMs }]
       skip(name, 'no_instrument')
@@ -158,9 +158,6 @@ function loaderOf({ loaders, healths, ...account }: Account, { name, calls }: Na
   loaders.set(name, loader)
   return loader
 }
-
-/** What macro series are about: no instrument. */
-const market: Instrument = { symbol: undefined, slug: undefined }
 
 function partOf({ value, atMs }: Extract<Found, { ok: true }>): ContextPart {
   return { ...value, at: new Date(atMs).toISOString() }

@@ -23,7 +23,7 @@ export interface Sender {
   /** Over all replicas and kept over restarts; false when there is no such sink. Throws when Redis is away. */
   pause(sink: string): Promise<boolean>
   resume(sink: string): Promise<boolean>
-  /** Ends the rest that the breaker gives a sink: one alert is sent now. A UserError when the sink is not resting. */
+  /** Sends one alert now to a sink whose breaker is open, without waiting for the next probe. A UserError when it is not open. */
   probe(sink: string): Promise<boolean>
   /** As this process sees its lanes. */
   states(): LaneState[]

@@ -8,7 +8,7 @@ const dayMs = 86_400_000
  * Since 2012 transitions fall on full quarter hours of UTC; a minute after one in Casey, where clocks follow at the next.
  */
 const blockMs = 900_000
-/** To ask Intl takes as long as a thousand sums; whoever plans a day asks for its ends, and a day around them, each time. */
+/** One question to Intl takes as long as a thousand additions, and a plan asks for the ends of a day and of its neighbours each time. */
 const blocksMax = 256
 
 interface Zone {

@@ -148,8 +148,8 @@ export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number
 }
 
 /**
- * Sets right what a clock that was far ahead left in the memory: a date that lies ahead would never end, and nothing
- * would be learned until then. What was learned of days stays; what was counted of that date goes.
+ * Repairs the memory after a clock that was far ahead: its date lies in the future and would not end before then, and nothing
+ * would be learned until it does. What was learned of days stays; what was counted of that date is dropped.
  */
 function mendAhead(memory: Memory, nowMs: number, wall: number, dateMs: number): void {
   if (isFarAhead(memory.dateMs, dateMs)) {

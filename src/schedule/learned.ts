@@ -223,7 +223,7 @@ class LearnedSchedule implements Schedule {
       : planMarks(phase, limitsFor(this.#options, this.#unitsPerDay), wasLocked)
   }
 
-  /** Half as much again, or so much that the old half was let go; only where there may be a pattern at all. */
+  /** Half as many firings more than at the last look, or so many that the older half was dropped; only where there may be a pattern. */
   #knowsMore({ total, secondGain }: Phase): boolean {
     return isProven(secondGain, false) && (total >= 1.5 * this.#lookedAt || total < this.#lookedAt)
   }

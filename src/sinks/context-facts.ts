@@ -69,7 +69,7 @@ function turned(line: string, display: Display): string {
   return directionOf(first, direction) === direction ? line : directionMark(direction) + line
 }
 
-/** A name from outside, so that what stands after it stays behind it. */
+/** A name from outside, closed by a mark of direction: the text after it is shown after it. */
 function named(name: string, charsMax: number, display: Display): string {
   const shown = cut(oneLine(name), charsMax)
   const direction = displayDirection(display)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
-import { publicMarkOf, redactConfig, showConfig } from '../../src/config/redact.ts'
+import { publicHashOf, redactConfig, showConfig } from '../../src/config/redact.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { configText, fixture, fixtureEnv, fixtures, fixturesFolder } from './config-text.ts'
 
@@ -86,7 +86,7 @@ describe('the mark of a config that anybody may read', () => {
     const sinks = `{ ops: { type: webhook, url: "https://h.example.com/${secret}", headers: { X-Key: ${secret} } } }`
     const sources = `{ main: { baseUrl: "https://api.example.com", token: ${secret}, budget: { unitsPerDay: 2000 } } }`
     const routes = `[{ match: { kind: ${kind} }, sinks: [ops] }]`
-    return publicMarkOf(load(configText({ sources, sinks, routes })))
+    return publicHashOf(load(configText({ sources, sinks, routes })))
   }
 
   it('tells configs apart, and nothing of a secret: many marks would confirm a guess', () => {

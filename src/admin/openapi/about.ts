@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type * as z from 'zod'
 
-/** What the document of the API says of a route. It stands at the route itself, in Fastify's `config`. */
+/** What the document of the API says of a route. It is written at the route itself, in Fastify's `config`. */
 export interface About {
   /** What it does, in a sentence without a full stop. */
   readonly says: string

@@ -168,7 +168,7 @@ function dayLabel(figure: ChartFigure, { at, text: words }: Label, place: Place,
   return text(figure, words, place.x(at), chartHeight - 10, anchor, colour)
 }
 
-/** In the reader's direction, which the library would else take for left to right. */
+/** In the reader's direction; without it the library writes from left to right. */
 function text(
   { direction }: ChartFigure,
   words: string,

@@ -72,8 +72,8 @@ function poolOptions(server: SmtpServer, options: MailerOptions) {
     idleTimeout: idleConnectionMs,
     connectionTimeout: options.timeoutMs,
     greetingTimeout: options.timeoutMs,
-    // The attempt's own limit ends a send and closes its connection. This one would run out before what has arrived is
-    // read, where the process stood still.
+    // The attempt's own limit ends a send and closes its connection. After the process
+    // was frozen, this one would end before the data that has arrived is read.
     socketTimeout: silenceMsMax,
     maxResponseSize: responseBytesMax,
     disableFileAccess: true,

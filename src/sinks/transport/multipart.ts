@@ -15,7 +15,7 @@ export interface FormFile {
 export function multipart(parts: readonly FormPart[]): { contentType: string; body: Buffer } {
   const hash = createHash('sha256')
   for (const { value } of parts) hash.update(typeof value === 'string' ? value : value.content)
-  // No part can contain the mark of all of them but by design, and nobody can choose a text that has its own.
+  // The boundary is a hash of all parts: a sender cannot write a part that contains it.
   const boundary = `alert-bridge-${hash.digest('hex').slice(0, 32)}`
   const pieces = parts.flatMap(({ name, value }) => {
     const isText = typeof value === 'string'
