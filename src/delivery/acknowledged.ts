@@ -3,7 +3,7 @@ import type { AttemptRecord } from './records/attempt-record.ts'
 /**
  * The latest acknowledgements that this process received. When Redis is away for longer than a job's lock, BullMQ cannot
  * record the acknowledgement and hands the job out again: then it is completed from here and not sent twice.
- * (Other processes read it from the job's mark: `unrecorded.ts`.) Bounded; the oldest entry is removed first.
+ * (Other processes read it from the job's field: `unrecorded.ts`.) Bounded; the oldest entry is removed first.
  */
 export interface Acknowledged {
   get(name: string): AttemptRecord | undefined

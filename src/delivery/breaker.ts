@@ -5,7 +5,7 @@
  * pauses, each time twice as long, up to `pauseMsMax`. The first answer closes it.
  *
  * Every process has its own; what they share is the held queue and, in Redis, that the sink is down (`circuit.ts`). An
- * attempt is counted only when it was due by its alert's own schedule, which the job's mark says. So the breaker can make
+ * attempt is counted only when it was due by its alert's own schedule, which the job's own field says. So the breaker can make
  * an alert wait longer, but an alert is never given up on sooner because of it.
  */
 export type Breaker =

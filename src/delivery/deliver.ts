@@ -12,7 +12,7 @@ import type { Acknowledged } from './acknowledged.ts'
 import type { Batcher } from './batcher.ts'
 import { waitsUntil } from './digest.ts'
 import { expiresAtMs, isLastAttempt } from './follow-up.ts'
-import type { Marks } from './job-marks.ts'
+import type { OwnFields } from './job-fields.ts'
 import type { Member, MemberResult } from './messenger.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
 import { replacementsOf } from './replace-job.ts'
@@ -56,8 +56,8 @@ export interface LockedJob {
   readonly takenOver: boolean
   /** Stores that this process has waited for it, so that no later attempt waits again. */
   waited(): Promise<void>
-  /** Makes sure of the lock and reads the marks; undefined when the job is not ours any more. */
-  claim(requestedAtMs: number | undefined): Promise<Marks | undefined>
+  /** Makes sure of the lock and reads its own fields; undefined when the job is not ours any more. */
+  claim(requestedAtMs: number | undefined): Promise<OwnFields | undefined>
 }
 
 export interface SendDeps extends SinkEntry {
@@ -93,7 +93,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
   const record = acknowledged.get(name)
   if (record) return { step: 'acknowledged_before', record }
   if (job.takenOver) {
-    const known = await marksAfterWait(job, delivery, signal, deps)
+    const known = await fieldsAfterWait(job, delivery, signal, deps)
     if (known === undefined) return { step: 'not_ours' }
     if (known.acknowledged) return { step: 'acknowledged_before', record: known.acknowledged }
   }
@@ -109,7 +109,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
     deps,
   )
   const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }
-  let marks: Marks | undefined
+  let fields: OwnFields | undefined
   let readAtMs = 0
   const member: Member = {
     ...delivery,
@@ -120,16 +120,16 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
     // A process that was frozen, or without Redis for a while, may have lost the job without noticing.
     ready: async () => {
       if (signal.aborted) return false
-      marks = await claim(job, delivery)
+      fields = await claim(job, delivery)
       readAtMs = clock.monotonicMs()
-      if (marks === undefined || marks.acknowledged) return false
+      if (fields === undefined || fields.acknowledged) return false
       return !signal.aborted && clock.now() < expiresAtMs(delivery, settings)
     },
   }
   const sent = deps.batcher ? await deps.batcher.join(member) : await sendAlone(member, deps)
-  if (marks?.acknowledged) return { step: 'acknowledged_before', record: marks.acknowledged }
+  if (fields?.acknowledged) return { step: 'acknowledged_before', record: fields.acknowledged }
   if (sent.step !== 'sent') return sent
-  const earlyMs = Math.max(0, (marks?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
+  const earlyMs = Math.max(0, (fields?.earlyMs ?? 0) - (clock.monotonicMs() - readAtMs))
   return { ...sent, job: delivery, name, earlyMs }
 }
 
@@ -150,24 +150,24 @@ async function foundFor(
 }
 
 /**
- * The marks of a job that was taken over, read after its former process had time to write down that it was sent: both
+ * The own fields of a job that was taken over, read after its former process had time to write down that it was sent: both
  * processes may have lost Redis at the same time.
  */
-async function marksAfterWait(
+async function fieldsAfterWait(
   job: LockedJob,
   delivery: DeliveryJob,
   signal: AbortSignal,
   { clock, takeOverMs, stopping }: DeliverDeps,
-): Promise<Marks | undefined> {
+): Promise<OwnFields | undefined> {
   try {
     await clock.sleep(takeOverMs, AbortSignal.any([signal, stopping]))
   } catch {
     return undefined
   }
-  const marks = await claim(job, delivery)
+  const fields = await claim(job, delivery)
   // Where that fails, the next attempt waits once more.
-  if (marks !== undefined) await job.waited().catch(() => {})
-  return marks
+  if (fields !== undefined) await job.waited().catch(() => {})
+  return fields
 }
 
 /** For a sink that gets each alert on its own: the only rate limit is the queue's. */
@@ -189,7 +189,7 @@ export function sendMsMax({ timeoutMs }: Pick<SinkSettings, 'timeoutMs'>): numbe
   return fenceTimeoutMs + timeoutMs + overtimeMs
 }
 
-async function claim(job: LockedJob, { requestedAtMs }: DeliveryJob): Promise<Marks | undefined> {
+async function claim(job: LockedJob, { requestedAtMs }: DeliveryJob): Promise<OwnFields | undefined> {
   try {
     return await within(fenceTimeoutMs, 'making sure of the lock', job.claim(requestedAtMs))
   } catch {

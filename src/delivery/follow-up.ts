@@ -14,7 +14,7 @@ export type FollowUp =
       readonly delayMs: number
       /** Whether this was one of the attempts that the policy allows. */
       readonly burnt: boolean
-      /** When the alert is due by its own schedule, from now; absent where the job's mark says so already. */
+      /** When the alert is due by its own schedule, from now; absent where the job's own field says so already. */
       readonly dueInMs?: number
       /** Nothing else goes to this sink for so long. */
       readonly holdMs?: number

@@ -9,7 +9,7 @@ import { Batcher } from './batcher.ts'
 import { type BreakerChange, Circuit, type CircuitState } from './circuit.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { type FindContext, logSinkFault, sendMembers } from './deliver.ts'
-import { createJobMarks, type JobMarks } from './job-marks.ts'
+import { createJobFields, type JobFields } from './job-fields.ts'
 import { LaneLooks } from './lane-looks.ts'
 import { LockAges } from './lock-ages.ts'
 import { breakerEventOf } from './messenger.ts'
@@ -64,7 +64,7 @@ export class Lane {
   readonly #batcher: Batcher | undefined
   readonly #circuit: Circuit
   readonly #clockWatch: ClockWatch
-  readonly #marks: JobMarks
+  readonly #jobFields: JobFields
   readonly #staleDelays: StaleDelays
   readonly #running = new RunningJobs()
   readonly #lockAges: LockAges
@@ -80,7 +80,7 @@ export class Lane {
     const settings = queueSettings(options)
     this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
-    this.#marks = createJobMarks(redis, this.#queue)
+    this.#jobFields = createJobFields(redis, this.#queue)
     this.#staleDelays = new StaleDelays({ ...options, queue: this.#queue, signal: this.#ending.signal })
     this.#before = before
     this.#circuit = new Circuit({
@@ -252,11 +252,13 @@ export class Lane {
       ...this.#options,
       lockAges: this.#lockAges,
       batcher: this.#batcher,
-      marks: this.#marks,
+      jobFields: this.#jobFields,
       takeOverMs: this.#options.tuning.takeOverMs,
       stopping: this.#ending.signal,
-      onAcknowledged: (marked, record) =>
-        this.#options.unrecorded.add(this.#nameOf(marked.id), () => this.#marks.acknowledge(marked, record)),
+      onAcknowledged: (delivery, record) =>
+        this.#options.unrecorded.add(this.#nameOf(delivery.id), () =>
+          this.#jobFields.acknowledge(delivery, record),
+        ),
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
       waiting: () => this.#staleDelays.waiting(),

@@ -9,7 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { BreakerEvent } from './breaker.ts'
 import { type DeliverDeps, deliver, type JobResult, type LockedJob } from './deliver.ts'
 import { expiresAtMs, type FollowUp, followUpOf, signalOf } from './follow-up.ts'
-import { type JobMarks, type MarkedJob, noMarks } from './job-marks.ts'
+import { type JobDelivery, type JobFields, noFields } from './job-fields.ts'
 import type { LockAges } from './lock-ages.ts'
 import { type AttemptRecord, attemptRecord } from './records/attempt-record.ts'
 import { reportAttempt } from './report.ts'
@@ -24,9 +24,9 @@ export type AlertJob = Job<JobData, AttemptRecord>
 export interface ProcessorDeps extends DeliverDeps {
   readonly metrics: Metrics
   readonly lockAges: Pick<LockAges, 'isYoung' | 'lockMs'>
-  readonly marks: JobMarks
+  readonly jobFields: JobFields
   /** The sink has acknowledged it; Redis has not recorded that yet. */
-  onAcknowledged(job: MarkedJob, record: AttemptRecord): void
+  onAcknowledged(job: JobDelivery, record: AttemptRecord): void
   /** Awaited before the job is released, so that no other is fetched from a queue that is to be held. */
   observe(event: BreakerEvent): Promise<void>
   hold(forMs: number): Promise<void>
@@ -79,18 +79,18 @@ async function step(
   const number = job.attemptsMade + 1
   const id = job.id ?? ''
   const stall = job.stalledCounter
-  // Marks are written by processes that had the job.
+  // The fields are written by processes that had the job.
   const isFirstTaken = job.attemptsStarted === 1 && stall === 0
   const claim: LockedJob['claim'] = async (requestedAtMs) => {
-    if (isFirstTaken && deps.lockAges.isYoung(token)) return noMarks
-    const [isOurs, marks] = await Promise.all([
+    if (isFirstTaken && deps.lockAges.isYoung(token)) return noFields
+    const [isOurs, fields] = await Promise.all([
       deps.lockAges.isYoung(token) || isRenewed(job, token, deps),
-      isFirstTaken ? noMarks : deps.marks.read({ id, requestedAtMs }),
+      isFirstTaken ? noFields : deps.jobFields.read({ id, requestedAtMs }),
     ])
-    return isOurs ? marks : undefined
+    return isOurs ? fields : undefined
   }
-  const takenOver = stall > 0 && stall > (await deps.marks.waitedAtStall(id).catch(() => 0))
-  const waited = () => deps.marks.waited(id, stall)
+  const takenOver = stall > 0 && stall > (await deps.jobFields.waitedAtStall(id).catch(() => 0))
+  const waited = () => deps.jobFields.waited(id, stall)
   const result = await deliver({ id, data: job.data, number, takenOver, waited, claim }, signal, deps)
   switch (result.step) {
     case 'acknowledged_before':
@@ -203,7 +203,7 @@ async function carryOut(
       if (followUp.holdMs !== undefined) await deps.hold(followUp.holdMs)
       await keep(job, record, deps)
       // Before the job is released: the process that takes it next must know whether it is due.
-      if ((await markedDue(followUp.dueInMs, taken, deps)) && followUp.burnt)
+      if ((await storeDue(followUp.dueInMs, taken, deps)) && followUp.burnt)
         throw new RetryLater(`${followUp.reason}: ${describe(undefined, followUp.answer)}`, followUp.delayMs)
       return delay(job, token, followUp.delayMs, deps)
     default:
@@ -225,14 +225,14 @@ async function giveUpExpired(
   throw new UnrecoverableError(`expired: ${text}`)
 }
 
-/** Where Redis does not store the mark, the attempt is not counted either: the job is delayed, or left to its lock. */
-async function markedDue(
+/** Where Redis does not store the field, the attempt is not counted either: the job is delayed, or left to its lock. */
+async function storeDue(
   dueInMs: number | undefined,
   { job, requestedAtMs }: LockedByToken,
-  { marks, sink, log }: ProcessorDeps,
+  { jobFields, sink, log }: ProcessorDeps,
 ): Promise<boolean> {
   try {
-    if (dueInMs !== undefined) await marks.delay({ id: job.id ?? '', requestedAtMs }, dueInMs)
+    if (dueInMs !== undefined) await jobFields.delay({ id: job.id ?? '', requestedAtMs }, dueInMs)
     return true
   } catch (error) {
     log.warn({ sink: sink.name, reason: redisErrorText(error) }, 'attempt not counted')

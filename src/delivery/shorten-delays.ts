@@ -4,7 +4,7 @@ import { within } from '../lib/time-limit.ts'
 import type { RedisClient } from '../store/redis.ts'
 import { pauseMsMax } from './backoff.ts'
 import { waitsUntil } from './digest.ts'
-import { createJobMarks, delayField } from './job-marks.ts'
+import { createJobFields, delayField } from './job-fields.ts'
 import type { AlertQueue } from './queues.ts'
 import type { SinkEntry } from './settings.ts'
 
@@ -45,7 +45,7 @@ export async function shortenDelays(options: ShortenDelays): Promise<ShortenedDe
 
 async function shortenDelay(id: string, options: ShortenDelays): Promise<boolean> {
   const { redis, queue, clock, otherReceiver } = options
-  const [job, score, isMarked] = await Promise.all([
+  const [job, score, hasDelayField] = await Promise.all([
     queue.getJob(id),
     redis.zscore(queue.toKey('delayed'), id),
     redis.hexists(queue.toKey(id), delayField),
@@ -54,12 +54,13 @@ async function shortenDelay(id: string, options: ShortenDelays): Promise<boolean
   const parsed = fromJobData(queue.name, job.data)
   if (!parsed.ok) return false
   // An older version delayed it after an attempt and has not stored until when.
-  if (job.attemptsMade > 0 && isMarked === 0 && !otherReceiver) return false
-  const marks = createJobMarks(redis, queue)
-  const marked = { id, requestedAtMs: parsed.job.requestedAtMs }
+  if (job.attemptsMade > 0 && hasDelayField === 0 && !otherReceiver) return false
+  const fields = createJobFields(redis, queue)
+  const delivery = { id, requestedAtMs: parsed.job.requestedAtMs }
   // A pause that the receiver asked for is also kept as a hold, which stays.
-  if (job.attemptsMade > 0) await marks.shorten(marked, pauseMsMax(job.attemptsMade, options.settings.retry))
-  const { earlyMs } = await marks.read(marked)
+  if (job.attemptsMade > 0)
+    await fields.shorten(delivery, pauseMsMax(job.attemptsMade, options.settings.retry))
+  const { earlyMs } = await fields.read(delivery)
   const nowMs = clock.now()
   const ownMs = otherReceiver ? nowMs : nowMs + earlyMs
   const dueMs = Math.max(ownMs, waitsUntil(parsed.job, options, nowMs) ?? 0)

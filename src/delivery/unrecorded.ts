@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 
 /**
  * Acknowledgements that BullMQ has not recorded yet: Redis is away, or the job's lock has expired. As soon as Redis
- * answers, each is stored as a mark of its job, for the process that takes the job next; until then this process
+ * answers, each is stored in a field of its job, for the process that takes the job next; until then this process
  * retries. An acknowledgement that was never stored is lost when the process ends.
  */
 export class Unrecorded {

@@ -32,7 +32,7 @@ export interface Standstill {
   readonly looks: number
   readonly waiting: number
   /** What would have changed if a job had been taken. */
-  readonly mark: string
+  readonly progress: string
 }
 
 /** The standstill after one more look; undefined while jobs are taken. `own`: undefined where others send. Pure. */
@@ -46,8 +46,8 @@ export function standstill(
   if (!view || view.waiting === 0 || view.paused || view.limited) return undefined
   if (own ? !own.room : view.locked > 0) return undefined
   const { waiting } = view
-  const mark = own ? `${own.taken} taken` : `next is ${view.next}`
-  if (before?.mark !== mark) return { sinceMs: nowMs, looks: 1, waiting, mark }
+  const progress = own ? `${own.taken} taken` : `next is ${view.next}`
+  if (before?.progress !== progress) return { sinceMs: nowMs, looks: 1, waiting, progress }
   return { ...before, looks: before.looks + 1, waiting }
 }
 

@@ -104,7 +104,7 @@ export async function destroyWorker(worker: AlertWorker, limitMs: number): Promi
 
 /**
  * `processJob` throws only its own errors; any other error is from Redis, which did not record that a job is done. That
- * is tried again soon: until then only this process, and perhaps the job's mark, know it.
+ * is tried again soon: until then only this process, and perhaps the job's own field, know it.
  */
 function pauseAfter(error: Error | undefined): number {
   return Math.max(1, error instanceof RetryLater ? error.delayMs : recordAgainMs)

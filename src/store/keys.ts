@@ -246,7 +246,7 @@ export function probeKey(prefix: string): string {
 
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
- * (`delivery/job-marks.ts`) and the tags of targets (`targetTagsName`). Lost: the jobs in it, together with their rows' entries in
+ * (`delivery/job-fields.ts`) and the tags of targets (`targetTagsName`). Lost: the jobs in it, together with their rows' entries in
  * `seen`, so that the next poll creates them again.
  */
 export function queuePrefix(prefix: string): string {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import type { JobData } from '../../src/alert/job.ts'
 import { createAcknowledged } from '../../src/delivery/acknowledged.ts'
 import type { FindContext } from '../../src/delivery/deliver.ts'
-import { createJobMarks } from '../../src/delivery/job-marks.ts'
+import { createJobFields } from '../../src/delivery/job-fields.ts'
 import { processJob } from '../../src/delivery/processor.ts'
 import type { AttemptRecord } from '../../src/delivery/records/attempt-record.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
@@ -136,7 +136,7 @@ describe('a process that wakes up when its job belongs to another', () => {
       log: silent,
       metrics,
       lockAges: { lockMs: 1_000, isYoung: () => false },
-      marks: createJobMarks(redis, queues.queue('hook')),
+      jobFields: createJobFields(redis, queues.queue('hook')),
       observe: async () => {},
       onAcknowledged: () => {},
       takeOverMs: 0,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createJobMarks } from '../../src/delivery/job-marks.ts'
+import { createJobFields } from '../../src/delivery/job-fields.ts'
 import { createOrphans } from '../../src/delivery/orphans/orphans.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
@@ -253,7 +253,7 @@ describe('moving', () => {
     const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 2))
     const record = { number: 1, atMs: 1, durationMs: 1, result: 'delivered' as const, text: 'ok' }
-    await createJobMarks(own.redis, own.gone).acknowledge({ id: 'main.1' }, record)
+    await createJobFields(own.redis, own.gone).acknowledge({ id: 'main.1' }, record)
     expect(await own.orphans.move('gone', { to: 'next' })).toMatchObject({ handled: 1, there: 1 })
     expect((await own.queues.queue('next').getWaiting()).map(({ id }) => id)).toEqual(['main.2'])
   })

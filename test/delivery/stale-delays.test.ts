@@ -258,15 +258,15 @@ describe('a sink that asked for an hour of patience', () => {
   })
 })
 
-describe('the mark of a receiver', () => {
+describe('the fingerprint of a receiver', () => {
   const base = { type: 'webhook', url: 'https://a.example', concurrency: 5 }
 
   it('changes with the place and the user, not with the pace, and is the same in every process', () => {
-    const mark = receiverFingerprint(base)
-    expect(mark).toBe('2aff')
-    expect(receiverFingerprint({ ...base, concurrency: 9, timeout: 1 })).toBe(mark)
-    expect(receiverFingerprint({ ...base, url: 'https://b.example' })).not.toBe(mark)
+    const fingerprint = receiverFingerprint(base)
+    expect(fingerprint).toBe('2aff')
+    expect(receiverFingerprint({ ...base, concurrency: 9, timeout: 1 })).toBe(fingerprint)
+    expect(receiverFingerprint({ ...base, url: 'https://b.example' })).not.toBe(fingerprint)
     const bearer = (token: string) => receiverFingerprint({ ...base, auth: { bearer: new Secret(token) } })
-    expect(new Set([mark, bearer('one'), bearer('two')]).size).toBe(3)
+    expect(new Set([fingerprint, bearer('one'), bearer('two')]).size).toBe(3)
   })
 })

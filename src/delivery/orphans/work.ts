@@ -1,5 +1,5 @@
 import { type DeliveryJob, fromJobData, storedJob } from '../../alert/job.ts'
-import { createJobMarks } from '../job-marks.ts'
+import { createJobFields } from '../job-fields.ts'
 import type { AlertJob } from '../processor.ts'
 import { type AlertQueue, noteTargets } from '../queues.ts'
 import type { PortionOptions } from '../records/portion.ts'
@@ -62,7 +62,7 @@ async function moveOne(
   const parsed = fromJobData(to, job.data)
   if (!parsed.ok) return 'unreadable'
   const { requestedAtMs } = parsed.job
-  const { acknowledged } = await createJobMarks(redis, queue).read({ id, requestedAtMs })
+  const { acknowledged } = await createJobFields(redis, queue).read({ id, requestedAtMs })
   if (acknowledged !== undefined) return asThere(await remove(queue, id, state, options))
   const copies = copiesOf(parsed.job, to, options)
   if (state === 'failed' && !retry) return moveDead(id, copies, move, options)

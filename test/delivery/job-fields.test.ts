@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createJobMarks, delayField } from '../../src/delivery/job-marks.ts'
+import { createJobFields, delayField } from '../../src/delivery/job-fields.ts'
 import { useRedis } from '../support/redis.ts'
 import { jobs, rig } from './support.ts'
 
@@ -12,7 +12,7 @@ async function setting() {
   await queues.enqueue(jobs('hook', 1, 1))
   const queue = queues.queue('hook')
   // As two replicas have them: nothing is kept but in Redis.
-  const [here, there] = [createJobMarks(redis, queue), createJobMarks(server.client(), queue)]
+  const [here, there] = [createJobFields(redis, queue), createJobFields(server.client(), queue)]
   return { here, there, redis, queue, key: queue.toKey('main.1') }
 }
 

@@ -6,44 +6,44 @@ import { type AttemptRecord, parseAttemptRecord } from './records/attempt-record
 /**
  * What is stored with a job beside BullMQ's own fields, for the process that takes the job next: until when the alert's
  * own schedule lets it wait, and that its sink has acknowledged it. Both are fields of the job's hash and are deleted
- * with it. Times are by Redis' clock, since the clocks of replicas differ. A mark is valid for one delivery: one that an
- * operator asked for (`requestedAtMs`) begins without marks, as does a job that an older version stored.
+ * with it. Times are by Redis' clock, since the clocks of replicas differ. A field is valid for one delivery: one that an
+ * operator asked for (`requestedAtMs`) begins without them, as does a job that an older version stored.
  */
-export interface JobMarks {
-  read(job: MarkedJob): Promise<Marks>
+export interface JobFields {
+  read(job: JobDelivery): Promise<OwnFields>
   /** From now on the alert is due by its own schedule after `delayMs`. */
-  delay(job: MarkedJob, delayMs: number): Promise<void>
+  delay(job: JobDelivery, delayMs: number): Promise<void>
   /** The alert's own schedule lets it wait for no longer than this, from when it was delayed. */
-  shorten(job: MarkedJob, delayMsMax: number): Promise<void>
-  acknowledge(job: MarkedJob, record: AttemptRecord): Promise<void>
+  shorten(job: JobDelivery, delayMsMax: number): Promise<void>
+  acknowledge(job: JobDelivery, record: AttemptRecord): Promise<void>
   /** At which stall (BullMQ's count) the process that took the job over last waited for the one before; 0 for none. */
   waitedAtStall(id: string): Promise<number>
   waited(id: string, stall: number): Promise<void>
 }
 
-export interface MarkedJob {
+export interface JobDelivery {
   readonly id: string
   readonly requestedAtMs?: number | undefined
 }
 
-export interface Marks {
+export interface OwnFields {
   /** How much earlier than by the alert's own schedule this is; 0 for an alert that is due. */
   readonly earlyMs: number
   readonly acknowledged?: AttemptRecord
 }
 
-export const noMarks: Marks = { earlyMs: 0 }
+export const noFields: OwnFields = { earlyMs: 0 }
 
 /** Fields of the job's hash. BullMQ leaves those alone that it does not know. */
 export const delayField = 'bridge:put-off'
 const acknowledgedField = 'bridge:acknowledged'
 const waitedField = 'bridge:waited'
 
-export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks {
-  const run = (script: string, job: MarkedJob, ...given: (string | number)[]) =>
+export function createJobFields(redis: RedisClient, queue: AlertQueue): JobFields {
+  const run = (script: string, job: JobDelivery, ...given: (string | number)[]) =>
     within(
       timeoutMs,
-      'the marks of a job',
+      'the fields of a job',
       redis.eval(script, 1, queue.toKey(job.id), deliveryOf(job), ...given),
     )
   return {
@@ -64,7 +64,7 @@ export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks 
     },
     async waitedAtStall(id) {
       const reading = redis.hget(queue.toKey(id), waitedField)
-      return Number((await within(timeoutMs, 'the marks of a job', reading))?.trim() ?? 0)
+      return Number((await within(timeoutMs, 'the fields of a job', reading))?.trim() ?? 0)
     },
     async waited(id, stall) {
       await run(storeScript, { id }, waitedField, stall)
@@ -75,7 +75,7 @@ export function createJobMarks(redis: RedisClient, queue: AlertQueue): JobMarks 
 const timeoutMs = 5_000
 
 /** Which of the deliveries of one alert to one target: the first, or the one that was asked for at this time. */
-function deliveryOf({ requestedAtMs }: MarkedJob): string {
+function deliveryOf({ requestedAtMs }: JobDelivery): string {
   return String(requestedAtMs ?? '')
 }
 
@@ -89,10 +89,10 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)`
  * begins anew.
  */
 const readScript = `${nowLine}
-local marks = redis.call('HMGET', KEYS[1], '${delayField}', '${acknowledgedField}')
+local fields = redis.call('HMGET', KEYS[1], '${delayField}', '${acknowledgedField}')
 local earlyMs = 0
-if marks[1] then
-  local delivery, atMs, delayMs = string.match(marks[1], '^(%d*) (%d+) (%d+)$')
+if fields[1] then
+  local delivery, atMs, delayMs = string.match(fields[1], '^(%d*) (%d+) (%d+)$')
   if delivery == ARGV[1] then
     if tonumber(atMs) > nowMs then
       atMs = nowMs
@@ -101,7 +101,7 @@ if marks[1] then
     earlyMs = math.max(0, atMs + delayMs - nowMs)
   end
 end
-local delivery, acknowledgement = string.match(marks[2] or '', '^(%d*) (.+)$')
+local delivery, acknowledgement = string.match(fields[2] or '', '^(%d*) (.+)$')
 return {earlyMs, delivery == ARGV[1] and acknowledgement or ''}
 `
 
