@@ -19,7 +19,7 @@ describe.each(['en'] as const)('the page in %s', (language) => {
     )
     for (const look of looks) {
       const { page, complaints } = await open(url, look)
-      const story = await page.locator('.alerts .meta a').first().getAttribute('href')
+      const story = await page.locator('.alerts .meta a[href^="/alerts/"]').first().getAttribute('href')
       const others = look.colorScheme === 'dark' ? [] : ['/?state=dead&sink=refusing', '/alerts/main/4711']
       for (const path of ['/', story ?? '', ...others]) {
         await page.goto(url + path)
@@ -44,7 +44,7 @@ describe.each(['en'] as const)('the page in %s', (language) => {
       new URL(
         (await page
           .locator('.alerts li', { has: page.locator('.title', { hasText: 'evil' }) })
-          .locator('.meta a')
+          .locator('.meta a[href^="/alerts/"]')
           .getAttribute('href')) ?? '',
         url,
       ).pathname,

@@ -98,7 +98,7 @@ describe('a button', () => {
     const { page, complaints } = await open(url)
     await page.locator('.letters .answer').filter({ hasText: 'no such channel' }).waitFor()
 
-    await page.locator('.alerts .meta a').first().click()
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
     await page.getByRole('heading', { name: 'Deliveries' }).waitFor()
     expect(new URL(page.url()).pathname).toMatch(/^\/alerts\/main\/\d+$/)
     await page.getByRole('button', { name: 'Drop', exact: true }).click()
@@ -110,7 +110,7 @@ describe('a button', () => {
     await page.locator('.letters').waitFor()
 
     // The token is kept while links within the page are followed.
-    await page.locator('.alerts > li', { hasText: ': dead' }).first().locator('.meta a').click()
+    await page.locator('.alerts > li', { hasText: ': dead' }).first().locator('.meta a[href^="/alerts/"]').click()
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
     expect(await page.locator('#act-token').isVisible()).toBe(false)
     hook.answerWith({ status: 204 })
@@ -136,7 +136,7 @@ describe('a button', () => {
     const { url, some } = await rig(204, { history: 8 })
     await some('delivered', 8)
     const { page } = await open(url)
-    await page.locator('.alerts .meta a').first().click()
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
     await page.getByRole('button', { name: 'Silence what is like it' }).click()
     await page.locator('#act-token input').fill(adminToken)
     await page.getByLabel('Symbol').fill('')

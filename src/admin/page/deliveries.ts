@@ -60,7 +60,7 @@ function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   return html`<li data-key="${alertKey(alert)}">
 ${when(alert, times)}
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
-<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><a href="${address}">${alertKey(alert)}</a>${seen(alert)}</p></div>
+<p class="meta">${alert.symbol ? html`<b>${linkTo(foreign(alert.symbol), { symbol: [alert.symbol] }, false)}</b>` : null}${alert.kind ? linkTo(foreign(alert.kind), { kind: [alert.kind] }, false) : null}<a href="${address}">${alertKey(alert)}</a>${seen(alert)}</p></div>
 <ul class="chips">${inOrder.map(chip)}</ul>
 ${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`
@@ -105,7 +105,7 @@ function filters({ cursor: _, state, ...filter }: DeliveriesFilter): Html {
   )}</nav>`
 }
 
-function linkTo(text: string, filter: DeliveriesFilter, current: boolean): Html {
+function linkTo(text: HtmlPart, filter: DeliveriesFilter, current: boolean): Html {
   const pairs = Object.entries(filter).flatMap(([name, value]) => {
     return [value].flat().map((each): [string, string] => [nameIn(name), textOf(each)])
   })

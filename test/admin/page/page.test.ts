@@ -183,6 +183,9 @@ describe('the latest alerts', () => {
     expect(narrowed.text).toContain(
       '<a href="?sink=ops-slack&amp;state=dead#deliveries" aria-current="true">dead</a>',
     )
+    // Its symbol and its kind lead to alerts like it.
+    expect(narrowed.text).toContain('<a href="?symbol=%D9%81%D9%88%D9%84%D8%A7%D8%AF#deliveries">')
+    expect(narrowed.text).toContain('<a href="?kind=price#deliveries">')
     const senseless = await page({}, '/?state=%3Cb%3E&state=x&sink=')
     expect(senseless.calls).toContainEqual(['search', { limit: deliveryRowsMax }])
     expect(words((await page(withRows([]), '/?state=dead')).text)).toContain('None like that.')
