@@ -221,6 +221,7 @@ export interface DisplayOptions {
   /** IANA name. */
   readonly timeZone: string
   readonly calendar: 'jalali' | 'gregorian' | 'both'
+  readonly language: 'fa' | 'en'
 }
 
 export interface AdminDeps {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { DeadLetter } from '../admin/delivery-view.ts'
-import { formatCount } from '../admin/page/times.ts'
+import { formatCount } from '../admin/page/words/en.ts'
 import { given } from '../lib/given.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'

@@ -5,7 +5,7 @@ import {
   type DeliveryRow,
   rowStates,
 } from '../admin/delivery-view.ts'
-import { formatCount } from '../admin/page/times.ts'
+import { formatCount } from '../admin/page/words/en.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'

@@ -1,4 +1,4 @@
-import { formatCount } from '../admin/page/times.ts'
+import { formatCount } from '../admin/page/words/en.ts'
 import type { Daemon } from './daemon.ts'
 
 interface Listed<T> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { formatCount } from '../admin/page/times.ts'
+import { formatCount } from '../admin/page/words/en.ts'
 import { UserError } from '../lib/errors.ts'
 import { printable } from '../telemetry/printable.ts'
 import { type Daemon, NoAnswerError } from './daemon.ts'

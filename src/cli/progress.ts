@@ -1,4 +1,4 @@
-import { formatCount } from '../admin/page/times.ts'
+import { formatCount } from '../admin/page/words/en.ts'
 import { printable } from '../telemetry/printable.ts'
 
 /** Shows how far a long command is, in one line on stderr that is written over; nothing when stderr is no terminal. */

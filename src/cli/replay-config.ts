@@ -1,5 +1,5 @@
 import type { StoredAlert } from '../admin/delivery-view.ts'
-import { formatCount } from '../admin/page/times.ts'
+import { formatCount } from '../admin/page/words/en.ts'
 import { parseRow } from '../alert/alert.ts'
 import { firedMsOf } from '../alert/job.ts'
 import type { RuleLookup } from '../alert/match.ts'

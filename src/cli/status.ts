@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { formatCount } from '../admin/page/times.ts'
+import { formatCount } from '../admin/page/words/en.ts'
 import { purposeWords } from '../admin/purpose-words.ts'
 import type {
   BudgetStatus,

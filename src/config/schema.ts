@@ -77,7 +77,7 @@ export const configSchema = z.strictObject({
       language: z.enum(['fa', 'en']).default('en'),
     })
     .prefault({})
-    .describe('How messages and the status page show times, and the language of the words in messages.'),
+    .describe('How messages and the status page show times, and the language of their words.'),
   traces: z
     .strictObject({
       url: z.string().superRefine((text, context) => {

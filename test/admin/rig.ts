@@ -120,7 +120,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     ports,
     adminToken: () => new Secret(token),
     hosts: () => [],
-    display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali' }),
+    display: () => ({ timeZone: 'Asia/Tehran', calendar: 'jalali', language: 'en' }),
     clock: { ...systemClock, now: () => nowMs },
     log: createLogger({ level: 'info', destination }),
     ...deps,

@@ -110,7 +110,11 @@ describe('a button', () => {
     await page.locator('.letters').waitFor()
 
     // The token is kept while links within the page are followed.
-    await page.locator('.alerts > li', { hasText: ': dead' }).first().locator('.meta a[href^="/alerts/"]').click()
+    await page
+      .locator('.alerts > li', { hasText: ': dead' })
+      .first()
+      .locator('.meta a[href^="/alerts/"]')
+      .click()
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
     expect(await page.locator('#act-token').isVisible()).toBe(false)
     hook.answerWith({ status: 204 })

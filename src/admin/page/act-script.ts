@@ -10,17 +10,20 @@ export const actScript = `
     const said = await answer.json().catch(() => ({}))
     if (answer.ok) return said
     if (answer.status === 401 || answer.status === 403) token = undefined
-    throw new Error(said.detail ?? 'The bridge answered ' + answer.status + '.')
+    throw new Error(said.detail ?? fill(words.answered, String(answer.status)))
   }
+  const timeOf = (iso) => new Date(iso).toLocaleString(words.locale, { timeZone: words.timeZone, dateStyle: 'medium', timeStyle: 'short' })
+  const until = (iso) => fill(words.until, timeOf(iso))
+  const done = (what) => fill(words.doneThat, what)
   const wordsOf = (said) => {
     const counts = ['queued', 'retried', 'dropped', 'moved'].filter((name) => name in said)
-    const missing = said.unknown?.length ? ' Not known (any more): ' + said.unknown.join(', ') + '.' : ''
-    if (counts.length) return 'Done: ' + counts.map((name) => said[name] + ' ' + name).join(', ') + '.' + missing
-    if (said.matching !== undefined) return said.matching + ' of the ' + said.looked + ' alerts of the last day would have matched' + (said.sample.length ? ', such as ' + said.sample.map(({ headline }) => '\\u2068“' + headline + '”\\u2069').join(', ') : '') + '.'
-    if (said.state) return 'Done: ' + (said.sink ?? said.source) + ' is ' + said.state + (said.until ? ' until ' + new Date(said.until).toLocaleString() : '') + '.'
-    if (said.data?.endsAt) return 'Done: silenced until ' + new Date(said.data.endsAt).toLocaleString() + '.'
-    if (said.until) return 'Done: until ' + new Date(said.until).toLocaleString() + '.'
-    return 'Done.'
+    const missing = said.unknown?.length ? fill(words.missing, said.unknown.join(words.list)) : ''
+    if (counts.length) return done(counts.map((name) => fill(words.counts[name], said[name])).join(words.list)) + missing
+    if (said.matching !== undefined) return fill(words.matching, said.matching, said.looked) + (said.sample.length ? fill(words.suchAs, said.sample.map(({ headline }) => '\\u2068“' + headline + '”\\u2069').join(words.list)) : '') + '.'
+    if (said.state) return done(fill(words.state, said.sink ?? said.source, words.states[said.state] ?? said.state) + (said.until ? ' ' + until(said.until) : ''))
+    if (said.data?.endsAt) return done(fill(words.silenced, timeOf(said.data.endsAt)))
+    if (said.until) return done(until(said.until))
+    return words.done
   }
   /** Orders come in portions: until all is done. */
   const carryOut = async (method, path, body) => {
@@ -59,11 +62,11 @@ export const actScript = `
     say('')
     $('-go').hidden = false
     $('-undo').hidden = true
-    $('-close').textContent = 'Cancel'
+    $('-close').textContent = words.cancel
     $('-fields').replaceChildren(...(act.fields ?? []).map((field) => {
       const label = document.createElement('label')
       const input = document.createElement(field.options ? 'select' : 'input')
-      for (const each of field.options ?? []) input.append(new Option(each, each))
+      for (const each of field.options ?? []) input.append(new Option(each.replace(/(\\d+)([dhms])/g, (all, count, unit) => figure(Number(count)) + words.units[unit]), each))
       input.name = field.name
       input.value = field.value
       input.dir = 'auto'
@@ -95,7 +98,7 @@ export const actScript = `
     busy = true
     takeToken()
     try {
-      if (token === undefined) throw new Error('Type the admin token first.')
+      if (token === undefined) throw new Error(words.tokenFirst)
       say('…')
       await work()
     } catch (error) {
@@ -116,13 +119,13 @@ export const actScript = `
       const said = await carryOut(act.method ?? 'POST', act.path, bodyOf(act))
       say(wordsOf(said))
       $('-go').hidden = true
-      $('-close').textContent = 'Close'
+      $('-close').textContent = words.close
       $('-close').focus()
       if (!act.undo) return
       $('-undo').hidden = false
       $('-undo').onclick = () => run(async () => {
         await call(act.undo.method, act.undo.path.replace(':id', said.data?.id), act.undo.method === 'POST' ? {} : undefined)
-        say('Taken back.')
+        say(words.takenBack)
         $('-undo').hidden = true
       })
     })

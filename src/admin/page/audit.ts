@@ -1,6 +1,6 @@
 import type { AuditRow } from '../audit-view.ts'
 import { foreign, type Html, html } from './html.ts'
-import { plural, type Times } from './times.ts'
+import type { Times } from './times.ts'
 
 /** What operators did, the newest first. */
 export function auditList(rows: readonly AuditRow[], times: Times): Html {
@@ -9,9 +9,10 @@ export function auditList(rows: readonly AuditRow[], times: Times): Html {
 
 function item({ at, action, subject, ids, count, comment, by, from }: AuditRow, times: Times): Html {
   const named = ids.slice(0, idsShownMax).join(', ')
-  const more = ids.length > idsShownMax ? ` and ${ids.length - idsShownMax} more` : ''
+  const { words } = times
+  const more = ids.length > idsShownMax ? words.idsMore(ids.length - idsShownMax) : ''
   const what = [subject, named + more].filter((text) => text !== '').join(': ')
-  return html`<li>${times.distance(at)} <b>${action}</b> ${foreign(what)}${count === null ? null : ` (${plural(count, 'alert')})`}${comment ? html` “${foreign(comment)}”` : null}<small>${by}, from ${from}</small></li>`
+  return html`<li>${times.distance(at)} <b>${words.did[action] ?? words.fromBelow(action)}</b> ${foreign(what)}${count === null ? null : ` (${words.alerts(count)})`}${comment ? words.quote(foreign(comment)) : null}<small>${words.byWhom(by, from)}</small></li>`
 }
 
 const idsShownMax = 5

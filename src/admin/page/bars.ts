@@ -1,12 +1,12 @@
 import type { SinkActivityView } from '../ports.ts'
 import { type Html, html } from './html.ts'
-import { plural } from './times.ts'
+import type { PageWords } from './words/en.ts'
 
 /** A bar an hour: what was acknowledged, and on it what was given up on. The tallest hour fills the height. */
-export function hourBars({ hours }: SinkActivityView): Html {
+export function hourBars({ hours }: SinkActivityView, words: PageWords): Html {
   const most = Math.max(1, ...hours.map(({ delivered, dead }) => delivered + dead))
   const sum = (kind: 'delivered' | 'dead') => hours.reduce((total, hour) => total + hour[kind], 0)
-  const text = `${plural(sum('delivered'), 'alert')} acknowledged and ${sum('dead')} given up on in the last 24 hours`
+  const text = words.hours(sum('delivered'), sum('dead'))
   // One that is not nothing is seen beside any other.
   const heightOf = (count: number) =>
     count === 0 ? 0 : Math.max(1.5, Math.round((count / most) * barsHeight))

@@ -1,4 +1,6 @@
 import { type Html, type HtmlPart, html } from './html.ts'
+import type { PageWords } from './words/en.ts'
+import type { ScriptWords } from './words/script.ts'
 
 /**
  * A button that calls the API after it was confirmed; the script of the page does that, with the admin token that it asks for once.
@@ -32,8 +34,8 @@ export function actionButton(button: ActionButton): Html {
 }
 
 /** Copies a command for the terminal. */
-export function copyButton(command: string): Html {
-  return html`<button type="button" class="act copy" data-copy="${command}" title="${command}">copy command</button>`
+export function copyButton(words: PageWords, command: string): Html {
+  return html`<button type="button" class="act copy" data-copy="${command}" title="${command}">${words.copyCommand}</button>`
 }
 
 export function buttonRow(canAct: boolean, buttons: readonly HtmlPart[]): HtmlPart {
@@ -41,11 +43,13 @@ export function buttonRow(canAct: boolean, buttons: readonly HtmlPart[]): HtmlPa
 }
 
 /** The dialog of all buttons, beside `<main>`: the page is replaced while it is open. */
-export const dialog = html`<dialog id="act" aria-labelledby="act-title"><form method="dialog">
+export function dialog(words: ScriptWords): Html {
+  return html`<dialog id="act" aria-labelledby="act-title"><form method="dialog">
 <h2 id="act-title"></h2><p id="act-ask"></p><div id="act-fields"></div>
-<label id="act-token" hidden>Admin token<input type="password" autocomplete="off" spellcheck="false"><small>Kept in the memory of this tab only.</small></label>
+<label id="act-token" hidden>${words.token}<input type="password" autocomplete="off" spellcheck="false"><small>${words.tokenNote}</small></label>
 <p id="act-said" role="status"></p>
-<div class="acts"><button type="button" class="act" id="act-undo" hidden>Undo</button><button type="button" class="act" id="act-close">Cancel</button><button type="submit" class="act go" id="act-go">Do it</button></div>
+<div class="acts"><button type="button" class="act" id="act-undo" hidden>${words.undo}</button><button type="button" class="act" id="act-close">${words.cancel}</button><button type="submit" class="act go" id="act-go">${words.go}</button></div>
 </form></dialog>`
+}
 
 export const silenceSpans = ['1h', '4h', '1d', '7d']

@@ -1,6 +1,7 @@
 import type { SourceDayView, SourceHour } from '../ports.ts'
 import { type Html, html } from './html.ts'
-import { formatCount, plural, type Times } from './times.ts'
+import type { Times } from './times.ts'
+import type { PageWords } from './words/en.ts'
 
 /**
  * The budget day of a source by hours: units that were spent over the polls of the plan, and beneath the line the alerts that
@@ -34,7 +35,7 @@ export function dayChart({ hours, startedAt, resetsAt }: SourceDayView, times: T
     )
   return html`<figure class="day"><svg width="100%" height="${chartHeight + labelHeight}" role="img" aria-label="${summary(hours, times)}">
 <rect class="base" y="${unitsHeight}" width="100%" height="1"/>${bars}<rect class="mark" x="${now}%" width="2" height="${chartHeight}" rx="1"/>${labels}</svg>
-<figcaption class="note"><span class="parts">${legend('spent', 'units spent')}${legend('planned', 'polls planned')}${legend('seen', 'alerts seen')}</span>${summary(hours, times)}</figcaption></figure>`
+<figcaption class="note"><span class="parts">${legend('spent', times.words)}${legend('planned', times.words)}${legend('seen', times.words)}</span>${summary(hours, times)}</figcaption></figure>`
 }
 
 /** One that is not nothing is seen beside any other. */
@@ -45,22 +46,21 @@ function barHeight(count: number, most: number, height: number): number {
 function titleOf({ startedAt, planned, units, alerts }: SourceHour, times: Times): string {
   const from = times.clock(startedAt).slice(0, 5)
   const past = Date.parse(startedAt) <= times.nowMs
-  const spent = past ? `${plural(units, 'unit')} spent, ${plural(alerts, 'alert')} seen, ` : ''
-  return `${from}: ${spent}${plural(Math.round(planned), 'poll')} planned`
+  return times.words.hour(from, Math.round(planned), past ? { units, alerts } : undefined)
 }
 
 /** What the plan would have spent by now beside what was spent. */
-function summary(hours: readonly SourceHour[], { nowMs }: Times): string {
+function summary(hours: readonly SourceHour[], { nowMs, words }: Times): string {
   const share = ({ startedAt }: SourceHour) =>
     Math.min(1, Math.max(0, (nowMs - Date.parse(startedAt)) / hourMs))
   const sum = (of: (hour: SourceHour) => number) => hours.reduce((total, hour) => total + of(hour), 0)
   const planned = Math.round(sum((hour) => hour.planned * share(hour)))
   const [spent, seen] = [sum(({ units }) => units), sum(({ alerts }) => alerts)]
-  return `Today ${plural(spent, 'unit')} for ${plural(seen, 'alert')}; the plan has ${formatCount(planned)} by now.`
+  return words.day(spent, seen, planned)
 }
 
-function legend(kind: string, text: string): Html {
-  return html`<span><svg class="swatch" viewBox="0 0 8 8" aria-hidden="true"><rect class="${kind}" width="8" height="8" rx="2"/></svg>${text}</span>`
+function legend(kind: keyof PageWords['legend'], words: PageWords): Html {
+  return html`<span><svg class="swatch" viewBox="0 0 8 8" aria-hidden="true"><rect class="${kind}" width="8" height="8" rx="2"/></svg>${words.legend[kind]}</span>`
 }
 
 const hourMs = 3_600_000

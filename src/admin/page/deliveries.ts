@@ -1,6 +1,5 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
-import { formatDuration } from '../../lib/duration.ts'
 import {
   type DeliveryFilter,
   type DeliveryPage,
@@ -11,6 +10,7 @@ import {
 import { foreign, foreignLink, type Html, type HtmlPart, html } from './html.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
+import type { PageWords } from './words/en.ts'
 
 /** The alerts that fired last, each with its state at its sinks; or those that the address asks for. */
 export interface DeliveriesFilter extends DeliveryFilter {
@@ -22,11 +22,14 @@ export function deliveriesSection(
   filter: DeliveriesFilter,
   times: Times,
 ): Html {
-  const older = page?.cursor === undefined ? null : linkTo('older', { ...filter, cursor: page.cursor }, false)
+  const older =
+    page?.cursor === undefined
+      ? null
+      : linkTo(times.words.olderLink, { ...filter, cursor: page.cursor }, false)
   return section(
     'deliveries',
-    filter.cursor === undefined ? 'Latest alerts' : 'Older alerts',
-    filters(filter),
+    filter.cursor === undefined ? times.words.latest : times.words.older,
+    filters(filter, times.words),
     html`<div class="panel">${list(page?.data, filter, times)}${older ? html`<p class="more">${older}</p>` : null}</div>`,
   )
 }
@@ -34,19 +37,19 @@ export function deliveriesSection(
 /** How many rows are read. */
 export const deliveryRowsMax = 60
 
-export const states: Record<RowState, readonly [Tone, IconName, string]> = {
-  waiting: ['calm', 'clock', 'waiting'],
-  active: ['calm', 'arrow', 'sending'],
-  delayed: ['warning', 'alert', 'to retry'],
-  delivered: ['ok', 'check', 'delivered'],
-  dead: ['failed', 'cross', 'dead'],
-  held: ['warning', 'pause', 'held back'],
+export const states: Record<RowState, readonly [Tone, IconName]> = {
+  waiting: ['calm', 'clock'],
+  active: ['calm', 'arrow'],
+  delayed: ['warning', 'alert'],
+  delivered: ['ok', 'check'],
+  dead: ['failed', 'cross'],
+  held: ['warning', 'pause'],
 }
 
 function list(rows: readonly DeliveryRow[] | undefined, filter: DeliveriesFilter, times: Times): Html {
-  if (!rows) return html`<p class="empty">The deliveries cannot be read now.</p>`
+  if (!rows) return html`<p class="empty">${times.words.noDeliveries}</p>`
   if (rows.length === 0)
-    return html`<p class="empty">${Object.keys(filter).length > 0 ? 'None like that.' : 'No alert was seen yet.'}</p>`
+    return html`<p class="empty">${Object.keys(filter).length > 0 ? times.words.noneLikeThat : times.words.noneYet}</p>`
   const alerts = Map.groupBy(rows, alertKey).values()
   return html`<ol class="alerts">${[...alerts].map((group) => alertItem(group, times))}</ol>`
 }
@@ -60,8 +63,8 @@ function alertItem(group: readonly DeliveryRow[], times: Times): HtmlPart {
   return html`<li data-key="${alertKey(alert)}">
 ${when(alert, times)}
 <div class="what"><p class="title">${foreignLink(alert.url, alert.headline)}</p>
-<p class="meta">${alert.symbol ? html`<b>${linkTo(foreign(alert.symbol), { symbol: [alert.symbol] }, false)}</b>` : null}${alert.kind ? linkTo(foreign(alert.kind), { kind: [alert.kind] }, false) : null}<a href="${address}">${alertKey(alert)}</a>${seen(alert)}</p></div>
-<ul class="chips">${inOrder.map(chip)}</ul>
+<p class="meta">${alert.symbol ? html`<b>${linkTo(foreign(alert.symbol), { symbol: [alert.symbol] }, false)}</b>` : null}${alert.kind ? linkTo(foreign(alert.kind), { kind: [alert.kind] }, false) : null}<a href="${address}">${alertKey(alert)}</a>${seen(alert, times.words)}</p></div>
+<ul class="chips">${inOrder.map((row) => chip(row, times.words))}</ul>
 ${inOrder.filter((row) => row.reason).map((row) => trouble(row, times))}
 </li>`
 }
@@ -73,35 +76,38 @@ function when({ firedAt }: DeliveryRow, times: Times): Html {
   return html`<p class="when"><time datetime="${firedAt}"><b>${times.clock(firedAt)}</b></time>${day}</p>`
 }
 
-function seen({ firedAt, seenAt }: DeliveryRow): HtmlPart {
+function seen({ firedAt, seenAt }: DeliveryRow, words: PageWords): HtmlPart {
   const firedMs = datedAt(firedAt)
   const ms = seenAt === null || firedMs === null ? -1 : Date.parse(seenAt) - firedMs
-  return ms < 0 ? null : html`<span>seen after ${formatDuration(ms)}</span>`
+  return ms < 0 ? null : html`<span>${words.seenAfter(words.duration(ms))}</span>`
 }
 
-function chip(row: DeliveryRow): Html {
-  const [tone, name, word] = states[row.state]
-  const tries = row.attempts > 1 ? html`<i>×${row.attempts}</i>` : null
-  return html`<li class="chip ${tone}" title="${nameOf(row)}: ${word}">${icon(name)}${nameOf(row)}${tries}<span class="hidden">: ${word}</span></li>`
+function chip(row: DeliveryRow, words: PageWords): Html {
+  const [tone, name] = states[row.state]
+  const word = words.rowStates[row.state]
+  const tries = row.attempts > 1 ? html`<i>×${words.count(row.attempts)}</i>` : null
+  return html`<li class="chip ${tone}" title="${nameOf(row)}: ${word}">${icon(name)}<bdi>${nameOf(row)}</bdi>${tries}<span class="hidden">: ${word}</span></li>`
 }
 
 function trouble(row: DeliveryRow, times: Times): Html {
-  const next = row.nextAttemptAt ? html`, next try ${times.distance(row.nextAttemptAt)}` : null
+  const next = row.nextAttemptAt
+    ? html`${times.words.list}${times.words.nextTry(times.distance(row.nextAttemptAt))}`
+    : null
   const [tone] = states[row.state]
-  return html`<p class="trouble ${tone}">${nameOf(row)}: ${foreign(row.reason ?? '')}${next}</p>`
+  return html`<p class="trouble ${tone}"><bdi>${nameOf(row)}</bdi>: ${foreign(row.reason ?? '')}${next}</p>`
 }
 
 function nameOf({ sink, target }: DeliveryRow): string {
   return target === undefined ? sink : `${sink} → ${target}`
 }
 
-function filters({ cursor: _, state, ...filter }: DeliveriesFilter): Html {
+function filters({ cursor: _, state, ...filter }: DeliveriesFilter, words: PageWords): Html {
   const asked = Object.entries(filter).map(
     ([name, value]) =>
-      html`<span>${name === 'sink' ? '' : `${nameIn(name)} `}${foreign(textOf(value))}</span>`,
+      html`<span>${name === 'sink' ? '' : `${words.filters[nameIn(name)] ?? nameIn(name)} `}${foreign(textOf(value))}</span>`,
   )
-  return html`<nav class="filters" aria-label="Filter by state">${asked}${linkTo('all', {}, !state && asked.length === 0)}${rowStates.map(
-    (each) => linkTo(states[each][2], { ...filter, state: each }, each === state),
+  return html`<nav class="filters" aria-label="${words.filterLabel}">${asked}${linkTo(words.all, {}, !state && asked.length === 0)}${rowStates.map(
+    (each) => linkTo(words.rowStates[each], { ...filter, state: each }, each === state),
   )}</nav>`
 }
 

@@ -4,11 +4,19 @@ import { dialog } from './buttons.ts'
 import { type Html, type HtmlPart, html } from './html.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'
+import type { Times } from './times.ts'
+import { scriptWords } from './words/script.ts'
 
 /** The page around its content. It loads nothing from elsewhere; the policy allows its style and script by digest. */
-export function documentOf(level: Level, title: string, body: HtmlPart): string {
+export function documentOf(
+  level: Level,
+  title: string,
+  body: HtmlPart,
+  { words, locale, timeZone }: Times,
+): string {
+  const said = scriptWords[words.language]
   const page = html`<!doctype html>
-<html lang="en" dir="ltr">
+<html lang="${words.language}" dir="${words.direction}" data-words="${JSON.stringify({ ...said, locale, timeZone })}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -20,10 +28,10 @@ export function documentOf(level: Level, title: string, body: HtmlPart): string 
 <noscript><meta http-equiv="refresh" content="15"></noscript>
 </head>
 <body>
-<p class="stale" role="alert">The bridge does not answer. This page shows its last answer.</p>
-<div class="live"><button type="button" class="act" id="live-pause" aria-pressed="false">Pause updates</button><button type="button" class="act go" id="live-new" hidden></button><span class="hidden" id="live-said" role="status"></span></div>
+<p class="stale" role="alert">${words.stale}</p>
+<div class="live"><button type="button" class="act" id="live-pause" aria-pressed="false">${said.pause}</button><button type="button" class="act go" id="live-new" hidden></button><span class="hidden" id="live-said" role="status"></span></div>
 <main>${body}</main>
-${dialog}
+${dialog(said)}
 <script>${trusted(script)}</script>
 </body>
 </html>`

@@ -20,6 +20,11 @@ export function foreign(text: string): Html {
   return html`<bdi dir="${directionOf(text)}">${text}</bdi>`
 }
 
+/** A sentence of the bridge or of an operator's files, on a page in any language: all of it is written in English. */
+export function english(text: string): Html {
+  return html`<bdi dir="ltr" lang="en">${text}</bdi>`
+}
+
 /** A link to an address from outside. Only http and https become links; for anything else the text is shown. */
 export function foreignLink(url: string, text: string): Html {
   const protocol = URL.canParse(url) ? new URL(url).protocol : ''

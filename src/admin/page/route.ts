@@ -25,27 +25,21 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     const { source, id } = storyParams.parse(request.params)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
     const found = await settle(deps, deps.ports.deliveries.history(source, Number(id)))
+    const times = createTimes(deps.display(), deps.clock.now())
+    const { words } = times
     if (!found.ok) {
       reply.code(503)
-      return documentOf(
-        'failed',
-        'alert-bridge: no story',
-        unknownOverview('failed', 'The alert cannot be read now', found.reason),
-      )
+      const failed = unknownOverview(words, 'failed', words.noStory, words[found.reason])
+      return documentOf('failed', `alert-bridge: ${words.noStory}`, failed, times)
     }
     if (!found.value) {
       reply.code(404)
-      const headline = 'There is no such alert'
-      const text = `No alert ${source}.${id} is known (any more).`
-      return documentOf(
-        'warning',
-        `alert-bridge: ${text}`,
-        html`${backLink}${unknownOverview('warning', headline, text)}`,
-      )
+      const text = words.notKnown(`${source}.${id}`)
+      const unknown = unknownOverview(words, 'warning', words.noAlert, text)
+      return documentOf('warning', `alert-bridge: ${text}`, html`${backLink(words)}${unknown}`, times)
     }
-    const times = createTimes(deps.display(), deps.clock.now())
     const { headline } = found.value
-    return documentOf('ok', `alert-bridge: ${headline}`, storyOf(found.value, times, canAct()))
+    return documentOf('ok', `alert-bridge: ${headline}`, storyOf(found.value, times, canAct()), times)
   })
 
   app.get('/', { config: { about: pageAbout } }, async (request, reply) => {
@@ -60,16 +54,13 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
     ])
     const names = status.ok ? status.value.sources.slice(0, chartsMax).map(({ name }) => name) : []
     const days = await settle(deps, Promise.all(names.map((name) => deps.ports.sources.day(name))))
+    const times = createTimes(deps.display(), deps.clock.now())
+    const { words } = times
     if (!status.ok) {
       reply.code(503)
-      return documentOf(
-        'failed',
-        'alert-bridge: no status',
-        unknownOverview('failed', 'The status cannot be read now', status.reason),
-      )
+      const failed = unknownOverview(words, 'failed', words.noStatus, words[status.reason])
+      return documentOf('failed', `alert-bridge: ${words.noStatus}`, failed, times)
     }
-    const nowMs = deps.clock.now()
-    const times = createTimes(deps.display(), nowMs)
     const view = status.value
     const { verdict } = view
     const body = html`${overview(view, verdict, times)}
@@ -77,10 +68,15 @@ ${sourcesSection(canAct(), days.ok ? days.value.filter((day) => day !== undefine
 ${sinksSection(view.sinks, activity.ok ? activity.value : [], times, canAct())}
 ${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
 ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
-${done.ok && done.value.length > 0 ? section('actions', 'What operators did', html`<a href="/api/v1/audit">all</a>`, auditList(done.value, times)) : null}
-${canAct() ? null : html`<p class="reason">Set http.adminToken in the config to act from here.</p>`}
-<footer><a href="/api/v1/status">status as JSON</a><a href="/metrics">metrics</a><a href="/readyz">readiness</a></footer>`
-    return documentOf(verdict.level, `${marks[verdict.level]} alert-bridge: ${verdict.headline}`, body)
+${done.ok && done.value.length > 0 ? section('actions', words.actions, html`<a href="/api/v1/audit">${words.all}</a>`, auditList(done.value, times)) : null}
+${canAct() ? null : html`<p class="reason">${words.noToken}</p>`}
+<footer><a href="/api/v1/status">${words.foot.status}</a><a href="/metrics">${words.foot.metrics}</a><a href="/readyz">${words.foot.ready}</a></footer>`
+    return documentOf(
+      verdict.level,
+      `${marks[verdict.level]} alert-bridge: ${words.headline(verdict)}`,
+      body,
+      times,
+    )
   })
 }
 
@@ -99,7 +95,7 @@ const marks = { ok: '✓', warning: '!', failed: '✗' }
 /** After this time the page is shown without the parts that are missing: people reload a page that hangs. */
 const settleTimeoutMs = 3_000
 
-type Settlement<T> = { ok: true; value: T } | { ok: false; reason: string }
+type Settlement<T> = { ok: true; value: T } | { ok: false; reason: 'tooLate' | 'logSays' }
 
 async function settle<T>(
   { clock, log }: Pick<AdminDeps, 'clock' | 'log'>,
@@ -107,15 +103,15 @@ async function settle<T>(
 ): Promise<Settlement<T>> {
   const done = new AbortController()
   const late = clock.sleep(settleTimeoutMs, done.signal).then(
-    (): Settlement<T> => ({ ok: false, reason: 'It did not come within the time limit.' }),
-    (): Settlement<T> => ({ ok: false, reason: 'aborted' }),
+    (): Settlement<T> => ({ ok: false, reason: 'tooLate' }),
+    (): Settlement<T> => ({ ok: false, reason: 'tooLate' }),
   )
   const result = work.then(
     (value): Settlement<T> => ({ ok: true, value }),
     (thrown): Settlement<T> => {
       // Not shown on the page: the error of a library may contain an address or a secret.
       log.warn({ err: thrown }, 'status page lacks a part')
-      return { ok: false, reason: 'The log of the bridge says why.' }
+      return { ok: false, reason: 'logSays' }
     },
   )
   try {

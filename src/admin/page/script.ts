@@ -13,6 +13,10 @@ export const script = `(() => {
   const fallbackMs = 5000
   const limitMs = 4000
   const silentMs = 40000
+  const { words: wordsText } = document.documentElement.dataset
+  const words = JSON.parse(wordsText)
+  const figure = (count) => typeof count === 'number' ? count.toLocaleString(document.documentElement.lang) : count
+  const fill = (text, ...values) => values.reduce((filled, value) => filled.replace('{}', () => figure(value)), text)
   const icon = document.querySelector('link[rel=icon]')
   const $ = (id) => document.getElementById('act' + id)
   const box = $('')
@@ -60,7 +64,7 @@ export const script = `(() => {
       next.replaceChildren(...[...list.children].map((each) => news.get(keyOf(each)) ?? each.cloneNode(true)))
     }
     newButton.hidden = fresh === 0
-    newButton.textContent = fresh + ' new'
+    newButton.textContent = fill(words.fresh, fresh)
   }
   const load = async (address) => {
     const answer = await fetch(address, { signal: AbortSignal.timeout(limitMs), cache: 'no-store' })
@@ -81,7 +85,7 @@ export const script = `(() => {
   const stale = () => {
     if (document.documentElement.hasAttribute('data-stale')) return
     document.documentElement.setAttribute('data-stale', '')
-    document.title = '? ' + document.title.slice(2) + ' (stale)'
+    document.title = '? ' + document.title.slice(2) + ' ' + words.stale
     icon.href = icon.dataset.stale
   }
   let asked = 0
@@ -131,22 +135,22 @@ export const script = `(() => {
 
   const spanOf = (ms) => {
     const seconds = Math.round(ms / 1000)
-    const parts = [[Math.floor(seconds / 86400), 'd'], [Math.floor((seconds % 86400) / 3600), 'h'], [Math.floor((seconds % 3600) / 60), 'm'], [seconds % 60, 's']]
+    const parts = [[Math.floor(seconds / 86400), words.units.d], [Math.floor((seconds % 86400) / 3600), words.units.h], [Math.floor((seconds % 3600) / 60), words.units.m], [seconds % 60, words.units.s]]
     const first = parts.findIndex(([count]) => count > 0)
-    return parts.slice(first, first + 2).filter(([count]) => count > 0).map(([count, unit]) => count + unit).join(' ')
+    return parts.slice(first, first + 2).filter(([count]) => count > 0).map(([count, unit]) => figure(count) + unit).join(words.and)
   }
   setInterval(() => {
     if (document.hidden || document.documentElement.hasAttribute('data-stale') || getSelection()?.isCollapsed === false) return
     for (const each of document.querySelectorAll('main time[data-age]')) {
       const seconds = Math.round((Date.parse(each.dateTime) - Date.now() - skewMs) / 1000)
-      const text = seconds === 0 ? 'now' : seconds < 0 ? spanOf(-seconds * 1000) + ' ago' : 'in ' + spanOf(seconds * 1000)
+      const text = seconds === 0 ? words.now : fill(seconds < 0 ? words.ago : words.ahead, spanOf(Math.abs(seconds) * 1000))
       if (!Number.isNaN(seconds) && each.textContent !== text) each.textContent = text
     }
   }, 1000)
   pauseButton.addEventListener('click', () => {
     paused = !paused
     pauseButton.setAttribute('aria-pressed', paused)
-    pauseButton.textContent = paused ? 'Go on updating' : 'Pause updates'
+    pauseButton.textContent = paused ? words.goOn : words.pause
     void refresh()
   })
   newButton.addEventListener('click', () => {
@@ -161,8 +165,8 @@ ${actScript}
     if (button?.dataset.act) return open(JSON.parse(button.dataset.act))
     if (button?.dataset.copy) {
       await navigator.clipboard?.writeText(button.dataset.copy).then(
-        () => { button.textContent = 'copied' },
-        () => prompt('Copy:', button.dataset.copy),
+        () => { button.textContent = words.copied },
+        () => prompt(words.copy, button.dataset.copy),
       )
       return
     }

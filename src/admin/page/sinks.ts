@@ -4,7 +4,8 @@ import { hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
 import { foreign, type Html, type HtmlPart, html } from './html.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
-import { formatCount, formatSeconds, plural, type Times } from './times.ts'
+import type { Times } from './times.ts'
+import type { PageWords } from './words/en.ts'
 
 /** The section of the sinks: for each, whether it takes alerts, how many wait, how many were given up on. */
 export function sinksSection(
@@ -14,102 +15,90 @@ export function sinksSection(
   canAct: boolean,
 ): Html {
   const barsOf = (name: string) => activity.find(({ sink }) => sink === name)
-  const heads = [
-    'Sink',
-    'State',
-    'Waiting',
-    'Sending',
-    'To retry',
-    'Dead',
-    'Today',
-    'Lag p50 · p95',
-    'Last result',
-  ]
+  const heads = Object.values(times.words.sinkHeads)
   const table = html`<div class="panel"><table class="sinks">
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${sinks.map((sink) => row(sink, barsOf(sink.name), times, canAct))}</tbody></table></div>`
-  return section('sinks', 'Sinks', null, table)
+  return section('sinks', times.words.sinks, null, table)
 }
 
-const states: Record<SinkState, readonly [Tone, IconName, string]> = {
-  active: ['ok', 'check', 'taking'],
-  paused: ['warning', 'pause', 'paused'],
-  open: ['failed', 'cross', 'resting'],
-  stuck: ['failed', 'cross', 'stuck'],
+const states: Record<SinkState, readonly [Tone, IconName]> = {
+  active: ['ok', 'check'],
+  paused: ['warning', 'pause'],
+  open: ['failed', 'cross'],
+  stuck: ['failed', 'cross'],
 }
 
-const results: Record<LastResult['kind'], readonly [Tone, string]> = {
-  delivered: ['ok', 'delivered'],
-  retry: ['warning', 'to be tried again'],
-  dead: ['failed', 'given up'],
-}
+const results: Record<LastResult['kind'], Tone> = { delivered: 'ok', retry: 'warning', dead: 'failed' }
 
 function row(sink: SinkView, activity: SinkActivityView | undefined, times: Times, canAct: boolean): Html {
   const { lag } = sink
+  const { words } = times
+  const heads = words.sinkHeads
+  const span = (seconds: number) => words.duration(seconds * 1_000)
   return html`<tr id="sink-${sink.name}">
-<th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity) : null}</th>
-<td data-label="State">${sink.waiting === null ? badge('calm', 'clock', 'not known') : badge(...states[sink.state])}${sink.reason ? html`<small>${sink.reason}</small>` : null}${stateNote(sink, times)}</td>
-${count(sink, 'Waiting', sink.waiting, 'waiting', undefined, queueNote(sink, times))}
-${count(sink, 'Sending', sink.active, 'active')}
-${count(sink, 'To retry', sink.delayed, 'delayed', 'warning')}
-${count(sink, 'Dead', sink.dead, 'dead', 'failed')}
-${count(sink, 'Today', sink.deliveredToday, 'delivered')}
-<td class="number" data-label="Lag p50 · p95">${lag ? `${formatSeconds(lag.p50)} · ${formatSeconds(lag.p95)}` : '–'}</td>
-<td data-label="Last result">${lastResult(sink.lastResult, times)}${buttonRow(canAct, buttonsOf(sink))}</td>
+<th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity, words) : null}</th>
+<td class="state" data-label="${heads.state}">${sink.waiting === null ? badge('calm', 'clock', words.unknownState) : badge(...states[sink.state], words.sinkStates[sink.state])}${sink.reason ? html`<small>${words.fromBelow(sink.reason)}</small>` : null}${stateNote(sink, times)}</td>
+${count(sink, words, 'waiting', undefined, queueNote(sink, times))}
+${count(sink, words, 'active')}
+${count(sink, words, 'delayed', 'warning')}
+${count(sink, words, 'dead', 'failed')}
+${count(sink, words, 'today')}
+<td class="number" data-label="${heads.lag}">${lag ? html`<span>${span(lag.p50)}</span>${words.dot}<span>${span(lag.p95)}</span>` : '–'}</td>
+<td class="wide" data-label="${heads.last}">${lastResult(sink.lastResult, times)}${buttonRow(canAct, buttonsOf(sink, words))}</td>
 </tr>`
 }
 
 function stateNote({ failingSince, nextProbeAt, pausedUntil }: SinkView, times: Times): HtmlPart {
-  if (pausedUntil !== null) return html`<small>ends ${times.distance(pausedUntil)}</small>`
+  if (pausedUntil !== null) return html`<small>${times.words.ends(times.distance(pausedUntil))}</small>`
   if (failingSince === null) return null
-  const next = nextProbeAt === null ? null : html`, next probe ${times.distance(nextProbeAt)}`
-  return html`<small>since ${times.distance(failingSince)}${next}</small>`
+  const next = nextProbeAt === null ? null : times.words.nextProbe(times.distance(nextProbeAt))
+  return html`<small>${times.words.since(times.distance(failingSince))}${next}</small>`
 }
 
-function buttonsOf({ name, state, dead }: SinkView): Html[] {
+function buttonsOf({ name, state, dead }: SinkView, words: PageWords): Html[] {
   const path = `/api/v1/sinks/${encodeURIComponent(name)}`
   const [pause, resume] = [`${path}/pause`, `${path}/resume`]
   const hold =
     state === 'paused'
       ? actionButton({
-          ...{ label: 'Resume', path: resume, undo: { method: 'POST', path: pause } },
-          ask: `What waits for ${name} is sent.`,
+          ...{ label: words.resume, path: resume, undo: { method: 'POST', path: pause } },
+          ask: words.resumeAsk(name),
         })
       : actionButton({
-          ...{ label: 'Pause', path: pause, undo: { method: 'POST', path: resume } },
-          ask: `Alerts for ${name} wait in its queue, in all replicas, until the time is over or it is resumed.`,
+          ...{ label: words.pause, path: pause, undo: { method: 'POST', path: resume } },
+          ask: words.pauseAsk(name),
           fields: [
             {
               name: 'for',
-              label: 'For (empty: until resumed)',
+              label: words.pauseFor,
               value: '',
               options: ['', '10m', '30m', '1h', '4h', '1d'],
             },
-            { name: 'comment', label: 'Why', value: '' },
+            { name: 'comment', label: words.fields.why, value: '' },
           ],
         })
   const probe =
     state === 'open'
       ? [
           actionButton({
-            ...{ label: 'Probe now', path: `${path}/probe` },
-            ask: `One alert is sent to ${name} now, without waiting for the next probe.`,
+            ...{ label: words.probe, path: `${path}/probe` },
+            ask: words.probeAsk(name),
           }),
         ]
       : []
   if (!dead) return [hold, ...probe]
-  const letters = plural(dead, 'dead letter')
   const body = { sink: name }
   return [
     hold,
     ...probe,
     actionButton({
-      ...{ label: 'Retry dead', path: '/api/v1/dead-letters/retry', body },
-      ask: `${letters} of ${name} go back into its queue, with fresh attempts.`,
+      ...{ label: words.retryDead, path: '/api/v1/dead-letters/retry', body },
+      ask: words.retryAsk(dead, name),
     }),
     actionButton({
-      ...{ label: 'Drop dead', path: '/api/v1/dead-letters/drop', body },
-      ask: `${letters} of ${name} are deleted for ever.`,
+      ...{ label: words.dropDead, path: '/api/v1/dead-letters/drop', body },
+      ask: words.dropAsk(dead, name),
     }),
   ]
 }
@@ -117,26 +106,26 @@ function buttonsOf({ name, state, dead }: SinkView): Html[] {
 /** A count that is not 0 links to the list of these deliveries. */
 function count(
   sink: SinkView,
-  label: string,
-  value: number | null,
-  state: string,
+  words: PageWords,
+  kind: 'waiting' | 'active' | 'delayed' | 'dead' | 'today',
   tone?: Tone,
   note?: HtmlPart,
 ): Html {
+  const [value, state] = kind === 'today' ? [sink.deliveredToday, 'delivered'] : [sink[kind], kind]
   const query = new URLSearchParams({ sink: sink.name, state }).toString()
-  const shown = value ? html`<a href="?${query}#deliveries">${formatCount(value)}</a>` : formatCount(value)
-  return html`<td class="number ${value ? tone : 'none'}" data-label="${label}">${shown}${note ? html`<small>${note}</small>` : null}</td>`
+  const shown = value ? html`<a href="?${query}#deliveries">${words.count(value)}</a>` : words.count(value)
+  return html`<td class="number ${value ? tone : 'none'}" data-label="${words.sinkHeads[kind]}">${shown}${note ? html`<small>${note}</small>` : null}</td>`
 }
 
 /** Since when the first waits, and how long all of them will take. */
 function queueNote({ oldestWaitingAt, drainSeconds }: SinkView, times: Times): HtmlPart {
   if (oldestWaitingAt === null) return null
-  const takes = drainSeconds === null ? null : `, takes ${formatSeconds(drainSeconds)}`
-  return html`since ${times.distance(oldestWaitingAt)}${takes}`
+  const { words } = times
+  const takes = drainSeconds === null ? null : words.takes(words.duration(drainSeconds * 1_000))
+  return html`${words.since(times.distance(oldestWaitingAt))}${takes}`
 }
 
 function lastResult(result: LastResult | null, times: Times): HtmlPart {
-  if (!result) return 'nothing sent yet'
-  const [tone, word] = results[result.kind]
-  return html`<span class="${tone}">${word}</span> ${times.distance(result.at)}${result.text ? html`<small class="answer">${foreign(result.text)}</small>` : null}`
+  if (!result) return times.words.nothingSent
+  return html`<span class="${results[result.kind]}">${times.words.results[result.kind]}</span> ${times.distance(result.at)}${result.text ? html`<small class="answer">${foreign(result.text)}</small>` : null}`
 }

@@ -1,6 +1,5 @@
-import type { AnnouncedView, DecisionReason } from '../../schedule/schedule.ts'
+import type { AnnouncedView } from '../../schedule/schedule.ts'
 import type { SourceDayView } from '../ports.ts'
-import { purposeWords } from '../purpose-words.ts'
 import type {
   BudgetStatus,
   PlanStatus,
@@ -11,9 +10,10 @@ import type {
 } from '../status-view.ts'
 import { actionButton, buttonRow } from './buttons.ts'
 import { dayChart } from './day-chart.ts'
-import { foreign, type Html, html } from './html.ts'
+import { foreign, type Html, type HtmlPart, html } from './html.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
-import { formatCount, formatSeconds, plural, type Times } from './times.ts'
+import type { Times } from './times.ts'
+import type { PageWords } from './words/en.ts'
 
 /** The section of the sources: for each, whether it is polled, when and why next, and how much of the budget is left. */
 export function sourcesSection(
@@ -27,98 +27,82 @@ export function sourcesSection(
   }: Pick<StatusView, 'sources' | 'unrouted' | 'quarantined' | 'quarantineFellOut'>,
   times: Times,
 ): Html {
+  const { words } = times
   const aside = [
-    unrouted ? `${plural(unrouted, 'alert')} had no route` : null,
-    quarantined
-      ? `${plural(quarantined, 'row')} could not be read and ${quarantined === 1 ? 'is' : 'are'} set aside (/api/v1/quarantine)`
-      : null,
-    quarantineFellOut
-      ? `of ${plural(quarantineFellOut, 'row')} the copy fell out, since the quarantine was full`
-      : null,
+    unrouted ? words.unrouted(unrouted) : null,
+    quarantined ? words.quarantined(quarantined) : null,
+    quarantineFellOut ? words.fellOut(quarantineFellOut) : null,
   ].filter((text) => text !== null)
   const cards = sources.map((source) => {
     const day = days.find(({ source: name }) => name === source.name)
     return card(source, day, times, canAct)
   })
-  return section('sources', 'Sources', aside.join(' · '), html`<div class="cards">${cards}</div>`)
+  return section('sources', words.sources, aside.join(words.dot), html`<div class="cards">${cards}</div>`)
 }
 
-const states: Record<SourceState, readonly [Tone, IconName, string]> = {
-  starting: ['calm', 'clock', 'starting'],
-  running: ['ok', 'check', 'polling'],
-  catching_up: ['warning', 'arrow', 'catching up'],
-  retrying: ['warning', 'alert', 'trying again'],
-  failing: ['failed', 'cross', 'failing'],
-  budget_spent: ['warning', 'pause', 'budget spent'],
-  queues_full: ['warning', 'pause', 'queues full'],
-  standby: ['calm', 'pause', 'another replica polls'],
-  stopped: ['failed', 'cross', 'stopped'],
-}
-
-/** Why the next poll is planned for that time; shown after "in 8s:". */
-const whyNext: Record<DecisionReason, string> = {
-  first: 'the first poll',
-  fixed: 'a fixed pace is set',
-  even: 'units spread evenly',
-  expected: 'alerts are expected about now',
-  burst: 'alerts just came, more are likely',
-  floor: 'quiet hours, nobody waits for ever',
-  ceiling: 'as fast as allowed',
-  announced: 'the API announces an evaluation of rules',
-  mark: 'alerts fire on the mark',
-  hot: 'an operator asked for it',
-  catch_up: 'more pages are waiting',
-  retry: 'the last call failed',
-  budget_spent: 'nothing left until the reset',
+const states: Record<SourceState, readonly [Tone, IconName]> = {
+  starting: ['calm', 'clock'],
+  running: ['ok', 'check'],
+  catching_up: ['warning', 'arrow'],
+  retrying: ['warning', 'alert'],
+  failing: ['failed', 'cross'],
+  budget_spent: ['warning', 'pause'],
+  queues_full: ['warning', 'pause'],
+  standby: ['calm', 'pause'],
+  stopped: ['failed', 'cross'],
 }
 
 function card(source: SourceView, day: SourceDayView | undefined, times: Times, canAct: boolean): Html {
   const { lag, nextReason } = source
+  const { words } = times
   return html`<article class="card" id="source-${source.name}">
-<header class="row"><h3>${source.name}</h3>${badge(...states[source.state])}</header>
-${source.reason ? html`<p class="reason">${source.reason}</p>` : null}
+<header class="row"><h3>${source.name}</h3>${badge(...states[source.state], words.sourceStates[source.state])}</header>
+${source.reason ? html`<p class="reason">${words.fromBelow(source.reason)}</p>` : null}
 ${source.notes.map((note) => html`<p class="reason">${foreign(note)}</p>`)}
-${source.budget ? budgetBar(source.budget, times) : html`<p class="reason">The budget is not known yet.</p>`}
+${source.budget ? budgetBar(source.budget, times) : html`<p class="reason">${words.noBudget}</p>`}
 <dl class="facts">
-${fact('Last poll', instant(source.lastPollAt, times))}
-${fact('Next poll', instant(source.nextPollAt, times), nextReason ? whyNext[nextReason] : null)}
-${fact('Fired → seen', lag ? formatSeconds(lag.p50) : '–', lag ? `p95 ${formatSeconds(lag.p95)}` : null)}
-${fact('Feed complete', instant(source.lastCompleteWalkAt, times), source.behind ? 'older pages still to read' : null)}
+${fact(words.lastPoll, instant(source.lastPollAt, times))}
+${fact(words.nextPoll, instant(source.nextPollAt, times), nextReason ? words.whyNext[nextReason] : null)}
+${fact(words.lagSeen, lag ? words.duration(lag.p50 * 1_000) : '–', lag ? words.p95(words.duration(lag.p95 * 1_000)) : null)}
+${fact(words.feedComplete, instant(source.lastCompleteWalkAt, times), source.behind ? words.behind : null)}
 </dl>
 ${day ? dayChart(day, times) : null}
 ${source.plan ? planNote(source.plan, times) : null}
-${source.polledBy === null ? null : html`<p class="plan">Polled by ${inPageTime(source.polledBy, times)}.</p>`}
+${source.polledBy === null ? null : html`<p class="plan">${words.polledBy(inPageTime(source.polledBy, times))}</p>`}
 ${source.rules && source.rules.silentCount > 0 ? silentRules(source.rules, times) : null}
-${buttonRow(canAct && nextReason !== 'fixed', [hotButton(source.name)])}
+${buttonRow(canAct && nextReason !== 'fixed', [hotButton(source.name, words)])}
 </article>`
 }
 
 /** The name of a process says since when it runs. */
-function inPageTime(process: string, times: Times): string {
-  return process.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/, (iso) => `${times.date(iso)} ${times.clock(iso)}`)
+function inPageTime(name: string, times: Times): HtmlPart {
+  const [, machine, id, since] =
+    /^(.*), process (\d+), running since (\d{4}-\d\d-\d\dT[\d:.]+Z)$/.exec(name) ?? []
+  if (!machine || !id || !since) return times.words.fromBelow(name)
+  return times.words.process(machine, id, `${times.date(since)} ${times.clock(since)}`)
 }
 
-function hotButton(name: string): Html {
+function hotButton(name: string, words: PageWords): Html {
   return actionButton({
-    label: 'Poll more often',
-    ask: `Source ${name} is polled up to four times as often, within its budget.`,
+    label: words.hot,
+    ask: words.hotAsk(name),
     path: `/api/v1/sources/${encodeURIComponent(name)}/hot`,
-    fields: [{ name: 'for', label: 'For', value: '30m', options: ['10m', '30m', '1h', '3h'] }],
+    fields: [{ name: 'for', label: words.fields.for, value: '30m', options: ['10m', '30m', '1h', '3h'] }],
   })
 }
 
 function planNote({ learnedFrom, firing, announced, hotUntil }: PlanStatus, times: Times): Html {
-  const from = learnedFrom > 0 ? `learned from ${plural(learnedFrom, 'alert')}` : 'as configured so far'
-  const hot =
-    hotUntil === null ? null : html` Polled more often on request, which ends ${times.distance(hotUntil)}.`
-  return html`<p class="plan">Plan ${from}; alerts fire ${firing}.${announced && announcedNote(announced)}${hot}</p>`
+  const { words } = times
+  const hot = hotUntil === null ? null : words.hotUntil(times.distance(hotUntil))
+  return html`<p class="plan">${words.plan(learnedFrom, firing)}${announced && announcedNote(announced, words)}${hot}</p>`
 }
 
 /** Each is named, up to a few. */
 function silentRules({ readAt, count, silentCount, silent }: RulesStatus, times: Times): Html {
   const shown = silent.slice(0, rulesMax)
-  const more = silentCount > shown.length ? html`<li>and ${silentCount - shown.length} more</li>` : null
-  return html`<div class="plan"><p>${silentCount} of ${plural(count, 'rule')} may not fire, as read ${times.distance(readAt)}:</p>
+  const more =
+    silentCount > shown.length ? html`<li>${times.words.andMore(silentCount - shown.length)}</li>` : null
+  return html`<div class="plan"><p>${times.words.silentRules(silentCount, count, times.distance(readAt))}</p>
 <ul>${shown.map(silentRule)}${more}</ul></div>`
 }
 
@@ -129,15 +113,14 @@ function silentRule({ id, name, text }: RulesStatus['silent'][number]): Html {
 }
 
 /** The rules are named only where they say when polls come. */
-function announcedNote({ follows, ruleCount, rules }: AnnouncedView): Html {
-  if (!follows)
-    return html` The API announces evaluations of ${plural(ruleCount, 'rule')}, which polls do not follow.`
+function announcedNote({ follows, ruleCount, rules }: AnnouncedView, words: PageWords): HtmlPart {
+  if (!follows) return words.notFollowed(ruleCount)
   const shown = rules.slice(0, rulesMax)
   const names = shown.map(
-    ({ id, name }, at) => html`${at > 0 ? ', ' : null}${foreign(name === '' ? id : name)}`,
+    ({ id, name }, at) => html`${at > 0 ? words.list : null}${foreign(name === '' ? id : name)}`,
   )
-  const more = ruleCount > shown.length ? ` and ${ruleCount - shown.length} more` : null
-  return html` Polls follow the evaluations that the API announces of ${plural(ruleCount, 'rule')} (${names}${more}).`
+  const more = ruleCount > shown.length ? ` ${words.andMore(ruleCount - shown.length)}` : null
+  return words.followed(ruleCount, [...names, more])
 }
 
 /** Rules that the page names. */
@@ -150,24 +133,25 @@ function instant(iso: string | null, times: Times) {
 /** A bar of the units spent, with a mark for the part of the day that is over. A bar beyond the mark spends early. */
 function budgetBar(budget: BudgetStatus, times: Times): Html {
   const { unitsUsed, unitsPerDay, spentFor, startedAt, resetsAt, note } = budget
+  const { words } = times
   const used = share(unitsUsed, unitsPerDay)
   const startMs = Date.parse(startedAt)
   const elapsed = share(times.nowMs - startMs, Date.parse(resetsAt) - startMs)
   const tone: Tone = used >= 100 ? 'failed' : used >= 90 && used > elapsed ? 'warning' : 'ok'
   return html`<div class="budget ${tone}">
-<p class="row"><span><b>${formatCount(unitsUsed)}</b> of ${formatCount(unitsPerDay)} units</span><span>resets ${times.distance(resetsAt)}</span></p>
-<svg class="bar" width="100%" height="14" role="img" aria-label="${used}% of the units used, ${elapsed}% of the day over">
+<p class="row"><span>${words.unitsUsed(unitsUsed, unitsPerDay)}</span><span>${words.resets(times.distance(resetsAt))}</span></p>
+<svg class="bar" width="100%" height="14" role="img" aria-label="${words.budgetBar(words.percent(used), words.percent(elapsed))}">
 <rect class="track" y="3" width="100%" height="8" rx="4"/><rect class="fill" y="3" width="${used}%" height="8" rx="4"/><rect class="mark" x="${elapsed}%" width="2" height="14" rx="1"/></svg>
-<p class="row note"><span>${used}% used</span><span>${elapsed}% of the day over</span></p>
-${spentFor.length === 0 ? null : spentBar(spentFor)}
-${note === null ? null : html`<p class="note">${note}</p>`}
+<p class="row note"><span>${words.used(words.percent(used))}</span><span>${words.dayOver(words.percent(elapsed))}</span></p>
+${spentFor.length === 0 ? null : spentBar(spentFor, words)}
+${note === null ? null : html`<p class="note">${words.fromBelow(note)}</p>`}
 </div>`
 }
 
 /** What the units of the day were spent for: a slim bar with a part for each, and the parts in words. */
-function spentBar(spentFor: BudgetStatus['spentFor']): Html {
+function spentBar(spentFor: BudgetStatus['spentFor'], words: PageWords): Html {
   const total = spentFor.reduce((sum, { units }) => sum + units, 0)
-  const words = spentFor.map(({ purpose, units }) => `${purposeWords[purpose]} ${formatCount(units)}`)
+  const texts = spentFor.map(({ purpose, units }) => `${words.purposes[purpose]} ${words.count(units)}`)
   let before = 0
   const parts = spentFor.map(({ purpose, units }) => {
     const x = (before / total) * 100
@@ -176,9 +160,9 @@ function spentBar(spentFor: BudgetStatus['spentFor']): Html {
   })
   const list = spentFor.map(
     ({ purpose }, at) =>
-      html`<span><svg class="swatch" viewBox="0 0 8 8" aria-hidden="true"><rect class="${purpose}" width="8" height="8" rx="2"/></svg>${words[at]}</span>`,
+      html`<span><svg class="swatch" viewBox="0 0 8 8" aria-hidden="true"><rect class="${purpose}" width="8" height="8" rx="2"/></svg>${texts[at]}</span>`,
   )
-  return html`<svg class="bar spent" width="100%" height="4" role="img" aria-label="Units spent for ${words.join(', ')}">${parts}</svg>
+  return html`<svg class="bar spent" width="100%" height="4" role="img" aria-label="${words.spentFor(texts.join(words.list))}">${parts}</svg>
 <p class="note parts">${list}</p>`
 }
 

@@ -104,7 +104,7 @@ th, td { text-align: start; vertical-align: top; padding: 11px 10px; font-weight
 th:first-child, td:first-child { padding-inline-start: 18px; } th:last-child, td:last-child { padding-inline-end: 18px; }
 thead th { font-size: 12.5px; color: var(--soft); padding-block: 10px 8px; white-space: nowrap; }
 tbody tr { border-top: 1px solid var(--line); }
-tbody tr:target { background: var(--hover); box-shadow: inset 3px 0 var(--accent); }
+tbody tr:target { background: var(--hover); box-shadow: inset 3px 0 var(--accent); } [dir=rtl] tbody tr:target { box-shadow: inset -3px 0 var(--accent); }
 tbody th { font-weight: 600; }
 table.sinks thead th:nth-child(n+3):nth-child(-n+8), table.letters thead th:nth-child(3), td.number { text-align: end; white-space: nowrap; }
 td.none { color: var(--soft); }
@@ -148,6 +148,7 @@ dialog::backdrop { background: rgb(10 14 20 / .5); }
 dialog p { margin-top: 8px; overflow-wrap: anywhere; } dialog .acts { justify-content: flex-end; }
 dialog label { display: block; margin-top: 12px; font-size: 13px; color: var(--soft); } dialog label[hidden] { display: none; }
 dialog input, dialog select { display: block; width: 100%; min-height: 34px; margin-top: 3px; padding: 4px 9px; font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--line); border-radius: 8px; }
+dialog label small { margin-top: 5px; }
 dialog .failed, .steps .warning, .attempts .warning { color: var(--warning); } dialog .failed, .attempts .failed { color: var(--failed); } .attempts .ok { color: var(--ok); }
 .back { margin-bottom: 12px; font-size: 13.5px; }
 .story h1 { font-size: 22px; line-height: 1.5; overflow-wrap: anywhere; } .story h1 a { color: var(--ink); }
@@ -163,6 +164,13 @@ footer a { color: var(--soft); }
 .stale { display: none; position: sticky; top: 0; z-index: 1; padding: 9px 24px; text-align: center; background: var(--failed-fill); color: #fff; font-weight: 550; }
 [data-stale] .stale { display: block; }
 [data-stale] main { opacity: .55; }
+
+/* Persian: names stay together, letters are not spaced, bars fill from the right; charts keep their time from left to right. */
+[dir=rtl] :is(h1, h2, h3, .headline, .numbers dd) { letter-spacing: 0; }
+[dir=rtl] :is(h3, .masthead p, .masthead span, tbody th, .meta span, .meta a, .spent span) { unicode-bidi: isolate; }
+[dir=rtl] small { unicode-bidi: isolate; } [dir=rtl] .numbers dd { font-size: 19px; } [dir=rtl] .alerts > li { grid-template-columns: 136px minmax(0, 1fr) minmax(0, auto); }
+[dir=rtl] svg.bar { transform: scaleX(-1); }
+dialog p, dialog input { unicode-bidi: plaintext; }
 
 @media (max-width: 860px) {
   main { padding: 16px 14px 40px; }
@@ -180,14 +188,13 @@ footer a { color: var(--soft); }
   tbody tr:first-child { border-top: 0; }
   tbody th, tbody td, tbody th:first-child, tbody td:last-child { padding: 0; }
   tbody th { grid-column: 1 / 3; } tbody th small { display: inline; margin-inline-start: 8px; }
-  td[data-label="State"] { text-align: end; } td[data-label="State"]::before { content: none; }
-  td[data-label="State"] small { grid-column: 1 / -1; }
+  td.state { text-align: end; } td.state::before { content: none; }
+  td.state small { grid-column: 1 / -1; }
   tbody td::before { content: attr(data-label); display: block; font-size: 12.5px; color: var(--soft); }
   td.number { text-align: start; }
-  td[data-label="Last result"] { grid-column: 1 / -1; }
+  td.wide { grid-column: 1 / -1; }
   .answer { max-width: none; }
-  td[data-label="A sample"] { grid-column: 1 / -1; }
-  .alerts > li { grid-template-columns: minmax(0, 1fr); padding: 12px 14px; }
+  .alerts > li, [dir=rtl] .alerts > li { grid-template-columns: minmax(0, 1fr); padding: 12px 14px; }
   .when time { display: inline; margin-inline-end: 8px; }
   .when b { display: inline; }
   .chips { justify-content: flex-start; margin-top: 4px; max-width: none; }

@@ -1,11 +1,15 @@
-import { formatDuration } from '../../lib/duration.ts'
 import type { DisplayOptions } from '../ports.ts'
 import { type Html, html } from './html.ts'
+import { english, type PageWords } from './words/en.ts'
+import { persian } from './words/fa.ts'
 
-/** Instants as the page shows them: in the configured zone and calendar, and as a distance from now. */
+/** Instants as the page shows them, in the configured zone and calendar, and as a distance from now; with the reader's words. */
 export interface Times {
+  readonly words: PageWords
   readonly nowMs: number
   readonly timeZone: string
+  /** For the page's script, which shows times too. */
+  readonly locale: string
   /** `12:03:10` */
   clock(iso: string): string
   /** `1405/08/30`, `2026-11-21`, or both */
@@ -15,30 +19,38 @@ export interface Times {
   distance(iso: string): Html
 }
 
-export function createTimes({ timeZone, calendar }: DisplayOptions, nowMs: number): Times {
-  const clockFormat = new Intl.DateTimeFormat('en-GB-u-nu-latn', { timeZone, timeStyle: 'medium' })
-  const dateFormats = dateFormatsOf(timeZone, calendar)
+export function createTimes({ timeZone, calendar, language }: DisplayOptions, nowMs: number): Times {
+  const words = language === 'fa' ? persian : english
+  const digits = language === 'fa' ? 'arabext' : 'latn'
+  const clockFormat = new Intl.DateTimeFormat(`en-GB-u-nu-${digits}`, { timeZone, timeStyle: 'medium' })
+  const dateFormats = dateFormatsOf(timeZone, calendar, digits)
   const guarded = (iso: string, show: (ms: number) => string) => {
     const ms = Date.parse(iso)
     return Number.isNaN(ms) ? iso : show(ms)
   }
   const clock = (iso: string) => guarded(iso, (ms) => clockFormat.format(ms))
-  const date = (iso: string) => guarded(iso, (ms) => dateFormats.map((format) => format(ms)).join(' · '))
+  const date = (iso: string) => guarded(iso, (ms) => dateFormats.map((format) => format(ms)).join(words.dot))
   return {
+    words,
     nowMs,
     timeZone,
+    locale: `${language === 'fa' ? 'fa' : 'en-GB'}-u-ca-${calendar === 'gregorian' ? 'gregory' : 'persian'}`,
     clock,
     date,
     isToday: (iso) => date(iso) === date(new Date(nowMs).toISOString()),
     distance: (iso) =>
-      html`<time data-age datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs)}</time>`,
+      html`<time data-age datetime="${iso}" title="${date(iso)} ${clock(iso)}">${distanceOf(Date.parse(iso) - nowMs, words)}</time>`,
   }
 }
 
-function dateFormatsOf(timeZone: string, calendar: DisplayOptions['calendar']): ((ms: number) => string)[] {
+function dateFormatsOf(
+  timeZone: string,
+  calendar: DisplayOptions['calendar'],
+  digits: string,
+): ((ms: number) => string)[] {
   // As is usual in each calendar: 1405/08/30 and 2026-11-21.
-  const jalali = dateFormat(timeZone, 'persian', '/')
-  const gregorian = dateFormat(timeZone, 'gregory', '-')
+  const jalali = dateFormat(timeZone, `persian-nu-${digits}`, '/')
+  const gregorian = dateFormat(timeZone, `gregory-nu-${digits}`, '-')
   switch (calendar) {
     case 'jalali':
       return [jalali]
@@ -52,7 +64,7 @@ function dateFormatsOf(timeZone: string, calendar: DisplayOptions['calendar']): 
 }
 
 function dateFormat(timeZone: string, calendar: string, separator: string): (ms: number) => string {
-  const format = new Intl.DateTimeFormat(`en-u-ca-${calendar}-nu-latn`, {
+  const format = new Intl.DateTimeFormat(`en-u-ca-${calendar}`, {
     timeZone,
     year: 'numeric',
     month: '2-digit',
@@ -64,25 +76,10 @@ function dateFormat(timeZone: string, calendar: string, separator: string): (ms:
   }
 }
 
-function distanceOf(ms: number): string {
-  if (Number.isNaN(ms)) return 'at an unknown time'
+function distanceOf(ms: number, words: PageWords): string {
+  if (Number.isNaN(ms)) return words.noTime
   const seconds = Math.round(ms / 1_000)
-  if (seconds === 0) return 'now'
-  const span = formatDuration(Math.abs(seconds) * 1_000)
-  return seconds < 0 ? `${span} ago` : `in ${span}`
-}
-
-/** `8.4s`, `1m 20s` */
-export function formatSeconds(seconds: number): string {
-  return formatDuration(seconds * 1_000)
-}
-
-/** `12,480`; a dash for what is not known. */
-export function formatCount(count: number | null): string {
-  return count === null ? '–' : count.toLocaleString('en-US')
-}
-
-/** `1 row`, `3 rows` */
-export function plural(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+  if (seconds === 0) return words.now
+  const span = words.duration(Math.abs(seconds) * 1_000)
+  return seconds < 0 ? words.ago(span) : words.ahead(span)
 }

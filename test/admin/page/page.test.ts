@@ -164,8 +164,8 @@ describe('the latest alerts', () => {
     expect(read).toContain(
       'main.48213 seen after 8s desk-email → desk@example.com : dead ops-slack ×4 : to retry trading-system : delivered',
     )
-    expect(read).toContain('ops-slack: 429 Too Many Requests , next try in 42s')
-    expect(read).toContain('desk-email → desk@example.com: rejected')
+    expect(read).toContain('ops-slack : 429 Too Many Requests , next try in 42s')
+    expect(read).toContain('desk-email → desk@example.com : rejected')
     expect(text).toContain('<a href="/alerts/main/48213">')
   })
 

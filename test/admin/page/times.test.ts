@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { createTimes, formatCount, formatSeconds, plural } from '../../../src/admin/page/times.ts'
+import { createTimes } from '../../../src/admin/page/times.ts'
 
 const now = '2026-11-21T05:30:00Z'
 const nowMs = Date.parse(now)
 const times = (calendar: 'jalali' | 'gregorian' | 'both', timeZone = 'Asia/Tehran') =>
-  createTimes({ calendar, timeZone }, nowMs)
+  createTimes({ calendar, timeZone, language: 'en' }, nowMs)
 
 test('dates are written in the configured calendar and zone', () => {
   expect(times('jalali').date(now)).toBe('1405/08/30')
@@ -45,9 +45,22 @@ test('a text that is no time is shown as it came, never as an error', () => {
 })
 
 test('numbers are grouped, and a dash stands for what is not known', () => {
-  expect(formatCount(12_480)).toBe('12,480')
-  expect(formatCount(null)).toBe('–')
-  expect(plural(1, 'row')).toBe('1 row')
-  expect(plural(2_000, 'row')).toBe('2,000 rows')
-  expect(formatSeconds(80)).toBe('1m 20s')
+  const { words } = times('jalali')
+  expect(words.count(12_480)).toBe('12,480')
+  expect(words.count(null)).toBe('–')
+  expect([words.alerts(1), words.alerts(2_000)]).toEqual(['1 alert', '2,000 alerts'])
+  expect(words.duration(80_000)).toBe('1m 20s')
+})
+
+test('a Persian page has Persian digits, units and order', () => {
+  const persian = createTimes({ calendar: 'both', timeZone: 'Asia/Tehran', language: 'fa' }, nowMs)
+  const { words } = persian
+  expect([persian.date(now), persian.clock(now)]).toEqual(['۱۴۰۵/۰۸/۳۰، ۲۰۲۶-۱۱-۲۱', '۰۹:۰۰:۰۰'])
+  expect([words.count(12_480), words.count(null), words.percent(62)]).toEqual(['۱۲٬۴۸۰', '–', '۶۲٪'])
+  expect([8_400, 80_000, 93_600_000, 850].map(words.duration)).toEqual([
+    ...['۸٫۴ ثانیه', '۱ دقیقه و ۲۰ ثانیه', '۱ روز و ۲ ساعت', '۸۵۰ میلی‌ثانیه'],
+  ])
+  const distance = (ms: number) => persian.distance(new Date(nowMs + ms).toISOString()).html
+  expect(distance(-12_000)).toContain('>۱۲ ثانیه پیش</time>')
+  expect(distance(9_000)).toContain('>۹ ثانیه دیگر</time>')
 })

@@ -1,0 +1,231 @@
+import { formatDuration } from '../../../lib/duration.ts'
+import { purposeWords } from '../../purpose-words.ts'
+import type { Verdict } from '../../status-view.ts'
+import { type HtmlPart, html } from '../html.ts'
+
+/** The words of the status page in English; `PageWords` is the form of every other language. */
+export const english = {
+  language: 'en' as 'en' | 'fa',
+  direction: 'ltr' as 'ltr' | 'rtl',
+  count: formatCount,
+  duration: formatDuration,
+  percent: (whole: number) => `${whole}%`,
+  list: ', ',
+  dot: ' · ',
+  /** A sentence from below the page, which is always English. */
+  fromBelow: (text: string): HtmlPart => text,
+
+  headline: ({ headline }: Verdict): string => headline,
+  allWell: (sources: number, sinks: number) =>
+    `Redis answers, ${plural(sources, 'source')} polled, ${plural(sinks, 'sink')} taking deliveries.`,
+  up: (span: string) => `up ${span}`,
+  only: (role: string) => `${role} only`,
+  noStatus: 'The status cannot be read now',
+  noStory: 'The alert cannot be read now',
+  noAlert: 'There is no such alert',
+  notKnown: (name: string) => `No alert ${name} is known (any more).`,
+  tooLate: 'It did not come within the time limit.',
+  logSays: 'The log of the bridge says why.',
+  lagSeen: 'Fired → seen',
+  lagDone: 'Fired → acknowledged',
+  lagNone: 'nothing measured yet',
+  p95: (span: string, slowest = false) => `p95 ${span}${slowest ? ', the slowest' : ''}`,
+  queues: 'In the queues',
+  queuesNote: 'waiting, sending, to retry',
+  today: 'Delivered today',
+  bySinks: (sinks: number) => (sinks === 1 ? 'by one sink' : `by ${sinks} sinks`),
+  letters: 'Dead letters',
+  lettersNote: 'until retried or dropped',
+  noToken: 'Set http.adminToken in the config to act from here.',
+  foot: { status: 'status as JSON', metrics: 'metrics', ready: 'readiness' },
+  stale: 'The bridge does not answer. This page shows its last answer.',
+
+  sources: 'Sources',
+  unrouted: (alerts: number) => `${plural(alerts, 'alert')} had no route`,
+  quarantined: (rows: number) =>
+    `${plural(rows, 'row')} could not be read and ${rows === 1 ? 'is' : 'are'} set aside (/api/v1/quarantine)`,
+  fellOut: (rows: number) => `of ${plural(rows, 'row')} the copy fell out, since the quarantine was full`,
+  sourceStates: {
+    starting: 'starting',
+    running: 'polling',
+    catching_up: 'catching up',
+    retrying: 'trying again',
+    failing: 'failing',
+    budget_spent: 'budget spent',
+    queues_full: 'queues full',
+    standby: 'another replica polls',
+    stopped: 'stopped',
+  },
+  /** Why the next poll is planned for that time; shown after "in 8s:". */
+  whyNext: {
+    first: 'the first poll',
+    fixed: 'a fixed pace is set',
+    even: 'units spread evenly',
+    expected: 'alerts are expected about now',
+    burst: 'alerts just came, more are likely',
+    floor: 'quiet hours, nobody waits for ever',
+    ceiling: 'as fast as allowed',
+    announced: 'the API announces an evaluation of rules',
+    mark: 'alerts fire on the mark',
+    hot: 'an operator asked for it',
+    catch_up: 'more pages are waiting',
+    retry: 'the last call failed',
+    budget_spent: 'nothing left until the reset',
+  },
+  noBudget: 'The budget is not known yet.',
+  lastPoll: 'Last poll',
+  nextPoll: 'Next poll',
+  feedComplete: 'Feed complete',
+  behind: 'older pages still to read',
+  process: (machine: string, id: string, since: string): HtmlPart =>
+    `${machine}, process ${id}, running since ${since}`,
+  polledBy: (process: HtmlPart) => html`Polled by ${process}.`,
+  plan: (alerts: number, firing: string): HtmlPart =>
+    `Plan ${alerts > 0 ? `learned from ${plural(alerts, 'alert')}` : 'as configured so far'}; alerts fire ${firing}.`,
+  hotUntil: (when: HtmlPart) => html` Polled more often on request, which ends ${when}.`,
+  silentRules: (silent: number, rules: number, when: HtmlPart) =>
+    html`${silent} of ${plural(rules, 'rule')} may not fire, as read ${when}:`,
+  andMore: (rest: number) => `and ${formatCount(rest)} more`,
+  notFollowed: (rules: number): HtmlPart =>
+    ` The API announces evaluations of ${plural(rules, 'rule')}, which polls do not follow.`,
+  followed: (rules: number, names: HtmlPart): HtmlPart =>
+    html` Polls follow the evaluations that the API announces of ${plural(rules, 'rule')} (${names}).`,
+  unitsUsed: (used: number, all: number) => html`<b>${formatCount(used)}</b> of ${formatCount(all)} units`,
+  resets: (when: HtmlPart) => html`resets ${when}`,
+  used: (percent: string) => `${percent} used`,
+  dayOver: (percent: string) => `${percent} of the day over`,
+  budgetBar: (used: string, over: string) => `${used} of the units used, ${over} of the day over`,
+  spentFor: (parts: string) => `Units spent for ${parts}`,
+  purposes: purposeWords,
+  hour: (from: string, planned: number, past?: { readonly units: number; readonly alerts: number }) =>
+    `${from}: ${past ? `${plural(past.units, 'unit')} spent, ${plural(past.alerts, 'alert')} seen, ` : ''}${plural(planned, 'poll')} planned`,
+  day: (units: number, alerts: number, planned: number) =>
+    `Today ${plural(units, 'unit')} for ${plural(alerts, 'alert')}; the plan has ${formatCount(planned)} by now.`,
+  legend: { spent: 'units spent', planned: 'polls planned', seen: 'alerts seen' },
+  hot: 'Poll more often',
+  hotAsk: (name: string) => `Source ${name} is polled up to four times as often, within its budget.`,
+
+  sinks: 'Sinks',
+  sinkHeads: {
+    sink: 'Sink',
+    state: 'State',
+    waiting: 'Waiting',
+    active: 'Sending',
+    delayed: 'To retry',
+    dead: 'Dead',
+    today: 'Today',
+    lag: 'Lag p50 · p95',
+    last: 'Last result',
+  },
+  sinkStates: { active: 'taking', paused: 'paused', open: 'resting', stuck: 'stuck' },
+  unknownState: 'not known',
+  results: { delivered: 'delivered', retry: 'to be tried again', dead: 'given up' },
+  nothingSent: 'nothing sent yet',
+  hours: (done: number, dead: number) =>
+    `${plural(done, 'alert')} acknowledged and ${formatCount(dead)} given up on in the last 24 hours`,
+  ends: (when: HtmlPart) => html`ends ${when}`,
+  since: (when: HtmlPart) => html`since ${when}`,
+  nextProbe: (when: HtmlPart) => html`, next probe ${when}`,
+  takes: (span: string) => `, takes ${span}`,
+  pause: 'Pause',
+  pauseAsk: (name: string) =>
+    `Alerts for ${name} wait in its queue, in all replicas, until the time is over or it is resumed.`,
+  pauseFor: 'For (empty: until resumed)',
+  resume: 'Resume',
+  resumeAsk: (name: string) => `What waits for ${name} is sent.`,
+  probe: 'Probe now',
+  probeAsk: (name: string) => `One alert is sent to ${name} now, without waiting for the next probe.`,
+  retryDead: 'Retry dead',
+  dropDead: 'Drop dead',
+  retryAsk: (letters: number, where: string) =>
+    `${plural(letters, 'dead letter')} of ${where} go back into the queue, with fresh attempts; also those that came meanwhile.`,
+  dropAsk: (letters: number, where: string) =>
+    `${plural(letters, 'dead letter')} of ${where} are deleted for ever; also those that came meanwhile.`,
+
+  letterHeads: {
+    sink: 'Sink',
+    reason: 'Reason',
+    count: 'Count',
+    first: 'First',
+    last: 'Last',
+    sample: 'A sample',
+  },
+  grouped: (looked: number, total: number) =>
+    `grouped from the newest ${formatCount(looked)} of ${formatCount(total)}`,
+  retryGroup: 'Retry group',
+  dropGroup: 'Drop group',
+  copyCommand: 'copy command',
+
+  latest: 'Latest alerts',
+  older: 'Older alerts',
+  olderLink: 'older',
+  all: 'all',
+  filterLabel: 'Filter by state',
+  rowStates: {
+    waiting: 'waiting',
+    active: 'sending',
+    delayed: 'to retry',
+    delivered: 'delivered',
+    dead: 'dead',
+    held: 'held back',
+  },
+  noDeliveries: 'The deliveries cannot be read now.',
+  noneLikeThat: 'None like that.',
+  noneYet: 'No alert was seen yet.',
+  seenAfter: (span: string) => `seen after ${span}`,
+  nextTry: (when: HtmlPart) => html`next try ${when}`,
+  /** Of what the list is narrowed by, as the address has it. */
+  filters: {} as Readonly<Record<string, string>>,
+
+  back: '← all alerts',
+  rules: (ids: HtmlPart) => html`rules ${ids}`,
+  fired: 'fired',
+  seen: 'seen',
+  byPoll: (when: HtmlPart, page: number | null) =>
+    html`by the poll of ${when}${page === null || page === 1 ? null : ` on page ${page}`}`,
+  later: (span: string) => `, ${span} later`,
+  heldBack: 'held back',
+  heldFrom: (sinks: string) => `from ${sinks}: `,
+  noRoute: 'no route named a sink for it',
+  deliveries: 'Deliveries',
+  byRoutes: (routes: number, names: HtmlPart) => html`by ${routes === 1 ? 'route' : 'routes'} ${names}`,
+  nothingWasSent: 'nothing was sent yet',
+  sentAgain: 'sent again by an operator',
+  lastTime: (when: HtmlPart) => html`, the last time ${when}`,
+  took: (span: string) => `, took ${span}`,
+  retry: 'Retry',
+  retryOneAsk: (name: string, sink: string) =>
+    `${name} goes back into the queue of ${sink}, with fresh attempts.`,
+  drop: 'Drop',
+  dropOneAsk: (name: string, sink: string) => `The dead letter of ${name} at ${sink} is deleted for ever.`,
+  again: 'Send again',
+  againAsk: (name: string, sink: string) => `${name} is sent to ${sink} once more, with the same webhook-id.`,
+  silence: 'Silence what is like it',
+  silenceAsk:
+    'Alerts that match all of these are held back from every sink for a while. They are recorded and can be sent later.',
+  fields: { symbol: 'Symbol', kind: 'Kind', rule: 'Rule', for: 'For', why: 'Why' },
+
+  actions: 'What operators did',
+  /** By the names that the audit has. */
+  did: {} as Readonly<Record<string, string>>,
+  alerts: (alerts: number) => plural(alerts, 'alert'),
+  idsMore: (rest: number) => ` and ${formatCount(rest)} more`,
+  quote: (text: HtmlPart) => html` “${text}”`,
+  byWhom: (token: string, address: string): HtmlPart => `${token}, from ${address}`,
+  ago: (span: string) => `${span} ago`,
+  ahead: (span: string) => `in ${span}`,
+  now: 'now',
+  noTime: 'at an unknown time',
+}
+
+export type PageWords = typeof english
+
+/** `12,480`; a dash for what is not known. */
+export function formatCount(number: number | null): string {
+  return number === null ? '–' : number.toLocaleString('en-US')
+}
+
+/** `1 row`, `3 rows` */
+function plural(number: number, noun: string): string {
+  return `${formatCount(number)} ${noun}${number === 1 ? '' : 's'}`
+}
