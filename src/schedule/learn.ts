@@ -6,7 +6,9 @@ import { budgetDay } from './budget.ts'
 import {
   creditParts,
   type DayForecast,
+  dayLevel,
   eventsOf,
+  expectedBetween,
   noteEvents,
   rateAt,
   spanAt,
@@ -36,8 +38,6 @@ const dayMs = 86_400_000
 const historyDaysMax = 120
 /** Longer without a poll is an outage. */
 const outageMs = 3_600_000
-/** Where the rest of the first day brought little, what it hid is as the profile has it: thousandths of an event. */
-const blindCaution = 30_000
 /** Days of a history that the policies are scored on. */
 const scoredDays = 14
 /** What a day adds to the average of further pages. */
@@ -82,7 +82,8 @@ export function learnPoll(
   // Rows of a catch-up say nothing about how late a row can be read.
   for (const at of fired) countFiring(memory.phase, at, poll.pages > 1 ? at : fromMs)
   if (expectation) learnAnnounced(memory, expectation, poll, fromMs)
-  noteEvents(recent, poll.atMs, current)
+  const expected = expectation ? expectedBetween(expectation.forecast, sinceMs, poll.atMs) : 0
+  noteEvents(recent, poll.atMs, current, expected)
   return profileChanged
 }
 
@@ -148,8 +149,8 @@ export function rollDate(memory: Memory, options: ScheduleOptions, nowMs: number
 }
 
 /**
- * Repairs the memory after a clock that was far ahead: its date lies in the future and would not end before then, and nothing
- * would be learned until it does. What was learned of days stays; what was counted of that date is dropped.
+ * Sets right what a clock that was far ahead left in the memory: a date that lies ahead would never end, and nothing
+ * would be learned until then. What was learned of days stays; what was counted of that date goes.
  */
 function mendAhead(memory: Memory, nowMs: number, wall: number, dateMs: number): void {
   if (isFarAhead(memory.dateMs, dateMs)) {
@@ -162,15 +163,13 @@ function mendAhead(memory: Memory, nowMs: number, wall: number, dateMs: number):
   if (isFarAhead(memory.attempts.lastAtMs ?? 0, nowMs)) memory.attempts.lastAtMs = null
 }
 
-/** What the first day hid before the first poll is taken to have been as the profile has it, at the level of the rest of that day. */
+/** What the first day hid before the first poll is taken to have been as the profile has it, not empty. */
 function fillBlindBins(memory: Memory, options: ScheduleOptions): void {
   if (memory.blindBins === 0) return
   const forecast = forecastDay(memory.profile, rowOf(memory.dateMs, options), options)
-  const sum = (values: Iterable<number>) => [...values].reduce((all, each) => all + each, 0)
-  const foreseen = sum(forecast.subarray(memory.blindBins)) * binMs
-  const level = (blindCaution + sum(memory.counts.subarray(memory.blindBins))) / (blindCaution + foreseen)
+  const perRate = (binMs / 1_000) * dayLevel(memory.recent) * 1_000
   for (let bin = 0; bin < memory.blindBins; bin++)
-    memory.counts[bin] = Math.round((forecast[bin] ?? 0) * binMs * level)
+    memory.counts[bin] = Math.round((forecast[bin] ?? 0) * perRate)
   memory.blindBins = 0
 }
 

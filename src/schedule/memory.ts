@@ -207,6 +207,7 @@ const memorySchema = earlierSchema.extend({
       profile: each(z.number().positive(), memorySeconds.length + 1),
       mean: each(z.number().positive(), memorySeconds.length + 1),
     }),
+    today: z.object({ seen: amount, expected: amount }),
     event: z.object({ startMs: z.number(), counted: amount }),
   }),
   family: z.object({

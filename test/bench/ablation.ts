@@ -11,6 +11,7 @@ import { join } from 'node:path'
 const mechanisms: readonly (readonly [name: string, file: string, from: string, to: string])[] = [
   ['as it is', 'learn.ts', 'const scoredDays = 14', 'const scoredDays = 14'],
   ['batches as one event', 'forecast/outlook.ts', 'const eventMs = 3_000', 'const eventMs = 1'],
+  ["today's level", 'forecast/outlook.ts', 'const dayCaution = 30', 'const dayCaution = 1e9'],
   ['credit of the memories', 'forecast/outlook.ts', 'if (total <= 0) return', 'if (total > -1) return'],
   ['the last days', 'forecast/profile.ts', 'const latelyWeight = 0.5', 'const latelyWeight = 0'],
   ['likeness of weekdays', 'forecast/profile.ts', 'const evidenceShare = 0.15', 'const evidenceShare = 0'],
