@@ -9,7 +9,7 @@ import { version } from '../telemetry/version.ts'
 import type { ApiRequest } from './api/request.ts'
 import { readJson } from './body.ts'
 import type { EndpointName } from './endpoints.ts'
-import { FeedError, oneLine, refusalOf } from './errors.ts'
+import { FeedError, refusalOf, shortLine } from './errors.ts'
 import { type Parsed, rowValuesMax } from './wire.ts'
 
 /** One call over HTTP: a checked request in, its parsed answer or a FeedError out, within the time limit. */
@@ -108,7 +108,7 @@ export function createCaller(options: FeedClientOptions): Caller {
       if (parsed.ok) return parsed.page
       throw new FeedError(
         'bad_shape',
-        `the API's answer is not the documented ${endpoint.answer.envelope}: ${oneLine(parsed.reason)}`,
+        `the API's answer is not the documented ${endpoint.answer.envelope}: ${shortLine(parsed.reason)}`,
         {
           status,
         },
@@ -270,7 +270,7 @@ function toFeedError(
     return new FeedError('aborted', 'the call was given up')
   if (call.expired)
     return new FeedError('timeout', `the API gave no whole answer within ${call.timeoutMs} ms`)
-  const reason = oneLine(code, 60)
+  const reason = shortLine(code, 60)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
     return new FeedError('too_large', "the answer's headers are too long")
   if (isConnectCode(code))

@@ -83,7 +83,7 @@ export function refusalOf(answer: {
   const waits = [readWait(budgetWait, nowMs), readWait(answer.retryAfter, nowMs)]
   const limit = code !== 'rate_limited' ? undefined : budgetWait === undefined ? 'minute' : 'budget'
   const fields = code === 'invalid_request' ? fieldNames(detail['fields']) : undefined
-  const said = envelope?.message ? `: ${oneLine(scrub(envelope.message, [answer.secret]))}` : ''
+  const said = envelope?.message ? `: ${shortLine(scrub(envelope.message, [answer.secret]))}` : ''
   return new FeedError(code, `${sentence(code, endpoint, limit, fields)} (HTTP ${status})${said}`, {
     status,
     retryAfterMs: waits.find((each) => each !== undefined),
@@ -93,7 +93,7 @@ export function refusalOf(answer: {
 }
 
 /** Text of the API as one short line: without control and direction characters, cut at a whole character. */
-export function oneLine(text: string, charsMax = 200): string {
+export function shortLine(text: string, charsMax = 200): string {
   const line = text
     .slice(0, charsMax * 8)
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\s]+/gu, ' ')
@@ -164,5 +164,5 @@ function readWait(value: unknown, nowMs: number): number | undefined {
 function fieldNames(value: unknown): readonly string[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const names = Array.isArray(value) ? value.filter((each) => typeof each === 'string') : Object.keys(value)
-  return names.slice(0, 10).map((each) => oneLine(each, 60))
+  return names.slice(0, 10).map((each) => shortLine(each, 60))
 }

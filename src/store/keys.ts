@@ -271,11 +271,17 @@ export function joinedUnitsKey(prefix: string, dayKey: string): string {
 export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000
 
 /**
- * HASH `{used, <purpose>: units …, half:<half hour>: units …}` (and from earlier versions `from:…`). Expires `unitsKeptMs` after its last change. Lost: the bridge may spend the day's
- * units again; when the account has none left, the feed answers 429, which sets `hold`.
+ * HASH `{used, <purpose>: units …, half:<half hour>: units …}` (and from earlier versions `from:…`). Expires `unitsKeptMs` after
+ * its last change. Lost: the bridge may spend the day's units again; when the account has none left, the feed answers 429, which
+ * sets `hold`.
  */
 function unitsKey(root: string, dayKey: string): string {
   return `${root}:units:${dayKey}`
+}
+
+/** STRING, the latest format that any version stored here. No expiry. Lost: a version that is too old is not noticed. */
+export function stateFormatKey(prefix: string): string {
+  return `${hashTag(prefix)}:format`
 }
 
 export function hashTag(prefix: string): string {

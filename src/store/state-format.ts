@@ -1,4 +1,4 @@
-import { hashTag } from './keys.ts'
+import { stateFormatKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 import type { RedisFinding } from './redis-check.ts'
 
@@ -7,11 +7,6 @@ import type { RedisFinding } from './redis-check.ts'
  * later version merely adds, earlier ones leave alone.
  */
 export const stateFormat = 1
-
-/** STRING, the latest format that any version stored here. No expiry. Lost: a version that is too old is not noticed. */
-export function stateFormatKey(prefix: string): string {
-  return `${hashTag(prefix)}:format`
-}
 
 /** Stores that this version writes here, or returns why it must not. */
 export async function claimFormat(

@@ -186,7 +186,7 @@ describe('dead letters', () => {
     const log = createDeliveryLog({ queues: own.queues, targets: today })
     expect(await log.historiesOf({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
     const gone = own.queues.reconfigured({ sinks: [], retention: { ageMs: 1, count: 1 } })
-    const after = createDeliveryLog({ queues: gone, targets: new Map(), gone: async () => ['desk'] })
+    const after = createDeliveryLog({ queues: gone, targets: new Map(), orphans: async () => ['desk'] })
     expect(await after.historiesOf({ source: 'main', id: 1 })).toMatchObject([{ target: 'b@example.com' }])
     const dead = createDeadLetters({ queues: own.queues, targets: today, clock: systemClock })
     expect(await dead.drop({ ids: ['main.1'] })).toMatchObject(done(1))

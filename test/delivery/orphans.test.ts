@@ -60,7 +60,7 @@ describe('a sink that left the config with alerts', () => {
     const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 1))
     const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: day, count: 10 } })
-    const log = createDeliveryLog({ queues, targets: new Map(), gone: () => own.orphans.names() })
+    const log = createDeliveryLog({ queues, targets: new Map(), orphans: () => own.orphans.names() })
     expect(await log.historiesOf({ source: 'main', id: 1 })).toMatchObject([
       { sink: 'gone', state: 'waiting' },
     ])

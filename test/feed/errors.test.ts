@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type FeedErrorCode, oneLine, refusalOf } from '../../src/feed/errors.ts'
+import { type FeedErrorCode, refusalOf, shortLine } from '../../src/feed/errors.ts'
 
 const nowMs = Date.UTC(2026, 4, 3, 9, 0, 0)
 
@@ -136,6 +136,6 @@ describe('the message', () => {
   })
 
   it('is cut between characters', () => {
-    expect(oneLine('🪙'.repeat(300), 10)).toBe(`${'🪙'.repeat(9)}…`)
+    expect(shortLine('🪙'.repeat(300), 10)).toBe(`${'🪙'.repeat(9)}…`)
   })
 })

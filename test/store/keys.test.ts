@@ -11,6 +11,7 @@ import {
   sinkNamesKey,
   sourceKeys,
   sourceNamesKey,
+  stateFormatKey,
   throttledKey,
   throttleKey,
 } from '../../src/store/keys.ts'
@@ -21,7 +22,6 @@ import {
   pausesKey,
   silencesKey,
 } from '../../src/store/operator-keys.ts'
-import { stateFormatKey } from '../../src/store/state-format.ts'
 import { useRedis } from '../support/redis.ts'
 
 const redis = useRedis({ flags: ['--cluster-enabled', 'yes'] })

@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { admitRedis } from '../../src/app/redis.ts'
+import { stateFormatKey } from '../../src/store/keys.ts'
 import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis, findingsOf } from '../../src/store/redis-check.ts'
-import { claimFormat, stateFormat, stateFormatKey } from '../../src/store/state-format.ts'
+import { claimFormat, stateFormat } from '../../src/store/state-format.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
 

@@ -48,10 +48,10 @@ export interface DeliveryLogOptions {
   /** The targets of each sink, as the sink itself names them. */
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   /**
-   * Sinks that left the config and still have records. They are looked through too, except for targets, which nobody
-   * knows any more.
+   * Sinks that left the config and still have records. They are searched too, but not their targets, which are not known
+   * any more.
    */
-  readonly gone?: () => Promise<readonly string[]>
+  readonly orphans?: () => Promise<readonly string[]>
 }
 
 const listLimitMax = 500
@@ -59,10 +59,10 @@ const listLimitMax = 500
 /** Over how long the pace of a sink is measured. */
 export const paceMs = 5 * 60_000
 
-export function createDeliveryLog({ queues, targets, gone }: DeliveryLogOptions): DeliveryLog {
+export function createDeliveryLog({ queues, targets, orphans }: DeliveryLogOptions): DeliveryLog {
   return {
     async historiesOf(alert) {
-      const sinks = [...queues.sinks, ...((await gone?.()) ?? [])]
+      const sinks = [...queues.sinks, ...((await orphans?.()) ?? [])]
       const found = sinks.map(async (sink) => {
         const queue = queues.anyQueue(sink)
         const own = { redis: queues.redis, queue, targets: targets.get(sink) ?? [] }
