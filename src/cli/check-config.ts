@@ -6,11 +6,11 @@ import type { Config } from '../config/schema.ts'
 import { given } from '../lib/given.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
+import { compareConfig, describeComparison, readStored } from './compare-config.ts'
 import { connectDaemon } from './daemon.ts'
 import { rulesOf } from './explain.ts'
 import { instantOption } from './instant.ts'
 import { print, printError, printJson } from './output.ts'
-import { describeReplay, readStored, replayConfig } from './replay-config.ts'
 import { urlOption } from './usage.ts'
 
 interface Options {
@@ -64,9 +64,9 @@ async function printReplay(
 ): Promise<void> {
   const daemon = connectDaemon({ config: file, ...given({ url }), json: true })
   const [stored, ruleOf] = await Promise.all([readStored(daemon, since), rulesOf(daemon)])
-  const replayed = await replayConfig(stored, config, ruleOf)
-  if (json) printJson({ since, ...replayed })
-  else print(describeReplay(replayed, since))
+  const compared = await compareConfig(stored, config, ruleOf)
+  if (json) printJson({ since, ...compared })
+  else print(describeComparison(compared, since))
 }
 
 function printAnswer(file: string, loaded: ReturnType<typeof loadConfig>, options: Options): void {

@@ -1,6 +1,6 @@
 import type { StoredAlert } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/words/en.ts'
-import { parseRow } from '../alert/alert.ts'
+import { alertKey, parseRow } from '../alert/alert.ts'
 import { firedMsOf } from '../alert/job.ts'
 import type { RuleLookup } from '../alert/match.ts'
 import type { Config } from '../config/schema.ts'
@@ -9,11 +9,12 @@ import type { Throttles } from '../store/throttle.ts'
 import type { WithheldRecord } from '../store/withheld.ts'
 import { printable } from '../telemetry/printable.ts'
 import type { Daemon } from './daemon.ts'
+import type { Page } from './list.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 
-/** What another config would have made of the alerts that a bridge has kept: by route and by sink, what is new and what is gone. */
-export interface ConfigReplay {
+/** How another config would have routed the alerts that a bridge has kept: by route and by sink, which are new and which are missing. */
+export interface ConfigComparison {
   readonly alerts: number
   /** Alerts that other sinks would have got. */
   readonly changed: number
@@ -39,10 +40,9 @@ export async function readStored(daemon: Daemon, since: string): Promise<StoredA
   const bar = progressBar('reading')
   try {
     for (let cursor: string | undefined; ; ) {
-      const answer = await daemon.get('/api/v1/alerts', { since, limit: '200', cursor })
-      const page = answer as { data: StoredAlert[]; cursor: string | null }
+      const page = (await daemon.get('/api/v1/alerts', { since, limit: '200', cursor })) as Page<StoredAlert>
       found.push(...page.data)
-      if (page.cursor === null) return found.toReversed()
+      if (!page.cursor) return found.toReversed()
       bar.show(0, 1, `${formatCount(found.length)} alerts`)
       cursor = page.cursor
     }
@@ -52,11 +52,11 @@ export async function readStored(daemon: Daemon, since: string): Promise<StoredA
 }
 
 /** Without silences, which are no part of a config. Mutes and throttles decide by when each alert was seen, or fired. */
-export async function replayConfig(
+export async function compareConfig(
   stored: readonly StoredAlert[],
   { routes, sources }: Pick<Config, 'routes' | 'sources'>,
   ruleOf: RuleLookup,
-): Promise<ConfigReplay> {
+): Promise<ConfigComparison> {
   const clock = { nowMs: 0 }
   let withheld: WithheldRecord['held'] = []
   const keep = async (records: readonly WithheldRecord[]) => {
@@ -69,7 +69,7 @@ export async function replayConfig(
     throttles: simulatedThrottles(clock),
     withheldOf: () => ({ keep }) as ReturnType<AssignDeps['withheldOf']>,
   })()
-  const tally = { route: new Tally(), sink: new Tally() }
+  const found = { route: new Differences(), sink: new Differences() }
   let changed = 0
   for (const { source, id, seenAt, row, sent, held } of stored) {
     const parsed = parseRow(source, row)
@@ -83,8 +83,8 @@ export async function replayConfig(
     const before = sent.some((each) => each.routes !== null)
       ? sent.filter((each) => each.routes !== null)
       : sent
-    const name = `${source}.${id}`
-    const isSame = tally.sink.add(
+    const name = alertKey({ source, id })
+    const isSame = found.sink.add(
       name,
       namesOr(before.map(({ sink }) => sink)),
       namesOr(now.map(({ sink }) => sink)),
@@ -92,17 +92,18 @@ export async function replayConfig(
     if (!isSame) changed += 1
     const routesOf = (each: readonly { readonly routes: readonly string[] | null }[]) =>
       each.flatMap((one) => one.routes ?? ['(not known)'])
-    tally.route.add(name, namesOr(routesOf(before)), namesOr(routesOf(now)))
-    tally.route.addHeld(held, withheld)
+    found.route.add(name, namesOr(routesOf(before)), namesOr(routesOf(now)))
+    found.route.addHeld(held, withheld)
   }
-  return { alerts: stored.length, changed, routes: tally.route.all(), sinks: tally.sink.all() }
+  return { alerts: stored.length, changed, routes: found.route.all(), sinks: found.sink.all() }
 }
 
 function namesOr(names: readonly string[]): readonly string[] {
   return names.length === 0 ? ['(none)'] : names
 }
 
-class Tally {
+/** By name of a route or of a sink. */
+class Differences {
   readonly #found = new Map<
     string,
     { gained: string[]; lost: string[]; counts: [number, number, number, number] }
@@ -158,7 +159,10 @@ function simulatedThrottles(clock: { readonly nowMs: number }): Throttles {
   }
 }
 
-export function describeReplay({ alerts, changed, routes, sinks }: ConfigReplay, since: string): string {
+export function describeComparison(
+  { alerts, changed, routes, sinks }: ConfigComparison,
+  since: string,
+): string {
   const rows = (differences: readonly Difference[]) =>
     differences.map(({ name, before, now, gained, lost, heldBefore, heldNow }) => [
       ...[name, before, now].map(String),
