@@ -23,6 +23,13 @@ interface PausesOptions {
 }
 
 export function createPauses({ sender, store, clock, log, lookEveryMs = 5_000 }: PausesOptions): Pauses {
+  /**
+   * Ends a pause whose end is not stored. The queue and the store are changed one after the other, and another order may have
+   * changed both in between: each order looks last, so whichever of the two is last leaves no pause that nobody ends.
+   */
+  const endUnlessStored = async (sink: string) => {
+    if (!(await store.list()).has(sink)) await sender.resume(sink)
+  }
   const look = async () => {
     for (const [sink, pause] of await store.list()) {
       if (pause.untilMs === null || pause.untilMs > clock.now()) continue
@@ -32,7 +39,10 @@ export function createPauses({ sender, store, clock, log, lookEveryMs = 5_000 }:
       // An operator may have paused it anew since the list was read.
       if (await store.end(sink, pause))
         log.info({ sink, comment: pause.comment }, 'the pause of a sink is over')
-      else await sender.pause(sink)
+      else {
+        await sender.pause(sink)
+        await endUnlessStored(sink)
+      }
     }
   }
   return {
@@ -40,11 +50,14 @@ export function createPauses({ sender, store, clock, log, lookEveryMs = 5_000 }:
       if (!sender.states().some((state) => state.sink === sink)) return false
       // First its end, then the pause: where only one of the two is stored, the sink is not paused.
       await store.set(sink, { untilMs: untilMs ?? null, comment })
-      return sender.pause(sink)
+      if (!(await sender.pause(sink))) return false
+      await endUnlessStored(sink)
+      return true
     },
     async resume(sink) {
       if (!(await sender.resume(sink))) return false
       await store.end(sink)
+      await endUnlessStored(sink)
       return true
     },
     list: () => store.list(),

@@ -71,3 +71,38 @@ it('a pause whose end could not be stored is none', async () => {
   expect(shared.paused.size).toBe(0)
   expect(await pauses.pause('mail', { comment: '' })).toBe(false)
 })
+
+it('orders to pause and to resume that cross leave no pause without its end, whichever comes first', async () => {
+  /** `at`: after which call of the one order the other one is carried out whole. */
+  const crossed = async (first: 'pause' | 'resume', at: 'store' | 'queue') => {
+    const shared = { prefix: freshPrefix(), paused: new Set<string>() }
+    const { pauses, store, sender } = processWith('hook', shared)
+    const other = processWith('hook', shared).pauses
+    const order = { untilMs: Date.now() + 9 * hourMs, comment: 'nine hours' }
+    const between = first === 'pause' ? () => other.resume('hook') : () => other.pause('hook', order)
+    const { set, end } = store
+    const { pause: hold, resume: go } = sender
+    let isDue = true
+    const after = async <T>(done: T) => {
+      if (isDue) {
+        isDue = false
+        await between()
+      }
+      return done
+    }
+    if (at === 'store') {
+      store.set = async (...given) => after(await set(...given))
+      store.end = async (...given) => after(await end(...given))
+    } else {
+      sender.pause = async (...given) => after(await hold(...given))
+      sender.resume = async (...given) => after(await go(...given))
+    }
+    await (first === 'pause' ? pauses.pause('hook', order) : pauses.resume('hook'))
+    return { isPaused: shared.paused.has('hook'), hasEnd: (await store.list()).has('hook') }
+  }
+  for (const first of ['pause', 'resume'] as const)
+    for (const at of ['store', 'queue'] as const) {
+      const { isPaused, hasEnd } = await crossed(first, at)
+      expect({ first, at, isForever: isPaused && !hasEnd }).toEqual({ first, at, isForever: false })
+    }
+})
