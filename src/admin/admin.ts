@@ -35,6 +35,7 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
     trustProxy: false,
     exposeHeadRoutes: true,
     ...malformed,
+    schemaController: { compilersFactory: noCompilers },
     // `refuseForeignHosts` refuses a missing Host, with our headers.
     http: { requireHostHeader: false },
     routerOptions: { maxParamLength: paramCharsMax },
@@ -66,6 +67,13 @@ export function buildAdmin(deps: AdminDeps): FastifyInstance {
 function registerDocument(app: FastifyInstance, routes: readonly KnownRoute[]): void {
   const about = { says: 'This document (OpenAPI 3.1)', answer: z.looseObject({ openapi: z.string() }) }
   registerRead(app, '/api/v1/openapi.json', about, () => openApiDocument(routes))
+}
+
+/** Requests are checked with zod. Without these, fastify loads a hundred files to compile schemas of its own, at each start. */
+const noCompilers = { buildValidator: refuseSchema, buildSerializer: refuseSchema }
+
+function refuseSchema(): never {
+  throw new Error('routes have no schema of fastify')
 }
 
 /** Enough for an order with as many ids as are allowed, with the longest names. */
