@@ -16,7 +16,7 @@ const redis = useRedis()
 const open = useBrowser()
 
 /** A bridge with a webhook, whose polls follow a plan, so that it can be asked to poll more often. */
-async function rig(answer: number, { history = 3, sink = '' } = {}) {
+async function rig(answer: number, { history = 3, sink = '', language = 'en' } = {}) {
   const sandbox = await startSandbox({ history, requestsPerMinute: 1_000_000 })
   const hook = await startWebhookReceiver({ answer: { status: answer, body: 'no such channel' } })
   const port = await freePort()
@@ -24,6 +24,7 @@ async function rig(answer: number, { history = 3, sink = '' } = {}) {
   const text = bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url }, sink: settings })
     .replace('every: 250ms, ', 'maxInterval: 1s, ')
     .replace('127.0.0.1:0', `127.0.0.1:${port}`)
+    .concat(`display: { language: ${language} }\n`)
   const started = await startApp(text, { operatorsLookEveryMs: 50 })
   const { url } = started
   const sinkNow = async () => (await api<StatusView>(url, '/api/v1/status')).sinks[0]
@@ -156,6 +157,21 @@ describe('a button', () => {
     await page.locator('#act-undo').click()
     await said(page).filter({ hasText: 'Taken back.' }).waitFor()
     await until('it is ended', async () => (await silences()) === 0)
+  })
+
+  it('speaks Persian on a Persian page, where ages tick in Persian too', async () => {
+    const { url, some, sinkNow } = await rig(204, { language: 'fa' })
+    await some('delivered', 3)
+    const { page } = await open(url)
+    await page.getByRole('button', { name: 'توقف' }).click()
+    await page.locator('#act-fields select').selectOption({ label: '۱ ساعت' })
+    expect(await carryOut(page, /^انجام شد/)).toMatch(/^انجام شد: hook اکنون متوقف است تا .*۱۴/)
+    expect(await sinkNow()).toMatchObject({ state: 'paused' })
+    await close(page)
+    const age = page.locator('.facts time[data-age]').first()
+    const shown = await age.textContent()
+    await until('ages tick', async () => (await age.textContent()) !== shown)
+    expect(await age.textContent()).toMatch(/^(همین حالا|[۰-۹]+ ثانیه (پیش|دیگر))$/)
   })
 
   it('tries a sink that rests, and deletes its dead letters', async () => {

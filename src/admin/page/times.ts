@@ -48,9 +48,9 @@ function dateFormatsOf(
   calendar: DisplayOptions['calendar'],
   digits: string,
 ): ((ms: number) => string)[] {
-  // As is usual in each calendar: 1405/08/30 and 2026-11-21.
+  // As is usual in each calendar: 1405/08/30 and 2026-11-21. After Persian letters dashes would turn the parts of a date around.
   const jalali = dateFormat(timeZone, `persian-nu-${digits}`, '/')
-  const gregorian = dateFormat(timeZone, `gregory-nu-${digits}`, '-')
+  const gregorian = dateFormat(timeZone, `gregory-nu-${digits}`, digits === 'latn' ? '-' : '/')
   switch (calendar) {
     case 'jalali':
       return [jalali]

@@ -55,7 +55,7 @@ test('numbers are grouped, and a dash stands for what is not known', () => {
 test('a Persian page has Persian digits, units and order', () => {
   const persian = createTimes({ calendar: 'both', timeZone: 'Asia/Tehran', language: 'fa' }, nowMs)
   const { words } = persian
-  expect([persian.date(now), persian.clock(now)]).toEqual(['۱۴۰۵/۰۸/۳۰، ۲۰۲۶-۱۱-۲۱', '۰۹:۰۰:۰۰'])
+  expect([persian.date(now), persian.clock(now)]).toEqual(['۱۴۰۵/۰۸/۳۰، ۲۰۲۶/۱۱/۲۱', '۰۹:۰۰:۰۰'])
   expect([words.count(12_480), words.count(null), words.percent(62)]).toEqual(['۱۲٬۴۸۰', '–', '۶۲٪'])
   expect([8_400, 80_000, 93_600_000, 850].map(words.duration)).toEqual([
     ...['۸٫۴ ثانیه', '۱ دقیقه و ۲۰ ثانیه', '۱ روز و ۲ ساعت', '۸۵۰ میلی‌ثانیه'],
