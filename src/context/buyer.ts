@@ -58,7 +58,7 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
       const read = await buyPages(bulk, pages, open, options)
       if (read === undefined) return
       pages = read.pages
-      open = read.left
+      open = inTime(read.left, options)
     } else if (!isLeft && pages.complete) {
       await keepAbsent(open, options)
       return
@@ -114,8 +114,8 @@ const aloneAtOnceMax = 4
 const searchPagesMax = 3
 
 /**
- * Where many are looked for, a few pages at the same time: one of them would hardly have all. undefined: a call failed, and all
- * requests are settled.
+ * Where many are looked for, a few pages at the same time: one of them would hardly have all. Each answers what it has as soon as
+ * it comes, whatever becomes of the others. undefined: a call failed, and all requests are settled.
  */
 async function buyPages(
   bulk: Bulk,
@@ -123,34 +123,44 @@ async function buyPages(
   open: readonly PendingRequest[],
   options: BuyerOptions,
 ): Promise<{ readonly pages: Pages; readonly left: readonly PendingRequest[] } | undefined> {
-  const { call } = options
+  const { call, names } = options
   // How many there are is known from the first.
   const last =
     before.next === 1 || open.length < bulk.from ? before.next : Math.min(before.last, bulk.pagesMax)
   const count = Math.min(pagesAtOnceMax, last - before.next + 1)
-  const calls = Array.from({ length: count }, (_, at) => call(bulk.page(before.next + at)))
-  let read = { pages: before, left: open }
-  for (const bought of await Promise.all(calls)) {
+  const settled = new Set<PendingRequest>()
+  const read = await Promise.all(
+    Array.from({ length: count }, async (_, at) => {
+      const bought = await call(bulk.page(before.next + at))
+      if (bought.ok) for (const request of await keepRows(bulk, bought, open, options)) settled.add(request)
+      return bought
+    }),
+  )
+  const left = open.filter((request) => !settled.has(request))
+  let pages = before
+  for (const bought of read) {
     if (!bought.ok) {
-      settleAll(read.left, bought.why === 'not_found' ? 'failed' : bought.why)
-      return undefined
+      settleAll(left, bought.why === 'not_found' ? 'failed' : bought.why)
+      break
     }
-    read = await keepPage(bulk, read, bought, options)
+    const { rows, lastPage } = bought.answer
+    const complete = pages.complete && bulk.complete(rows, names)
+    pages = { ...pages, next: pages.next + 1, last: lastPage, complete }
   }
-  return read
+  if (pages !== before) await keepPages(pages, options)
+  return read.every(({ ok }) => ok) ? { pages, left } : undefined
 }
 
 const pagesAtOnceMax = 3
 
-async function keepPage(
+/** Returns the requests that the page has settled. */
+async function keepRows(
   bulk: Bulk,
-  { pages: before, left: open }: { readonly pages: Pages; readonly left: readonly PendingRequest[] },
   bought: Extract<Bought<PageOfMany>, { readonly ok: true }>,
-  options: BuyerOptions,
-) {
-  const { name, cache, names } = options
-  const { rows, lastPage } = bought.answer
-  const named = rows.flatMap((row) => {
+  open: readonly PendingRequest[],
+  { name, cache, names }: BuyerOptions,
+): Promise<readonly PendingRequest[]> {
+  const named = bought.answer.rows.flatMap((row) => {
     const of = instrumentOfRow(row, names)
     return of === undefined ? [] : [{ of, row }]
   })
@@ -169,11 +179,7 @@ async function keepPage(
     ...own.map(({ request: { field, of }, value }) => entry(field, { ...value, of })),
   ]
   await cache.store(entries, bought.atMs)
-  const complete = before.complete && bulk.complete(rows, names)
-  const pages = { ...before, next: before.next + 1, last: lastPage, complete }
-  await keepPages(pages, options)
-  const settled = new Set(own.map(({ request }) => request))
-  return { pages, left: open.filter((request) => !settled.has(request)) }
+  return own.map(({ request }) => request)
 }
 
 /** That the API has nothing of an instrument is stored like a value: the next alert needs no call. */

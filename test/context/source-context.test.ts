@@ -130,6 +130,33 @@ describe('what is bought', () => {
     expect([market.atOnce(), market.units()]).toEqual([3, 4])
   })
 
+  it('comes from the pages that are there, while another one fails or hangs', async () => {
+    const places = [5, 50, 210, 250, 310, 350, 370]
+    for (const how of [{ status: 500, code: 'server_error' }, { hang: true }] as const) {
+      const market = await startMarket(520)
+      market.behave('page=2', how)
+      const { find } = contextOf(market, { deadline: '10s' })
+      const absent = [110, 150].map((index) => find(index, ['price']))
+      const found = await Promise.all(places.map((index) => find(index, ['price'])))
+      expect(found.map(whyOf)).toEqual(places.map(() => ({})))
+      expect(market.units()).toBe(4)
+      if ('status' in how) expect((await Promise.all(absent)).map(whyOf)).toContainEqual({ price: 'failed' })
+    }
+  })
+
+  it('is bought for nobody once all alerts that wait for it went out', async () => {
+    const market = await startMarket(1_020)
+    market.behave('/board', { delayMs: 1_400 })
+    const one = contextOf(market, { deadline: '2s' })
+    const late = [705, 750, 810, 850, 910, 950].map((index) => one.find(index, ['price']))
+    expect((await Promise.all(late)).flatMap(({ parts }) => Object.keys(parts))).toEqual([])
+    // The lock is free once the pages that were under way have come: another process reads on.
+    market.behave('/board', undefined)
+    const two = contextOf(market, { prefix: one.prefix, deadline: '5s' })
+    expect(whyOf(await two.find(450, ['price']))).toEqual({})
+    expect(market.units()).toBe(5)
+  })
+
   it('comes for a few instruments by as many searches at once, and for more by pages', async () => {
     const market = await startMarket(320)
     market.behave('/board', { delayMs: 300 })
