@@ -2,25 +2,31 @@ import type { LagView } from '../admin/status-view.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
- * Quantiles of a lag histogram, by linear interpolation within a bucket as Prometheus' histogram_quantile does it, over
- * all that this process measured since it started.
+ * Quantiles of a lag histogram for each value of a label, by linear interpolation within a bucket as Prometheus'
+ * histogram_quantile does it, over all that this process measured since it started. It is read once for all of them: there
+ * may be a thousand sources.
  */
-export async function lagOf(
+export async function lagsBy(
   histogram: Metrics['detectionLag'] | Metrics['deliveryLag'],
-  labels: Readonly<Record<string, string>>,
-): Promise<LagView | null> {
+  label: 'source' | 'sink',
+): Promise<ReadonlyMap<string, LagView>> {
   const { values } = await histogram.get()
-  const counts = new Map<number, number>()
-  for (const { metricName, labels: own, value } of values) {
-    const fits = Object.entries(labels).every(([name, wanted]) => own[name as keyof typeof own] === wanted)
-    if (!fits || !metricName?.endsWith('_bucket')) continue
-    const bound = Number(String((own as Record<string, unknown>)['le']).replace('+Inf', 'Infinity'))
-    counts.set(bound, (counts.get(bound) ?? 0) + value)
+  const counts = new Map<string, Map<number, number>>()
+  for (const { metricName, labels, value } of values) {
+    if (!metricName?.endsWith('_bucket')) continue
+    const { [label]: name = '', le } = labels as Readonly<Record<string, string | number>>
+    const own = counts.get(String(name)) ?? new Map<number, number>()
+    const bound = Number(String(le).replace('+Inf', 'Infinity'))
+    counts.set(String(name), own.set(bound, (own.get(bound) ?? 0) + value))
   }
-  const buckets = [...counts].sort(([a], [b]) => a - b)
-  const p50 = quantile(buckets, 0.5)
-  const p95 = quantile(buckets, 0.95)
-  return p50 === undefined || p95 === undefined ? null : { p50, p95 }
+  const lags = new Map<string, LagView>()
+  for (const [name, own] of counts) {
+    const buckets = [...own].sort(([a], [b]) => a - b)
+    const p50 = quantile(buckets, 0.5)
+    const p95 = quantile(buckets, 0.95)
+    if (p50 !== undefined && p95 !== undefined) lags.set(name, { p50, p95 })
+  }
+  return lags
 }
 
 /** `buckets`: upper bounds with cumulative counts, ascending, the last one infinite. Pure. */

@@ -46,7 +46,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   const { prefix, active, operators, redis, metrics, clock, log } = options
   const names = createNameStore(redis.commands, prefix)
   const sourceData = createSourceData(redis.commands, prefix)
-  const accountHashes = () => accountHashesOf(active(), prefix)
+  const accountHashes = createAccountHashes(active, prefix)
   const list = (known?: KnownNames) => listOrphans(active(), { names, sourceData, accountHashes }, known)
   const process = randomUUID()
   const self = (): RunningProcess => ({
@@ -151,16 +151,25 @@ async function keepAccountHashes(
   }
 }
 
-function accountHashesOf({ config }: ActiveConfig, prefix: string): Map<string, string | undefined> {
-  const known = Object.entries(config.sources).map(
-    ([name, { baseUrl, token }]): [string, string | undefined] => {
+/** Remembers the hashes: every source asks for those of all others when it starts. */
+function createAccountHashes(active: () => ActiveConfig, prefix: string) {
+  const remembered = new Map<string, { baseUrl: string; token: string; hash: string }>()
+  const hashOf = (name: string, baseUrl: string, token: string) => {
+    const last = remembered.get(name)
+    if (last?.baseUrl === baseUrl && last.token === token) return last.hash
+    const hash = hashAccount(prefix, baseUrl, token)
+    remembered.set(name, { baseUrl, token, hash })
+    return hash
+  }
+  return (): ReadonlyMap<string, string | undefined> => {
+    const hashes = new Map<string, string | undefined>()
+    for (const [name, { baseUrl, token }] of Object.entries(active().config.sources))
       try {
-        return [name, hashAccount(prefix, baseUrl, token.reveal())]
+        hashes.set(name, hashOf(name, baseUrl, token.reveal()))
       } catch {
         // The poller of this source reports what is wrong with the file.
-        return [name, undefined]
+        hashes.set(name, undefined)
       }
-    },
-  )
-  return new Map(known)
+    return hashes
+  }
 }

@@ -233,9 +233,7 @@ class ConfiguredRuntime implements Runtime {
   }
 
   async #tooManyWaiting(): Promise<boolean> {
-    const sinks = await this.#active.deliveryLog.sinks()
-    const waiting = sinks.reduce((sum, { counts }) => sum + counts.waiting + counts.delayed, 0)
-    return waiting > waitingJobsMax
+    return (await this.#active.queues.waiting()) > waitingJobsMax
   }
 
   get #sources(): readonly Source[] {

@@ -1,4 +1,4 @@
-import type { SourceView, StatusFacts } from '../admin/status-view.ts'
+import type { LagView, SourceView, StatusFacts } from '../admin/status-view.ts'
 import type { LaneState } from '../delivery/sender.ts'
 import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
@@ -8,7 +8,7 @@ import { thisProcess } from '../store/lease.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { valuesOf } from './built-parts.ts'
-import { lagOf } from './lag.ts'
+import { lagsBy } from './lag.ts'
 import { sinkView } from './operator-api/sink-view.ts'
 import { sourceView } from './operator-api/views.ts'
 import type { OrphanService } from './orphan-service.ts'
@@ -44,6 +44,8 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> =>
     error === undefined ? within(readTimeoutMs, what, work()).catch(() => undefined) : undefined
   const configured = [...valuesOf(active.sources).values()]
+  const { detectionLag, deliveryLag } = tools.metrics
+  const [detected, delivered] = [await lagsBy(detectionLag, 'source'), await lagsBy(deliveryLag, 'sink')]
   const [queues = [], counts, kindNotes, orphans = null, processes = [], pauses, sources] = await Promise.all(
     [
       ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
@@ -52,12 +54,12 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
       ask('what was left behind', () => orphanService.list()),
       ask('the processes', () => orphanService.processes()),
       ask('the pauses', () => deps.pauses.list()),
-      Promise.all(configured.map((source) => viewOf(source, deps))),
+      Promise.all(configured.map((source) => viewOf(source, detected.get(source.name) ?? null, deps))),
     ],
   )
-  const sinks = [...valuesOf(active.sinks)].map(async ([name, { sink }]) =>
+  const sinks = [...valuesOf(active.sinks)].map(([name, { sink }]) =>
     sinkView(
-      { name, type: sink.type, lag: await lagOf(tools.metrics.deliveryLag, { sink: name }) },
+      { name, type: sink.type, lag: delivered.get(name) ?? null },
       deps.lanes.find((lane) => lane.sink === name),
       queues.find((queue) => queue.sink === name),
       pauses?.get(name),
@@ -70,7 +72,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
       ...view,
       notes: [...view.notes, ...(kindNotes?.get(view.name) ?? [])],
     })),
-    sinks: await Promise.all(sinks),
+    sinks,
     unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,
     quarantined: counts?.reduce((sum, { setAside }) => sum + setAside, 0) ?? null,
     quarantineFellOut: counts?.reduce((sum, { fellOut }) => sum + fellOut, 0) ?? null,
@@ -79,7 +81,11 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   }
 }
 
-async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<SourceView> {
+async function viewOf(
+  source: Source,
+  lag: LagView | null,
+  { tools, sameFeed }: StatusDeps,
+): Promise<SourceView> {
   const { name, poller } = source
   // A process that only sends never polls, so its poller has no fault.
   const polls = tools.role !== 'sender'
@@ -87,7 +93,6 @@ async function viewOf(source: Source, { tools, sameFeed }: StatusDeps): Promise<
   const status = await within(readTimeoutMs, 'the source', source.status()).catch(() => poller.status())
   const here = polls && !['starting', 'standby'].includes(poller.status().state)
   const fault = polls && !health.ok ? { why: health.why, reason: health.reason } : null
-  const lag = await lagOf(tools.metrics.detectionLag, { source: name })
   const view = sourceView({
     ...{ name, here, fault, lag, status, nowMs: tools.clock.now() },
     day: source.budgetDay(),

@@ -35,6 +35,8 @@ export interface SinkQueues {
   queue(sink: string): AlertQueue
   /** Also of a sink that is in no config. */
   anyQueue(sink: string): AlertQueue
+  /** How many jobs of all sinks wait for their first or their next attempt, in one command: every poll asks. */
+  waiting(): Promise<number>
   /** How many records of jobs acknowledged at or after `sinceMs` are kept. */
   completedSince(sink: string, sinceMs: number): Promise<number>
   /** How many dead letters are from `sinceMs` or later. */
@@ -110,6 +112,11 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     redis,
     queue: queueOf,
     anyQueue,
+    async waiting() {
+      const keys = sinks.map(anyQueue).flatMap((queue) => [queue.toKey('wait'), queue.toKey('delayed')])
+      const counted = redis.eval(waitingScript, keys.length, ...keys)
+      return Number(await within(readTimeoutMs, 'counting what waits', counted))
+    },
     failedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('failed'), sinceMs, '+inf'),
     completedSince: (sink, sinceMs) => redis.zcount(queueOf(sink).toKey('completed'), sinceMs, '+inf'),
     async enqueue(jobs) {
@@ -122,6 +129,14 @@ function viewOf(options: QueuesOptions, opened: Map<string, AlertQueue>): SinkQu
     },
   }
 }
+
+const readTimeoutMs = 10_000
+/** KEYS wait, delayed, wait, delayed … */
+const waitingScript = `
+local sum = 0
+for at = 1, #KEYS, 2 do sum = sum + redis.call('LLEN', KEYS[at]) + redis.call('ZCARD', KEYS[at + 1]) end
+return sum
+`
 
 /** The queue of one sink on a connection of the caller, which stays open when the queue is closed. */
 export function openQueue(redis: RedisClient, prefix: string, sink: string): AlertQueue {

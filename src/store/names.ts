@@ -1,3 +1,4 @@
+import { setImmediate as untilAllAsked } from 'node:timers/promises'
 import { Cluster, type Redis } from 'ioredis'
 import * as z from 'zod'
 import { hashTag, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey } from './keys.ts'
@@ -53,6 +54,12 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
   const sourcesKey = sourceNamesKey(prefix)
   const foundKey = namesFoundKey(prefix)
   const servedKey = servedSinksKey(prefix)
+  const readSources = async () => {
+    const stored = Object.entries(await redis.hgetall(sourcesKey))
+    return new Map(stored.map(([name, text]) => [name, knownOf(text)]))
+  }
+  /** What is asked for in one turn of the event loop is read once, after it: a thousand sources that start ask together. */
+  let asked: Promise<ReadonlyMap<string, KnownSource>> | undefined
   const membersServed = async () => textsSchema.parse(await redis.eval(servedScript, 1, servedKey, servedMs))
   return {
     sinks: async () => (await redis.smembers(sinksKey)).sort(),
@@ -75,9 +82,12 @@ export function createNameStore(redis: RedisClient, prefix: string): NameStore {
     async processes() {
       return (await membersServed()).flatMap((member) => processOf(member) ?? [])
     },
-    async sources() {
-      const stored = Object.entries(await redis.hgetall(sourcesKey))
-      return new Map(stored.map(([name, text]) => [name, knownOf(text)]))
+    sources() {
+      asked ??= untilAllAsked().then(() => {
+        asked = undefined
+        return readSources()
+      })
+      return asked
     },
     async addSource(name, known) {
       await redis.hset(sourcesKey, name, storedSource(known))

@@ -123,8 +123,11 @@ it('more mistakes than anybody mends at once are counted, not listed', () => {
   expect(loaded.mistakes.at(-1)).toEqual({ path: '', message: 'there are more mistakes than these 100' })
 })
 
-it('a config of hundreds of routes and sinks is read', () => {
+it('a config of a thousand sources and of hundreds of routes and sinks is read', () => {
+  const source = (i: number) =>
+    `  account-${i}:\n    baseUrl: https://api.example.com\n    token: t${i}\n    budget: { unitsPerDay: 2000 }\n`
   const text = configText({
+    sources: `\n${lines(1_000, source)}`,
     sinks: `\n${lines(300, (i) => `  sink-${i}:\n    type: webhook\n    url: https://hooks.example.com/${i}\n    timeout: 5s\n`)}`,
     routes: `\n${lines(600, (i) => `  - match: { kind: [price], symbol: [symbol-${i}] }\n    sinks: [sink-${i % 300}]\n`)}`,
   })

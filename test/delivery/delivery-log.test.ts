@@ -139,6 +139,7 @@ describe('the gauges of the queues', () => {
     await queues.enqueue([...jobs('hook', 1, 2), ...jobs('desk', 1, 3)])
     await until('dead', async () => (await queues.queue('hook').getFailedCount()) === 2)
     expect(await collectQueues({ queues, metrics })).toBe(true)
+    expect(await queues.waiting()).toBe(3)
     const text = await metrics.registry.metrics()
     expect(text).toContain('alert_bridge_dead_letters{sink="hook"} 2')
     expect(text).toContain('alert_bridge_queue_jobs{sink="desk",state="paused"} 3')

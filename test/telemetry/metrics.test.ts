@@ -34,6 +34,19 @@ describe('the metrics', () => {
     expect(text).toContain('alert_bridge_delivery_lag_seconds_count{source="main",sink="ops"} 0')
   })
 
+  it('of a thousand sources and a hundred sinks are no hundred thousand histograms', async () => {
+    const metrics = createMetrics({ version: '1.2.3', node: 'v24' })
+    const names = (count: number) => Array.from({ length: count }, (_, at) => `name-${at}`)
+    initialiseMetrics(metrics, { sources: names(1_000), sinks: names(100) })
+    const { values } = await metrics.deliveryLag.get()
+    expect(values).toEqual([])
+    metrics.deliveryLag.observe({
+      ...{ labels: { source: 'name-1', sink: 'name-2' }, value: 3 },
+      exemplarLabels: { alert: 'name-1.1' },
+    })
+    expect(await metrics.registry.metrics()).toContain('_count{source="name-1",sink="name-2"} 1')
+  })
+
   it('of a name that leaves the config and comes back go on together, or begin together', async () => {
     const metrics = createMetrics({ version: '1.2.3', node: 'v24' })
     const initialise = (sinks: string[]) => initialiseMetrics(metrics, { sources: ['main'], sinks })
