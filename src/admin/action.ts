@@ -1,17 +1,15 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { toError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { within } from '../lib/time-limit.ts'
 import { auditRowOf } from './audit.ts'
 import { refuseChange } from './guard.ts'
-import { once } from './idempotency.ts'
+import { type ActionHandler, once } from './idempotency.ts'
 import type { About } from './openapi/about.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
 import { unknownParameter } from './read.ts'
 import { createTries, type Tries } from './tries.ts'
-
-export type ActionHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 export interface Action extends Pick<About, 'says' | 'body' | 'answer' | 'status'> {
   readonly method: 'POST' | 'DELETE'
@@ -19,8 +17,8 @@ export interface Action extends Pick<About, 'says' | 'body' | 'answer' | 'status
   /** As the audit list shows it; without a name nothing is recorded, since it changes nothing. */
   readonly name?: string
   readonly act: ActionHandler
-  /** A request with an `Idempotency-Key` is carried out once. That of an `order` has an `at`, so that it can be gone on with. */
-  readonly takesKey?: 'order' | 'once'
+  /** A request with an `Idempotency-Key` is carried out once. */
+  readonly takesKey?: true
 }
 
 /**
@@ -28,7 +26,7 @@ export interface Action extends Pick<About, 'says' | 'body' | 'answer' | 'status
  * is recorded for other operators.
  */
 export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Action): void {
-  const { adminToken, clock, log } = deps
+  const { adminToken, clock, log, ports } = deps
   const { method, path, name, act } = action
   const tries = triesOf(deps)
   app.route({
@@ -55,7 +53,7 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
       const refusal = unknownParameter(request.query, [])
       if (refusal !== undefined) return sendProblem(reply, { status: 400, detail: refusal })
       const { answer, isNew } = action.takesKey
-        ? await once(keyed(deps, action.takesKey === 'order'), request, reply, act)
+        ? await once({ store: ports.idempotency, nowMs: clock.now() }, request, reply, act)
         : { answer: await act(request, reply), isNew: true }
       log.info({ path: request.url, status: reply.statusCode, remote: request.ip }, 'admin action')
       const row =
@@ -73,10 +71,6 @@ export function registerAction(app: FastifyInstance, deps: AdminDeps, action: Ac
 
 function aboutOf({ takesKey, says, body, answer, status }: Action): About {
   return { says, answer, needsToken: true, takesKey: takesKey !== undefined, ...given({ body, status }) }
-}
-
-function keyed({ ports, clock }: AdminDeps, takesAt: boolean) {
-  return { store: ports.idempotency, nowMs: clock.now(), takesAt }
 }
 
 const tooManyTries = { status: 429, detail: 'Too many wrong tokens came from this address: wait a minute.' }

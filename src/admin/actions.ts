@@ -4,7 +4,8 @@ import type { Order } from '../delivery/records/selection.ts'
 import { durationWithin } from '../lib/fields.ts'
 import { given } from '../lib/given.ts'
 import { waits } from '../lib/waits.ts'
-import { type Action, type ActionHandler, registerAction } from './action.ts'
+import type { KeyedRequest } from '../store/idempotency.ts'
+import { type Action, registerAction } from './action.ts'
 import {
   alertIdsField,
   instantField,
@@ -14,6 +15,7 @@ import {
   portionView,
   rowIdsField,
 } from './fields.ts'
+import type { ActionHandler } from './idempotency.ts'
 import { count, instant, portionAnswer, quarantineRetry } from './openapi/answers.ts'
 import type { AdminDeps } from './ports.ts'
 import { sendProblem } from './problem.ts'
@@ -38,16 +40,16 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     },
   )
 
-  post('retry dead letters', '/api/v1/dead-letters/retry', retryTold, async (request) => {
-    const { handled, missing, ...portion } = await ports.deadLetters.retry(deadLettersOf(request.body))
+  post('retry dead letters', '/api/v1/dead-letters/retry', retryTold, async (request, _reply, keyed) => {
+    const { handled, missing, ...portion } = await ports.deadLetters.retry(deadLettersOf(request.body, keyed))
     return { retried: handled, unknown: missing, ...portionView(portion) }
   })
-  post('drop dead letters', '/api/v1/dead-letters/drop', dropTold, async (request) => {
-    const { handled, missing, ...portion } = await ports.deadLetters.drop(deadLettersOf(request.body))
+  post('drop dead letters', '/api/v1/dead-letters/drop', dropTold, async (request, _reply, keyed) => {
+    const { handled, missing, ...portion } = await ports.deadLetters.drop(deadLettersOf(request.body, keyed))
     return { dropped: handled, unknown: missing, ...portionView(portion) }
   })
-  post('send again', '/api/v1/replay', replayTold, async (request) => {
-    const { handled, missing, ...portion } = await ports.replay(replayOf(request.body))
+  post('send again', '/api/v1/replay', replayTold, async (request, _reply, keyed) => {
+    const { handled, missing, ...portion } = await ports.replay(replayOf(request.body, keyed))
     return { queued: handled, unknown: missing, ...portionView(portion) }
   })
 
@@ -111,9 +113,9 @@ const deadLetters = z
     },
   )
 
-function deadLettersOf(body: unknown): Order {
+function deadLettersOf(body: unknown, keyed: KeyedRequest | undefined): Order {
   const { all: _, since: sinceMs, ...order } = deadLetters.parse(body ?? {})
-  return portionOrder({ ...order, sinceMs })
+  return portionOrder({ ...order, sinceMs }, keyed)
 }
 
 const rows = z
@@ -147,11 +149,11 @@ const replay = z.union(
   },
 )
 
-function replayOf(body: unknown): Order {
+function replayOf(body: unknown, keyed: KeyedRequest | undefined): Order {
   const order = replay.parse(body ?? {})
-  if ('ids' in order) return portionOrder(order)
+  if ('ids' in order) return portionOrder(order, keyed)
   const { since: sinceMs, until: untilMs, ...rest } = order
-  return portionOrder({ ...rest, sinceMs, untilMs })
+  return portionOrder({ ...rest, sinceMs, untilMs }, keyed)
 }
 
 const hot = z.union(
@@ -171,23 +173,23 @@ function hotUntil(body: unknown, nowMs: number): number {
 }
 
 const retryTold = {
-  ...{ says: 'Sends dead letters again', body: deadLetters, takesKey: 'order' as const },
+  ...{ says: 'Sends dead letters again', body: deadLetters, takesKey: true as const },
   answer: portionAnswer('retried'),
 }
 const dropTold = {
-  ...{ says: 'Forgets dead letters', body: deadLetters, takesKey: 'order' as const },
+  ...{ says: 'Forgets dead letters', body: deadLetters, takesKey: true as const },
   answer: portionAnswer('dropped'),
 }
 const replayTold = {
-  ...{ says: 'Sends alerts again on purpose', body: replay, takesKey: 'order' as const },
+  ...{ says: 'Sends alerts again on purpose', body: replay, takesKey: true as const },
   answer: portionAnswer('queued'),
 }
 const retryRowsTold = {
-  ...{ says: 'Reads rows again that could not be read', body: rows, takesKey: 'once' as const },
+  ...{ says: 'Reads rows again that could not be read', body: rows, takesKey: true as const },
   answer: quarantineRetry,
 }
 const dropRowsTold = {
-  ...{ says: 'Deletes rows that could not be read', body: rows, takesKey: 'once' as const },
+  ...{ says: 'Deletes rows that could not be read', body: rows, takesKey: true as const },
   answer: z.object({ dropped: count }),
 }
 const sinkState = (state: string) =>

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { PortionEnd } from '../delivery/records/selection.ts'
 import { given } from '../lib/given.ts'
+import type { KeyedRequest } from '../store/idempotency.ts'
 import { type DeliveryFilter, deliveryStates, rowStates } from './delivery-view.ts'
 
 /** Fields of the requests that the API takes; the error of each says what was expected. */
@@ -67,9 +68,16 @@ interface PortionRequest {
   readonly limit?: number | undefined
 }
 
-/** An order as the ports take it, from the fields of a request; those that are not given are left out. */
-export function portionOrder<T extends object>({ cursor, at, limit, ...rest }: T & PortionRequest) {
-  return given({ ...rest, cursor, atMs: at, limit })
+/**
+ * An order as the ports take it, from the fields of a request; those that are not given are left out. One with a key that broke off goes
+ * on under the time of the first request, by which it knows what it did.
+ */
+export function portionOrder<T extends object>(
+  { cursor, at, limit, ...rest }: T & PortionRequest,
+  keyed: KeyedRequest | undefined,
+) {
+  const begins = at === undefined && keyed?.isFirst ? true : undefined
+  return given({ ...rest, cursor, atMs: at ?? keyed?.atMs, begins, limit })
 }
 
 /** How far an order is. If the answer has a cursor, there is more: the caller sends the same order with that cursor. */

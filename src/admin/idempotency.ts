@@ -1,10 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import { UserError } from '../lib/errors.ts'
-import type { Begun, IdempotencyStore } from '../store/idempotency.ts'
+import type { Begun, IdempotencyStore, KeyedRequest } from '../store/idempotency.ts'
 import { type Problem, sendProblem } from './problem.ts'
 
-type Act = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+/** `keyed`: given where the request has a key. It may have been begun before, and must then do nothing twice. */
+export type ActionHandler = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  keyed?: KeyedRequest,
+) => Promise<unknown>
 
 /**
  * Carries out a request that names a key (`Idempotency-Key`, as the draft of the IETF has it) once: sent again it gets the answer
@@ -12,10 +17,10 @@ type Act = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
  * for an action that takes no key, it is carried out each time.
  */
 export async function once(
-  { store, nowMs, takesAt }: { store: IdempotencyStore; nowMs: number; takesAt: boolean },
+  { store, nowMs }: { store: IdempotencyStore; nowMs: number },
   request: FastifyRequest,
   reply: FastifyReply,
-  act: Act,
+  act: ActionHandler,
 ): Promise<{ readonly answer: unknown; readonly isNew: boolean }> {
   const given = request.headers['idempotency-key']
   if (given === undefined) return { answer: await act(request, reply), isNew: true }
@@ -25,10 +30,8 @@ export async function once(
   const what = `${request.method} ${request.url} ${JSON.stringify(inOrder(body))}`
   const begun = await store.begin(key, what, nowMs)
   if (begun.kind !== 'begun') return { answer: answerOf(begun, reply), isNew: false }
-  // An order that broke off goes on under the time of the first request, by which it knows what it did.
-  if (takesAt && !('cursor' in body)) request.body = { at: new Date(begun.atMs).toISOString(), ...body }
   try {
-    const answer = await act(request, reply)
+    const answer = await act(request, reply, begun)
     const { statusCode: status } = reply
     if (status < 400) await store.finish(key, what, begun.atMs, { status, answer })
     else await store.forget(key)

@@ -36,13 +36,13 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
     says: 'Moves what is left of a name to a sink or a source of the config',
     body: move,
     answer: orphanPortionAnswer('moved'),
-    takesKey: 'order',
-    async act(request) {
+    takesKey: true,
+    async act(request, _reply, keyed) {
       const { to, retry = false, ...rest } = move.parse(request.body ?? {})
       const { handled, ...portion } = await ports.orphans.move({
         ...named.parse(request.params),
         ...{ to, retry },
-        ...portionOrder(rest),
+        ...portionOrder(rest, keyed),
       })
       return { moved: handled, ...portionView(portion) }
     },
@@ -55,9 +55,9 @@ export function registerOrphans(app: FastifyInstance, deps: AdminDeps): void {
     says: 'Deletes what is left of a name',
     body: drop,
     answer: orphanPortionAnswer('dropped'),
-    takesKey: 'order',
-    async act(request) {
-      const order = portionOrder(drop.parse(request.body ?? {}))
+    takesKey: true,
+    async act(request, _reply, keyed) {
+      const order = portionOrder(drop.parse(request.body ?? {}), keyed)
       const { handled, ...portion } = await ports.orphans.drop({ ...named.parse(request.params), ...order })
       return { dropped: handled, ...portionView(portion) }
     },

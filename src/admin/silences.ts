@@ -20,9 +20,9 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
     body: newSilence,
     answer: oneAnswer(silence),
     status: 201,
-    takesKey: 'once',
-    act: async (request, reply) => {
-      const added = await silences.add(newSilenceOf(request.body, deps.clock.now()))
+    takesKey: true,
+    act: async (request, reply, keyed) => {
+      const added = await silences.add(newSilenceOf(request.body, deps.clock.now()), keyed?.name)
       reply.code(201)
       return { data: added }
     },

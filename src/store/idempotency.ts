@@ -18,13 +18,23 @@ export interface IdempotencyStore {
 }
 
 export type Begun =
-  /** Nobody is at it: `atMs` is when the request with this key was first begun. */
-  | { readonly kind: 'begun'; readonly atMs: number }
+  /** Nobody is at it. */
+  | ({ readonly kind: 'begun' } & KeyedRequest)
   | { readonly kind: 'done'; readonly answer: unknown }
   /** The first one is not answered yet. */
   | { readonly kind: 'running' }
   /** The key was used for another request. */
   | { readonly kind: 'other' }
+
+/** A request with a key that is to be carried out. */
+export interface KeyedRequest {
+  /** When the request with this key was first begun. */
+  readonly atMs: number
+  /** False where it has been begun before: a part of it may be done. */
+  readonly isFirst: boolean
+  /** The same each time that it is begun. */
+  readonly name: string
+}
 
 /** How long the answer to a request with a key is kept. */
 export const idempotencyKeptMs = 24 * 3_600_000
@@ -41,10 +51,11 @@ export function createIdempotencyStore(options: { redis: RedisClient; prefix: st
     async begin(key, request, nowMs) {
       const given = [digest(request), nowMs, runMsMax, idempotencyKeptMs]
       const text = await redis.eval(beginScript, 1, keyOf(key), ...given)
-      const { of, atMs, runsUntilMs, answer } = storedSchema.parse(JSON.parse(String(text)))
+      const { of, atMs, runsUntilMs, answer, first } = storedSchema.parse(JSON.parse(String(text)))
       if (of !== digest(request)) return { kind: 'other' }
       if (answer !== undefined) return { kind: 'done', answer: JSON.parse(answer) }
-      return runsUntilMs === undefined ? { kind: 'begun', atMs } : { kind: 'running' }
+      if (runsUntilMs !== undefined) return { kind: 'running' }
+      return { kind: 'begun', atMs, isFirst: first === true, name: digest(`${key} ${atMs}`) }
     },
     finish: (key, request, atMs, answer) =>
       write(key, { of: digest(request), atMs, answer: JSON.stringify(answer) }),
@@ -67,6 +78,8 @@ const storedSchema = z.object({
   /** Until when the process that is at it may take; absent once it is answered, and for who begins it. */
   runsUntilMs: z.number().optional(),
   answer: z.string().optional(),
+  /** Only for who begins it: nobody has before. */
+  first: z.boolean().optional(),
 })
 
 /**
@@ -83,5 +96,6 @@ local at = known and known.atMs or tonumber(ARGV[2])
 local mine = { of = ARGV[1], atMs = at, runsUntilMs = now + ARGV[3] }
 redis.call('SET', KEYS[1], cjson.encode(mine), 'PX', ARGV[4])
 mine.runsUntilMs = nil
+mine.first = not known
 return cjson.encode(mine)
 `

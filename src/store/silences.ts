@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import * as z from 'zod'
 import { parseMatch, type WrittenMatch } from '../alert/match-form.ts'
 import type { Silence } from '../alert/silence.ts'
@@ -11,8 +11,11 @@ import type { RedisClient } from './redis.ts'
 export interface SilenceStore {
   /** Those that have not ended, the one that ends first first. */
   list(nowMs: number): Promise<readonly StoredSilence[]>
-  /** Throws a UserError where there are too many, or where the match is none. */
-  add(silence: NewSilence, nowMs: number): Promise<StoredSilence>
+  /**
+   * With `name`, the one that was added with that name before, where it has not ended. Throws a UserError where there are too
+   * many, or where the match is none.
+   */
+  add(silence: NewSilence, nowMs: number, name?: string): Promise<StoredSilence>
   /** Ends it now; false when there is none with this id. */
   expire(id: string): Promise<boolean>
 }
@@ -40,11 +43,13 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
   }
   return {
     list,
-    async add({ match, startsAtMs, endsAtMs, comment }, nowMs) {
+    async add({ match, startsAtMs, endsAtMs, comment }, nowMs, name) {
       const before = await list(nowMs)
+      const id = name === undefined ? randomBytes(4).toString('hex') : idOf(name)
+      const known = name !== undefined && before.find((silence) => silence.id === id)
+      if (known) return known
       if (before.length >= silencesMax)
         throw new UserError(`There are ${silencesMax} silences already: expire some.`)
-      const id = randomBytes(4).toString('hex')
       const text = JSON.stringify({ v: 1, match, startsAtMs, endsAtMs, comment } satisfies z.input<
         typeof stored
       >)
@@ -57,6 +62,10 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
       return (await redis.hdel(key, id)) === 1
     },
   }
+}
+
+function idOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 8)
 }
 
 /** What a Date can represent. */

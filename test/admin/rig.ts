@@ -23,7 +23,7 @@ export interface Rig {
 
 /** As a store that forgets at once. */
 const keepsNothing: AdminPorts['idempotency'] = {
-  begin: async (_key, _request, nowMs) => ({ kind: 'begun', atMs: nowMs }),
+  begin: async (_key, _request, nowMs) => ({ kind: 'begun', atMs: nowMs, isFirst: true, name: 'it' }),
   finish: async () => {},
   release: async () => {},
   forget: async () => {},

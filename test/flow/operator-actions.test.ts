@@ -1,12 +1,15 @@
+import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
 import type { AlertHistory } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { describeAlert } from '../../src/cli/deliveries.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { queuePrefix } from '../../src/store/keys.ts'
+import { idempotencyKey } from '../../src/store/operator-keys.ts'
 import { startApp, until } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
-import { useRedis } from '../support/redis.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -15,7 +18,10 @@ const redis = useRedis()
 it('what operators do with dead letters and silences is previewed, carried out, and found again', async () => {
   const sandbox = await startSandbox({ history: 3 })
   const hook = await startWebhookReceiver({ answer: { status: 400, body: 'no such channel' } })
-  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  const prefix = freshPrefix()
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
   const send = (path: string, body: object, key?: string) => {
     const named = key === undefined ? {} : { 'idempotency-key': key }
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json', ...named }
@@ -78,6 +84,27 @@ it('what operators do with dead letters and silences is previewed, carried out, 
   // What was refused did nothing: its key is free.
   expect(await (await again('k2')).json()).toMatchObject({ queued: 1 })
   expect((await api<{ data: unknown[] }>(url, '/api/v1/audit')).data).toHaveLength(3)
+
+  // An order with a key takes what one without takes: also what ended by the clock of a replica that is ahead.
+  const client = redis.client()
+  const completed = `${queuePrefix(prefix)}:hook:completed`
+  await until('all have ended', async () => (await client.zcard(completed)) === 3)
+  await client.zadd(completed, Date.now() + 3_600_000, `${letter?.source}.${letter?.id}`)
+  const all = await send('/api/v1/replay', { since: '2020-01-01T00:00:00Z' }, 'k4')
+  expect(await all.json()).toMatchObject({ queued: 3, total: 3 })
+
+  // The process ended between the work and its record: whoever sends it again gets no second silence.
+  const silence = { match: { kind: 'PRICE' }, for: '1h' }
+  const silenced = async () => {
+    const response = await send('/api/v1/silences', silence, 'k5')
+    return { isRepeated: response.headers.has('idempotent-replayed'), ...((await response.json()) as object) }
+  }
+  const added = await silenced()
+  const key = idempotencyKey(prefix, createHash('sha256').update('k5').digest('base64url'))
+  const { answer: _, ...begun } = JSON.parse((await client.get(key)) ?? '')
+  await client.set(key, JSON.stringify({ ...begun, runsUntilMs: 0 }))
+  expect(await silenced()).toEqual({ ...added, isRepeated: false })
+  expect((await api<{ data: unknown[] }>(url, '/api/v1/silences')).data).toHaveLength(1)
 })
 
 it('a pause for a time ends by itself, and a sink that rests can be tried at once', async () => {

@@ -76,7 +76,7 @@ const actTimeoutMs = 5_000
 
 async function begin(
   operation: Operation,
-  { atMs, ...selection }: Order,
+  { atMs, begins, ...selection }: Order,
   options: PortionOptions,
 ): Promise<Progress> {
   const nowMs = options.clock.now()
@@ -85,7 +85,8 @@ async function begin(
   const sets = setsOf(operation, selection, options)
   // The clock of another replica may run ahead: what has ended by now belongs to the operation, whatever date it has.
   const newest = await Promise.all(sets.map((set) => lastEndedMs(set)))
-  const throughMs = atMs ?? Math.max(nowMs, ...newest.map((ms) => ms ?? 0))
+  const goesOn = atMs !== undefined && !begins
+  const throughMs = goesOn ? atMs : Math.max(nowMs, ...newest.map((ms) => ms ?? 0))
   const range = clip(operation.range, throughMs)
   const counts = await Promise.all(sets.map((set) => countEnded(set, range)))
   const total = counts.reduce((sum, count) => sum + count, 0)

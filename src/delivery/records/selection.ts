@@ -23,6 +23,8 @@ export interface PortionOrder {
   readonly cursor?: string
   /** Goes on with an operation that broke off: the instant at which it began. What it put back is not put back again. */
   readonly atMs?: number
+  /** It begins at `atMs`, which is now: nothing of it was done before. */
+  readonly begins?: boolean
   /** How many records this call looks at, at most; 0 only counts them. */
   readonly limit?: number
 }
