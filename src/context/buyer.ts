@@ -53,8 +53,11 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
   let open: readonly PendingRequest[] = inTime(requests, options)
   let pages = await pagesRead(options)
   while (open.length > 0) {
-    const isLeft = pages.next <= Math.min(pages.last, bulk.pagesMax)
-    if (isLeft && (pages.next > 1 || open.length + pages.alone >= bulk.from)) {
+    const pagesLeft = Math.min(pages.last, bulk.pagesMax) - pages.next + 1
+    const isLeft = pagesLeft > 0
+    // How many there are is known from the first; then the fewer calls are made.
+    const worthIt = pages.next === 1 ? bulk.from : pagesLeft
+    if (isLeft && open.length + pages.alone >= worthIt) {
       const read = await buyPages(bulk, pages, open, options)
       if (read === undefined) return
       pages = read.pages
@@ -124,7 +127,6 @@ async function buyPages(
   options: BuyerOptions,
 ): Promise<{ readonly pages: Pages; readonly left: readonly PendingRequest[] } | undefined> {
   const { call, names } = options
-  // How many there are is known from the first.
   const last =
     before.next === 1 || open.length < bulk.from ? before.next : Math.min(before.last, bulk.pagesMax)
   const count = Math.min(pagesAtOnceMax, last - before.next + 1)

@@ -130,6 +130,16 @@ describe('what is bought', () => {
     expect([market.atOnce(), market.units()]).toEqual([3, 4])
   })
 
+  it('comes by searches again where the first page shows that more pages are left than instruments', async () => {
+    const market = await startMarket(1_020)
+    const { find } = contextOf(market)
+    const found = await Promise.all([905, 925, 950, 975].map((index) => find(index, ['price'])))
+    expect(found.map(whyOf)).toEqual([{}, {}, {}, {}])
+    expect(market.calls.map((call) => /search=|page=\d/.exec(call)?.[0])).toEqual([
+      ...['page=1', 'search=', 'search=', 'search=', 'search='],
+    ])
+  })
+
   it('comes from the pages that are there, while another one fails or hangs', async () => {
     const places = [5, 50, 210, 250, 310, 350, 370]
     for (const how of [{ status: 500, code: 'server_error' }, { hang: true }] as const) {
@@ -148,9 +158,9 @@ describe('what is bought', () => {
     const market = await startMarket(1_020)
     market.behave('/board', { delayMs: 1_400 })
     const one = contextOf(market, { deadline: '2s' })
-    const late = [705, 750, 810, 850, 910, 950].map((index) => one.find(index, ['price']))
+    const late = [705, 725, 750, 810, 825, 850, 875, 910, 925, 950].map((index) => one.find(index, ['price']))
     expect((await Promise.all(late)).flatMap(({ parts }) => Object.keys(parts))).toEqual([])
-    // The lock is free once the pages that were under way have come: another process reads on.
+    // The lock is free once the pages that were under way have come.
     market.behave('/board', undefined)
     const two = contextOf(market, { prefix: one.prefix, deadline: '5s' })
     expect(whyOf(await two.find(450, ['price']))).toEqual({})
