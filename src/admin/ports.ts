@@ -198,8 +198,7 @@ export interface SourceHour {
 
 export interface SilencesPort {
   list(): Promise<readonly SilenceView[]>
-  /** With `name`, the one that was added with that name before, where there is one. */
-  add(silence: NewSilence, name?: string): Promise<SilenceView>
+  add(silence: NewSilence): Promise<SilenceView>
   /** How many of the last day's alerts a silence with this match would have held back. */
   preview(match: WrittenMatch): Promise<SilencePreview>
   /** False when there is none with this id. */

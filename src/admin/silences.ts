@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { writtenMatchField } from '../alert/match-form.ts'
 import { durationText } from '../lib/duration.ts'
 import { durationWithin } from '../lib/fields.ts'
+import { given } from '../lib/given.ts'
 import { waits } from '../lib/waits.ts'
 import { registerAction } from './action.ts'
 import { instantField, nameField } from './fields.ts'
@@ -22,7 +23,10 @@ export function registerSilenceActions(app: FastifyInstance, deps: AdminDeps, si
     status: 201,
     takesKey: true,
     act: async (request, reply, keyed) => {
-      const added = await silences.add(newSilenceOf(request.body, deps.clock.now()), keyed?.name)
+      const added = await silences.add({
+        ...newSilenceOf(request.body, deps.clock.now()),
+        ...given({ name: keyed?.name }),
+      })
       reply.code(201)
       return { data: added }
     },

@@ -11,17 +11,16 @@ import type { RedisClient } from './redis.ts'
 export interface SilenceStore {
   /** Those that have not ended, the one that ends first first. */
   list(nowMs: number): Promise<readonly StoredSilence[]>
-  /**
-   * With `name`, the one that was added with that name before, where it has not ended. Throws a UserError where there are too
-   * many, or where the match is none.
-   */
-  add(silence: NewSilence, nowMs: number, name?: string): Promise<StoredSilence>
+  /** Throws a UserError where there are too many, or where the match is none. */
+  add(silence: NewSilence, nowMs: number): Promise<StoredSilence>
   /** Ends it now; false when there is none with this id. */
   expire(id: string): Promise<boolean>
 }
 
 export interface NewSilence extends Omit<Silence, 'id' | 'match'> {
   readonly match: WrittenMatch
+  /** The one that was added under this name before is left as it is. */
+  readonly name?: string
 }
 
 /** `written` is the match as the operator wrote it. */
@@ -43,7 +42,7 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
   }
   return {
     list,
-    async add({ match, startsAtMs, endsAtMs, comment }, nowMs, name) {
+    async add({ match, startsAtMs, endsAtMs, comment, name }, nowMs) {
       const before = await list(nowMs)
       const id = name === undefined ? randomBytes(4).toString('hex') : idOf(name)
       const known = name !== undefined && before.find((silence) => silence.id === id)

@@ -170,8 +170,8 @@ function silencesPort(active: () => ActiveConfig, clock: Clock): SilencesPort {
     async list() {
       return (await store().list(clock.now())).map(silenceView)
     },
-    async add(silence, name) {
-      return silenceView(await store().add(silence, clock.now(), name))
+    async add(silence) {
+      return silenceView(await store().add(silence, clock.now()))
     },
     preview: (match) => previewSilence(active(), match, clock.now()),
     expire: (id) => store().expire(id),
