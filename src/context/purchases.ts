@@ -97,6 +97,7 @@ export class Purchases {
     }
     switch (thrown.code) {
       case 'aborted':
+      case 'token_changed':
         return 'unavailable'
       case 'not_found':
         health.ok(subject)

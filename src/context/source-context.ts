@@ -1,5 +1,7 @@
 import type { Alert } from '../alert/alert.ts'
 import type { AlertContext, ContextName, ContextPart, SkipReason } from '../alert/context.ts'
+import type { FeedClient } from '../feed/client.ts'
+import { FeedError } from '../feed/errors.ts'
 import { toError } from '../lib/errors.ts'
 import type { CachedContext, ContextCache } from '../store/context-cache.ts'
 import type { ContextResult, Metrics } from '../telemetry/metrics.ts'
@@ -28,7 +30,8 @@ export interface FindOptions {
   readonly signal: AbortSignal
 }
 
-export interface SourceContextOptions extends Omit<PurchaseOptions, 'cache'> {
+export interface SourceContextOptions extends Omit<PurchaseOptions, 'cache' | 'feed'> {
+  readonly feed: Pick<FeedClient, 'askExactly' | 'tokenTrouble' | 'tokenFingerprint'>
   /** Of the account whose token is used now; undefined where the token cannot be read. */
   readonly cacheNow: () => { readonly accountHash: string; readonly cache: ContextCache } | undefined
   readonly metrics: Metrics
@@ -46,6 +49,7 @@ interface NamedRequest extends ContextRequest {
 /** What this process knows of one token. It starts anew with another token, which may have another account or other scopes. */
 interface Account {
   readonly accountHash: string
+  readonly tokenFingerprint: string
   readonly options: PurchaseOptions
   readonly purchases: Purchases
   readonly loaders: Map<ContextName, ContextLoader>
@@ -129,11 +133,15 @@ class AccountContext implements SourceContext {
   }
 
   #accountNow(): Account | undefined {
+    const tokenFingerprint = this.#options.feed.tokenFingerprint()
     const now = this.#options.cacheNow()
-    if (now === undefined || now.accountHash === this.#account?.accountHash) return now && this.#account
-    const options = { ...this.#options, cache: now.cache }
+    if (now === undefined) return undefined
+    const { accountHash, cache } = now
+    const known = this.#account
+    if (accountHash === known?.accountHash && tokenFingerprint === known.tokenFingerprint) return known
+    const options = { ...this.#options, cache, feed: feedOfToken(this.#options.feed, tokenFingerprint) }
     this.#account = {
-      ...{ accountHash: now.accountHash, options, purchases: new Purchases(options) },
+      ...{ accountHash, tokenFingerprint, options, purchases: new Purchases(options) },
       ...{ loaders: new Map(), healths: new Map() },
     }
     return this.#account
@@ -144,6 +152,18 @@ class AccountContext implements SourceContext {
     for (const [what, each] of all) metrics.context.inc({ source, what, result: resultOf(each) })
     const skipped = all.flatMap(([what, each]) => (each.ok ? [] : [`${what}: ${each.why}`]))
     if (skipped.length > 0) log.debug({ source, alert: alert.id, skipped }, 'context skipped')
+  }
+}
+
+/** Asks with this token only: what another one is answered is of another account, and would be kept among what is of this one. */
+function feedOfToken(feed: SourceContextOptions['feed'], tokenFingerprint: string): PurchaseOptions['feed'] {
+  return {
+    askExactly: (path, parameters, signal) => feed.askExactly(path, parameters, signal, tokenFingerprint),
+    tokenTrouble: () =>
+      feed.tokenTrouble() ??
+      (feed.tokenFingerprint() === tokenFingerprint
+        ? undefined
+        : new FeedError('token_changed', 'the token was changed meanwhile')),
   }
 }
 

@@ -83,7 +83,7 @@ export function createCaller(options: FeedClientOptions): Caller {
     // Read once, so that it is the token with this mark that is sent.
     const secret = reveal(token)
     if (tokenFingerprint !== undefined && token.fingerprint(secret) !== tokenFingerprint)
-      throw new FeedError('token_changed', 'the token was changed since the first page')
+      throw new FeedError('token_changed', 'the token was changed meanwhile')
     const startedMs = clock.monotonicMs()
     let status: number | 'error' = 'error'
     const deadline = startDeadline(timeoutMs, signal)

@@ -26,11 +26,12 @@ export interface FeedClient {
     parameters: ParametersOf<P>,
     signal?: AbortSignal,
   ): Promise<Answered<P>>
-  /** The same with numbers as they came, for what is handed on. */
+  /** The same with numbers as they came, for what is handed on. With a fingerprint, no other token is sent. */
   askExactly<P extends EndpointPath>(
     path: P,
     parameters: ParametersOf<P>,
     signal?: AbortSignal,
+    tokenFingerprint?: string,
   ): Promise<AnsweredExactly<P>>
   /**
    * A list, page by page, from the page of the parameters on. A page is read when the caller has taken the one before it; a
@@ -67,6 +68,7 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     parse: (body: unknown) => Parsed<T>,
     signal: AbortSignal | undefined,
     numbers?: Numbers,
+    tokenFingerprint?: string,
   ) =>
     call(
       request,
@@ -76,10 +78,16 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
       },
       signal,
       numbers,
+      tokenFingerprint,
     )
-  const asked = <T>(request: ApiRequest, signal: AbortSignal | undefined, numbers?: Numbers) => {
+  const asked = <T>(
+    request: ApiRequest,
+    signal: AbortSignal | undefined,
+    numbers?: Numbers,
+    tokenFingerprint?: string,
+  ) => {
     const parse = (body: unknown) => parseAnswer(request.endpoint, request.page, body) as Parsed<T>
-    return send(request, parse, signal, numbers)
+    return send(request, parse, signal, numbers, tokenFingerprint)
   }
   const ask: FeedClient['ask'] = async (path, parameters, signal) =>
     asked(requestOf(path, parameters), signal)
@@ -96,7 +104,8 @@ export function createFeedClient(options: FeedClientOptions): FeedClient {
     rules: async (page, signal) =>
       call(requestOf('/api/v1/alerts', { query: { page } }), (body) => parseRulesPage(page, body), signal),
     ask,
-    askExactly: async (path, parameters, signal) => asked(requestOf(path, parameters), signal, 'exact'),
+    askExactly: async (path, parameters, signal, tokenFingerprint) =>
+      asked(requestOf(path, parameters), signal, 'exact', tokenFingerprint),
     async *pages(path, parameters, { pay, pagesMax = pagesMaxDefault, signal } = {}) {
       const first = requestOf(path, parameters).page
       for (let number = first; number < first + pagesMax; number += 1) {

@@ -195,7 +195,7 @@ function cacheIn(world: World): ContextCache {
 }
 
 /** Pages of the board, searches of it, and histories. */
-function marketApi(): Pick<FeedClient, 'askExactly' | 'tokenTrouble'> {
+function marketApi(): Pick<FeedClient, 'askExactly' | 'tokenTrouble' | 'tokenFingerprint'> {
   const size = Math.max(...markets)
   const askExactly = async (path: string, { query = {}, instrument }: Asked) => {
     if (path !== '/api/v1/board') return { data: { slug: instrument, unit: 'rial', points: [] } }
@@ -205,7 +205,7 @@ function marketApi(): Pick<FeedClient, 'askExactly' | 'tokenTrouble'> {
     const lastPage = Math.max(1, Math.ceil(matching.length / 100))
     return { rows: matching.slice((page - 1) * 100, page * 100), lastPage }
   }
-  return { askExactly: askExactly as never, tokenTrouble: () => undefined }
+  return { askExactly: askExactly as never, tokenTrouble: () => undefined, tokenFingerprint: () => '' }
 }
 
 interface Asked {

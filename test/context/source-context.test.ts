@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { parseRow } from '../../src/alert/alert.ts'
 import type { AlertContext, ContextName } from '../../src/alert/context.ts'
@@ -9,12 +10,15 @@ import { absentFreshMs } from '../../src/context/found.ts'
 import { burstUnits, shareNow, unitsForPolls } from '../../src/context/spending.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { GrantedBudget } from '../../src/poller/budget.ts'
+import { contextKeys } from '../../src/store/context-keys.ts'
 import { createGrantStore } from '../../src/store/grant.ts'
 import { createKnownUnits } from '../../src/store/known-units.ts'
 import { createLedger } from '../../src/store/ledger.ts'
+import { hashAccount } from '../../src/store/source-data.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { configOf } from '../support/app.ts'
 import { wallClock } from '../support/clock.ts'
+import { withFiles } from '../support/files.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -30,6 +34,7 @@ interface Options {
   readonly deadline?: string
   readonly unitsShare?: number
   readonly token?: string
+  readonly tokenFile?: string
   /** Of a day that is 24 hours long. */
   readonly dayLeftMs?: number
   readonly clock?: Clock
@@ -42,10 +47,12 @@ function contextOf(market: Market, options: Options = {}) {
     deadline = '5s',
     unitsShare = 0.2,
     token = 'one',
+    tokenFile,
   } = options
+  const tokenField = tokenFile === undefined ? `token: ${token}` : `tokenFile: ${tokenFile}`
   const config = configOf(`
     redis: { url: "${redis.url}" }
-    sources: { main: { baseUrl: "${market.url}", token: ${token}, budget: { unitsPerDay: ${units} }, context: { unitsShare: ${unitsShare}, deadline: ${deadline} } } }
+    sources: { main: { baseUrl: "${market.url}", ${tokenField}, budget: { unitsPerDay: ${units} }, context: { unitsShare: ${unitsShare}, deadline: ${deadline} } } }
     sinks: { hook: { type: webhook, url: "https://hooks.example.com" } }
     routes: [{ sinks: [hook] }]`)
   const main = config.sources['main']
@@ -249,6 +256,23 @@ describe('what is bought', () => {
     await find(1, ['price'])
     expect(await find(1, ['price'], { mayBuy: false })).toMatchObject({ parts: { price: {} }, skipped: [] })
     expect(market.calls).toHaveLength(1)
+  })
+
+  it('is asked for with the token of its account only: one that is replaced meanwhile is of another', async () => {
+    const market = await startMarket(10)
+    await withFiles({ token: 'one' }, async ({ token: tokenFile }) => {
+      const { find, prefix, ledger } = contextOf(market, { tokenFile })
+      const { lockOf } = contextKeys(prefix, 'main', hashAccount(prefix, market.url, 'one'))
+      // Another process buys, so that this one waits.
+      await redis.client().set(lockOf('valuation'), 'other')
+      const waiting = find(1, ['valuation'])
+      await writeFile(tokenFile, 'two')
+      await redis.client().del(lockOf('valuation'))
+      expect(whyOf(await waiting)).toEqual({ valuation: 'unavailable' })
+      const { byPurpose } = await ledger.used({ key: 'today', startMs: 0, endMs: 0 })
+      expect([market.calls, byPurpose]).toEqual([[], {}])
+      expect(whyOf(await find(1, ['valuation']))).toEqual({})
+    })
   })
 
   it('is bought again where what is kept cannot be read', async () => {
