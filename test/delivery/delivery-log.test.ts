@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { firedAlertOf } from '../../src/alert/job.ts'
 import { collectQueues } from '../../src/delivery/collect.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { fillFiredAlerts } from '../../src/delivery/records/fill-fired-alerts.ts'
-import { forgetGone } from '../../src/delivery/records/search.ts'
+import { forgetGone, openReader } from '../../src/delivery/records/search.ts'
 import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
@@ -115,6 +116,28 @@ describe('the list of deliveries', () => {
       alertOf: () => undefined,
     })
     expect((await names()).sort()).toEqual(['main.39', 'main.40', 'main.41', 'main.42', 'main.7'])
+  })
+
+  it('reads a part of the alerts at a time, because each may be large, and all of them in their order', async () => {
+    const { queues } = rig(server, ['hook'])
+    const stored = jobs('hook', 1, 60)
+    await queues.enqueue(stored)
+    const queue = queues.anyQueue('hook')
+    const read = queue.getJob.bind(queue)
+    let reads = 0
+    queue.getJob = (id) => {
+      reads += 1
+      return read(id)
+    }
+    const options = { queues, targets, orphans: async () => [], withheldOf: async () => [] }
+    const reader = await openReader({ ...options, alertOf: () => undefined })
+    const found: number[] = []
+    for await (const part of reader.read(stored.map(firedAlertOf), {})) {
+      found.push(...part.flatMap(({ jobs }) => jobs.map(({ alert }) => alert?.id ?? 0)))
+      expect(reads).toBe(found.length)
+      expect(part.length).toBeLessThanOrEqual(25)
+    }
+    expect(found).toEqual(stored.map(({ alert }) => alert.id))
   })
 
   it('tells how each queue stands', async () => {

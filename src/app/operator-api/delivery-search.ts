@@ -45,14 +45,16 @@ export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuer
     const own = alerts.filter(
       ({ name }) => query.source === undefined || alertOfKey(name).source === query.source,
     )
-    for (const found of await reader.read(own, wanted)) {
-      const { name, atMs } = found.fired
-      const done = (name === start?.name ? start.rows : undefined) ?? 0
-      const rows = rowsOf(found).filter(isMeant).slice(done)
-      const room = limit - data.length
-      data.push(...rows.slice(0, room))
-      if (rows.length > room) return { data, looked, cursor: writeCursor({ atMs, name, rows: done + room }) }
-    }
+    for await (const part of reader.read(own, wanted))
+      for (const found of part) {
+        const { name, atMs } = found.fired
+        const done = (name === start?.name ? start.rows : undefined) ?? 0
+        const rows = rowsOf(found).filter(isMeant).slice(done)
+        const room = limit - data.length
+        data.push(...rows.slice(0, room))
+        if (rows.length > room)
+          return { data, looked, cursor: writeCursor({ atMs, name, rows: done + room }) }
+      }
     const last = alerts.at(-1)
     if (last === undefined || alerts.length < count || query.id !== undefined) return { data, looked }
     next = last

@@ -16,16 +16,17 @@ export async function storedAlerts(
   const range = { fromMs: sinceMs ?? -Infinity, throughMs: untilMs ?? Infinity }
   const place = cursor === undefined ? undefined : readCursor(searchPlace, cursor)
   const alerts = await config.fired.before(range, place, limit)
-  const found = await (await openReader(readerOptions(config))).read(alerts, {})
+  const reader = await openReader(readerOptions(config))
   const data: StoredAlert[] = []
   let bytes = 0
-  for (const each of found) {
-    const stored = storedAlertOf(each)
-    if (stored === undefined) continue
-    bytes += JSON.stringify(stored.row).length
-    data.push(stored)
-    if (bytes > answerBytesMax) return { data, cursor: writeCursor(each.fired) }
-  }
+  for await (const part of reader.read(alerts, {}))
+    for (const each of part) {
+      const stored = storedAlertOf(each)
+      if (stored === undefined) continue
+      bytes += JSON.stringify(stored.row).length
+      data.push(stored)
+      if (bytes > answerBytesMax) return { data, cursor: writeCursor(each.fired) }
+    }
   const last = alerts.length < limit ? undefined : alerts.at(-1)
   return { data, ...given({ cursor: last && writeCursor(last) }) }
 }

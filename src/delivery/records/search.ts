@@ -14,8 +14,11 @@ import { type JobState, type JobView, viewOfJob } from './job-view.ts'
  * not from BullMQ's own call, which looks through the whole list of those that wait, once for each.
  */
 export interface AlertReader {
-  /** Those of `alerts` that are wanted, in their order. Of others no more is read than shows that. */
-  read(alerts: readonly FiredAlert[], wanted: Wanted): Promise<FoundAlert[]>
+  /**
+   * Those of `alerts` that are wanted, in their order. Of others no more is read than shows that. Comes in parts, and no more
+   * than a part is read before the caller asks for the next: a row may be as large as a page of the feed.
+   */
+  read(alerts: readonly FiredAlert[], wanted: Wanted): AsyncGenerator<readonly FoundAlert[]>
   /** The names of those of which nothing is kept any more. */
   gone(names: readonly string[]): Promise<string[]>
 }
@@ -49,8 +52,13 @@ export interface ReaderOptions {
 export async function openReader(options: ReaderOptions, sink?: string): Promise<AlertReader> {
   const sinks = await within(readTimeoutMs, 'reading the sinks', recordsOf(options, sink))
   return {
-    read: (alerts, wanted) =>
-      within(readTimeoutMs, 'reading alerts', readAlerts(options, sinks, alerts, wanted)),
+    async *read(alerts, wanted) {
+      const inTime = <T>(reading: Promise<T>) => within(readTimeoutMs, 'reading alerts', reading)
+      const known = storedStates.find((each) => each === wanted.state)
+      const inState = known === undefined ? alerts : await inTime(inSet(options, sinks, alerts, known))
+      for (let from = 0; from < inState.length; from += partMax)
+        yield await inTime(readAlerts(options, sinks, inState.slice(from, from + partMax), wanted))
+    },
     gone: (names) => within(readTimeoutMs, 'looking for records', goneOf(options, sinks, names)),
   }
 }
@@ -69,6 +77,8 @@ export async function forgetGone(fired: FiredAlerts, options: ReaderOptions): Pr
   }
 }
 
+/** Alerts that are read together, with all their deliveries. */
+const partMax = 25
 const sampleCount = 200
 const roundsMax = 100
 const readTimeoutMs = 5_000
@@ -107,16 +117,14 @@ interface Candidate {
   readonly state: JobState
 }
 
-/** Narrows down by what costs least: sets of a queue, then the alerts themselves, then their deliveries. */
+/** Narrows down by what costs least: the alerts themselves, then their deliveries. */
 async function readAlerts(
   options: ReaderOptions,
   sinks: readonly SinkRecords[],
   alerts: readonly FiredAlert[],
   { isWanted, state }: Wanted,
 ): Promise<FoundAlert[]> {
-  const known = storedStates.find((each) => each === state)
-  const inState = known === undefined ? alerts : await inSet(options, sinks, alerts, known)
-  const meant = isWanted === undefined ? inState : await wantedOf(options, sinks, inState, isWanted)
+  const meant = isWanted === undefined ? alerts : await wantedOf(options, sinks, alerts, isWanted)
   const names = meant.map(({ name }) => name)
   const [candidates, withheld] = await Promise.all([
     state === 'held' ? [] : candidatesOf(options, sinks, names),
