@@ -62,7 +62,8 @@ export async function buy(requests: readonly PendingRequest[], options: BuyerOpt
       if (read === undefined) return
       pages = read.pages
       open = inTime(read.left, options)
-    } else if (!isLeft && pages.complete) {
+    } else if (!isLeft && pages.complete && open.length + pages.alone >= bulk.from) {
+      // A few are searched for first: rows move between pages while these are read.
       await keepAbsent(open, options)
       return
     } else {

@@ -218,6 +218,20 @@ describe('what is bought', () => {
     expect(market.calls).toHaveLength(2)
   })
 
+  it('is found where trade has moved its instrument from a page that was not read yet to one that was', async () => {
+    const market = await startMarket(320)
+    const { find, context } = contextOf(market)
+    await Promise.all([1, 2, 3, 4].map((index) => find(index, ['price'])))
+    market.put({ symbol: 'بالا', slug: 'up' }, 0)
+    const up = { ...alertOf(1), symbol: 'بالا', slug: 'up' }
+    const moved = context.find(up, ['price'], { seenAtMs: Date.now(), mayBuy: true, signal: never })
+    await Promise.all([150, 250, 310].map((index) => find(index, ['price'])))
+    expect((await moved).parts.price?.data).toMatchObject({ slug: 'up' })
+    expect(market.calls.map((call) => /search=|page=\d/.exec(call)?.[0]).toSorted()).toEqual([
+      ...['page=1', 'page=2', 'page=3', 'page=4', 'search='],
+    ])
+  })
+
   it('is found on the later pages of a search, as far as three', async () => {
     const market = await startMarket(450)
     // The symbol is a part of all the others.
