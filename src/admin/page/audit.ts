@@ -1,5 +1,6 @@
+import { type Html, html } from '../../alert/html.ts'
 import type { AuditRow } from '../audit-view.ts'
-import { foreign, type Html, html } from './html.ts'
+import { foreign } from './foreign.ts'
 import type { Times } from './times.ts'
 
 /** What operators did, the newest first. */

@@ -1,5 +1,5 @@
+import { type Html, html } from '../../alert/html.ts'
 import type { SinkActivityView } from '../ports.ts'
-import { type Html, html } from './html.ts'
 import type { PageWords } from './words/en.ts'
 
 /** A bar an hour: what was acknowledged, and on it what was given up on. The tallest hour fills the height. */

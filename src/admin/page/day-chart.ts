@@ -1,5 +1,5 @@
+import { type Html, html } from '../../alert/html.ts'
 import type { SourceDayView, SourceHour } from '../ports.ts'
-import { type Html, html } from './html.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 

@@ -1,6 +1,7 @@
+import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { LetterGroupsView, LetterGroupView } from '../delivery-view.ts'
 import { actionButton, buttonRow, copyButton } from './buttons.ts'
-import { foreign, type Html, type HtmlPart, html } from './html.ts'
+import { foreign } from './foreign.ts'
 import { section } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'

@@ -1,5 +1,6 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
+import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import {
   type DeliveryFilter,
   type DeliveryPage,
@@ -7,7 +8,7 @@ import {
   type RowState,
   rowStates,
 } from '../delivery-view.ts'
-import { foreign, foreignLink, type Html, type HtmlPart, html } from './html.ts'
+import { foreign, foreignLink } from './foreign.ts'
 import { type IconName, icon, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { Level } from '../status-view.ts'
 import { dialog } from './buttons.ts'
-import { type Html, type HtmlPart, html } from './html.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'
 import type { Times } from './times.ts'
@@ -35,7 +35,7 @@ ${dialog(said)}
 <script>${trusted(script)}</script>
 </body>
 </html>`
-  return page.html
+  return page.markup
 }
 
 export const contentSecurityPolicy = [
@@ -51,7 +51,7 @@ export const contentSecurityPolicy = [
 
 /** For our own constants: no other text goes into the page without being escaped. */
 function trusted(text: string): Html {
-  return { html: text }
+  return new Html(text)
 }
 
 function digest(text: string): string {

@@ -1,5 +1,5 @@
+import { type Html, html } from '../../alert/html.ts'
 import type { LagView, Level, StatusView, Verdict } from '../status-view.ts'
-import { type Html, html } from './html.ts'
 import { fact, type IconName, icon } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'

@@ -1,3 +1,4 @@
+import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { AnnouncedView } from '../../schedule/schedule.ts'
 import type { SourceDayView } from '../ports.ts'
 import type {
@@ -10,7 +11,7 @@ import type {
 } from '../status-view.ts'
 import { actionButton, buttonRow } from './buttons.ts'
 import { dayChart } from './day-chart.ts'
-import { foreign, type Html, type HtmlPart, html } from './html.ts'
+import { foreign } from './foreign.ts'
 import { badge, fact, type IconName, section, type Tone } from './pieces.ts'
 import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'

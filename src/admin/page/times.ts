@@ -1,5 +1,5 @@
+import { type Html, html } from '../../alert/html.ts'
 import type { DisplayOptions } from '../ports.ts'
-import { type Html, html } from './html.ts'
 import { english, type PageWords } from './words/en.ts'
 import { persian } from './words/fa.ts'
 

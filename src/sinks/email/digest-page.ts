@@ -1,7 +1,7 @@
 import { type Display, displayDirection } from '../../alert/display.ts'
+import { type Html, html } from '../../alert/html.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import { type Content, listValues, smallPrint } from '../content.ts'
-import { type Html, html } from './html.ts'
 import { faint, font, ink, mailLayout, sideOf } from './layout.ts'
 import { dotted, linked } from './page.ts'
 

@@ -1,6 +1,6 @@
 import { type Display, displayDirection } from '../../alert/display.ts'
+import { Html, html } from '../../alert/html.ts'
 import type { Direction } from '../../alert/text.ts'
-import { Html, html } from './html.ts'
 
 /**
  * The layout of every mail. Webmail drops the attributes of <html> and <body>, so every cell has its own direction and

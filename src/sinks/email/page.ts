@@ -1,9 +1,9 @@
 import type { Display } from '../../alert/display.ts'
+import { Html, html } from '../../alert/html.ts'
 import { wordsOf } from '../../alert/words.ts'
 import { withoutAutolinks } from '../autolinks.ts'
 import type { Picture } from '../chart/picture.ts'
 import type { Content, Fact } from '../content.ts'
-import { Html, html } from './html.ts'
 import { faint, font, ink, mailLayout, sideOf } from './layout.ts'
 
 export interface MailPicture extends Picture {

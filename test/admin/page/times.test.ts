@@ -27,11 +27,11 @@ test.each([
   [-3_930_000, '1h 5m ago'],
   [86_400_000, 'in 1d'],
 ])('%i ms from now reads "%s"', (ms, text) => {
-  expect(times('jalali').distance(new Date(nowMs + ms).toISOString()).html).toContain(`>${text}</time>`)
+  expect(times('jalali').distance(new Date(nowMs + ms).toISOString()).markup).toContain(`>${text}</time>`)
 })
 
 test('a distance carries the instant for machines and the full time for people', () => {
-  expect(times('jalali').distance(now).html).toBe(
+  expect(times('jalali').distance(now).markup).toBe(
     `<time data-age datetime="${now}" title="1405/08/30 09:00:00">now</time>`,
   )
 })
@@ -39,7 +39,7 @@ test('a distance carries the instant for machines and the full time for people',
 test('a text that is no time is shown as it came, never as an error', () => {
   expect(times('both').clock('soon')).toBe('soon')
   expect(times('both').date('<b>')).toBe('<b>')
-  expect(times('both').distance('<b>').html).toBe(
+  expect(times('both').distance('<b>').markup).toBe(
     '<time data-age datetime="&lt;b&gt;" title="&lt;b&gt; &lt;b&gt;">at an unknown time</time>',
   )
 })
@@ -60,7 +60,7 @@ test('a Persian page has Persian digits, units and order', () => {
   expect([8_400, 80_000, 93_600_000, 850].map(words.duration)).toEqual([
     ...['۸٫۴ ثانیه', '۱ دقیقه و ۲۰ ثانیه', '۱ روز و ۲ ساعت', '۸۵۰ میلی‌ثانیه'],
   ])
-  const distance = (ms: number) => persian.distance(new Date(nowMs + ms).toISOString()).html
+  const distance = (ms: number) => persian.distance(new Date(nowMs + ms).toISOString()).markup
   expect(distance(-12_000)).toContain('>۱۲ ثانیه پیش</time>')
   expect(distance(9_000)).toContain('>۹ ثانیه دیگر</time>')
 })

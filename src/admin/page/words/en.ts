@@ -1,7 +1,7 @@
+import { type HtmlPart, html } from '../../../alert/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
 import { purposeWords } from '../../purpose-words.ts'
 import type { Verdict } from '../../status-view.ts'
-import { type HtmlPart, html } from '../html.ts'
 
 /** The words of the status page in English; `PageWords` is the form of every other language. */
 export const english = {

@@ -1,35 +1,20 @@
-import { directionOf } from '../../alert/text.ts'
-
 /**
  * HTML that is safe by construction: the value of a placeholder is escaped unless it is `Html` already, and invisible
  * control characters are removed from it. Placeholders are only used in text and in double-quoted attributes, never in a
- * tag's name, a script or a style.
+ * tag's name, a script or a style. Only texts of our own are made `Html` by its constructor.
  */
-export interface Html {
-  readonly html: string
+export class Html {
+  readonly markup: string
+
+  constructor(markup: string) {
+    this.markup = markup
+  }
 }
 
 export type HtmlPart = Html | string | number | false | null | undefined | readonly HtmlPart[]
 
 export function html(parts: TemplateStringsArray, ...pieces: readonly HtmlPart[]): Html {
-  return { html: parts.reduce((text, part, index) => `${text}${render(pieces[index - 1])}${part}`) }
-}
-
-/** Text from outside, in its own direction: that of most of its letters. The text around it keeps its direction. */
-export function foreign(text: string): Html {
-  return html`<bdi dir="${directionOf(text)}">${text}</bdi>`
-}
-
-/** A sentence of the bridge or of an operator's files, on a page in any language: all of it is written in English. */
-export function english(text: string): Html {
-  return html`<bdi dir="ltr" lang="en">${text}</bdi>`
-}
-
-/** A link to an address from outside. Only http and https become links; for anything else the text is shown. */
-export function foreignLink(url: string, text: string): Html {
-  const protocol = URL.canParse(url) ? new URL(url).protocol : ''
-  if (protocol !== 'http:' && protocol !== 'https:') return foreign(text)
-  return html`<a href="${url}" rel="noopener noreferrer" target="_blank">${foreign(text)}</a>`
+  return new Html(parts.reduce((text, part, index) => `${text}${render(pieces[index - 1])}${part}`))
 }
 
 function render(piece: HtmlPart): string {
@@ -41,7 +26,7 @@ function render(piece: HtmlPart): string {
       .replace(control, '')
       .replace(/[&<>"']/g, (each) => entities[each] ?? each)
   if (isList(piece)) return piece.map(render).join('')
-  return piece.html
+  return piece.markup
 }
 
 // Bidi overrides and isolates would reverse the text beside them; other control characters are shown as nothing or as

@@ -1,0 +1,19 @@
+import { type Html, html } from '../../alert/html.ts'
+import { directionOf } from '../../alert/text.ts'
+
+/** Text from outside, in its own direction: that of most of its letters. The text around it keeps its direction. */
+export function foreign(text: string): Html {
+  return html`<bdi dir="${directionOf(text)}">${text}</bdi>`
+}
+
+/** A sentence of the bridge or of an operator's files, on a page in any language: all of it is written in English. */
+export function english(text: string): Html {
+  return html`<bdi dir="ltr" lang="en">${text}</bdi>`
+}
+
+/** A link to an address from outside. Only http and https become links; for anything else the text is shown. */
+export function foreignLink(url: string, text: string): Html {
+  const protocol = URL.canParse(url) ? new URL(url).protocol : ''
+  if (protocol !== 'http:' && protocol !== 'https:') return foreign(text)
+  return html`<a href="${url}" rel="noopener noreferrer" target="_blank">${foreign(text)}</a>`
+}
