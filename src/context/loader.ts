@@ -24,7 +24,10 @@ export interface LoaderOptions {
 const gatherMs = 10
 /** As many as a burst may buy at 2,000 units a day, so that none of them waits for another. */
 const callsMax = 5
-/** When a process is killed while it buys, the others wait at most this long. Longer than a call may take. */
+/**
+ * When a process is killed while it buys, the others wait at most this long after a deadline. Longer than a call may take: the last
+ * one begins before the deadline.
+ */
 const buyerLockMs = 12_000
 const lockPollMs = 40
 
@@ -134,12 +137,12 @@ export class ContextLoader {
   /** Buys while no other process buys the same. What another process bought meanwhile comes from the cache. */
   async #underLock(requests: readonly PendingRequest[]): Promise<void> {
     const { name, calls, health, purchases, options } = this.#parts
-    const { cache, clock } = options
+    const { cache, clock, deadlineMs } = options
     const what = calls.bulk === undefined ? (requests[0]?.field ?? '') : name
     let left = requests
     const token = await this.#timed(async () => {
       for (;;) {
-        const got = await cache.lock(what, buyerLockMs)
+        const got = await cache.lock(what, deadlineMs + buyerLockMs)
         left = await this.#withoutKept(inTime(left, options))
         if (got !== undefined || left.length === 0) return got
         await clock.sleep(lockPollMs)

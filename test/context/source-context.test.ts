@@ -16,7 +16,7 @@ import { createKnownUnits } from '../../src/store/known-units.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { hashAccount } from '../../src/store/source-data.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { configOf } from '../support/app.ts'
+import { configOf, until } from '../support/app.ts'
 import { wallClock } from '../support/clock.ts'
 import { withFiles } from '../support/files.ts'
 import { onTestFinished } from '../support/finished.ts'
@@ -199,6 +199,17 @@ describe('what is bought', () => {
     expect(found.map(({ parts }) => parts.chart?.data)).toEqual(Array(6).fill(found[0]?.parts.chart?.data))
     expect(found[0]?.parts.chart?.data).toMatchObject({ unit: 'rial' })
     expect(market.calls).toHaveLength(1)
+  })
+
+  it('is bought by one process at a time, also by calls that begin at the end of a long deadline', async () => {
+    const market = await startMarket(10)
+    market.behave('/board', { hang: true })
+    const { find, prefix } = contextOf(market, { deadline: '10s' })
+    void find(1, ['price'])
+    await until('it is asked for', () => market.calls.length === 1)
+    const { lockOf } = contextKeys(prefix, 'main', hashAccount(prefix, market.url, 'one'))
+    // A call takes as long as the deadline, at the most.
+    expect(await redis.client().pttl(lockOf('price'))).toBeGreaterThan(15_000)
   })
 
   it('has its numbers as the API spelled them, also when it was kept', async () => {
