@@ -35,7 +35,7 @@ export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuer
   const data: DeliveryRow[] = []
   const endMs = performance.now() + searchMs
   // Of the alert at which the page before ended, some rows may be left: then it is read again.
-  let next = start?.rows === undefined ? start : { atMs: start.atMs, name: `${start.name}\u0000` }
+  let next = start?.after === undefined ? start : { atMs: start.atMs, name: `${start.name}\u0000` }
   for (let looked = 0; ; ) {
     const alerts =
       query.id === undefined
@@ -48,12 +48,12 @@ export async function searchDeliveries(config: ActiveConfig, query: DeliveryQuer
     for await (const part of reader.read(own, wanted))
       for (const found of part) {
         const { name, atMs } = found.fired
-        const done = (name === start?.name ? start.rows : undefined) ?? 0
-        const rows = rowsOf(found).filter(isMeant).slice(done)
-        const room = limit - data.length
-        data.push(...rows.slice(0, room))
-        if (rows.length > room)
-          return { data, looked, cursor: writeCursor({ atMs, name, rows: done + room }) }
+        const before = (name === start?.name ? start.after : undefined) ?? ''
+        const rows = rowsOf(found).filter(({ row, key }) => isMeant(row) && key > before)
+        const shown = rows.slice(0, limit - data.length)
+        data.push(...shown.map(({ row }) => row))
+        if (rows.length > shown.length)
+          return { data, looked, cursor: writeCursor({ atMs, name, after: shown.at(-1)?.key ?? before }) }
       }
     const last = alerts.at(-1)
     if (last === undefined || alerts.length < count || query.id !== undefined) return { data, looked }
@@ -83,11 +83,16 @@ const searchMs = 1_500
 /** Read together. */
 const batchMax = 250
 
-function rowsOf({ jobs, withheld, fired: { name } }: FoundAlert): DeliveryRow[] {
+/** In the order of their keys. A row keeps its key whatever becomes of it and of the others: a cursor names the key of the last one. */
+function rowsOf({ jobs, withheld, fired: { name } }: FoundAlert): { key: string; row: DeliveryRow }[] {
   const { source } = alertOfKey(name)
-  const rows = [...jobs.map(deliveryRow), ...(withheld ? withheldRowsOf(source, withheld) : [])]
-  const nameOf = ({ sink, target = '', state }: DeliveryRow) => `${sink} ${target} ${state}`
-  return rows.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+  const keyed = (row: DeliveryRow, nth = '') => ({ key: `${row.sink} ${row.target ?? ''} ${nth}`, row })
+  const held = withheld ? withheldRowsOf(source, withheld) : []
+  const rows = [
+    ...jobs.map((job) => keyed(deliveryRow(job))),
+    ...held.map((row, nth) => keyed(row, String(nth))),
+  ]
+  return rows.sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
 /** An alert of which only the id is known may be that of any source. From the one named `from` on, where that is given. */

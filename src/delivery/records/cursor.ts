@@ -26,6 +26,6 @@ export const cursorInstant = z.number().min(-furthestMs).max(furthestMs)
 export const searchPlace = z.object({
   atMs: cursorInstant,
   name: z.string(),
-  /** How many rows of it were on pages before; absent: all of them. */
-  rows: z.number().int().min(0).optional(),
+  /** The last of its rows that was on pages before, '' where none was; absent: all of them were. */
+  after: z.string().optional(),
 })
