@@ -199,3 +199,18 @@ it('dead letters are listed page by page, the newest of all sinks first, with th
   expect(new Set(seen).size).toBe(14)
   expect(seen.slice(0, 2)).toEqual(['a/main.7', 'b/main.7'])
 })
+
+it('of a long list no more than 25 dead letters are read at the same time, because each may be large', async () => {
+  const own = await dead(60)
+  const queue = own.queues.queue('hook')
+  const read = queue.getJob.bind(queue)
+  const reading = new Set<string>()
+  let most = 0
+  queue.getJob = async (id) => {
+    most = Math.max(most, reading.add(id).size)
+    return read(id).finally(() => reading.delete(id))
+  }
+  const { letters } = await own.operations.list({ limit: 60 })
+  expect(letters.map(({ alert }) => alert?.id)).toEqual(Array.from({ length: 60 }, (_, at) => 60 - at))
+  expect(most).toBeLessThanOrEqual(25)
+})

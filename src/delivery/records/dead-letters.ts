@@ -101,6 +101,8 @@ function letterOf(view: JobView): DeadLetter {
 }
 
 const readTimeoutMs = 5_000
+/** Letters that are read together: a row may be as large as a page of the feed. */
+const partMax = 25
 
 async function listLetters(queues: SinkQueues, query: DeadLetterQuery): Promise<DeadLetterPage> {
   const { limit, sink, sinceMs: fromMs = Number.NEGATIVE_INFINITY } = query
@@ -118,14 +120,18 @@ async function listLetters(queues: SinkQueues, query: DeadLetterQuery): Promise<
   const [found, counts] = await Promise.all([Promise.all(newest), Promise.all(counting)])
   const merged = found.flat().sort(inOrder)
   const shown = merged.slice(0, limit)
-  const reading = Promise.all(
-    shown.map(async (each) => ({ sink: each.sink, job: await queues.queue(each.sink).getJob(each.jobId) })),
-  )
-  const jobs = await within(readTimeoutMs, 'reading dead letters', reading)
+  const letters: DeadLetter[] = []
+  for (let from = 0; from < shown.length; from += partMax) {
+    const reading = shown
+      .slice(from, from + partMax)
+      .map(async (each) => ({ sink: each.sink, job: await queues.queue(each.sink).getJob(each.jobId) }))
+    for (const { sink: name, job } of await within(readTimeoutMs, 'reading letters', Promise.all(reading)))
+      if (job) letters.push(letterOf(viewOfJob(name, job, 'failed')))
+  }
   const total = counts.reduce((sum, count) => sum + count, 0)
   const last = merged.length > limit ? shown.at(-1) : undefined
   return {
-    letters: jobs.flatMap(({ sink: name, job }) => (job ? [letterOf(viewOfJob(name, job, 'failed'))] : [])),
+    letters,
     total,
     ...(last ? { cursor: writeCursor(last) } : {}),
   }
