@@ -2,14 +2,17 @@ import { type ContextName, contextUnits, contextUnitsMax, macroPrefix } from '..
 import { satisfies } from '../alert/match.ts'
 import type { Config } from '../config/schema.ts'
 
-/** What the context of its routes costs a source a day, at the most: as if each alert took all routes and was of another instrument. */
+/**
+ * What the context of its routes costs a source a day: as if each alert took all routes and was of another instrument. A search for a
+ * price may have pages, so a day of many such alerts can cost more; never more than `unitsMax`.
+ */
 export interface ContextCosts {
   readonly names: Readonly<Partial<Record<ContextName, number>>>
   /** Of all of them, before any limit. */
   readonly units: number
   /** What it may use of `context.unitsShare`; a larger need is skipped. */
   readonly unitsMax: number
-  /** What polls have at the least. */
+  /** What that leaves to polls. */
   readonly unitsForPolls: number
 }
 
@@ -40,7 +43,7 @@ export function describeContextCosts({ names, units, unitsMax, unitsForPolls }: 
     units > unitsMax
       ? `context.unitsShare allows ${unitsMax}, the rest is left out of messages`
       : `context.unitsShare allows ${unitsMax}`
-  return `  context costs at most ${units} units a day (${each.join(', ')}): ${share}; polls have at least ${unitsForPolls}\n`
+  return `  context costs about ${units} units a day (${each.join(', ')}): ${share}; polls have about ${unitsForPolls}\n`
 }
 
 function unitsADay(name: ContextName, alertsPerDay: number): number {

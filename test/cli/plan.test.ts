@@ -240,7 +240,7 @@ describe('plan --config', () => {
       unitsForPolls: 1_000 - Math.min(units, contextUnitsMax(1_000, 0.2)),
     })
     expect((await run(planCommand(), '--config', path)).out).toContain(
-      `context costs at most ${units} units a day`,
+      `context costs about ${units} units a day`,
     )
   })
 
