@@ -62,7 +62,7 @@ export interface DeliveryRow extends AlertView {
   readonly nextAttemptAt?: string | null
 }
 
-export interface DeadLetter extends DeliveryRow {
+export interface DeadLetterRow extends DeliveryRow {
   readonly state: 'dead'
   readonly reason: string
 }

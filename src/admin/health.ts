@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { lifePaths } from './host.ts'
 import type { AdminDeps, MetricsFormat } from './ports.ts'
-import { wordsOf } from './verdict.ts'
+import { verdictLine } from './verdict.ts'
 
 /**
  * Addresses for machines: metrics, alive, ready. The last two have two names: one is usual in Kubernetes, the other with
@@ -24,7 +24,7 @@ export function registerHealth(app: FastifyInstance, { ports }: AdminDeps): void
       const because = ready.reason === undefined ? {} : { reason: ready.reason }
       if (wantsJson(request.headers.accept)) return { ready: ready.ok, ...because, level, headline }
       const after = ready.reason === undefined ? '' : `: ${ready.reason}`
-      return reply.type(plainText).send(`${wordsOf(verdict)}${after}\n`)
+      return reply.type(plainText).send(`${verdictLine(verdict)}${after}\n`)
     })
 
   app.get('/metrics', { config: { about: metricsAbout } }, async ({ headers: { accept } }, reply) => {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../lib/errors.ts'
 import { safeHeaders } from './headers.ts'
-import { problemOf, sendProblem } from './problem.ts'
+import { problemAnswer, sendProblem } from './problem.ts'
 
 /**
  * Answers to requests that reach no route and no hook: an address that cannot be decoded, a part of it that is too long,
@@ -14,7 +14,10 @@ export const malformed = { frameworkErrors: answerAddress, clientErrorHandler: a
 /** The server handles `Expect: 100-continue` itself; every other expectation is refused. */
 export function refuseExpectations(app: FastifyInstance): void {
   app.server.on('checkExpectation', (_request, response: ServerResponse) => {
-    const { status, type, text } = problemOf({ status: 417, detail: 'Only 100-continue can be expected.' })
+    const { status, type, text } = problemAnswer({
+      status: 417,
+      detail: 'Only 100-continue can be expected.',
+    })
     response.writeHead(status, { ...safeHeaders, 'content-type': type }).end(text)
   })
 }
@@ -27,7 +30,7 @@ function answerAddress(error: FastifyError, _request: FastifyRequest, reply: Fas
 }
 
 function answerSocket(error: Error, socket: Socket): void {
-  const problem = problemOf(
+  const problem = problemAnswer(
     refusals.get(errorCode(error) ?? '') ?? { status: 400, detail: 'This is no HTTP/1.1.' },
   )
   const headers = {

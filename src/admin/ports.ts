@@ -9,7 +9,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { AuditRow } from './audit-view.ts'
 import type {
   AlertHistory,
-  DeadLetter,
+  DeadLetterRow,
   DeliveryPage,
   DeliveryQuery,
   DeliveryRow,
@@ -80,7 +80,7 @@ export interface DeliveriesPort {
 
 export interface DeadLettersPort {
   /** The newest first, with the number of all dead letters; `cursor`: of the next page, absent on the last one. */
-  list(query: DeadLetterQuery): Promise<{ data: readonly DeadLetter[]; total: number; cursor?: string }>
+  list(query: DeadLetterQuery): Promise<{ data: readonly DeadLetterRow[]; total: number; cursor?: string }>
   /** By sink and reason, the largest group first. */
   groups(): Promise<LetterGroupsView>
   /** Puts them back into their queues with fresh attempts. */

@@ -11,12 +11,12 @@ export interface Problem {
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  const { status, type, text } = problemOf(problem)
+  const { status, type, text } = problemAnswer(problem)
   return reply.code(status).type(type).send(text)
 }
 
 /** The same, as the body that is sent. */
-export function problemOf({ status, detail, ...rest }: Problem) {
+export function problemAnswer({ status, detail, ...rest }: Problem) {
   const title = STATUS_CODES[status] ?? 'Error'
   const text = JSON.stringify({ type: 'about:blank', title, status, detail, ...rest })
   return { status, title, type: 'application/problem+json', text }

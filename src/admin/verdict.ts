@@ -38,12 +38,12 @@ export type VerdictFacts = Omit<
 >
 
 /** The verdict as the first line of an answer in plain text: `ready`, or the headline as a part of a sentence. */
-export function wordsOf({ level, headline }: Pick<Verdict, 'level' | 'headline'>): string {
+export function verdictLine({ level, headline }: Pick<Verdict, 'level' | 'headline'>): string {
   return level === 'ok' ? 'ready' : `${headline.charAt(0).toLowerCase()}${headline.slice(1)}`
 }
 
 /** All findings in one sentence; undefined when there are none. */
-export function reasonOf({ findings }: Verdict): string | undefined {
+export function findingsText({ findings }: Verdict): string | undefined {
   return findings.map(({ text }) => text).join('; ') || undefined
 }
 

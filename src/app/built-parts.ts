@@ -37,14 +37,14 @@ export function valuesOf<T>(parts: BuiltParts<T>): ReadonlyMap<string, T> {
   return new Map([...parts].map(([name, { value }]) => [name, value]))
 }
 
-export interface Difference {
+export interface PartsDifference {
   readonly added: readonly string[]
   readonly changed: readonly string[]
   readonly removed: readonly string[]
 }
 
 /** Pure. */
-export function differenceOf(before: BuiltParts<unknown>, after: BuiltParts<unknown>): Difference {
+export function differenceOf(before: BuiltParts<unknown>, after: BuiltParts<unknown>): PartsDifference {
   return {
     added: [...after.keys()].filter((name) => !before.has(name)),
     changed: [...after].flatMap(([name, part]) => {

@@ -10,7 +10,7 @@ import { collectOverdue } from '../poller/status.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { createPauseStore } from '../store/pauses.ts'
 import { type ActiveConfig, createActiveConfig } from './active-config.ts'
-import { type Difference, differenceOf, valuesOf } from './built-parts.ts'
+import { differenceOf, type PartsDifference, valuesOf } from './built-parts.ts'
 import { findContextBy } from './find-context.ts'
 import { keepFiredAlerts } from './fired-alerts.ts'
 import { quarantinePort } from './operator-api/quarantine.ts'
@@ -53,8 +53,8 @@ export interface Runtime {
 }
 
 export interface Change {
-  readonly sources: Difference
-  readonly sinks: Difference
+  readonly sources: PartsDifference
+  readonly sinks: PartsDifference
   /** Resolves when nothing uses the old config any more: its last page is handled, its last send is over. */
   readonly settled: Promise<void>
 }

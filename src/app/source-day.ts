@@ -2,7 +2,7 @@ import type { SourceDayView } from '../admin/ports.ts'
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
 import { budgetDay } from '../schedule/budget.ts'
-import { grantedUnits, previewPlan } from '../schedule/preview.ts'
+import { previewPlan, rememberedGrant } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Spender } from '../store/account.ts'
 import type { RedisClient } from '../store/redis.ts'
@@ -28,7 +28,7 @@ export function createSourceDay(options: SourceDayOptions): () => Promise<Source
     const day = budgetDay(clock.now(), plan)
     if (drawn === undefined || drawn.key !== day.key || drawn.untilMs < clock.monotonicMs()) {
       const saved = await within(readTimeoutMs, 'what was learned', learned.load())
-      const unitsPerDay = Math.min(plan.unitsPerDay, grantedUnits(saved) ?? plan.unitsPerDay)
+      const unitsPerDay = Math.min(plan.unitsPerDay, rememberedGrant(saved) ?? plan.unitsPerDay)
       const count = Math.ceil((day.endMs - day.startMs) / hourMs)
       const { hours } = previewPlan({ ...plan, unitsPerDay }, saved, day.startMs, count)
       drawn = { untilMs: clock.monotonicMs() + drawnForMs, key: day.key, hours }

@@ -9,7 +9,7 @@ import type { Throttles } from '../store/throttle.ts'
 import type { WithheldRecord } from '../store/withheld.ts'
 import { printable } from '../telemetry/printable.ts'
 import type { Daemon } from './daemon.ts'
-import type { Page } from './list.ts'
+import type { ListPage } from './list.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 
@@ -18,11 +18,11 @@ export interface ConfigComparison {
   readonly alerts: number
   /** Alerts that other sinks would have got. */
   readonly changed: number
-  readonly routes: readonly Difference[]
-  readonly sinks: readonly Difference[]
+  readonly routes: readonly NameDifference[]
+  readonly sinks: readonly NameDifference[]
 }
 
-export interface Difference {
+export interface NameDifference {
   readonly name: string
   readonly before: number
   readonly now: number
@@ -40,7 +40,11 @@ export async function readStored(daemon: Daemon, since: string): Promise<StoredA
   const bar = progressBar('reading')
   try {
     for (let cursor: string | undefined; ; ) {
-      const page = (await daemon.get('/api/v1/alerts', { since, limit: '200', cursor })) as Page<StoredAlert>
+      const page = (await daemon.get('/api/v1/alerts', {
+        since,
+        limit: '200',
+        cursor,
+      })) as ListPage<StoredAlert>
       found.push(...page.data)
       if (!page.cursor) return found.toReversed()
       bar.show(0, 1, `${formatCount(found.length)} alerts`)
@@ -133,7 +137,7 @@ class Differences {
     for (const { route } of now) if (route !== null) this.#of(route).counts[3] += 1
   }
 
-  all(): Difference[] {
+  all(): NameDifference[] {
     return [...this.#found].map(([name, { counts, gained, lost }]) => {
       const [before, now, heldBefore, heldNow] = counts
       return { name, before, now, gained, lost, heldBefore, heldNow }
@@ -163,7 +167,7 @@ export function describeComparison(
   { alerts, changed, routes, sinks }: ConfigComparison,
   since: string,
 ): string {
-  const rows = (differences: readonly Difference[]) =>
+  const rows = (differences: readonly NameDifference[]) =>
     differences.map(({ name, before, now, gained, lost, heldBefore, heldNow }) => [
       ...[name, before, now].map(String),
       ...[`+${formatCount(gained.length)}`, `-${formatCount(lost.length)}`],

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { DeadLetter } from '../admin/delivery-view.ts'
+import type { DeadLetterRow } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/words/en.ts'
 import { given } from '../lib/given.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { describeRows } from './deliveries.ts'
 import { instantOption } from './instant.ts'
-import { countDefault, type Page, pageMax } from './list.ts'
+import { countDefault, type ListPage, pageMax } from './list.ts'
 import { carryOut, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, countOption, isoOption, UsageError } from './usage.ts'
@@ -90,15 +90,19 @@ async function listed(
   }: { sink?: string | undefined; since?: string | undefined; reason?: string | undefined },
   ids: readonly string[],
   wanted: number,
-): Promise<{ letters: DeadLetter[]; more: string[] }> {
+): Promise<{ letters: DeadLetterRow[]; more: string[] }> {
   const query = { sink, since }
-  const isMeant = (letter: DeadLetter) =>
+  const isMeant = (letter: DeadLetterRow) =>
     (ids.length === 0 || ids.includes(`${letter.source}.${letter.id}`)) &&
     (reason === undefined || letter.reason.startsWith(`${reason}: `) || letter.reason === reason)
-  const letters: DeadLetter[] = []
+  const letters: DeadLetterRow[] = []
   for (let cursor: string | undefined; ; ) {
     const limit = String(Math.min(pageMax, wanted - letters.length))
-    const page = (await daemon.get('/api/v1/dead-letters', { ...query, limit, cursor })) as Page<DeadLetter>
+    const page = (await daemon.get('/api/v1/dead-letters', {
+      ...query,
+      limit,
+      cursor,
+    })) as ListPage<DeadLetterRow>
     letters.push(...page.data.filter(isMeant))
     if (!page.cursor) return { letters, more: [] }
     if (letters.length >= wanted) {

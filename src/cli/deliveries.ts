@@ -10,7 +10,7 @@ import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
-import { countDefault, type Page, pageMax } from './list.ts'
+import { countDefault, type ListPage, pageMax } from './list.ts'
 import { print, printJson } from './output.ts'
 import { progressBar } from './progress.ts'
 import { table } from './table.ts'
@@ -107,7 +107,7 @@ async function listed(daemon: Daemon, filter: Readonly<Record<string, string | u
   }
 }
 
-interface DeliveryPage extends Page<DeliveryRow> {
+interface DeliveryPage extends ListPage<DeliveryRow> {
   readonly looked: number
 }
 

@@ -9,7 +9,7 @@ import { UserError } from '../lib/errors.ts'
 import { previewPlan } from '../schedule/preview.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
-import { collectParts, configWith, type Wanted } from './init/collect.ts'
+import { collectParts, configWith, type InitOptions } from './init/collect.ts'
 import { offeredTypes } from './init/fields.ts'
 import { freshVariables } from './init/part.ts'
 import { type SinkOption, sinkOption } from './init/sink-option.ts'
@@ -74,7 +74,7 @@ Examples:
 async function init(file: string, options: Options, terminal: Terminal | undefined): Promise<void> {
   const environmentFile = `${file.replace(/\.ya?ml$/, '')}.env`
   refuseWhereThere(file)
-  const wanted: Wanted = {
+  const wanted: InitOptions = {
     ...options,
     sinks: options.sink ?? [],
     ...(options.tokenFile === undefined ? {} : { tokenFile: resolve(options.tokenFile) }),

@@ -3,7 +3,7 @@ import { durationText, parseDuration } from '../lib/duration.ts'
 import { UsageError } from './usage.ts'
 
 /** Parses a time as operators type it: ISO with an offset, or how long ago (`2h`). Returns ISO in UTC. */
-export function instantOf(text: string, option: string, nowMs: number): string {
+export function isoInstantOf(text: string, option: string, nowMs: number): string {
   const agoMs = parseDuration(text)
   if (agoMs !== undefined && agoMs > agoMsMax)
     throw new UsageError(`${option}: expected a span of at most ${durationText(agoMsMax)}.`)
@@ -16,7 +16,7 @@ export function instantOf(text: string, option: string, nowMs: number): string {
 
 /** The same, as the parser of an option. */
 export function instantOption(option: string): (text: string) => string {
-  return (text) => instantOf(text, option, Date.now())
+  return (text) => isoInstantOf(text, option, Date.now())
 }
 
 /** Longer than any record is kept. */

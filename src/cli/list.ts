@@ -17,7 +17,7 @@ export async function listPages<T>(
   const data: T[] = []
   for (let cursor: string | undefined; ; ) {
     const limit = String(Math.min(pageMax, wanted - data.length))
-    const page = (await daemon.get(path, { ...query, limit, cursor })) as Page<T>
+    const page = (await daemon.get(path, { ...query, limit, cursor })) as ListPage<T>
     data.push(...page.data)
     if (!page.cursor) return { data, more: [] }
     if (data.length >= wanted) return { data, more: [cutText(data.length, page.total)] }
@@ -35,7 +35,7 @@ function cutText(shown: number, total: number | undefined): string {
 }
 
 /** A page of a list, as the API answers. */
-export interface Page<T> {
+export interface ListPage<T> {
   readonly data: readonly T[]
   /** Absent where it is not known, and from an earlier version. */
   readonly total?: number

@@ -5,7 +5,7 @@ import { unitsPerDayMax } from '../config/source.ts'
 import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { wallTime } from '../lib/zone.ts'
-import { grantedUnits, previewPlan } from '../schedule/preview.ts'
+import { previewPlan, rememberedGrant } from '../schedule/preview.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
 import { namedCommand } from './command-texts.ts'
@@ -105,7 +105,8 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
       continue
     }
     const { unitsPerDay } = withOverrides(source, options)
-    const granted = options.unitsPerDay === undefined ? (grantedUnits(learned) ?? unitsPerDay) : unitsPerDay
+    const granted =
+      options.unitsPerDay === undefined ? (rememberedGrant(learned) ?? unitsPerDay) : unitsPerDay
     const schedule = { ...withOverrides(source, options), unitsPerDay: Math.min(unitsPerDay, granted) }
     const preview = previewPlan(schedule, learned, nowMs, options.hours)
     const { alertsPerDay } = preview

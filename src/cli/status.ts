@@ -9,7 +9,7 @@ import type {
   SourceView,
   StatusView,
 } from '../admin/status-view.ts'
-import { wordsOf } from '../admin/verdict.ts'
+import { verdictLine } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -43,7 +43,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
   const { verdict, version, uptimeSeconds, role } = status
   const up = formatDuration(uptimeSeconds * 1_000)
   return [
-    printable(`alert-bridge ${version}, ${role}, up ${up}: ${wordsOf(verdict)}`),
+    printable(`alert-bridge ${version}, ${role}, up ${up}: ${verdictLine(verdict)}`),
     ...verdict.findings.map(({ text }) => `  ${printable(text)}`),
     '',
     table(

@@ -24,7 +24,7 @@ export interface PageOfMany {
   readonly lastPage: number
 }
 
-export type Single = Value | 'on_later_page' | undefined
+export type Single = LookupAnswer | 'on_later_page' | undefined
 
 export interface Bulk {
   /** These calls ignore the instrument that they are given. */
@@ -35,7 +35,7 @@ export interface Bulk {
   /** Whether the API has nothing of an instrument that is on no page. */
   readonly complete: (rows: readonly unknown[], names: ReadingNames) => boolean
   /** From the rows of one instrument, in the order of the pages. */
-  readonly valueOf: (rows: readonly [unknown, ...unknown[]]) => Value
+  readonly valueOf: (rows: readonly [unknown, ...unknown[]]) => LookupAnswer
 }
 
 export interface Call<T> {
@@ -52,7 +52,7 @@ export interface Call<T> {
 }
 
 /** The answer as it came: a record with its `meta`, or a row of a page. */
-export interface Value {
+export interface LookupAnswer {
   readonly data: unknown
   readonly meta?: unknown
 }
@@ -205,11 +205,11 @@ function call<P extends EndpointPath, T>(
   }
 }
 
-function recordOf({ data, meta }: { readonly data: unknown; readonly meta?: unknown }): Value {
+function recordOf({ data, meta }: { readonly data: unknown; readonly meta?: unknown }): LookupAnswer {
   return { data, ...(meta === undefined ? {} : { meta }) }
 }
 
-function first(rows: readonly unknown[]): Value | undefined {
+function first(rows: readonly unknown[]): LookupAnswer | undefined {
   return rows.length === 0 ? undefined : { data: rows[0] }
 }
 

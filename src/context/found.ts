@@ -1,6 +1,6 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
 import type { CachedContext } from '../store/context-cache.ts'
-import type { Value } from './calls.ts'
+import type { LookupAnswer } from './calls.ts'
 import { compare, type Instrument, keyOf } from './instrument.ts'
 
 /** What an alert asks about an instrument; `Found` is the answer. */
@@ -13,10 +13,15 @@ export interface ContextRequest {
 }
 
 export type Found =
-  | { readonly ok: true; readonly value: Value; readonly atMs: number; readonly from: 'cache' | 'call' }
+  | {
+      readonly ok: true
+      readonly value: LookupAnswer
+      readonly atMs: number
+      readonly from: 'cache' | 'call'
+    }
   | { readonly ok: false; readonly why: SkipReason }
 
-export type Kept = Value | { readonly why: SkipReason }
+export type Kept = LookupAnswer | { readonly why: SkipReason }
 
 /** As it is stored: a value, or why there is none, and what it is of. */
 export type Stored = Kept & { readonly of?: Instrument }
@@ -71,6 +76,6 @@ export function foundOf(kept: Kept, atMs: number, from: 'cache' | 'call'): Found
   return 'why' in kept ? { ok: false, why: kept.why } : { ok: true, value: kept, atMs, from }
 }
 
-export function fitting(value: Value): Kept {
+export function fitting(value: LookupAnswer): Kept {
   return JSON.stringify(value).length > valueCharsMax ? { why: 'too_large' } : value
 }

@@ -9,7 +9,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Call } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
 import { exactKeyOf, type Instrument, noInstrument } from './instrument.ts'
-import type { Spending, Taken } from './spending.ts'
+import type { Spending, TakenUnits } from './spending.ts'
 
 /** What the calls for the context of one source need. */
 export interface PurchaseOptions {
@@ -134,7 +134,7 @@ export class Purchases {
 
 interface Failed {
   readonly name: ContextName
-  readonly taken: Taken
+  readonly taken: TakenUnits
   readonly scope: string
   readonly health: EndpointHealth
   /** undefined: the failure is not of one instrument. */

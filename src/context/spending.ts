@@ -14,12 +14,15 @@ import type { Metrics } from '../telemetry/metrics.ts'
  */
 export interface Spending {
   /** Resolves once the units are taken, or with why not. Rejects only where Redis fails. */
-  take(units: number, cache: ContextCache): Promise<Taken | { readonly ok: false; readonly why: SkipReason }>
+  take(
+    units: number,
+    cache: ContextCache,
+  ): Promise<TakenUnits | { readonly ok: false; readonly why: SkipReason }>
   /** The API answered 429: no process calls it before the time that it named, and the plan learns what it grants. */
-  refused(error: FeedError, taken: Taken): Promise<void>
+  refused(error: FeedError, taken: TakenUnits): Promise<void>
 }
 
-export interface Taken extends Extract<Reservation, { ok: true }> {
+export interface TakenUnits extends Extract<Reservation, { ok: true }> {
   readonly units: number
 }
 
@@ -33,7 +36,7 @@ export interface SpendingOptions {
   /** The least that polls take of a day's units: a share, or the interval where their pace is fixed. */
   readonly polls: { readonly share: number } | { readonly everyMs: number }
   /** The API refused a call for the day's budget. Never rejects. */
-  readonly onBudgetRefused: (taken: Taken, askedMs: number | undefined) => Promise<void>
+  readonly onBudgetRefused: (taken: TakenUnits, askedMs: number | undefined) => Promise<void>
   readonly clock: Clock
   readonly metrics: Metrics
 }

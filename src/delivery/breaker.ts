@@ -58,7 +58,7 @@ export interface BreakerStep {
 }
 
 /** The same moment by both clocks. */
-export interface Moment {
+export interface ClockReading {
   readonly wallMs: number
   readonly monotonicMs: number
 }
@@ -77,7 +77,7 @@ export function afterAttempt(
   breaker: Breaker,
   event: BreakerEvent,
   limits: BreakerLimits,
-  now: Moment,
+  now: ClockReading,
 ): BreakerStep {
   switch (event.signal) {
     case 'none':
@@ -99,7 +99,7 @@ function fault(
   breaker: Extract<Breaker, { state: 'closed' }>,
   { alert, reason }: BreakerEvent,
   limits: BreakerLimits,
-  { wallMs, monotonicMs }: Moment,
+  { wallMs, monotonicMs }: ClockReading,
 ): BreakerStep {
   const faults = breaker.faults + 1
   const several = breaker.several || (breaker.alert !== undefined && breaker.alert !== alert)
@@ -113,7 +113,7 @@ function failedProbe(
   breaker: OpenBreaker,
   { reason, startedAtMs }: BreakerEvent,
   { pauseMsMax, probesARound }: BreakerLimits,
-  { monotonicMs }: Moment,
+  { monotonicMs }: ClockReading,
 ): BreakerStep {
   // This send began before the queue was held: it is no probe.
   if (startedAtMs <= breaker.heldAtMs) return { breaker }

@@ -11,8 +11,8 @@ import {
   type Breaker,
   type BreakerEvent,
   type BreakerLimits,
+  type ClockReading,
   closedBreaker,
-  type Moment,
   openBreaker,
 } from './breaker.ts'
 import { chooseProbe, seekProbe } from './probe.ts'
@@ -198,7 +198,7 @@ export class Circuit {
     this.#probeIn(0)
   }
 
-  #now(): Moment {
+  #now(): ClockReading {
     const { clock } = this.#options
     return { wallMs: clock.now(), monotonicMs: clock.monotonicMs() }
   }

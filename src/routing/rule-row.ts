@@ -10,7 +10,7 @@ const stateFields = ['disabledReason', 'isArmed', 'lastEvaluatedAt', 'nextEvalua
 const textCharsMax = 500
 const jsonCharsMax = 4_000
 
-export function rowOf(rule: AlertRule): RuleRow {
+export function ruleRowOf(rule: AlertRule): RuleRow {
   const kept = ['id', 'channels', ...ruleFields, ...stateFields].filter((key) => key in rule)
   return Object.fromEntries(
     kept.map((key) => [key, short(rule[key])] as const).filter(([, value]) => value !== undefined),

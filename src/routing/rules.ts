@@ -11,7 +11,7 @@ import type { RuleStore } from '../store/rules.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { isOlderCopy } from './rule-health.ts'
-import { newlyUnseenIn, type RuleRow, rowOf } from './rule-row.ts'
+import { newlyUnseenIn, type RuleRow, ruleRowOf } from './rule-row.ts'
 
 /**
  * The alert rules of one account, for routes that ask of them. Every page of them costs a unit, so they are read when an
@@ -181,7 +181,7 @@ class AccountRules implements RuleBook {
       const page = await this.#page(number, anew)
       if (page === undefined) break
       rules.push(...page.rules)
-      rows.push(...page.rules.map((rule) => ({ ...rowOf(rule), readAt })))
+      rows.push(...page.rules.map((rule) => ({ ...ruleRowOf(rule), readAt })))
       totals.add(page.total)
       const isLast = number >= page.lastPage
       const newlyUnseen = isLast ? newlyUnseenIn(before, rules) : []

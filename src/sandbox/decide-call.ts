@@ -1,6 +1,12 @@
 import { matchPath, readTexts } from '../feed/api/read-texts.ts'
 import { prepareLoose } from '../feed/api/request.ts'
-import { type EndpointName, type EndpointPath, endpointOf, nameOf, type Scope } from '../feed/endpoints.ts'
+import {
+  type EndpointName,
+  type EndpointPath,
+  endpointOf,
+  nameOf,
+  type TokenScope,
+} from '../feed/endpoints.ts'
 import type { Refusal } from './answers.ts'
 import type { Limits } from './limits.ts'
 
@@ -19,7 +25,7 @@ export interface SandboxToken {
   readonly hasPlan?: boolean
 }
 
-const allScopes: readonly Scope[] = [
+const allScopes: readonly TokenScope[] = [
   'api:instruments',
   'api:prices',
   'api:indicators',

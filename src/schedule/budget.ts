@@ -70,7 +70,7 @@ export const grantSchema = z.object({
     .default(null),
 })
 
-export interface Refusal {
+export interface BudgetRefusal {
   readonly atMs: number
   /** Units that had been counted in the configured day before the call that was refused. */
   readonly unitsUsed: number
@@ -134,7 +134,7 @@ function sizesSeen(earlier: Grant['refused'], atMs: number, units: number): NonN
 }
 
 /** What a refusal of the day's budget teaches. */
-export function learnRefusal(refusal: Refusal): Lesson {
+export function learnRefusal(refusal: BudgetRefusal): Lesson {
   const { atMs, retryAfterMs, day, unitsPerDay, apiDay, earlier } = refusal
   const saidMs = retryAfterMs === undefined ? undefined : atMs + retryAfterMs
   const inApiDay = apiDay !== undefined && (saidMs === undefined || isSameReset(saidMs, apiDay.day))

@@ -6,7 +6,7 @@ import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { type Beat, findBeat, isProven, type Phase } from './marks/phase.ts'
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
-import { decide, type Moment } from './pace/decide.ts'
+import { type DecisionState, decide } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
 import { fewInstants, fewUnits, isWorthwhile, restOfFew } from './pace/few.ts'
 import { beginGuardedDay, floorOf } from './pace/guard.ts'
@@ -98,7 +98,7 @@ class LearnedSchedule implements Schedule {
     const few = mayChoose ? this.#fewInstants(forecast, budget.unitsPerDay, longestMs) : undefined
     this.#expectation = { forecast, paces, few }
     if (few && isWorthwhile(memory.few)) return this.#planFew(few, { forecast, lastAtMs, longestMs }, budget)
-    const moment: Moment = {
+    const moment: DecisionState = {
       ...{ paces, budget, limits, floor, lastAtMs },
       family: memory.family,
       guard: memory.guard,
@@ -113,7 +113,7 @@ class LearnedSchedule implements Schedule {
   }
 
   /** The next poll along the announced evaluations, while they are followed. */
-  #follow(moment: Moment, expectation: Expectation): Decision | undefined {
+  #follow(moment: DecisionState, expectation: Expectation): Decision | undefined {
     const { announced } = this.#memory
     if (announced.rules.length === 0) return undefined
     if (this.#evaluations?.startMs !== moment.budget.day.startMs)

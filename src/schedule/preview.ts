@@ -7,7 +7,7 @@ import { learnedAlerts, profileZone } from './forecast/profile.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
 import { emptyMemory, type Memory, readMemory } from './memory.ts'
 import { mixedPace, wholeDay } from './pace/family.ts'
-import { clamp, type Limits, limitsFor, respond, solveScale } from './pace/solve.ts'
+import { clamp, limitsFor, type PaceLimits, respond, solveScale } from './pace/solve.ts'
 import type { AnnouncedView, BudgetDay, ScheduleOptions } from './schedule.ts'
 import type { Lags } from './simulate.ts'
 
@@ -88,7 +88,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
 }
 
 /** The units that the API was found to grant, where a memory knows of them. */
-export function grantedUnits(saved: unknown): number | undefined {
+export function rememberedGrant(saved: unknown): number | undefined {
   return readMemory(saved)?.family.unitsPerDay || undefined
 }
 
@@ -147,7 +147,7 @@ function previewFollowing(
   announced: Announced,
   forecast: DayForecast,
   units: number,
-  limits: Limits,
+  limits: PaceLimits,
 ): Step[] {
   const day = evaluationDay(announced, forecast)
   const { startMs, endMs } = forecast.day

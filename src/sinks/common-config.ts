@@ -95,7 +95,7 @@ export const proxyField = checkedSecret((text) => httpUrlProblem(text, { userinf
 )
 
 /** The address of a service: its public one, unless an operator runs their own server. */
-export function baseUrlField(publicUrl: string) {
+export function serviceUrlField(publicUrl: string) {
   return z
     .string()
     .superRefine((text, context) => {
@@ -111,7 +111,7 @@ function baseUrlProblem(text: string): string | undefined {
   return /[?#]/.test(text) ? 'expected an address without ? and #' : undefined
 }
 
-/** `path` under an address that a `baseUrlField` accepted. */
+/** `path` under an address that a `serviceUrlField` accepted. */
 export function under(baseUrl: string, path: string): string {
   return `${baseUrl.replace(/\/+$/, '')}${path}`
 }

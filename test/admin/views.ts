@@ -8,7 +8,7 @@ import type {
   StatusFacts,
   StatusView,
 } from '../../src/admin/status-view.ts'
-import { reasonOf, verdictOf } from '../../src/admin/verdict.ts'
+import { findingsText, verdictOf } from '../../src/admin/verdict.ts'
 
 /** A bridge in the middle of a trading day, as the ports of the admin server would tell it. */
 export const nowMs = Date.parse('2026-11-21T08:33:10Z')
@@ -93,7 +93,7 @@ export function sink(changes: Partial<SinkView> = {}): SinkView {
 export function status(changes: Partial<StatusFacts> = {}): StatusView {
   const all = { ...facts(), ...changes }
   const verdict = verdictOf(all, nowMs)
-  return { ...all, ready: { ok: verdict.ready, reason: reasonOf(verdict) }, verdict }
+  return { ...all, ready: { ok: verdict.ready, reason: findingsText(verdict) }, verdict }
 }
 
 function facts(): StatusFacts {

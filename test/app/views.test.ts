@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deliveryRow, sourceView } from '../../src/app/operator-api/views.ts'
+import { deliveryRowOf, sourceView } from '../../src/app/operator-api/views.ts'
 import type { JobView } from '../../src/delivery/records/job-view.ts'
 import { pollerStatusSchema } from '../../src/store/source-status.ts'
 
@@ -24,7 +24,7 @@ const view: JobView = {
 }
 
 test('a row of a list shows an alert as it came', () => {
-  expect(deliveryRow(view)).toMatchObject(alert)
+  expect(deliveryRowOf(view)).toMatchObject(alert)
 })
 
 test('a row of a list stays a row, however much upstream wrote into a field', () => {
@@ -37,7 +37,7 @@ test('a row of a list stays a row, however much upstream wrote into a field', ()
     firedAt: long,
     ruleIds: Array(90_000).fill(long),
   }
-  const row = deliveryRow({ ...view, alert: { ...alert, ...fields, url: `https://x.example/${long}` } })
+  const row = deliveryRowOf({ ...view, alert: { ...alert, ...fields, url: `https://x.example/${long}` } })
   expect(JSON.stringify(row).length).toBeLessThan(30_000)
   expect(row.headline).toMatch(/^متن long .*…$/)
   // Half an address leads elsewhere.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { instantOf } from '../../src/cli/instant.ts'
+import { isoInstantOf } from '../../src/cli/instant.ts'
 import { UserError } from '../../src/lib/errors.ts'
 
 const nowMs = Date.parse('2026-11-21T09:00:00Z')
@@ -14,7 +14,7 @@ describe('a time as operators type it', () => {
     ['0s', '2026-11-21T09:00:00.000Z'],
     ['3650d', '2016-11-23T09:00:00.000Z'],
   ])('%s is %s', (text, instant) => {
-    expect(instantOf(text, '--since', nowMs)).toBe(instant)
+    expect(isoInstantOf(text, '--since', nowMs)).toBe(instant)
   })
 
   it.each([
@@ -29,12 +29,12 @@ describe('a time as operators type it', () => {
     '',
     'yesterday',
   ])('%s is none, and the sentence says what would be', (text) => {
-    expect(() => instantOf(text, '--since', nowMs)).toThrow(UserError)
-    expect(() => instantOf(text, '--since', nowMs)).toThrow(/^--since: .*2026-11-21T08:45:00\+03:30.*2h/)
+    expect(() => isoInstantOf(text, '--since', nowMs)).toThrow(UserError)
+    expect(() => isoInstantOf(text, '--since', nowMs)).toThrow(/^--since: .*2026-11-21T08:45:00\+03:30.*2h/)
   })
 
   it.each(['3651d', '99999999999d', `${'9'.repeat(400)}d`])('%s is longer ago than anything', (text) => {
-    expect(() => instantOf(text, '--since', nowMs)).toThrow(UserError)
-    expect(() => instantOf(text, '--since', nowMs)).toThrow(/at most 3650d/)
+    expect(() => isoInstantOf(text, '--since', nowMs)).toThrow(UserError)
+    expect(() => isoInstantOf(text, '--since', nowMs)).toThrow(/at most 3650d/)
   })
 })

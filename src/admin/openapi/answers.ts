@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { AuditRow } from '../audit-view.ts'
 import {
   type AlertHistory,
-  type DeadLetter,
+  type DeadLetterRow,
   type DeliveryRow,
   deliveryStates,
   type LetterGroupsView,
@@ -59,7 +59,7 @@ const rowFields = {
 export const deliveryRow = takes<DeliveryRow>()(
   z.object({ ...rowFields, state: z.enum(rowStates), reason: text.nullable() }),
 )
-export const deadLetter = takes<DeadLetter>()(
+export const deadLetter = takes<DeadLetterRow>()(
   z.object({ ...rowFields, state: z.literal('dead'), reason: text }),
 )
 

@@ -7,7 +7,7 @@ export function foreign(text: string): Html {
 }
 
 /** A sentence of the bridge or of an operator's files, on a page in any language: all of it is written in English. */
-export function english(text: string): Html {
+export function englishText(text: string): Html {
   return html`<bdi dir="ltr" lang="en">${text}</bdi>`
 }
 

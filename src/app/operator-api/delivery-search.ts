@@ -11,7 +11,7 @@ import type { FiredAlert } from '../../store/fired-alerts.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { noticeSource } from '../notices.ts'
-import { deliveryRow, jobStateOf } from './views.ts'
+import { deliveryRowOf, jobStateOf } from './views.ts'
 import { withheldRowsOf } from './withheld-rows.ts'
 
 /**
@@ -89,7 +89,7 @@ function rowsOf({ jobs, withheld, fired: { name } }: FoundAlert): { key: string;
   const keyed = (row: DeliveryRow, nth = '') => ({ key: `${row.sink} ${row.target ?? ''} ${nth}`, row })
   const held = withheld ? withheldRowsOf(source, withheld) : []
   const rows = [
-    ...jobs.map((job) => keyed(deliveryRow(job))),
+    ...jobs.map((job) => keyed(deliveryRowOf(job))),
     ...held.map((row, nth) => keyed(row, String(nth))),
   ]
   return rows.sort((a, b) => (a.key < b.key ? -1 : 1))

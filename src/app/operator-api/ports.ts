@@ -1,7 +1,7 @@
 import type { SilenceView } from '../../admin/delivery-view.ts'
 import type { AdminPorts, ReloadResult, SilencesPort } from '../../admin/ports.ts'
 import type { StatusFacts, StatusView } from '../../admin/status-view.ts'
-import { reasonOf, verdictOf } from '../../admin/verdict.ts'
+import { findingsText, verdictOf } from '../../admin/verdict.ts'
 import { alertOfKey } from '../../alert/alert.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -18,7 +18,7 @@ import { alertHistoryOf } from './alert-history.ts'
 import { searchDeliveries } from './delivery-search.ts'
 import { previewSilence } from './silence-preview.ts'
 import { storedAlerts } from './stored-alerts.ts'
-import { deadLetterRow, deliveryRow, jobStateOf, letterGroupsView } from './views.ts'
+import { deadLetterRow, deliveryRowOf, jobStateOf, letterGroupsView } from './views.ts'
 import { sendWithheld, withheldRecord } from './withheld.ts'
 
 interface PortsOptions {
@@ -70,7 +70,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         ...rest,
       }
       const verdict = verdictOf(facts, clock.now())
-      return { ...facts, ready: { ok: verdict.ready, reason: reasonOf(verdict) }, verdict }
+      return { ...facts, ready: { ok: verdict.ready, reason: findingsText(verdict) }, verdict }
     },
     reload,
     quarantine: {
@@ -83,7 +83,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       stored: async (query) => storedAlerts(active(), query),
       async changed({ limit, sink, state }) {
         const query = { limit, ...given({ sink, state: state && jobStateOf(state) }) }
-        return (await active().deliveryLog.list(query)).map(deliveryRow)
+        return (await active().deliveryLog.list(query)).map(deliveryRowOf)
       },
       history: (source, id) => alertHistoryOf(active(), source, id),
     },

@@ -2,7 +2,7 @@ import type { QuarantinePort, QuarantineSelection } from '../../admin/ports.ts'
 import type { Retried } from '../../intake/quarantine.ts'
 import { NotFoundError } from '../../lib/errors.ts'
 import type { QuarantineCounts, Quarantined } from '../../store/quarantine.ts'
-import { quarantinedRow } from './views.ts'
+import { quarantinedRowOf } from './views.ts'
 
 /** The rows of one source that could not be read, for an operator. */
 export interface Quarantine {
@@ -31,7 +31,7 @@ export function quarantinePort(sources: readonly QuarantineOwner[]): QuarantineP
     async list({ limit, source }) {
       const rows = ownersIn(source === undefined ? {} : { source }).map(async ({ name, quarantine }) => {
         const found = await quarantine.list(limit)
-        return found.map((each) => quarantinedRow(name, each))
+        return found.map((each) => quarantinedRowOf(name, each))
       })
       const all = (await Promise.all(rows)).flat()
       return all.sort((a, b) => b.seenAt.localeCompare(a.seenAt)).slice(0, limit)

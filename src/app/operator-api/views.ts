@@ -1,6 +1,6 @@
 import type {
   AttemptView,
-  DeadLetter,
+  DeadLetterRow,
   DeliveryHistory,
   DeliveryRow,
   DeliveryState,
@@ -43,7 +43,7 @@ export function jobStateOf(state: DeliveryState): JobState {
   return jobStates[state]
 }
 
-export function deliveryRow(view: JobView): DeliveryRow {
+export function deliveryRowOf(view: JobView): DeliveryRow {
   const { alert, target, attempts, failure } = view
   return {
     ...(alert ? inList(alert) : unreadableAlert(view.jobId)),
@@ -85,8 +85,8 @@ const fieldCharsMax = 2_000
 const ruleIdsMax = 100
 const ruleIdCharsMax = 100
 
-export function deadLetterRow(letter: StoredDeadLetter): DeadLetter {
-  return { ...deliveryRow(letter), state: 'dead', reason: letter.failure ?? letter.reason }
+export function deadLetterRow(letter: StoredDeadLetter): DeadLetterRow {
+  return { ...deliveryRowOf(letter), state: 'dead', reason: letter.failure ?? letter.reason }
 }
 
 export function letterGroupsView({ groups, looked, total }: LetterGroups): LetterGroupsView {
@@ -197,7 +197,7 @@ function spentFor(byPurpose: NonNullable<PollerStatus['byPurpose']>): BudgetStat
     .sort((a, b) => b.units - a.units)
 }
 
-export function quarantinedRow(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {
+export function quarantinedRowOf(source: string, { key, reason, raw, atMs }: Quarantined): QuarantinedRow {
   return { source, key, reason, seenAt: isoOf(atMs), raw }
 }
 

@@ -5,7 +5,7 @@ import { UserError } from '../../lib/errors.ts'
 import { describeTried, type Tried, trySink } from '../send-test.ts'
 import { UsageError } from '../usage.ts'
 import { checkToken, type TokenCheck } from './checks.ts'
-import { baseUrlField, type Field, isOffered, offeredTypes, sinkFields, tokenField } from './fields.ts'
+import { baseUrlQuestion, type Field, isOffered, offeredTypes, sinkFields, tokenQuestion } from './fields.ts'
 import { type Entry, entryOf, freshVariables, type Origin, type Part } from './part.ts'
 import type { SinkOption } from './sink-option.ts'
 import type { Terminal } from './terminal.ts'
@@ -13,7 +13,7 @@ import { configText } from './text.ts'
 
 /** Collects a source and its sinks, and tries each part as soon as it is complete. */
 
-export interface Wanted {
+export interface InitOptions {
   readonly baseUrl?: string
   readonly tokenFile?: string
   readonly unitsPerDay?: number
@@ -42,7 +42,7 @@ type Collect = (again: boolean) => Promise<Answers>
 /** Throws a UserError over what is wrong. */
 type Check = (part: Part) => Promise<void>
 
-export async function collectParts(wanted: Wanted, context: Context): Promise<Collected> {
+export async function collectParts(wanted: InitOptions, context: Context): Promise<Collected> {
   const { terminal, checked, file, say } = context
   const collectSource: Collect = (again) => sourceOf(wanted, again, terminal)
   if (terminal === undefined) await refuseMissing([collectSource, ...sinkCollectors(wanted.sinks, context)])
@@ -124,9 +124,13 @@ function sinkCollectors(options: readonly SinkOption[], { terminal }: Context): 
   })
 }
 
-async function sourceOf(wanted: Wanted, again: boolean, terminal: Terminal | undefined): Promise<Answers> {
+async function sourceOf(
+  wanted: InitOptions,
+  again: boolean,
+  terminal: Terminal | undefined,
+): Promise<Answers> {
   const { baseUrl, tokenFile } = wanted
-  const fields = tokenFile === undefined ? [baseUrlField, tokenField] : [baseUrlField]
+  const fields = tokenFile === undefined ? [baseUrlQuestion, tokenQuestion] : [baseUrlQuestion]
   const flags = baseUrl === undefined ? {} : { baseUrl }
   const answers = await answersOf(
     'main',

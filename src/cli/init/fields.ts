@@ -14,14 +14,14 @@ export interface Field {
   readonly make?: () => string
 }
 
-export const tokenField: Field = {
+export const tokenQuestion: Field = {
   key: 'token',
   variable: 'MARKET_DATA_TOKEN',
   secret: true,
   question: 'Token with the scope api:alerts',
 }
 
-export const baseUrlField: Field = {
+export const baseUrlQuestion: Field = {
   key: 'baseUrl',
   variable: 'MARKET_DATA_URL',
   question: 'Address of the Market Data Read API, without /api/v1',

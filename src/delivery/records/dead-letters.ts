@@ -4,7 +4,7 @@ import type { SinkQueues } from '../queues.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { countEnded, type Ended, type EndedSet, endedBefore } from './ended.ts'
 import { type JobView, viewOfJob } from './job-view.ts'
-import { type LetterGroups, letterGroups, reasonOf } from './letter-groups.ts'
+import { failureReason, type LetterGroups, readLetterGroups } from './letter-groups.ts'
 import { type Operation, type PortionOptions, runPortion, type Selected } from './portion.ts'
 import { isResent, resend } from './resend.ts'
 import type { Order, Portion } from './selection.ts'
@@ -41,14 +41,14 @@ export interface DeadLetterPage {
 }
 
 export interface DeadLetter extends JobView {
-  /** See `reasonOf`. */
+  /** See `failureReason`. */
   readonly reason: string
 }
 
 export function createDeadLetters(options: PortionOptions): DeadLetters {
   return {
     list: (query) => listLetters(options.queues, query),
-    groups: () => letterGroups(options.queues),
+    groups: () => readLetterGroups(options.queues),
     retry: (order) =>
       runPortion(
         {
@@ -75,7 +75,8 @@ function ofLetters(order: Order): Omit<Operation, 'name' | 'act'> {
     states: ['failed'],
     range: { fromMs: sinceMs, throughMs: untilMs },
     isWanted: (job, progress) =>
-      (order.reason === undefined || reasonOf(job.failedReason) === order.reason) && !isResent(job, progress),
+      (order.reason === undefined || failureReason(job.failedReason) === order.reason) &&
+      !isResent(job, progress),
   }
 }
 
@@ -97,7 +98,7 @@ async function drop({ redis, queue }: SinkQueues, { sink, job }: Selected): Prom
 }
 
 function letterOf(view: JobView): DeadLetter {
-  return { ...view, reason: reasonOf(view.failure) }
+  return { ...view, reason: failureReason(view.failure) }
 }
 
 const readTimeoutMs = 5_000

@@ -22,12 +22,12 @@ export interface LetterGroups {
 }
 
 /** Reads two fields of each, not its alert, which may be large: 1,000 take about 5 ms. */
-export async function letterGroups(queues: SinkQueues): Promise<LetterGroups> {
+export async function readLetterGroups(queues: SinkQueues): Promise<LetterGroups> {
   const work = Promise.all(queues.sinks.map((sink) => lettersOf(queues, sink)))
   const sinks = await within(readTimeoutMs, 'grouping dead letters', work)
   const groups = new Map<string, LetterGroup>()
   for (const { sink, jobId, atMs, failure } of sinks.flatMap(({ letters }) => letters)) {
-    const reason = reasonOf(failure)
+    const reason = failureReason(failure)
     const key = `${sink} ${reason}`
     const known = groups.get(key)
     const group = known ?? { sink, reason, count: 0, lastAtMs: atMs, sample: failure, sampleJobId: jobId }
@@ -41,7 +41,7 @@ export async function letterGroups(queues: SinkQueues): Promise<LetterGroups> {
 }
 
 /** One of the closed union; `stalled` for an alert that ended its process again and again; else `unknown`. */
-export function reasonOf(failure: string | undefined): string {
+export function failureReason(failure: string | undefined): string {
   const word = /^(\w+): /.exec(failure ?? '')?.[1]
   return word ?? (failure?.startsWith('job stalled') ? 'stalled' : 'unknown')
 }

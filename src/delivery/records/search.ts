@@ -18,12 +18,12 @@ export interface AlertReader {
    * Those of `alerts` that are wanted, in their order. Of others no more is read than shows that. Comes in parts, and no more
    * than a part is read before the caller asks for the next: a row may be as large as a page of the feed.
    */
-  read(alerts: readonly FiredAlert[], wanted: Wanted): AsyncGenerator<readonly FoundAlert[]>
+  read(alerts: readonly FiredAlert[], wanted: AlertFilter): AsyncGenerator<readonly FoundAlert[]>
   /** The names of those of which nothing is kept any more. */
   gone(names: readonly string[]): Promise<string[]>
 }
 
-export interface Wanted {
+export interface AlertFilter {
   /** Absent: every alert. */
   readonly isWanted?: (alert: Alert) => boolean
   readonly state?: JobState | 'held'
@@ -122,7 +122,7 @@ async function readAlerts(
   options: ReaderOptions,
   sinks: readonly SinkRecords[],
   alerts: readonly FiredAlert[],
-  { isWanted, state }: Wanted,
+  { isWanted, state }: AlertFilter,
 ): Promise<FoundAlert[]> {
   const meant = isWanted === undefined ? alerts : await wantedOf(options, sinks, alerts, isWanted)
   const names = meant.map(({ name }) => name)

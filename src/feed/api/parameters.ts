@@ -27,7 +27,7 @@ export const page = { kind: 'whole', min: 1 } as const
 const textCharsMax = 500
 
 /** Why `value` cannot be sent as this parameter, in words that follow its name; undefined when it can. */
-export function problemOf(parameter: Parameter, value: unknown): string | undefined {
+export function parameterProblem(parameter: Parameter, value: unknown): string | undefined {
   const expected = (what: string) => `expected ${what}, found ${foundText(value)}`
   switch (parameter.kind) {
     case 'text':

@@ -8,7 +8,7 @@ import {
   nameOf,
   type ParametersOf,
 } from '../endpoints.ts'
-import { encodeQuery, problemOf, textProblem } from './parameters.ts'
+import { encodeQuery, parameterProblem, textProblem } from './parameters.ts'
 import { bodyProblems } from './screen-run.ts'
 
 /** One call, ready to be sent: its parameters have been checked, so that no unit is spent on a call that the API would refuse. */
@@ -94,7 +94,7 @@ function queryProblems({ query }: Endpoint, given: Readonly<Record<string, unkno
     ...Object.entries(query).flatMap(([name, parameter]) => {
       const value = given[name]
       if (value === undefined && !('required' in parameter)) return []
-      const problem = problemOf(parameter, value)
+      const problem = parameterProblem(parameter, value)
       return problem === undefined ? [] : [`${name}: ${problem}`]
     }),
   ]

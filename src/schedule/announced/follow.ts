@@ -1,8 +1,8 @@
 import { type DayForecast, spanAt } from '../forecast/outlook.ts'
 import { waitOnMarks } from '../marks/pattern.ts'
-import { keptScale, type Moment, type Spans, spendable } from '../pace/decide.ts'
+import { type DecisionState, keptScale, type Spans, spendable } from '../pace/decide.ts'
 import { mixedPace } from '../pace/family.ts'
-import { clamp, type Limits } from '../pace/solve.ts'
+import { clamp, type PaceLimits } from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
 import { type Announced, delaySeconds, evaluationsBetween } from './evidence.ts'
 
@@ -19,7 +19,7 @@ interface View {
   readonly fromMs: number
   readonly endMs: number
   readonly units: number
-  readonly limits: Limits
+  readonly limits: PaceLimits
   /** Events a second that are expected at an instant, announced or not. */
   readonly rateAt: (atMs: number) => number
 }
@@ -28,7 +28,7 @@ interface View {
 export function followAnnounced(
   { follows }: Announced,
   day: EvaluationDay,
-  moment: Moment,
+  moment: DecisionState,
 ): { readonly waits: Waits; readonly decision: Decision | undefined } {
   const { paces, family, budget, marks, lateMs, lastAtMs, minIntervalMs } = moment
   const { outlook, evenPace } = paces

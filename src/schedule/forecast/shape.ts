@@ -12,7 +12,7 @@ const blockSizes = [96, 32, 16, 8, 4, 2, 1]
 /** What the inertia found for the whole level leaves to that of each cut. */
 const ownInertia = 0.1
 
-export interface Shape {
+export interface DayShape {
   /** The share of a day that each bin holds, summing to 1. */
   readonly shares: Float64Array
   /** The logarithm of how well this prior predicted the counts; only differences between priors mean something. */
@@ -20,7 +20,7 @@ export interface Shape {
 }
 
 /** `prior` must be positive and sum to 1. */
-export function smoothShape(counts: Float64Array, prior: Float64Array): Shape {
+export function smoothShape(counts: Float64Array, prior: Float64Array): DayShape {
   let log = 0
   let shares: Float64Array = Float64Array.of(1)
   let countsAbove: Float64Array = Float64Array.of(counts.reduce((sum, count) => sum + count, 0))
@@ -74,7 +74,7 @@ interface Cut {
   readonly here: Float64Array
 }
 
-function refine(shares: Float64Array, counts: Cut, prior: Cut): Shape {
+function refine(shares: Float64Array, counts: Cut, prior: Cut): DayShape {
   const children = counts.here.length / shares.length
   const guess = prior.here.map(
     (value, at) => value / Math.max(1e-300, prior.above[Math.floor(at / children)] ?? 0),

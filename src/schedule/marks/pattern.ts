@@ -1,4 +1,4 @@
-import { type Limits, type Response, respond } from '../pace/solve.ts'
+import { type PaceLimits, type Response, respond } from '../pace/solve.ts'
 import type { Decision } from '../schedule.ts'
 import { isProven, type Phase, quartersPerMinute, sumOf, weighMinutes } from './phase.ts'
 
@@ -241,7 +241,7 @@ const pollsMeasured = 200
 const minutesMeasuredMax = 1_500
 
 /** The plan for the pattern in `phase`, or undefined where it is not proven or would not help. */
-export function planMarks(phase: Phase, limits: Limits, isLocked: boolean): MarkPlan | undefined {
+export function planMarks(phase: Phase, limits: PaceLimits, isLocked: boolean): MarkPlan | undefined {
   const pattern = findPattern(phase, 1_000 / limits.ceiling, isLocked)
   return pattern && { ...pattern, response: measureResponse(pattern, limits) }
 }
@@ -261,7 +261,7 @@ export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): nu
 }
 
 /** Walks over the marks with each wish, alerts being equally likely all the time, and counts. */
-function measureResponse(pattern: MarkPattern, { floor, ceiling }: Limits): Response {
+function measureResponse(pattern: MarkPattern, { floor, ceiling }: PaceLimits): Response {
   const paces = new Float64Array((octaves.to - octaves.from) * octaves.steps + 1)
   for (let at = 0; at < paces.length; at++) {
     const wish = 2 ** (octaves.from + at / octaves.steps)

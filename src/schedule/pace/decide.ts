@@ -4,19 +4,19 @@ import { type Beat, onBeat } from '../marks/phase.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
 import { evenPollAfter, type Guard, keptShare } from './guard.ts'
-import { clamp, type Limits, type Response, respond, solveScale } from './solve.ts'
+import { clamp, type PaceLimits, type Response, respond, solveScale } from './solve.ts'
 
 /**
  * One decision: the mixed pace is scaled to the units that are really left, and the next poll is due when one poll's
  * worth of it has passed since the last one. It depends on the memory, the time of the last poll and the units alone, so
  * asking again, or after a restart, gives the same answer.
  */
-export interface Moment {
+export interface DecisionState {
   readonly paces: Paces
   readonly family: Family
   readonly guard: Guard
   readonly budget: BudgetView
-  readonly limits: Limits
+  readonly limits: PaceLimits
   /** The slowest pace while too many alerts waited long; otherwise that of `limits`. */
   readonly floor: number
   readonly marks: MarkPlan | undefined
@@ -41,7 +41,7 @@ const snapTolerance = 0.15
 /** With fewer units the pace changes within a gap: market at 10 units 0.61 of even with the polls of a clock, 0.56 without. */
 const snapUnitsMin = 96
 
-export function decide(moment: Moment): Decision {
+export function decide(moment: DecisionState): Decision {
   const { paces, family, budget, limits, lastAtMs, minIntervalMs } = moment
   const { outlook } = paces
   const { day, unitsLeft } = budget
@@ -106,10 +106,10 @@ export interface Spans {
  * that the guard keeps: a day that turns out otherwise can go on evenly from any instant.
  */
 export function keptScale(
-  { paces, guard, budget }: Pick<Moment, 'paces' | 'guard' | 'budget'>,
+  { paces, guard, budget }: Pick<DecisionState, 'paces' | 'guard' | 'budget'>,
   { seconds, wishes, stepEnds }: Spans,
   units: number,
-  bounds: Limits,
+  bounds: PaceLimits,
   response?: Response,
 ): number {
   const { fromMs } = paces.outlook
@@ -142,7 +142,7 @@ export function keptScale(
 }
 
 /** Where the plan is the even one, or nearly, its polls are the very polls of a clock; undefined where it is not. */
-function evenInstant({ budget, lastAtMs }: Moment, plannedMs: number): number | undefined {
+function evenInstant({ budget, lastAtMs }: DecisionState, plannedMs: number): number | undefined {
   const { day, unitsPerDay, unitsLeft } = budget
   const gapMs = (day.endMs - day.startMs) / unitsPerDay
   const ratio = (plannedMs - lastAtMs) / gapMs
@@ -157,13 +157,13 @@ function evenInstant({ budget, lastAtMs }: Moment, plannedMs: number): number | 
 }
 
 /** Half a gap is left before the end of the day, and half a gap has passed at its start. */
-function passedOf({ lastAtMs, budget }: Pick<Moment, 'budget' | 'lastAtMs'>): number {
+function passedOf({ lastAtMs, budget }: Pick<DecisionState, 'budget' | 'lastAtMs'>): number {
   return lastAtMs < budget.day.startMs ? 0.5 : 0
 }
 
 /** What the plan spends until half a gap after the last poll; the reserve shrinks with what is ahead. */
 export function spendable(
-  moment: Pick<Moment, 'budget' | 'paces' | 'extraPagesPerDay' | 'lastAtMs'>,
+  moment: Pick<DecisionState, 'budget' | 'paces' | 'extraPagesPerDay' | 'lastAtMs'>,
 ): number {
   const { budget, paces, extraPagesPerDay } = moment
   const { unitsLeft, unitsPerDay, day } = budget
@@ -177,7 +177,7 @@ function markReserve({ unitsPerDay, unitsLeft, day }: BudgetView, fromMs: number
   return Math.min(unitsLeft / 2, 0.001 * unitsPerDay * clamp((day.endMs - fromMs) / 900_000, 0, 1))
 }
 
-function hotPace(wishes: readonly number[], { paces, hotUntilMs }: Moment): readonly number[] {
+function hotPace(wishes: readonly number[], { paces, hotUntilMs }: DecisionState): readonly number[] {
   const { fromMs, middleSeconds } = paces.outlook
   if (hotUntilMs <= fromMs) return wishes
   return wishes.map((wish, span) =>
@@ -186,7 +186,7 @@ function hotPace(wishes: readonly number[], { paces, hotUntilMs }: Moment): read
 }
 
 /** The instant at which one poll's worth of the plan has passed since the last poll. */
-function walk(moment: Moment, wishes: readonly number[], bounds: Limits): Decision {
+function walk(moment: DecisionState, wishes: readonly number[], bounds: PaceLimits): Decision {
   const { outlook } = moment.paces
   let passed = passedOf(moment)
   let at = outlook.fromMs
@@ -207,9 +207,9 @@ function walk(moment: Moment, wishes: readonly number[], bounds: Limits): Decisi
 }
 
 function reasonOf(
-  { paces, family, hotUntilMs }: Moment,
+  { paces, family, hotUntilMs }: DecisionState,
   wish: number,
-  bounds: Limits,
+  bounds: PaceLimits,
   span: number,
   atMs: number,
 ): DecisionReason {

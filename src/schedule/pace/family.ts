@@ -1,7 +1,7 @@
 import { emptyRecent, forecastBudgetDay, type Outlook, outlookAt, spanAt } from '../forecast/outlook.ts'
 import type { Profile } from '../forecast/profile.ts'
 import type { BudgetDay, BudgetView, ScheduleOptions } from '../schedule.ts'
-import { clamp, type Limits, limitsFor, solveScale } from './solve.ts'
+import { clamp, limitsFor, type PaceLimits, solveScale } from './solve.ts'
 
 /**
  * The policies that the plan is mixed of. Each is a whole way to spend a budget day: a pace (polls a second) for every
@@ -65,7 +65,7 @@ export function beginDay(family: Family, { day, unitsPerDay, unitsLeft }: Budget
   family.unitsLeft = priorWeights.map(() => unitsLeft)
 }
 
-export function pacesOf(family: Family, outlook: Outlook, limits: Limits): Paces {
+export function pacesOf(family: Family, outlook: Outlook, limits: PaceLimits): Paces {
   const { evenPace } = family
   const secondsLeft = outlook.seconds.reduce((sum, each) => sum + each, 0)
   const expected = [outlook.profile, outlook.profileRecent, outlook.meanRecent]
@@ -138,7 +138,7 @@ export function wholeDay(
   options: ScheduleOptions,
   day: BudgetDay,
   unitsPerDay: number,
-): { readonly paces: Paces; readonly limits: Limits } {
+): { readonly paces: Paces; readonly limits: PaceLimits } {
   const forecast = forecastBudgetDay(profile, day, options)
   const alone = { ...emptyRecent(), credit: { profile: [1], mean: [1] } }
   const outlook = outlookAt(forecast, alone, options.exponent, day.startMs)

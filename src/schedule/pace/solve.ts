@@ -5,7 +5,7 @@ import { type ScheduleOptions, usualLongestMs } from '../schedule.ts'
  * the floor and none more than the ceiling.
  */
 
-export interface Limits {
+export interface PaceLimits {
   /** Polls a second. */
   readonly floor: number
   readonly ceiling: number
@@ -30,7 +30,7 @@ const scaleMax = 1e9
 const tolerance = 5e-4
 
 /** The slowest and the fastest pace of a day with so many units; one function for plan, preview, marks and simulation. */
-export function limitsFor(options: ScheduleOptions, unitsPerDay: number, daySeconds = 86_400): Limits {
+export function limitsFor(options: ScheduleOptions, unitsPerDay: number, daySeconds = 86_400): PaceLimits {
   const even = unitsPerDay / daySeconds
   const ceiling = 1_000 / options.minIntervalMs
   // An interval that follows from the budget follows from the one that the API grants.
@@ -49,7 +49,7 @@ export function solveScale(
   seconds: readonly number[],
   demand: readonly number[],
   units: number,
-  limits: Limits,
+  limits: PaceLimits,
   response?: Response,
   guess = units / Math.max(1e-300, dot(seconds, demand)),
 ): number {
@@ -91,7 +91,7 @@ function pollsAt(
   seconds: readonly number[],
   demand: readonly number[],
   scale: number,
-  { floor, ceiling }: Limits,
+  { floor, ceiling }: PaceLimits,
 ) {
   let polls = 0
   let slope = 0
@@ -114,7 +114,7 @@ function pollsOfResponse(
   seconds: readonly number[],
   logs: readonly number[],
   scale: number,
-  { floor, ceiling }: Limits,
+  { floor, ceiling }: PaceLimits,
   { paces, from, steps }: Response,
 ) {
   const shift = Math.log2(scale) - from

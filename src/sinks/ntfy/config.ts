@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { baseUrlField, checkedSecret, commonSinkFields, proxyField } from '../common-config.ts'
+import { checkedSecret, commonSinkFields, proxyField, serviceUrlField } from '../common-config.ts'
 import { authField } from '../transport/headers.ts'
 
 export type NtfyConfig = z.output<typeof ntfyConfigSchema>
@@ -17,7 +17,7 @@ export const ntfyConfigSchema = z.strictObject({
     .max(10)
     .default([]),
   /** For a server of your own. */
-  baseUrl: baseUrlField('https://ntfy.sh'),
+  baseUrl: serviceUrlField('https://ntfy.sh'),
   proxy: proxyField.optional(),
 })
 

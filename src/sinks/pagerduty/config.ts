@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { baseUrlField, checkedSecret, commonSinkFields, proxyField } from '../common-config.ts'
+import { checkedSecret, commonSinkFields, proxyField, serviceUrlField } from '../common-config.ts'
 
 export type PagerDutyConfig = z.output<typeof pagerDutyConfigSchema>
 
@@ -10,7 +10,7 @@ export const pagerDutyConfigSchema = z.strictObject({
   routingKey: checkedSecret(routingKeyProblem),
   severity: z.enum(['critical', 'error', 'warning', 'info']).default('warning'),
   /** For the European service: https://events.eu.pagerduty.com */
-  baseUrl: baseUrlField('https://events.pagerduty.com'),
+  baseUrl: serviceUrlField('https://events.pagerduty.com'),
   proxy: proxyField.optional(),
 })
 

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import {
-  baseUrlField,
   checkedSecret,
   commonSinkFields,
   proxyField,
   rateLimitField,
+  serviceUrlField,
 } from '../common-config.ts'
 
 export type TelegramConfig = z.output<typeof telegramConfigSchema>
@@ -13,7 +13,7 @@ export const telegramConfigSchema = z.strictObject({
   ...commonSinkFields,
   type: z.literal('telegram'),
   /** As BotFather gives it out. */
-  token: checkedSecret(tokenProblem),
+  token: checkedSecret(botTokenProblem),
   /** A person, group or channel by number, or a public channel by name. The bot must be a member. */
   chatId: z.union([
     z.int(),
@@ -26,7 +26,7 @@ export const telegramConfigSchema = z.strictObject({
   /** Without sound. */
   silent: z.boolean().default(false),
   /** For a Bot API server of your own. */
-  baseUrl: baseUrlField('https://api.telegram.org'),
+  baseUrl: serviceUrlField('https://api.telegram.org'),
   proxy: proxyField.optional(),
   concurrency: z.int().min(1).max(200).default(2),
   // Telegram takes one message a second in one chat, 20 a minute in a group.
@@ -34,7 +34,7 @@ export const telegramConfigSchema = z.strictObject({
 })
 
 /** Why `text` is no token of a bot; never quotes it. */
-export function tokenProblem(text: string): string | undefined {
+export function botTokenProblem(text: string): string | undefined {
   return /^\d{1,20}:[A-Za-z0-9_-]{20,100}$/.test(text.trim())
     ? undefined
     : 'expected the token of a bot, such as 123456:ABC-DEF…'

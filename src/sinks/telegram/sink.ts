@@ -9,7 +9,7 @@ import { SinkError } from '../transport/fault.ts'
 import type { HttpResponse } from '../transport/http-client.ts'
 import { jsonAnswer, secondsIn } from '../transport/json-answer.ts'
 import { multipart } from '../transport/multipart.ts'
-import { type TelegramConfig, telegramConfigSchema, tokenProblem } from './config.ts'
+import { botTokenProblem, type TelegramConfig, telegramConfigSchema } from './config.ts'
 import { telegramCaption, telegramText } from './message.ts'
 
 export const telegram = { schema: telegramConfigSchema, create: createTelegramSink } as const
@@ -56,7 +56,7 @@ function botToken(config: TelegramConfig, helpers: AttemptHelpers): string {
   const token = helpers.reveal(config.token).trim()
   helpers.hide(token)
   helpers.hide(token.split(':')[1] ?? '')
-  if (tokenProblem(token) === undefined) return token
+  if (botTokenProblem(token) === undefined) return token
   throw new SinkError('credentials', `the text in ${config.token.file ?? 'token'} is no token of a bot`)
 }
 

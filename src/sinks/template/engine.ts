@@ -2,7 +2,7 @@ import type { Context, FilterImplOptions, Liquid, Operators, Template } from 'li
 import type { Display } from '../../alert/display.ts'
 import { numberIn } from '../../alert/json-number.ts'
 import { asJson, type Escaping } from './escaping.ts'
-import { asPlain, CaptureWriter, Fragment, liquid, Value, Verbatim, Writer } from './writer.ts'
+import { asPlain, CaptureWriter, Fragment, liquid, OutputValue, Verbatim, Writer } from './writer.ts'
 
 /** The library, restricted: no file, no code, no inherited properties; bounded in length, time and memory. */
 export interface Engine {
@@ -46,7 +46,7 @@ function createEngine(escaping: Escaping, timeZone: string): Engine {
     strictFilters: true,
     strictVariables: false,
     // The writer must know what is a value and what is the template's own text.
-    outputEscape: (value: unknown) => new Value(value) as unknown as string,
+    outputEscape: (value: unknown) => new OutputValue(value) as unknown as string,
     timezoneOffset: timeZone,
     locale: 'en-GB',
     operators: { ...defaultOperators, contains },

@@ -8,13 +8,13 @@ import { type Escaping, escaped, plain } from './escaping.ts'
  * are escaped for the place where they are written. Captured text keeps both apart until it is written, so that every
  * value is escaped exactly once.
  */
-export type Piece = string | Value
+export type Piece = string | OutputValue
 
 /** Only configs with templates load it. */
 export const liquid = () => load('liquidjs') as typeof import('liquidjs')
 
 /** What `{{ … }}` made. */
-export class Value {
+export class OutputValue {
   readonly value: unknown
 
   constructor(value: unknown) {
@@ -99,7 +99,7 @@ export class Writer implements Emitter {
   }
 
   write(written: unknown): void {
-    if (written instanceof Value) this.#writeValue(written.value)
+    if (written instanceof OutputValue) this.#writeValue(written.value)
     else if (written instanceof Verbatim) this.#writePieces(written.fragment)
     else this.#writeOwn(plain(written))
   }
@@ -132,7 +132,7 @@ export class CaptureWriter implements Emitter {
   #weight = 0
 
   write(written: unknown): void {
-    if (written instanceof Value) this.#keep(written)
+    if (written instanceof OutputValue) this.#keep(written)
     else if (written instanceof Verbatim) for (const piece of written.fragment.pieces()) this.#keep(piece)
     else this.#keep(plain(written))
   }

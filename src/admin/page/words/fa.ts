@@ -1,6 +1,6 @@
 import { html } from '../../../alert/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
-import { english as englishText } from '../foreign.ts'
+import { englishText } from '../foreign.ts'
 import type { PageWords } from './en.ts'
 
 /** The words of the status page in Persian. */
