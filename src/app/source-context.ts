@@ -63,7 +63,7 @@ export function contextOfSource(
 }
 
 /** More than all names together use at once: where one endpoint hangs, calls of the others need no place of its calls. */
-const connections = 50
+const connections = 100
 /** A call that nobody waits for any more still ends: its value is kept for the next alert. */
 const callTimeoutMs = 8_000
 /**

@@ -22,8 +22,8 @@ export interface LoaderOptions {
 
 /** Requests of one process that arrive within this time are answered together. */
 const gatherMs = 10
-/** As many as a burst may buy at 2,000 units a day, so that none of them waits for another. */
-const callsMax = 5
+/** So that twenty alerts at once, the default `concurrency` of a sink, wait for one round of calls. */
+const callsMax = 20
 /**
  * When a process is killed while it buys, the others wait at most this long after a deadline. Longer than a call may take: the last
  * one begins before the deadline.

@@ -188,6 +188,14 @@ describe('what is bought', () => {
     ])
   })
 
+  it('is asked for twenty instruments at the same time, so that none waits for the call of another', async () => {
+    const market = await startMarket(20)
+    market.behave('/prices', { hang: true })
+    const { find } = contextOf(market)
+    for (let index = 0; index < 20; index += 1) void find(index, ['chart'])
+    await until('all are asked for', () => market.calls.length === 20)
+  })
+
   it('serves all alerts of an instrument over replicas by one call, while they wait for it too', async () => {
     const market = await startMarket(10)
     market.behave('/prices', { delayMs: 200 })
