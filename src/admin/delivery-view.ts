@@ -105,13 +105,13 @@ export interface LetterGroupsView {
   readonly total: number
 }
 
-/** The whole history of one alert: when it was seen, how it was routed, every attempt with its answer. */
-export interface AlertHistory extends AlertView {
+/** The whole story of one alert: when it was seen, how it was routed, every attempt with its answer. */
+export interface AlertStory extends AlertView {
   /** The page of the feed that first showed it; null where that is not known. */
   readonly page: number | null
   readonly why: string | null
   readonly ruleIds: readonly string[]
-  readonly deliveries: readonly DeliveryHistory[]
+  readonly deliveries: readonly DeliveryStory[]
   /** What was withheld, route by route. */
   readonly held: readonly WithheldView[]
   /** What operators did with it, the newest first, as far as it is still known. */
@@ -131,7 +131,7 @@ export interface WithheldView {
   readonly text: string
 }
 
-export interface DeliveryHistory {
+export interface DeliveryStory {
   readonly sink: string
   readonly target?: string
   /** What the routes that took it were called then; null where an operator sent it here, or this is not known. */

@@ -8,7 +8,7 @@ import type { NewSilence } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AuditRow } from './audit-view.ts'
 import type {
-  AlertHistory,
+  AlertStory,
   DeadLetterRow,
   DeliveryPage,
   DeliveryQuery,
@@ -75,7 +75,7 @@ export interface DeliveriesPort {
   ): Promise<readonly DeliveryRow[]>
   /** Alerts with their rows, for who decides anew where they go. */
   stored(query: StoredAlertQuery): Promise<StoredAlertPage>
-  history(source: string, id: number): Promise<AlertHistory | undefined>
+  story(source: string, id: number): Promise<AlertStory | undefined>
 }
 
 export interface DeadLettersPort {

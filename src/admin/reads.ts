@@ -13,7 +13,7 @@ import {
   stateField,
 } from './fields.ts'
 import {
-  alertHistory,
+  alertStory,
   auditRow,
   deadLetter,
   deliveryRow,
@@ -54,11 +54,11 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return { ...page, cursor: page.cursor ?? null }
   })
 
-  registerRead(app, '/api/v1/deliveries/:source/:id', historyAbout, async (_, { params }, reply) => {
+  registerRead(app, '/api/v1/deliveries/:source/:id', storyAbout, async (_, { params }, reply) => {
     const { source, id } = z.object({ source: nameField, id: z.string() }).parse(params)
     const number = /^\d{1,16}$/.test(id) ? Number(id) : Number.NaN
-    const history = Number.isSafeInteger(number) ? await ports.deliveries.history(source, number) : undefined
-    if (history) return { data: history }
+    const story = Number.isSafeInteger(number) ? await ports.deliveries.story(source, number) : undefined
+    if (story) return { data: story }
     return sendProblem(reply, notFound(`No delivery ${source}.${id} is known (any more).`))
   })
 
@@ -132,7 +132,7 @@ const alertsAbout = {
   answer: searchAnswer(storedAlert),
 }
 
-const historyAbout = { says: 'The whole history of one alert', answer: oneAnswer(alertHistory) }
+const storyAbout = { says: 'The whole story of one alert', answer: oneAnswer(alertStory) }
 const dayAbout = { says: 'The budget day of a source by hours', answer: oneAnswer(sourceDay) }
 const planAbout = { says: 'What the plan of a source is made from', answer: oneAnswer(sourcePlan) }
 const silencesAbout = {

@@ -49,7 +49,7 @@ export const commandTexts = {
   },
   deliveries: {
     usage: '[options] [id]',
-    does: 'the deliveries of the alerts that fired last, or the whole history of one',
+    does: 'the deliveries of the alerts that fired last, or the whole story of one',
     examples: [
       'deliveries --follow',
       'deliveries main.4711',

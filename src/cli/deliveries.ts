@@ -1,10 +1,5 @@
 import { type Command, Option } from 'commander'
-import {
-  type AlertHistory,
-  type DeliveryHistory,
-  type DeliveryRow,
-  rowStates,
-} from '../admin/delivery-view.ts'
+import { type AlertStory, type DeliveryRow, type DeliveryStory, rowStates } from '../admin/delivery-view.ts'
 import { formatCount } from '../admin/page/words/en.ts'
 import { printable } from '../telemetry/printable.ts'
 import { namedCommand } from './command-texts.ts'
@@ -33,7 +28,7 @@ interface Filter {
   readonly until?: string
 }
 
-/** `deliveries [ID]`: the deliveries of the alerts that fired last, or the whole history of one alert. */
+/** `deliveries [ID]`: the deliveries of the alerts that fired last, or the whole story of one alert. */
 export function deliveriesCommand(): Command {
   return daemonCommand(namedCommand('deliveries'))
     .argument('[id]', 'SOURCE.ID, such as main.4711')
@@ -59,7 +54,7 @@ export function deliveriesCommand(): Command {
         if (follow) throw new UsageError('--follow shows all deliveries: give it no id.')
         const { source, id: number } = alertOf(id)
         const answer = await daemon.get(`/api/v1/deliveries/${source}/${number}`)
-        const { data } = answer as { data: AlertHistory }
+        const { data } = answer as { data: AlertStory }
         return json ? printJson(data) : print(describeAlert(data))
       }
       if (follow) {
@@ -165,17 +160,17 @@ export function describeRows(rows: readonly DeliveryRow[]): string {
   )
 }
 
-export function describeAlert(history: AlertHistory): string {
+export function describeAlert(story: AlertStory): string {
   return [
-    `${history.source}.${history.id}  ${history.kind}${history.symbol ? `  ${history.symbol}` : ''}`,
-    history.headline,
-    `fired ${history.firedAt}, seen ${history.seenAt ?? 'at an unknown time'}${(history.page ?? 1) > 1 ? ` on page ${history.page}` : ''}`,
-    ...(history.deliveries.length === 0 && history.held.length === 0 ? ['no route named a sink for it'] : []),
-    ...history.deliveries.flatMap(describeHistory),
-    ...(history.held.length === 0 ? [] : ['']),
-    ...history.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
-    ...(history.actions.length === 0 ? [] : ['', 'what operators did:']),
-    ...history.actions.map(({ at, action, subject, comment, by, from }) => {
+    `${story.source}.${story.id}  ${story.kind}${story.symbol ? `  ${story.symbol}` : ''}`,
+    story.headline,
+    `fired ${story.firedAt}, seen ${story.seenAt ?? 'at an unknown time'}${(story.page ?? 1) > 1 ? ` on page ${story.page}` : ''}`,
+    ...(story.deliveries.length === 0 && story.held.length === 0 ? ['no route named a sink for it'] : []),
+    ...story.deliveries.flatMap(describeStory),
+    ...(story.held.length === 0 ? [] : ['']),
+    ...story.held.map(({ sinks, text }) => (sinks.length === 0 ? text : `${sinks.join(', ')}: ${text}`)),
+    ...(story.actions.length === 0 ? [] : ['', 'what operators did:']),
+    ...story.actions.map(({ at, action, subject, comment, by, from }) => {
       return `  ${at} ${action} ${subject}${comment ? ` “${comment}”` : ''} (${by}, from ${from})`
     }),
   ]
@@ -183,8 +178,8 @@ export function describeAlert(history: AlertHistory): string {
     .join('\n')
 }
 
-function describeHistory(history: DeliveryHistory): string[] {
-  const { sink, target, routes, state, reason, nextAttemptAt, attempts } = history
+function describeStory(story: DeliveryStory): string[] {
+  const { sink, target, routes, state, reason, nextAttemptAt, attempts } = story
   const by = routes ? `, by ${routes.length === 1 ? 'route' : 'routes'} ${routes.join(', ')}` : ''
   const next = nextAttemptAt ? `, next attempt ${nextAttemptAt}` : ''
   return [

@@ -68,7 +68,7 @@ export function explainCommand(): Command {
     })
 }
 
-/** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a history from the bridge's API. */
+/** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a story from the bridge's API. */
 function readAlertFile(file: string): { row: unknown; source: string | undefined } {
   const { name, text } = readFileArgument(file)
   let body: unknown

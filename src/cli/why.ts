@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { AlertHistory, DeliveryRow } from '../admin/delivery-view.ts'
+import type { AlertStory, DeliveryRow } from '../admin/delivery-view.ts'
 import type { QuarantinedRow, SourceView, StatusView } from '../admin/status-view.ts'
 import { NotFoundError } from '../lib/errors.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -28,17 +28,17 @@ export function whyCommand(): Command {
     .action(async (text: string, options: DaemonOptions) => {
       const { source, id } = alertOf(text)
       const daemon = connectDaemon(options)
-      const history = await historyOf(daemon, source, id)
-      if (history !== undefined) return options.json ? printJson(history) : print(describeAlert(history))
+      const story = await storyOf(daemon, source, id)
+      if (story !== undefined) return options.json ? printJson(story) : print(describeAlert(story))
       const around = await aroundOf(daemon, source, id)
       const { status: _, ...shown } = around
       return options.json ? printJson({ known: false, ...shown }) : print(describeAround(around))
     })
 }
 
-async function historyOf(daemon: Daemon, source: string, id: number): Promise<AlertHistory | undefined> {
+async function storyOf(daemon: Daemon, source: string, id: number): Promise<AlertStory | undefined> {
   try {
-    return ((await daemon.get(`/api/v1/deliveries/${source}/${id}`)) as { data: AlertHistory }).data
+    return ((await daemon.get(`/api/v1/deliveries/${source}/${id}`)) as { data: AlertStory }).data
   } catch (thrown) {
     if (thrown instanceof NotFoundError) return undefined
     throw thrown

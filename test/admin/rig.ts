@@ -57,7 +57,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       search: note('search', () => ({ data: [row()], looked: 1, cursor: 'older' })),
       changed: note('changed', () => [row()]),
       stored: note('stored', () => ({ data: [] })),
-      history: note('history', (source: string, id: number) => {
+      story: note('story', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
         return { ...alert, why: null, ruleIds: [], page: null, deliveries: [], held: [], actions: [] }

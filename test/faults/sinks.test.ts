@@ -2,7 +2,7 @@ import dns from 'node:dns/promises'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { AlertHistory } from '../../src/admin/delivery-view.ts'
+import type { AlertStory } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
 import { parseConfig } from '../../src/config/load.ts'
@@ -167,7 +167,7 @@ it.concurrent(
       expect([...wrong.values()].map(({ requests }) => requests.length)).toEqual([0, 0, 0])
     })
     await row.heals('as above', () => expect(Math.max(...tookMs.values())).toBeLessThan(5_000 + slackMs))
-    const { data: story } = await api<{ data: AlertHistory }>(
+    const { data: story } = await api<{ data: AlertStory }>(
       url,
       `/api/v1/deliveries/main/${[...shown.ids.values()][0]}`,
     )

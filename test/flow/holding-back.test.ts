@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { AlertHistory, SilenceView } from '../../src/admin/delivery-view.ts'
+import type { AlertStory, SilenceView } from '../../src/admin/delivery-view.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp, until } from '../support/app.ts'
 import { cli } from '../support/cli.ts'
@@ -41,13 +41,13 @@ function idsAt(hook: WebhookReceiver): string[] {
   return hook.requests.map(({ headers }) => String(headers['webhook-id']))
 }
 
-async function storyOf(url: string, id: number): Promise<AlertHistory | undefined> {
+async function storyOf(url: string, id: number): Promise<AlertStory | undefined> {
   const response = await fetch(`${url}/api/v1/deliveries/main/${id}`)
-  return response.ok ? ((await response.json()) as { data: AlertHistory }).data : undefined
+  return response.ok ? ((await response.json()) as { data: AlertStory }).data : undefined
 }
 
-async function heldBack(url: string, id: number): Promise<AlertHistory> {
-  let story: AlertHistory | undefined
+async function heldBack(url: string, id: number): Promise<AlertStory> {
+  let story: AlertStory | undefined
   await until('the alert is held', async () => {
     story = await storyOf(url, id)
     return (story?.held.length ?? 0) > 0

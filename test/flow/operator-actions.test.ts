@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { AuditRow } from '../../src/admin/audit-view.ts'
-import type { AlertHistory } from '../../src/admin/delivery-view.ts'
+import type { AlertStory } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { describeAlert } from '../../src/cli/deliveries.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -52,7 +52,7 @@ it('what operators do with dead letters and silences is previewed, carried out, 
     { action: 'retry dead letters', subject: 'hook', count: 3, by: 'http.adminToken', from: '127.0.0.1' },
   ])
   const id = `${letter?.source}/${letter?.id}`
-  const story = async () => (await api<{ data: AlertHistory }>(url, `/api/v1/deliveries/${id}`)).data
+  const story = async () => (await api<{ data: AlertStory }>(url, `/api/v1/deliveries/${id}`)).data
   await until('it is delivered', async () => (await story()).deliveries[0]?.state === 'delivered')
   const { deliveries, actions } = await story()
   expect(deliveries[0]?.attempts).toMatchObject([

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { AuditRow } from '../audit-view.ts'
 import {
-  type AlertHistory,
+  type AlertStory,
   type DeadLetterRow,
   type DeliveryRow,
   deliveryStates,
@@ -88,7 +88,7 @@ const attempt = z.object({
   text,
 })
 
-export const alertHistory = takes<AlertHistory>()(
+export const alertStory = takes<AlertStory>()(
   z.object({
     ...alertFields,
     page: count.nullable(),

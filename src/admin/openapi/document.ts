@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { version } from '../../telemetry/version.ts'
 import type { About, KnownRoute } from './about.ts'
 import {
-  alertHistory,
+  alertStory,
   auditRow,
   deadLetter,
   deliveryRow,
@@ -82,7 +82,7 @@ class Schemas {
 const named = {
   DeliveryRow: deliveryRow,
   DeadLetter: deadLetter,
-  AlertHistory: alertHistory,
+  AlertStory: alertStory,
   AuditRow: auditRow,
   Silence: silence,
   Orphan: orphan,

@@ -24,7 +24,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   app.get('/alerts/:source/:id', { config: { about: storyAbout } }, async (request, reply) => {
     const { source, id } = storyParams.parse(request.params)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
-    const found = await settle(deps, deps.ports.deliveries.history(source, Number(id)))
+    const found = await settle(deps, deps.ports.deliveries.story(source, Number(id)))
     const times = createTimes(deps.display(), deps.clock.now())
     const { words } = times
     if (!found.ok) {

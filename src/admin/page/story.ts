@@ -1,7 +1,7 @@
 import { alertKey } from '../../alert/alert.ts'
 import { datedAt } from '../../alert/fired-at.ts'
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { AlertHistory, AttemptView, DeliveryHistory, WithheldView } from '../delivery-view.ts'
+import type { AlertStory, AttemptView, DeliveryStory, WithheldView } from '../delivery-view.ts'
 import { auditList } from './audit.ts'
 import { actionButton, buttonRow, copyButton, silenceSpans } from './buttons.ts'
 import { states } from './deliveries.ts'
@@ -11,21 +11,21 @@ import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 
 /** The whole story of one alert: fired, seen, held back or sent, every attempt with its answer, and what operators did. */
-export function storyOf(history: AlertHistory, times: Times, canAct: boolean): Html {
-  const name = alertKey(history)
-  const { deliveries, held, actions } = history
+export function storyOf(alert: AlertStory, times: Times, canAct: boolean): Html {
+  const name = alertKey(alert)
+  const { deliveries, held, actions } = alert
   const { words } = times
   return html`${backLink(words)}
-<header class="story" id="top"><h1>${foreignLink(history.url, history.headline)}</h1>
-<p class="meta">${history.symbol ? html`<b>${foreign(history.symbol)}</b>` : null}<span>${foreign(history.kind)}</span><span>${name}</span>${history.ruleIds.length > 0 ? html`<span>${words.rules(foreign(history.ruleIds.join(', ')))}</span>` : null}</p>
-${history.why ? html`<p class="reason">${foreign(history.why)}</p>` : null}
-<ol class="steps">${fired(history, times)}${seen(history, times)}${held.map((each) => heldStep(each, words))}${nobody(history, words)}</ol>
-${buttonRow(canAct, [silenceButton(history, words), copyButton(words, `alert-bridge deliveries ${name}`)])}</header>
+<header class="story" id="top"><h1>${foreignLink(alert.url, alert.headline)}</h1>
+<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><span>${name}</span>${alert.ruleIds.length > 0 ? html`<span>${words.rules(foreign(alert.ruleIds.join(', ')))}</span>` : null}</p>
+${alert.why ? html`<p class="reason">${foreign(alert.why)}</p>` : null}
+<ol class="steps">${fired(alert, times)}${seen(alert, times)}${held.map((each) => heldStep(each, words))}${nobody(alert, words)}</ol>
+${buttonRow(canAct, [silenceButton(alert, words), copyButton(words, `alert-bridge deliveries ${name}`)])}</header>
 ${section(
   'sinks',
   words.deliveries,
   null,
-  html`<div class="cards">${deliveries.map((each) => delivery(each, name, times, canAct))}${heldSinks(history).map((sink) => heldCard(sink, name, words, canAct))}</div>`,
+  html`<div class="cards">${deliveries.map((each) => delivery(each, name, times, canAct))}${heldSinks(alert).map((sink) => heldCard(sink, name, words, canAct))}</div>`,
 )}
 ${actions.length > 0 ? section('actions', words.actions, null, auditList(actions, times)) : null}`
 }
@@ -34,11 +34,11 @@ export function backLink(words: PageWords): Html {
   return html`<nav class="back"><a href="/#deliveries">${words.back}</a></nav>`
 }
 
-function fired({ firedAt }: AlertHistory, times: Times): Html {
+function fired({ firedAt }: AlertStory, times: Times): Html {
   return html`<li><b>${times.words.fired}</b> ${datedAt(firedAt) === null ? foreign(firedAt) : moment(firedAt, times)}</li>`
 }
 
-function seen({ firedAt, seenAt, page }: AlertHistory, times: Times): HtmlPart {
+function seen({ firedAt, seenAt, page }: AlertStory, times: Times): HtmlPart {
   if (seenAt === null) return null
   const firedMs = datedAt(firedAt)
   const afterMs = firedMs === null ? -1 : Date.parse(seenAt) - firedMs
@@ -50,7 +50,7 @@ function heldStep({ sinks, text }: WithheldView, words: PageWords): Html {
   return html`<li class="warning"><b>${words.heldBack}</b> ${sinks.length > 0 ? words.heldFrom(sinks.join(words.list)) : null}${foreign(text)}</li>`
 }
 
-function nobody({ deliveries, held }: AlertHistory, words: PageWords): HtmlPart {
+function nobody({ deliveries, held }: AlertStory, words: PageWords): HtmlPart {
   return deliveries.length === 0 && held.length === 0 ? html`<li class="warning">${words.noRoute}</li>` : null
 }
 
@@ -60,7 +60,7 @@ function moment(iso: string, times: Times): Html {
   return html`<time datetime="${iso}">${date}${times.clock(iso)}</time> (${times.distance(iso)})`
 }
 
-function delivery(part: DeliveryHistory, name: string, times: Times, canAct: boolean): Html {
+function delivery(part: DeliveryStory, name: string, times: Times, canAct: boolean): Html {
   const { sink, target, routes, state, attempts, nextAttemptAt, requestedAt } = part
   const { words } = times
   const [tone, icon] = states[state]
@@ -93,7 +93,7 @@ function attempt(
   return html`<li><span class="number">${words.count(number)}.</span> <span class="${tone}">${words.results[outcome]}</span> ${status === null ? null : html`<b>${status}</b> `}${reason ? html`${foreign(reason)} ` : null}<small>${moment(at, times)}${words.took(words.duration(durationSeconds * 1_000))}</small>${text ? html`<small class="answer">${foreign(text)}</small>` : null}</li>`
 }
 
-function buttonsOf({ sink, state }: DeliveryHistory, name: string, words: PageWords): Html[] {
+function buttonsOf({ sink, state }: DeliveryStory, name: string, words: PageWords): Html[] {
   const body = { ids: [name], sink }
   if (state === 'dead')
     return [
@@ -117,7 +117,7 @@ function heldCard(sink: string, name: string, words: PageWords, canAct: boolean)
 }
 
 /** Sinks that got it neither by another route nor since. */
-function heldSinks({ deliveries, held }: AlertHistory): string[] {
+function heldSinks({ deliveries, held }: AlertStory): string[] {
   const sent = new Set(deliveries.map(({ sink }) => sink))
   return [...new Set(held.flatMap(({ sinks }) => sinks))].filter((sink) => !sent.has(sink))
 }
@@ -133,7 +133,7 @@ function replayCommand(name: string, sink: string): string {
   return `alert-bridge replay ${name} --sink ${sink}`
 }
 
-function silenceButton({ kind, symbol, ruleIds }: AlertHistory, words: PageWords): Html {
+function silenceButton({ kind, symbol, ruleIds }: AlertStory, words: PageWords): Html {
   const { fields } = words
   return actionButton({
     label: words.silence,

@@ -14,7 +14,7 @@ import { valuesOf } from '../built-parts.ts'
 import type { Role } from '../roles.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
-import { alertHistoryOf } from './alert-history.ts'
+import { alertStoryOf } from './alert-story.ts'
 import { searchDeliveries } from './delivery-search.ts'
 import { previewSilence } from './silence-preview.ts'
 import { storedAlerts } from './stored-alerts.ts'
@@ -85,7 +85,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         const query = { limit, ...given({ sink, state: state && jobStateOf(state) }) }
         return (await active().deliveryLog.list(query)).map(deliveryRowOf)
       },
-      history: (source, id) => alertHistoryOf(active(), source, id),
+      story: (source, id) => alertStoryOf(active(), source, id),
     },
     deadLetters: {
       async list(query) {

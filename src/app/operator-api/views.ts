@@ -1,9 +1,9 @@
 import type {
   AttemptView,
   DeadLetterRow,
-  DeliveryHistory,
   DeliveryRow,
   DeliveryState,
+  DeliveryStory,
   LetterGroupsView,
 } from '../../admin/delivery-view.ts'
 import type {
@@ -100,7 +100,7 @@ export function letterGroupsView({ groups, looked, total }: LetterGroups): Lette
   return { data, looked, total }
 }
 
-export function historyOf(part: JobHistory): DeliveryHistory {
+export function storyOf(part: JobHistory): DeliveryStory {
   return {
     sink: part.sink,
     ...(part.target === undefined ? {} : { target: part.target }),

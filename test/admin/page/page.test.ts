@@ -19,7 +19,7 @@ const withRows = (rows: ReturnType<typeof row>[]): Partial<AdminPorts> => ({
     search: async () => ({ data: rows, looked: rows.length }),
     changed: async () => rows,
     stored: away,
-    history: async () => undefined,
+    story: async () => undefined,
   },
 })
 
@@ -196,7 +196,7 @@ describe('the latest alerts', () => {
 describe('when something is away', () => {
   test('without deliveries the rest still stands', async () => {
     const { response, text } = await page({
-      deliveries: { search: away, changed: away, stored: away, history: away },
+      deliveries: { search: away, changed: away, stored: away, story: away },
     })
     expect(response.statusCode).toBe(200)
     expect(words(text)).toContain('The deliveries cannot be read now.')

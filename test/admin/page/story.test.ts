@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AuditRow } from '../../../src/admin/audit-view.ts'
-import type { AlertHistory, AttemptView } from '../../../src/admin/delivery-view.ts'
+import type { AlertStory, AttemptView } from '../../../src/admin/delivery-view.ts'
 import type { AdminDeps } from '../../../src/admin/ports.ts'
 import { rig } from '../rig.ts'
 import { ago, row, sink, status } from '../views.ts'
@@ -22,7 +22,7 @@ const acted: AuditRow = {
   ...{ by: 'http.adminToken', from: '10.0.0.7', order: null },
 }
 
-function history(changes: Partial<AlertHistory> = {}): AlertHistory {
+function storyWith(changes: Partial<AlertStory> = {}): AlertStory {
   const { source, id, kind, symbol, headline, url, firedAt, seenAt } = row()
   return {
     ...{
@@ -83,8 +83,8 @@ const none = {
   stored: async () => ({ data: [] }),
 }
 
-async function story(found: AlertHistory | undefined, deps: Partial<AdminDeps> = {}) {
-  const deliveries = { ...none, history: async () => found }
+async function story(found: AlertStory | undefined, deps: Partial<AdminDeps> = {}) {
+  const deliveries = { ...none, story: async () => found }
   const response = await rig({ deliveries }, deps).app.inject('/alerts/main/48213')
   const text = response.body.replace(/<(style|script)>.*?<\/\1>/gs, '')
   return { response, text, words: text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') }
@@ -99,7 +99,7 @@ function actsIn(text: string): Record<string, unknown>[] {
 
 describe('the story of an alert', () => {
   test('tells in order what became of it: fired, seen, held back, every attempt over every replay', async () => {
-    const { response, words, text } = await story(history())
+    const { response, words, text } = await story(storyWith())
     expect(response.statusCode).toBe(200)
     for (const part of [
       'قیمت بالاتر از حد',
@@ -121,7 +121,7 @@ describe('the story of an alert', () => {
   })
 
   test('has a button for whatever can be done, each with what it will do', async () => {
-    const acts = actsIn((await story(history())).text)
+    const acts = actsIn((await story(storyWith())).text)
     expect(acts.map(({ label, path, body }) => [label, path, body])).toEqual([
       ['Silence what is like it', '/api/v1/silences', undefined],
       ['Send again', '/api/v1/replay', { ids: ['main.48213'], sink: 'hook' }],
@@ -133,7 +133,7 @@ describe('the story of an alert', () => {
   })
 
   test('has none where everything that changes something is off', async () => {
-    expect(actsIn((await story(history(), { adminToken: () => undefined })).text)).toEqual([])
+    expect(actsIn((await story(storyWith(), { adminToken: () => undefined })).text)).toEqual([])
   })
 
   test('of an alert that nobody knows is a 404 that says so; of an id that is none, a 400', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { AlertHistory } from '../../../src/admin/delivery-view.ts'
+import type { AlertStory } from '../../../src/admin/delivery-view.ts'
 import { type RowState, rowStates } from '../../../src/admin/delivery-view.ts'
 import { english } from '../../../src/admin/page/words/en.ts'
 import { scriptWords } from '../../../src/admin/page/words/script.ts'
@@ -53,7 +53,7 @@ const richStatus = () =>
   })
 
 const states = Object.keys(rowStates.length > 0 ? english.rowStates : {}) as RowState[]
-const history = (): AlertHistory => {
+const alertStory = (): AlertStory => {
   const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
   const attempt = {
     number: 1,
@@ -102,9 +102,9 @@ const rich: Partial<AdminPorts> = {
     }),
     changed: async () => [],
     stored: async () => ({ data: [] }),
-    history: async (_source, id) => (id === 48_213 ? history() : undefined),
+    story: async (_source, id) => (id === 48_213 ? alertStory() : undefined),
   },
-  audit: { add: async () => {}, list: async () => [...history().actions] },
+  audit: { add: async () => {}, list: async () => [...alertStory().actions] },
 }
 
 /** All that a reader sees or hears but what is marked as text in another language, of another author, or a name. */

@@ -1,18 +1,18 @@
-import type { AlertHistory } from '../../admin/delivery-view.ts'
+import type { AlertStory } from '../../admin/delivery-view.ts'
 import { parseRow } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import { auditMax } from '../../store/audit.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { historyOf } from './views.ts'
+import { storyOf } from './views.ts'
 import { withheldRecord, withheldView } from './withheld.ts'
 
-/** The whole history of one alert: its deliveries, and the record of what was withheld. */
-export async function alertHistoryOf(
+/** The whole story of one alert: its deliveries, and the record of what was withheld. */
+export async function alertStoryOf(
   config: ActiveConfig,
   source: string,
   id: number,
-): Promise<AlertHistory | undefined> {
+): Promise<AlertStory | undefined> {
   const [parts, record, done] = await Promise.all([
     config.deliveryLog.historiesOf({ source, id }),
     withheldRecord(config, source, id),
@@ -29,7 +29,7 @@ export async function alertHistoryOf(
     ...alert,
     seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
     page: parts[0]?.page ?? null,
-    deliveries: parts.map(historyOf),
+    deliveries: parts.map(storyOf),
     held: record?.held.map(withheldView) ?? [],
     actions,
   }
