@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
 import { documented, type OpenApi } from '../support/openapi.ts'
 import { rig } from './rig.ts'
+import { status } from './views.ts'
 
 const parts = { rules: async () => [] }
 
@@ -38,6 +39,23 @@ test('every address that the reference names is in it, and the other way round, 
   const replay = paths['/api/v1/replay']?.['post']
   expect(replay?.parameters).toMatchObject([{ name: 'Idempotency-Key', in: 'header' }])
   expect(replay?.requestBody).toHaveProperty(['content', 'application/json', 'schema'])
+})
+
+test.each([
+  ['/readyz', '/readyz', 503],
+  ['/alerts/{source}/{id}', '/alerts/main/1', 404],
+  ['/api/v1/alerts', '/api/v1/alerts?limit=0', 400],
+])('%s answers with a media type that is in it, also where it refuses', async (path, url, statusCode) => {
+  const { paths } = await document()
+  const { app } = rig({
+    ...parts,
+    status: async () => status({ redis: { ok: false } }),
+  })
+  const answer = await app.inject(url)
+  expect(answer.statusCode).toBe(statusCode)
+  const refusal = paths[path]?.['get']?.responses['default']
+  const types = Object.keys(refusal?.content ?? { 'application/problem+json': 'by reference' })
+  expect(types).toContain(String(answer.headers['content-type']).split(';')[0])
 })
 
 test('what an answer has and the document does not is a mistake of the test', async () => {

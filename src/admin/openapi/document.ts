@@ -23,7 +23,6 @@ export function openApiDocument(routes: readonly KnownRoute[]): Readonly<Record<
     paths[address] = { ...paths[address], [method.toLowerCase()]: operationOf(method, path, about, schemas) }
   }
   const webhooks = webhooksOf(schemas)
-  const problemSchema = schemas.reference('Problem', problem)
   return {
     openapi: '3.1.0',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
@@ -43,7 +42,7 @@ export function openApiDocument(routes: readonly KnownRoute[]): Readonly<Record<
       responses: {
         Problem: {
           description: 'It was not done; `detail` says why, and what would do (RFC 9457).',
-          content: { 'application/problem+json': { schema: problemSchema } },
+          content: problemContent(schemas),
         },
       },
     },
@@ -115,7 +114,13 @@ function operationOf(method: string, path: string, about: About, schemas: Schema
     ...(needsToken ? { security: [{ adminToken: [] }] } : {}),
     responses: {
       [status]: { description: says, content },
-      default: { $ref: '#/components/responses/Problem' },
+      default:
+        typeof answer === 'string'
+          ? {
+              description: 'What is wrong, in the same form, or a problem.',
+              content: { ...content, ...problemContent(schemas) },
+            }
+          : { $ref: '#/components/responses/Problem' },
     },
   }
 }
@@ -134,6 +139,10 @@ function parameterOf(field: z.ZodType): object {
 
 function jsonOf(schema: object) {
   return { 'application/json': { schema } }
+}
+
+function problemContent(schemas: Schemas) {
+  return { 'application/problem+json': { schema: schemas.reference('Problem', problem) } }
 }
 
 function textOf(mediaType: string) {
