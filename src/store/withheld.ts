@@ -35,8 +35,8 @@ export interface WithheldStoreOptions {
  * to delay Redis.
  */
 const forgetMax = 500
-/** Records that are read together. */
-const batchMax = 100
+/** Records that are read together: a row may be as large as a page of the feed. */
+const batchMax = 25
 
 export function createWithheldStore({
   redis,

@@ -1,15 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { firedAlertOf } from '../../src/alert/job.ts'
 import { collectQueues } from '../../src/delivery/collect.ts'
+import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { fillFiredAlerts } from '../../src/delivery/records/fill-fired-alerts.ts'
 import { forgetGone, openReader } from '../../src/delivery/records/search.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
   delivered,
   deliveryJob,
+  endWaiting,
   jobs,
   rejected,
   rig,
@@ -116,6 +119,37 @@ describe('the list of deliveries', () => {
       alertOf: () => undefined,
     })
     expect((await names()).sort()).toEqual(['main.39', 'main.40', 'main.41', 'main.42', 'main.7'])
+  })
+
+  it('adds to the fired alerts also those behind many that cannot be read', async () => {
+    const { queues, prefix } = rig(server, ['hook'])
+    await queues.enqueue(jobs('hook', 1, 130))
+    for (let id = 1; id <= 120; id += 1)
+      await queues.redis.hset(queues.queue('hook').toKey(`main.${id}`), 'data', '{}')
+    await queues.redis.del(firedAlertsKey(prefix))
+    const fired = createFiredAlerts({ redis: queues.redis, prefix })
+    await fillFiredAlerts(fired, { queues, orphans: async () => [] }, AbortSignal.timeout(5_000))
+    expect(await fired.some(200)).toHaveLength(10)
+  })
+
+  it('reads a part of what changed last, or of an order, at a time', async () => {
+    const { queues, redis } = rig(server, ['hook'])
+    await queues.enqueue(jobs('hook', 1, 60))
+    const queue = queues.queue('hook')
+    const read = queue.getJob.bind(queue)
+    let [running, most] = [0, 0]
+    queue.getJob = async (id) => {
+      running += 1
+      most = Math.max(most, running)
+      return read(id).finally(() => {
+        running -= 1
+      })
+    }
+    expect(await createDeliveryLog({ queues, targets }).list({ limit: 60 })).toHaveLength(60)
+    await endWaiting({ queues, redis }, 'hook')
+    const letters = createDeadLetters({ queues, targets, clock: systemClock })
+    expect(await letters.retry({})).toMatchObject({ handled: 60 })
+    expect(most).toBe(25)
   })
 
   it('reads a part of the alerts at a time, because each may be large, and all of them in their order', async () => {

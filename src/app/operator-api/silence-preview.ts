@@ -18,20 +18,17 @@ export async function previewSilence(
 ): Promise<SilencePreview> {
   const match = parseMatch(written)
   if (match === undefined) throw new UserError('This is no match.')
-  const [alerts, rules] = await Promise.all([
-    within(timeoutMs, 'reading the alerts of the last day', alertsSince(config, nowMs - dayMs)),
-    config.routing.knownRules(),
-  ])
+  const rules = await within(timeoutMs, 'reading the rules', config.routing.knownRules())
   const facts = new Map(rules.map((row) => [`${row['source']}/${row['id']}`, ruleFacts(row)]))
   const ruleOf: RuleLookup = (source, ruleId) => facts.get(`${source}/${ruleId}`)
-  const matching = alerts.filter((alert) => matchAlert(alert, match, ruleOf).kind === 'matches')
-  return {
-    matching: matching.length,
-    looked: alerts.length,
-    sample: matching.slice(0, sampleMax).map((alert) => {
-      return { source: alert.source, id: alert.id, headline: cut(headlineOf(alert), headlineCharsMax) }
-    }),
-  }
+  const sampleOf = (alert: Alert) =>
+    matchAlert(alert, match, ruleOf).kind === 'matches'
+      ? { source: alert.source, id: alert.id, headline: cut(headlineOf(alert), headlineCharsMax) }
+      : undefined
+  const looking = alertsSince(config, nowMs - dayMs, sampleOf)
+  const looked = await within(timeoutMs, 'reading the alerts of the last day', looking)
+  const matching = looked.filter((each) => each !== undefined)
+  return { matching: matching.length, looked: looked.length, sample: matching.slice(0, sampleMax) }
 }
 
 const dayMs = 86_400_000
@@ -41,16 +38,26 @@ const jobsMax = 2_000
 const sampleMax = 3
 const headlineCharsMax = 100
 
-async function alertsSince({ queues }: ActiveConfig, sinceMs: number): Promise<Alert[]> {
-  const found = new Map<string, Alert>()
-  for (const sink of queues.sinks) {
-    const jobs = await queues
-      .queue(sink)
-      .getJobs(['completed', 'failed', 'wait', 'delayed', 'active'], 0, jobsMax - 1, false)
-    for (const job of jobs) {
-      const parsed = fromJobData(sink, job.data)
-      if (parsed.ok && parsed.job.seenAtMs >= sinceMs) found.set(alertKey(parsed.job.alert), parsed.job.alert)
+/** What `read` makes of each. Of the alerts themselves only a part is kept in memory at a time: a row may be large. */
+async function alertsSince<T>(
+  { queues }: ActiveConfig,
+  sinceMs: number,
+  read: (alert: Alert) => T,
+): Promise<T[]> {
+  const found = new Map<string, T>()
+  for (const sink of queues.sinks)
+    for (let from = 0; from < jobsMax; from += partMax) {
+      const jobs = await queues.queue(sink).getJobs([...types], from, from + partMax - 1, false)
+      if (jobs.length === 0) break
+      for (const job of jobs) {
+        const parsed = fromJobData(sink, job.data)
+        if (!parsed.ok || parsed.job.seenAtMs < sinceMs) continue
+        found.set(alertKey(parsed.job.alert), read(parsed.job.alert))
+      }
     }
-  }
   return [...found.values()]
 }
+
+const types = ['completed', 'failed', 'wait', 'delayed', 'active'] as const
+/** Of each type. */
+const partMax = 25

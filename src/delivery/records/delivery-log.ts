@@ -76,10 +76,16 @@ export function createDeliveryLog({ queues, targets, orphans }: DeliveryLogOptio
       const count = Math.min(Math.max(1, limit), listLimitMax)
       const states = state === undefined ? jobStates : [state]
       const lists = (sink === undefined ? queues.sinks : [sink]).flatMap((name) =>
-        states.map((each) => listState(name, queues.queue(name), each, count)),
+        states.map((each) => listState(queues, name, each, count)),
       )
-      const views = (await within(readTimeoutMs, 'listing deliveries', Promise.all(lists))).flat()
-      return views.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)
+      const found = (await within(readTimeoutMs, 'listing deliveries', Promise.all(lists))).flat()
+      const newest = found.sort((a, b) => b.changedAtMs - a.changedAtMs).slice(0, count)
+      const views: (JobView | undefined)[] = []
+      for (let from = 0; from < newest.length; from += partMax) {
+        const part = newest.slice(from, from + partMax).map(viewOf)
+        views.push(...(await within(readTimeoutMs, 'reading deliveries', Promise.all(part))))
+      }
+      return views.filter((view) => view !== undefined)
     },
     async sinks(sinceMs = 0) {
       const views = queues.sinks.map((sink) => sinkView(sink, queues, sinceMs))
@@ -89,6 +95,8 @@ export function createDeliveryLog({ queues, targets, orphans }: DeliveryLogOptio
 }
 
 const readTimeoutMs = 10_000
+/** Deliveries that are read together: a row may be as large as a page of the feed. */
+const partMax = 25
 
 async function historyOf(sink: string, queue: AlertQueue, jobId: string): Promise<JobHistory | undefined> {
   const [job, state, { logs }, nextAtMs] = await Promise.all([
@@ -105,19 +113,36 @@ async function historyOf(sink: string, queue: AlertQueue, jobId: string): Promis
   return { ...view, history: view.delivered ? [...failed, view.delivered] : failed }
 }
 
-/** The newest of one queue in one state. */
+interface Listed {
+  readonly sink: string
+  readonly queue: AlertQueue
+  readonly state: JobState
+  readonly jobId: string
+  readonly changedAtMs: number
+}
+
+/** The newest of one queue in one state, by what is small of each. */
 async function listState(
+  { redis, queue: queueOf }: SinkQueues,
   sink: string,
-  queue: AlertQueue,
   state: JobState,
   count: number,
-): Promise<JobView[]> {
-  const jobs = await queue.getJobs([state], 0, count - 1, false)
-  return Promise.all(
-    jobs.map(async (job) =>
-      viewOfJob(sink, job, state, state === 'delayed' ? await readDueMs(queue, job.id ?? '') : undefined),
-    ),
-  )
+): Promise<Listed[]> {
+  const queue = queueOf(sink)
+  const ids = await queue.getRanges([state === 'waiting' ? 'wait' : state], 0, count - 1, false)
+  const listed = ids.map(async (jobId) => {
+    const times = await redis.hmget(queue.toKey(jobId), 'finishedOn', 'processedOn', 'timestamp')
+    return { sink, queue, state, jobId, changedAtMs: Number(times.find((each) => each !== null) ?? 0) }
+  })
+  return Promise.all(listed)
+}
+
+async function viewOf({ sink, queue, state, jobId }: Listed): Promise<JobView | undefined> {
+  const [job, dueMs] = await Promise.all([
+    queue.getJob(jobId),
+    state === 'delayed' ? readDueMs(queue, jobId) : undefined,
+  ])
+  return job && viewOfJob(sink, job, state, dueMs)
 }
 
 async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {

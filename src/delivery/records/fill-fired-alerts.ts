@@ -22,13 +22,14 @@ export async function fillFiredAlerts(
         return parsed.ok ? [firedAlertOf(parsed.job)] : []
       })
       const times = await fired.timesOf(alerts.map(({ name }) => name))
-      if (jobs.length === 0 || !times.includes(null)) break
+      const areThere = times.length > 0 && !times.includes(null)
+      if (jobs.length === 0 || areThere) break
       await fired.add(alerts)
     }
   }
 }
 
 const types = ['completed', 'failed', 'delayed', 'wait', 'active'] as const
-/** Of each type. */
-const batchMax = 100
+/** Of each type: a row may be as large as a page of the feed. */
+const batchMax = 25
 const readTimeoutMs = 5_000

@@ -70,7 +70,8 @@ interface Tally {
   readonly missing: string[]
 }
 
-const batchMax = 100
+/** Read together: a row may be as large as a page of the feed. */
+const batchMax = 25
 const readTimeoutMs = 5_000
 const actTimeoutMs = 5_000
 
