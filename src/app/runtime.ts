@@ -107,7 +107,7 @@ class ConfiguredRuntime implements Runtime {
       ...(tools.senderTuning ? { tuning: tools.senderTuning } : {}),
     })
     this.pauses = createPauses({
-      sender: this.sender,
+      hasSink: (sink) => Object.hasOwn(this.#active.config.sinks, sink),
       store: createPauseStore(redis.commands, prefix),
       lookEveryMs: tools.operatorsLookEveryMs,
       clock,

@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
-import { settlesWithin, within } from '../lib/time-limit.ts'
+import { settlesWithin } from '../lib/time-limit.ts'
 import { createBreakerStore } from '../store/breakers.ts'
 import type { RedisClient } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -208,17 +208,8 @@ export class Lane {
       quietMs = this.#running.sends === 0 ? quietMs + lookEveryMs : 0
   }
 
-  /** Over all replicas, until resumed. */
-  async pause(): Promise<void> {
-    await within(commandTimeoutMs, 'pausing the sink', this.#queue.pause())
-  }
-
   async probe(): Promise<void> {
     await this.#circuit.probeNow()
-  }
-
-  async resume(): Promise<void> {
-    await within(commandTimeoutMs, 'resuming the sink', this.#queue.resume())
   }
 
   state(): LaneState {
@@ -294,5 +285,4 @@ export class Lane {
   }
 }
 
-const commandTimeoutMs = 5_000
 const lookEveryMs = 100

@@ -20,9 +20,6 @@ export interface Sender {
   stop(deadlineMs?: number): Promise<void>
   /** How long `stop` may take at most. */
   stopMsMax(): number
-  /** Over all replicas and kept over restarts; false when there is no such sink. Throws when Redis is away. */
-  pause(sink: string): Promise<boolean>
-  resume(sink: string): Promise<boolean>
   /** Sends one alert now to a sink whose breaker is open, without waiting for the next probe. A UserError when it is not open. */
   probe(sink: string): Promise<boolean>
   /** As this process sees its lanes. */
@@ -90,18 +87,6 @@ class Lanes implements Sender {
   stopMsMax(): number {
     const lanes = [...[...this.#lanes.values()].map(({ lane }) => lane), ...this.#ending.keys()]
     return Math.max(0, ...lanes.map((lane) => lane.stopMsMax))
-  }
-
-  async pause(sink: string): Promise<boolean> {
-    const lane = this.#lanes.get(sink)?.lane
-    await lane?.pause()
-    return lane !== undefined
-  }
-
-  async resume(sink: string): Promise<boolean> {
-    const lane = this.#lanes.get(sink)?.lane
-    await lane?.resume()
-    return lane !== undefined
   }
 
   async probe(sink: string): Promise<boolean> {

@@ -1,13 +1,17 @@
 import * as z from 'zod'
+import { queuePrefix } from './keys.ts'
 import { pausesKey } from './operator-keys.ts'
 import type { RedisClient } from './redis.ts'
 
-/** Why sinks are paused and until when, over all replicas. The pause itself is in the queue. */
+/**
+ * Pauses of sinks, over all replicas and kept over restarts. That the queue gives out no job, and why and until when, change in
+ * one step: no order that crosses another one, and no process that is killed, leaves a pause without its end.
+ */
 export interface PauseStore {
-  set(sink: string, pause: Pause): Promise<void>
+  pause(sink: string, pause: Pause): Promise<void>
+  /** Ends it; with `pause` only if it is still that one. False where another one is in its place. */
+  resume(sink: string, pause?: Pause): Promise<boolean>
   list(): Promise<ReadonlyMap<string, Pause>>
-  /** Forgets it; with `pause` only if it is still that one. False where another one is in its place. */
-  end(sink: string, pause?: Pause): Promise<boolean>
 }
 
 export type Pause = z.infer<typeof pauseSchema>
@@ -20,9 +24,19 @@ const pauseSchema = z.object({
 
 export function createPauseStore(redis: RedisClient, prefix: string): PauseStore {
   const key = pausesKey(prefix)
+  const keysOf = (sink: string) => [
+    key,
+    ...['meta', 'marker', 'wait', 'delayed'].map((name) => `${queuePrefix(prefix)}:${sink}:${name}`),
+  ]
   return {
-    async set(sink, pause) {
-      await redis.hset(key, sink, JSON.stringify(pause))
+    async pause(sink, pause) {
+      const keys = keysOf(sink)
+      await redis.eval(pauseScript, keys.length, ...keys, sink, JSON.stringify(pause))
+    },
+    async resume(sink, pause) {
+      const keys = keysOf(sink)
+      const given = pause === undefined ? '' : JSON.stringify(pause)
+      return (await redis.eval(resumeScript, keys.length, ...keys, sink, given)) === 1
     },
     async list() {
       const entries = Object.entries(await redis.hgetall(key))
@@ -33,18 +47,30 @@ export function createPauseStore(redis: RedisClient, prefix: string): PauseStore
         }),
       )
     },
-    async end(sink, pause) {
-      if (pause !== undefined) return (await redis.eval(endScript, 1, key, sink, JSON.stringify(pause))) === 1
-      await redis.hdel(key, sink)
-      return true
-    },
   }
 }
 
-/** KEYS pauses · ARGV sink, the pause that is over · Returns 0 where an operator has paused the sink anew. */
-const endScript = `
+/** KEYS pauses, meta, marker, wait, delayed · ARGV sink, the pause · As BullMQ pauses a queue. */
+const pauseScript = `
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[2], 'paused', 1)
+redis.call('DEL', KEYS[3])
+`
+
+/**
+ * KEYS pauses, meta, marker, wait, delayed · ARGV sink, the pause that is over or '' for any · As BullMQ resumes a queue: its workers
+ * wait for the marker. Returns 0 where an operator has paused the sink anew.
+ */
+const resumeScript = `
 local pause = redis.call('HGET', KEYS[1], ARGV[1])
-if pause and pause ~= ARGV[2] then return 0 end
+if ARGV[2] ~= '' and pause and pause ~= ARGV[2] then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], 'paused')
+local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2]
+if redis.call('LLEN', KEYS[4]) > 0 then
+  redis.call('ZADD', KEYS[3], 0, '0')
+elseif first then
+  redis.call('ZADD', KEYS[3], first / 0x1000, '1')
+end
 return 1
 `

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { createPauses } from '../../src/app/pauses.ts'
+import { openQueue } from '../../src/delivery/queues.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createPauseStore } from '../../src/store/pauses.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
@@ -9,100 +10,107 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const redis = useRedis()
 const hourMs = 3_600_000
+const order = { untilMs: Date.now() + 9 * hourMs, comment: 'nine hours' }
 
-/** The pauses of one process whose config has only this sink. `paused`: the queues, which all processes share. */
-function processWith(sink: string, { prefix, paused }: { prefix: string; paused: Set<string> }) {
+/** The pauses of one process whose config has only this sink. */
+function processWith(sink: string, prefix: string) {
   const ending = new AbortController()
   onTestFinished(() => ending.abort())
-  const store = createPauseStore(redis.client(), prefix)
-  const sender = {
-    states: () => [{ sink }],
-    pause: async (name: string) => name === sink && paused.add(name).has(name),
-    async resume(name: string) {
-      if (name === sink) paused.delete(name)
-      return name === sink
-    },
-  }
+  const client = redis.client()
+  const store = createPauseStore(client, prefix)
   const clock = { ...systemClock, now: () => Date.now() + hourMs }
   const log = createLogger({ level: 'silent' })
-  const pauses = createPauses({ sender, store, clock, log, lookEveryMs: 10 })
-  return { pauses, store, sender, run: () => void pauses.run(ending.signal) }
+  const hasSink = (name: string) => name === sink
+  const pauses = createPauses({ hasSink, store, clock, log, lookEveryMs: 10 })
+  return { client, pauses, store, run: () => void pauses.run(ending.signal) }
+}
+
+function isPaused(sink: string, prefix: string): Promise<boolean> {
+  return openQueue(redis.client(), prefix, sink).isPaused()
 }
 
 it('a pause ends for a process that has the sink, also after one that does not have it looked', async () => {
-  const shared = { prefix: freshPrefix(), paused: new Set<string>() }
-  const ours = processWith('hook', shared)
-  const other = processWith('mail', shared)
+  const prefix = freshPrefix()
+  const ours = processWith('hook', prefix)
+  const other = processWith('mail', prefix)
   for (const [name, each] of Object.entries({ hook: ours, mail: other }))
-    await each.pauses.pause(name, { untilMs: Date.now(), comment: '' })
+    expect(await each.pauses.pause(name, { untilMs: Date.now(), comment: '' })).toBe(true)
+  expect(await ours.pauses.pause('mail', { comment: '' })).toBe(false)
   other.run()
-  await until('the other process has looked', () => !shared.paused.has('mail'))
+  await until('the other process has looked', async () => !(await isPaused('mail', prefix)))
+  expect(await isPaused('hook', prefix)).toBe(true)
   ours.run()
-  await until('it is resumed', () => !shared.paused.has('hook'))
+  await until('it is resumed', async () => !(await isPaused('hook', prefix)))
+  expect((await ours.store.list()).size).toBe(0)
 })
 
 it('a sink that is paused anew while its former pause ends stays paused', async () => {
-  const shared = { prefix: freshPrefix(), paused: new Set<string>() }
-  const { pauses, store, sender, run } = processWith('hook', shared)
-  await pauses.pause('hook', { untilMs: Date.now(), comment: 'the first' })
-  const second = { untilMs: Date.now() + 9 * hourMs, comment: 'the second' }
-  const resume = sender.resume
-  let ends = 0
-  sender.resume = async (name) => {
-    if (ends === 0) await pauses.pause('hook', second)
-    const resumed = await resume(name)
-    ends += 1
-    return resumed
-  }
-  run()
-  await until(
-    'the end of the first was noticed, and it is paused',
-    () => ends > 0 && shared.paused.has('hook'),
-  )
-  expect([...(await store.list()).values()]).toEqual([second])
+  const prefix = freshPrefix()
+  const { pauses, store } = processWith('hook', prefix)
+  const first = { untilMs: Date.now(), comment: 'the first' }
+  await pauses.pause('hook', first)
+  await pauses.pause('hook', order)
+  // By a process that read the list before.
+  expect(await store.resume('hook', first)).toBe(false)
+  expect([await isPaused('hook', prefix), (await store.list()).get('hook')]).toEqual([true, order])
 })
 
-it('a pause whose end could not be stored is none', async () => {
-  const shared = { prefix: freshPrefix(), paused: new Set<string>() }
-  const { pauses, store } = processWith('hook', shared)
-  const away = new Error('Redis is away')
-  store.set = () => Promise.reject(away)
-  await expect(pauses.pause('hook', { untilMs: Date.now() + hourMs, comment: '' })).rejects.toBe(away)
-  expect(shared.paused.size).toBe(0)
-  expect(await pauses.pause('mail', { comment: '' })).toBe(false)
+it('a sink goes on when it is resumed, whatever its alerts wait for, as with the order of BullMQ', async () => {
+  for (const delay of [0, 30_000]) {
+    const prefix = freshPrefix()
+    const { client, pauses } = processWith('hook', prefix)
+    const queue = openQueue(client, prefix, 'hook')
+    await pauses.pause('hook', order)
+    await queue.add('alert', JSON.parse('{}'), { delay })
+    const markerAfter = async (resume: Promise<unknown>) => {
+      await resume
+      return client.zrange(queue.toKey('marker'), '0', '-1', 'WITHSCORES')
+    }
+    const own = await markerAfter(pauses.resume('hook'))
+    await queue.pause()
+    expect(await markerAfter(queue.resume())).toEqual(own)
+    expect(own).toHaveLength(2)
+  }
 })
 
-it('orders to pause and to resume that cross leave no pause without its end, whichever comes first', async () => {
-  /** `at`: after which call of the one order the other one is carried out whole. */
-  const crossed = async (first: 'pause' | 'resume', at: 'store' | 'queue') => {
-    const shared = { prefix: freshPrefix(), paused: new Set<string>() }
-    const { pauses, store, sender } = processWith('hook', shared)
-    const other = processWith('hook', shared).pauses
-    const order = { untilMs: Date.now() + 9 * hourMs, comment: 'nine hours' }
-    const between = first === 'pause' ? () => other.resume('hook') : () => other.pause('hook', order)
-    const { set, end } = store
-    const { pause: hold, resume: go } = sender
-    let isDue = true
-    const after = async <T>(done: T) => {
-      if (isDue) {
-        isDue = false
-        await between()
-      }
-      return done
-    }
-    if (at === 'store') {
-      store.set = async (...given) => after(await set(...given))
-      store.end = async (...given) => after(await end(...given))
-    } else {
-      sender.pause = async (...given) => after(await hold(...given))
-      sender.resume = async (...given) => after(await go(...given))
-    }
-    await (first === 'pause' ? pauses.pause('hook', order) : pauses.resume('hook'))
-    return { isPaused: shared.paused.has('hook'), hasEnd: (await store.list()).has('hook') }
-  }
+it('an order to pause or to resume leaves no pause without its end, whichever crosses it, and wherever its process is killed', async () => {
   for (const first of ['pause', 'resume'] as const)
-    for (const at of ['store', 'queue'] as const) {
-      const { isPaused, hasEnd } = await crossed(first, at)
-      expect({ first, at, isForever: isPaused && !hasEnd }).toEqual({ first, at, isForever: false })
-    }
+    for (let crosses = 1; crosses <= 4; crosses += 1)
+      for (let dies = crosses; dies <= 4; dies += 1) {
+        const prefix = freshPrefix()
+        const [own, other] = [processWith('hook', prefix), processWith('hook', prefix)]
+        if (first === 'resume') await own.pauses.pause('hook', order)
+        const killed = commandsOf(own.client, { crosses, dies }, () =>
+          first === 'pause' ? other.pauses.resume('hook') : other.pauses.pause('hook', order),
+        )
+        await Promise.race([
+          killed,
+          first === 'pause' ? own.pauses.pause('hook', order) : own.pauses.resume('hook'),
+        ])
+        const known = {
+          paused: await isPaused('hook', prefix),
+          hasEnd: (await other.store.list()).has('hook'),
+        }
+        expect({ first, crosses, dies, ...known }).toMatchObject({ hasEnd: known.paused })
+      }
 })
+
+/** Before command `crosses` of this connection, `between` is carried out; after command `dies`, none is answered: then it resolves. */
+function commandsOf(
+  client: ReturnType<typeof redis.client>,
+  { crosses, dies }: { crosses: number; dies: number },
+  between: () => Promise<unknown>,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const send = client.sendCommand.bind(client)
+  let count = 0
+  client.sendCommand = (...given) => {
+    count += 1
+    if (count > dies) {
+      resolve()
+      return new Promise(() => {})
+    }
+    return count === crosses ? between().then(() => send(...given)) : send(...given)
+  }
+  return promise
+}

@@ -245,7 +245,7 @@ describe('replay', () => {
   it('takes a span by when the alerts fired, and leaves alone what is outside of it or still waiting', async () => {
     const own = rig(server, ['hook'])
     const sink = testSink('hook', ({ id }) => (id === 3 ? rejected : delivered))
-    const running = own.sender([sink])
+    own.sender([sink])
     const nowMs = Date.now()
     const at = (id: number, firedAtMs: number) =>
       deliveryJob('hook', id, { firedAt: new Date(firedAtMs).toISOString() })
@@ -263,12 +263,12 @@ describe('replay', () => {
       'recorded',
       async () => (await own.queues.queue('hook').getJobCounts('active'))['active'] === 0,
     )
-    await running.pause('hook')
+    await own.queues.queue('hook').pause()
     await own.queues.enqueue([at(5, nowMs - 1_800)])
     const { replays } = letters(own)
     const answer = await replays.replay({ sinceMs: nowMs - 2_500, untilMs: nowMs - 1_000 })
     expect(answer).toMatchObject(done(3))
-    await running.resume('hook')
+    await own.queues.queue('hook').resume()
     await until('sent', () => sink.sends.length === 9)
     const ids = sink.sends.slice(5).map(({ id }) => id)
     expect(ids.sort()).toEqual([2, 3, 5, 6])

@@ -177,8 +177,8 @@ describe('the list of deliveries', () => {
   it('tells how each queue stands', async () => {
     const { queues, sender } = rig(server, ['hook', 'desk'])
     const log = createDeliveryLog({ queues, targets })
-    const running = sender([testSink('hook'), testSink('desk')])
-    await running.pause('desk')
+    sender([testSink('hook'), testSink('desk')])
+    await queues.queue('desk').pause()
     await queues.enqueue([...jobs('hook', 1, 2), ...jobs('desk', 1, 2)])
     await until('sent', async () => (await queues.queue('hook').getCompletedCount()) === 2)
     const [hook, desk] = await log.sinks()
@@ -191,8 +191,8 @@ describe('the list of deliveries', () => {
 describe('the gauges of the queues', () => {
   it('tell what stands where', async () => {
     const { queues, metrics, sender } = rig(server, ['hook', 'desk'])
-    const running = sender([testSink('hook', () => rejected), testSink('desk')])
-    await running.pause('desk')
+    sender([testSink('hook', () => rejected), testSink('desk')])
+    await queues.queue('desk').pause()
     await queues.enqueue([...jobs('hook', 1, 2), ...jobs('desk', 1, 3)])
     await until('dead', async () => (await queues.queue('hook').getFailedCount()) === 2)
     expect(await collectQueues({ queues, metrics })).toBe(true)

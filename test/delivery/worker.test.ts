@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { noLimit } from '../../src/delivery/settings.ts'
+import { createPauseStore } from '../../src/store/pauses.ts'
 import { startRedis, useRedis } from '../support/redis.ts'
 import {
   alertRow,
@@ -210,17 +211,17 @@ describe('a rate limit', () => {
 
 describe('pausing', () => {
   it('holds over all replicas and over restarts, until resumed', async () => {
-    const { queues, sender } = rig(server, ['hook', 'other'])
+    const { queues, sender, prefix } = rig(server, ['hook', 'other'])
     const [hook, other] = [testSink('hook'), testSink('other')]
     const first = sender([hook, other])
-    expect(await first.pause('hook')).toBe(true)
-    expect(await first.pause('nobody')).toBe(false)
+    const pauses = createPauseStore(server.client(), prefix)
+    await pauses.pause('hook', { untilMs: null, comment: '' })
     await first.stop(1_000)
-    const second = sender([hook, other])
+    sender([hook, other])
     await queues.enqueue([...jobs('hook', 1, 3), ...jobs('other', 1, 3)])
     await until('the other sink has all', () => other.sends.length === 3)
     expect(hook.sends).toHaveLength(0)
-    await second.resume('hook')
+    await pauses.resume('hook')
     await until('sent', () => hook.sends.length === 3)
   })
 })
