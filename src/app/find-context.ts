@@ -3,11 +3,13 @@ import type { ContextName } from '../alert/context.ts'
 import { asksOfRule, matchAlert, type RuleLookup } from '../alert/match.ts'
 import type { Route } from '../alert/route.ts'
 import type { FindContext } from '../delivery/deliver.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { valuesOf } from './built-parts.ts'
 
 /** What the routes of the config in force ask of an alert, also of one that was queued under another config. */
-export function findContextBy(active: () => ActiveConfig): FindContext {
+export function findContextBy(active: () => ActiveConfig, clock: Clock): FindContext {
+  const waitOf = createWaits(clock)
   return (job, { isFirst, signals }) => {
     const { config, sources } = active()
     const { alert, sink, seenAtMs } = job
@@ -21,7 +23,13 @@ export function findContextBy(active: () => ActiveConfig): FindContext {
       const names = namesFor(alert, routes, (_source, ruleId) => rules.ruleOf(ruleId))
       if (names.length === 0) return undefined
       const signal = AbortSignal.any([...signals])
-      return context.find(alert, names, { seenAtMs, mayBuy: isFirst, signal })
+      const deadlineMs = config.sources[alert.source]?.context.deadline ?? 0
+      const wait = waitOf(`${sink} ${alert.source} ${seenAtMs}`, deadlineMs)
+      try {
+        return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs: wait.leftMs, signal })
+      } finally {
+        wait.end()
+      }
     }
     return find()
   }
@@ -38,3 +46,30 @@ function namesFor(alert: Alert, routes: readonly Route[], ruleOf: RuleLookup): r
   })
   return [...new Set(taking.flatMap(({ context = [] }) => context))]
 }
+
+/**
+ * How long a sink has waited for the context of the alerts of one page. Those that it sends later have waited behind the others, so
+ * together they wait no longer than one alert may.
+ */
+function createWaits(clock: Clock) {
+  const waits = new Map<string, { usedMs: number; running: number; sinceMs: number }>()
+  return (page: string, deadlineMs: number) => {
+    const nowMs = clock.monotonicMs()
+    const wait = waits.get(page) ?? { usedMs: 0, running: 0, sinceMs: nowMs }
+    waits.set(page, wait)
+    const [oldest] = waits.keys()
+    if (waits.size > pagesMax && oldest !== undefined) waits.delete(oldest)
+    if (wait.running === 0) wait.sinceMs = nowMs
+    wait.running += 1
+    return {
+      leftMs: Math.max(0, deadlineMs - wait.usedMs - (nowMs - wait.sinceMs)),
+      end() {
+        wait.running -= 1
+        if (wait.running === 0) wait.usedMs += clock.monotonicMs() - wait.sinceMs
+      },
+    }
+  }
+}
+
+/** Of all sinks, remembered by one process. */
+const pagesMax = 1_000

@@ -103,7 +103,7 @@ class ConfiguredRuntime implements Runtime {
       log,
       clock,
       onBreaker: (news) => this.#operators.onBreaker(news),
-      findContext: findContextBy(() => this.#active),
+      findContext: findContextBy(() => this.#active, clock),
       ...(tools.senderTuning ? { tuning: tools.senderTuning } : {}),
     })
     this.pauses = createPauses({

@@ -22,7 +22,7 @@ export interface LoaderOptions {
 
 /** Requests of one process that arrive within this time are answered together. */
 const gatherMs = 10
-/** So that twenty alerts at once, the default `concurrency` of a sink, wait for one round of calls. */
+/** So that the alerts that a webhook sends at the same time, twenty by default, wait for one round of calls. */
 const callsMax = 20
 /**
  * When a process is killed while it buys, the others wait at most this long after a deadline. Longer than a call may take: the last
@@ -74,8 +74,8 @@ export class ContextLoader {
   }
 
   /**
-   * An alert went out without the value. Counts as a fault of the endpoint where a call has run for half the deadline; then
-   * nobody waits for that call any longer, also those who asked later.
+   * An alert that waited long went out without the value. Counts as a fault of the endpoint where a call has run for half the
+   * deadline; then nobody waits for that call any longer, also those who asked later.
    */
   late(): void {
     const { name, health, purchases, options } = this.#parts

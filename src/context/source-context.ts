@@ -26,6 +26,8 @@ export interface FindOptions {
   readonly seenAtMs: number
   /** Whether units may be spent; if not, only stored values are used. */
   readonly mayBuy: boolean
+  /** How long it waits for what is not stored; at most the deadline, which is also the default. */
+  readonly waitMs?: number
   /** Ends the wait when it aborts. */
   readonly signal: AbortSignal
 }
@@ -66,10 +68,14 @@ class AccountContext implements SourceContext {
 
   async find(alert: Alert, names: readonly ContextName[], options: FindOptions): Promise<AlertContext> {
     const found = new Map<ContextName, Found>()
+    const { deadlineMs } = this.#options
+    const { waitMs = deadlineMs } = options
+    const isWorthIt = waitMs >= deadlineMs * waitShareMin
     await withinDeadline(
-      this.#options.deadlineMs,
+      // Stored values are read, however little time is left.
+      isWorthIt ? waitMs : deadlineMs,
       options.signal,
-      this.#findAll(alert, names, options, found).catch((thrown: unknown) => {
+      this.#findAll(alert, names, { ...options, isWorthIt }, found).catch((thrown: unknown) => {
         // A bug of this program costs the alert its context, and nothing else.
         for (const name of names) if (!found.has(name)) found.set(name, { ok: false, why: 'unavailable' })
         const { source, log } = this.#options
@@ -82,8 +88,8 @@ class AccountContext implements SourceContext {
     const why = options.signal.aborted ? 'unavailable' : 'deadline'
     const late: Found = { ok: false, why }
     const all = names.map((name) => [name, found.get(name) ?? late] as const)
-    for (const [name, each] of all)
-      if (each === late && why === 'deadline') this.#account?.loaders.get(name)?.late()
+    const isLate = why === 'deadline' && waitMs >= deadlineMs / 2
+    for (const [name, each] of all) if (each === late && isLate) this.#account?.loaders.get(name)?.late()
     this.#report(alert, all)
     return {
       parts: Object.fromEntries(all.flatMap(([name, each]) => (each.ok ? [[name, partOf(each)]] : []))),
@@ -96,7 +102,7 @@ class AccountContext implements SourceContext {
   async #findAll(
     alert: Alert,
     names: readonly ContextName[],
-    { seenAtMs, mayBuy }: FindOptions,
+    { seenAtMs, mayBuy, isWorthIt }: FindOptions & { readonly isWorthIt: boolean },
     found: Map<ContextName, Found>,
   ): Promise<void> {
     const skip = (name: ContextName, why: SkipReason) => void found.set(name, { ok: false, why })
@@ -126,8 +132,9 @@ class AccountContext implements SourceContext {
       requests.map(async (request, index) => {
         const known = keptFor(request, kept[index])
         if (known) found.set(request.name, known)
-        else if (mayBuy) found.set(request.name, await loaderOf(account, request).find(request))
-        else skip(request.name, 'retry')
+        else if (!mayBuy) skip(request.name, 'retry')
+        else if (!isWorthIt) skip(request.name, 'deadline')
+        else found.set(request.name, await loaderOf(account, request).find(request))
       }),
     )
   }
@@ -187,6 +194,9 @@ function resultOf(found: Found): ContextResult {
   if (found.ok) return found.from === 'cache' ? 'cached' : 'bought'
   return faults.has(found.why) ? 'failed' : 'skipped'
 }
+
+/** Of the deadline: a call that is waited for less is not worth its units. */
+const waitShareMin = 0.1
 
 const faults: ReadonlySet<SkipReason> = new Set<SkipReason>(['failed', 'deadline', 'too_large'])
 

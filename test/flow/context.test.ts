@@ -95,6 +95,26 @@ describe('a route with context', () => {
     expect(await total('chart', 'cached')).toBe(1)
   })
 
+  it('is waited for no longer by all alerts of a page together than by one, where a sink sends them one after the other', async () => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver()
+    const endpoint = 'instruments/{instrument}/prices'
+    sandbox.fault({ kind: 'slow', delayMs: 700, endpoint, times: 0 })
+    const text = configOf(
+      sandbox.url,
+      { hook: hook.url },
+      { routes: '[{ sinks: [hook], context: [chart] }]', context: '{ deadline: 1s }' },
+    )
+    await startApp(text.replace('type: webhook', 'type: webhook, concurrency: 1'))
+    await until('the first poll', () => sandbox.requests.length > 0)
+    const instruments = new Set(sandbox.fireMany(12).map(({ slug }) => slug))
+    const bodies = (await hook.received(12)).map(bodyOf)
+    expect(instruments.size).toBeGreaterThan(3)
+    // One answers within the second, and another one is begun.
+    expect(sandbox.requests.filter(({ path }) => path.endsWith('/prices')).length).toBeLessThanOrEqual(2)
+    expect(bodies.at(-1)?.data.context?.skipped).toEqual([{ what: 'chart', why: 'deadline' }])
+  })
+
   it('shows it in the messages of every sink, as a picture where they take one', async () => {
     const sandbox = await startSandbox()
     const mails = await startSmtpReceiver()
