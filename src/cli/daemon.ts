@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { Agent, fetch } from 'undici'
 import * as z from 'zod'
+import { parseJson } from '../alert/json-number.ts'
 import { type LoadedHttp, loadHttp } from '../config/load-http.ts'
 import { formatMistake } from '../config/mistake.ts'
 import { isPlain } from '../config/plain.ts'
@@ -88,7 +89,11 @@ export function connectDaemon(options: DaemonOptions): Daemon {
         { cause },
       )
     })
-    const answer: unknown = await response.json().catch(() => undefined)
+    // An alert's row may have numbers that JavaScript cannot hold.
+    const answer: unknown = await response
+      .text()
+      .then(parseJson)
+      .catch(() => undefined)
     if (!response.headers.has(versionHeader)) throw notABridgeError(base, response.status)
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`

@@ -1,3 +1,4 @@
+import { isMapping } from '../alert/value.ts'
 import { wallTime } from '../lib/zone.ts'
 
 /**
@@ -7,7 +8,7 @@ import { wallTime } from '../lib/zone.ts'
 export function localTimes(answer: unknown, timeZone: string): unknown {
   if (typeof answer === 'string') return instantForm.test(answer) ? onClock(answer, timeZone) : answer
   if (Array.isArray(answer)) return answer.map((each) => localTimes(each, timeZone))
-  if (typeof answer !== 'object' || answer === null) return answer
+  if (!isMapping(answer)) return answer
   return Object.fromEntries(
     Object.entries(answer).map(([name, value]) => [name, localTimes(value, timeZone)]),
   )

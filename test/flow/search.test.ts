@@ -27,7 +27,7 @@ async function rig() {
     fire(1, {}),
     fire(2, { ruleIds: ['77'] }),
     fire(3, { symbol: 'فولاد', kind: 'screen' }),
-    fire(4, {}),
+    fire(4, { payload: { price: JSON.rawJSON('1.10'), volume: JSON.rawJSON('12345678901234567890') } }),
     fire(5, { symbol: 'فولاد' }),
   ] as const
   for (const row of [c, a, e, b, d]) sandbox.insert(row, 0)
@@ -126,11 +126,16 @@ it('alerts are found in the order of firing, by what they are and what became of
   const fired = document.webhooks['alert.fired']?.post.requestBody.content['application/json']?.schema ?? {}
   for (const { body } of hook.requests) expect(mistakesOf(fired, JSON.parse(body.toString()))).toBe('')
 
+  // Numbers that JavaScript cannot hold are as the feed had them, also for routes of a config that is tried.
+  expect(await (await fetch(`${url}/api/v1/alerts`)).text()).toContain(
+    '"price":1.10,"volume":12345678901234567890',
+  )
+
   // Another config is tried on what was kept, without being put in force.
   const next = bridgeConfig({
     ...{ redis, prefix, feed: 'http://127.0.0.1:9', sinks: { hook: hook.url, desk: hook.url } },
     routes:
-      '[{ name: prices, match: { kind: price }, sinks: [hook], throttle: { per: 4m } }, { name: screens, match: { kind: screen }, sinks: [desk] }]',
+      '[{ name: prices, match: { kind: price }, sinks: [hook], throttle: { per: 4m } }, { name: screens, match: { kind: screen }, sinks: [desk] }, { name: large, match: { payload: volume=12345678901234567890 }, sinks: [hook] }]',
   })
   const file = writeConfig(next)
   const tried = await cli(['check-config', file, '--replay', '7d', '--url', url, '--json'])
@@ -151,6 +156,7 @@ it('alerts are found in the order of firing, by what they are and what became of
       expect.objectContaining({ name: 'routes[0]', before: 4, now: 0 }),
       expect.objectContaining({ name: 'prices', before: 0, now: 3, heldNow: 1 }),
       expect.objectContaining({ name: 'screens', now: 1, gained: [`main.${c}`] }),
+      expect.objectContaining({ name: 'large', now: 1, gained: [`main.${b}`] }),
     ]),
   })
   const told = (await cli(['check-config', file, '--replay', '7d', '--url', url])).out

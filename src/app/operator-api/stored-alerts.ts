@@ -33,10 +33,13 @@ export async function storedAlerts(
 
 const answerBytesMax = 4 * 1_048_576
 
-function storedAlertOf({ fired, jobs, withheld, row }: FoundAlert): StoredAlert | undefined {
+function storedAlertOf(found: FoundAlert): StoredAlert | undefined {
+  const { fired, jobs, withheld } = found
   const { source, id } = alertOfKey(fired.name)
   const seenAtMs = jobs[0]?.seenAtMs ?? withheld?.seenAtMs
-  if (row === undefined || seenAtMs === undefined || source === noticeSource) return undefined
+  if (seenAtMs === undefined || source === noticeSource) return undefined
+  const row = found.row()
+  if (row === undefined) return undefined
   const bySink = new Map(jobs.map((job) => [job.sink, job.routes ?? null]))
   return {
     ...{ source, id, seenAt: isoOf(seenAtMs), row },

@@ -34,8 +34,8 @@ export interface FoundAlert {
   /** Only those in the state that is wanted. */
   readonly jobs: readonly JobView[]
   readonly withheld?: WithheldRecord
-  /** As the feed had it. */
-  readonly row?: Readonly<Record<string, unknown>>
+  /** As the feed had it, with each number as it was spelled: only read where it is asked for. */
+  row(): Readonly<Record<string, unknown>> | undefined
 }
 
 export interface ReaderOptions {
@@ -133,8 +133,8 @@ async function readAlerts(
   const found = meant.map(async (fired, at): Promise<FoundAlert> => {
     const own = (candidates[at] ?? []).filter((each) => state === undefined || each.state === state)
     const views = (await Promise.all(own.map(viewOf))).filter((view) => view !== undefined)
-    const row = views[0]?.row ?? withheld[at]?.row
-    return { fired, jobs: views.map(({ view }) => view), ...given({ withheld: withheld[at], row }) }
+    const row = () => (views[0] ?? withheld[at])?.row
+    return { fired, jobs: views.map(({ view }) => view), ...given({ withheld: withheld[at] }), row }
   })
   return (await Promise.all(found)).filter(({ jobs, withheld }) => jobs.length > 0 || withheld !== undefined)
 }
@@ -217,7 +217,13 @@ async function viewOf({ records, jobId, state }: Candidate) {
   const job = await records.queue.getJob(jobId)
   if (!job) return undefined
   const dueMs = state === 'delayed' ? await readDueMs(records.queue, jobId) : undefined
-  return { view: viewOfJob(records.sink, job, state, dueMs), row: job.data.row }
+  return {
+    view: viewOfJob(records.sink, job, state, dueMs),
+    get row() {
+      const parsed = fromJobData(records.sink, job.data)
+      return parsed.ok ? parsed.job.alert.row : undefined
+    },
+  }
 }
 
 async function goneOf(
