@@ -19,7 +19,7 @@ export const persian: PageWords = {
     const broken = findings.filter(({ level }) => level === 'failed').length
     if (findings.length === 0) return 'هشدارها تحویل می‌شوند'
     if (broken === 0)
-      return ready ? `آماده، با ${count(findings.length)} مورد برای بررسی` : 'هنوز آماده نیست، یا دیگر نیست'
+      return ready ? `آماده، با ${count(findings.length)} مورد برای بررسی` : 'آماده نیست'
     return `${ready ? 'آماده است' : 'آماده نیست'}، ${count(broken)} چیز خراب است`
   },
   allWell: (sources, sinks) =>
@@ -58,7 +58,7 @@ export const persian: PageWords = {
     failing: 'ناموفق',
     budget_spent: 'بودجه تمام شد',
     queues_full: 'صف‌ها پر است',
-    standby: 'نسخهٔ دیگری می‌پرسد',
+    standby: 'نسخهٔ دیگری پرس‌وجو می‌کند',
     stopped: 'ایستاده',
   },
   whyNext: {
@@ -85,7 +85,7 @@ export const persian: PageWords = {
   polledBy: (process) => html`پرس‌وجو با ${process}`,
   plan: (alerts, firing) =>
     html`برنامه ${alerts > 0 ? `آموخته از ${count(alerts)} هشدار` : 'فعلاً بر پایهٔ پیکربندی'}؛ زمان هشدارها: ${englishText(firing)}`,
-  hotUntil: (when) => html` به درخواست کاربر بیشتر پرسیده می‌شود؛ پایان آن ${when}.`,
+  hotUntil: (when) => html` به درخواست کاربر بیشتر پرس‌وجو می‌شود؛ پایان آن ${when}.`,
   silentRules: (silent, rules, when) =>
     html`شاید ${count(silent)} قاعده از ${count(rules)} قاعده هشدار ندهد (خوانده‌شده ${when}):`,
   andMore: (rest) => `و ${count(rest)} مورد دیگر`,
@@ -114,12 +114,12 @@ export const persian: PageWords = {
     `امروز ${count(units)} واحد برای ${count(alerts)} هشدار؛ برنامه تا این دم ${count(planned)} است.`,
   legend: { spent: 'واحدهای مصرف‌شده', planned: 'پرس‌وجوهای برنامه', seen: 'هشدارهای دیده‌شده' },
   hot: 'پرس‌وجوی بیشتر',
-  hotAsk: (name) => `منبع ${name} تا چهار برابر بیشتر پرسیده می‌شود، درون بودجهٔ خود.`,
+  hotAsk: (name) => `از منبع ${name} تا چهار برابر بیشتر پرس‌وجو می‌شود، در حد بودجهٔ خود آن.`,
 
   sinks: 'مقصدها',
   sinkHeads: {
     sink: 'مقصد',
-    state: 'حالت',
+    state: 'وضعیت',
     waiting: 'در انتظار',
     active: 'در حال ارسال',
     delayed: 'تلاش دوباره',
@@ -162,13 +162,13 @@ export const persian: PageWords = {
   grouped: (looked, total) => `گروه‌بندی ${count(looked)} مورد تازه از ${count(total)}`,
   retryGroup: 'تلاش دوبارهٔ گروه',
   dropGroup: 'حذف گروه',
-  copyCommand: 'رونوشت فرمان',
+  copyCommand: 'کپی فرمان',
 
   latest: 'تازه‌ترین هشدارها',
   older: 'هشدارهای قدیمی‌تر',
   olderLink: 'قدیمی‌تر',
   all: 'همه',
-  filterLabel: 'گزینش بر پایهٔ حالت',
+  filterLabel: 'پالایش بر پایهٔ وضعیت',
   rowStates: {
     waiting: 'در انتظار',
     active: 'در حال ارسال',
