@@ -6,15 +6,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { createSandbox, sandboxToken } from '../../src/sandbox/sandbox.ts'
+import { type RedisCluster, startCluster } from '../support/cluster.ts'
 import { freePort } from '../support/ports.ts'
 
 /**
  * What a deployment costs, in processor time, which does not depend on what else the machine does:
  *
- *   node test/bench/scale.ts [REPLICAS…] [--alerts N] [--apart] [--old CHECKOUT]
+ *   node test/bench/scale.ts [REPLICAS…] [--alerts N] [--apart | --cluster] [--old CHECKOUT]
  *
  * N alerts (2,000) at once to two webhooks by so many replicas that have started, then half a minute of rest. `--apart`: two deployments by
- * prefix, each on a Redis of its own, as two masters of a cluster are. `--old`: every second replica runs from another checkout.
+ * prefix, each on a Redis of its own; `--cluster`: each on another master of one cluster, whose third master has none. `--old`: every
+ * second replica runs from another checkout.
  */
 const args = process.argv.slice(2)
 const option = (name: string) => {
@@ -57,19 +59,29 @@ async function measure(count: number): Promise<void> {
   const hookPort = (receiver.address() as AddressInfo).port
   const sandbox = createSandbox({ history: 0, ratePerMinute: 0, requestsPerMinute: 1_000_000 })
   const { url: api } = await sandbox.start()
+  const cluster = args.includes('--cluster') ? await startCluster({ masters: 3, replicas: 0 }) : undefined
+  const ownRedis = async (prefix: string) => {
+    const port = await freePort()
+    const flags = ['--port', String(port), '--save', '', '--appendonly', 'yes', '--dir', folder]
+    const server = start('redis-server', [...flags, '--appenddirname', prefix])
+    return { port, pid: server.pid ?? 0, form: `url: "redis://127.0.0.1:${port}"` }
+  }
   try {
     const deployments: Deployment[] = []
-    for (const prefix of args.includes('--apart') ? ['one', 'two'] : ['one']) {
-      const port = await freePort()
-      const flags = ['--port', String(port), '--save', '', '--appendonly', 'yes', '--dir', folder]
-      const server = start('redis-server', [...flags, '--appenddirname', prefix])
+    const prefixes = cluster
+      ? await prefixesOnTwo(cluster)
+      : args.includes('--apart')
+        ? ['one', 'two']
+        : ['one']
+    for (const prefix of prefixes) {
+      const { port, pid, form } = cluster ? await masterOf(cluster, prefix) : await ownRedis(prefix)
       const redis = new Redis({ port, maxRetriesPerRequest: null })
       redis.on('error', () => {})
       await redis.ping()
       const config = join(folder, `${prefix}.yaml`)
       writeFileSync(
         config,
-        `redis: { url: "redis://127.0.0.1:${port}", prefix: ${prefix} }
+        `redis: { ${form}, prefix: ${prefix} }
 http: { listen: "127.0.0.1:0" }
 sources: { main: { baseUrl: "${api}", token: ${sandboxToken}, startFrom: beginning, budget: { unitsPerDay: 1000000 }, poll: { every: 1s, minInterval: 1s, historyPages: 0 } } }
 sinks:
@@ -84,7 +96,7 @@ routes: [{ sinks: [${hooks.join(', ')}] }]
           old !== undefined && at % 2 === 1 ? old : root,
         ),
       )
-      deployments.push({ prefix, redis, redisPid: server.pid ?? 0, replicas })
+      deployments.push({ prefix, redis, redisPid: pid, replicas })
     }
     const wanted = alerts * hooks.length * deployments.length
     const pids = deployments.flatMap(({ replicas }) => replicas.map(({ pid = 0 }) => pid))
@@ -141,11 +153,24 @@ routes: [{ sinks: [${hooks.join(', ')}] }]
       child.kill('SIGKILL')
       await ended
     }
+    await cluster?.dispose()
     await sandbox.stop()
     receiver.closeAllConnections()
     receiver.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Two prefixes that two masters answer for. */
+async function prefixesOnTwo(cluster: RedisCluster): Promise<string[]> {
+  const first = await cluster.ownerOf('one')
+  for (let at = 2; ; at += 1) if ((await cluster.ownerOf(`d${at}`)) !== first) return ['one', `d${at}`]
+}
+
+async function masterOf(cluster: RedisCluster, prefix: string) {
+  const { port, redis } = await cluster.ownerOf(prefix)
+  const pid = Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1])
+  return { port, pid, form: `cluster: ${JSON.stringify(cluster.urls)}` }
 }
 
 /** Seconds of processor time, and commands, so far. */
