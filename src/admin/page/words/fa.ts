@@ -18,8 +18,7 @@ export const persian: PageWords = {
   headline: ({ ready, findings }) => {
     const broken = findings.filter(({ level }) => level === 'failed').length
     if (findings.length === 0) return 'هشدارها تحویل می‌شوند'
-    if (broken === 0)
-      return ready ? `آماده، با ${count(findings.length)} مورد برای بررسی` : 'آماده نیست'
+    if (broken === 0) return ready ? `آماده، با ${count(findings.length)} مورد برای بررسی` : 'آماده نیست'
     return `${ready ? 'آماده است' : 'آماده نیست'}، ${count(broken)} چیز خراب است`
   },
   allWell: (sources, sinks) =>
