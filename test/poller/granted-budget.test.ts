@@ -18,11 +18,14 @@ const long = process.env['LONG'] === '1'
 const hourMs = 3_600_000
 const startMs = Date.UTC(2026, 10, 20, 21)
 
-/** The budget that the API grants, over days: the ledger's Redis and the API's limits are real, the clock is not. */
+/**
+ * The budget that the API grants, over days: the ledger's Redis and the API's limits are real, the clock is not. With
+ * `readsFeed` every unit that is granted buys a poll of a feed; otherwise only the units count.
+ */
 function rig(
   api: { unitsPerDay: number; resets: 'UTC' | 'Asia/Tehran' },
   timeZone: string,
-  fromMs = startMs,
+  { fromMs = startMs, readsFeed = false } = {},
 ) {
   const prefix = freshPrefix()
   const client = redis.client()
@@ -92,7 +95,7 @@ function rig(
         const answer = limits.takeUnits(1, clock.nowMs)
         if (answer.ok) {
           granted.push(clock.nowMs)
-          await poll()
+          if (readsFeed) await poll()
           await tracked.noteGrant({ ...reserved, atMs: clock.nowMs })
           // As every schedule here, half a gap before the end of the day.
           clock.nowMs += Math.max(1_000, (day.endMs - clock.nowMs) / (Math.max(0, unitsLeft - 1) + 0.5))
@@ -141,7 +144,7 @@ const longestGapHours = (polls: readonly number[], fromMs: number) => {
 
 it('an API with fewer units and another reset than the config says is fitted from the first refusal on: no more blind hours', async () => {
   const row = failureRow('Its budget day begins at another time')
-  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran')
+  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', { readsFeed: true })
   await bridge.run(startMs + 2.5 * 24 * hourMs)
   bridge.restart()
   await bridge.run(startMs + 6 * 24 * hourMs)
@@ -172,7 +175,10 @@ it('an API with fewer units and another reset than the config says is fitted fro
 
 it('where nobody counted the day from its start, the size is learned from the next refusal', async () => {
   const row = failureRow('Its budget day begins at another time')
-  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', Date.UTC(2026, 10, 21, 5))
+  const bridge = rig({ unitsPerDay: 48, resets: 'UTC' }, 'Asia/Tehran', {
+    fromMs: Date.UTC(2026, 10, 21, 5),
+    readsFeed: true,
+  })
   bridge.spendElsewhere(20)
   await bridge.run(Date.UTC(2026, 10, 22))
   expect(bridge.refused).toHaveLength(1)
