@@ -8,8 +8,8 @@ const dayMs = 86_400_000
  * Since 2012 transitions fall on full quarter hours of UTC; a minute after one in Casey, where clocks follow at the next.
  */
 const blockMs = 900_000
-/** One question to Intl takes as long as a thousand additions, and a plan asks for the ends of a day and of its neighbours each time. */
-const blocksMax = 256
+/** One question to Intl takes as long as a thousand additions, and a search for a budget replays the same weeks with each. */
+const blocksMax = 8_192
 
 interface Zone {
   readonly format: Intl.DateTimeFormat

@@ -69,6 +69,7 @@ function byRate(trace: Trace, options: ScheduleOptions, rate: Float64Array): num
     let [low, high] = [0, 1e9]
     for (let round = 0; round < 100; round++) {
       const middle = round < 50 ? Math.sqrt(Math.max(low, 1e-6) * high) : (low + high) / 2
+      if (round >= 50 && (middle === low || middle === high)) break
       if (total(middle) > options.unitsPerDay) high = middle
       else low = middle
     }

@@ -78,7 +78,8 @@ export function learnedAlerts(profile: Profile): number {
  * in the end the last days, which overrule the rest as far as the rest did not predict them.
  */
 export function forecastDay(profile: Profile, row: number, options: ScheduleOptions): Float64Array {
-  const weights = profile.rows.map((_, other) => kinship(profile, row, other, options) / 1_000)
+  const hours = profile.rows.map(hoursOf)
+  const weights = profile.rows.map((_, other) => kinship(hours, row, other, options) / 1_000)
   const counts = new Float64Array(binsPerDay)
   for (const [other, bins] of profile.rows.entries()) addCounts(counts, bins, weights[other] ?? 0)
   const total = counts.reduce((sum, count) => sum + count, 0)
@@ -105,22 +106,26 @@ function shapeOf(counts: Float64Array, row: number, options: ScheduleOptions): F
 }
 
 /** How much another row's days tell about this row's: the probability that both are drawn from one shape. */
-function kinship(profile: Profile, row: number, other: number, options: ScheduleOptions): number {
-  if (row === other) return 1
+function kinship(
+  hours: readonly Float64Array[],
+  row: number,
+  other: number,
+  options: ScheduleOptions,
+): number {
+  const [mine, theirs] = [hours[row], hours[other]]
+  if (row === other || !mine || !theirs) return 1
   const prior = isTrading(row, options) === isTrading(other, options) ? kinshipWithin : kinshipAcross
-  const mine = hours(profile, row)
-  const theirs = hours(profile, other)
   const both = mine.map((count, hour) => count + (theirs[hour] ?? 0))
   const even = new Float64Array(mine.length).fill(1)
   const gain = logEvidence(both, even) - logEvidence(mine, even) - logEvidence(theirs, even)
   return 1 / (1 + ((1 - prior) / prior) * Math.exp(-evidenceShare * gain))
 }
 
-function hours(profile: Profile, row: number): Float64Array {
-  return blockSums(
-    Float64Array.from(profile.rows[row] ?? [], (count) => count / 1_000),
-    binsPerHour,
-  )
+/** Alerts of each hour of a row's days. */
+function hoursOf(counts: Int32Array): Float64Array {
+  const alerts = new Float64Array(counts.length)
+  for (let bin = 0; bin < alerts.length; bin++) alerts[bin] = (counts[bin] ?? 0) / 1_000
+  return blockSums(alerts, binsPerHour)
 }
 
 /** What the config says about days, before anything is learned. A bin is five minutes of the wall clock. */

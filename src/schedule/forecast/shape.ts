@@ -44,24 +44,31 @@ export function smoothShape(counts: Float64Array, prior: Float64Array): DayShape
 /** Sums of runs of `size` values. */
 export function blockSums(values: Float64Array, size: number): Float64Array {
   const sums = new Float64Array(values.length / size)
-  for (let at = 0; at < values.length; at++) {
-    const block = Math.floor(at / size)
-    sums[block] = (sums[block] ?? 0) + (values[at] ?? 0)
+  for (let block = 0, at = 0; block < sums.length; block++) {
+    let sum = 0
+    for (const end = at + size; at < end; at++) sum += values[at] ?? 0
+    sums[block] = sum
   }
   return sums
 }
 
 /**
- * The logarithm of how likely counts are under a Dirichlet-multinomial with these weights (the binomial factor, which
- * is the same for all weights, left out).
+ * The logarithm of how likely counts are under a Dirichlet-multinomial with these weights, times `factor` (the binomial
+ * factor, which is the same for all weights, left out); of a part of them, or of all.
  */
-export function logEvidence(counts: Float64Array, weights: Float64Array): number {
+export function logEvidence(
+  counts: Float64Array,
+  weights: Float64Array,
+  factor = 1,
+  from = 0,
+  to = counts.length,
+): number {
   let log = 0
   let countSum = 0
   let weightSum = 0
-  for (let at = 0; at < counts.length; at++) {
+  for (let at = from; at < to; at++) {
     const count = counts[at] ?? 0
-    const weight = weights[at] ?? 0
+    const weight = (weights[at] ?? 0) * factor
     countSum += count
     weightSum += weight
     if (count > 0) log += logGamma(weight + count) - logGamma(weight)
@@ -80,43 +87,51 @@ function refine(shares: Float64Array, counts: Cut, prior: Cut): DayShape {
     (value, at) => value / Math.max(1e-300, prior.above[Math.floor(at / children)] ?? 0),
   )
   const evidence = inertias.map((inertia) =>
-    shares.map((_, node) => {
-      if ((counts.above[node] ?? 0) <= 0) return 0
-      const [from, to] = [node * children, (node + 1) * children]
-      return logEvidence(
-        counts.here.subarray(from, to),
-        guess.slice(from, to).map((share) => share * inertia),
-      )
-    }),
+    shares.map((_, node) =>
+      (counts.above[node] ?? 0) <= 0
+        ? 0
+        : logEvidence(counts.here, guess, inertia, node * children, (node + 1) * children),
+    ),
   )
-  const levels = evidence.map((nodes) => nodes.reduce((sum, log) => sum + log, 0))
-  const verdict = softmax(levels)
-  const prefer = verdict.map((weight) => Math.log((1 - ownInertia) * weight + ownInertia / inertias.length))
+  const levels = Float64Array.from(evidence, (nodes) => nodes.reduce((sum, log) => sum + log, 0))
+  const prefer = softmax(Float64Array.from(levels)).map((weight) =>
+    Math.log((1 - ownInertia) * weight + ownInertia / inertias.length),
+  )
   const next = new Float64Array(counts.here.length)
+  const trust = new Float64Array(inertias.length)
   for (let node = 0; node < shares.length; node++) {
-    const trust = softmax(prefer.map((log, at) => log + (evidence[at]?.[node] ?? 0)))
+    for (let at = 0; at < trust.length; at++) trust[at] = (prefer[at] ?? 0) + (evidence[at]?.[node] ?? 0)
+    softmax(trust)
     const whole = counts.above[node] ?? 0
     for (let child = node * children; child < (node + 1) * children; child++) {
       let share = 0
-      for (const [at, inertia] of inertias.entries())
+      for (let at = 0; at < trust.length; at++) {
+        const inertia = inertias[at] ?? 0
         share +=
           ((trust[at] ?? 0) * ((counts.here[child] ?? 0) + inertia * (guess[child] ?? 0))) / (whole + inertia)
+      }
       next[child] = (shares[node] ?? 0) * share
     }
   }
   return { shares: next, logEvidence: logMean(levels) }
 }
 
-function logMean(logs: readonly number[]): number {
+function logMean(logs: Float64Array): number {
   const most = Math.max(...logs)
   return most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0) / logs.length)
 }
 
-function softmax(logs: readonly number[]): number[] {
-  const most = Math.max(...logs)
-  const weights = logs.map((log) => Math.exp(log - most))
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
-  return weights.map((weight) => weight / total)
+/** In the place of the logarithms. A forecast asks a thousand times, so nothing is allocated. */
+function softmax(logs: Float64Array): Float64Array {
+  let most = Number.NEGATIVE_INFINITY
+  for (let at = 0; at < logs.length; at++) most = Math.max(most, logs[at] ?? 0)
+  let total = 0
+  for (let at = 0; at < logs.length; at++) {
+    logs[at] = Math.exp((logs[at] ?? 0) - most)
+    total += logs[at] ?? 0
+  }
+  for (let at = 0; at < logs.length; at++) logs[at] = (logs[at] ?? 0) / total
+  return logs
 }
 
 /** Stirling's series, after shifting small arguments up to where it is exact to ten digits. */

@@ -67,13 +67,18 @@ function waitFor(instants: readonly number[], dayMs: number, atMs: number): numb
 export function fewInstants(forecast: DayForecast, polls: number, longestMs: number): number[] {
   const steps = stepsOf(forecast)
   const longest = Math.floor(longestMs / steps.stepMs)
+  // Most turns come to the same ends, which take long to place.
+  const placed = new Map<number, number[]>()
   let best: number[] = []
   for (let turn = 0; turn < turns; turn++) {
     const shiftMs = ((turn / turns - 0.5) * (forecast.day.endMs - forecast.day.startMs)) / polls
     let ends = evenInstants(forecast.day, polls).map((at) => stepAt(steps, at + shiftMs))
     for (let round = 0; round < rounds; round++) {
       const [first, last] = [ends[0] ?? 0, ends.at(-1) ?? 0]
-      ends = place(steps, { polls, previous: last - steps.size, next: first + steps.size, longest })
+      const key = first * (3 * steps.size + 1) + last
+      const bounds = { polls, previous: last - steps.size, next: first + steps.size, longest }
+      ends = placed.get(key) ?? place(steps, bounds)
+      placed.set(key, ends)
     }
     if (best.length === 0 || costOf(steps, ends) < costOf(steps, best)) best = ends
   }
@@ -169,11 +174,16 @@ function place(
   for (let poll = 1; poll < polls; poll++) {
     const extended = new Float64Array(last + 1).fill(Number.POSITIVE_INFINITY)
     const from = new Int16Array(last + 1)
-    for (let end = first + poll; end <= last; end++)
-      for (let at = Math.max(first, end - longest); at < end; at++) {
+    for (let end = first + poll; end <= last; end++) {
+      let least = Number.POSITIVE_INFINITY
+      for (let at = Math.max(first + poll - 1, end - longest); at < end; at++) {
         const cost = (costs[at] ?? 0) + waiting(steps, at, end)
-        if (cost < (extended[end] ?? 0)) [extended[end], from[end]] = [cost, at]
+        if (cost >= least) continue
+        least = cost
+        from[end] = at
       }
+      extended[end] = least
+    }
     before.push(from)
     costs = extended
   }
