@@ -4,11 +4,11 @@ import type { DeliveryJob } from '../../src/alert/job.ts'
 import { createOperators } from '../../src/app/operators.ts'
 import { createNoticeStore } from '../../src/store/notices.ts'
 import { pollerStatusSchema } from '../../src/store/source-status.ts'
-import { until } from '../support/app.ts'
 import { clockAt, passingClock } from '../support/clock.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { captureLog } from '../support/log.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 
 const redis = useRedis()
 

@@ -4,9 +4,9 @@ import { openQueue } from '../../src/delivery/queues.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createPauseStore } from '../../src/store/pauses.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { until } from '../support/app.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 
 const redis = useRedis()
 const hourMs = 3_600_000

@@ -1,7 +1,8 @@
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const hostile = `"'><img src=x onerror=alert(1)><script>alert(2)</script>\u202E evil \u0000 ${'long'.repeat(80)}`

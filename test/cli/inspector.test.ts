@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { until } from '../support/app.ts'
 import { startProgram } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 it('a signal opens no debugger, through which whoever is on this host could do everything', async () => {
   const program = startProgram(['sandbox', '--port', '0', '--rate', '0/m', '--history', '0'])

@@ -8,11 +8,12 @@ import { replayCommand } from '../../src/cli/replay.ts'
 import { sendTestCommand } from '../../src/cli/send-test.ts'
 import { statusCommand } from '../../src/cli/status.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { run } from '../support/cli.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The operator's commands against a running bridge. */

@@ -15,9 +15,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { parse } from 'yaml'
 import { parseConfig } from '../../src/config/load.ts'
 import type * as Drawing from '../../src/sinks/chart/drawer.ts'
-import { until } from '../support/app.ts'
 import { promtool } from '../support/promtool.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 
 /** The ways to install without a checkout: the npm package, compose, systemd. */
 const root = join(import.meta.dirname, '../..')

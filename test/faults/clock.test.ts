@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { until } from '../support/app.ts'
 import { api, metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

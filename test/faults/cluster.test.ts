@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { queuePrefix } from '../../src/store/keys.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { bridgeConfig, leftToSend, readiness } from '../support/bridge.ts'
 import { type ClusterNode, nodeTimeoutMs, type RedisCluster, startCluster } from '../support/cluster.ts'
 import { failureRow } from '../support/failure-row.ts'
@@ -18,6 +18,7 @@ import { startProgram, writeConfig } from '../support/process.ts'
 import { freshPrefix } from '../support/redis.ts'
 import { pass } from '../support/redis-rig.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /**

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { lineWriter } from '../../src/telemetry/log-output.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { useRedis } from '../support/redis.ts'
 import { redisRig } from '../support/redis-rig.ts'
+import { until } from '../support/until.ts'
 
 const redis = useRedis({ aof: true })
 

@@ -4,13 +4,14 @@ import type { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { redisCheckEveryMs } from '../../src/app/redis-watch.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
-import { buildApp, startApp, until } from '../support/app.ts'
+import { buildApp, startApp } from '../support/app.ts'
 import { metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sideBySide } from '../support/finished.ts'
 import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { inTurn, ownRedis, pass, redisRig } from '../support/redis-rig.ts'
+import { until } from '../support/until.ts'
 
 /** A Redis that is there and does not do what it is asked. The tests run side by side, each with a Redis of its own. */
 

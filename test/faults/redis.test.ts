@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { acknowledgedMax, createAcknowledged } from '../../src/delivery/acknowledged.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { cutFile, endOfFile } from '../support/append-only-file.ts'
 import { metric, readiness } from '../support/bridge.ts'
 import { startDoor } from '../support/door.ts'
@@ -12,6 +12,7 @@ import { clean, hasAll, judge, logOf, sentAgain } from '../support/oracle.ts'
 import { startProgram, writeConfig } from '../support/process.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { inTurn, ownRedis, pass, redisRig } from '../support/redis-rig.ts'
+import { until } from '../support/until.ts'
 
 /** What Redis may do to a bridge that runs. The tests run side by side, each with a Redis of its own. */
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { quarantineCommand } from '../../src/cli/quarantine.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { api, bridgeConfig, leftToSend, metric, readiness } from '../support/bridge.ts'
 import { run } from '../support/cli.ts'
 import { passingClock } from '../support/clock.ts'
@@ -9,6 +9,7 @@ import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { ownRedis } from '../support/redis-rig.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Rows that are not as documented, or not where they belong: each is sent as it came, or set aside as it came. */

@@ -9,7 +9,7 @@ import { parseConfig } from '../../src/config/load.ts'
 import { pausesMs, type RetryPolicy, spanOf } from '../../src/delivery/backoff.ts'
 import { createQueues } from '../../src/delivery/queues.ts'
 import { deliveryJob, jobs } from '../delivery/support.ts'
-import { configOf, type StartedApp, startApp, until } from '../support/app.ts'
+import { configOf, type StartedApp, startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { badServers, otherAuthority, testAuthority, testServer } from '../support/certificates.ts'
 import { run } from '../support/cli.ts'
@@ -32,6 +32,7 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
+import { until } from '../support/until.ts'
 import {
   type ReceiverAnswer,
   startWebhookReceiver,

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { buildApp, startApp, until } from '../support/app.ts'
+import { buildApp, startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig, metric, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** That a bridge which does not do its work says so, and that it keeps its secrets while it does. */

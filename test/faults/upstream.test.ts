@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type App, createApp } from '../../src/app/app.ts'
 import { createSandbox, type Fault, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { configOf, startApp, until } from '../support/app.ts'
+import { configOf, startApp } from '../support/app.ts'
 import { api } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** What the Market Data API may answer, under a whole bridge: alerts over several pages, all of them sent once. */

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

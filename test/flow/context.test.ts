@@ -1,6 +1,6 @@
 import PostalMime from 'postal-mime'
 import { describe, expect, it } from 'vitest'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { impatient, metric } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
@@ -8,6 +8,7 @@ import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { slackOk } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
+import { until } from '../support/until.ts'
 import { type ReceivedRequest, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The whole bridge: alerts of a route with context, from the sandbox's feed to the receiver. */

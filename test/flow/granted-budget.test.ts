@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { api } from '../support/bridge.ts'
 import { passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
@@ -9,6 +9,7 @@ import { clean, hasAll, judge, logOf, showing } from '../support/oracle.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { pass } from '../support/redis-rig.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AlertStory, SilenceView } from '../../src/admin/delivery-view.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { cli } from '../support/cli.ts'
 import { testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** What routes and silences hold back, in the whole app: nothing is lost, and the story tells why. */

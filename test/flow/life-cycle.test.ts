@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { until } from '../support/app.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The real process from its start to its end. */

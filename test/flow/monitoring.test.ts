@@ -5,10 +5,11 @@ import { parse } from 'yaml'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { chart, findHelm, helm, manifestsOf } from '../helm/helm.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { promtool, startPrometheus } from '../support/promtool.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The files of config/monitoring, held against the metrics that there are and against a real Prometheus. */

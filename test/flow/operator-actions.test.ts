@@ -7,10 +7,11 @@ import { describeAlert } from '../../src/cli/deliveries.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { idempotencyKey } from '../../src/store/operator-keys.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest'
 import type { Fault } from '../../src/sandbox/sandbox.ts'
-import { buildApp, startApp, until } from '../support/app.ts'
+import { buildApp, startApp } from '../support/app.ts'
 import { api, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest'
 import { describeRules } from '../../src/cli/rules.ts'
-import { buildApp, until } from '../support/app.ts'
+import { buildApp } from '../support/app.ts'
 import { api } from '../support/bridge.ts'
 import { passingClock } from '../support/clock.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

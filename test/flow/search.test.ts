@@ -1,13 +1,14 @@
 import { expect, it } from 'vitest'
 import type { DeliveryPage, DeliveryRow } from '../../src/admin/delivery-view.ts'
 import { firedAlertsKey } from '../../src/store/operator-keys.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { cli } from '../support/cli.ts'
 import { documented } from '../support/openapi.ts'
 import { writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { api, bridgeConfig } from '../support/bridge.ts'
 import { wallClock } from '../support/clock.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const redis = useRedis()

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
 import { findServer } from '../../src/store/embedded-paths.ts'
-import { until } from '../support/app.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { sentAgain } from '../support/oracle.ts'
 import { type Program, startProgram, testFolder, writeConfig } from '../support/process.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** How the process ends: it takes nothing new, waits for what it is sending, and nothing makes it hurry. */

@@ -1,12 +1,13 @@
 import { Worker } from 'bullmq'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { StatusView } from '../../src/admin/status-view.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { api, bridgeConfig, metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Alerts that wait while nothing holds them back and nobody takes them: the one thing that no error tells of. */

@@ -2,11 +2,12 @@ import PostalMime from 'postal-mime'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { plain } from '../../src/app/demo.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
 import { startSmtpReceiver } from '../support/smtp-receiver.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The main job on real input: 250 alerts over three pages, real Redis, real HTTP, real SMTP. */

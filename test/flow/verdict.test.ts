@@ -3,11 +3,12 @@ import type { StatusView } from '../../src/admin/status-view.ts'
 import { statusCommand } from '../../src/cli/status.ts'
 import type { LoadedConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { api, bridgeConfig, metric } from '../support/bridge.ts'
 import { run } from '../support/cli.ts'
 import { freshPrefix, type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { type ReceiverAnswer, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** Probes, command line, JSON and page: whoever asks how the bridge is gets one verdict, in the same words. */

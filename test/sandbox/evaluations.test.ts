@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Announcement, createEvaluations } from '../../src/sandbox/evaluations.ts'
 import { createSandbox, type DeliveryRow, type RuleRow } from '../../src/sandbox/sandbox.ts'
-import { until } from '../support/app.ts'
 import { jumpingClock } from '../support/clock.ts'
+import { until } from '../support/until.ts'
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs

@@ -9,7 +9,7 @@ import { createLedger } from '../../src/store/ledger.ts'
 import { createNameStore } from '../../src/store/names.ts'
 import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
 import { checkRedis } from '../../src/store/redis-check.ts'
-import { startApp, until } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { bridgeConfig } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
@@ -17,6 +17,7 @@ import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/orac
 import { freePort, tcp } from '../support/ports.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const soon = { timeout: 10_000, interval: 50 }

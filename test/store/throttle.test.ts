@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createThrottles } from '../../src/store/throttle.ts'
-import { until } from '../support/app.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 
 const server = useRedis()
 const hourMs = 3_600_000

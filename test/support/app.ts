@@ -34,16 +34,3 @@ export async function startApp(text: string, options: Partial<AppOptions> = {}):
   const { app, lines } = buildApp(text, options)
   return { app, url: await app.start(), lines }
 }
-
-/** Resolves when `condition` holds; rejects with `what` after the limit. */
-export async function until(
-  what: string,
-  condition: () => boolean | Promise<boolean>,
-  limitMs = 10_000,
-): Promise<void> {
-  const deadlineMs = performance.now() + limitMs
-  while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error(`not within ${limitMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

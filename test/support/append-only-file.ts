@@ -1,7 +1,7 @@
 import { readdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { until } from './app.ts'
 import { freshPrefix, type RedisServer } from './redis.ts'
+import { until } from './until.ts'
 
 /** Where the append-only file ends now, at the border of a command. */
 export async function endOfFile(redis: RedisServer): Promise<{ path: string; bytes: number }> {

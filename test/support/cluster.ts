@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
-import { until } from './app.ts'
 import { freePort, tcp } from './ports.ts'
 import { type RedisServer, startRedis } from './redis.ts'
+import { until } from './until.ts'
 
 /** A real Redis Cluster: masters that share the slots, each with replicas of its own, as processes of the test. */
 export interface RedisCluster {

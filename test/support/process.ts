@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { until } from './app.ts'
 import { onTestFinished } from './finished.ts'
+import { until } from './until.ts'
 
 /** The real program as its own process: what signals, kills and exit codes are tested on. */
 export interface Program {

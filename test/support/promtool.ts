@@ -1,10 +1,10 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { until } from './app.ts'
 import { onTestFinished } from './finished.ts'
 import { freePort } from './ports.ts'
 import { testFolder } from './process.ts'
+import { until } from './until.ts'
 
 const cache = join(import.meta.dirname, '../../.cache/prometheus')
 

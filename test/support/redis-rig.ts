@@ -1,9 +1,9 @@
-import { until } from './app.ts'
 import { bridgeConfig, impatient, leftToSend } from './bridge.ts'
 import { onTestFinished } from './finished.ts'
 import { showing } from './oracle.ts'
 import { freshPrefix, type RedisServer, startRedis } from './redis.ts'
 import { startSandbox } from './sandbox.ts'
+import { until } from './until.ts'
 import { startWebhookReceiver } from './webhook-receiver.ts'
 
 /** A server of the test's own, gone when the test ends. */
