@@ -3,17 +3,19 @@ import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { tlsOptions } from '../sinks/transport/http-client.ts'
 import { startEmbeddedRedis } from '../store/embedded.ts'
-import { closeRedis, connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../store/redis.ts'
+import {
+  closeRedis,
+  connectRedis,
+  keepTogether,
+  type RedisClient,
+  type RedisPair,
+  type RedisTarget,
+  waitForRedis,
+} from '../store/redis.ts'
 import { checkRedis, type RedisFinding } from '../store/redis-check.ts'
 import { claimFormat } from '../store/state-format.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Teardown } from './teardown.ts'
-
-/** The two connections of one process: `commands` fails fast, the workers wait for jobs on `blocking`. */
-export interface RedisPair {
-  readonly commands: RedisClient
-  readonly blocking: RedisClient
-}
 
 /**
  * Starts the embedded server when the config asks for it; then connects, without waiting for an answer. The signal ends
@@ -30,7 +32,9 @@ export async function openRedis(
     tools.teardown.push(`redis ${profile}`, () => closeRedis(client))
     return client
   }
-  return { commands: connect('commands'), blocking: connect('blocking') }
+  const pair = { commands: connect('commands'), blocking: connect('blocking') }
+  keepTogether(pair)
+  return pair
 }
 
 /** The address and login of a Redis that the bridge does not start itself. */

@@ -3,9 +3,9 @@ import type { ProcessState } from '../intake/poll.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Drawer } from '../sinks/chart/drawer.ts'
 import type { KnownUnits } from '../store/known-units.ts'
+import type { RedisPair } from '../store/redis.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { RedisPair } from './redis.ts'
 import type { Role } from './roles.ts'
 
 /** What the app gives to a runtime, which passes it to its parts. */

@@ -43,6 +43,24 @@ export function connectRedis(options: ConnectOptions, log: Logger): RedisClient 
   return redis
 }
 
+/** The two connections of one process: `commands` fails fast, the workers wait for jobs on `blocking`. */
+export interface RedisPair {
+  readonly commands: RedisClient
+  readonly blocking: RedisClient
+}
+
+/**
+ * A master that hangs closes no connection, and what waits for ever notices last that another has its place: where `commands` finds
+ * itself elsewhere, `blocking` connects anew too. (A cluster asks its nodes who has its slots.)
+ */
+export function keepTogether({ commands, blocking }: RedisPair): void {
+  if (!(commands instanceof Redis && blocking instanceof Redis)) return
+  const placeOf = ({ stream }: Redis) => `${stream.remoteAddress} ${stream.remotePort}`
+  commands.on('ready', () => {
+    if (blocking.status === 'ready' && placeOf(commands) !== placeOf(blocking)) blocking.disconnect(true)
+  })
+}
+
 /** One more to the same Redis, to be disconnected by the caller. Only the first connection logs outages. */
 export function duplicateRedis(redis: RedisClient): RedisClient {
   const copy: RedisClient = redis instanceof Cluster ? redis.duplicate() : redis.duplicate()
@@ -133,6 +151,7 @@ export function isRedisAway(thrown: unknown): boolean {
 }
 
 const closeTimeoutMs = 2_000
+const sentinelTimeoutMs = 2_000
 const pingTimeoutMs = 2_000
 const askEveryMs = 200
 const logEveryMs = 30_000
@@ -162,6 +181,8 @@ function sentinelPlace(target: SentinelTarget) {
     name: target.name,
     role: 'master' as const,
     sentinelRetryStrategy: reconnectDelayMs,
+    // Else one that hangs is waited for without end, though the next would answer.
+    sentinelCommandTimeout: sentinelTimeoutMs,
     ...loginOf(target),
     ...(target.sentinelUsername === undefined ? {} : { sentinelUsername: target.sentinelUsername }),
     ...(target.sentinelPassword === undefined ? {} : { sentinelPassword: target.sentinelPassword.reveal() }),

@@ -7,7 +7,13 @@ import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
 import { tryLease } from '../../src/store/lease.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createNameStore } from '../../src/store/names.ts'
-import { connectRedis, type RedisClient, type RedisTarget, waitForRedis } from '../../src/store/redis.ts'
+import {
+  connectRedis,
+  keepTogether,
+  type RedisClient,
+  type RedisTarget,
+  waitForRedis,
+} from '../../src/store/redis.ts'
 import { checkRedis } from '../../src/store/redis-check.ts'
 import { startApp } from '../support/app.ts'
 import { bridgeConfig } from '../support/bridge.ts'
@@ -15,6 +21,7 @@ import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
 import { freePort, tcp } from '../support/ports.ts'
+import { startRawServer } from '../support/raw-server.ts'
 import { freshPrefix, type RedisServer, startRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { until } from '../support/until.ts'
@@ -55,6 +62,41 @@ describe('a cluster', () => {
 })
 
 describe('sentinels', () => {
+  it('of which one hangs are passed by, and lead both connections to the next master', {
+    timeout: 60_000,
+  }, async () => {
+    const ports = { first: await freePort(), next: await freePort(), sentinel: await freePort() }
+    for (const port of [ports.first, ports.next]) await started([...tcp(port), '--requirepass', 'secret'])
+    const sentinel = await startSentinel(ports.sentinel, ports.first, 0)
+    const hung = await startRawServer({ kind: 'hang' })
+    onTestFinished(() => hung.stop())
+    const target = {
+      sentinels: [`127.0.0.1:${hung.port}`, `127.0.0.1:${ports.sentinel}`],
+      name: 'main',
+      password: new Secret('secret'),
+    }
+    const { log } = captureLog()
+    const commands = connectRedis({ target, profile: 'commands' }, log)
+    const blocking = connectRedis({ target, profile: 'blocking' }, log)
+    onTestFinished(() => {
+      for (const redis of [commands, blocking]) redis.disconnect()
+    })
+    keepTogether({ commands, blocking })
+    await waitForRedis(commands, { log, signal: new AbortController().signal })
+    const portOf = async (redis: RedisClient) => Number((await redis.config('GET', 'port'))[1])
+    expect(await portOf(blocking)).toBe(ports.first)
+
+    const admin = sentinel.client()
+    await admin.call('SENTINEL', 'REMOVE', 'main')
+    await admin.call('SENTINEL', 'MONITOR', 'main', '127.0.0.1', ports.next, 1)
+    // As when the first master hangs: this connection gives it up first.
+    commands.disconnect(true)
+    await vi.waitFor(async () => expect(await portOf(blocking)).toBe(ports.next), {
+      timeout: 30_000,
+      interval: 50,
+    })
+  })
+
   // The pause makes a sentinel distrust its clock for half a minute, so this has one of its own.
   if (process.env['LONG'] === '1')
     it('out of reach: who is connected needs none, and who is cut off waits for one, blocking reads too', async () => {
