@@ -48,6 +48,8 @@ class ThreadDrawer implements Drawer {
   /** By the hash of their text, the one used last at the end. */
   readonly #kept = new Map<string, Uint8Array>()
   readonly #drawing = new Map<string, Promise<Uint8Array | undefined>>()
+  /** Of these, those that a message has waited for in vain: others are drawn after them, so nobody waits for others. */
+  readonly #late = new Set<string>()
   #keptBytes = 0
   /** Those that draw; the orders go to the last one. */
   readonly #threads = new Set<Thread>()
@@ -70,7 +72,10 @@ class ThreadDrawer implements Drawer {
       return kept
     }
     const drawing = this.#drawing.get(mark) ?? this.#order(mark, svg)
-    return drawing && inTime(drawing, Math.min(waitMs, this.#options.waitMsMax ?? waitMsMaxDefault))
+    if (drawing === undefined) return undefined
+    const png = await inTime(drawing, Math.min(waitMs, this.#options.waitMsMax ?? waitMsMaxDefault))
+    if (this.#drawing.has(mark)) this.#late.add(mark)
+    return png
   }
 
   async close(): Promise<void> {
@@ -80,7 +85,8 @@ class ThreadDrawer implements Drawer {
 
   #order(mark: string, svg: string): Promise<Uint8Array | undefined> | undefined {
     const rests = performance.now() < this.#restsUntilMs
-    if (this.#closed || rests || this.#drawing.size >= ordersMax || svg.length > svgCharsMax) return undefined
+    const isBusy = this.#late.size > 0 || this.#drawing.size >= ordersMax
+    if (this.#closed || rests || isBusy || svg.length > svgCharsMax) return undefined
     clearTimeout(this.#idle)
     const thread = isFull(this.#thread) ? this.#start() : this.#thread
     if (thread === undefined) return undefined
@@ -93,6 +99,7 @@ class ThreadDrawer implements Drawer {
     thread.worker.postMessage({ id, svg } satisfies DrawOrder)
     const drawing = promise.then((png) => {
       this.#drawing.delete(mark)
+      this.#late.delete(mark)
       if (png) this.#keep(mark, png)
       return png
     })

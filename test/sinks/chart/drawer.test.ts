@@ -93,4 +93,16 @@ describe('a chart', () => {
     expect(await draw(svg('late'), 0)).toBeUndefined()
     expect(await draw(svg('late'))).toBeDefined()
   })
+
+  it('that is late keeps no other message waiting: what is wanted meanwhile is none, at once', async () => {
+    const slow = code(`
+      import { parentPort } from 'node:worker_threads'
+      parentPort.on('message', ({ id }) =>
+        setTimeout(() => parentPort.postMessage({ id, png: new Uint8Array([1]) }), 100))`)
+    const { draw } = drawer({ workerUrl: slow })
+    expect(await draw(svg('late'), 0)).toBeUndefined()
+    expect(await draw(svg('next'))).toBeUndefined()
+    expect(await draw(svg('late'))).toBeDefined()
+    expect(await draw(svg('next'))).toBeDefined()
+  })
 })
