@@ -21,10 +21,23 @@ export const muteDays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as con
 
 /** When the mute that is active at `atMs` ends, over all spans that follow each other; undefined when none is active. */
 export function mutedUntil(mutes: readonly Mute[], atMs: number): number | undefined {
+  const last = lastMuted.get(mutes)
+  if (last !== undefined && last.fromMs <= atMs && atMs < last.untilMs) return last.untilMs
+  const untilMs = endOfAll(mutes, atMs)
+  if (untilMs !== undefined) lastMuted.set(mutes, { fromMs: atMs, untilMs })
+  return untilMs
+}
+
+/** The span that was found last, by the list of the config: where spans follow each other for ever, an end takes 400 steps. */
+const lastMuted = new WeakMap<readonly Mute[], { readonly fromMs: number; readonly untilMs: number }>()
+
+function endOfAll(mutes: readonly Mute[], atMs: number): number | undefined {
   let untilMs: number | undefined
+  const zones = new Set(mutes.map(({ timeZone }) => timeZone))
   for (let step = 0; step < stepsMax; step += 1) {
     const from = untilMs ?? atMs
-    const ends = mutes.map((mute) => endOf(mute, from)).filter((end) => end !== undefined)
+    const walls = new Map([...zones].map((zone) => [zone, wallTime(from, zone)]))
+    const ends = mutes.flatMap((mute) => endOf(mute, walls.get(mute.timeZone) ?? 0) ?? [])
     const end = Math.max(...ends)
     if (ends.length === 0 || end <= from) return untilMs
     untilMs = end
@@ -48,15 +61,15 @@ const stepsMax = 400
 const dayMs = 86_400_000
 const minuteMs = 60_000
 
-function endOf(mute: Mute, atMs: number): number | undefined {
-  const wallMs = wallTime(atMs, mute.timeZone)
+/** When the span ends that holds where the clock of its zone shows `wallMs`. */
+function endOf(mute: Mute, wallMs: number): number | undefined {
   const today = Math.floor(wallMs / dayMs) * dayMs
   const from = minutesOf(mute.from) * minuteMs
   const to = minutesOf(mute.to) * minuteMs
   const length = to > from ? to - from : to - from + dayMs
   for (const day of [today, today - dayMs]) {
     const startMs = day + from
-    if (!isNamed(mute, day) || wallMs < startMs || wallMs >= startMs + length) continue
+    if (wallMs < startMs || wallMs >= startMs + length || !isNamed(mute, day)) continue
     return instantOf(startMs + length, mute.timeZone)
   }
   return undefined
@@ -71,6 +84,5 @@ function isNamed({ days, holidays }: Mute, day: number): boolean {
 }
 
 function minutesOf(time: string): number {
-  const [hours = 0, minutes = 0] = time.split(':').map(Number)
-  return hours * 60 + minutes
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3))
 }

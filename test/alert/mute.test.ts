@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { describeMute, type Mute, mutedUntil } from '../../src/alert/mute.ts'
 
 const allDay: Mute = { from: '00:00', to: '24:00', timeZone: 'Asia/Tehran', holidays: [] }
@@ -9,6 +9,10 @@ function until(mutes: readonly Mute[], at: string): string | undefined {
   const untilMs = mutedUntil(mutes, Date.parse(at))
   return untilMs === undefined ? undefined : new Date(untilMs).toISOString()
 }
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
 
 /** 2026-11-19 is a Thursday; Tehran is at +03:30 all year. */
 describe('a mute', () => {
@@ -70,10 +74,34 @@ describe('a mute', () => {
           const end = mutedUntil(mutes, atMs)
           fc.pre(end !== undefined && end < atMs + 90 * 86_400_000)
           expect(mutedUntil(mutes, end)).toBeUndefined()
-          expect(mutedUntil(mutes, end - 1)).toBe(end)
+          // A copy of the list: of the list itself the end is known.
+          expect(mutedUntil([...mutes], end - 1)).toBe(end)
         },
       ),
     )
+  })
+
+  it('that never ends is not gone through again for each alert', () => {
+    const muted = [{ ...allDay }, { ...allDay, timeZone: 'Europe/Berlin' }]
+    const atMs = Date.parse('2026-11-19T10:00:00Z')
+    const end = mutedUntil(muted, atMs)
+    const questions = vi.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts')
+    for (let alert = 1; alert < 100; alert += 1) expect(mutedUntil(muted, atMs + alert * 60_000)).toBe(end)
+    expect(questions.mock.calls.length).toBeLessThan(20)
+    // A clock that was set back asks again.
+    expect(mutedUntil([night, ...muted], Date.parse('2026-01-01T00:00:00Z'))).toBeGreaterThan(atMs)
+    expect(mutedUntil(muted, Date.parse('2025-01-01T00:00:00Z'))).toBeLessThan(end ?? 0)
+  })
+
+  it('made of a span for each minute looks at the dates of few of them', () => {
+    const clock = (minute: number) => new Date(minute * 60_000).toISOString().slice(11, 16)
+    const minutes = Array.from({ length: 1_440 }, (_, minute) => ({
+      ...allDay,
+      ...{ from: clock(minute), to: clock((minute + 1) % 1_440) },
+    }))
+    const dates = vi.spyOn(Date.prototype, 'toISOString')
+    expect(mutedUntil(minutes, Date.parse('2026-11-19T10:00:00Z'))).toBeDefined()
+    expect(dates.mock.calls.length).toBeLessThan(5_000)
   })
 
   it('is told to people', () => {
