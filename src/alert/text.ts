@@ -16,7 +16,9 @@ const letters = /\p{L}/gu
 /** How much of a text decides its direction. */
 const directionCharsMax = 500
 
-const segmenter = new Intl.Segmenter('fa', { granularity: 'grapheme' })
+/** Made when a text is first cut: it takes longer than most modules take to load. */
+let known: Intl.Segmenter | undefined
+const segmenter = () => (known ??= new Intl.Segmenter('fa', { granularity: 'grapheme' }))
 /** The longest run that may hang together as one character; beyond it lies a pile of combining marks. */
 const graphemeCharsMax = 64
 
@@ -107,7 +109,7 @@ function asIs(text: string): string {
 
 /** Lazily, and from no more of the text than could be kept: a text may be megabytes long. */
 function* charactersOf(text: string, charsMax: number): Generator<string> {
-  for (const { segment } of segmenter.segment(text.slice(0, charsMax + graphemeCharsMax).toWellFormed())) {
+  for (const { segment } of segmenter().segment(text.slice(0, charsMax + graphemeCharsMax).toWellFormed())) {
     if (segment.length <= graphemeCharsMax) yield segment
     else yield* segment
   }

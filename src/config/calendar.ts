@@ -23,9 +23,14 @@ export function parseTimeOfDay(text: string): string | undefined {
   return text.trim().padStart(5, '0')
 }
 
+/** Names that were found right: a config names few, each time it is read, and asking takes as long as reading ten lines. */
+const timeZones = new Set<string>()
+
 export function isTimeZone(name: string): boolean {
+  if (timeZones.has(name)) return true
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
+    timeZones.add(name)
     return true
   } catch {
     return false
