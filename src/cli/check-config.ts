@@ -28,7 +28,7 @@ export function checkConfigCommand(): Command {
     .option('--show', 'print the effective config, every default filled in, secrets redacted')
     .option(
       '--replay <span>',
-      'run what a bridge has kept of this long (7d) through the config, and show what would have gone elsewhere',
+      'run what a bridge has kept of this long (7d) through the config, and show what would have gone elsewhere (a dead letter that was dropped looks as if it had not gone to its sink)',
       instantOption('--replay'),
     )
     .option(
