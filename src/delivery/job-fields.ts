@@ -37,7 +37,7 @@ export const noFields: OwnFields = { earlyMs: 0 }
 /** Fields of the job's hash. BullMQ leaves those alone that it does not know. */
 export const delayField = 'bridge:put-off'
 const acknowledgedField = 'bridge:acknowledged'
-const waitedField = 'bridge:waited'
+export const waitedField = 'bridge:waited'
 
 export function createJobFields(redis: RedisClient, queue: AlertQueue): JobFields {
   const run = (script: string, job: JobDelivery, ...given: (string | number)[]) =>

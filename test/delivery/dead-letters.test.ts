@@ -197,11 +197,20 @@ describe('dead letters', () => {
     const queue = own.queues.queue('hook')
     await own.queues.enqueue(jobs('hook', 1, 1))
     // What BullMQ writes when a job stalled more often than it may.
-    await own.redis.hset(queue.toKey('main.1'), 'defa', 'job stalled more than allowable limit')
-    own.sender([testSink('hook')])
-    const { list } = letters(own)
+    const why = { defa: 'job stalled more than allowable limit', stc: 101 }
+    await own.redis.hset(queue.toKey('main.1'), why)
+    const sink = testSink('hook')
+    const first = own.sender([sink])
+    const { dead, list } = letters(own)
     await until('dead', async () => (await list({ limit: 1 })).length === 1)
     expect(await list({ limit: 1 })).toMatchObject([{ reason: 'stalled' }])
+
+    await first.stop(1_000)
+    expect(await dead.retry({ ids: ['main.1'] })).toMatchObject(done(1))
+    // A process takes it, and is killed.
+    await own.redis.lmove(queue.toKey('wait'), queue.toKey('active'), 'RIGHT', 'LEFT')
+    own.sender([sink], { tuning: { stalledIntervalMs: 50, takeOverMs: 10 } })
+    await until('sent', () => sink.sends.length === 1)
   })
 })
 

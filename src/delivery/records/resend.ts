@@ -1,4 +1,5 @@
 import { firedMsOf, fromJobData, type JobData } from '../../alert/job.ts'
+import { waitedField } from '../job-fields.ts'
 import type { AlertJob } from '../processor.ts'
 import type { SinkQueues } from '../queues.ts'
 import { recordsMax } from './attempt-record.ts'
@@ -68,14 +69,15 @@ export async function resend(
 /**
  * KEYS the ended jobs of that state, the job, its logs, what waits, meta, marker · ARGV id, when it ended as it was read, data,
  * its acknowledgement or '', records to keep
- * As BullMQ puts a job back, in one step with its new data: of two processes that do the same portion, only one does it.
+ * As BullMQ puts a job back, in one step with its new data: of two processes that do the same portion, only one does it. Nothing of
+ * the delivery before counts, also not how often a process was gone that had it: too often makes it a dead letter unsent.
  * Returns 0 when the job is being delivered again, or has been since.
  */
 const resendScript = `
 if (redis.call('HGET', KEYS[2], 'finishedOn') or '') ~= ARGV[2] then return 0 end
 if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[2], 'data', ARGV[3])
-redis.call('HDEL', KEYS[2], 'finishedOn', 'processedOn', 'returnvalue', 'failedReason', 'atm', 'ats')
+redis.call('HDEL', KEYS[2], 'finishedOn', 'processedOn', 'returnvalue', 'failedReason', 'atm', 'ats', 'stc', '${waitedField}')
 if ARGV[4] ~= '' then
   redis.call('RPUSH', KEYS[3], ARGV[4])
   redis.call('LTRIM', KEYS[3], -ARGV[5], -1)
