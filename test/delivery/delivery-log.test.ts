@@ -121,6 +121,17 @@ describe('the list of deliveries', () => {
     expect((await names()).sort()).toEqual(['main.39', 'main.40', 'main.41', 'main.42', 'main.7'])
   })
 
+  it('removes them however many they are', async () => {
+    const { queues, prefix } = rig(server, [])
+    const fired = createFiredAlerts({ redis: server.client(), prefix })
+    await fired.add(Array.from({ length: 20_500 }, (_, at) => ({ name: `main.${at}`, atMs: at })))
+    const withheldOf = async (asked: readonly string[]) =>
+      asked.map((name) => (name === 'main.7' ? ({} as never) : undefined))
+    const options = { queues, targets: new Map(), orphans: async () => [], withheldOf }
+    await forgetGone(fired, { ...options, alertOf: () => undefined })
+    expect(await fired.some(1_000)).toEqual(['main.7'])
+  })
+
   it('adds to the fired alerts also those behind many that cannot be read', async () => {
     const { queues, prefix } = rig(server, ['hook'])
     await queues.enqueue(jobs('hook', 1, 130))

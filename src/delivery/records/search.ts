@@ -80,7 +80,8 @@ export async function forgetGone(fired: FiredAlerts, options: ReaderOptions): Pr
 /** Alerts that are read together, with all their deliveries. */
 const partMax = 25
 const sampleCount = 200
-const roundsMax = 100
+/** A million alerts in all: more than any hour brings. */
+const roundsMax = 5_000
 const readTimeoutMs = 5_000
 /** More than any number of processes send at once. */
 const activeMax = 10_000
