@@ -1,3 +1,4 @@
+import { setImmediate as untilOthersRan } from 'node:timers/promises'
 import type { StoredAlert, StoredAlertPage, StoredAlertQuery } from '../../admin/delivery-view.ts'
 import { alertOfKey } from '../../alert/alert.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
@@ -21,6 +22,8 @@ export async function storedAlerts(
   let bytes = 0
   for await (const part of reader.read(alerts, {}))
     for (const each of part) {
+      // A row may have 50,000 numbers that are read one by one.
+      await untilOthersRan()
       const stored = storedAlertOf(each)
       if (stored === undefined) continue
       bytes += JSON.stringify(stored.row).length
