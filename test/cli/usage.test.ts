@@ -139,6 +139,22 @@ describe('a wrong command line ends with exit code 2 and a sentence', () => {
   })
 })
 
+it.each<[string[], number, RegExp]>([
+  [['run'], 2, /--config/],
+  [['status', '--url', 'http://127.0.0.1:9'], 1, /No bridge answers/],
+  [['deliveries', '12', '--url', 'http://127.0.0.1:9'], 2, /SOURCE\.ID/],
+  [['replay'], 2, /ids/],
+  [['dead-letters', 'burn'], 2, /list, retry or drop/],
+  [['demo', '--seconds', 'ten'], 2, /--seconds/],
+])(
+  'the command line %j ends with %d, and says what is wrong and no more',
+  async (line, expected, sentence) => {
+    const { code, err } = await cli(line)
+    expect([code, err]).toEqual([expected, expect.stringMatching(sentence)])
+    expect(err).not.toMatch(/\n\s+at /)
+  },
+)
+
 it('every command has examples in its help, of options that it has', async () => {
   for (const name of commandNames) {
     const { out } = await cli([name, '--help'])

@@ -162,15 +162,10 @@ describe('a mistake', () => {
     expect(program.stdout()).toBe('')
   })
 
+  // One of each exit code; the others end alike in the process of their test, test/cli/usage.test.ts.
   it.each([
-    [['run'], 2, /--config/],
     [['run', '--config', '/nowhere.yaml'], 1, /nowhere\.yaml/],
     [['runn'], 2, /run/],
-    [['status', '--url', 'http://127.0.0.1:9'], 1, /No bridge answers/],
-    [['deliveries', '12', '--url', 'http://127.0.0.1:9'], 2, /SOURCE\.ID/],
-    [['replay'], 2, /ids/],
-    [['dead-letters', 'burn'], 2, /list, retry or drop/],
-    [['demo', '--seconds', 'ten'], 2, /--seconds/],
   ])('on the command line %j ends with %d and one sentence', async (args, code, sentence) => {
     const program = startProgram(args)
     expect(await program.ended()).toBe(code)

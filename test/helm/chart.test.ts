@@ -26,10 +26,19 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const ci = readdirSync(join(chart, 'ci'))
 const ciFile = (name: string) => join(chart, 'ci', `${name}-values.yaml`)
 
+/** What helm made of the same values before. */
+const runs = new Map<string, HelmRun>()
+
 function template(base: string, changes: object = {}, flags: readonly string[] = []): HelmRun {
   const file = join(folder, 'changes.yaml')
-  writeFileSync(file, stringify(changes))
-  return helm(binary, ['template', 'bridge', chart, '--values', ciFile(base), '--values', file, ...flags])
+  const values = stringify(changes)
+  const key = JSON.stringify([base, values, flags])
+  writeFileSync(file, values)
+  const run =
+    runs.get(key) ??
+    helm(binary, ['template', 'bridge', chart, '--values', ciFile(base), '--values', file, ...flags])
+  runs.set(key, run)
+  return run
 }
 
 function rendered(base: string, changes: object = {}, flags: readonly string[] = []): Manifest[] {
