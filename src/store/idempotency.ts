@@ -84,14 +84,16 @@ const storedSchema = z.object({
 
 /**
  * KEYS the key · ARGV digest of the request, now, longest run, kept (ms)
- * Returns what is stored; without `runsUntilMs` and `answer` where the caller is to do it. Times are Redis' own.
+ * Returns what is stored; without `runsUntilMs` and `answer` where the caller is to do it. Times are Redis' own: a run that would end
+ * later than the longest one was begun before its clock was set back.
  */
 const beginScript = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local text = redis.call('GET', KEYS[1])
 local known = text and cjson.decode(text)
-if known and (known.of ~= ARGV[1] or known.answer or known.runsUntilMs > now) then return text end
+if known and (known.of ~= ARGV[1] or known.answer) then return text end
+if known and known.runsUntilMs > now and known.runsUntilMs <= now + ARGV[3] then return text end
 local at = known and known.atMs or tonumber(ARGV[2])
 local mine = { of = ARGV[1], atMs = at, runsUntilMs = now + ARGV[3] }
 redis.call('SET', KEYS[1], cjson.encode(mine), 'PX', ARGV[4])
