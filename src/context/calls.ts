@@ -187,8 +187,22 @@ function boardSearch(page: number): Call<Single> {
 function macroCalls(key: string): ContextCalls {
   return {
     freshMs: hourMs,
-    single: call('/api/v1/macro/series', () => ({ query: { 'keys[]': [key], days: macroDays } }), recordOf),
+    single: call(
+      '/api/v1/macro/series',
+      () => ({ query: { 'keys[]': [key], days: macroDays } }),
+      (answer) => (isOtherSeries(answer.data, key) ? undefined : recordOf(answer)),
+    ),
   }
+}
+
+function isOtherSeries(data: unknown, key: string): boolean {
+  const records: readonly unknown[] = Array.isArray(data) ? data : [data]
+  const keys = records.flatMap((record) =>
+    typeof record === 'object' && record !== null && 'key' in record && typeof record.key === 'string'
+      ? [record.key]
+      : [],
+  )
+  return keys.length > 0 && !keys.includes(key)
 }
 
 function call<P extends EndpointPath, T>(
@@ -213,9 +227,10 @@ function first(rows: readonly unknown[]): LookupAnswer | undefined {
   return rows.length === 0 ? undefined : { data: rows[0] }
 }
 
-/** undefined where the answer names another instrument. */
+/** undefined where the answer, or one of several records in it, names another instrument. */
 function ownRecord(answer: { readonly data: unknown }, of: Instrument, names: ReadingNames) {
-  return isOther(answer.data, of, names) ? undefined : recordOf(answer)
+  const records: readonly unknown[] = Array.isArray(answer.data) ? answer.data : [answer.data]
+  return records.some((record) => isOther(record, of, names)) ? undefined : recordOf(answer)
 }
 
 function isOther(row: unknown, of: Instrument, names: ReadingNames): boolean {

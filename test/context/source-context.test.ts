@@ -412,6 +412,34 @@ describe('what is of another instrument', () => {
   })
 })
 
+it('valuations are no context where one of several records names another instrument', async () => {
+  const market = await startMarket(10)
+  // Nobody's: so each instrument is asked for by its own call.
+  market.behave('/api/v1/valuations', { body: '{"data":[{"gapNow":1}]}' })
+  market.behave('stock-2/valuations', { body: '{"data":[{"gapNow":1},{"slug":"stock-3","gapNow":2}]}' })
+  market.behave('stock-4/valuations', { body: '{"data":[{"gapNow":1},{"slug":"stock-4","gapNow":2}]}' })
+  const { find } = contextOf(market)
+  expect(whyOf(await find(1, ['valuation']))).toEqual({ valuation: 'not_found' })
+  expect(whyOf(await find(3, ['valuation']))).toEqual({})
+})
+
+describe('a macro series', () => {
+  it('is no context where the answer names other series alone', async () => {
+    const market = await startMarket(10)
+    const series = (key: string) => `{"key":"${key}","points":[{"date":"2026-11-21","value":9}]}`
+    for (const [answer, why] of [
+      [series('gold'), 'not_found'],
+      [`[${series('gold')}]`, 'not_found'],
+      [`[${series('gold')},${series('usd_free')}]`, undefined],
+      ['[{"date":"2026-11-21","value":9}]', undefined],
+    ] as const) {
+      market.behave('/macro', { body: `{"data":${answer}}` })
+      const found = await contextOf(market).find(1, ['macro:usd_free'])
+      expect([answer, whyOf(found)['macro:usd_free']]).toEqual([answer, why])
+    }
+  })
+})
+
 describe('a name of digits alone', () => {
   it('is not asked for as an instrument, since it may be the id of another one whose answer names nobody', async () => {
     const market = await startMarket(10)
