@@ -1,5 +1,7 @@
+import { createSchedule } from '../../src/schedule/create.ts'
+import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { simulateAnnounced } from './announced.ts'
-import { type Comparison, compare } from './compare.ts'
+import { benchOptions, type Comparison, compare } from './compare.ts'
 import { compareKind } from './compare-kind.ts'
 import { hostileKinds } from './hostile.ts'
 import { strangeKinds } from './strange.ts'
@@ -8,7 +10,7 @@ import { heldOutKinds, type Kind, tunedKinds } from './unfriendly.ts'
 
 /**
  * `npm run bench:polling`: how long alerts wait until a poll sees them, ours beside other ways to spend the same units.
- * Deterministic; `--only friendly|unfriendly|hostile|budgets|announced` prints one table (`--units N`: one budget of it), `--kind WORDS` only
+ * Deterministic; `--only friendly|unfriendly|hostile|budgets|large|announced` prints one table (`--units N`: one budget of it), `--kind WORDS` only
  * kinds whose name has these, `--seeds N` so many seeds, `--seed N` takes other histories.
  */
 const argument = (name: string) => process.argv[process.argv.indexOf(name) + 1]
@@ -42,6 +44,10 @@ if (only === undefined || only === 'hostile') {
     if (onlyUnits === undefined || units === onlyUnits) unfriendly(hostileKinds, units, span)
 }
 if (only === undefined || only === 'budgets') budgets()
+if (only === undefined || only === 'large') {
+  large(20_000, 10)
+  large(200_000, 3)
+}
 if (only === undefined || only === 'announced') announced()
 
 /** Ten weeks from an empty profile, at 2,000 units. */
@@ -115,6 +121,31 @@ function budgets(): void {
         return `${ratio(mean)} (${ratio(Math.min(...ratios))} to ${ratio(Math.max(...ratios))})`
       }),
     ])
+}
+
+/** Budgets that need a decision every few seconds, from an empty profile; the first day does not count. */
+function large(unitsPerDay: number, days: number): void {
+  if (onlyUnits !== undefined && onlyUnits !== unitsPerDay) return
+  say(`\n${unitsPerDay} units, ${days} days`)
+  row(['alerts', 'mean ours/even', 'p99 ours/even', 'longest wait, in even intervals', 'CPU of a decision'])
+  row(Array(5).fill('---'))
+  const options = benchOptions(unitsPerDay)
+  for (const name of scenarioNames.filter((each) => each.includes(onlyKind ?? ''))) {
+    const { times, startMs } = createTrace(name, seed, days)
+    const begun = process.cpuUsage().user
+    const { lagsMs, polls } = simulate(times, createSchedule(options, undefined), options)
+    const microseconds = (process.cpuUsage().user - begun) / polls.length
+    const first = times.findIndex((at) => at >= startMs + 86_400_000)
+    const [ours, even] = [lagsMs, evenLags(times, options)].map((lags) => summarizeLags(lags.slice(first)))
+    if (!ours || !even) continue
+    row([
+      name,
+      ratio(ours.mean / even.mean),
+      ratio(ours.p99 / even.p99),
+      ((ours.max * unitsPerDay) / 86_400).toFixed(1),
+      `${microseconds.toFixed(0)} us`,
+    ])
+  }
 }
 
 /** Five alerts a day say little on their own. */

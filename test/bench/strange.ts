@@ -25,6 +25,11 @@ export const strangeKinds: Readonly<Record<string, Kind>> = {
     spread(rate, day, 9, 3.5, 60)
     if (day === 27) spread(rate, day, 0, 24, 5_000)
   }),
+  'twenty thousand alerts within two hours, just after a session': daily((rate, day) => {
+    spread(rate, day, 9, 3.5, 150)
+    spread(rate, day, 0, 24, 20)
+    if (day === 25) spread(rate, day, 13, 2, 20_000)
+  }),
   'two minutes of a thousand alerts, once a week at any time': (seed, days) => {
     const random = createRandom(seed * 59 + 3)
     const storms: number[] = []

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { forecastBudgetDay } from '../../src/schedule/forecast/outlook.ts'
 import { emptyProfile } from '../../src/schedule/forecast/profile.ts'
 import { fewInstants, restOfFew } from '../../src/schedule/pace/few.ts'
+import { keptShareMin } from '../../src/schedule/pace/guard.ts'
 import { benchOptions } from '../bench/compare.ts'
 
 const hourMs = 3_600_000
@@ -14,6 +15,17 @@ it('instants of a day are as many as there are units, none further from the next
   expect(instants).toHaveLength(24)
   expect(Math.min(...gaps)).toBeGreaterThan(0)
   expect(Math.max(...gaps)).toBeLessThanOrEqual(3 * hourMs)
+})
+
+it('a day that turns out otherwise can go on from any instant: most of the even polls of its rest are left', () => {
+  const busy = { ...forecast, rates: forecast.rates.map((_, step) => (step < 36 ? 1 : 1e-4)) }
+  const instants = fewInstants(busy, 24, 5 * hourMs)
+  for (const [index, at] of instants.entries()) {
+    const evenOfRest = (day.endMs - at) / hourMs
+    expect(instants.length - index).toBeGreaterThan(keptShareMin * evenOfRest - 1)
+  }
+  // As far as that allows, they go into the three hours in which alerts are expected.
+  expect(instants.filter((at) => at <= 3.5 * hourMs).length).toBeGreaterThan(5)
 })
 
 it.each([

@@ -14,6 +14,7 @@ it.each([
   ['a two-hour window that drifts half an hour a day', 0.6],
   ['a two-hour window at a random hour', 1.05],
   ['one giant day', 1.05],
+  ['twenty thousand alerts within two hours, just after a session', 1.05],
   ['a session, and a batch of a hundred each night', 1.1],
 ])('%s: a mean of at most %d of even polls, p99 of two, no wait beyond five intervals', (name, mean) => {
   const kind = tunedKinds[name] ?? strangeKinds[name]

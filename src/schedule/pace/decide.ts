@@ -31,11 +31,6 @@ export interface DecisionState {
 
 /** What an operator's word multiplies the pace by. */
 const hotFactor = 4
-/**
- * Kept at the start of the day for further pages and for what nobody expects, as a share of the units; released until its end.
- * A giant day after its session has 1.05 of even with it, 1.06 without (500 units, seeds 101 and 102).
- */
-const reserveShare = 0.01
 /** A gap that differs by so much from the even one is even. */
 const snapTolerance = 0.15
 /** With fewer units the pace changes within a gap: market at 10 units 0.61 of even with the polls of a clock, 0.56 without. */
@@ -161,15 +156,14 @@ function passedOf({ lastAtMs, budget }: Pick<DecisionState, 'budget' | 'lastAtMs
   return lastAtMs < budget.day.startMs ? 0.5 : 0
 }
 
-/** What the plan spends until half a gap after the last poll; the reserve shrinks with what is ahead. */
+/** What the plan spends until half a gap after the last poll; what is kept for further pages shrinks with what is ahead. */
 export function spendable(
   moment: Pick<DecisionState, 'budget' | 'paces' | 'extraPagesPerDay' | 'lastAtMs'>,
 ): number {
   const { budget, paces, extraPagesPerDay } = moment
-  const { unitsLeft, unitsPerDay, day } = budget
+  const { unitsLeft, day } = budget
   const ahead = clamp((day.endMs - paces.outlook.fromMs) / (day.endMs - day.startMs), 0, 1)
-  const reserve = (reserveShare * unitsPerDay + extraPagesPerDay) * ahead
-  return unitsLeft + 0.5 - passedOf(moment) - Math.min(unitsLeft / 2, reserve)
+  return unitsLeft + 0.5 - passedOf(moment) - Math.min(unitsLeft / 2, extraPagesPerDay * ahead)
 }
 
 /** Whole polls a minute cannot follow the plan exactly; what that may cost is released in the last minutes. */

@@ -1,5 +1,6 @@
 import type { DayForecast } from '../forecast/outlook.ts'
 import type { BudgetDay } from '../schedule.ts'
+import { keptShareMin } from './guard.ts'
 import { clamp } from './solve.ts'
 
 /**
@@ -76,7 +77,13 @@ export function fewInstants(forecast: DayForecast, polls: number, longestMs: num
     for (let round = 0; round < rounds; round++) {
       const [first, last] = [ends[0] ?? 0, ends.at(-1) ?? 0]
       const key = first * (3 * steps.size + 1) + last
-      const bounds = { polls, previous: last - steps.size, next: first + steps.size, longest }
+      const bounds = {
+        polls,
+        pollsPerDay: polls,
+        previous: last - steps.size,
+        next: first + steps.size,
+        longest,
+      }
       ends = placed.get(key) ?? place(steps, bounds)
       placed.set(key, ends)
     }
@@ -98,6 +105,7 @@ export function restOfFew(
   const steps = stepsOf(forecast)
   const ends = place(steps, {
     polls,
+    pollsPerDay: instants.length,
     previous: stepAt(steps, lastAtMs),
     next: stepAt(steps, instants[0] ?? forecast.day.endMs) + steps.size,
     longest: Math.floor(longestMs / steps.stepMs),
@@ -154,6 +162,7 @@ function place(
   steps: Steps,
   bounds: {
     readonly polls: number
+    readonly pollsPerDay: number
     readonly previous: number
     readonly next: number
     readonly longest: number
@@ -166,6 +175,11 @@ function place(
   const polls = Math.min(bounds.polls, last - first + 1)
   if (polls < 1) return []
   const longest = Math.max(bounds.longest, Math.ceil((slack * (next - previous)) / (polls + 1)))
+  const ahead = last - first + 1
+  // A day that turns out otherwise can go on from any instant, as by the guard: no poll comes before so many are left to others.
+  const kept = Math.min((keptShareMin * bounds.pollsPerDay) / size, polls / ahead)
+  const earliest = (poll: number) =>
+    poll === 0 ? first : Math.max(first + poll, Math.ceil(last - (polls - poll - 0.5) / kept))
   let costs = new Float64Array(last + 1).fill(Number.POSITIVE_INFINITY)
   // Where the longest gap is over already, a poll is due at once.
   for (let end = first; end <= Math.min(last, Math.max(first, previous + longest)); end++)
@@ -174,7 +188,7 @@ function place(
   for (let poll = 1; poll < polls; poll++) {
     const extended = new Float64Array(last + 1).fill(Number.POSITIVE_INFINITY)
     const from = new Int16Array(last + 1)
-    for (let end = first + poll; end <= last; end++) {
+    for (let end = earliest(poll); end <= last; end++) {
       let least = Number.POSITIVE_INFINITY
       for (let at = Math.max(first + poll - 1, end - longest); at < end; at++) {
         const cost = (costs[at] ?? 0) + waiting(steps, at, end)
