@@ -41,7 +41,7 @@ const countsKept = 0.976
 /** The same for `heap`: with 0.9 two minutes of a thousand alerts once a week cost 1.11 of even, with 0.95 1.02. */
 const heapKept = 0.95
 /** The slowest pace, as a share of the even one: while few more alerts may wait long, and once too many did. */
-const cautiousFloor = 1 / 3
+export const cautiousFloor = 1 / 3
 const tightFloor = 0.5
 /** When so many more alerts may wait long, one surprise at the configured floor does no harm. */
 const allowanceMin = 10
@@ -93,10 +93,15 @@ export function keptShare({ won }: Guard): number {
 }
 
 /** The slowest pace that recent alerts allow, as a share of the even one. */
-export function floorOf({ won, seen, long, heap }: Guard, configured: number): number {
-  // A batch as large as `heap` that comes where the plan is slowest may cost no more than what was won.
-  const affordable = 1 / (1 + Math.max(0, won) / Math.max(1, heap))
+export function floorOf(guard: Guard, configured: number): number {
+  const { seen, long, heap } = guard
+  const affordable = Math.max(configured, heapFloor(guard))
   const allowance = longShareMax * seen - long
-  if (allowance >= Math.max(allowanceMin, heap)) return Math.max(configured, affordable)
-  return Math.max(configured, affordable, allowance >= 0 ? cautiousFloor : tightFloor)
+  if (allowance >= Math.max(allowanceMin, heap)) return affordable
+  return Math.max(affordable, allowance >= 0 ? cautiousFloor : tightFloor)
+}
+
+/** A batch as large as `heap` that comes where the plan is slowest may cost no more than what was won. */
+export function heapFloor({ won, heap }: Guard): number {
+  return 1 / (1 + Math.max(0, won) / Math.max(1, heap))
 }
