@@ -99,7 +99,8 @@ export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((
     context.addIssue({ code: 'custom', path, message: `${wideFieldText}: ${wideFieldRemedy}` })
 })
 
-function patternsIn(given: unknown): number {
+/** Globs and regular expressions, wherever they stand in it. */
+export function patternsIn(given: unknown): number {
   if (typeof given !== 'object' || given === null) return 0
   const patterns = ['regex', 'glob'].filter((key) => key in given).length
   return Object.values(given).reduce<number>((sum, value) => sum + patternsIn(value), patterns)

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import * as z from 'zod'
-import { parseMatch, type WrittenMatch } from '../alert/match-form.ts'
+import { parseMatch, patternsIn, type WrittenMatch } from '../alert/match-form.ts'
 import type { Silence } from '../alert/silence.ts'
 import { UserError } from '../lib/errors.ts'
 import { waits } from '../lib/waits.ts'
@@ -30,12 +30,22 @@ export interface StoredSilence extends Silence {
 
 /** Every alert is compared with every silence. */
 export const silencesMax = 500
+/** Of all silences together: to compile 1,000 takes up to a second, in which nothing else runs. */
+export const silencePatternsMax = 500
 
 export function createSilenceStore({ redis, prefix }: { redis: RedisClient; prefix: string }): SilenceStore {
   const key = silencesKey(prefix)
+  /** Those of the last `list`, by their id and text: they are read every few seconds, and seldom change. */
+  let known: ReadonlyMap<string, StoredSilence | undefined> = new Map()
   const list: SilenceStore['list'] = async (nowMs) => {
     const entries = Object.entries(await redis.hgetall(key))
-    const silences = entries.map(([id, text]) => parse(id, text)).filter((silence) => silence !== undefined)
+    known = new Map(
+      entries.map(([id, text]) => {
+        const name = `${id} ${text}`
+        return [name, known.has(name) ? known.get(name) : parse(id, text)]
+      }),
+    )
+    const silences = [...known.values()].filter((silence) => silence !== undefined)
     const ended = silences.filter(({ endsAtMs }) => endsAtMs <= nowMs).map(({ id }) => id)
     if (ended.length > 0) await redis.hdel(key, ...ended)
     return silences.filter(({ endsAtMs }) => endsAtMs > nowMs).sort((a, b) => a.endsAtMs - b.endsAtMs)
@@ -49,6 +59,12 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
       if (known) return known
       if (before.length >= silencesMax)
         throw new UserError(`There are ${silencesMax} silences already: expire some.`)
+      const others = before.reduce((sum, { written }) => sum + patternsIn(written), 0)
+      const own = patternsIn(match)
+      if (own > 0 && others + own > silencePatternsMax)
+        throw new UserError(
+          `With it, silences would have more than ${silencePatternsMax} patterns: expire some, or name values without glob and regex.`,
+        )
       const text = JSON.stringify({ v: 1, match, startsAtMs, endsAtMs, comment } satisfies z.input<
         typeof stored
       >)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { UserError } from '../../src/lib/errors.ts'
 import { silencesKey } from '../../src/store/operator-keys.ts'
-import { createSilenceStore, silencesMax } from '../../src/store/silences.ts'
+import { createSilenceStore, silencePatternsMax, silencesMax } from '../../src/store/silences.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const server = useRedis()
@@ -53,6 +53,24 @@ describe('a silence', () => {
     const more = Array.from({ length: silencesMax - 1 }, (_, index) => [`x${index}`, text]).flat()
     await redis.hset(silencesKey(prefix), ...more)
     await expect(store.add(silence(nowMs + 10), nowMs)).rejects.toThrow(UserError)
+  })
+
+  it('is refused where all have too many patterns together, and taken where it has none', async () => {
+    const { store } = stores()
+    const patterns = Array.from({ length: 50 }, (_, index) => ({ regex: `x${index}` }))
+    for (let index = 0; index < silencePatternsMax / 50; index += 1)
+      await store.add({ ...silence(nowMs + 10), match: { headline: patterns } }, nowMs)
+    await expect(store.add(silence(nowMs + 10), nowMs)).rejects.toThrow(/500 patterns/)
+    await store.add({ ...silence(nowMs + 10), match: { symbol: 'فولاد' } }, nowMs)
+  })
+
+  it('that did not change is not compiled again', async () => {
+    const { store } = stores()
+    const { id } = await store.add(silence(nowMs + 10), nowMs)
+    const [first] = await store.list(nowMs)
+    await store.add(silence(nowMs + 20), nowMs)
+    const later = await store.list(nowMs)
+    expect(later.find((each) => each.id === id)).toBe(first)
   })
 
   it('that a later version wrote does not hold here, and stays', async () => {
