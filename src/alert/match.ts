@@ -178,7 +178,7 @@ export function satisfies(field: string, values: readonly string[], matcher: Mat
     }
     case 'glob':
     case 'regex': {
-      const compiled = compile(matcher.op, comparable(field, matcher.value))
+      const compiled = compiledOf(matcher, comparable(field, matcher.value))
       return compiled.ok && values.some((value) => isFound(compiled.program, comparable(field, value)))
     }
     case 'not':
@@ -199,16 +199,13 @@ function comparable(field: string, text: string): string {
   return texts.has(field) ? normaliseSymbol(text) : text.trim()
 }
 
-/** Patterns come from the config and from silences: few, and used for every alert. */
-const compiledMax = 1_000
-const programs = new Map<string, Compiled>()
+/** Of each matcher, which lives as long as its config or silence, and is of one field: the pattern as that is compared, compiled. */
+const programs = new WeakMap<PlainMatcher, { readonly pattern: string; readonly compiled: Compiled }>()
 
-function compile(op: 'glob' | 'regex', pattern: string): Compiled {
-  const key = `${op} ${pattern}`
-  const known = programs.get(key)
-  if (known) return known
-  if (programs.size >= compiledMax) programs.clear()
-  const compiled = op === 'glob' ? compileGlob(pattern) : compileRegex(pattern)
-  programs.set(key, compiled)
+function compiledOf(matcher: PlainMatcher, pattern: string): Compiled {
+  const known = programs.get(matcher)
+  if (known?.pattern === pattern) return known.compiled
+  const compiled = matcher.op === 'glob' ? compileGlob(pattern) : compileRegex(pattern)
+  programs.set(matcher, { pattern, compiled })
   return compiled
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { RE2JS } from 're2js'
+import { describe, expect, it, vi } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
 import { ruleFacts } from '../../src/alert/fields.ts'
 import {
@@ -201,6 +202,17 @@ describe('the rule', () => {
       false,
       false,
     ])
+  })
+})
+
+describe('patterns', () => {
+  it('are compiled once, however many there are', () => {
+    const all = Array.from({ length: 1_100 }, (_, index) => wants({ symbol: { glob: `x${index}*` } }))
+    for (const match of all) missesOf(alert(), match)
+    const compile = vi.spyOn(RE2JS, 'compile')
+    for (const match of all) missesOf(alert(), match)
+    expect(compile).not.toHaveBeenCalled()
+    compile.mockRestore()
   })
 })
 
