@@ -48,8 +48,9 @@ function bashScript(commands: readonly Words[], shell: 'bash' | 'zsh'): string {
     '_alert_bridge() {',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's variable
     '  local word="${COMP_WORDS[COMP_CWORD]}" words="" each command=""',
+    // An arithmetic expansion, since zsh takes a length that begins with a letter for a modifier.
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's variable
-    '  for each in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    '  for each in "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do',
     '    case "$each" in -*) ;; *) command="$each"; break ;; esac',
     '  done',
     '  case "$command" in',

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 import { NoAnswerError } from '../../src/cli/daemon.ts'
 import { changedRows } from '../../src/cli/deliveries.ts'
@@ -38,7 +39,18 @@ it('the completion that is printed completes commands, their options and their a
   expect(out).toMatch(/\n +dead-letters\) words="list retry drop .*--token.*--dry-run/)
   expect(out).toMatch(/\n +silence\) words="add list expire .*--match/)
   expect(out).toMatch(/\n +\*\) words="init run .* demo --help --version" ;;/)
+  // By bash itself: the words so far, and what Tab makes of the last one.
+  const completed = ['dead-l', 'dead-letters re', 'dead-letters retry --al', '--json status --wa'].map(
+    (typed) => {
+      const words = `COMP_WORDS=(alert-bridge ${typed}); COMP_CWORD=${typed.split(' ').length}`
+      const script = `${out}\n${words}; _alert_bridge; echo "\${COMPREPLY[*]}"`
+      return execFileSync('bash', ['--norc', '-c', script], { encoding: 'utf8' }).trim()
+    },
+  )
+  expect(completed).toEqual(['dead-letters', 'retry', '--all', '--watch'])
+  // zsh takes the same function, but no length of a slice that begins with a letter: it would be a modifier.
   expect((await cli(['completion', 'zsh'])).out).toMatch(/^autoload .*bashcompinit\n_alert_bridge\(\)/)
+  expect(out).not.toMatch(/\$\{[^}]*:[A-Za-z]/)
   const fish = (await cli(['completion', 'fish'])).out
   expect(fish).toContain(
     "complete -c alert-bridge -n '__fish_seen_subcommand_from status' -l watch -d 'again every",
