@@ -13,13 +13,13 @@ const inBrowser = process.env['BROWSER'] === '1'
  */
 const alone = [
   ...['test/{contract,docker}/**/*.test.ts', 'test/*.test.ts'],
-  'test/faults/{clock,cluster,kill,log,redis,redis-refusals,replicas,sinks,truth,upstream}.test.ts',
-  'test/cli/{api,check-config,daemon,init,inspector,operator,output,threads}.test.ts',
-  'test/flow/{backlog,life-cycle,monitoring,orphans,reload,stop}.test.ts',
+  'test/faults/{clock,cluster,kill,log,redis,replicas,sinks}.test.ts',
+  'test/cli/{daemon,init,inspector,output,threads}.test.ts',
+  'test/flow/{life-cycle,stop}.test.ts',
   'test/config/{bombs,canary}.test.ts',
-  'test/delivery/{clock,crash,outage,watchdog,worker}.test.ts',
+  'test/delivery/{clock,crash,watchdog}.test.ts',
   ...['test/lib/small-file.test.ts', 'test/model/walk.test.ts', 'test/sinks/tls-environment.test.ts'],
-  'test/store/{embedded,redis-logins,redis-topologies}.test.ts',
+  'test/store/embedded.test.ts',
 ]
 
 /** Files that compute for long, each in a process of its own. */
