@@ -298,7 +298,9 @@ interface Source {
 }
 
 function configText(sources: readonly Source[], hook: string, every = '1s'): string {
-  const poll = `startFrom: beginning, poll: { every: ${every}, minInterval: 400ms, historyPages: 0 }, budget: { unitsPerDay: 1000000 }`
+  // In the half hour before the reset pages are swept, which these tests would count.
+  const resetsAt = new Date(Date.now() + 12 * 3_600_000).toISOString().slice(11, 16)
+  const poll = `startFrom: beginning, poll: { every: ${every}, minInterval: 400ms, historyPages: 0 }, budget: { unitsPerDay: 1000000, resetsAt: "${resetsAt}", timeZone: UTC }`
   return `
 redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
 http: { listen: "127.0.0.1:0" }
