@@ -445,6 +445,10 @@ test('every object that was rendered has the fields of its kind, of the right ty
     expect.arrayContaining(['Deployment', 'ScaledObject', 'PrometheusRule', 'NetworkPolicy']),
   )
   expect(typeErrors(once)).toEqual([])
+  // What no type says: the text of a label. A tag may bring a digest (0.1.0@sha256:…), or anything.
+  const labels = once.flatMap(({ metadata, spec }) => [metadata.labels, spec?.template?.metadata?.labels])
+  const texts = labels.flatMap((each) => Object.values(each ?? {}))
+  expect(texts.filter((text) => !/^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/.test(text))).toEqual([])
   const [first] = once.filter(({ kind }) => kind === 'Deployment')
   const wrong = { ...first, spec: { ...first?.spec, replica: 2 } } as Manifest
   expect(typeErrors([wrong])).toEqual([expect.stringContaining('\'"replica"\' does not exist')])
