@@ -30,6 +30,14 @@ describe.each(workflows)('%s', (name) => {
   })
 })
 
+it('a release says of the package which repository it is from, and verifies one that is installed', () => {
+  // Without the first the registry refuses the provenance; without the second npm finds nothing to audit.
+  expect(read('workflows/release.yml')).toMatch(
+    /npm pkg set "repository\.url=.*"\n +npm publish --provenance/,
+  )
+  expect(read('workflows/release.yml')).toContain('npm install alert-bridge@$version && npm audit signatures')
+})
+
 it.each(readdirSync(join(folder, 'ISSUE_TEMPLATE')).map((name) => `ISSUE_TEMPLATE/${name}`))(
   '%s is YAML without a mistake',
   (name) => {
