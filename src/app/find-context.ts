@@ -6,13 +6,14 @@ import type { FindContext } from '../delivery/deliver.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ActiveConfig } from './active-config.ts'
 import { valuesOf } from './built-parts.ts'
+import { createContextWaits } from './context-waits.ts'
 
 /** What the routes of the config in force ask of an alert, also of one that was queued under another config. */
 export function findContextBy(active: () => ActiveConfig, clock: Clock): FindContext {
-  const waitOf = createWaits(clock)
+  const waits = createContextWaits(clock)
   return (job, { isFirst, signals }) => {
     const { config, sources } = active()
-    const { alert, sink, seenAtMs } = job
+    const { alert, sink, seenAtMs, requestedAtMs = seenAtMs } = job
     const routes = config.routes.filter(({ context, sinks }) => context.length > 0 && sinks.includes(sink))
     const source = routes.length === 0 ? undefined : valuesOf(sources).get(alert.source)
     if (source === undefined) return undefined
@@ -24,7 +25,7 @@ export function findContextBy(active: () => ActiveConfig, clock: Clock): FindCon
       if (names.length === 0) return undefined
       const signal = AbortSignal.any([...signals])
       const deadlineMs = config.sources[alert.source]?.context.deadline ?? 0
-      const wait = waitOf(`${sink} ${alert.source} ${seenAtMs}`, deadlineMs)
+      const wait = waits.begin(sink, requestedAtMs, deadlineMs)
       try {
         return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs: wait.leftMs, signal })
       } finally {
@@ -46,30 +47,3 @@ function namesFor(alert: Alert, routes: readonly Route[], ruleOf: RuleLookup): r
   })
   return [...new Set(taking.flatMap(({ context = [] }) => context))]
 }
-
-/**
- * How long a sink has waited for the context of the alerts of one page. Those that it sends later have waited behind the others, so
- * together they wait no longer than one alert may.
- */
-function createWaits(clock: Clock) {
-  const waits = new Map<string, { usedMs: number; running: number; sinceMs: number }>()
-  return (page: string, deadlineMs: number) => {
-    const nowMs = clock.monotonicMs()
-    const wait = waits.get(page) ?? { usedMs: 0, running: 0, sinceMs: nowMs }
-    waits.set(page, wait)
-    const [oldest] = waits.keys()
-    if (waits.size > pagesMax && oldest !== undefined) waits.delete(oldest)
-    if (wait.running === 0) wait.sinceMs = nowMs
-    wait.running += 1
-    return {
-      leftMs: Math.max(0, deadlineMs - wait.usedMs - (nowMs - wait.sinceMs)),
-      end() {
-        wait.running -= 1
-        if (wait.running === 0) wait.usedMs += clock.monotonicMs() - wait.sinceMs
-      },
-    }
-  }
-}
-
-/** Of all sinks, remembered by one process. */
-const pagesMax = 1_000
