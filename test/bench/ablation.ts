@@ -28,7 +28,8 @@ const mechanisms: readonly (readonly [name: string, file: string, from: string, 
   ['marks: blur', 'marks/pattern.ts', 'Math.exp(0.1 * blur)', 'Math.exp(0 * blur)'],
   ['marks closer than polls', 'marks/phase.ts', 'const waitShareMax = 0.6', 'const waitShareMax = 0'],
   ['guard: heaps', 'pace/guard.ts', 'const affordable = 1 /', 'const affordable = 0 /'],
-  ['guard: units kept', 'pace/guard.ts', 'keptShareMax, 1 /', 'keptShareMax * 0, 1 /'],
+  ['guard: units kept', 'pace/guard.ts', 'return Math.max(keptShareMin', 'return 0 * Math.max(keptShareMin'],
+  ['guard: more kept while little is won', 'pace/guard.ts', 'keptShareMax, 1 /', 'keptShareMax * 0, 1 /'],
   ['guard: long waits', 'pace/guard.ts', 'const longShareMax = 0.005', 'const longShareMax = 1e9'],
 ]
 
