@@ -53,7 +53,7 @@ export function explainCommand(): Command {
     .option('--json', 'print JSON')
     .action(async (file: string, options: Options) => {
       const { config } = configOf(options.config)
-      const { row, source } = readAlertFile(file)
+      const { row, source } = await readAlertFile(file)
       const alert = alertOf(row, sourceOf(config, options.source ?? source))
       const { routes } = config
       const atMs = options.at === undefined ? Date.now() : Date.parse(options.at)
@@ -69,8 +69,8 @@ export function explainCommand(): Command {
 }
 
 /** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a story from the bridge's API. */
-function readAlertFile(file: string): { row: unknown; source: string | undefined } {
-  const { name, text } = readFileArgument(file)
+async function readAlertFile(file: string): Promise<{ row: unknown; source: string | undefined }> {
+  const { name, text } = await readFileArgument(file)
   let body: unknown
   try {
     body = parseJson(text)

@@ -16,7 +16,7 @@ export async function simulateFile(
   options: ScheduleOptions,
   { trace, polls, json }: { trace: string; polls?: string; json?: boolean },
 ): Promise<void> {
-  const times = readTrace(trace, options.timeZone)
+  const times = await readTrace(trace, options.timeZone)
   refuseEndless(trace, times, options.unitsPerDay)
   const result = simulate(times, createSchedule(options, undefined), options)
   if (polls !== undefined) await writePolls(polls, result.polls)
@@ -28,8 +28,8 @@ export async function simulateFile(
 }
 
 /** Firing times in milliseconds. A time without an offset is a local time of `timeZone`. */
-export function readTrace(file: string, timeZone: string): number[] {
-  const lines = readFileArgument(file).text.split('\n')
+export async function readTrace(file: string, timeZone: string): Promise<number[]> {
+  const lines = (await readFileArgument(file)).text.split('\n')
   const times: number[] = []
   for (const [index, line] of lines.entries()) {
     const text = line.trim()

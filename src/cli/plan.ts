@@ -65,7 +65,7 @@ export function planCommand(readLearned?: ReadLearned): Command {
     .action(async (options: Options) => {
       const config = options.config === undefined ? undefined : configOf(options.config).config
       if (options.trace !== undefined && options.target !== undefined)
-        return printTraceTarget(options.target, options.trace, options, config)
+        return await printTraceTarget(options.target, options.trace, options, config)
       if (options.trace !== undefined)
         return simulateFile(traceOptions(options, config), { ...options, trace: options.trace })
       if (config !== undefined) return printPlans(plansOf(config, options, readLearned), options)
@@ -118,9 +118,14 @@ async function printPlans(sources: AsyncIterable<SourcePlan>, options: Options):
   if (options.json) printJson(plans.length === 1 ? plans[0] : plans)
 }
 
-function printTraceTarget(target: Target, trace: string, options: Options, config: Config | undefined): void {
+async function printTraceTarget(
+  target: Target,
+  trace: string,
+  options: Options,
+  config: Config | undefined,
+): Promise<void> {
   const optionsAt = (unitsPerDay: number) => traceOptions({ ...options, unitsPerDay }, config)
-  const times = readTrace(trace, optionsAt(1).timeZone)
+  const times = await readTrace(trace, optionsAt(1).timeZone)
   printTarget(target, targetByTrace(target, times, optionsAt), options.json ?? false)
 }
 

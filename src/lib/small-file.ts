@@ -1,16 +1,13 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
 /**
- * A plain file, or one that is open already, as UTF-8, and no more than `bytesMax` of it. A path in a config may name a device without an end, or a pipe
+ * A plain file as UTF-8, and no more than `bytesMax` of it. A path in a config may name a device without an end, or a pipe
  * that nobody writes to, whose reader would wait for ever; only a file that is read once, at a start, may be `flowing`.
  * Throws what `openSync` and `readSync` throw, and errors with the codes `EFBIG` and `ENOTFILE`.
  */
-export function readSmallFile(path: string | number, bytesMax: number, { flowing = false } = {}): string {
+export function readSmallFile(path: string, bytesMax: number, { flowing = false } = {}): string {
   // Otherwise opening a pipe waits for its writer.
-  const file =
-    typeof path === 'number'
-      ? path
-      : openSync(path, constants.O_RDONLY | (flowing ? 0 : constants.O_NONBLOCK))
+  const file = openSync(path, constants.O_RDONLY | (flowing ? 0 : constants.O_NONBLOCK))
   try {
     if (!flowing && !fstatSync(file).isFile()) throw failure('ENOTFILE', `${path} is no plain file`)
     const parts: Buffer[] = []
@@ -23,7 +20,7 @@ export function readSmallFile(path: string | number, bytesMax: number, { flowing
     if (length > bytesMax) throw failure('EFBIG', `${path} is larger than ${bytesMax} bytes`)
     return Buffer.concat(parts).toString('utf8')
   } finally {
-    if (file !== path) closeSync(file)
+    closeSync(file)
   }
 }
 

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -185,6 +187,25 @@ describe('explain', () => {
   it('reads no more of a file without an end than its limit', async () => {
     const { thrown } = await run(explainCommand(), '/dev/zero', '--config', join(folder, 'config.yaml'))
     expect(thrown).toEqual(new UserError('/dev/zero: the file cannot be read: it has more than 64 MiB'))
+  })
+
+  it('waits for what the program before it in a pipe will write', async () => {
+    // The import of node:process is the one that commander does, and that makes a pipe non-blocking.
+    const module = JSON.stringify(join(import.meta.dirname, '../../src/cli/file-argument.ts'))
+    const code = `import 'node:process'; import { readFileArgument } from ${module}
+      console.log('reads')
+      console.log((await readFileArgument('-')).text)`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    let out = ''
+    child.stdout.on('data', (part) => {
+      out += String(part)
+      if (out === 'reads\n') child.stdin.end('written late')
+    })
+    await once(child, 'close')
+    expect(out).toBe('reads\nwritten late\n')
   })
 
   it('is refused with the mistakes of the config', async () => {
