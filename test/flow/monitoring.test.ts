@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { commandNames, createProgram } from '../../src/cli/cli.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { chart, findHelm, helm, manifestsOf } from '../helm/helm.ts'
 import { startApp } from '../support/app.ts'
+import { testFolder } from '../support/process.ts'
 import { promtool, startPrometheus } from '../support/promtool.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -87,6 +88,36 @@ describe('the rules', () => {
       }
     }
   })
+})
+
+it('the dashboard keeps deployments apart that name their sinks and sources alike', () => {
+  // One in two namespaces, of two replicas each, with other queues and budgets.
+  const of = (name: string, namespace: string, value: number) =>
+    ['a', 'b'].map((instance) => ({
+      series: `alert_bridge_${name},job="bridge",namespace="${namespace}",instance="${instance}"}`,
+      values: `${value}`,
+    }))
+  const deployment = (namespace: string, waiting: number, dead: number, used: number, limit: number) => [
+    ...of('queue_jobs{sink="ops",state="waiting"', namespace, waiting),
+    ...of('dead_letters{sink="ops"', namespace, dead),
+    ...of('budget_units_used{source="main"', namespace, used),
+    ...of('budget_units_limit{source="main"', namespace, limit),
+  ]
+  const input_series = [
+    ...deployment('prod', 10, 1, 1_500, 2_000),
+    ...deployment('test', 5, 2, 10_000, 20_000),
+  ]
+  const shows = Object.entries({ Waiting: 15, 'Dead letters': 3, 'Budget left': 0.25 })
+  const promql_expr_test = shows.map(([title, value]) => ({
+    expr: filled(panels.find((panel) => panel.title === title)?.expr ?? ''),
+    eval_time: '0s',
+    exp_samples: [{ labels: '{}', value }],
+  }))
+  const file = join(testFolder(), 'dashboard.test.yaml')
+  const tests = [{ interval: '1m', input_series, promql_expr_test }]
+  writeFileSync(file, stringify({ rule_files: [], evaluation_interval: '1m', tests }))
+  expect(promtool(['test', 'rules', file])).toContain('SUCCESS')
+  expect(panels.filter(({ expr }) => /by \((source|sink)/.test(expr))).toEqual([])
 })
 
 it('the runbook names only commands and options that there are', async () => {
