@@ -69,6 +69,7 @@ const pauseMs = 60_000
 const pageTimeoutMs = 5_000
 const readTimeoutMs = 10_000
 const pageUnits = unitsOf('/api/v1/alerts')
+const unitsPerHourDefault = 20
 
 export function createRuleBook(options: RuleBookOptions): RuleBook {
   return new AccountRules(options)
@@ -168,7 +169,12 @@ class AccountRules implements RuleBook {
   }
 
   async #read(ruleIds: readonly string[], anew?: Anew): Promise<void> {
-    const { clock } = this.#options
+    const { clock, unitsPerHour = unitsPerHourDefault } = this.#options
+    // The next reading begins at the first page again, so that no later page is ever read: these are all that one can show.
+    const pagesMax = Math.min(
+      anew?.pagesMax ?? Number.POSITIVE_INFINITY,
+      Math.floor(unitsPerHour / pageUnits),
+    )
     const startedMs = clock.monotonicMs()
     const all = this.#isOld()
     const readAt = new Date(clock.now()).toISOString()
@@ -186,7 +192,7 @@ class AccountRules implements RuleBook {
       const isLast = number >= page.lastPage
       const newlyUnseen = isLast ? newlyUnseenIn(before, rules) : []
       this.#keep([...rows, ...newlyUnseen], isLast)
-      if (isLast || number === anew?.pagesMax) {
+      if (isLast || number === pagesMax) {
         // A list that changed while it was read, or with rows that are no rules, shows a rule less than there are.
         const each = [...new Map(rules.map((rule) => [rule.id, rule])).values()]
         const isComplete = isLast && totals.size === 1 && totals.has(each.length)
@@ -200,7 +206,7 @@ class AccountRules implements RuleBook {
         break
       }
       if (anew) {
-        if (number < anew.pagesMax) continue
+        if (number < pagesMax) continue
         break
       }
       // The newest come first: a rule that an alert has just named is near the top.
@@ -252,7 +258,7 @@ class AccountRules implements RuleBook {
   }
 
   #mayRead(): boolean {
-    const { unitsPerHour = 20, clock } = this.#options
+    const { unitsPerHour = unitsPerHourDefault, clock } = this.#options
     const nowMs = clock.monotonicMs()
     this.#spentAtMs = this.#spentAtMs.filter((atMs) => nowMs - atMs < hourMs)
     const left = unitsPerHour - this.#spentAtMs.length * pageUnits

@@ -167,6 +167,22 @@ describe('the rules of an account', () => {
     expect(isWhole).toBe(false)
   })
 
+  it('are read as far as an hour has units for them, where the list is longer, also by the first alert', async () => {
+    const rules = async (page: number) => {
+      const shown = { page, perPage: 100, total: 500, lastPage: 5, skipped: 0 }
+      return { ...shown, rules: [{ id: 6 - page, disabledReason: 'quota' } as unknown as AlertRule] }
+    }
+    const feed = { rules, tokenTrouble: () => undefined }
+    const { book, replica } = await rig({ feed, unitsPerHour: 3 })
+    expect(await book.readAnew({ pagesMax: 30, signal: new AbortController().signal })).toBe(true)
+    const other = replica()
+    await other.prepare(['1'])
+    for (const reading of [book.lastReading(), other.lastReading()]) {
+      expect(reading).toMatchObject({ pages: 3, isWhole: false })
+      expect(reading?.rules.map(({ id }) => id)).toEqual([5, 4, 3])
+    }
+  })
+
   it('are asked for by one call at a time', async () => {
     const { sandbox, book, reads } = await rig()
     const id = String(sandbox.rules[0]?.id)
