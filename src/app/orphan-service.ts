@@ -57,7 +57,7 @@ export function createOrphanService(options: OrphanServiceOptions): OrphanServic
   const addWithheldToFired = (source: string) =>
     active()
       .routing.withheldIn(source)
-      ?.addToFired()
+      .addToFired()
       .catch((thrown: unknown) =>
         log.debug({ err: toError(thrown) }, 'a search may not find withheld alerts'),
       )

@@ -21,8 +21,8 @@ export interface AlertRouting {
   /** Counts the kinds of alerts that were handled. */
   readonly onHandled: IntakeDeps['onHandled']
   readonly silences: SilenceStore
-  /** undefined when the config has no such source. */
-  withheldIn(source: string): WithheldStore | undefined
+  /** Also of a source that is in no config, or only in that of another process. */
+  withheldIn(source: string): WithheldStore
   /** Kinds that routes name but no alert has had, by source; rejects when Redis is away. */
   kindNotes: KindWatch['notes']
   /** The rules of the API as they were last read, each with its source, and in `silent` why it may not fire, or null. */
@@ -36,12 +36,7 @@ export function createRouting(
 ): AlertRouting {
   const { prefix } = config.redis
   const retention = { ageMs: config.retention.age, count: config.retention.count }
-  const withheld = new Map(
-    Object.keys(config.sources).map((source) => [
-      source,
-      createWithheldStore({ redis, prefix, source, retention }),
-    ]),
-  )
+  const withheldIn = (source: string) => createWithheldStore({ redis, prefix, source, retention })
   const silences = createSilenceStore({ redis, prefix })
   const rulesIn = async (source: string) =>
     (await createRuleStore({ redis, prefix, source }).load())?.rows ?? []
@@ -58,13 +53,13 @@ export function createRouting(
       readSilences: createSilenceReader({ store: silences, clock, log }),
       rulesOf,
       throttles: createThrottles({ redis, prefix }),
-      withheldOf: (source) => known(withheld.get(source), source),
+      withheldOf: withheldIn,
     }),
     // Not awaited: intake need not wait for it, and it never rejects.
     onHandled: (alerts) => void kinds.saw(alerts),
     kindNotes: () => kinds.notes(),
     silences,
-    withheldIn: (source) => withheld.get(source),
+    withheldIn,
     async knownRules() {
       const lists = Object.keys(config.sources).map(async (source) => {
         const rows = await rulesIn(source)

@@ -3,8 +3,10 @@ import { createJobFields } from '../../src/delivery/job-fields.ts'
 import { createOrphans } from '../../src/delivery/orphans/orphans.ts'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
+import { forgetGone } from '../../src/delivery/records/search.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { NotFoundError } from '../../src/lib/errors.ts'
+import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { targetTagsName } from '../../src/store/keys.ts'
 import { createNameStore } from '../../src/store/names.ts'
 import { useRedis } from '../support/redis.ts'
@@ -56,14 +58,18 @@ describe('a sink that left the config with alerts', () => {
     expect(await own.orphans.list()).toMatchObject([{ sink: 'gone', waiting: 1 }])
   })
 
-  it('is part of the story of its alerts', async () => {
+  it('is part of the story of its alerts and is searched, also while another process has it in its config', async () => {
     const own = orphanRig()
     await own.queues.enqueue(jobs('gone', 1, 1))
+    await own.names.serve('old replica', ['gone'])
     const queues = own.queues.reconfigured({ sinks: ['next'], retention: { ageMs: day, count: 10 } })
-    const log = createDeliveryLog({ queues, targets: new Map(), orphans: () => own.orphans.names() })
-    expect(await log.historiesOf({ source: 'main', id: 1 })).toMatchObject([
+    const options = { queues, targets: new Map(), orphans: () => own.orphans.names() }
+    expect(await createDeliveryLog(options).historiesOf({ source: 'main', id: 1 })).toMatchObject([
       { sink: 'gone', state: 'waiting' },
     ])
+    const fired = createFiredAlerts(own)
+    await forgetGone(fired, { ...options, withheldOf: async () => [], alertOf: () => undefined })
+    expect(await fired.some(1)).toEqual(['main.1'])
   })
 
   it('is nothing that an operator of a sink in the config can move or drop by mistake', async () => {

@@ -176,7 +176,7 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(await found(`id=${a}`)).toEqual([all[5]])
 })
 
-it('what a source has held back is found under its new name, too', async () => {
+it('what a source has held back is found by a process without it, and under its new name', async () => {
   const sandbox = await startSandbox({ history: 3 })
   const hook = await startWebhookReceiver()
   const text = bridgeConfig({
@@ -187,8 +187,11 @@ it('what a source has held back is found under its new name, too', async () => {
     (await api<Page>(url, '/api/v1/deliveries?state=held')).data.map(({ source }) => source)
   const { app, url } = await startApp(text)
   await until('all are held', async () => (await held(url)).length === 3)
+  const renamed = text.replace('sources: { main:', 'sources: { other:')
+  const replica = await startApp(renamed, { role: 'sender' })
+  expect(await held(replica.url)).toEqual(['main', 'main', 'main'])
   await app.stop()
-  const next = await startApp(text.replace('sources: { main:', 'sources: { other:'))
-  await until('all are found', async () => (await held(next.url)).length === 3)
+  const next = await startApp(renamed)
+  await until('its name is the new one', async () => (await held(next.url)).includes('other'))
   expect(await held(next.url)).toEqual(['other', 'other', 'other'])
 })

@@ -122,7 +122,7 @@ async function withheldOf(
   const found = new Map<string, WithheldRecord | undefined>()
   for (const [source, own] of Map.groupBy(names, (name) => alertOfKey(name).source)) {
     const ids = own.map((name) => alertOfKey(name).id)
-    const records = (await routing.withheldIn(source)?.ofAll(ids)) ?? []
+    const records = await routing.withheldIn(source).ofAll(ids)
     for (const [at, name] of own.entries()) found.set(name, records[at])
   }
   return names.map((name) => found.get(name))

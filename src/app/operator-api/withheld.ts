@@ -16,7 +16,7 @@ export async function withheldRecord(
   source: string,
   id: number,
 ): Promise<WithheldRecord | undefined> {
-  return config.routing.withheldIn(source)?.of(id)
+  return config.routing.withheldIn(source).of(id)
 }
 
 /**

@@ -14,7 +14,10 @@ import { dropStep, moveStep } from './work.ts'
 export interface Orphans {
   /** Sinks of no config that have alerts left, by name. `known`: the names, where they were read just now. */
   list(known?: SinkNames): Promise<readonly OrphanedSink[]>
-  /** Sinks of no config of which anything is kept, be it only what they acknowledged. */
+  /**
+   * Sinks that are not in this config of which anything is kept, be it only what they acknowledged; also those of other processes:
+   * while a config is rolled out, their records are as good as ours.
+   */
   names(): Promise<readonly string[]>
   /**
    * Throws, as `move` and `drop` do, a NotFoundError for a name that is no orphan, and a UserError for a sink that another process
@@ -57,11 +60,12 @@ export interface OrphansOptions extends PortionOptions {
 
 export function createOrphans(options: OrphansOptions): Orphans {
   const { queues, names } = options
+  const notOurs = (sinks: readonly string[]) => sinks.filter((sink) => !queues.sinks.includes(sink))
   const unnamed = async (known?: SinkNames) => {
     const [sinks, served] = known
       ? [known.sinks, known.served]
       : await Promise.all([names.sinks(), names.served()])
-    return sinks.filter((sink) => !queues.sinks.includes(sink) && !served.has(sink))
+    return notOurs(sinks).filter((sink) => !served.has(sink))
   }
   const orphan = async (sink: string) => {
     const reading = Promise.all([unnamed(), names.served()])
@@ -78,7 +82,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
       // What is being sent now may be acknowledged in a moment: alone it does not make an orphan.
       return counts.filter(({ waiting, delayed, dead }) => waiting + delayed + dead > 0)
     },
-    names: () => within(readTimeoutMs, 'reading the names', unnamed()),
+    names: () => within(readTimeoutMs, 'reading the names', names.sinks().then(notOurs)),
     async check(sink) {
       await orphan(sink)
     },

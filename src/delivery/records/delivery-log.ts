@@ -48,8 +48,7 @@ export interface DeliveryLogOptions {
   /** The targets of each sink, as the sink itself names them. */
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
   /**
-   * Sinks that left the config and still have records. They are searched too, but not their targets, which are not known
-   * any more.
+   * Sinks that are not in the config and have records. They are searched too, of their targets those that Redis knows.
    */
   readonly orphans?: () => Promise<readonly string[]>
 }

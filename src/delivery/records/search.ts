@@ -41,7 +41,7 @@ export interface FoundAlert {
 export interface ReaderOptions {
   readonly queues: SinkQueues
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
-  /** Sinks that left the config and still have records. */
+  /** Sinks that are not in the config and have records: they left it, or another process has them in its own. */
   readonly orphans: () => Promise<readonly string[]>
   /** What was withheld of each, in their order. */
   readonly withheldOf: (names: readonly string[]) => Promise<readonly (WithheldRecord | undefined)[]>
