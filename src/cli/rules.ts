@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { wholeText } from '../alert/value.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { namedCommand } from './command-texts.ts'
 import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
@@ -25,7 +26,7 @@ export function describeRules(rows: readonly Row[], nowMs: number): string {
   return table(
     ['SOURCE', 'RULE', 'KIND', 'SYMBOL', 'NAME', 'STATE', 'LAST FIRED', 'READ'],
     rows.map((row) => [
-      ...['source', 'id', 'kind', 'symbol', 'name'].map((field) => textOf(row[field])),
+      ...['source', 'id', 'kind', 'symbol', 'name'].map((field) => wholeText(row[field]) ?? '-'),
       stateOf(row),
       row['lastFiredAt'] === null ? 'never' : ago(row['lastFiredAt'], nowMs),
       ago(row['readAt'], nowMs),
@@ -42,8 +43,4 @@ function stateOf({ silent, isActive, isArmed }: Row): string {
 function ago(at: unknown, nowMs: number): string {
   const ms = typeof at === 'string' ? Date.parse(at) : Number.NaN
   return Number.isNaN(ms) ? '-' : `${formatDuration(Math.max(0, nowMs - ms))} ago`
-}
-
-function textOf(value: unknown): string {
-  return value === null || value === undefined ? '-' : String(value)
 }

@@ -52,7 +52,10 @@ it('operators are told once of rules that may not fire, and once when they are i
       .filter(({ kind }) => kind.startsWith('bridge.rules'))
   const told = (count: number) => until('they are told', () => notices().length === count, 15_000)
   const [first, second] = [12, 14]
+  // A value that JavaScript cannot turn into a text keeps no rule from being listed.
+  const name = { toString: 1, valueOf: 1 } as unknown as string
   sandbox.setRule(first, { disabledReason: 'نماد بسته است' })
+  sandbox.setRule(first + 1, { name })
   const { app, url } = await start()
   await told(1)
   expect(notices()[0]).toMatchObject({
@@ -69,6 +72,7 @@ it('operators are told once of rules that may not fire, and once when they are i
   expect(listed.filter((line) => line.includes('MAY NOT FIRE'))).toEqual([
     expect.stringMatching(/^main +12 .*MAY NOT FIRE: disabled: نماد بسته است/),
   ])
+  expect(listed.join('\n')).toContain('toString=1, valueOf=1')
   await app.stop()
 
   const again = await start()
