@@ -8,7 +8,11 @@ export const commandTexts = {
   init: {
     usage: '[options] [file]',
     does: 'asks for what a config needs, checks the token, tries each sink, and writes the config',
-    examples: ['init bridge.yaml'],
+    examples: [
+      'init',
+      'init bridge.yaml --base-url https://api.example.com --token-file token --sink slack',
+      'init bridge.yaml --sink "email,from=Alerts <alerts@example.com>,to=desk@example.com"',
+    ],
   },
   run: {
     usage: '[options]',

@@ -49,7 +49,7 @@ export function initCommand(open: () => Terminal | undefined = openTerminal): Co
     )
     .option('--unchecked', 'calls nobody: neither the API nor the receivers')
     .option('--json', 'print JSON')
-    .addHelpText('after', examples)
+    .addHelpText('after', secrets)
     .action(async (file: string, options: Options) => {
       const terminal = open()
       try {
@@ -60,16 +60,10 @@ export function initCommand(open: () => Terminal | undefined = openTerminal): Co
     })
 }
 
-const examples = `
+const secrets = `
 Secrets come from the environment, or are asked for without being shown; the config names their variables:
   webhook WEBHOOK_URL, WEBHOOK_SECRET   slack SLACK_WEBHOOK_URL   email SMTP_URL   telegram TELEGRAM_BOT_TOKEN
-  discord DISCORD_WEBHOOK_URL   teams TEAMS_WEBHOOK_URL   pagerduty PAGERDUTY_ROUTING_KEY   ntfy NTFY_TOPIC
-
-Examples:
-  alert-bridge init
-  alert-bridge init bridge.yaml --base-url https://api.example.com --token-file token --sink slack
-  alert-bridge init bridge.yaml --units-per-day 5000 --sink webhook,name=trading-system \\
-    --sink "email,from=Alerts <alerts@example.com>,to=desk@example.com"`
+  discord DISCORD_WEBHOOK_URL   teams TEAMS_WEBHOOK_URL   pagerduty PAGERDUTY_ROUTING_KEY   ntfy NTFY_TOPIC`
 
 async function init(file: string, options: Options, terminal: Terminal | undefined): Promise<void> {
   const environmentFile = `${file.replace(/\.ya?ml$/, '')}.env`
