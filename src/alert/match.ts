@@ -1,6 +1,6 @@
 import type { Alert } from './alert.ts'
 import { type AlertField, alertFields, type RuleFacts, type RuleField, ruleFields } from './fields.ts'
-import { type Compiled, compileGlob, compileRegex, isFound } from './regex.ts'
+import { type Compiled, compileGlob, compileRegex, isFound, type Program } from './regex.ts'
 import { isMapping, namesOf, textsOf } from './value.ts'
 
 /**
@@ -133,7 +133,7 @@ function missesIn<F extends AlertField | RuleField, N extends Miss['field']>(
     const matchers = match[field]
     if (matchers === undefined) return []
     const found = valuesOf(field)
-    if (matchers.some((matcher) => satisfies(field, found, matcher))) return []
+    if (satisfies(field, found, matchers)) return []
     return [{ field: nameOf(field), found, wanted: matchers.map(describeMatcher) }]
   })
 }
@@ -169,23 +169,14 @@ export function alertValues(alert: Alert, field: AlertField): readonly string[] 
   }
 }
 
-/** Whether these values of a field are what a matcher wants. */
-export function satisfies(field: string, values: readonly string[], matcher: Matcher): boolean {
-  switch (matcher.op) {
-    case 'equals': {
-      const wanted = comparable(field, matcher.value)
-      return values.some((value) => comparable(field, value) === wanted)
-    }
-    case 'glob':
-    case 'regex': {
-      const compiled = compiledOf(matcher, comparable(field, matcher.value))
-      return compiled.ok && values.some((value) => isFound(compiled.program, comparable(field, value)))
-    }
-    case 'not':
-      return !matcher.matchers.some((inner) => satisfies(field, values, inner))
-    default:
-      return matcher satisfies never
-  }
+/** Whether these values of a field are what the matcher, or one of them, wants. */
+export function satisfies(field: string, values: readonly string[], matchers: Matchers): boolean {
+  const { texts, patterns, nots } = wantedBy(matchers, field)
+  const compared = values.map((value) => comparable(field, value))
+  return (
+    compared.some((value) => texts.has(value) || patterns.some((pattern) => isFound(pattern, value))) ||
+    nots.some((not) => !satisfies(field, values, not))
+  )
 }
 
 /** A text, as it was read; the values one by one where the row holds several, and none where it holds nothing. */
@@ -199,13 +190,40 @@ function comparable(field: string, text: string): string {
   return texts.has(field) ? normaliseSymbol(text) : text.trim()
 }
 
-/** Of each matcher, which lives as long as its config or silence, and is of one field: the pattern as that is compared, compiled. */
-const programs = new WeakMap<PlainMatcher, { readonly pattern: string; readonly compiled: Compiled }>()
+type Matchers = Matcher | readonly Matcher[]
 
-function compiledOf(matcher: PlainMatcher, pattern: string): Compiled {
-  const known = programs.get(matcher)
-  if (known?.pattern === pattern) return known.compiled
-  const compiled = matcher.op === 'glob' ? compileGlob(pattern) : compileRegex(pattern)
-  programs.set(matcher, { pattern, compiled })
-  return compiled
+/** The matchers of one field in the form in which values are compared with them. */
+interface Wanted {
+  readonly field: string
+  readonly texts: ReadonlySet<string>
+  readonly patterns: readonly Program[]
+  readonly nots: readonly (readonly PlainMatcher[])[]
+}
+
+/** They live as long as their config or silence: every alert is compared with them, and a list may name thousands. */
+const wanted = new WeakMap<Matchers, Wanted>()
+
+function wantedBy(matchers: Matchers, field: string): Wanted {
+  const known = wanted.get(matchers)
+  if (known?.field === field) return known
+  const texts = new Set<string>()
+  const patterns: Program[] = []
+  const nots: (readonly PlainMatcher[])[] = []
+  for (const matcher of [matchers].flat()) {
+    if (matcher.op === 'not') {
+      nots.push(matcher.matchers)
+      continue
+    }
+    const value = comparable(field, matcher.value)
+    const compiled = matcher.op === 'equals' ? undefined : compile(matcher.op, value)
+    if (compiled === undefined) texts.add(value)
+    else if (compiled.ok) patterns.push(compiled.program)
+  }
+  const made = { field, texts, patterns, nots }
+  wanted.set(matchers, made)
+  return made
+}
+
+function compile(op: 'glob' | 'regex', pattern: string): Compiled {
+  return op === 'glob' ? compileGlob(pattern) : compileRegex(pattern)
 }

@@ -23,7 +23,7 @@ export function contextCosts(
   plan: { readonly unitsPerDay: number; readonly alertsPerDay: number },
 ): ContextCosts | undefined {
   const wanted = config.routes
-    .filter(({ match }) => match.source?.some((each) => satisfies('source', [source], each)) ?? true)
+    .filter(({ match }) => match.source === undefined || satisfies('source', [source], match.source))
     .flatMap(({ context }) => context)
   if (wanted.length === 0) return undefined
   const costs = [...new Set(wanted)].map((name) => [name, unitsADay(name, plan.alertsPerDay)] as const)

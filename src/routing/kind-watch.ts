@@ -75,19 +75,23 @@ export function createKindWatch(options: KindWatchOptions): KindWatch {
   }
 }
 
-/** What routes ask for and no alert of their sources has had, once enough came to say so, and not too many kinds. */
+/**
+ * What routes ask for and no alert of their sources has had, once enough came to say so, and not too many kinds. Of more
+ * than are counted, the first: to look for what was meant takes a millisecond or two, and a route may name thousands.
+ */
 export function unseenKinds(routes: readonly Route[], seen: SeenKinds): UnseenKind[] {
+  let unseen = 0
   return routes.flatMap((route, index) => {
     const { kind: wanted = [], source: from } = route.match
-    const own = [...seen].filter(
-      ([source]) => from?.some((matcher) => satisfies('source', [source], matcher)) ?? true,
-    )
+    const own = [...seen].filter(([source]) => from === undefined || satisfies('source', [source], from))
     const kinds = [...new Set(own.flatMap(([, counts]) => [...counts.keys()].filter((kind) => kind !== '')))]
     const alerts = own.reduce((sum, [, counts]) => sum + [...counts.values()].reduce((a, b) => a + b, 0), 0)
     const [first] = own
     if (own.some(([, counts]) => counts.size >= kindsMax)) return []
     return wanted.flatMap((matcher): UnseenKind[] => {
       if (first === undefined || matcher.op === 'not' || satisfies('kind', kinds, matcher)) return []
+      unseen += 1
+      if (unseen > kindsMax) return []
       const near = matcher.op === 'equals' ? nearest(matcher.value, kinds) : undefined
       if (alerts < (near === undefined ? alertsMin.far : alertsMin.near)) return []
       const label = routeLabel({ index, ...(route.name === undefined ? {} : { name: route.name }) })

@@ -214,6 +214,16 @@ describe('patterns', () => {
     expect(compile).not.toHaveBeenCalled()
     compile.mockRestore()
   })
+
+  it('and names of a long list are made comparable once', () => {
+    const names = Array.from({ length: 3_000 }, (_, index) => `نماد${index}`)
+    const list = wants({ symbol: [{ not: [...names, 'فولاد'] }, ...names, 'ك'] })
+    expect(missesOf(alert(), list)).toHaveLength(1)
+    const normalise = vi.spyOn(String.prototype, 'normalize')
+    expect(missesOf(alert({ symbol: '\u06a9' }), list)).toEqual([])
+    expect(normalise.mock.calls.length).toBeLessThan(10)
+    normalise.mockRestore()
+  })
 })
 
 describe('a pattern of a symbol', () => {

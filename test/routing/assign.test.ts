@@ -50,6 +50,19 @@ describe('alerts', () => {
     expect(await held.of(1)).toBeUndefined()
   })
 
+  it('of one page let others run in between', async () => {
+    const { assign } = rig([to(['hook'])])
+    let turns = 0
+    const count = () => {
+      turns += 1
+      next = setImmediate(count)
+    }
+    let next = setImmediate(count)
+    await assign(Array.from({ length: 20 }, (_, index) => alertOf(index + 1)))
+    clearImmediate(next)
+    expect(turns).toBeGreaterThanOrEqual(19)
+  })
+
   it('that no route wants stand on record', async () => {
     const { assign, held } = rig([to(['hook'], { match: parseMatch({ kind: 'screen' }) ?? {} })])
     expect(await assign([alertOf(1)])).toEqual([{ sinks: [], withheld: [] }])

@@ -54,6 +54,11 @@ describe('a route that asks for a kind', () => {
     expect(unseenKinds([asking(equals('price'))], seen(many))).toEqual([])
   })
 
+  it('is told of as often as kinds are counted, where it asks for thousands', () => {
+    const kinds = Array.from({ length: 2_000 }, (_, index) => equals(`kind${index}`))
+    expect(unseenKinds([asking(...kinds)], seen({ price: 500 }))).toHaveLength(200)
+  })
+
   it('is held against the sources that it takes, and a rule of this kind is enough', () => {
     const both = new Map([...seen({ price: 500 }), ...seen({ prise: 500 }, 'other')])
     expect(unseenKinds([asking(equals('prise'))], both)).toEqual([])
