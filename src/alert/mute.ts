@@ -37,7 +37,7 @@ function endOfAll(mutes: readonly Mute[], atMs: number): number | undefined {
   for (let step = 0; step < stepsMax; step += 1) {
     const from = untilMs ?? atMs
     const walls = new Map([...zones].map((zone) => [zone, wallTime(from, zone)]))
-    const ends = mutes.flatMap((mute) => endOf(mute, walls.get(mute.timeZone) ?? 0) ?? [])
+    const ends = mutes.flatMap((mute) => endOf(mute, from, walls.get(mute.timeZone) ?? 0) ?? [])
     const end = Math.max(...ends)
     if (ends.length === 0 || end <= from) return untilMs
     untilMs = end
@@ -60,17 +60,21 @@ export function describeMute({ days, from, to, timeZone, holidays }: Mute): stri
 const stepsMax = 400
 const dayMs = 86_400_000
 const minuteMs = 60_000
+/** No clock is set back by more, but for whole days. */
+const clockChangeMs = 3 * 60 * minuteMs
 
-/** When the span ends that holds where the clock of its zone shows `wallMs`. */
-function endOf(mute: Mute, wallMs: number): number | undefined {
+/** When the span ends that holds at `atMs`, where the clock of its zone shows `wallMs`. */
+function endOf(mute: Mute, atMs: number, wallMs: number): number | undefined {
   const today = Math.floor(wallMs / dayMs) * dayMs
   const from = minutesOf(mute.from) * minuteMs
   const to = minutesOf(mute.to) * minuteMs
   const length = to > from ? to - from : to - from + dayMs
   for (const day of [today, today - dayMs]) {
     const startMs = day + from
-    if (wallMs < startMs || wallMs >= startMs + length || !isNamed(mute, day)) continue
-    return instantOf(startMs + length, mute.timeZone)
+    // A clock that is set back shows a time before the start again.
+    if (wallMs < startMs - clockChangeMs || wallMs >= startMs + length) continue
+    const endMs = instantOf(startMs + length, mute.timeZone)
+    if (instantOf(startMs, mute.timeZone) <= atMs && atMs < endMs && isNamed(mute, day)) return endMs
   }
   return undefined
 }

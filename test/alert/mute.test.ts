@@ -52,6 +52,10 @@ describe('a mute', () => {
     // From 02:00 to 03:00 that night the clock shows nothing, and in autumn everything twice.
     expect(until([berlin], '2026-03-29T00:30:00Z')).toBe('2026-03-29T02:00:00.000Z')
     expect(until([berlin], '2026-10-25T00:30:00Z')).toBe('2026-10-25T03:00:00.000Z')
+    // It began at 02:30; half an hour later the clock shows 02:00 again.
+    const short = { ...berlin, from: '02:30', to: '03:00' }
+    expect(until([short], '2026-10-25T01:10:00Z')).toBe('2026-10-25T02:00:00.000Z')
+    expect(until([{ ...short, from: '02:00', to: '02:30' }], '2026-10-25T01:10:00Z')).toBeUndefined()
   })
 
   it('is over at the end that it tells, and holds until then', () => {
