@@ -48,7 +48,7 @@ class ThreadDrawer implements Drawer {
   /** By the hash of their text, the one used last at the end. */
   readonly #kept = new Map<string, Uint8Array>()
   readonly #drawing = new Map<string, Promise<Uint8Array | undefined>>()
-  /** Of these, those that a message has waited for in vain: others are drawn after them, so nobody waits for others. */
+  /** Of these, those that a message has waited for in vain: until they are drawn nobody waits, for them or for others after them. */
   readonly #late = new Set<string>()
   #keptBytes = 0
   /** Those that draw; the orders go to the last one. */
@@ -72,7 +72,7 @@ class ThreadDrawer implements Drawer {
       return kept
     }
     const drawing = this.#drawing.get(mark) ?? this.#order(mark, svg)
-    if (drawing === undefined) return undefined
+    if (drawing === undefined || this.#late.has(mark)) return undefined
     const png = await inTime(drawing, Math.min(waitMs, this.#options.waitMsMax ?? waitMsMaxDefault))
     if (this.#drawing.has(mark)) this.#late.add(mark)
     return png

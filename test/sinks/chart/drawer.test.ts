@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createDrawer, type DrawerOptions } from '../../../src/sinks/chart/drawer.ts'
 import { onTestFinished } from '../../support/finished.ts'
+import { until } from '../../support/until.ts'
 
 /** The thread that draws, with the real library, and what goes wrong with it. */
 const svg = (word: string) =>
@@ -88,21 +89,16 @@ describe('a chart', () => {
     expect(all.map((png) => png !== undefined)).toEqual(all.map((_, index) => index < 12))
   })
 
-  it('that is late is none for who waits, and kept for the next', async () => {
-    const { draw } = drawer()
-    expect(await draw(svg('late'), 0)).toBeUndefined()
-    expect(await draw(svg('late'))).toBeDefined()
-  })
-
-  it('that is late keeps no other message waiting: what is wanted meanwhile is none, at once', async () => {
+  it('that is late keeps no other message waiting: until it is drawn there is none, at once, and then it is kept', async () => {
     const slow = code(`
       import { parentPort } from 'node:worker_threads'
       parentPort.on('message', ({ id }) =>
-        setTimeout(() => parentPort.postMessage({ id, png: new Uint8Array([1]) }), 100))`)
+        setTimeout(() => parentPort.postMessage({ id, png: new Uint8Array([1]) }), 300))`)
     const { draw } = drawer({ workerUrl: slow })
     expect(await draw(svg('late'), 0)).toBeUndefined()
     expect(await draw(svg('next'))).toBeUndefined()
-    expect(await draw(svg('late'))).toBeDefined()
+    expect(await draw(svg('late'))).toBeUndefined()
+    await until('it is drawn', async () => (await draw(svg('late'), 0)) !== undefined)
     expect(await draw(svg('next'))).toBeDefined()
   })
 })
