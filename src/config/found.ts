@@ -53,9 +53,12 @@ export function maskAddress(text: string): string {
     .replace(/(?<=[?&#])[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
 }
 
-/** Masks the second part of `user:password`, or of a bot's `id:token`, in a field that is meant for the first part. */
+/**
+ * Masks the second part of `user:password`, or of a bot's `id:token`, in a field that is meant for the first part. What begins
+ * like a date or `HH:MM:` is a time.
+ */
 function maskLogin(text: string): string {
-  return text.replace(/^([\w.@+-]+):(?!\/\/)(?!\d+$)[^\s[\]]{5,}$/, '$1:[redacted]')
+  return text.replace(/^(?!\d{4}-\d\d-|\d\d:\d\d:)([\w.@+-]+):(?!\/\/)(?!\d+$)[^\s[\]]{5,}$/, '$1:[redacted]')
 }
 
 /** For templates: the body of a request may contain a receiver's key. */
