@@ -160,12 +160,16 @@ describe('a sink that is back', () => {
     let most = 0
     const width: number[] = []
     let answer: Outcome = unavailable
+    const allRun = Promise.withResolvers<void>()
     const sink = testSink('hook', async () => {
       // A probe that began before the sink was well is refused, also when it ends later.
       const given = answer
       running += 1
       most = Math.max(most, running)
       if (given === delivered) width.push(running)
+      // However slowly the lane takes them, none ends before all that may run do.
+      if (most === 20) allRun.resolve()
+      else if (given !== delivered) await allRun.promise
       await new Promise((resolve) => setTimeout(resolve, 20))
       running -= 1
       return given
