@@ -38,8 +38,8 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/alert-bridge-test') },
     // Tests of one file that run side by side.
     maxConcurrency: 8,
-    // More than there are cores: the files that come first mostly wait, for locks, leases and outages.
-    maxWorkers: 3,
+    // Twice the cores: files wait for locks, leases and outages for most of their time.
+    maxWorkers: 4,
     // The sources are loaded by Node.js itself, as in the product, which also keeps what it made of them: Vitest's own
     // imports take three times as long to load, and what they load computes at half the speed.
     server: { deps: { external: [/\/(src|test\/(bench|support|model))\//] } },
