@@ -53,13 +53,14 @@ export function maskAddress(text: string): string {
     .replace(/(?<=[?&#])[^=&\s#]+(?=[&\s#]|$)/g, maskToken)
 }
 
-/**
- * Masks the second part of `user:password`, or of a bot's `id:token`, in a field that is meant for the first part. What begins
- * like a date or `HH:MM:` is a time.
- */
+/** Masks the second part of `user:password`, or of a bot's `id:token`, in a field that is meant for the first part. */
 function maskLogin(text: string): string {
-  return text.replace(/^(?!\d{4}-\d\d-|\d\d:\d\d:)([\w.@+-]+):(?!\/\/)(?!\d+$)[^\s[\]]{5,}$/, '$1:[redacted]')
+  if (time.test(text)) return text
+  return text.replace(/^([\w.@+-]+):(?!\/\/)(?!\d+$)[^\s[\]]{5,}$/, '$1:[redacted]')
 }
+
+/** Also one without its offset. */
+const time = /^(\d{4}-\d\d-\d\dT)?\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?$/
 
 /** For templates: the body of a request may contain a receiver's key. */
 function maskWords(text: string): string {
