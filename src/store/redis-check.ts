@@ -81,7 +81,7 @@ export function findingsOf(info: string, skewMs: number): RedisFinding[] {
 
 /**
  * Writes one short-lived key in each of the types that the bridge and BullMQ use, so that a missing permission is found now
- * and not with the first alert.
+ * and not with the first alert. The last one is for BZPOPMIN to take, which would wait for one.
  * KEYS[1] the probe · Returns: one line for each command that was refused.
  */
 const probeScript = `
@@ -95,6 +95,8 @@ for _, probe in ipairs(probes) do
   if type(answer) == 'table' and answer.err then table.insert(refused, probe[1] .. ': ' .. answer.err) end
   redis.call('DEL', KEYS[1])
 end
+redis.pcall('ZADD', KEYS[1], '1', 'a')
+redis.pcall('PEXPIRE', KEYS[1], '1000')
 return refused
 `
 

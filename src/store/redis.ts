@@ -97,9 +97,13 @@ export async function waitForRedis(
     connectionError = error
   }
   redis.on('error', onError)
+  let connected = Promise.withResolvers<void>()
+  const onReady = () => connected.resolve()
+  redis.on('ready', onReady)
   try {
     for (;;) {
       signal.throwIfAborted()
+      connected = Promise.withResolvers()
       const unreached = await ping(redis, signal)
       const failure = unreached ?? (await whyAway(ask))
       if (!failure) break
@@ -119,11 +123,13 @@ export async function waitForRedis(
         log.warn({ reason, waited: formatDuration(waitedMs) }, 'waiting for Redis')
         logged += 1
       }
-      await clock.sleep(askEveryMs, signal)
+      // The first answer comes with the connection: a start waits for that, and not for the next attempt.
+      await Promise.race([clock.sleep(askEveryMs, signal), connected.promise])
     }
     if (logged > 0) log.info({ waited: formatDuration(clock.monotonicMs() - startMs) }, 'Redis answers')
   } finally {
     redis.off('error', onError)
+    redis.off('ready', onReady)
   }
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { admitRedis } from '../../src/app/redis.ts'
 import { stateFormatKey } from '../../src/store/keys.ts'
 import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
@@ -17,6 +17,13 @@ describe('checking Redis', () => {
     const { redis } = await given()
     await checkRedis(redis, { prefix: freshPrefix() })
     expect(await redis.keys('*')).toEqual([])
+  })
+
+  it('waits for nothing', async () => {
+    const { redis } = await given()
+    const popped = vi.spyOn(redis, 'bzpopmin')
+    await checkRedis(redis, { prefix: freshPrefix() })
+    expect(await popped.mock.results[0]?.value).not.toBeNull()
   })
 
   it('refuses one that may throw alerts away, and says what to set', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
 import {
   closeRedis,
@@ -150,6 +151,15 @@ describe('connections', () => {
 })
 
 describe('waiting for Redis', () => {
+  it('is over when the connection is made, and not with the next attempt', async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.dispose())
+    const { redis, captured } = connect({ url: server.url }, 'commands')
+    const clock = { ...systemClock, sleep: () => new Promise<void>(() => {}) }
+    await waitForRedis(redis, { log: captured.log, signal: new AbortController().signal, clock })
+    expect(await redis.ping()).toBe('PONG')
+  })
+
   it('says once that it is not there, and resolves when it answers', async () => {
     const server = await startRedis()
     onTestFinished(() => server.dispose())
