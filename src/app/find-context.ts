@@ -1,7 +1,9 @@
 import type { Alert } from '../alert/alert.ts'
 import type { ContextName } from '../alert/context.ts'
+import type { DeliveryJob } from '../alert/job.ts'
 import { asksOfRule, matchAlert, type RuleLookup } from '../alert/match.ts'
 import type { Route } from '../alert/route.ts'
+import type { Config } from '../config/schema.ts'
 import type { FindContext } from '../delivery/deliver.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ActiveConfig } from './active-config.ts'
@@ -11,9 +13,9 @@ import { createContextWaits } from './context-waits.ts'
 /** What the routes of the config in force ask of an alert, also of one that was queued under another config. */
 export function findContextBy(active: () => ActiveConfig, clock: Clock): FindContext {
   const waits = createContextWaits(clock)
-  return (job, { isFirst, signals }) => {
+  return (job, { isFirst, signals, queue }) => {
     const { config, sources } = active()
-    const { alert, sink, seenAtMs, requestedAtMs = seenAtMs } = job
+    const { alert, sink, seenAtMs } = job
     const routes = config.routes.filter(({ context, sinks }) => context.length > 0 && sinks.includes(sink))
     const source = routes.length === 0 ? undefined : valuesOf(sources).get(alert.source)
     if (source === undefined) return undefined
@@ -24,8 +26,8 @@ export function findContextBy(active: () => ActiveConfig, clock: Clock): FindCon
       const names = namesFor(alert, routes, (_source, ruleId) => rules.ruleOf(ruleId))
       if (names.length === 0) return undefined
       const signal = AbortSignal.any([...signals])
-      const deadlineMs = config.sources[alert.source]?.context.deadline ?? 0
-      const wait = waits.begin(sink, requestedAtMs, deadlineMs)
+      const deadlineMs = queue.isFull ? shortestDeadline(job, config) : deadlineOf(config, alert.source)
+      const wait = waits.begin(sink, queue.emptyMs, deadlineMs)
       try {
         return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs: wait.leftMs, signal })
       } finally {
@@ -34,6 +36,22 @@ export function findContextBy(active: () => ActiveConfig, clock: Clock): FindCon
     }
     return find()
   }
+}
+
+function deadlineOf({ sources }: Config, source: string): number {
+  return sources[source]?.context.deadline ?? 0
+}
+
+/** Of all sources whose alerts may be behind this one: none is to be later than by its own source's deadline. */
+function shortestDeadline({ alert, sink }: DeliveryJob, config: Config): number {
+  const routes = config.routes.filter(({ sinks }) => sinks.includes(sink))
+  const isBehind = (source: string) =>
+    routes.some(
+      ({ match }) =>
+        matchAlert({ ...alert, source }, { source: match.source }, () => undefined).kind === 'matches',
+    )
+  const behind = Object.keys(config.sources).filter(isBehind)
+  return Math.min(...[alert.source, ...behind].map((source) => deadlineOf(config, source)))
 }
 
 /**

@@ -73,6 +73,8 @@ export interface DeliverDeps extends SendDeps {
   readonly stopping: AbortSignal
   /** What the API's other endpoints know about the alert; undefined where no route asks. */
   readonly findContext?: FindContext | undefined
+  /** For the alert that is delivered. */
+  queueState(): QueueState
   /** For a sink that takes several alerts as one message. */
   readonly batcher?: Pick<Batcher, 'join'> | undefined
 }
@@ -80,8 +82,20 @@ export interface DeliverDeps extends SendDeps {
 /** Ends within its own deadline, and at once when one of the signals aborts; a rejection is a bug. `isFirst`: only then may it spend units. */
 export type FindContext = (
   job: DeliveryJob,
-  options: { readonly isFirst: boolean; readonly signals: readonly AbortSignal[] },
+  options: {
+    readonly isFirst: boolean
+    readonly signals: readonly AbortSignal[]
+    readonly queue: QueueState
+  },
 ) => Promise<AlertContext | undefined> | undefined
+
+/** What a lane knows of its queue without a clock of another machine. */
+export interface QueueState {
+  /** By the monotonic clock: no job that this process has taken since had come into the queue before. */
+  readonly emptyMs: number
+  /** As many jobs as the lane takes at a time run, so that others may wait for one of them. */
+  readonly isFull: boolean
+}
 
 export async function deliver(job: LockedJob, signal: AbortSignal, deps: DeliverDeps): Promise<JobResult> {
   const { sink, settings, acknowledged, clock } = deps
@@ -105,7 +119,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
   if (signal.aborted) return { step: 'not_ours' }
   const found = await foundFor(
     delivery,
-    { isFirst: job.number === 1, signals: [signal, deps.stopping] },
+    { isFirst: job.number === 1, signals: [signal, deps.stopping], queue: deps.queueState() },
     deps,
   )
   const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }

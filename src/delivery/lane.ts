@@ -253,6 +253,10 @@ export class Lane {
       observe: (event) => circuit.observe(event),
       hold: (forMs) => circuit.hold(forMs),
       waiting: () => this.#staleDelays.waiting(),
+      queueState: () => ({
+        emptyMs: this.#workers.emptyMs,
+        isFull: this.#running.jobs >= this.#workers.concurrency,
+      }),
       replace: (id, token, copies) => this.#replace({ id, state: 'active', token }, copies),
     })
     const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1

@@ -1,5 +1,7 @@
+import type { Clock } from '../lib/clock.ts'
 import { settlesWithin } from '../lib/time-limit.ts'
 import { duplicateRedis, type RedisClient } from '../store/redis.ts'
+import type { AlertJob } from './processor.ts'
 import { checkStalled, TakenJobs } from './stalled-check.ts'
 import { endMsMax, recordMsMax } from './stop-times.ts'
 import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from './worker.ts'
@@ -9,19 +11,27 @@ import { type AlertWorker, destroyWorker, openWorker, type WorkerOptions } from 
  * renew the locks of its jobs: it is closed only when these sends have ended.
  */
 export class Workers {
-  readonly #options: WorkerOptions
+  readonly #options: WorkersOptions
   readonly #replaced = new Set<OpenWorker>()
   #current: OpenWorker | undefined
   readonly taken = new TakenJobs()
   #concurrency: number
+  /** When (wall clock, which BullMQ uses) Redis said that the queue is empty; undefined once a job was taken since. */
+  #emptyAtMs: number | undefined
+  #emptyMs = Number.NEGATIVE_INFINITY
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkersOptions) {
     this.#options = options
     this.#concurrency = options.settings.concurrency
   }
 
   get isOpen(): boolean {
     return this.#current !== undefined
+  }
+
+  /** When (monotonic clock) the first job was taken from a queue that had been empty: no later one came into it before. */
+  get emptyMs(): number {
+    return this.#emptyMs
   }
 
   get concurrency(): number {
@@ -66,12 +76,24 @@ export class Workers {
       redis,
       process: (job, token) => {
         this.taken.take()
+        this.#noteTaken(job)
         return this.#options.process(job, token)
       },
     })
     worker.concurrency = this.#concurrency
+    worker.on('drained', () => {
+      // It gets none either where the limit of the rate is reached.
+      if (!worker['isRateLimited']()) this.#emptyAtMs = Date.now()
+    })
     const { stalledIntervalMs } = this.#options.tuning
     return { worker, endCheck: checkStalled(worker, stalledIntervalMs, () => this.taken.may) }
+  }
+
+  /** Several are fetched before the first one is processed: one that was fetched before the queue was empty may be old. */
+  #noteTaken({ processedOn }: AlertJob): void {
+    if (this.#emptyAtMs === undefined || (processedOn ?? 0) < this.#emptyAtMs) return
+    this.#emptyMs = this.#options.clock.monotonicMs()
+    this.#emptyAtMs = undefined
   }
 
   async #retire(before: OpenWorker, runningSends: readonly Promise<unknown>[]): Promise<void> {
@@ -89,6 +111,10 @@ export class Workers {
     opened.own?.disconnect()
     this.#replaced.delete(opened)
   }
+}
+
+interface WorkersOptions extends WorkerOptions {
+  readonly clock: Pick<Clock, 'monotonicMs'>
 }
 
 interface OpenWorker {

@@ -143,6 +143,7 @@ describe('a process that wakes up when its job belongs to another', () => {
       stopping: new AbortController().signal,
       hold: async () => {},
       waiting: async () => {},
+      queueState: () => ({ emptyMs: 0, isFull: false }),
       replace: async () => {},
     }
     await expect(processJob(job, 'mine', new AbortController().signal, context)).rejects.toThrow(WaitingError)

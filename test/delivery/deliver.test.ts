@@ -23,6 +23,7 @@ function setting() {
     log,
     takeOverMs: 50,
     stopping: never,
+    queueState: () => ({ emptyMs: 0, isFull: false }),
   }
 }
 

@@ -2,6 +2,7 @@ import PostalMime from 'postal-mime'
 import { describe, expect, it } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { impatient, metric } from '../support/bridge.ts'
+import { wallClock } from '../support/clock.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { onTestFinished } from '../support/finished.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
@@ -96,24 +97,75 @@ describe('a route with context', () => {
     expect(await total('chart', 'cached')).toBe(1)
   })
 
-  it('is waited for no longer by all alerts of a page together than by one, where a sink sends them one after the other', async () => {
-    const sandbox = await startSandbox()
-    const hook = await startWebhookReceiver()
+  it.each([
+    ['of one time', 0],
+    ['three seconds ahead of the sender', 3_000],
+    ['three seconds behind the sender', -3_000],
+  ])(
+    'is waited for no longer by all alerts of a page together than by one, where a sink sends them one after the other, with the clock of the poller %s',
+    async (_clocks, aheadMs) => {
+      const sandbox = await startSandbox()
+      const hook = await startWebhookReceiver()
+      const endpoint = 'instruments/{instrument}/prices'
+      sandbox.fault({ kind: 'slow', delayMs: 700, endpoint, times: 0 })
+      const text = configOf(
+        sandbox.url,
+        { hook: hook.url },
+        { routes: '[{ sinks: [hook], context: [chart] }]', context: '{ deadline: 1s }' },
+      ).replace('type: webhook', 'type: webhook, concurrency: 1')
+      const clock = wallClock()
+      clock.turn(aheadMs)
+      await startApp(text, { role: 'poller', clock })
+      await startApp(text, { role: 'sender' })
+      await until('the first poll', () => sandbox.requests.length > 0)
+      const calls = () => sandbox.requests.filter(({ path }) => path.endsWith('/prices')).length
+      const instruments = new Set(sandbox.fireMany(12).map(({ slug }) => slug))
+      const bodies = (await hook.received(12)).map(bodyOf)
+      expect(instruments.size).toBeGreaterThan(3)
+      // One answers within the second, and another one is begun.
+      expect(calls()).toBeLessThanOrEqual(2)
+      expect(bodies.at(-1)?.data.context?.skipped).toEqual([{ what: 'chart', why: 'deadline' }])
+      // Those that come to an empty queue wait for their own.
+      for (const [sent, slug] of [
+        [13, 'first-one'],
+        [14, 'second-one'],
+      ] as const) {
+        sandbox.fire({ symbol: slug, slug })
+        const last = (await hook.received(sent)).at(-1)
+        expect(bodyOf(last).data.context?.skipped).toEqual([{ what: 'chart', why: 'not_found' }])
+      }
+    },
+  )
+
+  it('is waited for as long as the source of each alert says, where two share a sink', async () => {
+    const [quick, patient] = [await startSandbox(), await startSandbox()]
+    const [wide, narrow] = [await startWebhookReceiver(), await startWebhookReceiver()]
     const endpoint = 'instruments/{instrument}/prices'
-    sandbox.fault({ kind: 'slow', delayMs: 700, endpoint, times: 0 })
-    const text = configOf(
-      sandbox.url,
-      { hook: hook.url },
-      { routes: '[{ sinks: [hook], context: [chart] }]', context: '{ deadline: 1s }' },
-    )
-    await startApp(text.replace('type: webhook', 'type: webhook, concurrency: 1'))
-    await until('the first poll', () => sandbox.requests.length > 0)
-    const instruments = new Set(sandbox.fireMany(12).map(({ slug }) => slug))
-    const bodies = (await hook.received(12)).map(bodyOf)
-    expect(instruments.size).toBeGreaterThan(3)
-    // One answers within the second, and another one is begun.
-    expect(sandbox.requests.filter(({ path }) => path.endsWith('/prices')).length).toBeLessThanOrEqual(2)
-    expect(bodies.at(-1)?.data.context?.skipped).toEqual([{ what: 'chart', why: 'deadline' }])
+    for (const each of [quick, patient]) each.fault({ kind: 'slow', delayMs: 2_000, endpoint, times: 0 })
+    const poll =
+      'poll: { every: 250ms, minInterval: 250ms, historyPages: 0 }, budget: { unitsPerDay: 1000000 }'
+    const sourceOf = (feed: string, deadline: string) =>
+      `{ baseUrl: "${feed}", token: sandbox-token, ${poll}, context: { deadline: ${deadline} } }`
+    await startApp(`
+redis: { url: "${redis.url}", prefix: ${freshPrefix()} }
+http: { listen: "127.0.0.1:0" }
+sources: { quick: ${sourceOf(quick.url, '500ms')}, patient: ${sourceOf(patient.url, '4s')} }
+sinks:
+  wide: { type: webhook, url: "${wide.url}", ${impatient} }
+  narrow: { type: webhook, url: "${narrow.url}", concurrency: 1, ${impatient} }
+routes: [{ sinks: [wide, narrow], context: [chart] }]
+`)
+    await until('the first polls', () => quick.requests.length > 0 && patient.requests.length > 0)
+    patient.fire({ symbol: 'فولاد', slug: 'foolad' })
+    await until('it waits', () => patient.requests.some(({ path }) => path.endsWith('/prices')))
+    quick.fire({ symbol: 'فولاد', slug: 'foolad' })
+    const whys = (requests: readonly ReceivedRequest[]) =>
+      requests.map((request) => bodyOf(request).data.context?.skipped.map(({ why }) => why))
+    // Neither keeps the other one waiting where there is place for both.
+    expect(whys(await wide.received(2))).toEqual([['deadline'], []])
+    // Where there is none, the one that may be behind is not kept waiting for longer than its own source says.
+    const [first, second] = await narrow.received(2)
+    expect(whys([first, second].filter((each) => each !== undefined))).toEqual([['deadline'], ['deadline']])
   })
 
   it('shows it in the messages of every sink, as a picture where they take one', async () => {

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import type { QueueState } from '../../src/delivery/deliver.ts'
+import type { SinkSettings } from '../../src/delivery/settings.ts'
+import { useRedis } from '../support/redis.ts'
+import { jobs, rig, testSink, until } from './support.ts'
+
+const server = useRedis()
+
+/** What the lane knew of its queue at each alert. */
+async function statesOf(settings: Partial<SinkSettings>) {
+  const { queues, sender } = rig(server, ['hook'])
+  const states: QueueState[] = []
+  const sink = testSink('hook')
+  const send = async (from: number, to: number) => {
+    await queues.enqueue(jobs('hook', from, to))
+    await until('all are sent', () => sink.sends.length >= to)
+    return states.splice(0)
+  }
+  await queues.enqueue(jobs('hook', 1, 1))
+  sender([sink], {
+    settings,
+    more: {
+      async findContext(_job, { queue }) {
+        states.push(queue)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return undefined
+      },
+    },
+  })
+  await until('the first is sent', () => sink.sends.length >= 1)
+  states.splice(0)
+  return send
+}
+
+const emptyMs = (states: readonly QueueState[]) => new Set(states.map((state) => state.emptyMs))
+
+describe('what a lane knows of its queue', () => {
+  it.each([
+    ['one after the other', { concurrency: 1 }],
+    ['two at a time, which end together', { concurrency: 2 }],
+  ])('is when it was last empty, with alerts %s', async (_how, settings) => {
+    const send = await statesOf(settings)
+    const [first, second] = [await send(2, 6), await send(7, 11)]
+    expect([first.length, emptyMs(first).size]).toEqual([5, 1])
+    expect([second.length, emptyMs(second).size]).toEqual([5, 1])
+    expect([...emptyMs(second)][0]).toBeGreaterThan([...emptyMs(first)][0] ?? Number.NaN)
+  })
+
+  it('is not that it was empty where the limit of the rate was reached', async () => {
+    const send = await statesOf({ concurrency: 1, rateLimit: { max: 2, per: 100 } })
+    const states = await send(2, 6)
+    expect([states.length, emptyMs(states).size]).toEqual([5, 1])
+  })
+
+  it('is whether another alert has to wait', async () => {
+    const send = await statesOf({ concurrency: 2 })
+    expect((await send(2, 2)).map(({ isFull }) => isFull)).toEqual([false])
+    expect((await send(3, 4)).map(({ isFull }) => isFull)).toEqual([false, true])
+  })
+})
