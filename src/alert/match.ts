@@ -1,6 +1,7 @@
 import type { Alert } from './alert.ts'
 import { type AlertField, alertFields, type RuleFacts, type RuleField, ruleFields } from './fields.ts'
 import { type Compiled, compileGlob, compileRegex, isFound, type Program } from './regex.ts'
+import type { Steps } from './turns.ts'
 import { isMapping, namesOf, textsOf } from './value.ts'
 
 /**
@@ -33,15 +34,15 @@ export type Matched =
   /** All but the rule matches, and these of its rules are not known. */
   | { readonly kind: 'rule_unknown'; readonly ruleIds: readonly string[] }
 
-export function matchAlert(alert: Alert, match: Match, ruleOf: RuleLookup): Matched {
-  const misses = missesIn(
-    alertFields,
-    match,
-    (field) => alertValues(alert, field),
-    (field) => field,
-  )
+export function* matchAlert(alert: Alert, match: Match, ruleOf: RuleLookup): Steps<Matched> {
+  const misses: Miss[] = []
+  for (const field of alertFields) {
+    const matchers = match[field]
+    if (matchers === undefined || (yield* satisfiesAll(comparedOf(alert, field), matchers, field))) continue
+    misses.push({ field, found: alertValues(alert, field), wanted: matchers.map(describeMatcher) })
+  }
   const { rule } = match
-  const ofRule = rule === undefined || !asksOfRule(match) ? matches : matchRules(alert, rule, ruleOf)
+  const ofRule = rule === undefined || !asksOfRule(match) ? matches : yield* matchRules(alert, rule, ruleOf)
   if (ofRule.kind === 'misses') return { kind: 'misses', misses: [...misses, ...ofRule.misses] }
   return misses.length > 0 ? { kind: 'misses', misses } : ofRule
 }
@@ -103,39 +104,32 @@ const texts: ReadonlySet<string> = new Set<AlertField | RuleField>([
   'config',
 ])
 
-function matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Matched {
+function* matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Steps<Matched> {
   const ids = alert.ruleIds
   const known = ids.map((id) => ruleOf(alert.source, id)).filter((rule) => rule !== undefined)
-  const missesOf = (rules: readonly RuleFacts[]) =>
-    missesIn(
-      ruleFields,
-      match,
-      (field) => rules.flatMap((rule) => rule[field]),
-      (field) => `rule.${field}` as const,
-    )
   // An alert of no rule is one of a rule without any values: `not` holds, and nothing else does.
-  const single = ids.length === 0 ? [[]] : known.map((rule) => [rule])
-  const each = single.map(missesOf)
-  if (each.some((misses) => misses.length === 0)) return matches
+  let first: Miss[] | undefined
+  for (const rules of ids.length === 0 ? [[]] : known.map((rule) => [rule])) {
+    const misses = yield* missesOf(rules, match)
+    if (misses.length === 0) return matches
+    first ??= misses
+  }
   const unknown = ids.filter((id) => ruleOf(alert.source, id) === undefined)
   if (unknown.length > 0) return { kind: 'rule_unknown', ruleIds: unknown }
-  const together = missesOf(known)
-  return { kind: 'misses', misses: together.length > 0 ? together : (each[0] ?? []) }
+  const together = yield* missesOf(known, match)
+  return { kind: 'misses', misses: together.length > 0 ? together : (first ?? []) }
 }
 
-function missesIn<F extends AlertField | RuleField, N extends Miss['field']>(
-  fields: readonly F[],
-  match: { readonly [K in F]?: readonly Matcher[] | undefined },
-  valuesOf: (field: F) => readonly string[],
-  nameOf: (field: F) => N,
-): Miss[] {
-  return fields.flatMap((field) => {
+function* missesOf(rules: readonly RuleFacts[], match: RuleMatch): Steps<Miss[]> {
+  const misses: Miss[] = []
+  for (const field of ruleFields) {
     const matchers = match[field]
-    if (matchers === undefined) return []
-    const found = valuesOf(field)
-    if (satisfies(field, found, matchers)) return []
-    return [{ field: nameOf(field), found, wanted: matchers.map(describeMatcher) }]
-  })
+    if (matchers === undefined) continue
+    const found = rules.flatMap((rule) => rule[field])
+    if (yield* satisfies(field, found, matchers)) continue
+    misses.push({ field: `rule.${field}`, found, wanted: matchers.map(describeMatcher) })
+  }
+  return misses
 }
 
 /**
@@ -143,6 +137,10 @@ function missesIn<F extends AlertField | RuleField, N extends Miss['field']>(
  * texts, so every value is one, whatever its type was.
  */
 export function alertValues(alert: Alert, field: AlertField): readonly string[] {
+  return once(values, alert, field, () => valuesIn(alert, field))
+}
+
+function valuesIn(alert: Alert, field: AlertField): readonly string[] {
   switch (field) {
     case 'source':
       return [alert.source]
@@ -170,13 +168,21 @@ export function alertValues(alert: Alert, field: AlertField): readonly string[] 
 }
 
 /** Whether these values of a field are what the matcher, or one of them, wants. */
-export function satisfies(field: string, values: readonly string[], matchers: Matchers): boolean {
-  const { texts, patterns, nots } = wantedBy(matchers, field)
-  const compared = values.map((value) => comparable(field, value))
-  return (
-    compared.some((value) => texts.has(value) || patterns.some((pattern) => isFound(pattern, value))) ||
-    nots.some((not) => !satisfies(field, values, not))
-  )
+export function satisfies(field: string, values: readonly string[], matchers: Matchers): Steps<boolean> {
+  return satisfiesAll(comparable(field, values), matchers, field)
+}
+
+function* satisfiesAll(values: readonly string[], matchers: Matchers, field: string): Steps<boolean> {
+  const { texts, patterns, nots } = yield* wantedBy(matchers, field)
+  yield
+  if (texts.size > 0 && values.some((value) => texts.has(value))) return true
+  for (const pattern of patterns)
+    for (const value of values) {
+      yield
+      if (isFound(pattern, value)) return true
+    }
+  for (const not of nots) if (!(yield* satisfiesAll(values, not, field))) return true
+  return false
 }
 
 /** A text, as it was read; the values one by one where the row holds several, and none where it holds nothing. */
@@ -186,8 +192,43 @@ function textValues(read: string | null, raw: unknown): readonly string[] {
   return read === null || (read === '' && raw !== '') ? [] : [read]
 }
 
-function comparable(field: string, text: string): string {
+/**
+ * Of one field, so many values are compared, and so much text together: an upstream row may be a list of as many as a page
+ * holds, and each is compared with each pattern.
+ */
+export const valuesMax = 1_000
+export const fieldCharsMax = 10_000
+
+function comparable(field: string, values: readonly string[]): readonly string[] {
+  const compared: string[] = []
+  let chars = 0
+  for (const value of values) {
+    chars += value.length
+    if (compared.length === valuesMax || (chars > fieldCharsMax && compared.length > 0)) break
+    compared.push(comparableText(field, value))
+  }
+  return compared
+}
+
+function comparableText(field: string, text: string): string {
   return texts.has(field) ? normaliseSymbol(text) : text.trim()
+}
+
+/** An alert is compared with hundreds of routes and silences: what it takes of its row is taken once. */
+type OfAlerts = WeakMap<Alert, Map<AlertField, readonly string[]>>
+const values: OfAlerts = new WeakMap()
+const compared: OfAlerts = new WeakMap()
+
+function comparedOf(alert: Alert, field: AlertField): readonly string[] {
+  return once(compared, alert, field, () => comparable(field, alertValues(alert, field)))
+}
+
+function once(known: OfAlerts, alert: Alert, field: AlertField, find: () => readonly string[]) {
+  const own = known.get(alert) ?? new Map<AlertField, readonly string[]>()
+  known.set(alert, own)
+  const found = own.get(field) ?? find()
+  own.set(field, found)
+  return found
 }
 
 type Matchers = Matcher | readonly Matcher[]
@@ -203,7 +244,7 @@ interface Wanted {
 /** They live as long as their config or silence: every alert is compared with them, and a list may name thousands. */
 const wanted = new WeakMap<Matchers, Wanted>()
 
-function wantedBy(matchers: Matchers, field: string): Wanted {
+function* wantedBy(matchers: Matchers, field: string): Steps<Wanted> {
   const known = wanted.get(matchers)
   if (known?.field === field) return known
   const texts = new Set<string>()
@@ -214,7 +255,8 @@ function wantedBy(matchers: Matchers, field: string): Wanted {
       nots.push(matcher.matchers)
       continue
     }
-    const value = comparable(field, matcher.value)
+    const value = comparableText(field, matcher.value)
+    if (matcher.op !== 'equals') yield
     const compiled = matcher.op === 'equals' ? undefined : compile(matcher.op, value)
     if (compiled === undefined) texts.add(value)
     else if (compiled.ok) patterns.push(compiled.program)

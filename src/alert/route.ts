@@ -10,9 +10,11 @@ import {
   matchAlert,
   normaliseSymbol,
   type RuleLookup,
+  valuesMax,
 } from './match.ts'
 import { type Mute, mutedUntil } from './mute.ts'
 import { type Silence, silencesAt } from './silence.ts'
+import type { Steps } from './turns.ts'
 
 /**
  * Which sinks an alert goes to, and why it is withheld from others. Pure. Every route is decided on its own and every
@@ -99,9 +101,12 @@ export interface Routing {
   readonly withheld: readonly (RouteRef & Withheld)[]
 }
 
-export function route(alert: Alert, routes: readonly Route[], facts: RouteFacts): Routing {
-  const silence = silenceOf(alert, facts)
-  return routingOf(routes.map((each, index) => decide(alert, each, index, silence, facts)))
+export function* route(alert: Alert, routes: readonly Route[], facts: RouteFacts): Steps<Routing> {
+  const silence = yield* silenceOf(alert, facts)
+  const decisions: RouteDecision[] = []
+  for (const [index, each] of routes.entries())
+    decisions.push(yield* decide(alert, each, index, silence, facts))
+  return routingOf(decisions)
 }
 
 /** What the sinks are once it is known which throttles let the alert pass: `heldUntil` by place of the route. */
@@ -124,15 +129,14 @@ export function isWithheld(decision: RouteDecision): decision is RouteRef & With
   return !decision.taken && decision.reason !== 'differs' && decision.reason !== 'rule_unknown'
 }
 
-/** The values by which the throttle groups alerts. */
+/** The values by which the throttle groups alerts; of a field with very many, the first. */
 export function throttleValues(alert: Alert, { by }: Throttle): readonly string[] {
   return by.map((field) => {
+    const values = alertValues(alert, field).slice(0, valuesMax)
     // Each account numbers its own rules.
-    if (field === 'ruleId') return JSON.stringify([field, alert.source, ...alert.ruleIds.toSorted()])
-    const values = alertValues(alert, field).map((value) =>
-      field === 'symbol' ? normaliseSymbol(value) : value,
-    )
-    return JSON.stringify([field, ...values.toSorted()])
+    if (field === 'ruleId') return JSON.stringify([field, alert.source, ...values.toSorted()])
+    const own = field === 'symbol' ? values.map(normaliseSymbol) : values
+    return JSON.stringify([field, ...own.toSorted()])
   })
 }
 
@@ -145,20 +149,21 @@ function routingOf(decisions: readonly RouteDecision[]): Routing {
 }
 
 /** A silence that asks for a rule that is not known does not hold: losing is worse. */
-function silenceOf(alert: Alert, { silences, nowMs, ruleOf }: RouteFacts): Silence | undefined {
-  if (silences.length === 0) return undefined
-  return silencesAt(silences, nowMs).find(({ match }) => matchAlert(alert, match, ruleOf).kind === 'matches')
+function* silenceOf(alert: Alert, { silences, nowMs, ruleOf }: RouteFacts): Steps<Silence | undefined> {
+  for (const silence of silences.length === 0 ? [] : silencesAt(silences, nowMs))
+    if ((yield* matchAlert(alert, silence.match, ruleOf)).kind === 'matches') return silence
+  return undefined
 }
 
-function decide(
+function* decide(
   alert: Alert,
   route: Route,
   index: number,
   silence: Silence | undefined,
   facts: RouteFacts,
-): RouteDecision {
+): Steps<RouteDecision> {
   const decided = { index, ...(route.name === undefined ? {} : { name: route.name }), sinks: route.sinks }
-  const matched = matchAlert(alert, route.match, facts.ruleOf)
+  const matched = yield* matchAlert(alert, route.match, facts.ruleOf)
   const missed = missedOf(matched, route)
   if (missed !== undefined) return { ...decided, ...missed }
   if (silence !== undefined) {

@@ -1,8 +1,9 @@
 import type { Alert } from '../alert/alert.ts'
 import type { ContextName } from '../alert/context.ts'
 import type { DeliveryJob } from '../alert/job.ts'
-import { asksOfRule, matchAlert, type RuleLookup } from '../alert/match.ts'
+import { asksOfRule, matchAlert, type RuleLookup, satisfies } from '../alert/match.ts'
 import type { Route } from '../alert/route.ts'
+import { inTurns } from '../alert/turns.ts'
 import type { Config } from '../config/schema.ts'
 import type { FindContext } from '../delivery/deliver.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -23,10 +24,10 @@ export function findContextBy(active: () => ActiveConfig, clock: Clock): FindCon
     const find = async () => {
       // A process that only sends reads what another has paid for.
       if (routes.some(({ match }) => asksOfRule(match))) await rules.adopt(alert.ruleIds)
-      const names = namesFor(alert, routes, (_source, ruleId) => rules.ruleOf(ruleId))
+      const names = await namesFor(alert, routes, (_source, ruleId) => rules.ruleOf(ruleId))
       if (names.length === 0) return undefined
       const signal = AbortSignal.any([...signals])
-      const deadlineMs = queue.isFull ? shortestDeadline(job, config) : deadlineOf(config, alert.source)
+      const deadlineMs = queue.isFull ? await shortestDeadline(job, config) : deadlineOf(config, alert.source)
       const wait = waits.begin(sink, queue.emptyMs, deadlineMs)
       try {
         return await context.find(alert, names, { seenAtMs, mayBuy: isFirst, waitMs: wait.leftMs, signal })
@@ -43,25 +44,31 @@ function deadlineOf({ sources }: Config, source: string): number {
 }
 
 /** Of all sources whose alerts may be behind this one: none is to be later than by its own source's deadline. */
-function shortestDeadline({ alert, sink }: DeliveryJob, config: Config): number {
+async function shortestDeadline({ alert, sink }: DeliveryJob, config: Config): Promise<number> {
+  const deadlines = [deadlineOf(config, alert.source)]
   const routes = config.routes.filter(({ sinks }) => sinks.includes(sink))
-  const isBehind = (source: string) =>
-    routes.some(
-      ({ match }) =>
-        matchAlert({ ...alert, source }, { source: match.source }, () => undefined).kind === 'matches',
-    )
-  const behind = Object.keys(config.sources).filter(isBehind)
-  return Math.min(...[alert.source, ...behind].map((source) => deadlineOf(config, source)))
+  for (const source of Object.keys(config.sources))
+    for (const { match } of routes)
+      if (match.source === undefined || (await inTurns(satisfies('source', [source], match.source)))) {
+        deadlines.push(deadlineOf(config, source))
+        break
+      }
+  return Math.min(...deadlines)
 }
 
 /**
  * The names of context that the routes which take an alert ask for, each once. Mutes, silences and throttles are not checked: the
  * alert goes out, so some route let it pass. A rule that is not known counts as its route says.
  */
-function namesFor(alert: Alert, routes: readonly Route[], ruleOf: RuleLookup): readonly ContextName[] {
-  const taking = routes.filter((route) => {
-    const { kind } = matchAlert(alert, route.match, ruleOf)
-    return kind === 'matches' || (kind === 'rule_unknown' && route.whenRuleUnknown !== 'skip')
-  })
-  return [...new Set(taking.flatMap(({ context = [] }) => context))]
+async function namesFor(
+  alert: Alert,
+  routes: readonly Route[],
+  ruleOf: RuleLookup,
+): Promise<readonly ContextName[]> {
+  const names: ContextName[] = []
+  for (const { match, whenRuleUnknown, context = [] } of routes) {
+    const { kind } = await inTurns(matchAlert(alert, match, ruleOf))
+    if (kind === 'matches' || (kind === 'rule_unknown' && whenRuleUnknown !== 'skip')) names.push(...context)
+  }
+  return [...new Set(names)]
 }

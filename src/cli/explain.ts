@@ -7,6 +7,7 @@ import type { RuleLookup } from '../alert/match.ts'
 import { parseMatch } from '../alert/match-form.ts'
 import { type Routing, route } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
+import { atOnce } from '../alert/turns.ts'
 import { property } from '../config/outline.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
@@ -58,7 +59,7 @@ export function explainCommand(): Command {
       const { routes } = config
       const atMs = options.at === undefined ? Date.now() : Date.parse(options.at)
       const known = await askBridge(options.url, options.config)
-      const routing = route(alert, routes, { nowMs: atMs, ...known })
+      const routing = atOnce(route(alert, routes, { nowMs: atMs, ...known }))
       const sinks = Object.keys(config.sinks)
       const asked = options.url !== undefined
       const text = options.json

@@ -1,5 +1,6 @@
 import { type ContextName, contextUnits, contextUnitsMax, macroPrefix } from '../alert/context.ts'
 import { satisfies } from '../alert/match.ts'
+import { atOnce } from '../alert/turns.ts'
 import type { Config } from '../config/schema.ts'
 
 /**
@@ -23,7 +24,7 @@ export function contextCosts(
   plan: { readonly unitsPerDay: number; readonly alertsPerDay: number },
 ): ContextCosts | undefined {
   const wanted = config.routes
-    .filter(({ match }) => match.source === undefined || satisfies('source', [source], match.source))
+    .filter(({ match }) => match.source === undefined || atOnce(satisfies('source', [source], match.source)))
     .flatMap(({ context }) => context)
   if (wanted.length === 0) return undefined
   const costs = [...new Set(wanted)].map((name) => [name, unitsADay(name, plan.alertsPerDay)] as const)

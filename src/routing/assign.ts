@@ -1,4 +1,3 @@
-import { setImmediate as untilOthersRan } from 'node:timers/promises'
 import { type Alert, alertKey } from '../alert/alert.ts'
 import type { Assign, AssignedSink, Assignment } from '../alert/assignment.ts'
 import { asksOfRule } from '../alert/match.ts'
@@ -11,6 +10,7 @@ import {
   withThrottles,
 } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
+import { inTurns } from '../alert/turns.ts'
 import type { Claim, Throttles } from '../store/throttle.ts'
 import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/withheld.ts'
 import type { RuleBook } from './rules.ts'
@@ -51,11 +51,8 @@ async function assign(
   if (alerts.length === 0) return []
   const facts = await factsOf(deps, alerts, seenAtMs)
   const decided: RoutedAlert[] = []
-  for (const alert of alerts) {
-    decided.push({ alert, routing: route(alert, deps.routes, facts) })
-    // With 1,000 patterns, one alert takes 10 ms.
-    await untilOthersRan()
-  }
+  for (const alert of alerts)
+    decided.push({ alert, routing: await inTurns(route(alert, deps.routes, facts)) })
   const routed = await throttle(deps, decided)
   const records = Map.groupBy(
     routed.flatMap(({ alert, routing }) => recordOf(alert, routing, seenAtMs)),

@@ -1,9 +1,11 @@
 import type { Alert } from '../alert/alert.ts'
-import { describeMatcher, satisfies } from '../alert/match.ts'
+import { describeMatcher, fieldCharsMax, satisfies, valuesMax } from '../alert/match.ts'
 import { type Route, routeLabel } from '../alert/route.ts'
 import { cut, oneLine } from '../alert/text.ts'
+import { inTurns, type Steps } from '../alert/turns.ts'
 import { nearest } from '../config/nearest.ts'
 import { toError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { type KindStore, kindsMax } from '../store/kinds.ts'
 import type { Logger } from '../telemetry/log.ts'
 
@@ -44,6 +46,7 @@ export function createKindWatch(options: KindWatchOptions): KindWatch {
   const { routes, sources, storeOf, ruleKindsOf, log } = options
   const isAsked = routes.some(({ match }) => match.kind !== undefined)
   const logged = new Set<string>()
+  let looking = false
   const look = async () => {
     const seen = await Promise.all(
       sources.map(async (source): Promise<[string, Map<string, number>]> => {
@@ -51,15 +54,18 @@ export function createKindWatch(options: KindWatchOptions): KindWatch {
         return [source, new Map([...ofRules, ...(await storeOf(source).load())])]
       }),
     )
-    return unseenKinds(routes, new Map(seen))
+    return inTurns(unseenKinds(routes, new Map(seen)), { readers: true })
   }
   return {
     async saw(alerts) {
       try {
         for (const [source, own] of Map.groupBy(alerts, (alert) => alert.source))
           await storeOf(source).add(countsOf(own))
-        if (!isAsked || alerts.length === 0) return
-        for (const { source, text } of await look()) {
+        if (!isAsked || alerts.length === 0 || looking) return
+        looking = true
+        for (const { source, text } of await look().finally(() => {
+          looking = false
+        })) {
           if (!logged.has(text)) log.warn({ source }, text)
           logged.add(text)
         }
@@ -79,28 +85,34 @@ export function createKindWatch(options: KindWatchOptions): KindWatch {
  * What routes ask for and no alert of their sources has had, once enough came to say so, and not too many kinds. Of more
  * than are counted, the first: to look for what was meant takes a millisecond or two, and a route may name thousands.
  */
-export function unseenKinds(routes: readonly Route[], seen: SeenKinds): UnseenKind[] {
+export function* unseenKinds(routes: readonly Route[], seen: SeenKinds): Steps<UnseenKind[]> {
+  const found: UnseenKind[] = []
   let unseen = 0
-  return routes.flatMap((route, index) => {
-    const { kind: wanted = [], source: from } = route.match
-    const own = [...seen].filter(([source]) => from === undefined || satisfies('source', [source], from))
+  for (const [index, { name, match }] of routes.entries()) {
+    const { kind: wanted = [], source: from } = match
+    const own: [string, ReadonlyMap<string, number>][] = []
+    for (const each of seen)
+      if (from === undefined || (yield* satisfies('source', [each[0]], from))) own.push(each)
     const kinds = [...new Set(own.flatMap(([, counts]) => [...counts.keys()].filter((kind) => kind !== '')))]
     const alerts = own.reduce((sum, [, counts]) => sum + [...counts.values()].reduce((a, b) => a + b, 0), 0)
     const [first] = own
-    if (own.some(([, counts]) => counts.size >= kindsMax)) return []
-    return wanted.flatMap((matcher): UnseenKind[] => {
-      if (first === undefined || matcher.op === 'not' || satisfies('kind', kinds, matcher)) return []
+    if (first === undefined || own.some(([, counts]) => counts.size >= kindsMax)) continue
+    // More than is compared: then what is missing may be among them.
+    if (kinds.length > valuesMax || kinds.join('').length > fieldCharsMax) continue
+    for (const matcher of wanted) {
+      if (matcher.op === 'not' || (yield* satisfies('kind', kinds, matcher))) continue
       unseen += 1
-      if (unseen > kindsMax) return []
+      if (unseen > kindsMax) break
       const near = matcher.op === 'equals' ? nearest(matcher.value, kinds) : undefined
-      if (alerts < (near === undefined ? alertsMin.far : alertsMin.near)) return []
-      const label = routeLabel({ index, ...(route.name === undefined ? {} : { name: route.name }) })
+      if (alerts < (near === undefined ? alertsMin.far : alertsMin.near)) continue
       const guess =
         near === undefined ? `they had ${kinds.slice(0, listedMax).join(', ')}` : `did you mean ${near}?`
+      const label = routeLabel({ index, ...given({ name }) })
       const text = `${label} asks for kind ${describeMatcher(matcher)}, which no alert has had so far (${guess})`
-      return [{ source: first[0], text }]
-    })
-  })
+      found.push({ source: first[0], text })
+    }
+  }
+  return found
 }
 
 function countsOf(alerts: readonly Alert[]): Map<string, number> {

@@ -10,8 +10,10 @@ import {
   type Miss,
   matchAlert,
   normaliseSymbol,
+  type RuleLookup,
 } from '../../src/alert/match.ts'
 import { parseMatch } from '../../src/alert/match-form.ts'
+import { atOnce } from '../../src/alert/turns.ts'
 
 function alert(fields: Record<string, unknown> = {}): Alert {
   const parsed = parseRow('main', {
@@ -54,7 +56,8 @@ const rules = new Map([
 
 /** With the rules 12 and 15 of source main known. */
 function missesOf(given: Alert, match: Match): readonly Miss[] {
-  const matched = matchAlert(given, match, (source, id) => (source === 'main' ? rules.get(id) : undefined))
+  const ruleOf: RuleLookup = (source, id) => (source === 'main' ? rules.get(id) : undefined)
+  const matched = atOnce(matchAlert(given, match, ruleOf))
   if (matched.kind === 'rule_unknown') throw new Error(`unknown: ${matched.ruleIds}`)
   return matched.kind === 'misses' ? matched.misses : []
 }
@@ -179,7 +182,7 @@ describe('the rule', () => {
   })
 
   const ask = (given: Alert, written: Record<string, unknown>) =>
-    matchAlert(given, wants(written), (_source, id) => rules.get(id)).kind
+    atOnce(matchAlert(given, wants(written), (_source, id) => rules.get(id))).kind
 
   it('that is not known is neither a match nor a miss', () => {
     const unknown = alert({ ruleIds: ['12', '99'] })

@@ -6,12 +6,13 @@ import {
   isWithheld,
   type Route,
   type RouteFacts,
-  route,
+  route as routeInSteps,
   routeLabel,
   throttleValues,
   withThrottles,
 } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
+import { atOnce } from '../../src/alert/turns.ts'
 
 const nowMs = Date.parse('2026-11-21T09:00:00Z')
 const facts: RouteFacts = {
@@ -19,6 +20,7 @@ const facts: RouteFacts = {
   silences: [],
   ruleOf: () => undefined,
 }
+const route = (...asked: Parameters<typeof routeInSteps>) => atOnce(routeInSteps(...asked))
 const always = { from: '00:00', to: '24:00', timeZone: 'UTC', holidays: ['2026-11-21'] }
 
 function alert(kind = 'price', fields: Record<string, unknown> = {}): Alert {

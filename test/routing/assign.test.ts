@@ -41,6 +41,37 @@ function rig(routes: readonly Route[], silences: readonly Silence[] = []) {
   return { held, asked, deps, assign, sinksOf }
 }
 
+const texts = Array.from({ length: 49_000 }, (_, index) => `text ${index}`)
+
+/** With the digits 0 to 7 for `N`. */
+function patternsOf(field: string, regex: string) {
+  return Array.from({ length: 8 }, (_, n) => parseMatch({ [field]: { regex: regex.replace('N', `${n}`) } }))
+}
+
+/** Letters a and b without a period. */
+function abs(length: number): string {
+  return Array.from({ length }, (_, at) => (Math.sin(at * at) > 0 ? 'a' : 'b')).join('')
+}
+
+function cpuMsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
+}
+
+/** The longest that others had to wait for their turn. */
+async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
+  let [longestMs, last] = [0, process.cpuUsage()]
+  const look = () => {
+    longestMs = Math.max(longestMs, cpuMsSince(last))
+    last = process.cpuUsage()
+    next = setImmediate(look)
+  }
+  let next = setImmediate(look)
+  await work()
+  clearImmediate(next)
+  return Math.max(longestMs, cpuMsSince(last))
+}
+
 describe('alerts', () => {
   it('that nothing holds back leave no record', async () => {
     const { assign, held } = rig([to(['hook'])])
@@ -50,17 +81,27 @@ describe('alerts', () => {
     expect(await held.of(1)).toBeUndefined()
   })
 
-  it('of one page let others run in between', async () => {
-    const { assign } = rig([to(['hook'])])
-    let turns = 0
-    const count = () => {
-      turns += 1
-      next = setImmediate(count)
-    }
-    let next = setImmediate(count)
-    await assign(Array.from({ length: 20 }, (_, index) => alertOf(index + 1)))
-    clearImmediate(next)
-    expect(turns).toBeGreaterThanOrEqual(19)
+  it.each([
+    [
+      'patterns that take long',
+      1,
+      patternsOf('headline', '(?:a|b)*a[ab]{50N}[zw]'),
+      { headline: abs(4_000) },
+    ],
+    ['patterns of many texts', 1, patternsOf('payload', 'xN'), { payload: texts }],
+    ['many patterns', 100, patternsOf('headline', '[a-h]N?q'), { headline: abs(100) }],
+  ])('of one page let others run in between: %s', async (_what, alerts, matches, row) => {
+    const words = Array.from({ length: 192 }, (_, index) => parseMatch({ payload: `word${index}` }))
+    const silences = [...matches, ...words].map((match = {}, index) => {
+      return { id: String(index), match, startsAtMs: nowMs, endsAtMs: nowMs + 9, comment: '' }
+    })
+    const { assign } = rig([to(['hook'])], silences)
+    const page = Array.from({ length: alerts }, (_, index) => alertOf(index + 1, row))
+    const before = process.cpuUsage()
+    const longestMs = await longestTurnMs(() => assign(page))
+    // Processor time, so that a busy machine changes nothing.
+    expect(longestMs).toBeLessThan(250)
+    expect(cpuMsSince(before)).toBeLessThan(5_000)
   })
 
   it('that no route wants stand on record', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Matcher } from '../../src/alert/match.ts'
+import { atOnce } from '../../src/alert/turns.ts'
 import { createKindWatch, unseenKinds } from '../../src/routing/kind-watch.ts'
 import { createKindStore } from '../../src/store/kinds.ts'
 import { alertOf } from '../sinks/samples.ts'
@@ -11,9 +12,11 @@ const asking = (...kind: Matcher[]) => ({ match: { kind }, sinks: ['hook'] })
 const seen = (counts: Record<string, number>, source = 'main') =>
   new Map([[source, new Map(Object.entries(counts))]])
 
+const unseenIn = (...asked: Parameters<typeof unseenKinds>) => atOnce(unseenKinds(...asked))
+
 describe('a route that asks for a kind', () => {
   it('is told of when the kind only looks like one that comes', () => {
-    const texts = unseenKinds(
+    const texts = unseenIn(
       [asking(equals('price')), asking(equals('prise'), equals('price'))],
       seen({ price: 10 }),
     )
@@ -27,8 +30,8 @@ describe('a route that asks for a kind', () => {
 
   it('is told of by its name, and what came instead, when many have come', () => {
     const routes = [{ name: 'filings', ...asking(equals('codal')) }]
-    expect(unseenKinds(routes, seen({ price: 100, screen: 99 }))).toEqual([])
-    expect(unseenKinds(routes, seen({ price: 100, screen: 100 }))).toEqual([
+    expect(unseenIn(routes, seen({ price: 100, screen: 99 }))).toEqual([])
+    expect(unseenIn(routes, seen({ price: 100, screen: 100 }))).toEqual([
       {
         source: 'main',
         text: 'filings asks for kind codal, which no alert has had so far (they had price, screen)',
@@ -37,34 +40,34 @@ describe('a route that asks for a kind', () => {
   })
 
   it('is left alone while little is known, and where something fits', () => {
-    expect(unseenKinds([asking(equals('prise'))], seen({ price: 9 }))).toEqual([])
+    expect(unseenIn([asking(equals('prise'))], seen({ price: 9 }))).toEqual([])
     const fitting: Matcher[] = [
       { op: 'glob', value: 'pri*' },
       { op: 'regex', value: '^scr' },
       { op: 'not', matchers: [{ op: 'equals', value: 'prise' }] },
     ]
     expect(
-      unseenKinds([asking(...fitting), { match: {}, sinks: ['hook'] }], seen({ price: 500, screen: 500 })),
+      unseenIn([asking(...fitting), { match: {}, sinks: ['hook'] }], seen({ price: 500, screen: 500 })),
     ).toEqual([])
-    expect(unseenKinds([asking({ op: 'glob', value: 'prx*' })], seen({ price: 500 }))).toHaveLength(1)
+    expect(unseenIn([asking({ op: 'glob', value: 'prx*' })], seen({ price: 500 }))).toHaveLength(1)
   })
 
   it('is left alone where there are so many kinds that not all are counted', () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`alert ${index}`, 1]))
-    expect(unseenKinds([asking(equals('price'))], seen(many))).toEqual([])
+    expect(unseenIn([asking(equals('price'))], seen(many))).toEqual([])
   })
 
   it('is told of as often as kinds are counted, where it asks for thousands', () => {
     const kinds = Array.from({ length: 2_000 }, (_, index) => equals(`kind${index}`))
-    expect(unseenKinds([asking(...kinds)], seen({ price: 500 }))).toHaveLength(200)
+    expect(unseenIn([asking(...kinds)], seen({ price: 500 }))).toHaveLength(200)
   })
 
   it('is held against the sources that it takes, and a rule of this kind is enough', () => {
     const both = new Map([...seen({ price: 500 }), ...seen({ prise: 500 }, 'other')])
-    expect(unseenKinds([asking(equals('prise'))], both)).toEqual([])
+    expect(unseenIn([asking(equals('prise'))], both)).toEqual([])
     const narrow = { match: { kind: [equals('prise')], source: [equals('main')] }, sinks: ['hook'] }
-    expect(unseenKinds([narrow], both)).toMatchObject([{ source: 'main' }])
-    expect(unseenKinds([asking(equals('codal'))], seen({ price: 500, codal: 0 }))).toEqual([])
+    expect(unseenIn([narrow], both)).toMatchObject([{ source: 'main' }])
+    expect(unseenIn([asking(equals('codal'))], seen({ price: 500, codal: 0 }))).toEqual([])
   })
 })
 

@@ -5,6 +5,7 @@ import { believedAt } from '../../src/alert/fired-at.ts'
 import { fromJobData, jobId, toJobData } from '../../src/alert/job.ts'
 import { alertValues } from '../../src/alert/match.ts'
 import { type Route, route } from '../../src/alert/route.ts'
+import { atOnce } from '../../src/alert/turns.ts'
 import { parseDeliveriesPage } from '../../src/feed/wire.ts'
 import { bodyWriter } from '../../src/sinks/body.ts'
 import { discordMessage } from '../../src/sinks/discord/message.ts'
@@ -78,7 +79,7 @@ it('a row with an id is routed and written for every sink, whatever its other fi
       if (!only?.ok) throw new Error(JSON.stringify(only))
       const { alert } = only
       expect(alert.row).toEqual(kept)
-      expect(route(alert, everywhere, context).sinks).toContain('all')
+      expect(atOnce(route(alert, everywhere, context)).sinks).toContain('all')
       for (const field of alertFields)
         for (const each of alertValues(alert, field)) expect(each).toBeTypeOf('string')
       const stored: unknown = JSON.parse(JSON.stringify(toJobData({ sink: 'all', alert, seenAtMs })))

@@ -2,6 +2,7 @@ import type { DeliveryPage, DeliveryQuery, DeliveryRow } from '../../admin/deliv
 import { type Alert, alertOfKey, parseRow } from '../../alert/alert.ts'
 import { type Match, matchAlert } from '../../alert/match.ts'
 import { parseMatch } from '../../alert/match-form.ts'
+import { inTurns } from '../../alert/turns.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader, type ReaderOptions } from '../../delivery/records/search.ts'
 import { MalformedError, NotFoundError } from '../../lib/errors.ts'
@@ -134,12 +135,22 @@ function checkSource({ config }: ActiveConfig, source: string): void {
 }
 
 /** undefined where every alert is wanted. Compared as routes compare. */
-function wantedAlert({ symbol, kind, rule }: DeliveryQuery): ((alert: Alert) => boolean) | undefined {
+function wantedAlert({
+  symbol,
+  kind,
+  rule,
+}: DeliveryQuery): ((alert: Alert) => Promise<boolean>) | undefined {
   const written = given({ symbol: writtenOf(symbol), kind: writtenOf(kind), ruleId: writtenOf(rule) })
   if (Object.keys(written).length === 0) return undefined
   const match: Match | undefined = parseMatch(written)
   if (match === undefined) throw new MalformedError('This cannot be searched for: the pattern is too large.')
-  return (alert) => matchAlert(alert, match, () => undefined).kind === 'matches'
+  return async (alert) =>
+    (
+      await inTurns(
+        matchAlert(alert, match, () => undefined),
+        { readers: true },
+      )
+    ).kind === 'matches'
 }
 
 function writtenOf(texts: readonly string[] | undefined) {

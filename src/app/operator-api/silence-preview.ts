@@ -6,6 +6,7 @@ import { fromJobData } from '../../alert/job.ts'
 import { matchAlert, type RuleLookup } from '../../alert/match.ts'
 import { parseMatch, type WrittenMatch } from '../../alert/match-form.ts'
 import { cut } from '../../alert/text.ts'
+import { inTurns } from '../../alert/turns.ts'
 import { UserError } from '../../lib/errors.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { ActiveConfig } from '../active-config.ts'
@@ -21,12 +22,16 @@ export async function previewSilence(
   const rules = await within(timeoutMs, 'reading the rules', config.routing.knownRules())
   const facts = new Map(rules.map((row) => [`${row['source']}/${row['id']}`, ruleFacts(row)]))
   const ruleOf: RuleLookup = (source, ruleId) => facts.get(`${source}/${ruleId}`)
-  const sampleOf = (alert: Alert) =>
-    matchAlert(alert, match, ruleOf).kind === 'matches'
+  const ending = new AbortController()
+  const sampleOf = async (alert: Alert) =>
+    (await inTurns(matchAlert(alert, match, ruleOf), { readers: true, signal: ending.signal })).kind ===
+    'matches'
       ? { source: alert.source, id: alert.id, headline: cut(headlineOf(alert), headlineCharsMax) }
       : undefined
   const looking = alertsSince(config, nowMs - dayMs, sampleOf)
-  const looked = await within(timeoutMs, 'reading the alerts of the last day', looking)
+  const looked = await within(timeoutMs, 'comparing the alerts of the last day', looking).finally(() =>
+    ending.abort(),
+  )
   const matching = looked.filter((each) => each !== undefined)
   return { matching: matching.length, looked: looked.length, sample: matching.slice(0, sampleMax) }
 }
@@ -42,7 +47,7 @@ const headlineCharsMax = 100
 async function alertsSince<T>(
   { queues }: ActiveConfig,
   sinceMs: number,
-  read: (alert: Alert) => T,
+  read: (alert: Alert) => Promise<T>,
 ): Promise<T[]> {
   const found = new Map<string, T>()
   for (const sink of queues.sinks)
@@ -52,7 +57,9 @@ async function alertsSince<T>(
       for (const job of jobs) {
         const parsed = fromJobData(sink, job.data)
         if (!parsed.ok || parsed.job.seenAtMs < sinceMs) continue
-        found.set(alertKey(parsed.job.alert), read(parsed.job.alert))
+        const key = alertKey(parsed.job.alert)
+        // Of an alert for several sinks, once.
+        if (!found.has(key)) found.set(key, await read(parsed.job.alert))
       }
     }
   return [...found.values()]

@@ -25,7 +25,7 @@ export interface AlertReader {
 
 export interface AlertFilter {
   /** Absent: every alert. */
-  readonly isWanted?: (alert: Alert) => boolean
+  readonly isWanted?: (alert: Alert) => Promise<boolean>
   readonly state?: JobState | 'held'
 }
 
@@ -192,7 +192,7 @@ async function wantedOf(
   { queues: { redis }, withheldOf, alertOf }: ReaderOptions,
   sinks: readonly SinkRecords[],
   alerts: readonly FiredAlert[],
-  isWanted: (alert: Alert) => boolean,
+  isWanted: (alert: Alert) => Promise<boolean>,
 ): Promise<FiredAlert[]> {
   const read = alerts.map(async ({ name }) => {
     for (const { sink, queue, tags } of sinks)
@@ -207,11 +207,13 @@ async function wantedOf(
   const others = alerts.filter((_, at) => sent[at] === undefined).map(({ name }) => name)
   const records = await withheldOf(others)
   const withheld = new Map(others.map((name, at) => [name, records[at]]))
-  return alerts.filter(({ name }, at) => {
-    const record = withheld.get(name)
-    const alert = sent[at] ?? (record && alertOf(alertOfKey(name).source, record))
-    return alert !== undefined && isWanted(alert)
-  })
+  const wanted: FiredAlert[] = []
+  for (const [at, fired] of alerts.entries()) {
+    const record = withheld.get(fired.name)
+    const alert = sent[at] ?? (record && alertOf(alertOfKey(fired.name).source, record))
+    if (alert !== undefined && (await isWanted(alert))) wanted.push(fired)
+  }
+  return wanted
 }
 
 async function viewOf({ records, jobId, state }: Candidate) {
