@@ -44,7 +44,7 @@ export interface DeliveryPage {
   readonly looked: number
 }
 
-export interface AlertView
+interface AlertView
   extends Pick<Alert, 'source' | 'id' | 'kind' | 'symbol' | 'headline' | 'url' | 'firedAt'> {
   readonly seenAt: string | null
 }

@@ -4,7 +4,7 @@
  */
 export type OrphanView = OrphanedSinkView | OrphanedSourceView
 
-export interface OrphanedSinkView {
+interface OrphanedSinkView {
   readonly kind: 'sink'
   readonly name: string
   readonly waiting: number
@@ -13,7 +13,7 @@ export interface OrphanedSinkView {
   readonly dead: number
 }
 
-export interface OrphanedSourceView {
+interface OrphanedSourceView {
   readonly kind: 'source'
   readonly name: string
   readonly lastPollAt: string | null

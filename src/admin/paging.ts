@@ -8,7 +8,7 @@ export const pageFields = {
   cursor: portionFields.cursor,
 }
 
-export interface Page<T> {
+interface Page<T> {
   readonly data: readonly T[]
   /** On this page and on all others. */
   readonly total: number

@@ -61,12 +61,12 @@ export interface AdminPorts {
 }
 
 /** What operators did, the newest first. */
-export interface AuditPort {
+interface AuditPort {
   add(row: AuditRow): Promise<void>
   list(limit: number): Promise<readonly AuditRow[]>
 }
 
-export interface DeliveriesPort {
+interface DeliveriesPort {
   /** One row per sink and target, in the order in which the alerts fired. A NotFoundError for an unknown sink or source. */
   search(query: DeliveryQuery): Promise<DeliveryPage>
   /** The one that changed last comes first. */
@@ -78,7 +78,7 @@ export interface DeliveriesPort {
   story(source: string, id: number): Promise<AlertStory | undefined>
 }
 
-export interface DeadLettersPort {
+interface DeadLettersPort {
   /** The newest first, with the number of all dead letters; `cursor`: of the next page, absent on the last one. */
   list(query: DeadLetterQuery): Promise<{ data: readonly DeadLetterRow[]; total: number; cursor?: string }>
   /** By sink and reason, the largest group first. */
@@ -113,7 +113,7 @@ export interface QuarantineRetry {
   readonly unreadable: number
 }
 
-export interface SinksPort {
+interface SinksPort {
   /** False when there is no sink of that name. A sink that is paused already gets the new end and comment. */
   pause(name: string, order: PauseOrder): Promise<boolean>
   resume(name: string): Promise<boolean>
@@ -152,11 +152,11 @@ export interface OrphansPort {
   drop(order: OrphanOrder & { readonly name: string }): Promise<OrphanPortion>
 }
 
-export interface OrphanOrder extends PortionOrder {
+interface OrphanOrder extends PortionOrder {
   readonly kind?: OrphanKind
 }
 
-export interface SourcesPort {
+interface SourcesPort {
   /**
    * Polls more often until `untilMs`, within the budget. False when there is no such source; a UserError when its pace
    * is fixed.

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { About } from './openapi/about.ts'
 import { sendProblem } from './problem.ts'
 
-export type Read<S extends z.ZodRawShape> = Pick<About, 'says' | 'answer'> & { readonly parameters?: S }
+type Read<S extends z.ZodRawShape> = Pick<About, 'says' | 'answer'> & { readonly parameters?: S }
 
 /** Adds a route of the API that only reads. A parameter that it does not know is refused: a mistyped one would change the answer. */
 export function registerRead<S extends z.ZodRawShape>(

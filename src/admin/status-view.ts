@@ -77,7 +77,7 @@ export interface Finding {
 }
 
 /** The verdict in short: whether /readyz answers 200, and all findings in one sentence. */
-export interface Readiness {
+interface Readiness {
   readonly ok: boolean
   readonly reason?: string | undefined
 }

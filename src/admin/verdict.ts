@@ -32,7 +32,7 @@ export function verdictOf(facts: VerdictFacts, nowMs: number): Verdict {
   }
 }
 
-export type VerdictFacts = Omit<
+type VerdictFacts = Omit<
   StatusFacts,
   'version' | 'startedAt' | 'uptimeSeconds' | 'quarantined' | 'quarantineFellOut'
 >

@@ -23,7 +23,7 @@ export interface Alert {
   readonly row: Readonly<Record<string, unknown>>
 }
 
-export type ParsedRow =
+type ParsedRow =
   | { readonly ok: true; readonly alert: Alert }
   | { readonly ok: false; readonly reason: string }
 

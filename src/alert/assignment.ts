@@ -16,7 +16,7 @@ export interface AssignedSink {
   readonly heldBack?: number
 }
 
-export type WithheldKind = 'muted' | 'silenced' | 'throttled'
+type WithheldKind = 'muted' | 'silenced' | 'throttled'
 
 /**
  * Returns where the routes send these alerts (oldest first), in their order; to no sink is a decision too. What is withheld

@@ -5,7 +5,7 @@
 export const contextKinds = ['price', 'chart', 'indicators', 'filing', 'ownership', 'valuation'] as const
 export type ContextKind = (typeof contextKinds)[number]
 /** A macro series by its key, as the API's catalog spells it: `macro:usd_free`. */
-export type MacroName = `macro:${string}`
+type MacroName = `macro:${string}`
 export type ContextName = ContextKind | MacroName
 
 export const macroPrefix = 'macro:'

@@ -14,7 +14,7 @@ export interface Mute {
   readonly holidays: readonly string[]
 }
 
-export type MuteDay = (typeof muteDays)[number]
+type MuteDay = (typeof muteDays)[number]
 
 /** In the order of `Date.getUTCDay`. */
 export const muteDays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const

@@ -35,7 +35,7 @@ export interface Route {
 }
 
 /** At most one alert in `per` (milliseconds) for each combination of these fields' values. */
-export interface Throttle {
+interface Throttle {
   readonly per: number
   readonly by: readonly AlertField[]
 }
@@ -49,7 +49,7 @@ export interface RouteFacts {
 
 export type RouteDecision = RouteRef & (Taken | Missed | Withheld)
 
-export type Taken =
+type Taken =
   | {
       readonly taken: true
       readonly reason: 'takes_everything' | 'matched'
@@ -62,14 +62,14 @@ export type Taken =
       readonly throttle?: ThrottleWindow
     }
 
-export type Missed =
+type Missed =
   | { readonly taken: false; readonly reason: 'differs'; readonly misses: readonly Miss[] }
   | { readonly taken: false; readonly reason: 'rule_unknown'; readonly ruleIds: readonly string[] }
 
 /** The route wants the alert, and its sinks do not get it by this route. */
-export type Withheld = { readonly taken: false } & WithheldReason
+type Withheld = { readonly taken: false } & WithheldReason
 
-export type WithheldReason =
+type WithheldReason =
   | {
       readonly reason: 'silenced'
       readonly silenceId: string
@@ -80,12 +80,12 @@ export type WithheldReason =
   | { readonly reason: 'throttled'; readonly untilMs: number }
 
 /** Alerts with the same `key` share a window of `perMs`. */
-export interface ThrottleWindow {
+interface ThrottleWindow {
   readonly key: readonly string[]
   readonly perMs: number
 }
 
-export interface RouteRef {
+interface RouteRef {
   /** Place in the config, from 0. */
   readonly index: number
   readonly name?: string

@@ -1,7 +1,7 @@
 import type { Display } from './display.ts'
 
 /** The few words that messages are made of, in the reader's language. */
-export interface Words {
+interface Words {
   readonly symbol: string
   readonly kind: string
   readonly fired: string
@@ -51,7 +51,7 @@ const words: Readonly<Record<Display['language'], Words>> = {
 }
 
 /** The words of an alert's context. */
-export interface ContextWords {
+interface ContextWords {
   readonly last: string
   readonly change: string
   readonly sessions: string

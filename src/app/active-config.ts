@@ -46,7 +46,7 @@ export interface ActiveConfig {
   readonly targets: IntakeDeps['targets']
 }
 
-export interface ActiveConfigTools extends RuntimeTools {
+interface ActiveConfigTools extends RuntimeTools {
   readonly tooManyWaiting: () => Promise<boolean>
   readonly sharers: (source: string) => number
   readonly onHead: (source: string, page: FeedPage) => void

@@ -4,12 +4,12 @@
  */
 export type BuiltParts<T> = ReadonlyMap<string, BuiltPart<T>>
 
-export interface BuiltPart<T> {
+interface BuiltPart<T> {
   readonly fingerprint: string
   readonly value: T
 }
 
-export interface PartBuilder<C, T> {
+interface PartBuilder<C, T> {
   fingerprint(name: string): string
   build(name: string, config: C): T
 }

@@ -45,18 +45,18 @@ interface OperatorTargets {
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>
 }
 
-export interface SourceReport {
+interface SourceReport {
   readonly status: PollerStatus
   /** undefined when it cannot be read now. */
   readonly quarantine: QuarantineCounts | undefined
 }
 
-export interface FindingsNow {
+interface FindingsNow {
   readonly findings: readonly Finding[]
   readonly troubles: readonly string[]
 }
 
-export interface OperatorsOptions {
+interface OperatorsOptions {
   /** Of the config in force. */
   readonly active: () => OperatorTargets
   readonly sources: () => Promise<readonly SourceReport[]>

@@ -34,7 +34,7 @@ export interface OrphanService {
   run(signal: AbortSignal): Promise<void>
 }
 
-export interface OrphanServiceOptions extends RuntimeTools {
+interface OrphanServiceOptions extends RuntimeTools {
   readonly prefix: string
   readonly active: () => ActiveConfig
   readonly operators: () => Pick<Operators, 'onOrphan' | 'onNoOrphan' | 'renamed'>

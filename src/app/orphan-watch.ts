@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/log.ts'
  * Checks regularly what is left of names that are not in the config. Logs it, once per name and process, and has a notice
  * sent to the operators.
  */
-export interface OrphanWatch {
+interface OrphanWatch {
   /** The result of the last check. */
   found(): readonly OrphanView[]
   /** Checks at once, because another config is in force. */
@@ -15,7 +15,7 @@ export interface OrphanWatch {
   run(signal: AbortSignal): Promise<void>
 }
 
-export interface OrphanWatchOptions {
+interface OrphanWatchOptions {
   /** Tidies up, and lists what is left. */
   look(): Promise<readonly OrphanView[]>
   /** The names in the config. They are no orphans, even if a notice said so before. */
@@ -27,7 +27,7 @@ export interface OrphanWatchOptions {
   readonly lookEveryMs?: number
 }
 
-export type OrphanName = Pick<OrphanView, 'kind' | 'name'>
+type OrphanName = Pick<OrphanView, 'kind' | 'name'>
 
 export function createOrphanWatch(options: OrphanWatchOptions): OrphanWatch {
   const { named, onFound, onNone, clock, log, lookEveryMs = 5_000 } = options

@@ -16,7 +16,7 @@ const reportedMax = 1_000
 const namedMax = 10
 const nameCharsMax = 60
 
-export interface RuleNews {
+interface RuleNews {
   /** What people know afterwards: id → name. */
   readonly names: Readonly<Record<string, string>>
   readonly notices: readonly Notice[]

@@ -52,7 +52,7 @@ export interface Runtime {
   readonly active: ActiveConfig
 }
 
-export interface Change {
+interface Change {
   readonly sources: PartsDifference
   readonly sinks: PartsDifference
   /** Resolves when nothing uses the old config any more: its last page is handled, its last send is over. */

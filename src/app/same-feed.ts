@@ -13,7 +13,7 @@ export interface SameFeed {
   noteOf(source: string): string | undefined
 }
 
-export interface SameFeedOptions {
+interface SameFeedOptions {
   /** Of the config in force. */
   readonly sources: () => Readonly<Record<string, Pick<SourceConfig, 'account'>>>
   readonly log: Logger

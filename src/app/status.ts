@@ -23,7 +23,7 @@ export type RuntimeStatus = Pick<
   'redis' | 'sources' | 'sinks' | 'unrouted' | 'quarantined' | 'quarantineFellOut' | 'orphans' | 'processes'
 >
 
-export interface StatusDeps {
+interface StatusDeps {
   readonly tools: RuntimeTools
   /** Read once by the caller: a reload may put another one in force meanwhile. */
   readonly active: ActiveConfig

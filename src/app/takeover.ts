@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry/log.ts'
  * source that left the config, it takes over the data of that one: then the units of the day still count, nothing is sent
  * again, and nothing that fired meanwhile is passed over.
  */
-export interface TakeOverOptions {
+interface TakeOverOptions {
   readonly source: string
   /** Every source of the config in force, with the hash of its account; undefined when its token cannot be read. */
   readonly accountHashes: () => ReadonlyMap<string, string | undefined>

@@ -8,7 +8,7 @@ import { type RulesReport, ruleNews } from './rule-notices.ts'
  * Stores when troubles begin and end, with a notice of each. A step that Redis did not answer is repeated before any other
  * step of that trouble: Redis may have carried it out, and people need the notice of the beginning before that of the end.
  */
-export interface Troubles {
+interface Troubles {
   begin(trouble: string, againMs: number, notice: Notice): Promise<void>
   end(troubles: readonly [string, ...string[]], notice: Notice | undefined): Promise<void>
   /** Which rules became silent, or are in order again, since people were last notified. */

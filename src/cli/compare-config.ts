@@ -14,7 +14,7 @@ import { progressBar } from './progress.ts'
 import { table } from './table.ts'
 
 /** How another config would have routed the alerts that a bridge has kept: by route and by sink, which are new and which are missing. */
-export interface ConfigComparison {
+interface ConfigComparison {
   readonly alerts: number
   /** Alerts that other sinks would have got. */
   readonly changed: number
@@ -22,7 +22,7 @@ export interface ConfigComparison {
   readonly sinks: readonly NameDifference[]
 }
 
-export interface NameDifference {
+interface NameDifference {
   readonly name: string
   readonly before: number
   readonly now: number

@@ -7,7 +7,7 @@ import { oneLine } from '../alert/text.ts'
 import { formatDuration } from '../lib/duration.ts'
 
 /** The text that `explain` prints: every route with its decision and the reason, then the result for every sink. */
-export interface ExplainInput {
+interface ExplainInput {
   readonly alert: Alert
   readonly routing: Routing
   readonly routes: readonly Route[]

@@ -6,7 +6,7 @@ import { type Daemon, NoAnswerError } from './daemon.ts'
 import { progressBar } from './progress.ts'
 
 /** The result of an order that was carried out. */
-export interface LongRequestResult {
+interface LongRequestResult {
   readonly handled: number
   /** How many were selected, but were no longer there when they were to be handled. */
   readonly gone: number
@@ -19,13 +19,13 @@ export interface LongRequestResult {
   readonly at: string
 }
 
-export interface NotHandled {
+interface NotHandled {
   readonly there: number
   readonly busy: number
   readonly unreadable: number
 }
 
-export interface LongRequest {
+interface LongRequest {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
   /** The field of the answer with the number that was handled. */

@@ -62,7 +62,7 @@ export function targetByProfile(
 }
 
 /** Returns the options of the schedule for this budget. */
-export type OptionsAt = (unitsPerDay: number) => ScheduleOptions
+type OptionsAt = (unitsPerDay: number) => ScheduleOptions
 
 export function printTarget(
   target: Target,

@@ -2,7 +2,7 @@ import { formatCount } from '../admin/page/words/en.ts'
 import { printable } from '../telemetry/printable.ts'
 
 /** Shows how far a long command is, in one line on stderr that is written over; nothing when stderr is no terminal. */
-export interface ProgressBar {
+interface ProgressBar {
   /** `after` goes in the place of the counts. */
   show(done: number, total: number, after?: string): void
   /** Removes the line. */

@@ -4,7 +4,7 @@
  */
 export type Env = Readonly<Record<string, string | undefined>>
 
-export interface Filled {
+interface Filled {
   readonly text: string
   /** The variables that the text names; empty when it names none. */
   readonly variables: readonly string[]
@@ -14,7 +14,7 @@ export interface Filled {
   readonly problems: readonly FillProblem[]
 }
 
-export interface FillProblem {
+interface FillProblem {
   readonly message: string
   readonly remedy: string
 }

@@ -11,7 +11,7 @@ import { fileSuffix, keysOf } from './secret-file.ts'
  * Turns zod's issues into mistakes that a person can mend: the path and line, what was found there (never a secret), what
  * was expected, and the nearest right word. An issue is dropped when `read.ts` has already reported a mistake there.
  */
-export type Issue = z.core.$ZodIssue
+type Issue = z.core.$ZodIssue
 
 /** The result of a check outside the schema. */
 export interface Complaint {

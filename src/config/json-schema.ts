@@ -8,7 +8,7 @@ import { fileSuffix } from './secret-file.ts'
  * be a `${VAR}`, a section may be empty, durations are texts with a pattern, and each secret may be given as `…File`
  * instead. Deterministic.
  */
-export type JsonSchema = Readonly<Record<string, unknown>>
+type JsonSchema = Readonly<Record<string, unknown>>
 
 export function configJsonSchema(): JsonSchema {
   const generated = z.toJSONSchema(configSchema, {

@@ -14,7 +14,7 @@ export interface Location {
 }
 
 /** A text that contains variables: as it is written in the file, and the names of the variables. */
-export interface FilledValue {
+interface FilledValue {
   readonly written: string
   readonly variables: readonly string[]
 }

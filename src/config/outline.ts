@@ -8,7 +8,7 @@ import * as z from 'zod'
 export type Schema = z.core.$ZodType
 
 /** What a schema may have in its `meta`. */
-export interface FieldMeta {
+interface FieldMeta {
   readonly fieldKind?: 'duration' | 'secret' | 'path'
   /** The longest that a duration may be. */
   readonly maxMs?: number

@@ -8,7 +8,7 @@ import { configBytesMax, sizeProblem, tooManyBytes } from './size.ts'
 import { describeYamlError, startOf } from './yaml-error.ts'
 
 /** Reads a file and parses it to a YAML tree: the first step of reading a config or a part of it. */
-export type YamlTree =
+type YamlTree =
   | { readonly ok: true; readonly document: Document; readonly lines: LineCounter }
   | { readonly ok: false; readonly mistakes: readonly Mistake[] }
 

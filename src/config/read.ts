@@ -34,7 +34,7 @@ export interface ReadResult {
   readonly tooLarge: boolean
 }
 
-export interface ReadContext {
+interface ReadContext {
   readonly document: Document
   readonly lines: LineCounter
   readonly env: Env

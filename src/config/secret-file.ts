@@ -32,7 +32,7 @@ export function keysOf(shape: Readonly<Record<string, Schema>>): string[] {
   )
 }
 
-export type FileSecretResult =
+type FileSecretResult =
   | { readonly ok: true; readonly secret: Secret }
   | { readonly ok: false; readonly message: string }
 

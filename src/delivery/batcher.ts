@@ -16,7 +16,7 @@ import {
  * lock renewed, until the group is full or its time is over. Then the group becomes one message, or as many as its text
  * needs. Groups are only in memory: after a crash every job of the group is still in the queue and is sent again.
  */
-export interface BatcherOptions {
+interface BatcherOptions {
   readonly batch: Batch
   readonly limits: MessageLimits
   readonly clock: Clock

@@ -18,7 +18,7 @@ export type Breaker =
     }
   | OpenBreaker
 
-export interface OpenBreaker {
+interface OpenBreaker {
   readonly state: 'open'
   readonly reason: string
   /** By the wall clock, for people. */
@@ -50,7 +50,7 @@ export interface BreakerLimits {
   readonly pauseMsMax: number
 }
 
-export interface BreakerStep {
+interface BreakerStep {
   readonly breaker: Breaker
   readonly change?: 'opened' | 'closed'
   /** Hold the sink's queue for so long. */

@@ -27,7 +27,7 @@ import type { QueueSettings, Tuning } from './settings.ts'
  * Redis stores that a sink is down, for a process that starts during the outage and for one that takes over from a
  * process that ended. A hold expires by itself.
  */
-export interface CircuitOptions {
+interface CircuitOptions {
   readonly sink: string
   readonly settings: QueueSettings
   readonly tuning: Tuning

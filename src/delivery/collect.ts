@@ -2,7 +2,7 @@ import { within } from '../lib/time-limit.ts'
 import { type Metrics, queueStates } from '../telemetry/metrics.ts'
 import type { SinkQueues } from './queues.ts'
 
-export interface CollectOptions {
+interface CollectOptions {
   readonly queues: SinkQueues
   readonly metrics: Metrics
   readonly timeoutMs?: number

@@ -60,7 +60,7 @@ export interface LockedJob {
   claim(requestedAtMs: number | undefined): Promise<OwnFields | undefined>
 }
 
-export interface SendDeps extends SinkEntry {
+interface SendDeps extends SinkEntry {
   readonly clock: Clock
   readonly log: Logger
 }

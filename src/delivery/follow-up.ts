@@ -23,7 +23,7 @@ export type FollowUp =
   /** This process aborted the attempt: the job goes back to the queue as if it had not been taken. */
   | { readonly kind: 'back'; readonly answer: Answer }
 
-export interface AttemptFacts {
+interface AttemptFacts {
   /** From 1. */
   readonly number: number
   /** When the alert becomes too old to be sent. */

@@ -1,7 +1,7 @@
 import type { LaneView } from './queue-view.ts'
 
 /** When a lane looks at what Redis has of its sink: one command for all that need something of it. */
-export interface LaneLooksOptions {
+interface LaneLooksOptions {
   readonly everyMs: number
   read(): Promise<LaneView>
   /** When the lane begins. What Redis stores is needed before many alerts are sent, so it is repeated soon without an answer. */

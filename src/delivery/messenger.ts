@@ -129,7 +129,7 @@ export class Messenger {
 }
 
 /** One send, and what came of it. */
-export interface SentMessage {
+interface SentMessage {
   readonly members: readonly PendingMember[]
   readonly outcome: Outcome
   readonly startedAtMs: number

@@ -21,7 +21,7 @@ import { reportAttempt } from './report.ts'
 export type AlertJob = Job<JobData, AttemptRecord>
 
 /** What the processor of a sink's jobs needs from the sink's lane. */
-export interface ProcessorDeps extends DeliverDeps {
+interface ProcessorDeps extends DeliverDeps {
   readonly metrics: Metrics
   readonly lockAges: Pick<LockAges, 'isYoung' | 'lockMs'>
   readonly jobFields: JobFields

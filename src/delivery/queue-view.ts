@@ -18,7 +18,7 @@ export interface LaneView extends QueueView {
   readonly breaker: StoredBreaker | undefined
 }
 
-export interface LaneViewOptions {
+interface LaneViewOptions {
   /** A connection that fails fast. */
   readonly redis: RedisClient
   readonly prefix: string

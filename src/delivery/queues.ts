@@ -50,7 +50,7 @@ export interface SinkQueues {
   close(): Promise<void>
 }
 
-export interface QueuesOptions {
+interface QueuesOptions {
   /** A connection that fails fast (`commands`). */
   readonly redis: RedisClient
   readonly prefix: string
@@ -186,7 +186,7 @@ export async function noteTargets(
   if (tags.size > 0) await redis.sadd(queue.toKey(targetTagsName), ...tags)
 }
 
-export interface TargetsOf {
+interface TargetsOf {
   readonly redis: RedisClient
   readonly queue: AlertQueue
   /** Those of the present config. */

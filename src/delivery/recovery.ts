@@ -44,7 +44,7 @@ export class Recovery {
   }
 }
 
-export interface RecoveryOptions {
+interface RecoveryOptions {
   readonly sink: string
   readonly queue: AlertQueue
   readonly breakers: BreakerStore

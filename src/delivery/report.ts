@@ -5,7 +5,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Metrics, SendResult } from '../telemetry/metrics.ts'
 
 /** Writes the one log line of an attempt, and its metrics. */
-export interface AttemptReport {
+interface AttemptReport {
   readonly sink: string
   readonly job: DeliveryJob
   readonly number: number

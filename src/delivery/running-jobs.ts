@@ -1,5 +1,5 @@
 /** The jobs that one lane has taken and not finished, and the sends that run for them. */
-export interface RunningSend {
+interface RunningSend {
   readonly controller: AbortController
   readonly done: Promise<unknown>
   /** Renews the job's lock; false when it is not ours any more. */

@@ -13,7 +13,7 @@ import type { SinkEntry } from './settings.ts'
  * the digest of this config need. Makes no job wait longer: a job that is too early is delayed again when a worker takes it,
  * and no attempt is counted. Works in small portions; other processes may do the same, or take the jobs, at the same time.
  */
-export interface ShortenDelays extends SinkEntry {
+interface ShortenDelays extends SinkEntry {
   readonly redis: RedisClient
   readonly queue: AlertQueue
   readonly clock: Clock
@@ -22,7 +22,7 @@ export interface ShortenDelays extends SinkEntry {
   readonly signal: AbortSignal
 }
 
-export interface ShortenedDelays {
+interface ShortenedDelays {
   readonly looked: number
   readonly shortened: number
 }

@@ -15,7 +15,7 @@ import { shortenDelays } from './shorten-delays.ts'
  * a clock that was set back before this lane could notice it.
  * Looks when a lane begins and then repeatedly, because a process with the earlier config may still delay more.
  */
-export interface StaleDelaysOptions extends SinkEntry {
+interface StaleDelaysOptions extends SinkEntry {
   readonly redis: RedisClient
   readonly prefix: string
   readonly queue: AlertQueue

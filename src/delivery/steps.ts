@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 
 /** The bounds of one call of a long operation. */
-export interface StepLimits {
+interface StepLimits {
   /** Records that are looked at, at most. */
   readonly limit?: number | undefined
   /** How long the call may take, give or take the commands that are under way. */

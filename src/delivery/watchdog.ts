@@ -19,7 +19,7 @@ export interface QueueView {
 }
 
 /** What this process' own worker does. */
-export interface OwnWork {
+interface OwnWork {
   /** It could take one more. */
   readonly room: boolean
   /** How many it has taken since it began. */
@@ -27,7 +27,7 @@ export interface OwnWork {
 }
 
 /** Looks in a row that found the same standstill. */
-export interface Standstill {
+interface Standstill {
   readonly sinceMs: number
   readonly looks: number
   readonly waiting: number
@@ -59,7 +59,7 @@ export interface Stuck {
   readonly reason: string
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly tuning: Pick<Tuning, 'watchEveryMs' | 'stuckMs'>
   readonly clock: Clock
   own(): OwnWork | undefined

@@ -13,7 +13,7 @@ import { FeedError, refusalOf, shortLine } from './errors.ts'
 import { type Parsed, rowValuesMax } from './wire.ts'
 
 /** One call over HTTP: a checked request in, its parsed answer or a FeedError out, within the time limit. */
-export interface Caller {
+interface Caller {
   call<T>(
     request: ApiRequest,
     parse: (body: unknown) => Parsed<T>,

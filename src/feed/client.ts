@@ -52,7 +52,7 @@ export interface FeedClient {
   close(): Promise<void>
 }
 
-export interface PagesOptions {
+interface PagesOptions {
   /** Before every page: reserves its units, or throws, which ends the list. */
   readonly pay?: (page: number) => Promise<void>
   readonly pagesMax?: number

@@ -135,7 +135,7 @@ export interface Endpoint {
 type Row = (typeof endpoints)[number]
 export type EndpointPath = Row['path']
 export type TokenScope = Row['scope']
-export type RowOf<P extends EndpointPath> = Extract<Row, { path: P }>
+type RowOf<P extends EndpointPath> = Extract<Row, { path: P }>
 export type PagePath = Extract<Row, { answer: { envelope: 'page' } }>['path']
 /** How metrics and faults name an endpoint: its path without `/api/v1/`. */
 export type EndpointName = EndpointPath extends infer P ? (P extends `/api/v1/${infer N}` ? N : never) : never

@@ -16,7 +16,7 @@ export const apiErrorCodes = [
   'invalid_request',
   'server_error',
 ] as const
-export type ApiErrorCode = (typeof apiErrorCodes)[number]
+type ApiErrorCode = (typeof apiErrorCodes)[number]
 
 export type FeedErrorCode =
   | ApiErrorCode

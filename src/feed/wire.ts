@@ -70,7 +70,7 @@ export function parseRulesPage(asked: number, body: unknown): Parsed<RulesPage> 
   return { ok: true, page: { ...meta, rules, skipped: data.length - rules.length } }
 }
 
-export type Envelope = Omit<FeedPage, 'rows'> & { readonly data: readonly unknown[] }
+type Envelope = Omit<FeedPage, 'rows'> & { readonly data: readonly unknown[] }
 
 /** What every page of the API has: rows, and four figures that must fit each other. */
 export function parseEnvelope(asked: number, body: unknown): Parsed<Envelope> {

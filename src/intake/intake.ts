@@ -122,7 +122,7 @@ function firingTimeOf(
 }
 
 /** Where intake puts its jobs. */
-export interface DeliveryQueues {
+interface DeliveryQueues {
   /**
    * Resolves once every job is stored in its sink's queue. Job ids are fixed, so adding one that is there already
    * changes nothing. After any throw some may be stored and some not: add all of them again.

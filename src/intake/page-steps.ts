@@ -23,7 +23,7 @@ export class PollStop extends Error {
 }
 
 /** A page as it was read, and what handles its alerts. */
-export interface PageRead {
+interface PageRead {
   readonly page: FeedPage
   /** When it was read. */
   readonly nowMs: number
@@ -95,7 +95,7 @@ export async function examine(
 }
 
 /** What the walk makes of the page, beside what follows from its rows. */
-export type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
+type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
   Partial<Pick<WalkChange, 'joins' | 'finished' | 'stretches' | 'scope' | 'complete' | 'sweep'>> & {
     readonly proven: boolean
   }

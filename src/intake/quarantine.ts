@@ -6,7 +6,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
 
 /** Reads rows again that were set aside, because an operator asked for it: what this version can read is sent by the present routes. */
-export interface RetryDeps {
+interface RetryDeps {
   readonly source: string
   readonly store: Pick<QuarantineStore, 'remove'>
   readonly intake: IntakeDeps

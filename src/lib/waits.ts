@@ -3,7 +3,7 @@
  * wrong figure stops a source or a sink for ever. Durations of the config have theirs in its schema (`durationWithin`).
  * README shows all of them.
  */
-export interface NamedWait {
+interface NamedWait {
   /** Who sets it; for README. */
   readonly namedBy: string
   readonly what: string

@@ -44,7 +44,7 @@ type ReaderDeps = Pick<
 }
 
 /** `stopping` ends the walk at the next page, `abort` the call under way. */
-export interface ReaderSignals {
+interface ReaderSignals {
   readonly stopping: AbortSignal
   readonly abort: AbortSignal
 }

@@ -63,13 +63,13 @@ const quiet: ReadonlySet<DecisionReason> = new Set<DecisionReason>(['floor', 'ev
  * Pages of the past, read once: on a cold start the plan does not know when alerts fire, and learns it from the rows that
  * the feed still shows. Nothing of these pages is sent or marked; they do not change the walk.
  */
-export interface History {
+interface History {
   readonly pages: number
   /** Firing times, in milliseconds since the epoch, in no order. */
   readonly firedAtMs: readonly number[]
 }
 
-export interface Allowance {
+interface Allowance {
   /** The poll itself read the pages up to this one. */
   readonly afterPage: number
   readonly pagesMax: number

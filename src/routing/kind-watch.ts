@@ -20,7 +20,7 @@ export interface KindWatch {
   notes(): Promise<ReadonlyMap<string, readonly string[]>>
 }
 
-export interface KindWatchOptions {
+interface KindWatchOptions {
   readonly routes: readonly Route[]
   readonly sources: readonly string[]
   readonly storeOf: (source: string) => KindStore
@@ -30,9 +30,9 @@ export interface KindWatchOptions {
 }
 
 /** Alerts by source, and by kind. */
-export type SeenKinds = ReadonlyMap<string, ReadonlyMap<string, number>>
+type SeenKinds = ReadonlyMap<string, ReadonlyMap<string, number>>
 
-export interface UnseenKind {
+interface UnseenKind {
   readonly source: string
   readonly text: string
 }

@@ -8,7 +8,7 @@ import { cut, oneLine } from '../alert/text.ts'
  * shows it: lateness is measured against the latest evaluation or alert on the same page, which an old copy of the page
  * does not have; and only active hours count, since an engine may show an evaluation as due while the market is closed.
  */
-export type RuleTrouble = 'disabled' | 'not_armed' | 'not_evaluated'
+type RuleTrouble = 'disabled' | 'not_armed' | 'not_evaluated'
 
 export interface SilentRule {
   readonly id: string

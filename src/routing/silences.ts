@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/log.ts'
 /** The silences, read at most `cacheMs` ago; the last ones that were read where Redis does not answer in time. */
 export type ReadSilences = () => Promise<readonly Silence[]>
 
-export interface SilenceReaderOptions {
+interface SilenceReaderOptions {
   readonly store: Pick<SilenceStore, 'list'>
   readonly clock: Clock
   readonly log: Logger

@@ -40,7 +40,7 @@ const allScopes: readonly TokenScope[] = [
 /** `other_integration`: made for the tool-server integration, so it is no API token. */
 export type TokenState = 'valid' | 'expired' | 'revoked' | 'other_integration'
 
-export interface Call {
+interface Call {
   readonly method: string
   readonly pathname: string
   readonly query: URLSearchParams
@@ -59,7 +59,7 @@ export type CallDecision =
   | { readonly ok: false; readonly units: number; readonly refusal: Refusal }
 
 /** The call, with every parameter checked. */
-export interface Asked {
+interface Asked {
   readonly path: EndpointPath
   readonly instrument: string | undefined
   readonly query: Readonly<Record<string, unknown>>

@@ -15,14 +15,14 @@ export const announcements = ['true', 'noisy', 'wrong', 'null'] as const
  */
 export type Announcement = (typeof announcements)[number]
 
-export interface Evaluations {
+interface Evaluations {
   /** The rule as the API shows it at `nowMs` (ms since the epoch). */
   announce(rule: RuleRow, nowMs: number): RuleRow
   /** The evaluations of all rules in `[fromMs, toMs)`, oldest first. */
   between(fromMs: number, toMs: number): readonly Evaluation[]
 }
 
-export interface Evaluation {
+interface Evaluation {
   readonly ruleId: number
   readonly atMs: number
   /** When the alert that it fires is published; undefined where nothing fires. */

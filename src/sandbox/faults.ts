@@ -14,7 +14,7 @@ export type Fault = FaultEffect & {
   readonly endpoint?: EndpointName
 }
 
-export type FaultEffect =
+type FaultEffect =
   | { readonly kind: 'between'; readonly changes: readonly FeedChange[] }
   | { readonly kind: 'badRows'; readonly rows?: readonly unknown[] }
   | { readonly kind: 'slow'; readonly delayMs: number }
@@ -71,7 +71,7 @@ export const shapes = [
 ] as const
 export type Shape = (typeof shapes)[number]
 
-export type FaultStage = 'before' | 'pace' | 'answer' | 'transfer'
+type FaultStage = 'before' | 'pace' | 'answer' | 'transfer'
 
 interface FaultKind {
   readonly stage: FaultStage

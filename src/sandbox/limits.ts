@@ -10,9 +10,9 @@ export interface Limits {
   unitsUsed(nowMs: number): number
 }
 
-export type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterS: number }
+type Admission = { readonly ok: true } | { readonly ok: false; readonly retryAfterS: number }
 
-export interface LimitOptions {
+interface LimitOptions {
   readonly requestsPerMinute: number
   /** `sliding`: any 60 seconds; `fixed`: from full minute to full minute. */
   readonly minuteWindow: 'sliding' | 'fixed'

@@ -19,7 +19,7 @@ import type { SandboxRequest } from './surface.ts'
 import { transmit } from './transmit.ts'
 
 /** What answering a call needs of the sandbox: its present account, tokens and faults. */
-export interface SandboxContext {
+interface SandboxContext {
   readonly clock: Clock
   readonly hasPlan: boolean
   readonly pathPrefix: string

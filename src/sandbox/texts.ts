@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 /** The texts of the alerts of each kind: mostly in Persian, sometimes in English. */
 export type AlertKind = 'price' | 'volume' | 'indicator' | 'filing' | 'screen'
 
-export interface AlertText {
+interface AlertText {
   readonly headline: string
   /** null where the API gives no reason, as it sometimes does. */
   readonly why: string | null

@@ -4,7 +4,7 @@ import { dateKey, instantOf, wallTime } from '../lib/zone.ts'
 import type { BudgetDay, BudgetView, ScheduleOptions } from './schedule.ts'
 
 /** When the upstream's budget starts anew. */
-export interface BudgetReset {
+interface BudgetReset {
   /** `HH:MM` on the wall clock of `timeZone`. */
   readonly resetsAt: string
   /** An IANA name, such as `Asia/Tehran`. */
@@ -70,7 +70,7 @@ export const grantSchema = z.object({
     .default(null),
 })
 
-export interface BudgetRefusal {
+interface BudgetRefusal {
   readonly atMs: number
   /** Units that had been counted in the configured day before the call that was refused. */
   readonly unitsUsed: number
@@ -226,7 +226,7 @@ export function isSameReset(atMs: number, { endMs }: BudgetDay): boolean {
 }
 
 /** What does not fit together in budget, pace and the alerts that come, each with its arithmetic. Pure. */
-export interface BudgetFinding {
+interface BudgetFinding {
   readonly code:
     | 'too_thin'
     | 'floor_unaffordable'

@@ -32,7 +32,7 @@ export interface Preview {
   readonly announced: AnnouncedView | null
 }
 
-export interface PreviewHour {
+interface PreviewHour {
   readonly startMs: number
   readonly polls: number
   readonly alerts: number

@@ -135,12 +135,12 @@ export interface ScheduleOptions {
   readonly timeZone: string
 }
 
-export type Weekday = 'sun' | 'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat'
+type Weekday = 'sun' | 'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat'
 
 /** In the order of `Date.getUTCDay`. */
 export const weekdays: readonly Weekday[] = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 
-export interface ActiveHours {
+interface ActiveHours {
   readonly days: readonly Weekday[]
   /** `HH:MM`; a span that ends before it begins runs over midnight. */
   readonly from: string

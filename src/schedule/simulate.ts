@@ -2,7 +2,7 @@ import { budgetDay } from './budget.ts'
 import type { Schedule, ScheduleOptions } from './schedule.ts'
 
 /** What a schedule would have done with a history. Lags in milliseconds, in the order of the alerts. */
-export interface Simulation {
+interface Simulation {
   readonly polls: readonly number[]
   readonly unitsPerDayMax: number
   readonly lagsMs: Float64Array
@@ -76,7 +76,7 @@ export function evenLags(times: readonly number[], options: ScheduleOptions): Fl
 /** The smallest budget that reaches a lag, and what budgets around it reach. */
 
 export const lagMeasures = ['mean', 'p50', 'p95', 'p99'] as const
-export type LagMeasure = (typeof lagMeasures)[number]
+type LagMeasure = (typeof lagMeasures)[number]
 export type Lags = Pick<LagSummary, LagMeasure>
 
 export interface Target {
@@ -84,7 +84,7 @@ export interface Target {
   readonly seconds: number
 }
 
-export interface BudgetLag {
+interface BudgetLag {
   readonly unitsPerDay: number
   readonly lag: Lags
 }

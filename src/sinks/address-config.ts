@@ -4,7 +4,7 @@ import type { SinkConfig } from './sink-config.ts'
 import { createGuard, isLoopbackName } from './transport/guard.ts'
 
 /** A config that names an address itself which the guard refuses: every attempt would end as `blocked_address`. */
-export interface RefusedAddress {
+interface RefusedAddress {
   /** The key of the config that has the address. */
   readonly key: string
   /** Quotes no more than the host. */

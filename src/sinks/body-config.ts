@@ -21,7 +21,7 @@ export const bodyFields = {
     .describe('What the template makes; application/json without it.'),
 }
 
-export interface BodyConfig {
+interface BodyConfig {
   readonly template?: string | undefined
   readonly contentType?: string | undefined
 }

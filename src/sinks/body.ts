@@ -11,7 +11,7 @@ import { SinkError } from './transport/fault.ts'
  * asks for that. Every attempt of an alert has the same bytes, unless a template uses the present time, or an earlier attempt
  * had to do without its context.
  */
-export interface BodyWriter {
+interface BodyWriter {
   readonly contentType: string
   /** Throws a SinkError (`unrenderable`). */
   write(parcel: Parcel): string

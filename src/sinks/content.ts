@@ -48,7 +48,7 @@ export interface Fact {
   readonly isKnown?: true
 }
 
-export interface ContentLimits {
+interface ContentLimits {
   readonly titleCharsMax: number
   readonly factCharsMax: number
   readonly whyCharsMax: number

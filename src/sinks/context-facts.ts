@@ -10,14 +10,14 @@ import { numberText as number, percentText, signedText as signed, withUnit } fro
  * What people are shown of an alert's context, each with its label. A figure whose field is not found is left out, and one
  * whose unit is not known has none: rial and toman differ by ten. Texts of it are from outside, like headlines.
  */
-export interface ContextFact {
+interface ContextFact {
   readonly word: string
   readonly value: string
   /** Also where several alerts share a message, without its label. */
   readonly inList: boolean
 }
 
-export interface FactOptions {
+interface FactOptions {
   /** The message shows the chart, so that columns of text would only repeat it. */
   readonly hasPicture?: boolean | undefined
   /** null: not known. */

@@ -8,7 +8,7 @@ import { createHttpClient, type HttpPost, type HttpResponse, type TlsFiles } fro
 import { isPage } from './transport/json-answer.ts'
 
 /** The config that every sink over HTTP needs. The attempt, the address guard and the connection pool are made here. */
-export interface RequestSinkConfig {
+interface RequestSinkConfig {
   readonly type: string
   readonly timeout: number
   readonly concurrency: number
@@ -39,7 +39,7 @@ export interface ResponseDetails {
 }
 
 /** Makes the request of one alert. What it throws becomes the fault of the attempt. */
-export type Render = (
+type Render = (
   parcel: Parcel,
   helpers: AttemptHelpers,
   attempt: Attempt,

@@ -9,7 +9,7 @@ export interface AuditStore {
   list(limit: number): Promise<readonly AuditEntry[]>
 }
 
-export type AuditEntry = z.infer<typeof entrySchema>
+type AuditEntry = z.infer<typeof entrySchema>
 
 /** About 300 bytes each. */
 export const auditMax = 1_000

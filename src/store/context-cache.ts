@@ -25,7 +25,7 @@ export interface CachedContext {
   readonly value: unknown
 }
 
-export interface ContextCacheLimits {
+interface ContextCacheLimits {
   readonly entriesMax: number
   readonly bytesMax: number
 }

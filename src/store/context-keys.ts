@@ -1,7 +1,7 @@
 import { hashTag } from './keys.ts'
 
 /** The keys of what was bought for alerts of one source, under the hash of its account. */
-export interface ContextKeys {
+interface ContextKeys {
   /**
    * HASH, `<name> <instrument>` → when it was bought (ms) and its JSON, or why there is none; and `bytes`, how many all of them
    * have. Bounded in entries and bytes, the oldest is removed; removed a day after it was bought. Lost: bought again.

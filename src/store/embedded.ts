@@ -28,7 +28,7 @@ export interface EmbeddedRedis {
   stop(): Promise<void>
 }
 
-export interface EmbeddedOptions {
+interface EmbeddedOptions {
   readonly dataDir: string
   readonly log: Logger
   /** The server program; found in PATH when left out. */

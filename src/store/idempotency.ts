@@ -37,7 +37,7 @@ export interface KeyedRequest {
 }
 
 /** How long the answer to a request with a key is kept. */
-export const idempotencyKeptMs = 24 * 3_600_000
+const idempotencyKeptMs = 24 * 3_600_000
 /** Longer than any request may take: one that is not answered by then was broken off. */
 const runMsMax = 30_000
 

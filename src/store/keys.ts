@@ -8,7 +8,7 @@
  */
 
 /** What the walk, the ledger and the poller store of one source. */
-export interface SourceKeys {
+interface SourceKeys {
   /**
    * ZSET, key of the row → when the feed last showed it (ms, exact to a day), by the later of the clocks of Redis and of the bridge.
    * Rows older than 30 days (`seenWindow`) and a day before the last complete walk are removed, but none of the newest 20,000, and

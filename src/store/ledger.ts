@@ -46,7 +46,7 @@ export interface Ledger {
 }
 
 /** The feed's own budget day, as its answers showed it. */
-export interface ApiDay {
+interface ApiDay {
   readonly day: BudgetDay
   readonly used: number
   /** Those that were spent since this day is counted. */
@@ -55,7 +55,7 @@ export interface ApiDay {
   readonly whole: boolean
 }
 
-export interface ReserveRequest {
+interface ReserveRequest {
   /** Units, at least 1. */
   readonly cost: number
   readonly purpose: Purpose
@@ -99,7 +99,7 @@ export interface DayUse {
   readonly byPurpose: Readonly<Partial<Record<Purpose, number>>>
 }
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly source: string

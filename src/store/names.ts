@@ -43,7 +43,7 @@ export interface SinkNames {
 
 export type RunningProcess = z.infer<typeof processSchema>
 
-export interface KnownSource {
+interface KnownSource {
   /** See `hashAccount`; undefined where it is not known. */
   readonly accountHash?: string | undefined
   readonly dropped?: boolean | undefined

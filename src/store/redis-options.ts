@@ -16,7 +16,7 @@ export type RedisTarget =
   | ({ readonly cluster: readonly (string | Secret)[] } & Login)
 
 /** How a connection introduces itself. A login here is used instead of one in an address. */
-export interface Login {
+interface Login {
   readonly username?: string
   readonly password?: Secret
   /** For connections by TLS: an authority, a client certificate. The certificate of the server must be good all the same. */

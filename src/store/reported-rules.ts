@@ -15,7 +15,7 @@ export interface ReportedRules {
   ): Promise<boolean>
 }
 
-export interface ReportedNames {
+interface ReportedNames {
   /** Id → name. */
   readonly names: Readonly<Record<string, string>>
   /** As it is stored. */

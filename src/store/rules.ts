@@ -8,7 +8,7 @@ export interface RuleStore {
   save(rules: StoredRules): Promise<void>
 }
 
-export interface StoredRules {
+interface StoredRules {
   /** When all of them were last read, in milliseconds since the epoch. */
   readonly readAtMs: number
   /** The rows of the API, with the fields that routes match on. */

@@ -31,7 +31,7 @@ export interface SourceData {
   drop(source: string, accountHash?: string): Promise<'done' | 'polled'>
 }
 
-export interface CarryOver {
+interface CarryOver {
   /** Of the account of `to`; see `hashAccount`. */
   readonly accountHash?: string | undefined
   /** What the config calls the account, where `to` shares its units with others. */
@@ -42,7 +42,7 @@ export interface CarryOver {
 }
 
 /** `polled`: another process polls `from`; `taken`: `to` has data; `old`: its data is too old to be replaced. */
-export type CarriedOver = 'done' | 'nothing' | 'polled' | 'taken' | 'old'
+type CarriedOver = 'done' | 'nothing' | 'polled' | 'taken' | 'old'
 
 export interface SourceDataLeft {
   readonly rows: number

@@ -4,7 +4,7 @@ import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /** What was spent and seen of a source in the hours of a day, the first hour first. */
-export interface SpentHours {
+interface SpentHours {
   /** Those of its account, for whatever purpose. */
   readonly units: readonly number[]
   /** Alerts by the hour in which they were first seen, without those that were history when polling began. */

@@ -21,7 +21,7 @@ export interface Claim {
   readonly perMs: number
 }
 
-export type ClaimAnswer =
+type ClaimAnswer =
   /** `heldBack`: how many were held since the last one passed. */
   | { readonly passes: true; readonly heldBack: number }
   /** By Redis' clock. */

@@ -55,7 +55,7 @@ export interface WalkFacts {
   readonly unrouted: number
 }
 
-export interface StoredWalk {
+interface StoredWalk {
   readonly id: string
   /** The stored walks that an operator replaced with this one, the newest first. */
   readonly replacedIds: readonly string[]
@@ -127,7 +127,7 @@ export interface SweepPosition {
   readonly roundAtMs: number | null
 }
 
-export interface WalkStateOptions {
+interface WalkStateOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly source: string

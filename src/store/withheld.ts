@@ -23,7 +23,7 @@ export interface WithheldStore {
 export type WithheldRecord = z.infer<typeof recordSchema>
 export type WithheldEntry = WithheldRecord['held'][number]
 
-export interface WithheldStoreOptions {
+interface WithheldStoreOptions {
   readonly redis: RedisClient
   readonly prefix: string
   readonly source: string

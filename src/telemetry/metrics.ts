@@ -53,7 +53,7 @@ export type ContextResult = (typeof contextResults)[number]
 export type SendResult = (typeof sendResults)[number]
 
 /** Remembers for each bucket the last alert in it, `SOURCE.ID`. The library takes other arguments than without exemplars. */
-export type Exemplified<L extends string> = Omit<Histogram<L>, 'observe'> & {
+type Exemplified<L extends string> = Omit<Histogram<L>, 'observe'> & {
   observe(data: {
     readonly labels: Readonly<Record<L, string>>
     readonly value: number

@@ -17,7 +17,7 @@ export interface Tracer {
   close(): Promise<void>
 }
 
-export interface FinishedAttempt extends TracedAttempt {
+interface FinishedAttempt extends TracedAttempt {
   readonly result: string
   readonly reason?: string | undefined
   readonly status?: number | undefined
@@ -25,7 +25,7 @@ export interface FinishedAttempt extends TracedAttempt {
   readonly nowMs: number
 }
 
-export interface TracerOptions {
+interface TracerOptions {
   readonly url: string
   readonly headers: Readonly<Record<string, Secret>>
 }

@@ -8,7 +8,7 @@ import type { Mark } from './walk.ts'
  * the known rows must be by count are read before any row is handled, then deeper ones, since a feed that drops its oldest
  * rows does not grow by its new ones.
  */
-export interface LastWalk {
+interface LastWalk {
   readonly lastCompleteMs: number | null
   /** `meta.total` at the last complete walk. */
   readonly total: number | null

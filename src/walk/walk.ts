@@ -31,7 +31,7 @@ export interface PageView {
   readonly old: readonly (boolean | null)[]
 }
 
-export interface OpenStretches {
+interface OpenStretches {
   /** Top first. */
   readonly stretches: readonly Stretch[]
   /** The greatest number that a run was given. */
@@ -65,7 +65,7 @@ export interface PageDecision {
   readonly progress: WalkProgress
 }
 
-export type WalkEnd =
+type WalkEnd =
   | 'caught_up'
   | 'end_of_feed'
   | 'start_bound'

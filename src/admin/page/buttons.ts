@@ -6,7 +6,7 @@ import type { ScriptWords } from './words/script.ts'
  * A button that calls the API after it was confirmed; the script of the page does that, with the admin token that it asks for once.
  * Buttons are only shown where there is a token, since everything that changes something is off without one.
  */
-export interface ActionButton {
+interface ActionButton {
   readonly label: string
   /** What will happen, in the dialog. */
   readonly ask: string
@@ -20,7 +20,7 @@ export interface ActionButton {
   readonly undo?: { readonly method: 'POST' | 'DELETE'; readonly path: string }
 }
 
-export interface ActionField {
+interface ActionField {
   /** The place in the body, such as `match.symbol`; an empty value is left out. */
   readonly name: string
   readonly label: string

@@ -7,7 +7,7 @@ import type { ActiveConfig } from '../active-config.ts'
 import { searchDeliveries } from './delivery-search.ts'
 
 /** What is left of names that the config in force does not have. */
-export interface OrphanTools {
+interface OrphanTools {
   readonly names: NameStore
   readonly sourceData: SourceData
   /** Every source of the config in force, with the hash of its account. */

@@ -118,7 +118,7 @@ function roundOf(before: readonly AttemptRecord[]): number {
   return 1 + before.filter(({ result }) => result !== 'retry').length
 }
 
-export interface SourceFacts extends Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'> {
+interface SourceFacts extends Pick<SourceView, 'name' | 'here' | 'fault' | 'lag'> {
   readonly status: PollerStatus | undefined
   /** As the config has it. */
   readonly day: BudgetDay

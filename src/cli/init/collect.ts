@@ -30,7 +30,7 @@ interface Context {
   readonly say: (text: string) => void
 }
 
-export interface Collected {
+interface Collected {
   readonly source: Part
   readonly sinks: readonly Part[]
   readonly token: TokenCheck | undefined

@@ -38,11 +38,11 @@ export interface Orphans {
   tidy(known?: SinkNames): Promise<void>
 }
 
-export interface OrphanedSink extends OrphanCounts {
+interface OrphanedSink extends OrphanCounts {
   readonly sink: string
 }
 
-export interface OrphanCounts {
+interface OrphanCounts {
   /** To be sent; also what a process was sending when it was killed. */
   readonly waiting: number
   /** Being sent at this moment by a process that had the sink in its config. */
@@ -52,7 +52,7 @@ export interface OrphanCounts {
   readonly dead: number
 }
 
-export interface OrphansOptions extends PortionOptions {
+interface OrphansOptions extends PortionOptions {
   readonly names: NameStore
   readonly prefix: string
   readonly retention: { readonly ageMs: number }

@@ -5,7 +5,7 @@ import { servedMs } from '../../store/names.ts'
 import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from '../queues.ts'
 import { tidyScript } from './scripts.ts'
 
-export interface TidyOptions {
+interface TidyOptions {
   readonly queues: SinkQueues
   readonly prefix: string
   readonly retention: { readonly ageMs: number }

@@ -8,7 +8,7 @@ import { moveDeadScript, removeScript } from './scripts.ts'
 import type { OrphanCounts, OrphanState, OrphanStep } from './steps.ts'
 
 /** What is done to the alerts of a queue that has no worker. */
-export interface Move {
+interface Move {
   readonly queue: AlertQueue
   readonly to: string
   /** Of all keys. */

@@ -12,7 +12,7 @@ export type AttemptRecord = z.infer<typeof attemptRecordSchema>
 /** Attempts that are kept with a job; the oldest go first. */
 export const recordsMax = 100
 
-export interface Attempted {
+interface Attempted {
   readonly number: number
   readonly atMs: number
   readonly durationMs: number

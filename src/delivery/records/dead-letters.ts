@@ -32,7 +32,7 @@ export interface DeadLetterQuery {
 }
 
 /** The newest first. */
-export interface DeadLetterPage {
+interface DeadLetterPage {
   readonly letters: readonly DeadLetter[]
   /** How many there are, on this page and on all others. */
   readonly total: number

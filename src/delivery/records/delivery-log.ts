@@ -43,7 +43,7 @@ export interface SinkQueueView {
   readonly refusedInARow: number
 }
 
-export interface DeliveryLogOptions {
+interface DeliveryLogOptions {
   readonly queues: SinkQueues
   /** The targets of each sink, as the sink itself names them. */
   readonly targets: ReadonlyMap<string, readonly (string | undefined)[]>

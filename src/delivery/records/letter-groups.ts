@@ -2,7 +2,7 @@ import { within } from '../../lib/time-limit.ts'
 import type { SinkQueues } from '../queues.ts'
 
 /** Dead letters that were given up on for the same reason at the same sink. */
-export interface LetterGroup {
+interface LetterGroup {
   readonly sink: string
   readonly reason: string
   readonly count: number

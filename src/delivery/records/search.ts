@@ -13,7 +13,7 @@ import { type JobState, type JobView, viewOfJob } from './job-view.ts'
  * Reads what is known of alerts, many at once: of each its deliveries and what was withheld. States come from the queues' sets and
  * not from BullMQ's own call, which looks through the whole list of those that wait, once for each.
  */
-export interface AlertReader {
+interface AlertReader {
   /**
    * Those of `alerts` that are wanted, in their order. Of others no more is read than shows that. Comes in parts, and no more
    * than a part is read before the caller asks for the next: a row may be as large as a page of the feed.
@@ -23,7 +23,7 @@ export interface AlertReader {
   gone(names: readonly string[]): Promise<string[]>
 }
 
-export interface AlertFilter {
+interface AlertFilter {
   /** Absent: every alert. */
   readonly isWanted?: (alert: Alert) => Promise<boolean>
   readonly state?: JobState | 'held'

@@ -24,7 +24,7 @@ export type AnsweredExactly<P extends EndpointPath> = P extends PagePath
   ? ApiPage<Exactly<AnswerOf<P>>>
   : Exactly<AnswerOf<P>>
 
-export type Exactly<T> = T extends number
+type Exactly<T> = T extends number
   ? T | JsonNumber
   : T extends readonly (infer E)[]
     ? readonly Exactly<E>[]

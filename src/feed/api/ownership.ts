@@ -49,7 +49,7 @@ const historyEntry = z.looseObject({
   isExit: z.boolean(),
 })
 
-export interface OwnershipNode {
+interface OwnershipNode {
   readonly entityId: number
   readonly name: string
   readonly percent?: number | null | undefined

@@ -24,7 +24,7 @@ export interface ApiRequest {
   readonly page: number
 }
 
-export type Prepared =
+type Prepared =
   | { readonly ok: true; readonly request: ApiRequest }
   | { readonly ok: false; readonly problems: readonly string[] }
 

@@ -19,9 +19,9 @@ import { fieldCatalog, runScreen, savedScreens } from './screener.ts'
  * What each endpoint of market data answers, by the path of the table; a row of the table without an answer here does not
  * compile. Lists without pages are arrays: the document does not say how they look.
  */
-export type DataPath = Exclude<EndpointPath, '/api/v1/alerts' | '/api/v1/alerts/deliveries'>
+type DataPath = Exclude<EndpointPath, '/api/v1/alerts' | '/api/v1/alerts/deliveries'>
 
-export interface DataCall {
+interface DataCall {
   readonly path: DataPath
   /** As it was written in the address. */
   readonly instrument: string | undefined
@@ -30,7 +30,7 @@ export interface DataCall {
   readonly scene: Scene
 }
 
-export type DataAnswer =
+type DataAnswer =
   | { readonly kind: 'rows'; readonly rows: readonly unknown[] }
   | { readonly kind: 'record'; readonly data: unknown; readonly meta?: Readonly<Record<string, unknown>> }
   | { readonly kind: 'notFound' }

@@ -11,7 +11,7 @@ const letterCount = 8
 const statementPeriods = 4
 const dayMs = 86_400_000
 
-export interface Letter {
+interface Letter {
   readonly id: number
   /** The last one that it reports, counted from the epoch. */
   readonly quarter: number

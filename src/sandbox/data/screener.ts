@@ -54,7 +54,7 @@ export function savedScreens() {
   return { data, meta: { kept: data.length, limit: screensLimit } }
 }
 
-export type RunOutcome =
+type RunOutcome =
   | { readonly kind: 'result'; readonly data: unknown }
   | { readonly kind: 'noScreen' }
   | { readonly kind: 'invalid'; readonly fields: readonly string[] }

@@ -193,7 +193,7 @@ export interface Outlook {
   readonly meanRecent: Expected
 }
 
-export interface Expected {
+interface Expected {
   /** Events a second. */
   readonly rates: number[]
   /** For polls, without unit. */

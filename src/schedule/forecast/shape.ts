@@ -12,7 +12,7 @@ const blockSizes = [96, 32, 16, 8, 4, 2, 1]
 /** What the inertia found for the whole level leaves to that of each cut. */
 const ownInertia = 0.1
 
-export interface DayShape {
+interface DayShape {
   /** The share of a day that each bin holds, summing to 1. */
   readonly shares: Float64Array
   /** The logarithm of how well this prior predicted the counts; only differences between priors mean something. */

@@ -7,7 +7,7 @@ import { isProven, type Phase, quartersPerMinute, sumOf, weighMinutes } from './
  * the best instants for one, two, three … polls within a slot, what each more of them saves, and how slots share the
  * firings of five minutes.
  */
-export interface MarkPattern {
+interface MarkPattern {
   /** Milliseconds from the minute at which slots begin. */
   readonly startMs: number
   /** offsetsMs[m - 1]: where m polls of one slot go, from its start. */
@@ -178,7 +178,7 @@ function closeSlot(
 }
 
 /** What the walk over marks has to know of the moment. */
-export interface MarkView {
+interface MarkView {
   /** The last poll. */
   readonly fromMs: number
   /** The bounds that minimum and maximum interval set for the next one. */

@@ -13,12 +13,12 @@ export interface Picture {
   readonly height: number
 }
 
-export interface PictureTools {
+interface PictureTools {
   readonly display: Display
   readonly drawer?: Pick<Drawer, 'draw'>
 }
 
-export interface PictureOptions {
+interface PictureOptions {
   readonly theme: ChartTheme
   /** Of the attempt. */
   readonly timeoutMs: number

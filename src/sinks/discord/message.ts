@@ -6,7 +6,7 @@ import { contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 /** An alert as one embed of Discord. Nothing in it can mention anybody, format or link. */
-export interface DiscordMessage {
+interface DiscordMessage {
   readonly username?: string
   readonly embeds: readonly [DiscordEmbed]
   readonly allowed_mentions: { readonly parse: readonly [] }
@@ -17,7 +17,7 @@ export interface DiscordMessage {
   }[]
 }
 
-export interface DiscordEmbed {
+interface DiscordEmbed {
   readonly title: string
   readonly url?: string
   readonly description?: string

@@ -24,7 +24,7 @@ export interface Posting {
   readonly signal: AbortSignal
 }
 
-export interface MailerOptions {
+interface MailerOptions {
   readonly connections: number
   readonly timeoutMs: number
   readonly startTls: 'required' | 'opportunistic' | 'off' | undefined

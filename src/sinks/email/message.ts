@@ -31,7 +31,7 @@ export interface MailMessage {
   readonly picture?: MailPicture
 }
 
-export interface MailParties {
+interface MailParties {
   readonly from: Mailbox
   readonly to: string
 }

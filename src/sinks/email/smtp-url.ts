@@ -11,7 +11,7 @@ export interface SmtpServer {
   readonly authMethod: string | undefined
 }
 
-export type ParsedSmtpUrl = { ok: true; server: SmtpServer } | { ok: false; problem: string }
+type ParsedSmtpUrl = { ok: true; server: SmtpServer } | { ok: false; problem: string }
 
 const authMethods: ReadonlySet<string> = new Set(['PLAIN', 'LOGIN', 'CRAM-MD5'])
 

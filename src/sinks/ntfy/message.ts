@@ -7,7 +7,7 @@ import type { Parcel } from '../sink.ts'
 
 const priorities = { min: 1, low: 2, default: 3, high: 4, max: 5 } as const
 
-export interface NtfyOptions {
+interface NtfyOptions {
   readonly topic: string
   readonly priority: keyof typeof priorities
   readonly tags: readonly string[]

@@ -15,7 +15,7 @@ import { cpuLimitSpent, trialProblem } from './trial.ts'
  * inherited properties; it is bounded in length, time and memory; and values are escaped for the format around them, so
  * that a headline can neither end a JSON string nor become an element.
  */
-export interface Template {
+interface Template {
   /** Throws a SinkError (`unrenderable`). */
   render(parcel: Parcel): string
 }

@@ -8,7 +8,7 @@ import { type Escaping, escaped, plain } from './escaping.ts'
  * are escaped for the place where they are written. Captured text keeps both apart until it is written, so that every
  * value is escaped exactly once.
  */
-export type Piece = string | OutputValue
+type Piece = string | OutputValue
 
 /** Only configs with templates load it. */
 export const liquid = () => load('liquidjs') as typeof import('liquidjs')

@@ -12,7 +12,7 @@ import { bodyBytesMax } from './http-client.ts'
  * receiver that sends one byte a second), turns every throw into a fault, and makes the text that people are shown short,
  * printable and free of the secrets that were read.
  */
-export interface AttemptLimits {
+interface AttemptLimits {
   /** Aborts at shutdown. */
   readonly signal: AbortSignal
   readonly timeoutMs: number

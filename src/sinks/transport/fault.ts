@@ -12,7 +12,7 @@ export class SinkError extends Error {
   }
 }
 
-export interface ClassifiedFault {
+interface ClassifiedFault {
   readonly fault: Fault
   readonly text: string
 }

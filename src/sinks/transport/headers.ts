@@ -34,7 +34,7 @@ export function headersField(problemOf: (lowerCaseName: string) => string | unde
     .default({})
 }
 
-export interface RequestCredentials {
+interface RequestCredentials {
   readonly headers?: Readonly<Record<string, Secret>> | undefined
   readonly auth?: z.output<typeof authField> | undefined
 }

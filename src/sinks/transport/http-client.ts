@@ -34,7 +34,7 @@ export interface HttpPost {
   readonly proxy?: string | undefined
 }
 
-export type HttpMethod = 'POST' | 'PUT' | 'PATCH'
+type HttpMethod = 'POST' | 'PUT' | 'PATCH'
 
 export interface HttpResponse {
   readonly status: number

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
  * The kind of an IP address, and the IPv4 addresses inside it: there are a dozen ways to write an IPv4 address into an
  * IPv6 one, and a connection to the outer one may reach the inner one. Pure.
  */
-export type Ip = ipaddr.IPv4 | ipaddr.IPv6
+type Ip = ipaddr.IPv4 | ipaddr.IPv6
 
 /** The address and every IPv4 address that it carries by its kind; none when the text is no address. */
 export function unwrap(address: string): Ip[] {
@@ -40,7 +40,7 @@ function carriesIpv4(ip: Ip): boolean {
   return wrappings.has(ip.range()) || ip.match(localNat64)
 }
 
-export type Network = ReturnType<typeof ipaddr.parseCIDR>
+type Network = ReturnType<typeof ipaddr.parseCIDR>
 
 /**
  * Whether it is, or contains, the address of a cloud's metadata service, which gives out credentials. Any network may

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 
 /** A form with a file (multipart/form-data, RFC 7578). The same parts make the same bytes. Names are our own, never upstream's. */
-export interface FormPart {
+interface FormPart {
   readonly name: string
   readonly value: string | FormFile
 }
 
-export interface FormFile {
+interface FormFile {
   readonly fileName: string
   readonly contentType: string
   readonly content: Uint8Array

@@ -15,7 +15,7 @@ export function signedHeaders(message: SignedMessage, signers: readonly Signer[]
   }
 }
 
-export interface SignedMessage {
+interface SignedMessage {
   /** The same for every attempt of one alert. */
   readonly id: string
   /** When this attempt is made, in milliseconds since the epoch. */
