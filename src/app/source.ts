@@ -105,9 +105,11 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   const onHead = (page: FeedPage) => tools.onHead(source, page)
   const walkDeps = { state, inForce, onHead, clock, log, metrics }
   const walking = { source, startFrom: config.startFrom, processState }
+  const closing = new AbortController()
   const rules = createRuleBook({
     source,
     feed,
+    closing: closing.signal,
     ledger,
     store: createRuleStore({ redis, prefix, source }),
     leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
@@ -200,6 +202,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     learned: () => scheduleState.load(),
     pollOver: () => polling,
     async close() {
+      closing.abort(new Error('closing'))
       await Promise.all([feed.close(), context.close()])
     },
   }

@@ -1,30 +1,24 @@
 import { type RuleFacts, ruleFacts } from '../alert/fields.ts'
-import type { FeedClient } from '../feed/client.ts'
-import { unitsOf } from '../feed/endpoints.ts'
-import { FeedError } from '../feed/errors.ts'
-import { type AlertRule, perPage, type RulesPage } from '../feed/wire.ts'
-import type { Clock } from '../lib/clock.ts'
-import { toError } from '../lib/errors.ts'
+import { type AlertRule, perPage } from '../feed/wire.ts'
+import { settlesWithin } from '../lib/time-limit.ts'
 import { isFarAhead } from '../lib/waits.ts'
-import type { Ledger } from '../store/ledger.ts'
 import type { RuleStore } from '../store/rules.ts'
-import type { Logger } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { isOlderCopy } from './rule-health.ts'
+import { RulePages, type RulePagesOptions } from './rule-pages.ts'
 import { newlyUnseenIn, type RuleRow, ruleRowOf } from './rule-row.ts'
 
 /**
  * The alert rules of one account, for routes that ask of them. Every page of them costs a unit, so they are read when an
- * alert names a rule that is not known, and all of them again by the first alert an hour later; by one process never for
- * more than `unitsPerHour`, and only while the day's polls have units to spare. What could not be read stays unknown:
- * nothing here may stop or lose an alert.
+ * alert names a rule that is not known, and all of them again by the first alert an hour later. A reading goes on while
+ * alerts wait for it no longer, and one that was broken off goes on at the page that did not come. What could not be read
+ * stays unknown: nothing here may stop or lose an alert.
  */
 export interface RuleBook {
   /** undefined when it is not known. */
   ruleOf(ruleId: string): RuleFacts | undefined
   /** Takes what another process has paid for, where one of these is not known here; spends nothing. Never rejects. */
   adopt(ruleIds: readonly string[]): Promise<void>
-  /** Reads what is missing or old, as far as budget, limits and time allow. Never rejects. */
+  /** Reads what is missing or old, as far as budget and limits allow; resolves after ten seconds at the latest. Never rejects. */
   prepare(ruleIds: readonly string[]): Promise<void>
   /** The last reading of all rules by this process, whatever it was made for. */
   lastReading(): RulesRead | undefined
@@ -32,7 +26,8 @@ export interface RuleBook {
   lastRead(): Promise<{ readonly atMs: number; readonly pages: number }>
   /**
    * Reads the newest pages anew, as far as budget, limits and time allow: for what rules announce, which changes all the
-   * time. False where that failed, so that a unit may be lost. Never rejects.
+   * time; not while a reading for an alert runs, which shows the same. False where that failed, so that a unit may be
+   * lost. Never rejects.
    */
   readAnew(request: { readonly pagesMax: number; readonly signal: AbortSignal }): Promise<boolean>
 }
@@ -49,27 +44,17 @@ export interface RulesRead {
   readonly isOlder: boolean
 }
 
-export interface RuleBookOptions {
-  readonly source: string
-  readonly feed: Pick<FeedClient, 'rules' | 'tokenTrouble'>
-  readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
+export interface RuleBookOptions extends RulePagesOptions {
   readonly store: RuleStore
-  /** Units of the day that must be left for polls. */
-  readonly leaveUnits: number
-  readonly unitsPerHour?: number
-  readonly clock: Clock
-  readonly log: Logger
-  readonly metrics: Metrics
 }
 
 const hourMs = 3_600_000
-/** After a refusal or a failure. */
-const pauseMs = 60_000
-/** Alerts wait for one page of rules at most so long, and after so long for no further one. */
-const pageTimeoutMs = 5_000
+/** Between two looks at what other processes have read. */
+const adoptPauseMs = 60_000
+/** Alerts wait for a reading until so long after its beginning. */
 const readTimeoutMs = 10_000
-const pageUnits = unitsOf('/api/v1/alerts')
-const unitsPerHourDefault = 20
+/** A reading that stopped goes on until so long after its beginning. */
+const resumeMs = 2 * hourMs
 
 export function createRuleBook(options: RuleBookOptions): RuleBook {
   return new AccountRules(options)
@@ -77,26 +62,39 @@ export function createRuleBook(options: RuleBookOptions): RuleBook {
 
 type Anew = Parameters<RuleBook['readAnew']>[0]
 
+/** All rules, as far as their pages have come. */
+interface Reading {
+  /** By the monotonic clock. */
+  readonly startedMs: number
+  /** Known to be asked for when it began: where it ends without them, there are none. */
+  readonly asked: readonly string[]
+  /** The rules that were known before. */
+  readonly before: ReadonlyMap<string, RuleRow>
+  readonly rows: RuleRow[]
+  readonly rules: AlertRule[]
+  readonly totals: Set<number>
+  nextPage: number
+}
+
 class AccountRules implements RuleBook {
   readonly #options: RuleBookOptions
+  readonly #pages: RulePages
   #rows = new Map<string, RuleRow>()
   #facts = new Map<string, RuleFacts>()
   /** When all of them were last read. */
   #readAtMs = 0
   /** Asked for, and not among all of them. */
   #absent = new Set<string>()
-  /** By the monotonic clock, as what was spent in the last hour. */
-  #pausedUntilMs = Number.NEGATIVE_INFINITY
-  #spentAtMs: number[] = []
-  #reading: Promise<void> | undefined
+  #running: { readonly startedMs: number; readonly done: Promise<boolean> } | undefined
+  /** A reading of all rules of which a page did not come. */
+  #stopped: Reading | undefined
   /** By the monotonic clock. */
   #adoptsAtMs = Number.NEGATIVE_INFINITY
   #lastReading: RulesRead | undefined
-  /** A page of the last reading was paid for, or tried, and did not come. */
-  #hasFailed = false
 
   constructor(options: RuleBookOptions) {
     this.#options = options
+    this.#pages = new RulePages(options)
   }
 
   ruleOf(ruleId: string): RuleFacts | undefined {
@@ -105,19 +103,16 @@ class AccountRules implements RuleBook {
 
   async prepare(ruleIds: readonly string[]): Promise<void> {
     if (ruleIds.length === 0 || !this.#isWorthIt(ruleIds)) return
-    // Another replica, or this one before its restart, may have paid for them already.
-    await this.#adopt()
-    if (!this.#isWorthIt(ruleIds)) return
-    this.#reading ??= this.#read(ruleIds).finally(() => {
-      this.#reading = undefined
-    })
-    await this.#reading
+    const { clock } = this.#options
+    const startedMs = this.#running?.startedMs ?? clock.monotonicMs()
+    const leftMs = Math.max(0, startedMs + readTimeoutMs - clock.monotonicMs())
+    await settlesWithin(leftMs, this.#readFor(ruleIds))
   }
 
   async adopt(ruleIds: readonly string[]): Promise<void> {
     const nowMs = this.#options.clock.monotonicMs()
     if (nowMs < this.#adoptsAtMs || ruleIds.every((id) => this.#rows.has(id))) return
-    this.#adoptsAtMs = nowMs + pauseMs
+    this.#adoptsAtMs = nowMs + adoptPauseMs
     await this.#adopt()
   }
 
@@ -133,19 +128,32 @@ class AccountRules implements RuleBook {
   }
 
   async readAnew(request: Anew): Promise<boolean> {
-    await this.#reading
+    if (this.#running !== undefined) return true
     await this.#adopt()
-    const { clock } = this.#options
-    if (clock.monotonicMs() < this.#pausedUntilMs) return true
-    this.#reading = this.#read([], request).finally(() => {
-      this.#reading = undefined
-    })
-    await this.#reading
-    return !this.#hasFailed
+    if (this.#pages.isPaused) return true
+    return this.#run([], request)
+  }
+
+  /** Another replica, or this one before its restart, may have paid for them already. */
+  async #readFor(ruleIds: readonly string[]): Promise<void> {
+    await this.#adopt()
+    // A reading that began before may have passed the place of a rule that is newer.
+    for (let readings = 0; readings < 2 && this.#isWorthIt(ruleIds); readings += 1) await this.#run(ruleIds)
+  }
+
+  /** One at a time. */
+  #run(ruleIds: readonly string[], anew?: Anew): Promise<boolean> {
+    this.#running ??= {
+      startedMs: this.#options.clock.monotonicMs(),
+      done: this.#read(ruleIds, anew).finally(() => {
+        this.#running = undefined
+      }),
+    }
+    return this.#running.done
   }
 
   #isWorthIt(ruleIds: readonly string[]): boolean {
-    if (this.#options.clock.monotonicMs() < this.#pausedUntilMs) return false
+    if (this.#pages.isPaused) return false
     return this.#isOld() || this.#missing(ruleIds).length > 0
   }
 
@@ -168,107 +176,73 @@ class AccountRules implements RuleBook {
     this.#keep(stored.rows, stored.readAtMs > 0)
   }
 
-  async #read(ruleIds: readonly string[], anew?: Anew): Promise<void> {
-    const { clock, unitsPerHour = unitsPerHourDefault } = this.#options
-    // The next reading begins at the first page again, so that no later page is ever read: these are all that one can show.
-    const pagesMax = Math.min(
-      anew?.pagesMax ?? Number.POSITIVE_INFINITY,
-      Math.floor(unitsPerHour / pageUnits),
-    )
-    const startedMs = clock.monotonicMs()
-    const all = this.#isOld()
-    const readAt = new Date(clock.now()).toISOString()
-    const before = new Map(this.#rows)
-    const rows: RuleRow[] = []
-    const rules: AlertRule[] = []
-    const totals = new Set<number>()
-    this.#hasFailed = false
-    for (let number = 1; ; number += 1) {
-      const page = await this.#page(number, anew)
-      if (page === undefined) break
-      rules.push(...page.rules)
-      rows.push(...page.rules.map((rule) => ({ ...ruleRowOf(rule), readAt })))
-      totals.add(page.total)
+  /** False where a page was paid for, or tried, and did not come. */
+  async #read(ruleIds: readonly string[], anew?: Anew): Promise<boolean> {
+    const { clock, store } = this.#options
+    const { pagesPerHour } = this.#pages
+    const pagesMax = Math.min(anew?.pagesMax ?? Number.POSITIVE_INFINITY, pagesPerHour)
+    const isOfAll = anew === undefined && this.#isOld()
+    const reading = (isOfAll ? this.#toResume() : undefined) ?? this.#begin(ruleIds)
+    let came: 'to_its_end' | 'not_now' | 'failed' = 'to_its_end'
+    for (;;) {
+      const page = await this.#pages.buy(reading.nextPage, anew?.signal)
+      if (page === 'failed' || page === 'not_now') {
+        came = page
+        if (isOfAll) this.#stopped = reading
+        break
+      }
+      const number = reading.nextPage
+      reading.nextPage += 1
+      reading.rules.push(...page.rules)
+      const readAt = new Date(clock.now()).toISOString()
+      reading.rows.push(...page.rules.map((rule) => ({ ...ruleRowOf(rule), readAt })))
+      reading.totals.add(page.total)
       const isLast = number >= page.lastPage
-      const newlyUnseen = isLast ? newlyUnseenIn(before, rules) : []
-      this.#keep([...rows, ...newlyUnseen], isLast)
-      if (isLast || number === pagesMax) {
-        // A list that changed while it was read, or with rows that are no rules, shows a rule less than there are.
-        const each = [...new Map(rules.map((rule) => [rule.id, rule])).values()]
-        const isComplete = isLast && totals.size === 1 && totals.has(each.length)
-        const isWhole = isComplete && newlyUnseen.length === 0
-        const isOlder = isOlderCopy(each, before)
-        this.#lastReading = { atMs: clock.now(), pages: number, rules: each, isWhole, isOlder }
-      }
-      if (isLast) {
-        this.#readAtMs = clock.now()
-        this.#absent = new Set(ruleIds.filter((id) => !this.#rows.has(id)))
-        break
-      }
-      if (anew) {
-        if (number < pagesMax) continue
-        break
-      }
+      this.#take(reading, isLast, isLast || number === pagesMax)
+      if (isLast) break
+      if (anew && number >= pagesMax) break
       // The newest come first: a rule that an alert has just named is near the top.
-      if (!all && this.#missing(ruleIds).length === 0) break
-      if (clock.monotonicMs() - startedMs >= readTimeoutMs) break
+      if (!anew && !isOfAll && this.#missing(ruleIds).length === 0) break
     }
-    if (rows.length === 0 && this.#readAtMs === 0) return
+    if (came === 'to_its_end') this.#pages.ended()
+    if (reading.rows.length === 0 && this.#readAtMs === 0) return came !== 'failed'
     const saved = { readAtMs: this.#readAtMs, rows: [...this.#rows.values()] }
-    await this.#options.store.save(saved).catch(() => {})
+    await store.save(saved).catch(() => {})
+    return came !== 'failed'
   }
 
-  /** undefined: not now. */
-  async #page(number: number, anew: Anew | undefined): Promise<RulesPage | undefined> {
-    const { source, feed, ledger, leaveUnits, log, metrics } = this.#options
-    try {
-      if (!this.#mayRead()) return undefined
-      // While a token's file is replaced, it is empty for a moment: no call can be made, so no unit is spent.
-      if (feed.tokenTrouble() !== undefined) {
-        this.#pause()
-        return undefined
-      }
-      const purpose = 'rules'
-      const reserved = await ledger.reserve({ cost: pageUnits, purpose, leaveUnits })
-      if (!reserved.ok) {
-        this.#pause()
-        log.info(
-          { source, limit: reserved.limit },
-          'the rules are not read now: polls come first, and this limit leaves no more',
-        )
-        return undefined
-      }
-      this.#spentAtMs.push(this.#options.clock.monotonicMs())
-      metrics.budgetUnits.inc({ source, purpose }, pageUnits)
-      metrics.budgetUnitsUsed.set({ source }, reserved.apiDayUsed ?? reserved.unitsUsed)
-      const limit = AbortSignal.timeout(pageTimeoutMs)
-      return await feed.rules(number, anew ? AbortSignal.any([limit, anew.signal]) : limit)
-    } catch (thrown) {
-      this.#pause()
-      this.#hasFailed = true
-      const known = thrown instanceof FeedError
-      log.warn({ source, reason: known ? thrown.message : toError(thrown).name }, 'the rules cannot be read')
-      if (known && thrown.code === 'rate_limited') {
-        const limit = thrown.limit ?? 'minute'
-        metrics.upstreamRateLimited.inc({ source, limit })
-        await ledger.hold(limit, thrown.retryAfterMs)
-      }
-      return undefined
+  #begin(asked: readonly string[]): Reading {
+    return {
+      ...{ startedMs: this.#options.clock.monotonicMs(), asked, before: new Map(this.#rows) },
+      ...{ rows: [], rules: [], totals: new Set(), nextPage: 1 },
     }
   }
 
-  #mayRead(): boolean {
-    const { unitsPerHour = unitsPerHourDefault, clock } = this.#options
-    const nowMs = clock.monotonicMs()
-    this.#spentAtMs = this.#spentAtMs.filter((atMs) => nowMs - atMs < hourMs)
-    const left = unitsPerHour - this.#spentAtMs.length * pageUnits
-    if (left >= pageUnits) return true
-    this.#pausedUntilMs = (this.#spentAtMs[0] ?? nowMs) + hourMs
-    return false
+  #toResume(): Reading | undefined {
+    const stopped = this.#stopped
+    this.#stopped = undefined
+    const { clock } = this.#options
+    return stopped && clock.monotonicMs() - stopped.startedMs < resumeMs ? stopped : undefined
   }
 
-  #pause(): void {
-    this.#pausedUntilMs = this.#options.clock.monotonicMs() + pauseMs
+  /** `shows`: as much as a reading shows of them is here. */
+  #take({ before, rows, rules, totals, nextPage, asked }: Reading, isLast: boolean, shows: boolean): void {
+    const { clock } = this.#options
+    const newlyUnseen = isLast ? newlyUnseenIn(before, rules) : []
+    const wasOld = this.#isOld()
+    this.#keep([...rows, ...newlyUnseen], isLast)
+    if (shows) {
+      // A list that changed while it was read, or with rows that are no rules, shows a rule less than there are.
+      const each = [...new Map(rules.map((rule) => [rule.id, rule])).values()]
+      const isComplete = isLast && totals.size === 1 && totals.has(each.length)
+      const isWhole = isComplete && newlyUnseen.length === 0
+      const isOlder = isOlderCopy(each, before)
+      this.#lastReading = { atMs: clock.now(), pages: nextPage - 1, rules: each, isWhole, isOlder }
+    }
+    if (!isLast) return
+    this.#readAtMs = clock.now()
+    const absent = wasOld ? asked : [...this.#absent, ...asked]
+    this.#absent = new Set(absent.filter((id) => !this.#rows.has(id)))
   }
 
   /** `whole`: these are all there are; else what was known before stays. */
