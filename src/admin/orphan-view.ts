@@ -1,16 +1,14 @@
+import type { OrphanCounts } from '../delivery/orphans/orphans.ts'
+
 /**
  * What is stored in Redis under a name that the config does not have (any more). The bridge does nothing with it until
  * the name comes back, or an operator moves or drops it.
  */
 export type OrphanView = OrphanedSinkView | OrphanedSourceView
 
-interface OrphanedSinkView {
+interface OrphanedSinkView extends OrphanCounts {
   readonly kind: 'sink'
   readonly name: string
-  readonly waiting: number
-  readonly sending: number
-  readonly delayed: number
-  readonly dead: number
 }
 
 interface OrphanedSourceView {

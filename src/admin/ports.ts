@@ -1,5 +1,7 @@
+import type { Display } from '../alert/display.ts'
 import type { WrittenMatch } from '../alert/match-form.ts'
 import type { OrphanPortion } from '../delivery/orphans/steps.ts'
+import type { SinkActivity } from '../delivery/records/activity.ts'
 import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
 import type { Order, Portion, PortionOrder } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -118,14 +120,9 @@ interface SinksPort {
   pause(name: string, order: PauseOrder): Promise<boolean>
   resume(name: string): Promise<boolean>
   /** What each did with its alerts, hour by hour over the last day, the oldest hour first. */
-  activity(): Promise<readonly SinkActivityView[]>
+  activity(): Promise<readonly SinkActivity[]>
   /** Tries a sink now that the breaker gives a rest. A UserError when it is not resting. */
   probe(name: string): Promise<boolean>
-}
-
-export interface SinkActivityView {
-  readonly sink: string
-  readonly hours: readonly { readonly delivered: number; readonly dead: number }[]
 }
 
 export interface PauseOrder {
@@ -216,21 +213,14 @@ export type ReloadResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly mistakes: readonly string[] }
 
-/** How the status page shows time. */
-export interface DisplayOptions {
-  /** IANA name. */
-  readonly timeZone: string
-  readonly calendar: 'jalali' | 'gregorian' | 'both'
-  readonly language: 'fa' | 'en'
-}
-
 export interface AdminDeps {
   readonly ports: AdminPorts
   /** Called at every request, so that a reload can set, change or remove it. */
   adminToken(): { reveal(): string } | undefined
   /** The names that the bridge answers to, beside loopback ones and IP addresses. Called at every request. */
   hosts(): readonly string[]
-  display(): DisplayOptions
+  /** How the status page shows times and words. */
+  display(): Display
   readonly clock: Clock
   readonly log: Logger
 }

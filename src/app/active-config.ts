@@ -12,13 +12,10 @@ import { type AuditStore, createAuditStore } from '../store/audit.ts'
 import { createFiredAlerts, type FiredAlerts } from '../store/fired-alerts.ts'
 import { createIdempotencyStore, type IdempotencyStore } from '../store/idempotency.ts'
 import type { NameStore } from '../store/names.ts'
-import type { FeedPage } from '../walk/page.ts'
 import { type BuiltParts, buildParts, valuesOf } from './built-parts.ts'
 import { type AlertRouting, createRouting, known } from './routing.ts'
-import type { RulesReport } from './rule-notices.ts'
 import { buildSinks } from './sinks.ts'
-import { createSource, type Source } from './source.ts'
-import type { RuntimeTools } from './tools.ts'
+import { createSource, type Source, type SourceTools } from './source.ts'
 
 /**
  * One config and all that is built from it. A reload builds the next one and replaces this one by a single assignment, so
@@ -46,14 +43,8 @@ export interface ActiveConfig {
   readonly targets: IntakeDeps['targets']
 }
 
-interface ActiveConfigTools extends RuntimeTools {
-  readonly tooManyWaiting: () => Promise<boolean>
-  readonly sharers: (source: string) => number
-  readonly onHead: (source: string, page: FeedPage) => void
-  readonly onRules: (source: string, report: RulesReport) => void
+interface ActiveConfigTools extends Omit<SourceTools, 'prefix' | 'inForce'> {
   readonly names: NameStore
-  /** Called before a source polls for the first time; resolves to the reason why it has to wait, if there is one. */
-  readonly succeed: (source: string) => Promise<string | undefined>
 }
 
 /** Keeps the parts of `before` whose config is the same. Throws a UserError when a sink cannot be built. */

@@ -56,7 +56,7 @@ export interface Source {
   close(): Promise<void>
 }
 
-interface SourceTools extends RuntimeTools {
+export interface SourceTools extends RuntimeTools {
   readonly prefix: string
   readonly inForce: { readonly intake: IntakeDeps }
   readonly tooManyWaiting: () => Promise<boolean>

@@ -1,5 +1,5 @@
 import type { Tuning } from '../delivery/settings.ts'
-import type { ProcessState } from '../intake/poll.ts'
+import type { ProcessState } from '../intake/poll-types.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Drawer } from '../sinks/chart/drawer.ts'
 import type { KnownUnits } from '../store/known-units.ts'

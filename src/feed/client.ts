@@ -6,7 +6,7 @@ import type { AnswerOf, EndpointPath, PagePath, ParametersOf } from './endpoints
 import { FeedError } from './errors.ts'
 import { deliveriesParser, type Parsed, parseRulesPage, type RulesPage } from './wire.ts'
 
-export type { Exchange, FeedClientOptions, FeedEndpoint } from './caller.ts'
+export type { Exchange, FeedClientOptions } from './caller.ts'
 
 /**
  * One attempt a call, one connection target, no retries, no redirects, no budget: the caller has reserved the units and

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { parseRow } from '../alert/alert.ts'
 import { JsonNumber, mapNumbers, numberIn } from '../alert/json-number.ts'
 import { foundText } from '../alert/value.ts'
-import type { FeedPage, FeedRow } from '../walk/page.ts'
+import type { FeedPage, FeedRow, PageFigures } from '../walk/page.ts'
 
 /**
  * Parses the API's JSON. A page whose figures cannot be right is refused whole, because the walk counts with them; a row
@@ -14,11 +14,7 @@ export type Parsed<T> =
   | { readonly ok: false; readonly reason: string }
 
 /** One page of the caller's alert rules, newest first. */
-export interface RulesPage {
-  readonly page: number
-  readonly perPage: number
-  readonly total: number
-  readonly lastPage: number
+export interface RulesPage extends PageFigures {
   readonly rules: readonly AlertRule[]
   /** Rows that are no alert rule and were left out. */
   readonly skipped: number

@@ -25,15 +25,6 @@ import {
 import type { PollDeps, PollOptions, PollReason, PollResult, ProcessState } from './poll-types.ts'
 import { createTally, reportPoll, type Tally, toResult } from './tally.ts'
 
-export type {
-  PageAnswer,
-  PollDeps,
-  PollOptions,
-  PollReason,
-  PollResult,
-  ProcessState,
-} from './poll-types.ts'
-
 /** One for each source, when the process starts: `startFrom: now` means this moment, not that of the first poll. */
 export function createProcessState(clock: Clock): ProcessState {
   return { startedAtMs: clock.now(), searchedTo: 0, lastHead: null, known: null }

@@ -12,7 +12,7 @@ import { type Entry, serve } from './serve.ts'
 import type { Sandbox, SandboxRequest } from './surface.ts'
 
 export { type SandboxOptions, sandboxToken } from './options.ts'
-export type { DeliveryRow, Fault, RuleRow, Sandbox, SandboxRequest, SandboxToken, TokenState }
+export type { DeliveryRow, Fault, RuleRow, Sandbox, SandboxRequest }
 
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   return new HttpSandbox(withDefaults(options))

@@ -3,8 +3,6 @@ import { learnedSchedule } from './learned.ts'
 import { type Attempts, attemptsSchema, emptyAttempts, nextAfter, noteAttempt } from './memory.ts'
 import type { BudgetView, Decision, PollReport, Schedule, ScheduleOptions, ScheduleView } from './schedule.ts'
 
-export type { ScheduleOptions } from './schedule.ts'
-
 /** The schedule that the options ask for, with what an earlier one saved; `saved` is whatever the store gave back. */
 export function createSchedule(options: ScheduleOptions, saved: unknown): Schedule {
   const { everyMs } = options

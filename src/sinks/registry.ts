@@ -10,7 +10,6 @@ import { createGuard } from './transport/guard.ts'
 import type { Resolve } from './transport/lookup.ts'
 
 export type { SinkConfig, SinkType } from './sink-config.ts'
-export { sinkTypes } from './sink-config.ts'
 
 /** A type of sink, exported by its folder: the schema of its config, and how to create a sink from one. */
 interface SinkDefinition<Schema extends z.ZodType> {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Scope } from '../walk/scope.ts'
+import type { Scope, ScopeFacts } from '../walk/scope.ts'
 import type { Stretch } from '../walk/stretch.ts'
 import type { Mark } from '../walk/walk.ts'
 import { sourceKeys } from './keys.ts'
@@ -40,16 +40,9 @@ export interface WalkState {
   sweep(): Promise<SweepPosition>
 }
 
-export interface WalkFacts {
-  readonly scope: Scope
-  /** When everything that the feed showed was last known to be handled; null before the first time. */
-  readonly lastCompleteMs: number | null
-  /** `meta.total` at that time. */
-  readonly total: number | null
+export interface WalkFacts extends ScopeFacts {
   /** `total`, and the new rows that walks have found since; late rows do not count. */
   readonly expected: number | null
-  /** Rows last shown before this may have been removed; 0: none was. */
-  readonly forgottenMs: number
   readonly createdMs: number
   readonly passedOver: number
   readonly unrouted: number

@@ -1,12 +1,16 @@
 import type { Alert } from '../alert/alert.ts'
 
-/** One page of the delivery feed, newest first, after the check by the wire schema. */
-export interface FeedPage {
+/** The figures of a page of the API, after the check that they fit each other. */
+export interface PageFigures {
   /** From 1. */
   readonly page: number
   readonly perPage: number
   readonly total: number
   readonly lastPage: number
+}
+
+/** One page of the delivery feed, newest first, after the check by the wire schema. */
+export interface FeedPage extends PageFigures {
   readonly rows: readonly FeedRow[]
 }
 

@@ -34,7 +34,7 @@ export type Scope =
 
 export interface ScopeFacts {
   readonly scope: Scope
-  /** null until the first walk was complete. */
+  /** When everything that the feed showed was last known to be handled; null before the first time. */
   readonly lastCompleteMs: number | null
   /** `meta.total` at that time. */
   readonly total: number | null

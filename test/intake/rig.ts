@@ -1,4 +1,5 @@
-import { createProcessState, type PollOptions, refreshProcessState, runPoll } from '../../src/intake/poll.ts'
+import { createProcessState, refreshProcessState, runPoll } from '../../src/intake/poll.ts'
+import type { PollOptions } from '../../src/intake/poll-types.ts'
 import { runSweep, type SweepOptions } from '../../src/intake/sweep.ts'
 import { createQuarantineStore } from '../../src/store/quarantine.ts'
 import { createWalkState, type WalkState } from '../../src/store/walk-state.ts'

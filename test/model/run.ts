@@ -1,10 +1,5 @@
-import {
-  createProcessState,
-  type PollDeps,
-  type PollResult,
-  type ProcessState,
-  runPoll,
-} from '../../src/intake/poll.ts'
+import { createProcessState, runPoll } from '../../src/intake/poll.ts'
+import type { PollDeps, PollResult, ProcessState } from '../../src/intake/poll-types.ts'
 import { runSweep } from '../../src/intake/sweep.ts'
 import type { WalkState } from '../../src/store/walk-state.ts'
 import { createMetrics, type Purpose } from '../../src/telemetry/metrics.ts'

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as kinds from '../../src/sinks/definitions.ts'
-import { sinkTypes } from '../../src/sinks/registry.ts'
+import { sinkTypes } from '../../src/sinks/sink-config.ts'
 
 const sinksFolder = join(import.meta.dirname, '../../src/sinks')
 

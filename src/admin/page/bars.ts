@@ -1,9 +1,9 @@
 import { type Html, html } from '../../alert/html.ts'
-import type { SinkActivityView } from '../ports.ts'
+import type { SinkActivity } from '../../delivery/records/activity.ts'
 import type { PageWords } from './words/en.ts'
 
 /** A bar an hour: what was acknowledged, and on it what was given up on. The tallest hour fills the height. */
-export function hourBars({ hours }: SinkActivityView, words: PageWords): Html {
+export function hourBars({ hours }: SinkActivity, words: PageWords): Html {
   const most = Math.max(1, ...hours.map(({ delivered, dead }) => delivered + dead))
   const sum = (kind: 'delivered' | 'dead') => hours.reduce((total, hour) => total + hour[kind], 0)
   const text = words.hours(sum('delivered'), sum('dead'))

@@ -1,5 +1,5 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
-import type { SinkActivityView } from '../ports.ts'
+import type { SinkActivity } from '../../delivery/records/activity.ts'
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
 import { hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
@@ -11,7 +11,7 @@ import type { PageWords } from './words/en.ts'
 /** The section of the sinks: for each, whether it takes alerts, how many wait, how many were given up on. */
 export function sinksSection(
   sinks: readonly SinkView[],
-  activity: readonly SinkActivityView[],
+  activity: readonly SinkActivity[],
   times: Times,
   canAct: boolean,
 ): Html {
@@ -32,7 +32,7 @@ const states: Record<SinkState, readonly [Tone, IconName]> = {
 
 const results: Record<LastResult['kind'], Tone> = { delivered: 'ok', retry: 'warning', dead: 'failed' }
 
-function row(sink: SinkView, activity: SinkActivityView | undefined, times: Times, canAct: boolean): Html {
+function row(sink: SinkView, activity: SinkActivity | undefined, times: Times, canAct: boolean): Html {
   const { lag } = sink
   const { words } = times
   const heads = words.sinkHeads

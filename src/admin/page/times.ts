@@ -1,5 +1,5 @@
+import type { Display } from '../../alert/display.ts'
 import { type Html, html } from '../../alert/html.ts'
-import type { DisplayOptions } from '../ports.ts'
 import { english, type PageWords } from './words/en.ts'
 import { persian } from './words/fa.ts'
 
@@ -19,7 +19,7 @@ export interface Times {
   distance(iso: string): Html
 }
 
-export function createTimes({ timeZone, calendar, language }: DisplayOptions, nowMs: number): Times {
+export function createTimes({ timeZone, calendar, language }: Display, nowMs: number): Times {
   const words = language === 'fa' ? persian : english
   const digits = language === 'fa' ? 'arabext' : 'latn'
   const clockFormat = new Intl.DateTimeFormat(`en-GB-u-nu-${digits}`, { timeZone, timeStyle: 'medium' })
@@ -45,7 +45,7 @@ export function createTimes({ timeZone, calendar, language }: DisplayOptions, no
 
 function dateFormatsOf(
   timeZone: string,
-  calendar: DisplayOptions['calendar'],
+  calendar: Display['calendar'],
   digits: string,
 ): ((ms: number) => string)[] {
   // As is usual in each calendar: 1405/08/30 and 2026-11-21. After Persian letters dashes would turn the parts of a date around.

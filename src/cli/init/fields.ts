@@ -28,9 +28,7 @@ export const baseUrlQuestion: Field = {
 }
 
 /** `http` is left out: its body and its address are templates, which are written in a file, not typed as answers. */
-export type OfferedType = Exclude<SinkType, 'http'>
-
-export const sinkFields: Readonly<Record<OfferedType, readonly Field[]>> = {
+const offered = {
   webhook: [
     { key: 'url', variable: 'WEBHOOK_URL', question: 'Address that takes the POST' },
     {
@@ -66,7 +64,11 @@ export const sinkFields: Readonly<Record<OfferedType, readonly Field[]>> = {
     { key: 'routingKey', variable: 'PAGERDUTY_ROUTING_KEY', secret: true, question: 'Integration key' },
   ],
   ntfy: [{ key: 'topic', variable: 'NTFY_TOPIC', secret: true, question: 'Topic' }],
-}
+} satisfies Readonly<Partial<Record<SinkType, readonly Field[]>>>
+
+export type OfferedType = keyof typeof offered
+
+export const sinkFields: Readonly<Record<OfferedType, readonly Field[]>> = offered
 
 export const offeredTypes = Object.keys(sinkFields) as readonly OfferedType[]
 

@@ -42,7 +42,8 @@ interface OrphanedSink extends OrphanCounts {
   readonly sink: string
 }
 
-interface OrphanCounts {
+/** The alerts that are left of a sink, by their state. */
+export interface OrphanCounts {
   /** To be sent; also what a process was sending when it was killed. */
   readonly waiting: number
   /** Being sent at this moment by a process that had the sink in its config. */

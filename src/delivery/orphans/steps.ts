@@ -11,9 +11,9 @@ import { stepOn } from '../steps.ts'
  * done leaves the queue, so the place is only how many of a state had to be left in it. Asking for a portion twice does
  * nothing twice.
  */
-export interface OrphanPortion extends OrphanCounts, PortionEnd {}
+export interface OrphanPortion extends OrphanTally, PortionEnd {}
 
-export interface OrphanCounts {
+export interface OrphanTally {
   handled: number
   /** Were moved to a sink that had been given the alert already, or had been acknowledged by their own. */
   there: number
@@ -34,7 +34,7 @@ export type OrphanStep = (
   ids: readonly string[],
   state: OrphanState,
   atMs: number,
-  tally: OrphanCounts,
+  tally: OrphanTally,
 ) => Promise<number>
 
 const batchMax = 100
@@ -51,7 +51,7 @@ export async function runOrphanPortion(
     order.cursor === undefined
       ? await begin(queue, order.atMs, options)
       : readCursor(progressSchema, order.cursor)
-  const tally: OrphanCounts = { handled: 0, there: 0, gone: 0, busy: 0, unreadable: 0, looked: 0 }
+  const tally: OrphanTally = { handled: 0, there: 0, gone: 0, busy: 0, unreadable: 0, looked: 0 }
   const progress = await stepOn(begun, { ...options, limit: order.limit }, tally, async (at, left) => {
     for (let state = at.state; ; state += 1) {
       const name = orphanStates[state]

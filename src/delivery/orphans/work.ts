@@ -5,7 +5,7 @@ import { type AlertQueue, noteTargets } from '../queues.ts'
 import type { PortionOptions } from '../records/portion.ts'
 import { replaceJob } from '../replace-job.ts'
 import { moveDeadScript, removeScript } from './scripts.ts'
-import type { OrphanCounts, OrphanState, OrphanStep } from './steps.ts'
+import type { OrphanState, OrphanStep, OrphanTally } from './steps.ts'
 
 /** What is done to the alerts of a queue that has no worker. */
 interface Move {
@@ -36,9 +36,9 @@ export function dropStep(queue: AlertQueue, options: PortionOptions): OrphanStep
 }
 
 /** The result for one alert, as the tally counts it. */
-type MoveResult = Exclude<keyof OrphanCounts, 'looked'>
+type MoveResult = Exclude<keyof OrphanTally, 'looked'>
 
-function count(results: readonly MoveResult[], tally: OrphanCounts): number {
+function count(results: readonly MoveResult[], tally: OrphanTally): number {
   for (const fate of results) tally[fate] += 1
   return results.filter((fate) => fate === 'busy' || fate === 'unreadable').length
 }

@@ -2,7 +2,7 @@ import { within } from '../../lib/time-limit.ts'
 import type { SinkQueues } from '../queues.ts'
 
 /** What a sink did with its alerts, hour by hour, as far as the records are still kept. */
-interface SinkActivity {
+export interface SinkActivity {
   readonly sink: string
   /** The oldest first; the last one is the hour up to now. */
   readonly hours: readonly { readonly delivered: number; readonly dead: number }[]

@@ -1,16 +1,12 @@
 import type * as z from 'zod'
 import { type JsonNumber, mapNumbers } from '../../alert/json-number.ts'
+import type { PageFigures } from '../../walk/page.ts'
 import type { AnswerOf, EndpointPath, endpoints, PagePath } from '../endpoints.ts'
 import { firstIssue, type Parsed, parseEnvelope, sanitize } from '../wire.ts'
 import { cutTrees } from './ownership.ts'
 
 /** One page of a list. */
-export interface ApiPage<T> {
-  /** From 1. */
-  readonly page: number
-  readonly perPage: number
-  readonly total: number
-  readonly lastPage: number
+export interface ApiPage<T> extends PageFigures {
   readonly rows: readonly T[]
   /** For each row that was left out, why it is not as the document shows. */
   readonly skipped: readonly string[]
