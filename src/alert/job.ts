@@ -111,7 +111,10 @@ const jobDataSchema = z.object({
   heldBack: z.number().optional(),
   routes: z.array(z.string()).optional(),
   page: z.number().optional(),
-  row: z.record(z.string(), z.unknown()),
+  // Not a record of unknowns, which is copied field by field: rows are long, and nothing here depends on their fields.
+  row: z.custom<Record<string, unknown>>(
+    (given) => typeof given === 'object' && given !== null && !Array.isArray(given),
+  ),
   /** The numbers in `row` that JavaScript would change: the index of each among all numbers, and how it was spelled. */
   spelled: z.array(z.tuple([z.int(), z.string().regex(jsonNumberForm)])).optional(),
 })

@@ -13,7 +13,7 @@ import { createJobFields, type JobFields } from './job-fields.ts'
 import { LaneLooks } from './lane-looks.ts'
 import { LockAges } from './lock-ages.ts'
 import { breakerEventOf } from './messenger.ts'
-import { type AlertJob, processJob } from './processor.ts'
+import { type AlertJob, type ProcessorDeps, processJob } from './processor.ts'
 import { type LaneView, readLaneView } from './queue-view.ts'
 import { type AlertQueue, closeQueue, openQueue } from './queues.ts'
 import type { AttemptRecord } from './records/attempt-record.ts'
@@ -71,6 +71,7 @@ export class Lane {
   readonly #workers: Workers
   readonly #watchdog: Watchdog
   readonly #looks: LaneLooks
+  readonly #processorDeps: ProcessorDeps
   #before: Lane | undefined
   readonly #ending = new AbortController()
 
@@ -140,6 +141,31 @@ export class Lane {
         refused: (sent) => void this.#circuit.observe(breakerEventOf(sent, clock)),
         before: before === undefined ? undefined : before.#batcher,
       })
+    this.#processorDeps = this.#depsOfProcessor()
+  }
+
+  #depsOfProcessor(): ProcessorDeps {
+    const circuit = this.#circuit
+    return {
+      ...this.#options,
+      lockAges: this.#lockAges,
+      batcher: this.#batcher,
+      jobFields: this.#jobFields,
+      takeOverMs: this.#options.tuning.takeOverMs,
+      stopping: this.#ending.signal,
+      onAcknowledged: (delivery, record) =>
+        this.#options.unrecorded.add(this.#nameOf(delivery.id), () =>
+          this.#jobFields.acknowledge(delivery, record),
+        ),
+      observe: (event) => circuit.observe(event),
+      hold: (forMs) => circuit.hold(forMs),
+      waiting: () => this.#staleDelays.waiting(),
+      queueState: () => ({
+        emptyMs: this.#workers.emptyMs,
+        isFull: this.#running.jobs >= this.#workers.concurrency,
+      }),
+      replace: (id, token, copies) => this.#replace({ id, state: 'active', token }, copies),
+    }
   }
 
   /** `sends: false`: other processes do, and this one only looks whether they do. */
@@ -235,30 +261,10 @@ export class Lane {
     // After an outage BullMQ may hand out a job again while its first send still runs here: wait for that send, whose
     // acknowledgement the next step looks up.
     await this.#sendOver(id)
-    const circuit = this.#circuit
     const controller = new AbortController()
     // Fetched while the lane was already stopping: it goes back as it came.
     if (this.#ending.signal.aborted) controller.abort(new Error('stopping'))
-    const done = processJob(job, token, controller.signal, {
-      ...this.#options,
-      lockAges: this.#lockAges,
-      batcher: this.#batcher,
-      jobFields: this.#jobFields,
-      takeOverMs: this.#options.tuning.takeOverMs,
-      stopping: this.#ending.signal,
-      onAcknowledged: (delivery, record) =>
-        this.#options.unrecorded.add(this.#nameOf(delivery.id), () =>
-          this.#jobFields.acknowledge(delivery, record),
-        ),
-      observe: (event) => circuit.observe(event),
-      hold: (forMs) => circuit.hold(forMs),
-      waiting: () => this.#staleDelays.waiting(),
-      queueState: () => ({
-        emptyMs: this.#workers.emptyMs,
-        isFull: this.#running.jobs >= this.#workers.concurrency,
-      }),
-      replace: (id, token, copies) => this.#replace({ id, state: 'active', token }, copies),
-    })
+    const done = processJob(job, token, controller.signal, this.#processorDeps)
     const renew = async () => (await job.extendLock(token, this.#options.tuning.lockMs)) === 1
     return this.#running.run(id, { controller, done, renew })
   }

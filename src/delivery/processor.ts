@@ -21,7 +21,7 @@ import { reportAttempt } from './report.ts'
 export type AlertJob = Job<JobData, AttemptRecord>
 
 /** What the processor of a sink's jobs needs from the sink's lane. */
-interface ProcessorDeps extends DeliverDeps {
+export interface ProcessorDeps extends DeliverDeps {
   readonly metrics: Metrics
   readonly lockAges: Pick<LockAges, 'isYoung' | 'lockMs'>
   readonly jobFields: JobFields
@@ -81,10 +81,13 @@ async function step(
   const stall = job.stalledCounter
   // The fields are written by processes that had the job.
   const isFirstTaken = job.attemptsStarted === 1 && stall === 0
-  const claim: LockedJob['claim'] = async (requestedAtMs) => {
-    if (isFirstTaken && deps.lockAges.isYoung(token)) return noFields
+  const claim: LockedJob['claim'] = (requestedAtMs) => {
+    const isYoung = deps.lockAges.isYoung(token)
+    return isFirstTaken && isYoung ? noFields : claimed(requestedAtMs, isYoung)
+  }
+  const claimed = async (requestedAtMs: number | undefined, isYoung: boolean) => {
     const [isOurs, fields] = await Promise.all([
-      deps.lockAges.isYoung(token) || isRenewed(job, token, deps),
+      isYoung || isRenewed(job, token, deps),
       isFirstTaken ? noFields : deps.jobFields.read({ id, requestedAtMs }),
     ])
     return isOurs ? fields : undefined

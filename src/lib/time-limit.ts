@@ -13,10 +13,12 @@ export function within<T>(limitMs: number, what: string, work: Promise<T>, signa
     const onAbort = () => reject(signal?.reason)
     signal?.addEventListener('abort', onAbort, { once: true })
     const call = onTimeUp(limitMs, () => reject(new TimeLimitError(`${what} took longer than ${limitMs} ms`)))
-    work.then(resolve, reject).finally(() => {
+    const off = () => {
       call.off()
       signal?.removeEventListener('abort', onAbort)
-    })
+    }
+    work.then(off, off)
+    work.then(resolve, reject)
   })
 }
 

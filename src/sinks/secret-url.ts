@@ -27,10 +27,10 @@ export function hideUrl(url: URL, helpers: AttemptHelpers): void {
   for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, helpers)
 }
 
-/** Hides the parts that look like a token in an address that is no secret in the config. */
-export function hideTokens(url: URL, helpers: AttemptHelpers): void {
-  for (const part of [...url.pathname.split('/'), ...url.searchParams.values()])
-    if (looksLikeToken(part)) hideWithDecoded(part, helpers)
+/** The parts that look like a token in an address that is no secret in the config, in each form that is to be hidden. */
+export function tokensIn(url: URL): readonly string[] {
+  const parts = [...url.pathname.split('/'), ...url.searchParams.values()].filter(looksLikeToken)
+  return parts.flatMap((part) => [part, decoded(part)])
 }
 
 /** The address of a proxy. A refusing proxy may repeat its login, as in the address or as it was sent: both are hidden. */

@@ -87,14 +87,24 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     return dispatcher
   }
   let closing: Promise<void> | undefined
+  let last: { readonly text: string; readonly target: Target } | undefined
+  /** Throws where the guard refuses a literal address. Most sinks post to one address all the time. */
+  const targetOf = (text: string): Target => {
+    if (last?.text === text) return last.target
+    // URL converts every notation of an address (0x7f.1, 2130706433) to the usual one.
+    const { hostname, origin, pathname, search } = new URL(text)
+    options.guard.checkLiteral(hostname)
+    last = { text, target: { origin, path: `${pathname}${search}` } }
+    return last.target
+  }
   return {
     async post(message) {
-      // URL converts every notation of an address (0x7f.1, 2130706433) to the usual one.
-      const url = new URL(message.url)
-      options.guard.checkLiteral(url.hostname)
-      return post(dispatcherFor(message.proxy), url, message).catch((error: unknown) => {
+      const target = targetOf(message.url)
+      try {
+        return await post(dispatcherFor(message.proxy), target, message)
+      } catch (error) {
         throw message.proxy === undefined ? error : proxyFault(error)
-      })
+      }
     },
     close() {
       closing ??= current?.dispatcher.close() ?? Promise.resolve()
@@ -195,10 +205,14 @@ function proxyFault(error: unknown): unknown {
   )
 }
 
-async function post(dispatcher: Dispatcher, url: URL, message: HttpPost): Promise<HttpResponse> {
+interface Target {
+  readonly origin: string
+  readonly path: string
+}
+
+async function post(dispatcher: Dispatcher, target: Target, message: HttpPost): Promise<HttpResponse> {
   const response = await dispatcher.request({
-    origin: url.origin,
-    path: `${url.pathname}${url.search}`,
+    ...target,
     method: message.method ?? 'POST',
     headers: { ...message.headers, 'accept-encoding': 'identity' },
     body: message.body,
@@ -214,18 +228,24 @@ async function post(dispatcher: Dispatcher, url: URL, message: HttpPost): Promis
 async function readStart(body: Dispatcher.ResponseData['body'], waitMs: number | undefined): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
+  let isRead = false
   const read = Promise.withResolvers<void>()
-  const timer = waitMs === undefined ? undefined : setTimeout(read.resolve, waitMs)
+  const end = () => {
+    isRead = true
+    read.resolve()
+  }
+  const timer = waitMs === undefined ? undefined : setTimeout(end, waitMs)
   // Not by `for await`, which takes several times as long for the few bytes of most answers.
   body
     .on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       bytes += chunk.length
-      if (bytes >= bodyBytesMax) read.resolve()
+      if (bytes >= bodyBytesMax) end()
     })
     .on('error', read.reject)
-    .once('end', read.resolve)
-    .once('close', () => read.reject(brokenOffError()))
+    .once('end', end)
+    // Comes after each answer; an error for it takes longer than all else here.
+    .once('close', () => isRead || read.reject(brokenOffError()))
   try {
     await read.promise
   } finally {

@@ -3,7 +3,7 @@ import type { Secret } from '../../lib/secret.ts'
 import { bodyWriter } from '../body.ts'
 import { replayHeaders } from '../replay.ts'
 import { createRequestSink } from '../request-sink.ts'
-import { hideTokens } from '../secret-url.ts'
+import { tokensIn } from '../secret-url.ts'
 import type { Sink } from '../sink.ts'
 import type { SinkTools } from '../tools.ts'
 import type { AttemptHelpers } from '../transport/attempt.ts'
@@ -18,8 +18,9 @@ export const webhook = { schema: webhookConfigSchema, create: createWebhookSink 
 function createWebhookSink(name: string, config: WebhookConfig, tools: SinkTools): Sink {
   const writer = bodyWriter(config, tools.display)
   const signers = signersOf(config)
+  const tokens = tokensIn(new URL(config.url))
   return createRequestSink(name, config, tools, (parcel, helpers, attempt) => {
-    hideTokens(new URL(config.url), helpers)
+    for (const token of tokens) helpers.hide(token)
     const body = writer.write(parcel)
     const message = { id: alertKey(parcel.alert), atMs: attempt.nowMs, body }
     return {
