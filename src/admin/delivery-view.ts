@@ -165,4 +165,6 @@ export interface SilenceView {
   readonly startsAt: string
   readonly endsAt: string
   readonly comment: string
+  /** Why it holds nothing back, or null. */
+  readonly problem: string | null
 }

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { isCpuLimitSpent, oncePerCheck } from './cpu-limit.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from './fields.ts'
 import { type Match, type Matcher, normaliseSymbol, type PlainMatcher } from './match.ts'
-import { type Compiled, compileGlob, compileRegex } from './regex.ts'
+import { type Compiled, compileGlob, compileRegex, patternSize } from './regex.ts'
 import { wideFieldRemedy, wideFields, wideFieldText } from './wide-match.ts'
 
 /**
@@ -85,11 +85,17 @@ export function matchField() {
 
 /** Patterns are compiled while the request, and the whole process, waits: so at most this many. Plain texts do not count. */
 const patternsMax = 50
+/** Of one match: with it, comparing one alert takes a second at most. Ten lists of sixty names each are less. */
+const matchPatternSizeMax = 5_000
 
 /** A match, unchanged, after the check that it is valid and does not match nearly everything by mistake. */
 export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((given, context) => {
   if (patternsIn(given) > patternsMax) {
     context.addIssue({ code: 'custom', message: `expected at most ${patternsMax} patterns in all` })
+    return
+  }
+  if (patternSizeIn(given) > matchPatternSizeMax) {
+    context.addIssue({ code: 'custom', message: `expected ${sizeWords(matchPatternSizeMax)}` })
     return
   }
   const { data: match, error } = ownSchema.safeParse(given)
@@ -99,11 +105,25 @@ export const writtenMatchField = z.record(z.string(), z.unknown()).superRefine((
     context.addIssue({ code: 'custom', path, message: `${wideFieldText}: ${wideFieldRemedy}` })
 })
 
-/** Globs and regular expressions, wherever they stand in it. */
+/** How many globs and regular expressions are in it, wherever they stand. */
 export function patternsIn(given: unknown): number {
-  if (typeof given !== 'object' || given === null) return 0
-  const patterns = ['regex', 'glob'].filter((key) => key in given).length
-  return Object.values(given).reduce<number>((sum, value) => sum + patternsIn(value), patterns)
+  return patternTexts(given).length
+}
+
+/** What they count together. */
+export function patternSizeIn(given: unknown): number {
+  return patternTexts(given).reduce((sum, pattern) => sum + patternSize(pattern), 0)
+}
+
+export function sizeWords(sizeMax: number): string {
+  return `at most ${sizeMax} characters of patterns together, with counted repetitions written out`
+}
+
+function patternTexts(given: unknown): string[] {
+  if (typeof given !== 'object' || given === null) return []
+  return Object.entries(given).flatMap(([key, value]) =>
+    (key === 'regex' || key === 'glob') && typeof value === 'string' ? [value] : patternTexts(value),
+  )
 }
 
 /** Undefined when it is none. */

@@ -196,8 +196,8 @@ function textValues(read: string | null, raw: unknown): readonly string[] {
  * Of one field, so many values are compared, and so much text together: an upstream row may be a list of as many as a page
  * holds, and each is compared with each pattern.
  */
-export const valuesMax = 1_000
-export const fieldCharsMax = 10_000
+export const valuesMax = 2_000
+export const fieldCharsMax = 50_000
 
 function comparable(field: string, values: readonly string[]): readonly string[] {
   const compared: string[] = []

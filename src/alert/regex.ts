@@ -30,6 +30,14 @@ export function compileRegex(pattern: string): Compiled {
   return compile(pattern, asRe2(pattern))
 }
 
+/**
+ * What a pattern counts where several are limited together: about its characters, once its counted repetitions are written
+ * out. To compile it is not needed for that.
+ */
+export function patternSize(pattern: string): number {
+  return pattern.length > patternCharsMax ? pattern.length : writtenOut(asRe2(pattern))
+}
+
 /** `*` is any run of characters, `?` is any one, `\` takes the next one as it is; all of the text must fit. */
 export function compileGlob(glob: string): Compiled {
   const parts = glob.match(/\\?./gsu) ?? []

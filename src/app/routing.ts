@@ -4,7 +4,7 @@ import { createAssign } from '../routing/assign.ts'
 import { createKindWatch, type KindWatch } from '../routing/kind-watch.ts'
 import { silentRules } from '../routing/rule-health.ts'
 import type { RuleBook } from '../routing/rules.ts'
-import { createSilenceReader } from '../routing/silences.ts'
+import { createSilenceReader, refusedSilenceText } from '../routing/silences.ts'
 import { isActiveAt } from '../schedule/forecast/profile.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import { createKindStore } from '../store/kinds.ts'
@@ -25,6 +25,8 @@ export interface AlertRouting {
   withheldIn(source: string): WithheldStore
   /** Kinds that routes name but no alert has had, by source; rejects when Redis is away. */
   kindNotes: KindWatch['notes']
+  /** A sentence for each stored silence that holds nothing back; rejects when Redis is away. */
+  silenceNotes(): Promise<readonly string[]>
   /** The rules of the API as they were last read, each with its source, and in `silent` why it may not fire, or null. */
   knownRules(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
@@ -58,6 +60,10 @@ export function createRouting(
     // Not awaited: intake need not wait for it, and it never rejects.
     onHandled: (alerts) => void kinds.saw(alerts),
     kindNotes: () => kinds.notes(),
+    silenceNotes: async () => {
+      const refused = (await silences.list(clock.now())).filter(({ match }) => match === undefined)
+      return refused.slice(0, silenceNotesMax).map(({ id }) => `silence ${id}: ${refusedSilenceText}`)
+    },
     silences,
     withheldIn,
     async knownRules() {
@@ -71,6 +77,8 @@ export function createRouting(
     },
   }
 }
+
+const silenceNotesMax = 10
 
 /** Lateness shows only where rules were read together: those of an older reading are not judged by it. */
 function silentRows(rows: readonly Readonly<Record<string, unknown>>[], plan: ScheduleOptions) {

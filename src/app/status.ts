@@ -46,17 +46,17 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   const configured = [...valuesOf(active.sources).values()]
   const { detectionLag, deliveryLag } = tools.metrics
   const [detected, delivered] = [await lagsBy(detectionLag, 'source'), await lagsBy(deliveryLag, 'sink')]
-  const [queues = [], counts, kindNotes, orphans = null, processes = [], pauses, sources] = await Promise.all(
-    [
+  const [queues = [], counts, kindNotes, silenceNotes = [], orphans = null, processes = [], pauses, sources] =
+    await Promise.all([
       ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
       ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
       ask('the kinds', () => active.routing.kindNotes()),
+      ask('the silences', () => active.routing.silenceNotes()),
       ask('what was left behind', () => orphanService.list()),
       ask('the processes', () => orphanService.processes()),
       ask('the pauses', () => deps.pauses.list()),
       Promise.all(configured.map((source) => viewOf(source, detected.get(source.name) ?? null, deps))),
-    ],
-  )
+    ])
   const sinks = [...valuesOf(active.sinks)].map(([name, { sink }]) =>
     sinkView(
       { name, type: sink.type, lag: delivered.get(name) ?? null },
@@ -70,7 +70,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
     redis: error === undefined ? { ok: true } : { ok: false, error },
     sources: sources.map((view) => ({
       ...view,
-      notes: [...view.notes, ...(kindNotes?.get(view.name) ?? [])],
+      notes: [...view.notes, ...(kindNotes?.get(view.name) ?? []), ...silenceNotes],
     })),
     sinks,
     unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,

@@ -62,8 +62,8 @@ function listCommand(): Command {
       const { data } = await listPages<SilenceView>(connectDaemon(options), '/api/v1/silences', {})
       if (options.json) return printJson(data)
       if (data.length === 0) return print('none')
-      const rows = data.map(({ id, startsAt, endsAt, match, comment }) => {
-        return [id, startsAt, endsAt, JSON.stringify(match), comment || '-']
+      const rows = data.map(({ id, startsAt, endsAt, match, comment, problem }) => {
+        return [id, startsAt, endsAt, JSON.stringify(match), problem ?? (comment || '-')]
       })
       return print(table(['ID', 'FROM', 'UNTIL', 'MATCH', 'COMMENT'], rows))
     },

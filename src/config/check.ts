@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { patternSizeIn, sizeWords } from '../alert/match-form.ts'
 import { accountComplaints } from './accounts.ts'
 import type { Complaint } from './explain.ts'
 import { type IntervalProblem, intervalProblems } from './intervals.ts'
@@ -19,7 +20,25 @@ export function checkAcross(config: unknown): Complaint[] {
     ...intervalComplaints(sources, 'mistake'),
     ...accountComplaints(config),
     ...routeComplaints(config),
+    ...patternComplaints(config),
     ...operatorComplaints(config),
+  ]
+}
+
+/** Of all routes together: every alert is compared with every one. A thousand globs of twenty characters are a fifth. */
+const routePatternSizeMax = 100_000
+
+function patternComplaints(config: unknown): Complaint[] {
+  const found = patternSizeIn(property(config, 'routes'))
+  if (found <= routePatternSizeMax) return []
+  const remedy = 'name values without glob and regex'
+  return [
+    {
+      path: ['routes'],
+      message: `expected ${sizeWords(routePatternSizeMax)}, found ${found}`,
+      remedy,
+      bare: true,
+    },
   ]
 }
 

@@ -4,6 +4,10 @@ import { within } from '../lib/time-limit.ts'
 import type { SilenceStore } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 
+/** Of a stored silence without a match. */
+export const refusedSilenceText =
+  'this silence holds nothing back, since it has a pattern that is too large for this version: expire it, and add it with another'
+
 /** The silences, read at most `cacheMs` ago; the last ones that were read where Redis does not answer in time. */
 export type ReadSilences = () => Promise<readonly Silence[]>
 
@@ -22,11 +26,18 @@ export function createSilenceReader(options: SilenceReaderOptions): ReadSilences
   let known: readonly Silence[] = []
   let readAtMs = Number.NEGATIVE_INFINITY
   let failing = false
+  const warned = new Set<string>()
   return async () => {
     const nowMs = clock.monotonicMs()
     if (nowMs - readAtMs < cacheMs) return known
     try {
-      known = await within(timeoutMs, 'reading the silences', store.list(clock.now()))
+      const stored = await within(timeoutMs, 'reading the silences', store.list(clock.now()))
+      known = stored.flatMap(({ match, ...silence }) => (match === undefined ? [] : [{ ...silence, match }]))
+      for (const { id, match } of stored) {
+        if (match !== undefined || warned.has(id)) continue
+        warned.add(id)
+        log.warn({ silence: id }, refusedSilenceText)
+      }
       failing = false
     } catch {
       if (!failing)

@@ -1,8 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import * as z from 'zod'
-import { parseMatch, patternsIn, type WrittenMatch } from '../alert/match-form.ts'
+import type { Match } from '../alert/match.ts'
+import { parseMatch, patternSizeIn, patternsIn, sizeWords, type WrittenMatch } from '../alert/match-form.ts'
 import type { Silence } from '../alert/silence.ts'
+import { inTurns, type Steps } from '../alert/turns.ts'
 import { UserError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
 import { waits } from '../lib/waits.ts'
 import { silencesKey } from './operator-keys.ts'
 import type { RedisClient } from './redis.ts'
@@ -23,28 +26,29 @@ export interface NewSilence extends Omit<Silence, 'id' | 'match'> {
   readonly name?: string
 }
 
-/** `written` is the match as the operator wrote it. */
-export interface StoredSilence extends Silence {
+export interface StoredSilence extends Omit<Silence, 'match'> {
+  /** The match as the operator wrote it. */
   readonly written: WrittenMatch
+  /**
+   * Absent where this version refuses a pattern that an earlier one took: the silence holds nothing back, because a message too
+   * many is better than one too few, and whoever lists silences or reads the status is told.
+   */
+  readonly match?: Match
 }
 
 /** Every alert is compared with every silence. */
 export const silencesMax = 500
-/** Of all silences together: to compile them takes 0.2 s, and up to a second where each is as large as may be; nothing else runs then. */
+/** Of all silences together. */
 export const silencePatternsMax = 500
+export const silencePatternSizeMax = 20_000
 
 export function createSilenceStore({ redis, prefix }: { redis: RedisClient; prefix: string }): SilenceStore {
   const key = silencesKey(prefix)
   /** Those of the last `list`, by their id and text: they are read every few seconds, and seldom change. */
-  let known: ReadonlyMap<string, StoredSilence | undefined> = new Map()
+  let known: Known = new Map()
   const list: SilenceStore['list'] = async (nowMs) => {
     const entries = Object.entries(await redis.hgetall(key))
-    known = new Map(
-      entries.map(([id, text]) => {
-        const name = `${id} ${text}`
-        return [name, known.has(name) ? known.get(name) : parse(id, text)]
-      }),
-    )
+    known = await inTurns(parseAll(entries, known))
     const silences = [...known.values()].filter((silence) => silence !== undefined)
     const ended = silences.filter(({ endsAtMs }) => endsAtMs <= nowMs).map(({ id }) => id)
     if (ended.length > 0) await redis.hdel(key, ...ended)
@@ -57,26 +61,39 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
       const id = name === undefined ? randomBytes(4).toString('hex') : idOf(name)
       const known = name !== undefined && before.find((silence) => silence.id === id)
       if (known) return known
-      if (before.length >= silencesMax)
-        throw new UserError(`There are ${silencesMax} silences already: expire some.`)
-      const others = before.reduce((sum, { written }) => sum + patternsIn(written), 0)
-      const own = patternsIn(match)
-      if (own > 0 && others + own > silencePatternsMax)
-        throw new UserError(
-          `With it, silences would have more than ${silencePatternsMax} patterns: expire some, or name values without glob and regex.`,
-        )
-      const text = JSON.stringify({ v: 1, match, startsAtMs, endsAtMs, comment } satisfies z.input<
-        typeof stored
-      >)
+      const record: z.input<typeof stored> = { v: 1, match, startsAtMs, endsAtMs, comment }
+      const text = JSON.stringify(record)
       const silence = parse(id, text)
-      if (silence === undefined) throw new UserError('This is no match.')
+      if (silence?.match === undefined) throw new UserError('This is no match.')
+      refuseExcess([...before, silence], match)
       await redis.hset(key, id, text)
+      try {
+        // Orders of the same moment, also to other processes, do not pass the limits together.
+        refuseExcess(await list(nowMs), match)
+      } catch (thrown) {
+        await redis.hdel(key, id)
+        throw thrown
+      }
       return silence
     },
     async expire(id) {
       return (await redis.hdel(key, id)) === 1
     },
   }
+}
+
+/** Throws where these are too many, or where the new one's patterns make all of them too many. */
+function refuseExcess(silences: readonly StoredSilence[], added: WrittenMatch): void {
+  if (silences.length > silencesMax)
+    throw new UserError(`There are ${silencesMax} silences already: expire some.`)
+  if (patternsIn(added) === 0) return
+  const sumOf = (count: (written: WrittenMatch) => number) =>
+    silences.reduce((sum, { written }) => sum + count(written), 0)
+  const remedy = 'expire some, or name values without glob and regex.'
+  if (sumOf(patternsIn) > silencePatternsMax)
+    throw new UserError(`With it, silences would have more than ${silencePatternsMax} patterns: ${remedy}`)
+  if (sumOf(patternSizeIn) > silencePatternSizeMax)
+    throw new UserError(`All silences have ${sizeWords(silencePatternSizeMax)}: ${remedy}`)
 }
 
 function idOf(name: string): string {
@@ -94,12 +111,23 @@ const stored = z.object({
   comment: z.string(),
 })
 
+type Known = ReadonlyMap<string, StoredSilence | undefined>
+
+function* parseAll(entries: readonly (readonly [string, string])[], before: Known): Steps<Known> {
+  const parsed = new Map<string, StoredSilence | undefined>()
+  for (const [id, text] of entries) {
+    const name = `${id} ${text}`
+    if (!before.has(name)) yield
+    parsed.set(name, before.has(name) ? before.get(name) : parse(id, text))
+  }
+  return parsed
+}
+
 /** One that cannot be read (a later version wrote it) is ignored: better a message too many than one too few. */
 function parse(id: string, text: string): StoredSilence | undefined {
   const parsed = stored.safeParse(JSON.parse(text))
-  const match = parsed.success ? parseMatch(parsed.data.match) : undefined
-  if (!parsed.success || match === undefined) return undefined
+  if (!parsed.success) return undefined
   const { match: written, startsAtMs, comment } = parsed.data
   const endsAtMs = Math.min(parsed.data.endsAtMs, startsAtMs + waits.silence.maxMs)
-  return { id, match, written, startsAtMs, endsAtMs, comment }
+  return { id, written, startsAtMs, endsAtMs, comment, ...given({ match: parseMatch(written) }) }
 }

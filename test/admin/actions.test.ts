@@ -219,7 +219,15 @@ describe('silences', () => {
     const add = (symbol: unknown) => post('/api/v1/silences', { match: { symbol }, for: '1h' })
     expect(problemOf(await add(patterns), 400)).toContain('at most 50 patterns')
     expect((await add([...texts, ...patterns.slice(0, 50)])).statusCode).toBe(201)
-    expect(calls).toHaveLength(1)
+    const large = Array.from({ length: 11 }, () => ({ regex: '[ab]{500}' }))
+    expect(problemOf(await add(large), 400)).toContain('at most 5000 characters of patterns together')
+    const match = { symbol: large }
+    expect(problemOf(await post('/api/v1/silences/preview', { match }), 400)).toContain('at most 5000')
+    const names = Array.from({ length: 10 }, (_, nth) => ({
+      regex: `(${Array(61).fill(`نماد${nth}`).join('|')})`,
+    }))
+    expect((await add(names)).statusCode).toBe(201)
+    expect(calls).toHaveLength(2)
   })
 
   test('that would hold back nearly everything by a list of which any is enough are refused', async () => {

@@ -109,6 +109,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
         comment,
         startsAt: new Date(startsAtMs).toISOString(),
         endsAt: new Date(endsAtMs).toISOString(),
+        problem: null,
       })),
       preview: note('preview', () => ({ matching: 1, looked: 9, sample: [] })),
       expire: note('expire', (id: string) => id === 's1'),

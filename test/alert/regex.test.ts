@@ -107,6 +107,7 @@ describe('a regular expression', () => {
     [`(${'a'.repeat(490)}){1000}`, /repeats too much/],
     ['\\pL{1000}'.repeat(50), /repeats too much/],
     ['(\\w{0,30}){33}b{20}', /repeats too much/],
+    ['(a|b){400}', /repeats too much/],
   ])('%s is refused, with the reason', (written, reason) => {
     expect(problemOf(written)).toMatch(reason)
   })
@@ -138,6 +139,35 @@ describe('a regular expression', () => {
     }
     // Backtracking would take longer than the universe has stood, and writing it all out the better part of a minute.
     expect(performance.now() - started).toBeLessThan(5_000)
+  })
+
+  // The slowest of some hundreds of families.
+  it.each([
+    '(?:a|b)*a[ab]{590}[zw]',
+    '(?:(?:[\\P{L}a]??\\P{Lu}{0,3}\\w{0,3})){42}\\d\\pN',
+    '(?:[\\pL\\pN\\pM]?){298}[0-9]',
+    '[\\pL]+\\P{Lu}+(?:(?:(?i:s)*(?i:s)*)*){86}(?i:[zw])',
+  ])('takes a moment at its worst: %s', (written) => {
+    const compiled = compileRegex(written)
+    if (!compiled.ok) throw new Error(compiled.problem)
+    for (const letters of ['a', 'abbabaabb', 'سابk']) {
+      const before = process.cpuUsage()
+      isFound(compiled.program, letters.repeat(textCharsMax))
+      const { user, system } = process.cpuUsage(before)
+      expect((user + system) / 1_000).toBeLessThan(500)
+    }
+  })
+
+  it.each([
+    ['sixty names', Array.from({ length: 60 }, (_, nth) => `نماد${nth}`).join('|')],
+    ['five hundred letters', 'آب'.repeat(250)],
+    ['five hundred letters in any case', `(?i)${'aB'.repeat(240)}`],
+    ['a list of words', `\\b(${Array.from({ length: 70 }, (_, nth) => `word${nth}`).join('|')})\\b`],
+    ['numbers and units', '\\d{1,3}(,\\d{3})*(\\.\\d{1,4})?\\s?(ریال|تومان|درصد|%)'],
+    ['any hundred letters', '^[\\pL\\s]{1,100}$'],
+    ['many choices', '(a|b|c|de?f)*'.repeat(38)],
+  ])('takes what people write: %s', (_what, written) => {
+    expect(problemOf(written)).toBe('')
   })
 
   it('looks only at the start of a very long text', () => {

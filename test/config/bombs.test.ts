@@ -82,6 +82,18 @@ describe('templates and patterns that take long to try', () => {
     expect([takes(14_000, false), takes(16_000, false)]).toEqual([true, false])
   })
 
+  it('may be large together, and not larger than every alert can be compared with', () => {
+    const told = (count: number, pattern: (index: number) => string) => {
+      const routes = `[{ match: { symbol: [${lines(count, (i) => `${pattern(i)},`)}] }, sinks: [ops] }]`
+      const loaded = parseConfig(configText({ routes }), { env: {}, folder: '/', cpuMsMax: 15_000 })
+      return loaded.ok ? [] : loaded.mistakes.map((mistake) => formatMistake('f', mistake))
+    }
+    expect(told(3_000, (i) => `{ glob: 'نماد ${i} و هر چه پس از آن*' }`)).toEqual([])
+    expect(told(201, (i) => `{ regex: '[ab]{${499}}${i % 10}' }`).join()).toMatch(
+      /routes: .*at most 100000 characters of patterns together.*found 1005/,
+    )
+  })
+
   it('count once where they are the same', () => {
     const { ok } = parseConfig(configText({ sinks: sinks(600, () => loop(300)) }), { env: {}, folder: '/' })
     expect(ok).toBe(true)

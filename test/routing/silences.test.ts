@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createSilenceReader } from '../../src/routing/silences.ts'
+import { silencesKey } from '../../src/store/operator-keys.ts'
 import { createSilenceStore } from '../../src/store/silences.ts'
 import { clockAt } from '../support/clock.ts'
 import { captureLog } from '../support/log.ts'
@@ -35,6 +36,21 @@ describe('the silences that intake sees', () => {
     expect(await read()).toEqual([])
     time.nowMs += 2_000
     expect(await read()).toHaveLength(1)
+  })
+
+  it('are without those that this version refuses, of which it logs once', async () => {
+    const [redis, prefix] = [server.client(), freshPrefix()]
+    const store = createSilenceStore({ redis, prefix })
+    await store.add(silence, nowMs)
+    const older = { v: 1, ...silence, match: { headline: { regex: '(a|b){400}' } } }
+    await redis.hset(silencesKey(prefix), 'older', JSON.stringify(older))
+    const captured = captureLog()
+    const clock = clockAt(() => nowMs)
+    const read = createSilenceReader({ store, clock, log: captured.log, cacheMs: 0 })
+    expect([(await read()).length, (await read()).length]).toEqual([1, 1])
+    expect(captured.lines.filter(({ silence: id }) => id === 'older')).toMatchObject([
+      { msg: expect.stringContaining('holds nothing back') },
+    ])
   })
 
   it('are those last known while Redis does not answer, within a limit and told once', async () => {

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { UserError } from '../../src/lib/errors.ts'
 import { silencesKey } from '../../src/store/operator-keys.ts'
-import { createSilenceStore, silencePatternsMax, silencesMax } from '../../src/store/silences.ts'
+import {
+  createSilenceStore,
+  silencePatternSizeMax,
+  silencePatternsMax,
+  silencesMax,
+} from '../../src/store/silences.ts'
 import { freshPrefix, useRedis } from '../support/redis.ts'
 
 const server = useRedis()
@@ -62,6 +67,28 @@ describe('a silence', () => {
       await store.add({ ...silence(nowMs + 10), match: { headline: patterns } }, nowMs)
     await expect(store.add(silence(nowMs + 10), nowMs)).rejects.toThrow(/500 patterns/)
     await store.add({ ...silence(nowMs + 10), match: { symbol: 'فولاد' } }, nowMs)
+  })
+
+  it('is refused where the patterns of all are too large together, also by orders of one moment', async () => {
+    const { store } = stores()
+    const large = { ...silence(nowMs + 10), match: { headline: { regex: '[ab]{500}' } } }
+    const place = Math.floor(silencePatternSizeMax / 500) - 1
+    for (let index = 0; index < place; index += 1) await store.add(large, nowMs)
+    await Promise.allSettled(Array.from({ length: 5 }, () => store.add(large, nowMs)))
+    expect((await store.list(nowMs)).length).toBeLessThanOrEqual(place + 1)
+    await store.add(large, nowMs)
+    await expect(store.add(large, nowMs)).rejects.toThrow(/at most 20000 characters of patterns together/)
+    await store.add({ ...silence(nowMs + 10), match: { symbol: 'فولاد' } }, nowMs)
+  })
+
+  it('that an earlier version took and this one does not is listed without its match, until it ends', async () => {
+    const { store, redis, prefix } = stores()
+    const older = { v: 1, ...silence(nowMs + 10), match: { headline: { regex: '(a|b){400}' } } }
+    await redis.hset(silencesKey(prefix), 'older', JSON.stringify(older))
+    const [read] = await store.list(nowMs)
+    expect(read).toMatchObject({ id: 'older', written: older.match, endsAtMs: nowMs + 10 })
+    expect(read?.match).toBeUndefined()
+    expect(await store.list(nowMs + 10)).toEqual([])
   })
 
   it('that did not change is not compiled again', async () => {

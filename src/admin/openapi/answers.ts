@@ -141,7 +141,7 @@ export const letterGroups = takes<LetterGroupsView>()(
 const match = z.record(text, z.unknown())
 
 export const silence = takes<SilenceView>()(
-  z.object({ id: text, match, startsAt: instant, endsAt: instant, comment: text }),
+  z.object({ id: text, match, startsAt: instant, endsAt: instant, comment: text, problem: text.nullable() }),
 )
 
 export const silencePreview = takes<SilencePreview>()(

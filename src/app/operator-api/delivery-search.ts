@@ -1,7 +1,7 @@
 import type { DeliveryPage, DeliveryQuery, DeliveryRow } from '../../admin/delivery-view.ts'
 import { type Alert, alertOfKey, parseRow } from '../../alert/alert.ts'
 import { type Match, matchAlert } from '../../alert/match.ts'
-import { parseMatch } from '../../alert/match-form.ts'
+import { parseMatch, patternSizeIn } from '../../alert/match-form.ts'
 import { inTurns } from '../../alert/turns.ts'
 import { readCursor, searchPlace, writeCursor } from '../../delivery/records/cursor.ts'
 import { type FoundAlert, openReader, type ReaderOptions } from '../../delivery/records/search.ts'
@@ -81,6 +81,8 @@ export function readerOptions(config: ActiveConfig): ReaderOptions {
 /** Alerts that one page looks at, at most, and for how long. */
 const lookedMax = 20_000
 const searchMs = 1_500
+/** As `patternSizeIn` counts. */
+const queryPatternSizeMax = 1_000
 /** Read together. */
 const batchMax = 250
 
@@ -142,7 +144,8 @@ function wantedAlert({
 }: DeliveryQuery): ((alert: Alert) => Promise<boolean>) | undefined {
   const written = given({ symbol: writtenOf(symbol), kind: writtenOf(kind), ruleId: writtenOf(rule) })
   if (Object.keys(written).length === 0) return undefined
-  const match: Match | undefined = parseMatch(written)
+  const match: Match | undefined =
+    patternSizeIn(written) > queryPatternSizeMax ? undefined : parseMatch(written)
   if (match === undefined) throw new MalformedError('This cannot be searched for: the pattern is too large.')
   return async (alert) =>
     (

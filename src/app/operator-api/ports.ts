@@ -6,6 +6,7 @@ import { alertOfKey } from '../../alert/alert.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { given } from '../../lib/given.ts'
+import { refusedSilenceText } from '../../routing/silences.ts'
 import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
 import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
 import { openMetricsText } from '../../telemetry/open-metrics.ts'
@@ -178,7 +179,8 @@ function silencesPort(active: () => ActiveConfig, clock: Clock): SilencesPort {
   }
 }
 
-function silenceView({ id, written, startsAtMs, endsAtMs, comment }: StoredSilence): SilenceView {
+function silenceView({ id, written, match, startsAtMs, endsAtMs, comment }: StoredSilence): SilenceView {
   const iso = (ms: number) => new Date(ms).toISOString()
-  return { id, match: written, startsAt: iso(startsAtMs), endsAt: iso(endsAtMs), comment }
+  const problem = match === undefined ? refusedSilenceText : null
+  return { id, match: written, startsAt: iso(startsAtMs), endsAt: iso(endsAtMs), comment, problem }
 }

@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest'
+import type { StatusView } from '../../src/admin/status-view.ts'
+import { silencesKey } from '../../src/store/operator-keys.ts'
+import { startApp } from '../support/app.ts'
+import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** What somebody's patterns cost on somebody's texts, in the whole bridge. */
+
+const redis = useRedis()
+const hourMs = 3_600_000
+/** Letters a and b without a period. */
+const headline = Array.from({ length: 4_000 }, (_, at) => (Math.sin(at * at) > 0 ? 'a' : 'b')).join('')
+const slow = Array.from({ length: 5 }, (_, nth) => ({ regex: `(?:a|b)*a[ab]{${500 + nth}}[zw]` }))
+
+it('slow patterns on long texts hold up neither probes nor polls, in silences and in their previews', {
+  timeout: 20_000,
+}, async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix: freshPrefix(), feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
+  const post = (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    return fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  }
+  sandbox.fireMany(4, { headline })
+  await hook.received(4)
+  expect((await post('/api/v1/silences', { match: { headline: slow }, for: '1h' })).status).toBe(201)
+  let [longestMs, last] = [0, process.cpuUsage()]
+  const look = () => {
+    const { user, system } = process.cpuUsage(last)
+    longestMs = Math.max(longestMs, (user + system) / 1_000)
+    last = process.cpuUsage()
+    next = setImmediate(look)
+  }
+  let next = setImmediate(look)
+  const previews = [1, 2].map(() => post('/api/v1/silences/preview', { match: { headline: slow } }))
+  sandbox.fireMany(2, { headline })
+  await hook.received(6)
+  const answers = await Promise.all(previews)
+  clearImmediate(next)
+  // Processor time, so that a busy machine changes nothing.
+  expect(longestMs).toBeLessThan(600)
+  for (const answer of answers) expect(await answer.json()).toMatchObject({ matching: 0 })
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+})
+
+it('a silence of an earlier version, whose pattern is too large now, lets the bridge start and is told', async () => {
+  const sandbox = await startSandbox({ history: 1 })
+  const hook = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const match = { headline: { regex: '(a|b){400}|.*' } }
+  const older = { v: 1, match, startsAtMs: 0, endsAtMs: Date.now() + hourMs, comment: 'older' }
+  await redis
+    .client()
+    .hset(silencesKey(prefix), 'older', JSON.stringify({ ...older, startsAtMs: Date.now() }))
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
+  await hook.received(1)
+  const problem = expect.stringContaining('holds nothing back')
+  expect(await api(url, '/api/v1/silences')).toMatchObject({ data: [{ id: 'older', match, problem }] })
+  await until('status tells', async () => {
+    const { sources } = await api<StatusView>(url, '/api/v1/status')
+    return sources.some(({ notes }) => notes.some((note) => note.startsWith('silence older: ')))
+  })
+})
