@@ -47,10 +47,10 @@ export interface Leader {
 
 /** Returns the lease after `prepare` is done; or why this replica does not poll for now. */
 export async function takeLease(
-  deps: Omit<LeaseOptions, 'ttlMs'> & Pick<PollerDeps, 'prepare'>,
-  ttlMs: number,
+  deps: Omit<LeaseOptions, 'ttlMs' | 'taker'> & Pick<PollerDeps, 'prepare'>,
+  { ttlMs, taker }: Required<Pick<LeaseOptions, 'ttlMs' | 'taker'>>,
 ): Promise<Lease | string> {
-  const lease = await tryLease({ ...deps, ttlMs })
+  const lease = await tryLease({ ...deps, ttlMs, taker })
   if (!lease) return standbyReason(await leaseHolder(deps))
   try {
     const reason = await deps.prepare?.()

@@ -1,7 +1,7 @@
 import { toError } from '../lib/errors.ts'
 import type { BudgetDay, BudgetView } from '../schedule/schedule.ts'
 import { createGrantStore } from '../store/grant.ts'
-import { type Lease, LeaseLost, leaseRetryMs } from '../store/lease.ts'
+import { type Lease, LeaseLost, leaseRetryMs, newTaker } from '../store/lease.ts'
 import { isRedisAway, redisErrorText } from '../store/redis.ts'
 import { createScheduleState, type ScheduleState } from '../store/schedule-state.ts'
 import { createSourceOverride, type SourceOverride } from '../store/source-override.ts'
@@ -107,9 +107,10 @@ class SourcePoller implements Poller {
 
   async #acquire(signal: AbortSignal): Promise<Lease | undefined> {
     const { leaseTtlMs: ttlMs } = this.#deps.limits
+    const taker = newTaker()
     while (!signal.aborted) {
       try {
-        const lease = await takeLease(this.#deps, ttlMs)
+        const lease = await takeLease(this.#deps, { ttlMs, taker })
         if (typeof lease !== 'string') return lease
         this.#view.enter('standby', lease)
         await this.#deps.onStandby?.()

@@ -34,6 +34,8 @@ export interface LeaseOptions {
   readonly prefix: string
   readonly source: string
   readonly log: Logger
+  /** The same for all tries of one taker: one whose answer was lost may have taken it. A new one for each try without. */
+  readonly taker?: string
   readonly ttlMs?: number
   readonly clock?: Clock
   /** A clock in milliseconds that also runs while the process is frozen; for tests. */
@@ -45,17 +47,20 @@ export const leaseTtlMs = 15_000
 /** The start of every token, so that a waiting replica can name the holder. */
 export const thisProcess = `${hostname()}, process ${process.pid}, running since ${new Date(performance.timeOrigin).toISOString()}`
 
-/** The lease, or undefined when another process has it. Throws what Redis throws. */
+/** Who asks for a lease until it has it, as the lease's token. */
+export function newTaker(): string {
+  return `${thisProcess} ${randomUUID()}`
+}
+
+/** The lease, or undefined when another has it. Throws what Redis throws. */
 export async function tryLease(options: LeaseOptions): Promise<Lease | undefined> {
-  const token = `${thisProcess} ${randomUUID()}`
+  const token = options.taker ?? newTaker()
   const ttlMs = options.ttlMs ?? leaseTtlMs
   const elapsed = options.elapsed ?? stopwatch()
   const askedMs = elapsed()
   const key = leaseKey(options.prefix, options.source)
-  const answer = await options.redis.set(key, token, 'PX', ttlMs, 'NX')
-  if (answer === 'OK') return new OwnLease({ ...options, key, token, ttlMs, elapsed, askedMs })
-  await options.redis.eval(shortenScript, 1, key, waits.lease.maxMs)
-  return undefined
+  const answer = await options.redis.eval(takeScript, 1, key, token, ttlMs, waits.lease.maxMs)
+  return answer === 1 ? new OwnLease({ ...options, key, token, ttlMs, elapsed, askedMs }) : undefined
 }
 
 export interface LeaseHolder {
@@ -173,12 +178,18 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `
 
 /**
- * KEYS the lease · ARGV the longest that it may last (ms) · Returns nothing. A running process renews its lease within
- * seconds; that of an ended one would last as much longer as Redis' clock was set back.
+ * KEYS the lease · ARGV token, time to live, the longest that another may last (ms) · Returns 1 when it is ours. A running process
+ * renews its lease within seconds; that of an ended one would last as much longer as Redis' clock was set back.
  */
-const shortenScript = `
+const takeScript = `
+local holder = redis.call('GET', KEYS[1])
+if not holder or holder == ARGV[1] then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return 1
+end
 local left = redis.call('PTTL', KEYS[1])
-if left == -1 or left > tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+if left == -1 or left > tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+return 0
 `
 
 /** KEYS the lease · ARGV token · Returns 1 when it was ours. */

@@ -9,6 +9,7 @@ import {
   type LeaseOptions,
   leaseHolder,
   leaseRetryMs,
+  newTaker,
   tryLease,
 } from '../../src/store/lease.ts'
 import { captureLog } from '../support/log.ts'
@@ -110,6 +111,23 @@ describe('a lease', () => {
     const lease = await take(options)
     await own.kill9()
     await vi.waitFor(() => expect(lease.lost.aborted).toBe(true), soon)
+  })
+
+  it('that was taken by a try whose answer was lost is had by the next try of the same taker', async () => {
+    const taker = newTaker()
+    const options = given({ taker })
+    const { set, eval: run } = options.redis
+    // Redis carries it out, and the connection breaks before it has said so.
+    const lost = async () => Promise.reject(new Error('Command timed out'))
+    Object.assign(options.redis, {
+      set: (...given: Parameters<typeof set>) => set.apply(options.redis, given).then(lost),
+      eval: (...given: Parameters<typeof run>) => run.apply(options.redis, given).then(lost),
+    })
+    await expect(tryLease(options)).rejects.toThrow('Command timed out')
+    Object.assign(options.redis, { set, eval: run })
+    expect(await tryLease({ ...options, taker: newTaker() })).toBeUndefined()
+    const lease = await take(options)
+    expect(await options.redis.get(leaseKey(options.prefix, 'main'))).toBe(lease.token)
   })
 
   it('is asked for again a little earlier or later by each, well before it could have expired twice', () => {
