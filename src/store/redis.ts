@@ -51,13 +51,37 @@ export interface RedisPair {
 
 /**
  * A master that hangs closes no connection, and what waits for ever notices last that another has its place: where `commands` finds
- * itself elsewhere, `blocking` connects anew too. (A cluster asks its nodes who has its slots.)
+ * itself elsewhere, `blocking` and all copies of it (each worker has its own) connect anew too, also those whose greeting was never
+ * answered. Each is cut at most once for each return of `commands`. (A cluster asks its nodes who has its slots.)
  */
 export function keepTogether({ commands, blocking }: RedisPair): void {
   if (!(commands instanceof Redis && blocking instanceof Redis)) return
+  const connected = new Set<Redis>()
+  let returns = 0
   const placeOf = ({ stream }: Redis) => `${stream.remoteAddress} ${stream.remotePort}`
+  const cutElsewhere = (redis: Redis) => {
+    // Not `disconnect`, which waits 2 s for the farewell of a server that hangs.
+    if (commands.status === 'ready' && placeOf(redis) !== placeOf(commands)) redis.stream.destroy()
+  }
+  const follow = (redis: Redis): Redis => {
+    let returnsBefore = returns
+    redis.on('connecting', () => {
+      returnsBefore = returns
+    })
+    redis.on('connect', () => {
+      connected.add(redis)
+      // It may have asked for the master before `commands` found the next one.
+      if (returnsBefore !== returns) cutElsewhere(redis)
+    })
+    redis.on('close', () => connected.delete(redis))
+    const copy = redis.duplicate.bind(redis)
+    redis.duplicate = (options) => follow(copy(options))
+    return redis
+  }
+  follow(blocking)
   commands.on('ready', () => {
-    if (blocking.status === 'ready' && placeOf(commands) !== placeOf(blocking)) blocking.disconnect(true)
+    returns += 1
+    for (const redis of connected) cutElsewhere(redis)
   })
 }
 

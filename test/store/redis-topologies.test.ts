@@ -9,6 +9,7 @@ import { createLedger } from '../../src/store/ledger.ts'
 import { createNameStore } from '../../src/store/names.ts'
 import {
   connectRedis,
+  duplicateRedis,
   keepTogether,
   type RedisClient,
   type RedisTarget,
@@ -95,6 +96,48 @@ describe('sentinels', () => {
       timeout: 30_000,
       interval: 50,
     })
+  })
+
+  it('lead every copy of a connection away from a master that hangs, also one that was never greeted', {
+    timeout: 60_000,
+  }, async () => {
+    const ports = { first: await freePort(), next: await freePort(), sentinel: await freePort() }
+    const first = await started([...tcp(ports.first), '--requirepass', 'secret'])
+    await started([...tcp(ports.next), '--requirepass', 'secret'])
+    const sentinel = await startSentinel(ports.sentinel, ports.first, 0)
+    const target = {
+      ...{ sentinels: [`127.0.0.1:${ports.sentinel}`], name: 'main' },
+      password: new Secret('secret'),
+    }
+    const { log } = captureLog()
+    const commands = connectRedis({ target, profile: 'commands' }, log)
+    const blocking = connectRedis({ target, profile: 'blocking' }, log)
+    keepTogether({ commands, blocking })
+    const waiting = duplicateRedis(duplicateRedis(blocking))
+    const all = [commands, blocking, waiting]
+    onTestFinished(() => {
+      for (const redis of all) redis.disconnect()
+    })
+    await waitForRedis(commands, { log, signal: new AbortController().signal })
+    await Promise.all([blocking.ping(), waiting.ping()])
+
+    first.freeze()
+    onTestFinished(() => first.thaw())
+    const ungreeted = duplicateRedis(blocking)
+    all.push(ungreeted)
+    const port = ungreeted.config('GET', 'port')
+    await vi.waitFor(() => expect(ungreeted.status).toBe('connect'), soon)
+    const job = waiting.bzpopmin('queue', 0)
+    const admin = sentinel.client()
+    await admin.call('SENTINEL', 'REMOVE', 'main')
+    await admin.call('SENTINEL', 'MONITOR', 'main', '127.0.0.1', ports.next, 1)
+    commands.disconnect(true)
+    const startMs = performance.now()
+    expect(await port).toEqual(['port', String(ports.next)])
+    await blocking.zadd('queue', 1, 'job')
+    expect(await job).toEqual(['queue', 'job', '1'])
+    // By itself a connection gives up after 15 s of silence.
+    expect(performance.now() - startMs).toBeLessThan(10_000)
   })
 
   // The pause makes a sentinel distrust its clock for half a minute, so this has one of its own.
