@@ -85,7 +85,7 @@ export function matchField() {
 
 /** Patterns are compiled while the request, and the whole process, waits: so at most this many. Plain texts do not count. */
 const patternsMax = 50
-/** Of one match: with it, comparing one alert takes a second at most. Ten lists of sixty names each are less. */
+/** Of one match: with the slowest ones, comparing one long text takes about a second. Ten lists of sixty names each are less. */
 const matchPatternSizeMax = 5_000
 
 /** A match, unchanged, after the check that it is valid and does not match nearly everything by mistake. */

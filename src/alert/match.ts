@@ -104,8 +104,12 @@ const texts: ReadonlySet<string> = new Set<AlertField | RuleField>([
   'config',
 ])
 
+/** Rules of one alert that are looked at; any further one counts as not known. */
+const rulesMax = 200
+
 function* matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Steps<Matched> {
-  const ids = alert.ruleIds
+  const all = [...new Set(alert.ruleIds)]
+  const ids = all.slice(0, rulesMax)
   const known = ids.map((id) => ruleOf(alert.source, id)).filter((rule) => rule !== undefined)
   // An alert of no rule is one of a rule without any values: `not` holds, and nothing else does.
   let first: Miss[] | undefined
@@ -114,7 +118,7 @@ function* matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Steps<
     if (misses.length === 0) return matches
     first ??= misses
   }
-  const unknown = ids.filter((id) => ruleOf(alert.source, id) === undefined)
+  const unknown = all.filter((id, at) => at >= rulesMax || ruleOf(alert.source, id) === undefined)
   if (unknown.length > 0) return { kind: 'rule_unknown', ruleIds: unknown }
   const together = yield* missesOf(known, match)
   return { kind: 'misses', misses: together.length > 0 ? together : (first ?? []) }

@@ -184,6 +184,19 @@ describe('the rule', () => {
   const ask = (given: Alert, written: Record<string, unknown>) =>
     atOnce(matchAlert(given, wants(written), (_source, id) => rules.get(id))).kind
 
+  it('is looked at once, and of very many the first: the others count as not known', () => {
+    const ids = Array.from({ length: 202 }, (_, nth) => String(nth))
+    const askMany = (ruleIds: readonly string[], name: string) =>
+      atOnce(
+        matchAlert(alert({ ruleIds }), wants({ rule: { name } }), (_source, id) =>
+          ruleFacts({ id: Number(id), name: `rule ${id}` }),
+        ),
+      )
+    expect(askMany(ids, 'rule 199')).toEqual({ kind: 'matches' })
+    expect(askMany(ids, 'rule 200')).toEqual({ kind: 'rule_unknown', ruleIds: ['200', '201'] })
+    expect(askMany(Array(5_000).fill('7'), 'rule 8')).toMatchObject({ misses: [{ found: ['rule 7'] }] })
+  })
+
   it('that is not known is neither a match nor a miss', () => {
     const unknown = alert({ ruleIds: ['12', '99'] })
     expect(ask(unknown, { rule: { kind: 'filing' } })).toBe('rule_unknown')

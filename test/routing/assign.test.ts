@@ -48,6 +48,8 @@ function patternsOf(field: string, regex: string) {
   return Array.from({ length: 8 }, (_, n) => parseMatch({ [field]: { regex: regex.replace('N', `${n}`) } }))
 }
 
+const ofRules = Array.from({ length: 200 }, (_, n) => parseMatch({ rule: { name: `rule ${n}` } }))
+
 /** Letters a and b without a period. */
 function abs(length: number): string {
   return Array.from({ length }, (_, at) => (Math.sin(at * at) > 0 ? 'a' : 'b')).join('')
@@ -89,6 +91,7 @@ describe('alerts', () => {
       { headline: abs(4_000) },
     ],
     ['patterns of many texts', 1, patternsOf('payload', 'xN'), { payload: texts }],
+    ['thousands of rules', 1, ofRules, { ruleIds: texts.map(() => '1') }],
     ['many patterns', 100, patternsOf('headline', '[a-h]N?q'), { headline: abs(100) }],
   ])('of one page let others run in between: %s', async (_what, alerts, matches, row) => {
     const words = Array.from({ length: 192 }, (_, index) => parseMatch({ payload: `word${index}` }))
