@@ -76,8 +76,8 @@ export function portionOrder<T extends object>(
   { cursor, at, limit, ...rest }: T & PortionRequest,
   keyed: KeyedRequest | undefined,
 ) {
-  const begins = at === undefined && keyed?.isFirst ? true : undefined
-  return given({ ...rest, cursor, atMs: at ?? keyed?.atMs, begins, limit })
+  const keepThrough = at === undefined ? keyed?.keep : undefined
+  return given({ ...rest, cursor, atMs: at ?? keyed?.atMs, keepThrough, limit })
 }
 
 /** How far an order is. If the answer has a cursor, there is more: the caller sends the same order with that cursor. */

@@ -30,10 +30,10 @@ export type Begun =
 export interface KeyedRequest {
   /** When the request with this key was first begun. */
   readonly atMs: number
-  /** False where it has been begun before: a part of it may be done. */
-  readonly isFirst: boolean
   /** The same each time that it is begun. */
   readonly name: string
+  /** Stores a number with the request, where none is stored, and returns the stored one: the same each time that it is begun. */
+  keep(value: number): Promise<number>
 }
 
 /** How long the answer to a request with a key is kept. */
@@ -51,11 +51,16 @@ export function createIdempotencyStore(options: { redis: RedisClient; prefix: st
     async begin(key, request, nowMs) {
       const given = [digest(request), nowMs, runMsMax, idempotencyKeptMs]
       const text = await redis.eval(beginScript, 1, keyOf(key), ...given)
-      const { of, atMs, runsUntilMs, answer, first } = storedSchema.parse(JSON.parse(String(text)))
+      const { of, atMs, runsUntilMs, answer } = storedSchema.parse(JSON.parse(String(text)))
       if (of !== digest(request)) return { kind: 'other' }
       if (answer !== undefined) return { kind: 'done', answer: JSON.parse(answer) }
       if (runsUntilMs !== undefined) return { kind: 'running' }
-      return { kind: 'begun', atMs, isFirst: first === true, name: digest(`${key} ${atMs}`) }
+      const name = digest(`${key} ${atMs}`)
+      const keep = async (value: number) =>
+        Number(
+          await redis.eval(keepScript, 1, idempotencyKey(options.prefix, name), value, idempotencyKeptMs),
+        )
+      return { kind: 'begun', atMs, name, keep }
     },
     finish: (key, request, atMs, answer) =>
       write(key, { of: digest(request), atMs, answer: JSON.stringify(answer) }),
@@ -78,9 +83,13 @@ const storedSchema = z.object({
   /** Until when the process that is at it may take; absent once it is answered, and for who begins it. */
   runsUntilMs: z.number().optional(),
   answer: z.string().optional(),
-  /** Only for who begins it: nobody has before. */
-  first: z.boolean().optional(),
 })
+
+/** KEYS what is kept of the request · ARGV number, kept (ms) · Returns the number of whoever came first. */
+const keepScript = `
+redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+return redis.call('GET', KEYS[1])
+`
 
 /**
  * KEYS the key · ARGV digest of the request, now, longest run, kept (ms)
@@ -98,6 +107,5 @@ local at = known and known.atMs or tonumber(ARGV[2])
 local mine = { of = ARGV[1], atMs = at, runsUntilMs = now + ARGV[3] }
 redis.call('SET', KEYS[1], cjson.encode(mine), 'PX', ARGV[4])
 mine.runsUntilMs = nil
-mine.first = not known
 return cjson.encode(mine)
 `

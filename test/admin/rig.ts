@@ -23,7 +23,7 @@ export interface Rig {
 
 /** As a store that forgets at once. */
 const keepsNothing: AdminPorts['idempotency'] = {
-  begin: async (_key, _request, nowMs) => ({ kind: 'begun', atMs: nowMs, isFirst: true, name: 'it' }),
+  begin: async (_key, _request, atMs) => ({ kind: 'begun', atMs, name: 'it', keep: async (value) => value }),
   finish: async () => {},
   release: async () => {},
   forget: async () => {},

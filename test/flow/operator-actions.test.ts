@@ -94,6 +94,19 @@ it('what operators do with dead letters and silences is previewed, carried out, 
   const all = await send('/api/v1/replay', { since: '2020-01-01T00:00:00Z' }, 'k4')
   expect(await all.json()).toMatchObject({ queued: 3, total: 3 })
 
+  // So does one that broke off, when it is sent again; not what has ended since.
+  await until('all have ended again', async () => (await client.zcard(completed)) === 3)
+  await client.zadd(completed, Date.now() + 3_600_000, `${letter?.source}.${letter?.id}`)
+  const counted = async () =>
+    (await send('/api/v1/replay', { since: '2020-01-01T00:00:00Z', limit: 0 }, 'k6')).json()
+  const atFirst: unknown = await counted()
+  expect(atFirst).toMatchObject({ total: 3 })
+  const countedKey = idempotencyKey(prefix, createHash('sha256').update('k6').digest('base64url'))
+  const { answer: _answer, ...broken } = JSON.parse((await client.get(countedKey)) ?? '')
+  await client.set(countedKey, JSON.stringify({ ...broken, runsUntilMs: 0 }))
+  await client.zadd(completed, Date.now() + 7_200_000, 'main.99')
+  expect(await counted()).toMatchObject({ ...Object(atFirst), cursor: expect.any(String) })
+
   // The process ended between the work and its record: whoever sends it again gets no second silence.
   const silence = { match: { kind: 'PRICE' }, for: '1h' }
   const silenced = async () => {

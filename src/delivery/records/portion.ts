@@ -77,7 +77,7 @@ const actTimeoutMs = 5_000
 
 async function begin(
   operation: Operation,
-  { atMs, begins, ...selection }: Order,
+  { atMs, keepThrough, ...selection }: Order,
   options: PortionOptions,
 ): Promise<Progress> {
   const nowMs = options.clock.now()
@@ -86,8 +86,8 @@ async function begin(
   const sets = setsOf(operation, selection, options)
   // The clock of another replica may run ahead: what has ended by now belongs to the operation, whatever date it has.
   const newest = await Promise.all(sets.map((set) => lastEndedMs(set)))
-  const goesOn = atMs !== undefined && !begins
-  const throughMs = goesOn ? atMs : Math.max(nowMs, ...newest.map((ms) => ms ?? 0))
+  const latestMs = Math.max(nowMs, ...newest.map((ms) => ms ?? 0))
+  const throughMs = keepThrough ? await keepThrough(latestMs) : (atMs ?? latestMs)
   const range = clip(operation.range, throughMs)
   const counts = await Promise.all(sets.map((set) => countEnded(set, range)))
   const total = counts.reduce((sum, count) => sum + count, 0)

@@ -23,8 +23,11 @@ export interface PortionOrder {
   readonly cursor?: string
   /** Goes on with an operation that broke off: the instant at which it began. What it put back is not put back again. */
   readonly atMs?: number
-  /** It begins at `atMs`, which is now: nothing of it was done before. */
-  readonly begins?: boolean
+  /**
+   * Stores until when what has ended belongs to the operation, where nothing is stored, and returns what is: one that broke off takes
+   * the same records when it is begun again.
+   */
+  readonly keepThrough?: (throughMs: number) => Promise<number>
   /** How many records this call looks at, at most; 0 only counts them. */
   readonly limit?: number
 }
