@@ -108,7 +108,7 @@ const texts: ReadonlySet<string> = new Set<AlertField | RuleField>([
 const rulesMax = 200
 
 function* matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Steps<Matched> {
-  const all = [...new Set(alert.ruleIds)]
+  const all = once(rulesOfAlerts, alert, 'ruleId', () => [...new Set(alert.ruleIds)])
   const ids = all.slice(0, rulesMax)
   const known = ids.map((id) => ruleOf(alert.source, id)).filter((rule) => rule !== undefined)
   // An alert of no rule is one of a rule without any values: `not` holds, and nothing else does.
@@ -209,7 +209,7 @@ function comparable(field: string, values: readonly string[]): readonly string[]
   for (const value of values) {
     chars += value.length
     if (compared.length === valuesMax || (chars > fieldCharsMax && compared.length > 0)) break
-    compared.push(comparableText(field, value))
+    compared.push(comparableText(field, value.slice(0, fieldCharsMax)))
   }
   return compared
 }
@@ -222,6 +222,7 @@ function comparableText(field: string, text: string): string {
 type OfAlerts = WeakMap<Alert, Map<AlertField, readonly string[]>>
 const values: OfAlerts = new WeakMap()
 const compared: OfAlerts = new WeakMap()
+const rulesOfAlerts: OfAlerts = new WeakMap()
 
 function comparedOf(alert: Alert, field: AlertField): readonly string[] {
   return once(compared, alert, field, () => comparable(field, alertValues(alert, field)))

@@ -91,6 +91,7 @@ describe('alerts', () => {
       { headline: abs(4_000) },
     ],
     ['patterns of many texts', 1, patternsOf('payload', 'xN'), { payload: texts }],
+    ['a text of megabytes', 1, patternsOf('headline', 'xN'), { headline: 'ي'.repeat(4_000_000) }],
     ['thousands of rules', 1, ofRules, { ruleIds: texts.map(() => '1') }],
     ['many patterns', 100, patternsOf('headline', '[a-h]N?q'), { headline: abs(100) }],
   ])('of one page let others run in between: %s', async (_what, alerts, matches, row) => {
