@@ -28,16 +28,22 @@ export async function previewSilence(
     'matches'
       ? { source: alert.source, id: alert.id, headline: cut(headlineOf(alert), headlineCharsMax) }
       : undefined
+  const tooSlow = setTimeout(() => ending.abort(new UserError(tooSlowText)), comparingMs)
   const looking = alertsSince(config, nowMs - dayMs, sampleOf)
-  const looked = await within(timeoutMs, 'comparing the alerts of the last day', looking).finally(() =>
-    ending.abort(),
-  )
+  const looked = await within(timeoutMs, 'reading the alerts of the last day', looking).finally(() => {
+    clearTimeout(tooSlow)
+    ending.abort()
+  })
   const matching = looked.filter((each) => each !== undefined)
   return { matching: matching.length, looked: looked.length, sample: matching.slice(0, sampleMax) }
 }
 
 const dayMs = 86_400_000
 const timeoutMs = 8_000
+/** Less, so that the answer says what was slow: the patterns, or else Redis. */
+const comparingMs = 7_000
+const tooSlowText =
+  'To compare the alerts of the last day with this takes longer than 7 seconds: fewer or simpler patterns are needed.'
 /** Of each sink, the newest: reading one takes about 20 microseconds. */
 const jobsMax = 2_000
 const sampleMax = 3
