@@ -58,7 +58,7 @@ try {
   const config = join(folder, 'config.yaml')
   writeFileSync(config, configText())
   const startMs = performance.now()
-  const flags = ['--max-semi-space-size=4', 'src/main.ts', 'run', '--config', config]
+  const flags = ['--max-semi-space-size=16', 'src/main.ts', 'run', '--config', config]
   const { pid = 0 } = start(process.execPath, flags)
   await until(async () => (await fetch(`${bridge}/readyz`)).ok, readySecondsMax)
   print({

@@ -38,7 +38,7 @@ const tickMs = 10
 const alerts = Number(given.alerts)
 const total = alerts * sinks.length
 const folder = mkdtempSync(join(tmpdir(), 'bench-sends-'))
-const asInTheImage = ['--max-semi-space-size=4', '--max-old-space-size=384']
+const asInTheImage = ['--max-semi-space-size=16', '--max-old-space-size=384']
 const profiling = given.profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', given.profile]
 const main = join(import.meta.dirname, '../../src/main.ts')
 

@@ -67,7 +67,7 @@ describe('the Dockerfile', () => {
 
   test('starts Node.js itself, so that it gets the signals', () => {
     expect(JSON.parse(last('ENTRYPOINT'))).toEqual([
-      ...['node', '--disable-sigusr1', '--max-semi-space-size=4', '--max-old-space-size-percentage=75'],
+      ...['node', '--disable-sigusr1', '--max-semi-space-size=16', '--max-old-space-size-percentage=75'],
       '/app/dist/main.js',
     ])
     expect(JSON.parse(last('CMD'))).toEqual(['run', '--config', '/etc/alert-bridge/config.yaml'])

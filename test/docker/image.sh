@@ -85,7 +85,7 @@ routes: [{ sinks: [hook] }]
 END
 # It refuses to run where its root can be written to.
 unshare --mount sh test/docker/run-read-only.sh "$root" sh -c 'cd /app && ! touch /app/x 2>/dev/null && exec "$@"' sh \
-  node --disable-sigusr1 --max-semi-space-size=4 --max-old-space-size-percentage=75 /app/dist/main.js run --config /etc/alert-bridge/config.yaml >"$folder/log" 2>&1 &
+  node --disable-sigusr1 --max-semi-space-size=16 --max-old-space-size-percentage=75 /app/dist/main.js run --config /etc/alert-bridge/config.yaml >"$folder/log" 2>&1 &
 bridge=$!
 pids="$pids $bridge"
 wait_for() {

@@ -179,7 +179,7 @@ it('the systemd unit starts, reloads and stops the bridge as it is meant to', ()
   const unit = read('systemd/alert-bridge.service')
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
   expect(value('ExecStart')).toMatch(
-    / --disable-sigusr1 --max-semi-space-size=4 --max-old-space-size=\d+ \S+\/dist\/main\.js run --config \S+$/,
+    / --disable-sigusr1 --max-semi-space-size=16 --max-old-space-size=\d+ \S+\/dist\/main\.js run --config \S+$/,
   )
   expect(value('ExecReload')).toContain('-HUP')
   // The signal to an embedded redis-server would come before the bridge has stored what it sent.
