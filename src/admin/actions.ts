@@ -24,9 +24,9 @@ import { registerSilenceActions } from './silences.ts'
 /** Adds the routes of the API that change something. */
 export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   const { ports } = deps
-  type Told = Pick<Action, 'says' | 'body' | 'answer' | 'takesKey'>
-  const post = (name: string, path: string, told: Told, act: ActionHandler) =>
-    registerAction(app, deps, { method: 'POST', path, name, act, ...told })
+  type ActionAbout = Pick<Action, 'says' | 'body' | 'answer' | 'takesKey'>
+  const post = (name: string, path: string, about: ActionAbout, act: ActionHandler) =>
+    registerAction(app, deps, { method: 'POST', path, name, act, ...about })
 
   post(
     'reload',
@@ -40,29 +40,29 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     },
   )
 
-  post('retry dead letters', '/api/v1/dead-letters/retry', retryTold, async (request, _reply, keyed) => {
+  post('retry dead letters', '/api/v1/dead-letters/retry', retryAbout, async (request, _reply, keyed) => {
     const { handled, missing, ...portion } = await ports.deadLetters.retry(deadLettersOf(request.body, keyed))
     return { retried: handled, unknown: missing, ...portionView(portion) }
   })
-  post('drop dead letters', '/api/v1/dead-letters/drop', dropTold, async (request, _reply, keyed) => {
+  post('drop dead letters', '/api/v1/dead-letters/drop', dropAbout, async (request, _reply, keyed) => {
     const { handled, missing, ...portion } = await ports.deadLetters.drop(deadLettersOf(request.body, keyed))
     return { dropped: handled, unknown: missing, ...portionView(portion) }
   })
-  post('send again', '/api/v1/replay', replayTold, async (request, _reply, keyed) => {
+  post('send again', '/api/v1/replay', replayAbout, async (request, _reply, keyed) => {
     const { handled, missing, ...portion } = await ports.replay(replayOf(request.body, keyed))
     return { queued: handled, unknown: missing, ...portionView(portion) }
   })
 
-  post('retry unreadable rows', '/api/v1/quarantine/retry', retryRowsTold, (request) =>
+  post('retry unreadable rows', '/api/v1/quarantine/retry', retryRowsAbout, (request) =>
     ports.quarantine.retry(rowsOf(request.body)),
   )
-  post('drop unreadable rows', '/api/v1/quarantine/drop', dropRowsTold, async (request) => {
+  post('drop unreadable rows', '/api/v1/quarantine/drop', dropRowsAbout, async (request) => {
     return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
   })
 
   const noSink = (reply: FastifyReply, name: string) =>
     sendProblem(reply, { status: 404, detail: `There is no sink ${name}.` })
-  post('pause sink', '/api/v1/sinks/:name/pause', pauseTold, async (request, reply) => {
+  post('pause sink', '/api/v1/sinks/:name/pause', pauseAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
     const { for: forMs, comment } = pause.parse(request.body ?? {})
     const untilMs = forMs === undefined ? undefined : deps.clock.now() + forMs
@@ -70,16 +70,16 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
     const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() }
     return { sink: name, state: 'paused', ...until }
   })
-  post('resume sink', '/api/v1/sinks/:name/resume', resumeTold, async (request, reply) => {
+  post('resume sink', '/api/v1/sinks/:name/resume', resumeAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
     return (await ports.sinks.resume(name)) ? { sink: name, state: 'active' } : noSink(reply, name)
   })
-  post('probe sink', '/api/v1/sinks/:name/probe', probeTold, async (request, reply) => {
+  post('probe sink', '/api/v1/sinks/:name/probe', probeAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
     return (await ports.sinks.probe(name)) ? { sink: name, state: 'probing' } : noSink(reply, name)
   })
 
-  post('poll more often', '/api/v1/sources/:name/hot', hotTold, async (request, reply) => {
+  post('poll more often', '/api/v1/sources/:name/hot', hotAbout, async (request, reply) => {
     const { name } = named.parse(request.params)
     const untilMs = hotUntil(request.body, deps.clock.now())
     if (await ports.sources.hot(name, untilMs))
@@ -172,32 +172,32 @@ function hotUntil(body: unknown, nowMs: number): number {
     .parse(body ?? {})
 }
 
-const retryTold = {
+const retryAbout = {
   ...{ says: 'Sends dead letters again', body: deadLetters, takesKey: true as const },
   answer: portionAnswer('retried'),
 }
-const dropTold = {
+const dropAbout = {
   ...{ says: 'Forgets dead letters', body: deadLetters, takesKey: true as const },
   answer: portionAnswer('dropped'),
 }
-const replayTold = {
+const replayAbout = {
   ...{ says: 'Sends alerts again on purpose', body: replay, takesKey: true as const },
   answer: portionAnswer('queued'),
 }
-const retryRowsTold = {
+const retryRowsAbout = {
   ...{ says: 'Reads rows again that could not be read', body: rows, takesKey: true as const },
   answer: quarantineRetry,
 }
-const dropRowsTold = {
+const dropRowsAbout = {
   ...{ says: 'Deletes rows that could not be read', body: rows, takesKey: true as const },
   answer: z.object({ dropped: count }),
 }
 const sinkState = (state: string) =>
   z.object({ sink: z.string(), state: z.literal(state), until: instant.optional() })
-const pauseTold = { says: 'Lets a sink rest', body: pause, answer: sinkState('paused') }
-const resumeTold = { says: 'Lets a paused sink go on', answer: sinkState('active') }
-const probeTold = { says: 'Tries a sink that rests', answer: sinkState('probing') }
-const hotTold = {
+const pauseAbout = { says: 'Lets a sink rest', body: pause, answer: sinkState('paused') }
+const resumeAbout = { says: 'Lets a paused sink go on', answer: sinkState('active') }
+const probeAbout = { says: 'Tries a sink that rests', answer: sinkState('probing') }
+const hotAbout = {
   ...{ says: 'Polls a source more often for a while', body: hot },
   answer: z.object({ source: z.string(), until: instant }),
 }

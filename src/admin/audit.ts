@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { AuditRow } from './audit-view.ts'
 
-/** The name under which the only token there is appears. */
+/** What the list calls whoever has the admin token, since there is one token only. */
 const tokenName = 'http.adminToken'
 /** Of an order for more alerts, only the count is kept. */
 const idsMax = 50

@@ -58,7 +58,7 @@ export function troublesOf({ sources, sinks }: Pick<VerdictFacts, 'sources' | 's
 
 /** An alert that waits longer than this is late, when what waits with it takes as long. */
 const lateMs = 2 * 60_000
-/** And from here on, what is sent is no alert any more. */
+/** An alert that waits longer than this comes too late to be of use. */
 const tooLateMs = 30 * 60_000
 /** One alert may be refused for what it is; so many in a row are refused for what the sink is. */
 const refusedMin = 3

@@ -44,6 +44,15 @@ export function shownFields(row: unknown) {
 
 const foundCharsMax = 60
 
+/** The JSON value in a text; undefined where there is none. */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** A JSON object. */
 export function isMapping(value: unknown): value is Record<string, unknown> {
   return (

@@ -17,7 +17,7 @@ interface TakeOverOptions {
   readonly log: Logger
   /** The name that the config gives the account, if sources share it. */
   readonly account: string | undefined
-  /** What operators are told of it; undefined where there are none. */
+  /** The notice of it for operators; undefined where there are none. */
   readonly noticeOf: (from: string, to: string) => UnsentNotice | undefined
 }
 

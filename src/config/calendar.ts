@@ -1,4 +1,5 @@
 import { jalaliDay } from '../alert/jalali.ts'
+import { dateKey } from '../lib/zone.ts'
 import { nearest } from './nearest.ts'
 
 /** Dates and zones as people write them in the config. Pure. */
@@ -49,14 +50,10 @@ export function nearestTimeZone(name: string): string | undefined {
 function fromGregorian(year: number, month: number, day: number): string | undefined {
   const date = new Date(Date.UTC(year, month - 1, day))
   const same = date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-  return same ? isoDay(date.getTime()) : undefined
+  return same ? dateKey(date.getTime()) : undefined
 }
 
 function fromJalali(year: number, month: number, day: number): string | undefined {
   const ms = jalaliDay(year, month, day)
-  return ms === undefined ? undefined : isoDay(ms)
-}
-
-function isoDay(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
+  return ms === undefined ? undefined : dateKey(ms)
 }

@@ -2,6 +2,7 @@ import { Secret } from '../lib/secret.ts'
 import { type Env, soundsSecret } from './env.ts'
 import type { Locations } from './locations.ts'
 import { type Mistake, mixesAll } from './mistake.ts'
+import { sortedMistakes } from './parse.ts'
 
 /**
  * Secrets at places that are none: in a template, as the name of a header or of a field, in a pattern. All that is shown of
@@ -10,6 +11,14 @@ import { type Mistake, mixesAll } from './mistake.ts'
 export function conceal(text: string, hidden: readonly Secret[]): string {
   const without = hidden.reduce((shown, value) => shown.replaceAll(value.reveal(), redacted), text)
   return without.replace(/[\w+=]+/g, (word) => (looksRandom(word) ? redacted : word))
+}
+
+/** The answer to a config with mistakes: those that are reported, without secrets. */
+export function refused(mistakes: readonly Mistake[], hidden: readonly Secret[] = []) {
+  return {
+    ok: false,
+    mistakes: sortedMistakes(mistakes).map((each) => concealMistake(each, hidden)),
+  } as const
 }
 
 export function concealMistake(mistake: Mistake, hidden: readonly Secret[] = []): Mistake {

@@ -1,11 +1,10 @@
 import { dirname, resolve } from 'node:path'
 import * as z from 'zod'
-import type { Secret } from '../lib/secret.ts'
-import { concealMistake, hiddenOf } from './conceal.ts'
+import { hiddenOf, refused } from './conceal.ts'
 import type { Env } from './env.ts'
 import { explainIssues } from './explain.ts'
 import type { Mistake } from './mistake.ts'
-import { parseYaml, readConfigText, sortedMistakes } from './parse.ts'
+import { parseYaml, readConfigText } from './parse.ts'
 import { readTree } from './read.ts'
 import { configSchema } from './schema.ts'
 
@@ -24,16 +23,12 @@ export function loadHttp(path: string, env: Env, without: readonly string[] = []
   const file = readConfigText(path)
   if (!file.ok) return { ok: false, mistakes: [file.mistake] }
   const tree = parseYaml(file.text)
-  if (!tree.ok) return failed(tree.mistakes)
+  if (!tree.ok) return refused(tree.mistakes)
   const leftOut = (at: readonly PropertyKey[]) =>
     at.length === 1 ? at[0] !== 'http' : at.length === 2 && without.includes(String(at[1]))
   const reading = readTree(httpSchema, { ...tree, env, folder: dirname(resolve(path)), leftOut })
   const parsed = httpSchema.safeParse(reading.value)
   const mistakes = [...reading.mistakes, ...explainIssues(parsed.error?.issues ?? [], httpSchema, reading)]
-  if (!parsed.success || mistakes.length > 0) return failed(mistakes, hiddenOf(reading.locations, env))
+  if (!parsed.success || mistakes.length > 0) return refused(mistakes, hiddenOf(reading.locations, env))
   return { ok: true, http: parsed.data.http }
-}
-
-function failed(mistakes: readonly Mistake[], hidden: readonly Secret[] = []): LoadedHttp {
-  return { ok: false, mistakes: sortedMistakes(mistakes).map((each) => concealMistake(each, hidden)) }
 }

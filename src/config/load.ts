@@ -2,11 +2,11 @@ import { dirname, resolve } from 'node:path'
 import { withinCpuLimit } from '../alert/cpu-limit.ts'
 import type { Secret } from '../lib/secret.ts'
 import { checkAcross } from './check.ts'
-import { concealMistake, hiddenOf } from './conceal.ts'
+import { concealMistake, hiddenOf, refused } from './conceal.ts'
 import type { Env } from './env.ts'
 import { explainComplaints, explainIssues } from './explain.ts'
 import type { Mistake } from './mistake.ts'
-import { parseYaml, readConfigText, sortedMistakes } from './parse.ts'
+import { parseYaml, readConfigText } from './parse.ts'
 import { readTree } from './read.ts'
 import { type Config, configSchema } from './schema.ts'
 import { environmentWarnings, warningsOf } from './warnings.ts'
@@ -28,7 +28,7 @@ export type LoadedConfig =
 
 export function loadConfig(path: string, env: Env, options: { again?: boolean } = {}): LoadedConfig {
   const file = readConfigText(path, options)
-  if (!file.ok) return failed([file.mistake])
+  if (!file.ok) return refused([file.mistake])
   const cpuMsMax = options.again === true ? reloadCpuMsMax : startCpuMsMax
   return parseConfig(file.text, { env, folder: dirname(resolve(path)), cpuMsMax })
 }
@@ -46,9 +46,9 @@ export function parseConfig(
   { cpuMsMax = reloadCpuMsMax, ...options }: { env: Env; folder: string; cpuMsMax?: number },
 ): LoadedConfig {
   const tree = parseYaml(text)
-  if (!tree.ok) return failed(tree.mistakes)
+  if (!tree.ok) return refused(tree.mistakes)
   const reading = readTree(configSchema, { ...tree, ...options })
-  if (reading.tooLarge) return failed(reading.mistakes)
+  if (reading.tooLarge) return refused(reading.mistakes)
   const hidden = hiddenOf(reading.locations, options.env)
   const parsed = withinCpuLimit(cpuMsMax, () => configSchema.safeParse(reading.value))
   const mistakes = [
@@ -56,7 +56,7 @@ export function parseConfig(
     ...explainIssues(parsed.error?.issues ?? [], configSchema, reading),
     ...explainComplaints(checkAcross(reading.value), configSchema, reading),
   ]
-  if (!parsed.success || mistakes.length > 0) return failed(mistakes, hidden)
+  if (!parsed.success || mistakes.length > 0) return refused(mistakes, hidden)
   const complaints = explainComplaints(warningsOf(parsed.data, reading.value), configSchema, reading)
   const warnings = [...environmentWarnings(options.env), ...complaints]
   return {
@@ -65,10 +65,6 @@ export function parseConfig(
     warnings: warnings.map((each) => concealMistake(each, hidden)),
     hidden,
   }
-}
-
-function failed(mistakes: readonly Mistake[], hidden: readonly Secret[] = []): LoadedConfig {
-  return { ok: false, mistakes: sortedMistakes(mistakes).map((each) => concealMistake(each, hidden)) }
 }
 
 /** Freezes a value and everything in it. Secrets can be frozen too: their state is in private fields. */

@@ -133,7 +133,7 @@ export const pollSchema = z.strictObject({
     .max(0.2)
     .default(0.01)
     .describe(
-      'Of the units of a day, at most, for reading the alert rules: operators are told of a rule that may not fire. 0 reads them only for routes and for the plan.',
+      'Of the units of a day, at most, for reading the alert rules: operators are notified of a rule that may not fire. 0 reads them only for routes and for the plan.',
     ),
   activeHours: activeHoursSchema
     .prefault({})

@@ -4,7 +4,7 @@ import { waits } from '../lib/waits.ts'
  * How long a failed alert waits before its next attempt. Owns the shape of the retry schedule; pure.
  *
  * Each pause is `growth` times the one before, from `initialDelayMs` up to `maxDelayMs`, and every one is spread by
- * ±20 % so that alerts that failed together do not come back together. With the defaults (5 s, 8 h, 11 attempts):
+ * ±20 % so that alerts that failed together are not tried again together. With the defaults (5 s, 8 h, 11 attempts):
  * 5 s, 16 s, 53 s, 2 m 55 s, 9 m 32 s, 31 m, 1 h 42 m, 5 h 33 m, 8 h, 8 h: 24 hours in all, five of the attempts within
  * the first four minutes or so, where most outages of a receiver end.
  */

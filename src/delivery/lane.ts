@@ -190,7 +190,7 @@ export class Lane {
 
   /**
    * Takes no more jobs and lets running sends finish; those that have not by then are aborted a little before the
-   * deadline, so that their jobs still go back to the queue with nothing burnt. Never takes longer than `deadlineMs`, and
+   * deadline, so that their jobs still go back to the queue with no attempt counted. Never takes longer than `deadlineMs`, and
    * does not wait for a Redis that is away once nothing is being sent.
    */
   async stop(deadlineMs: number = this.stopMsMax): Promise<void> {

@@ -108,7 +108,7 @@ export class Messenger {
       if (!isAgain && isOpen() && !part.some(({ isProbe }) => isProbe)) return putBack(part)
       return await this.#send(part)
     } finally {
-      // Once its members have told the circuit what came of it: the next message may have to be put back because of that.
+      // Once its members have reported the outcome to the circuit: because of it, the next message may have to be put back.
       setImmediate(over)
     }
   }

@@ -39,7 +39,7 @@ export function reportAttempt(report: AttemptReport, metrics: Metrics, log: Logg
   )
 }
 
-/** An old alert that an operator sends again is as late as the order, not as the alert is old. */
+/** The lag of an alert that an operator sends again is counted from the order, not from when the alert fired. */
 function lagOf({ alert, requestedAtMs }: DeliveryJob, nowMs: number): number | undefined {
   const fromMs = requestedAtMs ?? believedAt(alert.firedAtMs, nowMs)
   return fromMs === null ? undefined : Math.max(0, nowMs - fromMs)

@@ -9,7 +9,7 @@ import { redisErrorText } from '../store/redis.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import { newRulesState, type RulesState } from './announcements.ts'
 import type { AvailableBudget } from './budget.ts'
-import type { PageTally } from './reader.ts'
+import type { CallTally } from './reader.ts'
 import type { PollerDeps } from './settings.ts'
 
 /** What the replica that polls knows, and what follows from one poll: whether it failed, whether a person is needed. */
@@ -42,7 +42,7 @@ export interface Leader {
   historyRead: boolean
   readonly rules: RulesState
   /** The poll whose line is written once the next instant is known. */
-  done: { result: PollResult; tally: PageTally; startMs: number; endMs: number } | undefined
+  done: { result: PollResult; tally: CallTally; startMs: number; endMs: number } | undefined
 }
 
 /** Returns the lease after `prepare` is done; or why this replica does not poll for now. */
@@ -138,14 +138,14 @@ export function keepForHead(
 }
 
 /** The first page is read also while a walk waits for the minute or for another day. */
-function refusedUntil({ refused, calls }: PageTally, startMs: number): number | undefined {
+function refusedUntil({ refused, calls }: CallTally, startMs: number): number | undefined {
   if (!refused || refused.limit === 'lease') return undefined
   if (refused.held || calls === 0) return refused.retryAtMs
   return refused.limit === 'budget' ? undefined : Math.min(refused.retryAtMs, startMs + freshEveryMs)
 }
 
 /** What went wrong, also where the first page was read and stored. Refusals, a 429 and our own shutdown are no failure. */
-function failureOf(result: PollResult, tally: PageTally): Error | undefined {
+function failureOf(result: PollResult, tally: CallTally): Error | undefined {
   const error = result.error === undefined ? tally.feedError : toError(result.error)
   if (error instanceof FeedError && (error.code === 'aborted' || error.code === 'rate_limited'))
     return undefined
@@ -158,7 +158,7 @@ export function describeFailure(error: Error, atMs: number): NonNullable<PollerS
 }
 
 /** Why a person is needed, or undefined. */
-function stopReason(result: PollResult, { feedError }: PageTally): string | undefined {
+function stopReason(result: PollResult, { feedError }: CallTally): string | undefined {
   if (result.stopped === 'foreign_feed') {
     return 'the token shows another feed than the one that is stored for this source'
   }
@@ -166,7 +166,7 @@ function stopReason(result: PollResult, { feedError }: PageTally): string | unde
 }
 
 /** A token's file is empty or missing for a moment while it is replaced; to read it again costs nothing. */
-function isOwnTrouble({ feedError }: PageTally): boolean {
+function isOwnTrouble({ feedError }: CallTally): boolean {
   return feedError !== undefined && needsPerson(feedError.code) && feedError.status === undefined
 }
 
@@ -178,7 +178,7 @@ export function needsPerson(code: string): boolean {
 /** A poll that made no call, or that a shutdown interrupted, shows nothing about the feed. */
 function observe(
   schedule: Schedule,
-  poll: { result: PollResult; tally: PageTally; startMs: number; endMs: number },
+  poll: { result: PollResult; tally: CallTally; startMs: number; endMs: number },
 ): void {
   const { result, tally, startMs, endMs } = poll
   if (tally.calls === 0 || tally.feedError?.code === 'aborted') return

@@ -1,7 +1,7 @@
 import type { PollResult } from '../intake/poll-types.ts'
 import type { PollerStatus } from '../store/source-status.ts'
 import type { Logger } from '../telemetry/log.ts'
-import type { PageTally } from './reader.ts'
+import type { CallTally } from './reader.ts'
 
 /** The canonical line of one poll. */
 export function logPoll(
@@ -9,7 +9,7 @@ export function logPoll(
   poll: {
     source: string
     result: PollResult
-    tally: PageTally
+    tally: CallTally
     startMs: number
     endMs: number
     status: PollerStatus

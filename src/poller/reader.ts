@@ -17,10 +17,10 @@ import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
 export interface PageReader {
   readonly read: ReadPage
   /** What happened since this reader was made; one reader a poll. */
-  readonly tally: Readonly<PageTally>
+  readonly tally: Readonly<CallTally>
 }
 
-export interface PageTally {
+export interface CallTally {
   /** Calls made, each for its units, whatever their result. */
   calls: number
   /** What the last call was granted with. */
@@ -64,7 +64,7 @@ function createPageReader(
   { stopping, abort }: ReaderSignals,
   onCall: () => void,
 ): PageReader {
-  const tally: PageTally = {
+  const tally: CallTally = {
     ...{ calls: 0, granted: undefined, refused: undefined, feedError: undefined, redisAway: false },
     tokenFingerprint: undefined,
   }

@@ -48,7 +48,7 @@ function findDay(nowMs: number, resetMs: number, timeZone: string): BudgetDay {
 
 /**
  * What the upstream's own refusals teach about the budget: that it is smaller than configured, or that it starts anew
- * at another time. It refuses to believe for ever: what was learned is tried once a day and forgotten when it no longer
+ * at another time. Nothing of that is believed for ever: it is tried once a day and forgotten when it no longer
  * holds.
  */
 export type Grant = z.infer<typeof grantSchema>

@@ -66,7 +66,7 @@ export function learnPoll(
   memory.extraPages.today += Math.max(0, poll.pages - 1)
   const { recent } = memory
   const fromMs = recent.atMs || poll.atMs
-  // After an outage, what it hid says nothing about how lively the feed is now, nor about the plan.
+  // The alerts that fired during an outage do not show how often alerts fire now, nor how good the plan is.
   const sinceMs = Math.max(fromMs, poll.atMs - Math.max(outageMs, planGapMs(options, expectation)))
   const fired = poll.firedAtMs.toSorted((a, b) => a - b)
   const events = eventsOf(recent.event, fired, (at) => expectedRate(expectation, at))
@@ -163,7 +163,7 @@ function mendAhead(memory: Memory, nowMs: number, wall: number, dateMs: number):
   if (isFarAhead(memory.attempts.lastAtMs ?? 0, nowMs)) memory.attempts.lastAtMs = null
 }
 
-/** What the first day hid before the first poll is taken to have been as the profile has it, not empty. */
+/** Fills the hours of the first day before the first poll, of which nothing is known, with what the profile expects. */
 function fillBlindBins(memory: Memory, options: ScheduleOptions): void {
   if (memory.blindBins === 0) return
   const forecast = forecastDay(memory.profile, rowOf(memory.dateMs, options), options)
@@ -186,7 +186,7 @@ export function learnPast(memory: Memory, options: ScheduleOptions, firedAtMs: r
       const past = memory.sinceMs - dayMs
       addPastDay(memory.profile, rowOf(past, options), (memory.dateMs - past) / dayMs)
     }
-    // Whoever knows the past of the first day has not missed its first hours.
+    // With these alerts, nothing of the first day is unknown.
     memory.blindBins = 0
     countEvent(memory, options, at)
   }

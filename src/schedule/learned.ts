@@ -4,7 +4,7 @@ import { type DayForecast, forecastBudgetDay, outlookAt } from './forecast/outlo
 import { learnedAlerts } from './forecast/profile.ts'
 import { type Expectation, learnPast, learnPoll, rollDate } from './learn.ts'
 import { type MarkPlan, planMarks } from './marks/pattern.ts'
-import { type Beat, findBeat, isProven, type Phase } from './marks/phase.ts'
+import { findMarkPeriod, isProven, type MarkPeriod, type Phase } from './marks/phase.ts'
 import { emptyMemory, type Memory, nextAfter, readMemory, saveMemory } from './memory.ts'
 import { type DecisionState, decide } from './pace/decide.ts'
 import { beginDay, pacesOf } from './pace/family.ts'
@@ -42,7 +42,7 @@ class LearnedSchedule implements Schedule {
   /** What the last decision expected of the time since the last poll. */
   #expectation: Expectation | undefined
   #marks: MarkPlan | undefined
-  #beat: Beat | undefined
+  #markPeriod: MarkPeriod | undefined
   /** What announced evaluations bring on the day of the forecast. */
   #evaluations: EvaluationDay | undefined
   /** The chosen instants of the day of a forecast. */
@@ -103,7 +103,7 @@ class LearnedSchedule implements Schedule {
       family: memory.family,
       guard: memory.guard,
       marks: budget.unitsPerDay >= markUnitsMin ? this.#marks : undefined,
-      beat: this.#beat,
+      markPeriod: this.#markPeriod,
       lateMs: memory.phase.lateMs,
       hotUntilMs: memory.hotUntilMs,
       extraPagesPerDay: memory.extraPages.average,
@@ -150,8 +150,8 @@ class LearnedSchedule implements Schedule {
     return {
       learnedFrom: Math.round(learnedAlerts(this.#memory.profile)),
       memory: this.#state,
-      firing: describeMarks(this.#marks, this.#beat),
-      onMarks: this.#marks !== undefined || this.#beat !== undefined,
+      firing: describeMarks(this.#marks, this.#markPeriod),
+      onMarks: this.#marks !== undefined || this.#markPeriod !== undefined,
       announced: describeAnnounced(this.#memory.announced),
       hotUntilMs: this.#memory.hotUntilMs,
     }
@@ -212,13 +212,13 @@ class LearnedSchedule implements Schedule {
     if (!lost && !this.#knowsMore(phase)) return
     this.#lookedAt = phase.total
     this.#lockOn(phase, wasLocked)
-    this.#memory.lockedOn = this.#marks || this.#beat ? structuredClone(phase) : null
+    this.#memory.lockedOn = this.#marks || this.#markPeriod ? structuredClone(phase) : null
   }
 
   /** On marks that are closer together than polls, or else on those of the minute. */
   #lockOn(phase: Phase, wasLocked: boolean): void {
-    this.#beat = findBeat(phase, wasLocked)
-    this.#marks = this.#beat
+    this.#markPeriod = findMarkPeriod(phase, wasLocked)
+    this.#marks = this.#markPeriod
       ? undefined
       : planMarks(phase, limitsFor(this.#options, this.#unitsPerDay), wasLocked)
   }
@@ -234,9 +234,9 @@ function memoryState(saved: unknown, restored: Memory | undefined): ScheduleView
   return saved === undefined || saved === null ? 'fresh' : 'lost'
 }
 
-function describeMarks(marks: MarkPlan | undefined, beat: Beat | undefined): string {
-  if (beat)
-    return `every ${beat.periodMs / 1_000} s; an alert waits ${beat.waitSeconds.toFixed(1)} s until the poll just after the mark`
+function describeMarks(marks: MarkPlan | undefined, markPeriod: MarkPeriod | undefined): string {
+  if (markPeriod)
+    return `every ${markPeriod.periodMs / 1_000} s; an alert waits ${markPeriod.waitSeconds.toFixed(1)} s until the poll just after the mark`
   if (!marks) return 'at any time, as far as seen'
   const second = ((marks.startMs + (marks.offsetsMs[0]?.[0] ?? 0)) / 1_000) % 60
   return `each minute; one poll is best at second ${second.toFixed(2)}, where an alert waits ${marks.waitSeconds.toFixed(1)} s`

@@ -11,7 +11,7 @@ import type { Decision, PollReport } from './schedule.ts'
 /**
  * All that the learned schedule remembers, and its stored form. What is read back decides exactly as what was saved
  * would have. Of the form of earlier versions the profile is kept and the rest begins anew; what cannot be read at all
- * is replaced by what is believed before anything is learned.
+ * is replaced by what is assumed before anything is learned.
  */
 export interface Memory {
   profile: Profile

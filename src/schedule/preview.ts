@@ -19,7 +19,7 @@ export interface Preview {
   /** The same with percentiles, in seconds: an alert waits for any part of the gap that it falls into. */
   readonly lag: Lags
   readonly evenLagSeconds: number
-  /** The best that any schedule could reach against even polls, were the profile the truth: (∫√λ)² / (T ∫λ). */
+  /** The best that any schedule could reach against even polls, if the profile is right: (∫√λ)² / (T ∫λ). */
   readonly bestRatio: number
   readonly alertsPerDay: number
   readonly learnedFrom: number

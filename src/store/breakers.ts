@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { readJson } from '../alert/value.ts'
 import { breakerKeptMs, breakerKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -44,16 +45,8 @@ export function createBreakerStore(redis: RedisClient, prefix: string): BreakerS
 
 /** `text`: what is stored, null when nothing is; `leftMs`: until it expires. */
 export function storedBreaker(text: string | null, leftMs: number): StoredBreaker | undefined {
-  const parsed = text === null ? undefined : storedSchema.safeParse(parseJson(text))
+  const parsed = text === null ? undefined : storedSchema.safeParse(readJson(text))
   return parsed?.success ? { ...parsed.data, ageMs: Math.max(0, breakerKeptMs - leftMs) } : undefined
 }
 
 const storedSchema = z.object({ reason: z.string(), sinceMs: z.number() })
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -1,5 +1,5 @@
 import { given } from '../lib/given.ts'
-import { putOffKeptMs, putOffKey } from './keys.ts'
+import { delayOriginsKeptMs, delayOriginsKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { RedisClient } from './redis.ts'
  */
 export interface DelayOriginStore {
   read(sink: string): Promise<DelayOrigins>
-  /** Stores that a process looked at what is put off, and what its clock showed. */
+  /** Stores that a process looked at the delayed alerts, and what its clock showed. */
   looked(sink: string, clockMs: number): Promise<void>
   /** Stores that alerts are sent to this receiver from now on, and tried again by this schedule. */
   serve(sink: string, receiver: string, retry: string): Promise<void>
@@ -39,11 +39,17 @@ export const holdCountMin = Number.MAX_SAFE_INTEGER
 
 export function createDelayOriginStore(redis: RedisClient, prefix: string): DelayOriginStore {
   const set = async (sink: string, fields: Readonly<Record<string, string>>) => {
-    await redis.eval(setScript, 1, putOffKey(prefix, sink), putOffKeptMs, ...Object.entries(fields).flat())
+    await redis.eval(
+      setScript,
+      1,
+      delayOriginsKey(prefix, sink),
+      delayOriginsKeptMs,
+      ...Object.entries(fields).flat(),
+    )
   }
   return {
     async read(sink) {
-      const { receiver, retry, held, clock, ...rest } = await redis.hgetall(putOffKey(prefix, sink))
+      const { receiver, retry, held, clock, ...rest } = await redis.hgetall(delayOriginsKey(prefix, sink))
       const plans = Object.entries(rest)
         .filter(([field]) => field.startsWith(planField))
         .map(([field, count]) => [field.slice(planField.length), Number(count)] as const)
@@ -57,32 +63,32 @@ export function createDelayOriginStore(redis: RedisClient, prefix: string): Dela
     serve: (sink, receiver, retry) => set(sink, { receiver, retry }),
     hold: (sink, receiver) => set(sink, { held: receiver }),
     async wait(sink, plan) {
-      const key = putOffKey(prefix, sink)
-      await redis.multi().hincrby(key, `${planField}${plan}`, 1).pexpire(key, putOffKeptMs).exec()
+      const key = delayOriginsKey(prefix, sink)
+      await redis.multi().hincrby(key, `${planField}${plan}`, 1).pexpire(key, delayOriginsKeptMs).exec()
     },
     async forgetPlan(sink, plan, count) {
-      await redis.eval(forgetScript, 1, putOffKey(prefix, sink), `${planField}${plan}`, count)
+      await redis.eval(forgetScript, 1, delayOriginsKey(prefix, sink), `${planField}${plan}`, count)
     },
     async endHold(sink, receiver, limiter) {
-      await redis.eval(endHoldScript, 2, putOffKey(prefix, sink), limiter, receiver, holdCountMin)
+      await redis.eval(endHoldScript, 2, delayOriginsKey(prefix, sink), limiter, receiver, holdCountMin)
     },
   }
 }
 
 const planField = 'plan:'
 
-/** KEYS put off · ARGV expiry (ms), fields and values */
+/** KEYS origins · ARGV expiry (ms), fields and values */
 const setScript = `
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
-/** KEYS put off · ARGV field, how many */
+/** KEYS origins · ARGV field, how many */
 const forgetScript = `
 if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
 `
 
-/** KEYS put off, limiter · ARGV receiver, the count from which on it is a hold */
+/** KEYS origins, limiter · ARGV receiver, the count from which on it is a hold */
 const endHoldScript = `
 if redis.call('HGET', KEYS[1], 'held') ~= ARGV[1] then return end
 redis.call('HDEL', KEYS[1], 'held')

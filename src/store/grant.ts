@@ -1,3 +1,4 @@
+import { readJson } from '../alert/value.ts'
 import { spendingKeys } from './account.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -19,11 +20,7 @@ export function createGrantStore(options: {
   return {
     async load() {
       const text = await redis.get(grant)
-      try {
-        return text === null ? undefined : JSON.parse(text)
-      } catch {
-        return undefined
-      }
+      return text === null ? undefined : readJson(text)
     },
     async save(value) {
       await redis.set(grant, JSON.stringify(value))

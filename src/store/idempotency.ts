@@ -18,7 +18,7 @@ export interface IdempotencyStore {
 }
 
 export type Begun =
-  /** Nobody is at it. */
+  /** No process is carrying it out: the caller is to do it. */
   | ({ readonly kind: 'begun' } & KeyedRequest)
   | { readonly kind: 'done'; readonly answer: unknown }
   /** The first one is not answered yet. */
@@ -80,7 +80,7 @@ const storedSchema = z.object({
   /** A digest of the request. */
   of: z.string(),
   atMs: z.number(),
-  /** Until when the process that is at it may take; absent once it is answered, and for who begins it. */
+  /** By when the process that carries it out has ended; absent once it is answered, and for the caller that begins it. */
   runsUntilMs: z.number().optional(),
   answer: z.string().optional(),
 })

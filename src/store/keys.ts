@@ -165,17 +165,17 @@ export function breakerKey(prefix: string, sink: string): string {
 }
 
 /**
- * HASH `{receiver, retry, held, clock, plan:<plan>: n …}`: whose config and clock put off alerts of a sink. `receiver`: the fingerprint of the
+ * HASH `{receiver, retry, held, clock, plan:<plan>: n …}`: whose config and clock delayed the alerts of a sink. `receiver`: the fingerprint of the
  * receiver of the lane that started last; `retry`: its schedule; `held`: of the receiver that asked for the current hold; `clock`: the clock (ms) of the
  * process that last looked through them; `plan`: digest of a plan for whose marks alerts wait → how many ever did. Expires
- * `putOffKeptMs` after its last change. Lost: the next lane looks through all that is put off.
+ * `delayOriginsKeptMs` after its last change. Lost: the next lane looks through all delayed alerts.
  */
-export function putOffKey(prefix: string, sink: string): string {
+export function delayOriginsKey(prefix: string, sink: string): string {
   return `${hashTag(prefix)}:put-off:${sink}`
 }
 
-/** Longer than any alert is put off. */
-export const putOffKeptMs = 31 * 24 * 60 * 60 * 1_000
+/** Longer than any alert is delayed. */
+export const delayOriginsKeptMs = 31 * 24 * 60 * 60 * 1_000
 
 /** When no process has sent to the sink for longer, a process that starts tries the sink itself. */
 export const breakerKeptMs = 7 * 24 * 60 * 60 * 1_000

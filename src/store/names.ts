@@ -1,6 +1,7 @@
 import { setImmediate as untilAllAsked } from 'node:timers/promises'
 import { Cluster, type Redis } from 'ioredis'
 import * as z from 'zod'
+import { readJson } from '../alert/value.ts'
 import { hashTag, namesFoundKey, servedSinksKey, sinkNamesKey, sourceNamesKey } from './keys.ts'
 import type { RedisClient } from './redis.ts'
 
@@ -177,11 +178,7 @@ export function storedSource({ accountHash, dropped }: KnownSource): string {
 
 /** What another version wrote may be unreadable: then the account is unknown. */
 function knownOf(text: string): KnownSource {
-  try {
-    return storedSchema.parse(JSON.parse(text))
-  } catch {
-    return {}
-  }
+  return storedSchema.safeParse(readJson(text)).data ?? {}
 }
 
 /** How many keys one SCAN looks at, in a Redis that others may use too. */

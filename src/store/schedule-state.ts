@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { readJson } from '../alert/value.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { sourceKeys } from './keys.ts'
 import type { RedisClient } from './redis.ts'
@@ -25,7 +26,7 @@ export function createScheduleState(options: {
     async load() {
       const text = await redis.get(profile)
       if (text === null) return undefined
-      const parsed = envelope.safeParse(parseJson(text))
+      const parsed = envelope.safeParse(readJson(text))
       if (parsed.success) return parsed.data.snapshot
       log.warn({ source }, 'what the schedule had learned cannot be read; it starts from the config again')
       return undefined
@@ -37,11 +38,3 @@ export function createScheduleState(options: {
 }
 
 const envelope = z.object({ v: z.literal(1), snapshot: z.unknown() })
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { readJson } from '../alert/value.ts'
 import { sourceKeys } from './keys.ts'
 import { thisProcess } from './lease.ts'
 import type { RedisClient } from './redis.ts'
@@ -107,7 +108,7 @@ export function createSourceStatus(options: {
   const { status } = sourceKeys(options.prefix, options.source)
   const load = async () => {
     const [text, ageMs] = (await redis.eval(loadScript, 1, status, keptMs)) as [string | null, number]
-    return { known: text === null ? undefined : parsed(text), ageMs }
+    return { known: text === null ? undefined : pollerStatusSchema.safeParse(readJson(text)).data, ageMs }
   }
   return {
     load: async () => (await load()).known,
@@ -131,14 +132,6 @@ const loadScript = `
 local text = redis.call('GET', KEYS[1])
 return { text, ARGV[1] - redis.call('PTTL', KEYS[1]) }
 `
-
-function parsed(text: string): PollerStatus | undefined {
-  try {
-    return pollerStatusSchema.parse(JSON.parse(text))
-  } catch {
-    return undefined
-  }
-}
 
 function shifted(status: PollerStatus, byMs: number): PollerStatus {
   const by = <T extends number | null>(ms: T) => (ms === null ? ms : ms + byMs)

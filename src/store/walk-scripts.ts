@@ -5,7 +5,7 @@
  * ARGV new id, id of a stored walk to replace (or ''), scope as JSON
  * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without).
  *
- * Run numbers continue above those that are stored of rows, so that an old row never counts to a new stretch. What an
+ * Numbers of stretches continue above those that are stored of rows, so that an old row never counts to a new stretch. What an
  * earlier version set aside is moved; its entries are read as text, because cjson refuses half characters.
  */
 export const openScript = `
@@ -49,7 +49,7 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  * removed from those set aside.
  *
  * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are marked all
- * the same, those of a covered page as covered; but no run is changed.
+ * the same, those of a covered page as covered; but no stretch is changed.
  */
 export const commitScript = `
 local meta, seen, uncovered, stretch, sweep, aside, asideTimes = unpack(KEYS)

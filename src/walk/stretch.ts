@@ -1,6 +1,6 @@
 import type { FeedPage } from './page.ts'
 
-/** A run of handled rows without a hole; see `walk.ts`. */
+/** Handled rows without a hole; see `walk.ts`. */
 export interface Stretch {
   /** The number that is stored with its rows; never used twice. */
   readonly run: number

@@ -17,7 +17,7 @@ import { measured, pageAfter, type Stretch } from './stretch.ts'
  * read only once.
  */
 
-/** What is known of a row: never handled; handled with everything below it; or the run it belongs to (0: none). */
+/** What is known of a row: never handled; handled with everything below it; or the number of the stretch it belongs to (0: none). */
 export type Mark = 'new' | 'covered' | number
 
 export interface PageView {
@@ -34,7 +34,7 @@ export interface PageView {
 interface OpenStretches {
   /** Top first. */
   readonly stretches: readonly Stretch[]
-  /** The greatest number that a run was given. */
+  /** The greatest number that a stretch was given. */
   readonly runs: number
 }
 
@@ -51,11 +51,11 @@ export interface WalkProgress {
 export interface PageDecision {
   /** The page continues a stretch (or is the head): its place is known. */
   readonly proven: boolean
-  /** What the page's rows become: covered, rows of that run, or rows of no stretch. */
+  /** What the page's rows become: covered, rows of the stretch of that number, or rows of no stretch. */
   readonly rowsBecome: 'covered' | number
-  /** Runs whose rows become rows of another run. */
+  /** Numbers of stretches whose rows become rows of another one. */
   readonly joins: readonly { readonly from: number; readonly to: number }[]
-  /** Runs whose rows are covered now. */
+  /** Numbers of stretches whose rows are covered now. */
   readonly finished: readonly number[]
   /** The open stretches after this page. */
   readonly stretches: readonly Stretch[]

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
-import { putOffKey } from '../../src/store/keys.ts'
+import { delayOriginsKey } from '../../src/store/keys.ts'
 import { wallClock } from '../support/clock.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, hang, jobs, rig, testSink, unavailable, until } from './support.ts'
@@ -78,7 +78,7 @@ it('a clock that is set back while nobody is there holds up no alert that waits'
   const before = sender([testSink('hook', () => ({ ...unavailable, sinkFault: false }))], { settings })
   await queues.enqueue(jobs('hook', 1, 3))
   await until('they wait', async () => (await queues.queue('hook').getDelayedCount()) === 3)
-  await until('it has looked', () => redis.hexists(putOffKey(prefix, 'hook'), 'clock'))
+  await until('it has looked', () => redis.hexists(delayOriginsKey(prefix, 'hook'), 'clock'))
   await before.stop(500)
   vi.restoreAllMocks()
   const after = testSink('hook')

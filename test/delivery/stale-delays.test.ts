@@ -5,7 +5,7 @@ import { Secret } from '../../src/lib/secret.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import type { BatchPlan } from '../../src/sinks/sink.ts'
 import { createDelayOriginStore } from '../../src/store/delay-origins.ts'
-import { putOffKey } from '../../src/store/keys.ts'
+import { delayOriginsKey } from '../../src/store/keys.ts'
 import { useRedis } from '../support/redis.ts'
 import {
   delivered,
@@ -86,7 +86,7 @@ describe('alerts that wait for the mark of a digest', () => {
     await own.queues.enqueue(jobs('ops', 1, 3))
     await putOff(own, 3)
     await before.stop(500)
-    await own.redis.del(putOffKey(own.prefix, 'ops'))
+    await own.redis.del(delayOriginsKey(own.prefix, 'ops'))
     own.sender([testSink('ops')])
     await until('all are sent', async () => (await completed(own)) === 3)
   })
@@ -110,7 +110,7 @@ describe('alerts that wait for the mark of a digest', () => {
     const daily = digesting(day)
     await running.swap(entries(daily))
     await until('the mark of before is forgotten', async () => {
-      const known = await own.redis.hkeys(putOffKey(own.prefix, 'ops'))
+      const known = await own.redis.hkeys(delayOriginsKey(own.prefix, 'ops'))
       const plans = known.filter((field) => field.startsWith('plan:'))
       return plans.length === 1 && plans[0]?.includes(String(day))
     })
@@ -218,7 +218,7 @@ describe('a sink that asked for an hour of patience', () => {
     const other = testSink('ops')
     void own.sender([], { tuning: quick }).swap(entries(other, { receiver: 'elsewhere' }))
     await own.queues.queue('ops').waitUntilReady()
-    const key = putOffKey(own.prefix, 'ops')
+    const key = delayOriginsKey(own.prefix, 'ops')
     await until(
       'the other place is known',
       async () => (await own.redis.hget(key, 'receiver')) === 'elsewhere',

@@ -319,7 +319,7 @@ describe('Redis that comes back without what it knew', () => {
       await row.kept('what fired since the last complete walk, and in the hour before it', () =>
         expect(verdict.missing).toEqual([]),
       )
-      await row.kept('told as an error and in `alert_bridge_state_lost_total`', async () =>
+      await row.kept('reported as an error and in `alert_bridge_state_lost_total`', async () =>
         expect(await metric(url, 'alert_bridge_state_lost_total{source="main"}')).toBe(1),
       )
       await row.kept('history that `startFrom` passed over is not sent', () =>
@@ -362,7 +362,7 @@ describe('Redis that comes back without what it knew', () => {
       const second = await startApp(text)
       const isFirst = ({ msg }: Record<string, unknown>) =>
         /nothing is known of this source/.test(String(msg))
-      await row.kept('it looks like a first start, and is told as one', () =>
+      await row.kept('it looks like a first start, and is logged as one', () =>
         until('the start is told', () => second.lines.some(isFirst)),
       )
       const sinceStart = () =>

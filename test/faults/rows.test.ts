@@ -189,7 +189,7 @@ it('firing times that cannot be true lose no alert and are shown as they came', 
       await metric(sender.url, 'alert_bridge_delivery_lag_seconds_count{source="main",sink="hook"}'),
     ).toBe(0)
   })
-  await row.kept('told once with an example', () =>
+  await row.kept('reported once with an example', () =>
     expect(lines.filter(({ msg }) => /such rows count by their place/.test(String(msg)))).toEqual([
       expect.objectContaining({ level: 'warn', msg: expect.stringContaining('firedAt') }),
     ]),

@@ -66,7 +66,7 @@ it('a poller that died in silence turns readiness red within a minute, with the 
   await row.kept('`/readyz` turns red and says `stuck`', () =>
     until('it is red', async () => stuck.test(await readiness(url))),
   )
-  await row.heals('60 s until it is told', time.monotonicMs() - diedMs - slackMs)
+  await row.heals('60 s until it is noticed', time.monotonicMs() - diedMs - slackMs)
   await until('the page says so', async () => /polling loop is stuck/.test(await (await fetch(url)).text()))
   expect(sandbox.requests.length).toBe(calls)
   const life = async () => {

@@ -15,7 +15,7 @@ const long = process.env['LONG'] === '1'
 /** How late anything may be on a busy machine. */
 const slackMs = 4_000
 
-it('operators are told once when a sink fails, once when it recovers, and never through the sink itself', async () => {
+it('operators are notified once when a sink fails, once when it recovers, and never through the sink itself', async () => {
   const sandbox = await startSandbox()
   const sick = await startWebhookReceiver({ answer: { status: 503 } })
   const desk = await startWebhookReceiver()
@@ -150,7 +150,7 @@ const wrongForGood = {
   down: [{ kind: 'status', status: 500 }, /500/],
 } as const satisfies Record<string, readonly [Fault, RegExp]>
 
-it('operators are told once of rows that could not be read, and of a feed that fails for good', {
+it('operators are notified once of rows that could not be read, and of a feed that fails for good', {
   timeout: long ? 1_200_000 : 60_000,
 }, async () => {
   const row = failureRow('It answers wrongly for good')
@@ -206,7 +206,7 @@ it('operators are told once of rows that could not be read, and of a feed that f
   await row.kept('`/readyz` turns red', async () =>
     expect(await readiness(url)).toContain('no poll has gone well for 15m'),
   )
-  await row.kept('operators are told', async () => {
+  await row.kept('operators are notified', async () => {
     await desk.received(1 + feeds.length, 15_000)
     const notices = desk.requests.slice(1).map((request) => noticeOf(request) as Notice)
     expect(notices.map(({ kind }) => kind)).toEqual(feeds.map(() => 'bridge.source_failing'))

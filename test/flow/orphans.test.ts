@@ -241,7 +241,7 @@ describe('a source that is renamed', () => {
     // Another address, so that nothing says that it is the same account.
     const other = sandbox.url.replace('127.0.0.1', 'localhost')
     const { url, lines } = await startApp(configText({ ...common, sources: { desk: other } }))
-    await row.kept('`operators` are told', async () => {
+    await row.kept('`operators` are notified', async () => {
       await ops.received(1)
       expect(headlines(ops)).toEqual(['Source main is not in the config any more'])
     })

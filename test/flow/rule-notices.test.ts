@@ -11,7 +11,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 const redis = useRedis()
 const hourMs = 3_600_000
 
-it('operators are told once of rules that may not fire, and once when they are in order, over a restart', async () => {
+it('operators are notified once of rules that may not fire, and once when they are in order, over a restart', async () => {
   const sandbox = await startSandbox({ history: 3 })
   const desk = await startWebhookReceiver()
   const clock = passingClock()

@@ -32,7 +32,7 @@ describe('when all rows that are known leave the head at once', () => {
     return made
   }
 
-  it('what is new is told by its date', async () => {
+  it('what is new is known by its date', async () => {
     const { rig, feed, poll, queues } = await rigWithoutHead()
     feed.add(80, rig.nowMs - minuteMs)
     expect(await poll()).toMatchObject({ newAlerts: 80 })

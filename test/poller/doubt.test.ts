@@ -24,7 +24,7 @@ function rig() {
 }
 
 describe('firing times that cannot be believed', () => {
-  it('are told once with an example, and shown in the status, also over a restart', async () => {
+  it('are reported once with an example, and shown in the status, also over a restart', async () => {
     const { open, told, time } = rig()
     const view = open()
     for (const doubt of [example, null, 'firedAt 1405-08-31 is no date']) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import { planMarks } from '../../src/schedule/marks/pattern.ts'
-import { countFiring, emptyPhase, findBeat, type Phase } from '../../src/schedule/marks/phase.ts'
+import { countFiring, emptyPhase, findMarkPeriod, type Phase } from '../../src/schedule/marks/phase.ts'
 import { limitsFor, respond } from '../../src/schedule/pace/solve.ts'
 import { evenLags, simulate, summarizeLags } from '../../src/schedule/simulate.ts'
 import { benchOptions } from '../bench/compare.ts'
@@ -98,13 +98,13 @@ describe('marks that are closer together than polls', () => {
   const everyFive = (at: number, random: () => number) => Math.floor(at / 5_000) * 5_000 + 300 * random()
 
   it('are found, and one poll is best just after any of them', () => {
-    const beat = findBeat(phaseOf(firings(3, 200, everyFive)), false)
-    expect(beat).toMatchObject({ periodMs: 5_000, offsetMs: 500 })
+    const markPeriod = findMarkPeriod(phaseOf(firings(3, 200, everyFive)), false)
+    expect(markPeriod).toMatchObject({ periodMs: 5_000, offsetMs: 500 })
   })
 
   it('are neither those of the minute nor firings at any second', () => {
-    expect(findBeat(phaseOf(firings(3, 200, onMinute)), false)).toBeUndefined()
-    expect(findBeat(phaseOf(firings(20, 200, anywhere)), false)).toBeUndefined()
+    expect(findMarkPeriod(phaseOf(firings(3, 200, onMinute)), false)).toBeUndefined()
+    expect(findMarkPeriod(phaseOf(firings(20, 200, anywhere)), false)).toBeUndefined()
   })
 
   it('have polls just after them', () => {

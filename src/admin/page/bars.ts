@@ -7,7 +7,7 @@ export function hourBars({ hours }: SinkActivity, words: PageWords): Html {
   const most = Math.max(1, ...hours.map(({ delivered, dead }) => delivered + dead))
   const sum = (kind: 'delivered' | 'dead') => hours.reduce((total, hour) => total + hour[kind], 0)
   const text = words.hours(sum('delivered'), sum('dead'))
-  // One that is not nothing is seen beside any other.
+  // A count above 0 is drawn high enough to be seen beside any other.
   const heightOf = (count: number) =>
     count === 0 ? 0 : Math.max(1.5, Math.round((count / most) * barsHeight))
   const bars = hours.map(({ delivered, dead }, at) => {

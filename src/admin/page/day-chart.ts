@@ -38,7 +38,7 @@ export function dayChart({ hours, startedAt, resetsAt }: SourceDayView, times: T
 <figcaption class="note"><span class="parts">${legend('spent', times.words)}${legend('planned', times.words)}${legend('seen', times.words)}</span>${summary(hours, times)}</figcaption></figure>`
 }
 
-/** One that is not nothing is seen beside any other. */
+/** A count above 0 is drawn high enough to be seen beside any other. */
 function barHeight(count: number, most: number, height: number): number {
   return count <= 0 ? 0 : Math.max(1.5, Math.round((10 * height * count) / most) / 10)
 }

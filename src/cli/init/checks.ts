@@ -24,7 +24,7 @@ export async function checkToken(baseUrl: string, token: Secret): Promise<TokenC
     }
   } catch (thrown) {
     if (!(thrown instanceof FeedError)) throw thrown
-    // Who is asked to wait was recognised.
+    // An API that asks to wait has recognised the token.
     if (thrown.code === 'rate_limited')
       return { ok: true, text: `the token is known, but has nothing left for now: ${thrown.message}` }
     return { ok: false, text: thrown.message }

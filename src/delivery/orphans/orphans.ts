@@ -8,7 +8,7 @@ import { tidyOrphan } from './tidy.ts'
 import { dropStep, moveStep } from './work.ts'
 
 /**
- * Alerts of sinks that the config does not name (any more): they stay in their queue, which nobody works at, until the
+ * Alerts of sinks that the config does not name (any more): they stay in their queue, from which nobody sends, until the
  * name comes back, or an operator moves or drops them.
  */
 export interface Orphans {
@@ -73,7 +73,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
     const [found, served] = await within(readTimeoutMs, 'reading the names', reading)
     if (found.includes(sink)) return queues.anyQueue(sink)
     if (served.has(sink) && !queues.sinks.includes(sink))
-      throw new UserError(`Another process has the sink ${sink} in its config and works at its alerts.`)
+      throw new UserError(`Another process has the sink ${sink} in its config and sends its alerts.`)
     throw new NotFoundError(`There is no orphan ${sink}.`)
   }
   return {

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { cut } from '../../alert/text.ts'
+import { readJson } from '../../alert/value.ts'
 import { type Answer, answerTextMax } from '../../sinks/outcome.ts'
 
 /**
@@ -29,16 +30,8 @@ export function attemptRecord({ answer, ...attempt }: Attempted): AttemptRecord 
 
 /** From the job's log (text) or its return value (an object); undefined for anything else. */
 export function parseAttemptRecord(stored: unknown): AttemptRecord | undefined {
-  const parsed = attemptRecordSchema.safeParse(typeof stored === 'string' ? parseJson(stored) : stored)
+  const parsed = attemptRecordSchema.safeParse(typeof stored === 'string' ? readJson(stored) : stored)
   return parsed.success ? parsed.data : undefined
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const attemptRecordSchema = z.object({

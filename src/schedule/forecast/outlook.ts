@@ -29,7 +29,7 @@ const eventMs = 3_000
 const usualFactor = 2
 const youngCredit = [33, 5, 2, 3]
 const creditKept = 0.8
-/** What is remembered of credit, in events: a storm of thousands must not be believed in for weeks. */
+/** The most events that credit is kept of: a burst of thousands must not decide for weeks what each part is credited with. */
 const creditMax = 450
 /**
  * Events that a day's level starts from: a day on which nothing has come yet is still expected to be one like others. With 3 a
@@ -248,7 +248,7 @@ export function spanAt({ fromMs, seconds }: Outlook, atMs: number): number {
   return span
 }
 
-/** A power is dear, and far ahead most rates are what they were without recent events. */
+/** A power takes long to compute, and far ahead recent events change few rates. */
 function scaled(demand: number, factor: number, exponent: number): number {
   return Math.abs(factor - 1) < 1e-3 ? demand : demand * factor ** exponent
 }

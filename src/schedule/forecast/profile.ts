@@ -27,7 +27,7 @@ const fade = 0.5 ** (1 / halfLifeDays)
 /** How probable it is, before looking, that two weekdays of one class, or of two classes, have the same shape. */
 const kinshipWithin = 0.8
 const kinshipAcross = 0.15
-/** Days are more unlike than Poisson counts are, so evidence for a difference counts for less than its face. */
+/** Days are more unlike than Poisson counts are, so evidence for a difference counts for less than it would of Poisson counts. */
 const evidenceShare = 0.15
 /** How probable it is that the config's active hours are right. */
 const configTrust = 0.8
@@ -95,7 +95,7 @@ function addCounts(into: Float64Array, counts: Int32Array, weight: number): void
   for (let bin = 0; bin < into.length; bin++) into[bin] = (into[bin] ?? 0) + weight * (counts[bin] ?? 0)
 }
 
-/** The hours of the config are one belief, that every hour is alike is another: what came decides between the two. */
+/** Either the hours of the config are right, or every hour is alike: the alerts that came decide between the two. */
 function shapeOf(counts: Float64Array, row: number, options: ScheduleOptions): Float64Array {
   const smoothed = smoothShape(counts, priorShape(row, options))
   if (!options.activeHours) return smoothed.shares

@@ -1,16 +1,16 @@
 /**
  * From counts to a shape: the day is cut in three, each part in three again, then into halves, down to five minutes.
- * At each cut the counts are weighed against what the prior says of it. How much they must weigh to be believed (the
- * inertia) is itself judged by how well it would have predicted them, for the whole level and for the cut: steps such as
- * an opening bell stay sharp, a few alerts a week stay smooth.
+ * At each cut the counts are weighed against what the prior says of it. As how many alerts the prior counts (its
+ * concentration) is itself decided by how well each number would have predicted them, for the whole level and for the cut:
+ * steps such as an opening bell stay sharp, a few alerts a week stay smooth.
  */
 
-/** Inertias that are tried, in alerts; the last one is the prior as it stands. */
-const inertias = [1.5, 5, 15, 50, 150, 10_000]
+/** Concentrations that are tried, in alerts; with the last one the prior alone decides. */
+const concentrations = [1.5, 5, 15, 50, 150, 10_000]
 /** Bins a block, from coarse to fine. */
 const blockSizes = [96, 32, 16, 8, 4, 2, 1]
-/** What the inertia found for the whole level leaves to that of each cut. */
-const ownInertia = 0.1
+/** The part of each cut's own prior over concentrations that does not follow from its whole level. */
+const ownConcentration = 0.1
 
 interface DayShape {
   /** The share of a day that each bin holds, summing to 1. */
@@ -86,19 +86,19 @@ function refine(shares: Float64Array, counts: Cut, prior: Cut): DayShape {
   const guess = prior.here.map(
     (value, at) => value / Math.max(1e-300, prior.above[Math.floor(at / children)] ?? 0),
   )
-  const evidence = inertias.map((inertia) =>
+  const evidence = concentrations.map((concentration) =>
     shares.map((_, node) =>
       (counts.above[node] ?? 0) <= 0
         ? 0
-        : logEvidence(counts.here, guess, inertia, node * children, (node + 1) * children),
+        : logEvidence(counts.here, guess, concentration, node * children, (node + 1) * children),
     ),
   )
   const levels = Float64Array.from(evidence, (nodes) => nodes.reduce((sum, log) => sum + log, 0))
   const prefer = softmax(Float64Array.from(levels)).map((weight) =>
-    Math.log((1 - ownInertia) * weight + ownInertia / inertias.length),
+    Math.log((1 - ownConcentration) * weight + ownConcentration / concentrations.length),
   )
   const next = new Float64Array(counts.here.length)
-  const trust = new Float64Array(inertias.length)
+  const trust = new Float64Array(concentrations.length)
   for (let node = 0; node < shares.length; node++) {
     for (let at = 0; at < trust.length; at++) trust[at] = (prefer[at] ?? 0) + (evidence[at]?.[node] ?? 0)
     softmax(trust)
@@ -106,9 +106,10 @@ function refine(shares: Float64Array, counts: Cut, prior: Cut): DayShape {
     for (let child = node * children; child < (node + 1) * children; child++) {
       let share = 0
       for (let at = 0; at < trust.length; at++) {
-        const inertia = inertias[at] ?? 0
+        const concentration = concentrations[at] ?? 0
         share +=
-          ((trust[at] ?? 0) * ((counts.here[child] ?? 0) + inertia * (guess[child] ?? 0))) / (whole + inertia)
+          ((trust[at] ?? 0) * ((counts.here[child] ?? 0) + concentration * (guess[child] ?? 0))) /
+          (whole + concentration)
       }
       next[child] = (shares[node] ?? 0) * share
     }

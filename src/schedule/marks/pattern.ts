@@ -177,7 +177,7 @@ function closeSlot(
   return { ends, waitSeconds: best * quarterSeconds }
 }
 
-/** What the walk over marks has to know of the moment. */
+/** What the walk over marks is given of the present. */
 interface MarkView {
   /** The last poll. */
   readonly fromMs: number
@@ -230,7 +230,7 @@ function firstInstant(pattern: MarkPattern, view: MarkView, slot: number): numbe
   return offset === undefined ? undefined : startMs + offset + view.lateMs
 }
 
-/** A pattern with what it makes of wishes: how many polls the walk over its marks spends. */
+/** A pattern, with the number of polls that the walk over its marks spends for each wish. */
 export interface MarkPlan extends MarkPattern {
   readonly response: Response
 }

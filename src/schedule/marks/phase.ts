@@ -98,7 +98,7 @@ function noteLateness(phase: Phase, latenessMs: number): void {
  * Marks that come several times a minute, closer together than polls do: no minute is waited for, but each planned poll goes
  * to just after a mark. (Marks of five seconds at 2,000 units: 0.59 of even without.)
  */
-export interface Beat {
+export interface MarkPeriod {
   readonly periodMs: number
   /** From a whole number of periods to the instant just after the firings. */
   readonly offsetMs: number
@@ -115,7 +115,7 @@ const markShareMin = 0.7
 const quarterMs = 250
 
 /** The shortest period on which firings lie close together; undefined where none is proven. */
-export function findBeat(phase: Phase, isLocked: boolean): Beat | undefined {
+export function findMarkPeriod(phase: Phase, isLocked: boolean): MarkPeriod | undefined {
   if (!isProven(phase.secondGain, isLocked)) return undefined
   for (const period of periods) {
     if (!usesEveryMark(phase, period)) continue
@@ -144,9 +144,9 @@ function usesEveryMark({ quarters, total }: Phase, period: number): boolean {
   )
 }
 
-/** The beat near a planned instant, now before and now after it, so that as many polls come as were planned. */
-export function onBeat(
-  { periodMs, offsetMs }: Beat,
+/** The mark near a planned instant, sometimes before and sometimes after it, so that as many polls come as were planned. */
+export function onNearMark(
+  { periodMs, offsetMs }: MarkPeriod,
   plannedMs: number,
   bounds: { readonly earliestMs: number; readonly latestMs: number; readonly lateMs: number },
 ): number | undefined {

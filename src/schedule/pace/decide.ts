@@ -1,6 +1,6 @@
 import { spanAt } from '../forecast/outlook.ts'
 import { type MarkPlan, nextOnMarks } from '../marks/pattern.ts'
-import { type Beat, onBeat } from '../marks/phase.ts'
+import { type MarkPeriod, onNearMark } from '../marks/phase.ts'
 import type { BudgetView, Decision, DecisionReason } from '../schedule.ts'
 import { type Family, mixedPace, type Paces } from './family.ts'
 import { evenPollAfter, type Guard, keptShare } from './guard.ts'
@@ -21,7 +21,7 @@ export interface DecisionState {
   readonly floor: number
   readonly marks: MarkPlan | undefined
   /** Marks that are closer together than polls. */
-  readonly beat: Beat | undefined
+  readonly markPeriod: MarkPeriod | undefined
   readonly lateMs: number
   readonly lastAtMs: number
   readonly hotUntilMs: number
@@ -29,7 +29,7 @@ export interface DecisionState {
   readonly minIntervalMs: number
 }
 
-/** What an operator's word multiplies the pace by. */
+/** The pace is multiplied by this while an operator expects alerts. */
 const hotFactor = 4
 /** A gap that differs by so much from the even one is even. */
 const snapTolerance = 0.15
@@ -73,8 +73,8 @@ export function decide(moment: DecisionState): Decision {
     return { atMs: clamp(outlook.fromMs + evenMs, earliestMs, latestMs), reason: 'even' }
   }
   const beatMs =
-    moment.beat && !marks
-      ? onBeat(moment.beat, clamp(next.atMs, earliestMs, latestMs), {
+    moment.markPeriod && !marks
+      ? onNearMark(moment.markPeriod, clamp(next.atMs, earliestMs, latestMs), {
           earliestMs,
           latestMs: Math.min(latestMs, day.endMs - 1),
           lateMs: moment.lateMs,
@@ -112,7 +112,7 @@ export function keptScale(
   const even = (unitsPerDay * 1_000) / (day.endMs - day.startMs)
   let scale = solveScale(seconds, wishes, units, bounds, response)
   const secondsLeft = (day.endMs - fromMs) / 1_000
-  // Half a unit more or less is where the polls of a span happen to fall.
+  // Whole polls fall on one side of an instant or the other, so half a unit more or less means nothing.
   const kept = even * Math.min(keptShare(guard), units / Math.max(1e-9, even * secondsLeft))
   for (let until = seconds.length; until > 1; ) {
     let left = units

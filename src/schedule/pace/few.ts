@@ -11,11 +11,11 @@ import { clamp } from './solve.ts'
 
 /** Up to so many units a day. Market has 0.41 of even with 10 instead of 0.56, 0.54 with 24 instead of 0.63, 0.48 with 48 instead of 0.50. */
 export const fewUnits = 50
-/** Chosen instants follow every whim of the forecast: they are taken while they would have cost a tenth less than even ones. */
+/** A wrong forecast misplaces every chosen instant: they are used only while alerts would have waited a tenth less with them than with even ones. */
 const worthwhile = 0.9
-/** What a day leaves of the score. */
+/** The part of the score that is left after a day. */
 const kept = 0.9
-/** Steps of the forecast to one of these. */
+/** Steps of the forecast that make one of these steps. */
 const stepsTogether = 2
 /**
  * The first and the last poll depend on each other: each round plans with the first one and the last one of the round before.

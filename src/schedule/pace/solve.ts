@@ -12,7 +12,7 @@ export interface PaceLimits {
 }
 
 /**
- * What paces that are wished for come to, where they do not come true as they are: a table over the logarithm of the wish,
+ * The pace that each wish leads to, where polls cannot follow wishes exactly (on marks): a table over the logarithm of the wish,
  * straight lines between its entries.
  */
 export interface Response {
@@ -78,7 +78,7 @@ export function clamp(value: number, low: number, high: number): number {
   return value < low ? low : value > high ? high : value
 }
 
-/** Polls a second that a wish for so many comes to. */
+/** The pace, in polls a second, that a wish for so many leads to. */
 export function respond({ paces, from, steps }: Response, wish: number): number {
   const place = clamp((Math.log2(Math.max(1e-300, wish)) - from) * steps, 0, paces.length - 1)
   const at = Math.min(Math.floor(place), paces.length - 2)

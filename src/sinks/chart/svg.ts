@@ -118,7 +118,7 @@ function area(stretch: readonly Spot[], place: Place, colour: string): string[] 
   return [`<polygon points="${pointsOf(stretch, place)} ${corners}" fill="${colour}" fill-opacity="0.12"/>`]
 }
 
-/** Over a gap the eye is led by dots. */
+/** A dotted line leads over each gap. */
 function gaps(figure: ChartFigure, place: Place, colour: string): string {
   const stretches = stretchesOf(figure)
   return stretches
