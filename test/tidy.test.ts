@@ -155,13 +155,13 @@ describe('every file', () => {
     )
   })
 
-  it('of src exports only values that another file names', () => {
+  it('of src exports only what another file names', () => {
     const named = new Map<string, number>()
     for (const { text } of written)
       for (const word of new Set(text.match(/\w+/g))) named.set(word, (named.get(word) ?? 0) + 1)
-    const exported = /^export (?:async )?(?:function\*?|const|class) (\w+)/gm
-    const values = sources.flatMap(({ text }) => [...text.matchAll(exported)].map(([, name = '']) => name))
-    expect(values.filter((name) => named.get(name) === 1)).toEqual([])
+    const exported = /^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm
+    const names = sources.flatMap(({ text }) => [...text.matchAll(exported)].map(([, name = '']) => name))
+    expect(names.filter((name) => named.get(name) === 1)).toEqual([])
   })
 
   it('leaves the process to main, the commands and nobody else', () => {

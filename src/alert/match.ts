@@ -15,7 +15,7 @@ export type PlainMatcher = { readonly op: 'equals' | 'glob' | 'regex'; readonly 
 export type Match = { readonly [F in AlertField]?: readonly Matcher[] | undefined } & {
   readonly rule?: RuleMatch | undefined
 }
-export type RuleMatch = { readonly [F in RuleField]?: readonly Matcher[] | undefined }
+type RuleMatch = { readonly [F in RuleField]?: readonly Matcher[] | undefined }
 
 /** The rule of this id; undefined when it is not known. */
 export type RuleLookup = (source: string, ruleId: string) => RuleFacts | undefined

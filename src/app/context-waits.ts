@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
  * what it has waited since its queue was last empty, which is before the alert came into it, counts as this alert's own wait. So none
  * goes out later than by one deadline, however many are sent before it, of whichever page or source.
  */
-export interface ContextWaits {
+interface ContextWaits {
   /** An alert of this sink, whose queue was last empty at `emptyMs`, waits from now until `end`, for `leftMs` at most. */
   begin(
     sink: string,

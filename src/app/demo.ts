@@ -18,7 +18,7 @@ import { Teardown } from './teardown.ts'
  * The whole bridge on one machine: the sandbox fires alerts, and the real daemon sends them to receivers in place of a
  * trading system, a Slack channel and a mailbox. Nothing is simulated between the feed and the receivers.
  */
-export interface DemoOptions {
+interface DemoOptions {
   /** Without it the demo runs until it is interrupted. */
   readonly seconds?: number
   readonly ratePerMinute: number

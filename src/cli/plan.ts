@@ -20,7 +20,7 @@ import { readTrace, simulateFile } from './plan-trace.ts'
 import { countOption, UsageError, urlOption } from './usage.ts'
 
 /** Reads what a running bridge has learned of a source; undefined when its Redis cannot be reached. */
-export type ReadLearned = (config: Config, source: string) => Promise<unknown>
+type ReadLearned = (config: Config, source: string) => Promise<unknown>
 
 interface Options {
   readonly config?: string

@@ -26,7 +26,7 @@ export interface PendingRequest extends ContextRequest {
   settle(found: Found): void
 }
 
-export interface BuyerOptions extends Pick<PurchaseOptions, 'cache' | 'names' | 'clock'> {
+interface BuyerOptions extends Pick<PurchaseOptions, 'cache' | 'names' | 'clock'> {
   readonly name: ContextName
   readonly calls: ContextCalls
   /** `of`: of one instrument. Rejects only where Redis fails. */

@@ -24,7 +24,7 @@ export interface PageOfMany {
   readonly lastPage: number
 }
 
-export type Single = LookupAnswer | 'on_later_page' | undefined
+type Single = LookupAnswer | 'on_later_page' | undefined
 
 export interface Bulk {
   /** These calls ignore the instrument that they are given. */

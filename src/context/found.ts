@@ -21,7 +21,7 @@ export type Found =
     }
   | { readonly ok: false; readonly why: SkipReason }
 
-export type Kept = LookupAnswer | { readonly why: SkipReason }
+type Kept = LookupAnswer | { readonly why: SkipReason }
 
 /** As it is stored: a value, or why there is none, and what it is of. */
 export type Stored = Kept & { readonly of?: Instrument }

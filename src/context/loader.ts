@@ -12,7 +12,7 @@ import { type PurchaseOptions, type Purchases, subjectOf } from './purchases.ts'
  * lock in Redis in all of them. Where one page serves many instruments, the requests that arrive during a call are answered
  * together by the next. An answer that comes after the deadline is still stored, for the next alert and the next attempt.
  */
-export interface LoaderOptions {
+interface LoaderOptions {
   readonly name: ContextName
   readonly calls: ContextCalls
   readonly options: PurchaseOptions

@@ -21,7 +21,7 @@ export interface SourceContext {
   find(alert: Alert, names: readonly ContextName[], options: FindOptions): Promise<AlertContext>
 }
 
-export interface FindOptions {
+interface FindOptions {
   /** When the feed first showed the alert: a value read since then, or shortly before, is recent enough. */
   readonly seenAtMs: number
   /** Whether units may be spent; if not, only stored values are used. */
@@ -32,7 +32,7 @@ export interface FindOptions {
   readonly signal: AbortSignal
 }
 
-export interface SourceContextOptions extends Omit<PurchaseOptions, 'cache' | 'feed'> {
+interface SourceContextOptions extends Omit<PurchaseOptions, 'cache' | 'feed'> {
   readonly feed: Pick<FeedClient, 'askExactly' | 'tokenTrouble' | 'tokenFingerprint'>
   /** Of the account whose token is used now; undefined where the token cannot be read. */
   readonly cacheNow: () => { readonly accountHash: string; readonly cache: ContextCache } | undefined

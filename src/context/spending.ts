@@ -26,7 +26,7 @@ export interface TakenUnits extends Extract<Reservation, { ok: true }> {
   readonly units: number
 }
 
-export interface SpendingOptions {
+interface SpendingOptions {
   readonly source: string
   readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
   readonly grants: GrantStore

@@ -59,7 +59,7 @@ export interface Exchange {
   readonly durationMs: number
 }
 
-export type FeedEndpoint = EndpointName
+type FeedEndpoint = EndpointName
 
 /** An error envelope is short; a longer body is none. */
 const errorBodyBytesMax = 64 * 1_024

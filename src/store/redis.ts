@@ -29,7 +29,7 @@ export type { RedisProfile, RedisTarget } from './redis-options.ts'
  */
 export type RedisClient = Redis | Cluster
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly target: RedisTarget
   readonly profile: RedisProfile
   /** Shown by `CLIENT LIST`. */

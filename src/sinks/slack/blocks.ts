@@ -19,13 +19,13 @@ export interface SlackMessage {
   readonly link_names: false
 }
 
-export type SlackBlock =
+type SlackBlock =
   | { readonly type: 'section'; readonly text: SlackText }
   | { readonly type: 'section'; readonly fields: SlackText[] }
   | { readonly type: 'context'; readonly elements: SlackText[] }
 
 /** `verbatim`: Slack makes no links, channels or mentions out of plain text. */
-export interface SlackText {
+interface SlackText {
   readonly type: 'mrkdwn'
   readonly text: string
   readonly verbatim: true
