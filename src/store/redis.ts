@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { Cluster, Redis } from 'ioredis'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { formatDuration } from '../lib/duration.ts'
@@ -39,8 +40,30 @@ interface ConnectOptions {
 /** Connects in the background and never gives up; throws only a UserError about the address. */
 export function connectRedis(options: ConnectOptions, log: Logger): RedisClient {
   const redis = open(options)
+  if (redis instanceof Redis) redis.on('connect', () => gatherWrites(redis.stream))
   reportOutages(redis, log.child({ redis: describeTarget(options.target) }), options.profile)
   return redis
+}
+
+/**
+ * What is sent to Redis within one turn of the event loop leaves by one write at its end. A busy sender asks for hundreds of
+ * scripts a second, each a write of its own otherwise. Not by the driver's pipelining, which gives up on commands whose
+ * connection breaks: these are sent again.
+ */
+function gatherWrites(stream: Pick<Writable, 'write' | 'cork' | 'uncork'>): void {
+  const write = stream.write.bind(stream) as typeof stream.write
+  let isGathering = false
+  stream.write = ((...given: Parameters<typeof write>) => {
+    if (!isGathering) {
+      isGathering = true
+      stream.cork()
+      setImmediate(() => {
+        isGathering = false
+        stream.uncork()
+      })
+    }
+    return write(...given)
+  }) as typeof write
 }
 
 /** The two connections of one process: `commands` fails fast, the workers wait for jobs on `blocking`. */

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
@@ -103,6 +104,25 @@ describe('connections', () => {
     await vi.waitFor(() => expect(captured.with('Redis is back')).toHaveLength(1), soon)
     expect(captured.with('Redis is away')).toHaveLength(1)
     expect(captured.lines.filter(({ level }) => level !== 'debug')).toHaveLength(2)
+  })
+
+  it('send what is asked within a turn by one write', async () => {
+    const { redis } = await given('blocking')
+    if (!(redis instanceof Redis)) throw new TypeError('expected one server')
+    const stream = redis.stream as Required<typeof redis.stream>
+    const [one, many] = [vi.spyOn(stream, '_write'), vi.spyOn(stream, '_writev')]
+    const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`)
+    expect(await Promise.all(keys.map((key) => redis.set(key, key)))).toEqual(keys.map(() => 'OK'))
+    expect([one.mock.calls.length, many.mock.calls.length]).toEqual([0, 1])
+  })
+
+  it('send again what had not left when they broke', async () => {
+    const { redis } = await given('blocking')
+    if (!(redis instanceof Redis)) throw new TypeError('expected one server')
+    const answers = ['a', 'b', 'c'].map((key) => redis.set(key, 'value'))
+    redis.stream.destroy()
+    expect(await Promise.all(answers)).toEqual(['OK', 'OK', 'OK'])
+    expect(await redis.mget('a', 'b', 'c')).toEqual(['value', 'value', 'value'])
   })
 
   it('say nothing when we close them', async () => {
