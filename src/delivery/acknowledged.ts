@@ -14,13 +14,16 @@ export const acknowledgedMax = 10_000
 
 export function createAcknowledged(entriesMax: number = acknowledgedMax): Acknowledged {
   const entries = new Map<string, AttemptRecord>()
+  // Kept, because a new iterator passes thousands of deleted entries until it reaches the oldest.
+  const oldestFirst = entries.keys()
   return {
     get: (name) => entries.get(name),
     add(name, record) {
       entries.delete(name)
       entries.set(name, record)
-      const oldest = entries.keys().next()
-      if (entries.size > entriesMax && !oldest.done) entries.delete(oldest.value)
+      if (entries.size <= entriesMax) return
+      const oldest = oldestFirst.next()
+      if (!oldest.done) entries.delete(oldest.value)
     },
   }
 }
