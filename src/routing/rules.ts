@@ -53,7 +53,7 @@ const hourMs = 3_600_000
 const adoptPauseMs = 60_000
 /** Alerts wait for a reading until so long after its beginning. */
 const readTimeoutMs = 10_000
-/** A reading that stopped goes on until so long after its beginning. */
+/** A reading that stopped goes on until so long after its last page. */
 const resumeMs = 2 * hourMs
 
 export function createRuleBook(options: RuleBookOptions): RuleBook {
@@ -64,8 +64,10 @@ type Anew = Parameters<RuleBook['readAnew']>[0]
 
 /** All rules, as far as their pages have come. */
 interface Reading {
-  /** By the monotonic clock. */
-  readonly startedMs: number
+  /** When all rules were last read before it. */
+  readonly afterMs: number
+  /** By the monotonic clock: when its last page came, or it began. */
+  cameMs: number
   /** Known to be asked for when it began: where it ends without them, there are none. */
   readonly asked: readonly string[]
   /** The rules that were known before. */
@@ -192,6 +194,7 @@ class AccountRules implements RuleBook {
         break
       }
       const number = reading.nextPage
+      reading.cameMs = clock.monotonicMs()
       reading.nextPage += 1
       reading.rules.push(...page.rules)
       const readAt = new Date(clock.now()).toISOString()
@@ -213,16 +216,20 @@ class AccountRules implements RuleBook {
 
   #begin(asked: readonly string[]): Reading {
     return {
-      ...{ startedMs: this.#options.clock.monotonicMs(), asked, before: new Map(this.#rows) },
+      ...{ afterMs: this.#readAtMs, cameMs: this.#options.clock.monotonicMs() },
+      ...{ asked, before: new Map(this.#rows) },
       ...{ rows: [], rules: [], totals: new Set(), nextPage: 1 },
     }
   }
 
+  /** With what other readings have shown since it stopped; none of them was of all rules. */
   #toResume(): Reading | undefined {
     const stopped = this.#stopped
     this.#stopped = undefined
-    const { clock } = this.#options
-    return stopped && clock.monotonicMs() - stopped.startedMs < resumeMs ? stopped : undefined
+    if (!stopped || stopped.afterMs !== this.#readAtMs) return undefined
+    if (this.#options.clock.monotonicMs() - stopped.cameMs >= resumeMs) return undefined
+    const rows = stopped.rows.map((row) => this.#rows.get(String(row['id'])) ?? row)
+    return { ...stopped, before: new Map(this.#rows), rows }
   }
 
   /** `shows`: as much as a reading shows of them is here. */

@@ -107,6 +107,50 @@ describe('a list of rules that is read slowly', () => {
     expect(pages).toEqual([1, 2, 3, 4, 1, 2, 3, 4, 5, 6])
   })
 
+  it('begins anew where all rules were read since it stopped', async () => {
+    let faults = 1
+    const { book, time, pages, ids } = rig((page) => {
+      if (page === 4 && faults-- > 0) throw fault()
+    })
+    await book.prepare(['1'])
+    time.nowMs += minuteMs
+    ids.unshift(601)
+    await book.readAnew({ ...anew, pagesMax: 7 })
+    pages.splice(0)
+    time.nowMs += hourMs
+    await book.prepare(['601'])
+    expect([pages, book.ruleOf('601')?.name]).toEqual([[1, 2, 3, 4, 5, 6, 7], ['rule 601']])
+  })
+
+  it('forgets nothing that another reading has shown since it stopped', async () => {
+    let faults = 1
+    const { book, time, pages, ids } = rig((page) => {
+      if (page === 4 && faults-- > 0) throw fault()
+    })
+    await book.prepare(['1'])
+    time.nowMs += minuteMs
+    ids.unshift(601)
+    await book.readAnew(anew)
+    pages.splice(0)
+    await book.prepare(['1'])
+    expect([pages, book.ruleOf('601')?.name, book.ruleOf('1')?.name]).toEqual([
+      [4, 5, 6, 7],
+      ['rule 601'],
+      ['rule 1'],
+    ])
+  })
+
+  it('is read to its end over hours, where it is longer than two of them have units for', async () => {
+    const { book, time, pages, ids } = rig()
+    ids.splice(0, 600, ...Array.from({ length: 5_000 }, (_, index) => 5_000 - index))
+    for (let hour = 0; hour < 3; hour += 1) {
+      await book.prepare(['1'])
+      time.nowMs += hourMs
+    }
+    expect([pages.length, book.ruleOf('1')?.name]).toEqual([50, ['rule 1']])
+    expect(book.lastReading()).toMatchObject({ pages: 50, isWhole: true })
+  })
+
   it('costs little where a page fails all day', async () => {
     const { book, time, pages } = rig((page) => {
       if (page === 4) throw fault()
