@@ -16,14 +16,17 @@ const alone = [
   'test/faults/{clock,cluster,kill,log,redis,replicas,sinks}.test.ts',
   'test/cli/{daemon,init,inspector,output,threads}.test.ts',
   'test/flow/{life-cycle,stop}.test.ts',
-  'test/config/{bombs,canary}.test.ts',
+  'test/config/canary.test.ts',
   'test/delivery/{clock,crash,watchdog}.test.ts',
   ...['test/lib/small-file.test.ts', 'test/model/walk.test.ts', 'test/sinks/tls-environment.test.ts'],
   'test/store/embedded.test.ts',
 ]
 
 /** Files that compute for long, each in a process of its own. */
-const computing = ['test/schedule/{announced,calendar,forecast,goals,learned,marks,unfriendly}.test.ts']
+const computing = [
+  'test/schedule/{announced,calendar,forecast,goals,learned,marks,unfriendly}.test.ts',
+  'test/config/bombs.test.ts',
+]
 
 const browser = 'test/browser/*.test.ts'
 

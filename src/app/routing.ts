@@ -4,7 +4,7 @@ import { createAssign } from '../routing/assign.ts'
 import { createKindWatch, type KindWatch } from '../routing/kind-watch.ts'
 import { silentRules } from '../routing/rule-health.ts'
 import type { RuleBook } from '../routing/rules.ts'
-import { createSilenceReader, refusedSilenceText } from '../routing/silences.ts'
+import { createSilenceReader, silenceProblem } from '../routing/silences.ts'
 import { isActiveAt } from '../schedule/forecast/profile.ts'
 import type { ScheduleOptions } from '../schedule/schedule.ts'
 import { createKindStore } from '../store/kinds.ts'
@@ -62,7 +62,9 @@ export function createRouting(
     kindNotes: () => kinds.notes(),
     silenceNotes: async () => {
       const refused = (await silences.list(clock.now())).filter(({ match }) => match === undefined)
-      return refused.slice(0, silenceNotesMax).map(({ id }) => `silence ${id}: ${refusedSilenceText}`)
+      return refused
+        .slice(0, silenceNotesMax)
+        .map((silence) => `silence ${silence.id}: ${silenceProblem(silence)}`)
     },
     silences,
     withheldIn,

@@ -1,12 +1,16 @@
 import type { Silence } from '../alert/silence.ts'
 import type { Clock } from '../lib/clock.ts'
 import { within } from '../lib/time-limit.ts'
-import type { SilenceStore } from '../store/silences.ts'
+import type { SilenceStore, StoredSilence } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 
-/** Of a stored silence without a match. */
-export const refusedSilenceText =
-  'this silence holds nothing back, since it has a pattern that is too large for this version: expire it, and add it with another'
+/** Why a stored silence holds nothing back; undefined where it has its match. */
+export function silenceProblem({ match, ofLaterVersion }: StoredSilence): string | undefined {
+  if (match !== undefined) return undefined
+  return ofLaterVersion
+    ? 'this silence holds nothing back here, since a later version of alert-bridge wrote it: run that version, or expire it and add it again'
+    : 'this silence holds nothing back, since it has a pattern that is too large for this version: expire it, and add it with another'
+}
 
 /** The silences, read at most `cacheMs` ago; the last ones that were read where Redis does not answer in time. */
 export type ReadSilences = () => Promise<readonly Silence[]>
@@ -33,10 +37,11 @@ export function createSilenceReader(options: SilenceReaderOptions): ReadSilences
     try {
       const stored = await within(timeoutMs, 'reading the silences', store.list(clock.now()))
       known = stored.flatMap(({ match, ...silence }) => (match === undefined ? [] : [{ ...silence, match }]))
-      for (const { id, match } of stored) {
-        if (match !== undefined || warned.has(id)) continue
-        warned.add(id)
-        log.warn({ silence: id }, refusedSilenceText)
+      for (const silence of stored) {
+        const problem = silenceProblem(silence)
+        if (problem === undefined || warned.has(silence.id)) continue
+        warned.add(silence.id)
+        log.warn({ silence: silence.id }, problem)
       }
       failing = false
     } catch {

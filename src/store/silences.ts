@@ -30,10 +30,11 @@ export interface StoredSilence extends Omit<Silence, 'match'> {
   /** The match as the operator wrote it. */
   readonly written: WrittenMatch
   /**
-   * Absent where this version refuses a pattern that an earlier one took: the silence holds nothing back, because a message too
-   * many is better than one too few, and whoever lists silences or reads the status is told.
+   * Absent where this version refuses a pattern that an earlier one took, or where a later one wrote the silence: it holds nothing
+   * back, because a message too many is better than one too few, and whoever lists silences or reads the status is told.
    */
   readonly match?: Match
+  readonly ofLaterVersion?: true
 }
 
 /** Every alert is compared with every silence. */
@@ -50,8 +51,8 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
     const entries = Object.entries(await redis.hgetall(key))
     known = await inTurns(parseAll(entries, known))
     const silences = [...known.values()].filter((silence) => silence !== undefined)
-    const ended = silences.filter(({ endsAtMs }) => endsAtMs <= nowMs).map(({ id }) => id)
-    if (ended.length > 0) await redis.hdel(key, ...ended)
+    const ended = silences.filter(({ endsAtMs, ofLaterVersion }) => endsAtMs <= nowMs && !ofLaterVersion)
+    if (ended.length > 0) await redis.hdel(key, ...ended.map(({ id }) => id))
     return silences.filter(({ endsAtMs }) => endsAtMs > nowMs).sort((a, b) => a.endsAtMs - b.endsAtMs)
   }
   return {
@@ -111,6 +112,9 @@ const stored = z.object({
   comment: z.string(),
 })
 
+/** What this version can show of one that a later version wrote. */
+const storedLater = stored.extend({ v: z.number().gt(1), match: stored.shape.match.catch({}) })
+
 type Known = ReadonlyMap<string, StoredSilence | undefined>
 
 function* parseAll(entries: readonly (readonly [string, string])[], before: Known): Steps<Known> {
@@ -123,11 +127,12 @@ function* parseAll(entries: readonly (readonly [string, string])[], before: Know
   return parsed
 }
 
-/** One that cannot be read (a later version wrote it) is ignored: better a message too many than one too few. */
+/** One of which not even the times can be read is ignored: better a message too many than one too few. */
 function parse(id: string, text: string): StoredSilence | undefined {
-  const parsed = stored.safeParse(JSON.parse(text))
-  if (!parsed.success) return undefined
-  const { match: written, startsAtMs, comment } = parsed.data
-  const endsAtMs = Math.min(parsed.data.endsAtMs, startsAtMs + waits.silence.maxMs)
-  return { id, written, startsAtMs, endsAtMs, comment, ...given({ match: parseMatch(written) }) }
+  const { data } = z.union([stored, storedLater]).safeParse(JSON.parse(text))
+  if (data === undefined) return undefined
+  const { v, match: written, startsAtMs, comment } = data
+  const endsAtMs = Math.min(data.endsAtMs, startsAtMs + waits.silence.maxMs)
+  const own = v === 1 ? given({ match: parseMatch(written) }) : { ofLaterVersion: true as const }
+  return { id, written, startsAtMs, endsAtMs, comment, ...own }
 }

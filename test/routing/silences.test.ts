@@ -44,10 +44,14 @@ describe('the silences that intake sees', () => {
     await store.add(silence, nowMs)
     const older = { v: 1, ...silence, match: { headline: { regex: '(a|b){400}' } } }
     await redis.hset(silencesKey(prefix), 'older', JSON.stringify(older))
+    await redis.hset(silencesKey(prefix), 'later', JSON.stringify({ ...silence, v: 2 }))
     const captured = captureLog()
     const clock = clockAt(() => nowMs)
     const read = createSilenceReader({ store, clock, log: captured.log, cacheMs: 0 })
     expect([(await read()).length, (await read()).length]).toEqual([1, 1])
+    expect(captured.lines.filter(({ silence: id }) => id === 'later')).toMatchObject([
+      { msg: expect.stringContaining('a later version') },
+    ])
     expect(captured.lines.filter(({ silence: id }) => id === 'older')).toMatchObject([
       { msg: expect.stringContaining('holds nothing back') },
     ])

@@ -75,8 +75,10 @@ describe('a silence', () => {
     const place = Math.floor(silencePatternSizeMax / 500) - 1
     for (let index = 0; index < place; index += 1) await store.add(large, nowMs)
     await Promise.allSettled(Array.from({ length: 5 }, () => store.add(large, nowMs)))
-    expect((await store.list(nowMs)).length).toBeLessThanOrEqual(place + 1)
-    await store.add(large, nowMs)
+    // One of them may have come through before the others were stored; else each refused the others.
+    const taken = (await store.list(nowMs)).length
+    expect(taken === place || taken === place + 1).toBe(true)
+    if (taken === place) await store.add(large, nowMs)
     await expect(store.add(large, nowMs)).rejects.toThrow(/at most 20000 characters of patterns together/)
     await store.add({ ...silence(nowMs + 10), match: { symbol: 'فولاد' } }, nowMs)
   })
@@ -104,6 +106,17 @@ describe('a silence', () => {
     const { store, redis, prefix } = stores()
     await redis.hset(silencesKey(prefix), 'new', JSON.stringify({ v: 2, endsAtMs: 0 }))
     expect(await store.list(nowMs)).toEqual([])
+    expect(await redis.hexists(silencesKey(prefix), 'new')).toBe(1)
+  })
+
+  it('that a later version wrote is listed as such where its times can be read, without its match', async () => {
+    const { store, redis, prefix } = stores()
+    const later = { ...silence(nowMs + 10), v: 2, match: { symbol: 'فولاد', weather: 'rain' }, by: 'ali' }
+    await redis.hset(silencesKey(prefix), 'new', JSON.stringify(later))
+    const [read] = await store.list(nowMs)
+    expect(read).toMatchObject({ id: 'new', written: later.match, comment: 'why', ofLaterVersion: true })
+    expect(read?.match).toBeUndefined()
+    expect(await store.list(nowMs + 10)).toEqual([])
     expect(await redis.hexists(silencesKey(prefix), 'new')).toBe(1)
   })
 })

@@ -6,7 +6,7 @@ import { alertOfKey } from '../../alert/alert.ts'
 import { sinkActivity } from '../../delivery/records/activity.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { given } from '../../lib/given.ts'
-import { refusedSilenceText } from '../../routing/silences.ts'
+import { silenceProblem } from '../../routing/silences.ts'
 import type { SilenceStore, StoredSilence } from '../../store/silences.ts'
 import { findingLevels, type Metrics } from '../../telemetry/metrics.ts'
 import { openMetricsText } from '../../telemetry/open-metrics.ts'
@@ -179,8 +179,9 @@ function silencesPort(active: () => ActiveConfig, clock: Clock): SilencesPort {
   }
 }
 
-function silenceView({ id, written, match, startsAtMs, endsAtMs, comment }: StoredSilence): SilenceView {
+function silenceView(silence: StoredSilence): SilenceView {
+  const { id, written, startsAtMs, endsAtMs, comment } = silence
   const iso = (ms: number) => new Date(ms).toISOString()
-  const problem = match === undefined ? refusedSilenceText : null
+  const problem = silenceProblem(silence) ?? null
   return { id, match: written, startsAt: iso(startsAtMs), endsAt: iso(endsAtMs), comment, problem }
 }
