@@ -26,8 +26,6 @@ interface BatcherOptions {
   refused: MessengerOptions['refused']
   /** A fault of this program: the alerts of a group could not be divided into messages, and go out one by one. */
   splitFailed(error: unknown): void
-  /** The sink's batcher until its config changed. */
-  readonly before?: Batcher | undefined
 }
 
 interface Group {
@@ -50,10 +48,11 @@ export class Batcher {
   #alone: number[] = []
   readonly #stopping = new AbortController()
 
-  constructor(options: BatcherOptions) {
+  /** `before` is the sink's batcher until its config changed. */
+  constructor(options: BatcherOptions, before?: Batcher) {
     this.#options = options
-    const { limits, clock, before } = options
-    this.#limiter = createMessageLimiter(limits, clock, before === undefined ? undefined : before.#limiter)
+    const { limits, clock } = options
+    this.#limiter = createMessageLimiter(limits, clock, before && before.#limiter)
     this.#messenger = new Messenger({ ...options, limiter: this.#limiter, stopping: this.#stopping.signal })
   }
 

@@ -43,9 +43,12 @@ interface CircuitOptions {
   sending(): number
   /** How many it may send at a time changed. */
   widthChanged(): void
-  /** The sink's circuit until its config changed: this one continues with its state. */
-  readonly before?: Circuit | undefined
-  /** `before` sent to the same receiver, so a hold that the receiver asked for still counts. */
+}
+
+/** The sink's circuit until its config changed: the new one continues with its state. */
+interface CircuitBefore {
+  readonly circuit: Circuit
+  /** It sent to the same receiver, so a hold that the receiver asked for still counts. */
   readonly sameReceiver: boolean
 }
 
@@ -77,15 +80,16 @@ export class Circuit {
   #probe: NodeJS.Timeout | undefined
   #stopped = false
 
-  constructor(options: CircuitOptions) {
+  constructor(options: CircuitOptions, before?: CircuitBefore) {
     this.#options = options
-    const { settings, tuning, before, sameReceiver } = options
+    const { settings, tuning } = options
     if (before) {
-      this.#breaker = before.#breaker
-      if (sameReceiver) this.#heldUntilMs = before.#heldUntilMs
-      this.#width = before.#width
-      this.#recovery = before.#recovery
-      this.#looked = before.#looked
+      const { circuit, sameReceiver } = before
+      this.#breaker = circuit.#breaker
+      if (sameReceiver) this.#heldUntilMs = circuit.#heldUntilMs
+      this.#width = circuit.#width
+      this.#recovery = circuit.#recovery
+      this.#looked = circuit.#looked
     }
     // Pauses are never longer than those of the sink's own retry policy.
     const { initialDelayMs } = settings.retry

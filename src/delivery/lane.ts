@@ -44,8 +44,6 @@ export interface LaneOptions extends SinkEntry {
   readonly tuning: Tuning
   readonly onBreaker?: (news: BreakerChange) => void
   readonly findContext?: FindContext | undefined
-  /** The lane of this sink until now: it is being stopped, or about to be. */
-  readonly before?: Lane | undefined
 }
 
 export interface LaneState extends CircuitState {
@@ -75,29 +73,31 @@ export class Lane {
   #before: Lane | undefined
   readonly #ending = new AbortController()
 
-  constructor(options: LaneOptions) {
+  /** `before` is the lane of this sink until now: it is being stopped, and kept until it has. */
+  constructor(options: LaneOptions, before?: Lane) {
     this.#options = options
-    const { redis, prefix, sink, tuning, clock, before } = options
+    const { redis, prefix, sink, tuning, clock } = options
     const settings = queueSettings(options)
     this.#settings = settings
     this.#queue = openQueue(redis, prefix, sink.name)
     this.#jobFields = createJobFields(redis, this.#queue)
     this.#staleDelays = new StaleDelays({ ...options, queue: this.#queue, signal: this.#ending.signal })
     this.#before = before
-    this.#circuit = new Circuit({
-      ...options,
-      sink: sink.name,
-      queue: this.#queue,
-      settings,
-      breakers: createBreakerStore(redis, prefix),
-      before: before === undefined ? undefined : before.#circuit,
-      sameReceiver: before !== undefined && before.#options.receiver === options.receiver,
-      onHold: () => this.#staleDelays.noteHold(),
-      sending: () => this.#running.sends,
-      widthChanged: () => {
-        this.#workers.concurrency = this.#concurrency()
+    this.#circuit = new Circuit(
+      {
+        ...options,
+        sink: sink.name,
+        queue: this.#queue,
+        settings,
+        breakers: createBreakerStore(redis, prefix),
+        onHold: () => this.#staleDelays.noteHold(),
+        sending: () => this.#running.sends,
+        widthChanged: () => {
+          this.#workers.concurrency = this.#concurrency()
+        },
       },
-    })
+      before && { circuit: before.#circuit, sameReceiver: before.#options.receiver === options.receiver },
+    )
     this.#clockWatch = new ClockWatch(clock)
     this.#lockAges = new LockAges(clock, tuning.lockMs)
     this.#workers = new Workers({
@@ -131,16 +131,18 @@ export class Lane {
     const { batch } = sink
     this.#batcher =
       batch &&
-      new Batcher({
-        batch,
-        limits: { rateLimit: options.settings.rateLimit, concurrency: options.settings.concurrency },
-        clock,
-        send: (members, signal) => sendMembers(members, signal, options),
-        isOpen: () => this.#circuit.isOpen,
-        splitFailed: (error) => logSinkFault(error, 'could not divide alerts into messages', options),
-        refused: (sent) => void this.#circuit.observe(breakerEventOf(sent, clock)),
-        before: before === undefined ? undefined : before.#batcher,
-      })
+      new Batcher(
+        {
+          batch,
+          limits: { rateLimit: options.settings.rateLimit, concurrency: options.settings.concurrency },
+          clock,
+          send: (members, signal) => sendMembers(members, signal, options),
+          isOpen: () => this.#circuit.isOpen,
+          splitFailed: (error) => logSinkFault(error, 'could not divide alerts into messages', options),
+          refused: (sent) => void this.#circuit.observe(breakerEventOf(sent, clock)),
+        },
+        before && before.#batcher,
+      )
     this.#processorDeps = this.#depsOfProcessor()
   }
 

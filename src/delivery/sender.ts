@@ -106,14 +106,10 @@ class Lanes implements Sender {
   #createLane(entry: SinkEntry, before: Lane | undefined): Lane {
     const { sinks: _, tuning, ...common } = this.#options
     const [acknowledged, unrecorded] = [this.#acknowledged, this.#unrecorded]
-    return new Lane({
-      ...common,
-      ...entry,
-      acknowledged,
-      unrecorded,
+    return new Lane(
+      { ...common, ...entry, acknowledged, unrecorded, tuning: { ...defaultTuning, ...tuning } },
       before,
-      tuning: { ...defaultTuning, ...tuning },
-    })
+    )
   }
 
   #end(name: string, lane: Lane, deadlineMs?: number): void {

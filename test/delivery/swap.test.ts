@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { BreakerChange } from '../../src/delivery/sender.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
@@ -82,6 +84,31 @@ describe('a sink that is swapped', () => {
     await until('recorded', async () => (await queues.queue('hook').getCompletedCount()) === 1)
     expect([before.sink.sends.length, after.sends.length]).toEqual([1, 0])
   }, 30_000)
+
+  it('is gone from memory once its last send was over, however often the config changes', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const { queues, sender } = rig(server, ['hook'])
+    const running = sender([testSink('hook')])
+    const swapTo = async (id: number) => {
+      const sink = testSink('hook')
+      const batch = {
+        plan: { kind: 'burst', max: 20, after: 1, windowMs: 60_000 } as const,
+        split: <T>(parcels: readonly T[]) => [[...parcels]],
+        send: async () => delivered,
+      }
+      await running.swap(only({ ...sink, batch }, { rateLimit: { max: 1_000, per: 1_000 } }))
+      await queues.enqueue(jobs('hook', id, id))
+      await until('sent by this config', () => sink.sends.length === 1)
+      return new WeakRef(sink.sends)
+    }
+    const swapped: WeakRef<object>[] = []
+    for (let id = 1; id <= 5; id++) swapped.push(await swapTo(id))
+    await until('only the last one or two are left', () => {
+      collect()
+      return swapped.slice(0, 3).every((each) => each.deref() === undefined)
+    })
+  })
 
   it('goes on with an open breaker: a probe soon finds that the new config works, and everything goes', async () => {
     const { queues, sender, metrics } = rig(server, ['hook'])
