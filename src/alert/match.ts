@@ -206,12 +206,22 @@ export const fieldCharsMax = 50_000
 function comparable(field: string, values: readonly string[]): readonly string[] {
   const compared: string[] = []
   let chars = 0
-  for (const value of values) {
+  // The shortest first, so that a large value hides no other.
+  for (const value of values.slice(0, valuesMax).toSorted((a, b) => a.length - b.length)) {
     chars += value.length
-    if (compared.length === valuesMax || (chars > fieldCharsMax && compared.length > 0)) break
+    if (chars > fieldCharsMax && compared.length > 0) break
     compared.push(comparableText(field, value.slice(0, fieldCharsMax)))
   }
   return compared
+}
+
+/** Whether all is compared that the alert has in the fields of which the match says `not`: else what it names may be in the rest. */
+export function isComparedWhole(alert: Alert, match: Match): boolean {
+  return alertFields.every((field) => {
+    if (!match[field]?.some(({ op }) => op === 'not')) return true
+    const values = alertValues(alert, field)
+    return values.length <= valuesMax && values.reduce((sum, { length }) => sum + length, 0) <= fieldCharsMax
+  })
 }
 
 function comparableText(field: string, text: string): string {

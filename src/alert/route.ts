@@ -13,7 +13,7 @@ import {
   valuesMax,
 } from './match.ts'
 import { type Mute, mutedUntil } from './mute.ts'
-import { type Silence, silencesAt } from './silence.ts'
+import { isSilenced, type Silence, silencesAt } from './silence.ts'
 import type { Steps } from './turns.ts'
 
 /**
@@ -148,10 +148,9 @@ function routingOf(decisions: readonly RouteDecision[]): Routing {
   return { sinks: [...sinks], decisions, withheld: withheld.filter((decision) => decision.sinks.length > 0) }
 }
 
-/** A silence that asks for a rule that is not known does not hold: losing is worse. */
 function* silenceOf(alert: Alert, { silences, nowMs, ruleOf }: RouteFacts): Steps<Silence | undefined> {
   for (const silence of silences.length === 0 ? [] : silencesAt(silences, nowMs))
-    if ((yield* matchAlert(alert, silence.match, ruleOf)).kind === 'matches') return silence
+    if (yield* isSilenced(alert, silence.match, ruleOf)) return silence
   return undefined
 }
 

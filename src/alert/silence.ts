@@ -1,4 +1,6 @@
-import type { Match } from './match.ts'
+import type { Alert } from './alert.ts'
+import { isComparedWhole, type Match, matchAlert, type RuleLookup } from './match.ts'
+import type { Steps } from './turns.ts'
 
 /** Alerts that an operator does not want to be sent for a while, over all routes. */
 export interface Silence {
@@ -14,4 +16,12 @@ export function silencesAt(silences: readonly Silence[], nowMs: number): readonl
   return silences
     .filter(({ startsAtMs, endsAtMs }) => startsAtMs <= nowMs && nowMs < endsAtMs)
     .sort((a, b) => b.endsAtMs - a.endsAtMs)
+}
+
+/**
+ * Whether a silence with this match holds the alert back. Not where the rule that it asks for is not known, nor where `not` was
+ * asked of more than is compared: losing is worse.
+ */
+export function* isSilenced(alert: Alert, match: Match, ruleOf: RuleLookup): Steps<boolean> {
+  return isComparedWhole(alert, match) && (yield* matchAlert(alert, match, ruleOf)).kind === 'matches'
 }

@@ -198,6 +198,34 @@ describe('a throttle', () => {
   })
 })
 
+describe('more than is compared', () => {
+  const decide = (fields: object, silences: Silence[], match: object = {}) =>
+    route(alert('price', { ...fields }), [{ match: parseMatch(match) ?? {}, sinks: ['hook'] }], {
+      ...facts,
+      silences,
+    }).sinks
+
+  it.each([
+    { chart: 'x'.repeat(60_000), level: 'critical' },
+    { note: 'x'.repeat(30_000), chart: 'y'.repeat(30_000), level: 'critical' },
+  ])('in one value hides no shorter one', (payload) => {
+    expect(decide({ payload }, [], { payload: 'level=critical' })).toEqual(['hook'])
+    expect(decide({ payload }, [], { payload: { glob: 'level=*' } })).toEqual(['hook'])
+  })
+
+  it.each([
+    ['symbol', [...Array(2_000).fill('a'), 'فولاد']],
+    ['payload', ['x'.repeat(60_000), 'x'.repeat(60_000), 'فولاد']],
+    ['payload', ['x'.repeat(30_000), 'x'.repeat(30_000)]],
+  ])('of %s is not what a silence says "not" of: it does not hold', (field, values) => {
+    const held = (of: unknown[]) =>
+      decide({ [field]: of }, [silence('a', { [field]: { not: 'فولاد' } }, -1, 1)])
+    expect(held(values)).toEqual(['hook'])
+    expect(held(['x'])).toEqual([])
+    expect(decide({ [field]: values }, [silence('a', { kind: 'price' }, -1, 1)])).toEqual([])
+  })
+})
+
 describe('whatever the routes are', () => {
   it('they reach the sinks of those that take the alert, no others and none twice, and explain every one', () => {
     const sink = fc.constantFrom('a', 'b', 'c', 'd')

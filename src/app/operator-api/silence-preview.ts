@@ -3,8 +3,9 @@ import { type Alert, alertKey } from '../../alert/alert.ts'
 import { headlineOf } from '../../alert/display.ts'
 import { ruleFacts } from '../../alert/fields.ts'
 import { fromJobData } from '../../alert/job.ts'
-import { matchAlert, type RuleLookup } from '../../alert/match.ts'
+import type { RuleLookup } from '../../alert/match.ts'
 import { parseMatch, type WrittenMatch } from '../../alert/match-form.ts'
+import { isSilenced } from '../../alert/silence.ts'
 import { cut } from '../../alert/text.ts'
 import { inTurns } from '../../alert/turns.ts'
 import { UserError } from '../../lib/errors.ts'
@@ -24,8 +25,7 @@ export async function previewSilence(
   const ruleOf: RuleLookup = (source, ruleId) => facts.get(`${source}/${ruleId}`)
   const ending = new AbortController()
   const sampleOf = async (alert: Alert) =>
-    (await inTurns(matchAlert(alert, match, ruleOf), { readers: true, signal: ending.signal })).kind ===
-    'matches'
+    (await inTurns(isSilenced(alert, match, ruleOf), { readers: true, signal: ending.signal }))
       ? { source: alert.source, id: alert.id, headline: cut(headlineOf(alert), headlineCharsMax) }
       : undefined
   const tooSlow = setTimeout(() => ending.abort(new UserError(tooSlowText)), comparingMs)
