@@ -56,8 +56,9 @@ export function registerActions(app: FastifyInstance, deps: AdminDeps): void {
   post('retry unreadable rows', '/api/v1/quarantine/retry', retryRowsAbout, (request) =>
     ports.quarantine.retry(rowsOf(request.body)),
   )
-  post('drop unreadable rows', '/api/v1/quarantine/drop', dropRowsAbout, async (request) => {
-    return { dropped: await ports.quarantine.drop(rowsOf(request.body)) }
+  post('drop unreadable rows', '/api/v1/quarantine/drop', dropRowsAbout, async (request, _reply, keyed) => {
+    const order = { ...rowsOf(request.body), ...given({ keepThrough: keyed?.keep }) }
+    return { dropped: await ports.quarantine.drop(order) }
   })
 
   const noSink = (reply: FastifyReply, name: string) =>

@@ -5,7 +5,7 @@ import type { SinkActivity } from '../delivery/records/activity.ts'
 import type { DeadLetterQuery } from '../delivery/records/dead-letters.ts'
 import type { Order, Portion, PortionOrder } from '../delivery/records/selection.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { IdempotencyStore } from '../store/idempotency.ts'
+import type { IdempotencyStore, KeyedRequest } from '../store/idempotency.ts'
 import type { NewSilence } from '../store/silences.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { AuditRow } from './audit-view.ts'
@@ -98,9 +98,10 @@ export interface QuarantinePort {
   retry(selection: QuarantineSelection): Promise<QuarantineRetry>
   /**
    * Deletes them for ever: they are not sent, even if a later version could read them. (With another id a row is another
-   * one.) Returns how many.
+   * one.) Returns how many. `keepThrough` is `KeyedRequest.keep`: an order that is sent again takes what was there at the first
+   * time.
    */
-  drop(selection: QuarantineSelection): Promise<number>
+  drop(order: QuarantineSelection & { keepThrough?: KeyedRequest['keep'] }): Promise<number>
 }
 
 /** `ids` are `SOURCE.KEY`; without them it means all rows of `source`, and without `source` all rows. */

@@ -191,7 +191,8 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       retry: (rows) =>
         retryQuarantined({ source, store: setAside, intake: inForce.intake, clock, metrics }, rows),
       drop: (keys) => setAside.remove(keys),
-      dropAll: () => setAside.removeAll(),
+      dropAll: (throughMs) => setAside.removeAll(throughMs),
+      newestMs: () => setAside.newestMs(),
       counts: () => setAside.counts(),
     },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),

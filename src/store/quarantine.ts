@@ -14,8 +14,10 @@ export interface QuarantineStore {
   find(keys: readonly string[]): Promise<readonly Quarantined[]>
   /** Removes them, since they were sent or dropped; resolves to how many there were. They stay seen. */
   remove(keys: readonly string[]): Promise<number>
-  /** Removes all of them. */
-  removeAll(): Promise<number>
+  /** Removes all that were set aside by then, at a time as `newestMs` has it. */
+  removeAll(throughMs?: number): Promise<number>
+  /** When the newest was set aside, in milliseconds since 1970 by the clock of who did; 0 where there is none. */
+  newestMs(): Promise<number>
   counts(): Promise<QuarantineCounts>
 }
 
@@ -72,13 +74,21 @@ export function createQuarantineStore(options: {
     list: async (limit) => find(await redis.zrevrangebyscore(setAsideTimes, '+inf', 0, 'LIMIT', 0, limit)),
     find,
     remove,
-    async removeAll() {
+    async removeAll(throughMs) {
+      const [from, to] = throughMs === undefined ? ['-inf', '+inf'] : [-throughMs, throughMs]
       let removed = 0
       for (;;) {
-        const keys = await redis.zrange(setAsideTimes, '0', String(removeMax - 1))
+        const keys = await redis.zrangebyscore(setAsideTimes, from, to, 'LIMIT', 0, removeMax)
         if (keys.length === 0) return removed
         removed += await remove(keys)
       }
+    },
+    async newestMs() {
+      const ends = [
+        await redis.zrange(setAsideTimes, '0', '0', 'WITHSCORES'),
+        await redis.zrange(setAsideTimes, '-1', '-1', 'WITHSCORES'),
+      ]
+      return Math.max(0, ...ends.map(([, score = 0]) => Math.abs(Number(score))))
     },
     async counts() {
       const [now, [ever, fellOut]] = await Promise.all([

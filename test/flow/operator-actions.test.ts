@@ -5,7 +5,7 @@ import type { AlertStory } from '../../src/admin/delivery-view.ts'
 import type { StatusView } from '../../src/admin/status-view.ts'
 import { describeAlert } from '../../src/cli/deliveries.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { queuePrefix } from '../../src/store/keys.ts'
+import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
 import { idempotencyKey } from '../../src/store/operator-keys.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, api, bridgeConfig } from '../support/bridge.ts'
@@ -152,4 +152,35 @@ it('a pause for a time ends by itself, and a sink that rests can be tried at onc
   aheadMs = 3_600_000
   await until('the pause is over', async () => (await hookNow())?.state === 'active')
   expect((await hookNow())?.pausedUntil).toBeNull()
+})
+
+it('rows that were set aside after an order to drop them all had broken off are not dropped when it is sent again', async () => {
+  const sandbox = await startSandbox({ history: 1 })
+  const prefix = freshPrefix()
+  const hook = await startWebhookReceiver()
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
+  const { setAside, setAsideTimes } = sourceKeys(prefix, 'main')
+  const client = redis.client()
+  const put = async (key: string, atMs: number) => {
+    await client.hset(setAside, key, JSON.stringify({ key, reason: 'id: missing', raw: '{}', atMs }))
+    await client.zadd(setAsideTimes, atMs, key)
+  }
+  const drop = async (key?: string) => {
+    const named = key === undefined ? {} : { 'idempotency-key': key }
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json', ...named }
+    const body = JSON.stringify({ all: true })
+    return (await fetch(`${url}/api/v1/quarantine/drop`, { method: 'POST', headers, body })).json()
+  }
+  await put('raw-1', 1_000_000)
+  await put('raw-2', Date.now() + 3_600_000)
+  expect(await drop('k1')).toEqual({ dropped: 2 })
+  const request = idempotencyKey(prefix, createHash('sha256').update('k1').digest('base64url'))
+  const { answer: _answer, ...broken } = JSON.parse((await client.get(request)) ?? '')
+  await client.set(request, JSON.stringify({ ...broken, runsUntilMs: 0 }))
+  await put('raw-3', Date.now() + 7_200_000)
+  expect(await drop('k1')).toEqual({ dropped: 0 })
+  expect(await client.hkeys(setAside)).toEqual(['raw-3'])
+  expect(await drop()).toEqual({ dropped: 1 })
 })

@@ -77,7 +77,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     quarantine: {
       list: (query) => running().quarantine.list(query),
       retry: (selection) => running().quarantine.retry(selection),
-      drop: (selection) => running().quarantine.drop(selection),
+      drop: (order) => running().quarantine.drop(order),
     },
     deliveries: {
       search: async (query) => searchDeliveries(active(), query),

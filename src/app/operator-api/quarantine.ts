@@ -10,7 +10,8 @@ export interface Quarantine {
   find(keys: readonly string[]): Promise<readonly Quarantined[]>
   retry(rows: readonly Quarantined[]): Promise<Retried>
   drop(keys: readonly string[]): Promise<number>
-  dropAll(): Promise<number>
+  dropAll(throughMs?: number): Promise<number>
+  newestMs(): Promise<number>
   counts(): Promise<QuarantineCounts>
 }
 
@@ -47,11 +48,14 @@ export function quarantinePort(sources: readonly QuarantineOwner[]): QuarantineP
       }
       return total
     },
-    async drop(selection) {
+    async drop({ keepThrough, ...selection }) {
+      const owners = ownersIn(selection)
+      const newestMs = await Promise.all(owners.map(({ quarantine }) => quarantine.newestMs()))
+      const throughMs = await keepThrough?.(Math.max(0, ...newestMs))
       let dropped = 0
-      for (const { name, quarantine } of ownersIn(selection)) {
+      for (const { name, quarantine } of owners) {
         const keys = keysOf(selection, name)
-        dropped += await (keys === undefined ? quarantine.dropAll() : quarantine.drop(keys))
+        dropped += await (keys === undefined ? quarantine.dropAll(throughMs) : quarantine.drop(keys))
       }
       return dropped
     },
