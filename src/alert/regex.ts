@@ -31,11 +31,12 @@ export function compileRegex(pattern: string): Compiled {
 }
 
 /**
- * What a pattern counts where several are limited together: about its characters, once its counted repetitions are written
- * out. To compile it is not needed for that.
+ * What a pattern counts where several are limited together: its characters, or about as many as it has once its counted
+ * repetitions are written out. To compile it is not needed for that.
  */
 export function patternSize(pattern: string): number {
-  return pattern.length > patternCharsMax ? pattern.length : writtenOut(asRe2(pattern))
+  const own = pattern.length > patternCharsMax ? 0 : writtenOut(asRe2(pattern))
+  return Math.max(pattern.length, own)
 }
 
 /** `*` is any run of characters, `?` is any one, `\` takes the next one as it is; all of the text must fit. */

@@ -46,11 +46,14 @@ export const silencePatternSizeMax = 20_000
 export function createSilenceStore({ redis, prefix }: { redis: RedisClient; prefix: string }): SilenceStore {
   const key = silencesKey(prefix)
   /** Those of the last `list`, by their id and text: they are read every few seconds, and seldom change. */
-  let known: Known = new Map()
+  let known: Promise<Known> = Promise.resolve(new Map())
   const list: SilenceStore['list'] = async (nowMs) => {
     const entries = Object.entries(await redis.hgetall(key))
-    known = await inTurns(parseAll(entries, known))
-    const silences = [...known.values()].filter((silence) => silence !== undefined)
+    // One after another, so that what is compiled for one reader is there for the next.
+    const before = known
+    const parsed = before.then((each) => inTurns(parseAll(entries, each)))
+    known = parsed.catch(() => before)
+    const silences = [...(await parsed).values()].filter((silence) => silence !== undefined)
     const ended = silences.filter(({ endsAtMs, ofLaterVersion }) => endsAtMs <= nowMs && !ofLaterVersion)
     if (ended.length > 0) await redis.hdel(key, ...ended.map(({ id }) => id))
     return silences.filter(({ endsAtMs }) => endsAtMs > nowMs).sort((a, b) => a.endsAtMs - b.endsAtMs)

@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Compiled, compileGlob, compileRegex, isFound, textCharsMax } from '../../src/alert/regex.ts'
+import {
+  type Compiled,
+  compileGlob,
+  compileRegex,
+  isFound,
+  patternSize,
+  textCharsMax,
+} from '../../src/alert/regex.ts'
 
 function finds(compiled: Compiled, text: string): boolean {
   if (!compiled.ok) throw new Error(compiled.problem)
@@ -174,6 +181,15 @@ describe('a regular expression', () => {
     expect(finds(compileRegex('b'), `${'a'.repeat(textCharsMax)}b`)).toBe(false)
     expect(finds(compileRegex('b$'), `${'a'.repeat(textCharsMax - 1)}bc`)).toBe(true)
   })
+})
+
+it('a pattern counts as many characters as it has, or has once its repetitions are written out', () => {
+  const letters = `(?i)[${'\\pL\\pN'.repeat(50)}]`
+  expect([patternSize('فولاد'), patternSize(letters), patternSize('[ab]{400}')]).toEqual([
+    5,
+    letters.length,
+    400,
+  ])
 })
 
 describe('a glob', () => {

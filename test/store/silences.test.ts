@@ -93,6 +93,14 @@ describe('a silence', () => {
     expect(await store.list(nowMs + 10)).toEqual([])
   })
 
+  it('is compiled once by those who read at the same time', async () => {
+    const { store, redis, prefix } = stores()
+    const { id } = await createSilenceStore({ redis, prefix }).add(silence(nowMs + 10), nowMs)
+    const [[first], [second]] = await Promise.all([store.list(nowMs), store.list(nowMs)])
+    expect(first).toMatchObject({ id })
+    expect(second).toBe(first)
+  })
+
   it('that did not change is not compiled again', async () => {
     const { store } = stores()
     const { id } = await store.add(silence(nowMs + 10), nowMs)
