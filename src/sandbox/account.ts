@@ -2,19 +2,19 @@ import { createFeed, type SandboxFeed } from './feed.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Settings } from './options.ts'
 import { createRandom } from './random.ts'
-import type { DeliveryRow, RuleRow } from './rows.ts'
+import type { ApiDelivery, ApiRule } from './rows.ts'
 
 /** One account: its feed, its rules and its limits. */
 export interface Account {
   readonly feed: SandboxFeed
   readonly limits: Limits
   /** Newest first, with the time each last fired, and the announced times of its evaluations. */
-  rules(nowMs: number): readonly RuleRow[]
-  setRule(id: number, fields: Partial<RuleRow>): boolean
+  rules(nowMs: number): readonly ApiRule[]
+  setRule(id: number, fields: Partial<ApiRule>): boolean
   /** A new alert at the head of the feed, by `ruleId` where one is given. */
-  fire(nowMs: number, fields: Partial<DeliveryRow>, ruleId?: number): DeliveryRow
+  fire(nowMs: number, fields: Partial<ApiDelivery>, ruleId?: number): ApiDelivery
   /** A row as the generator makes them, with an id of its own, in no feed yet. */
-  make(firedAtMs: number): DeliveryRow
+  make(firedAtMs: number): ApiDelivery
 }
 
 /** The average time between two alerts of the history. */
@@ -30,9 +30,9 @@ export function createAccount(
   const random = createRandom(settings.seed + 1)
   const nextId = createIds(settings.ids, history.firstId, settings.seed + 2)
   const lastFired = new Map<string, string>()
-  const changed = new Map<number, Partial<RuleRow>>()
+  const changed = new Map<number, Partial<ApiRule>>()
   const make = (firedAtMs: number, ruleId?: number) => generator.alert(nextId(), firedAtMs, ruleId)
-  const add = (row: DeliveryRow) => {
+  const add = (row: ApiDelivery) => {
     for (const id of row.ruleIds) lastFired.set(id, row.firedAt)
     feed.add(row)
     return row

@@ -1,4 +1,4 @@
-import type { Fault, Shape } from './faults.ts'
+import type { InjectedFault, Shape } from './faults.ts'
 import { perPage } from './feed.ts'
 
 /** The bodies of answers: pages, refusals, and how a fault changes them. Pure. */
@@ -41,7 +41,7 @@ export function refusalReply({ status, code, message, detail, retryAfter }: Refu
 }
 
 /** The answer that a fault of the answer stage sends instead of `page`. */
-export function spoiltReply(fault: Fault, page: Body): Reply {
+export function spoiltReply(fault: InjectedFault, page: Body): Reply {
   switch (fault.kind) {
     case 'status':
       return statusReply(fault)
@@ -91,7 +91,7 @@ const documentedCodes: Readonly<Record<number, string>> = {
   500: 'server_error',
 }
 
-function statusReply(fault: Extract<Fault, { kind: 'status' }>): Reply {
+function statusReply(fault: Extract<InjectedFault, { kind: 'status' }>): Reply {
   const { status, code = documentedCodes[status] ?? 'server_error', message = 'Declared fault.' } = fault
   const reply = refusalReply({
     status,

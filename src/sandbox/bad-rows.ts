@@ -1,10 +1,10 @@
-import type { DeliveryRow } from './rows.ts'
+import type { ApiDelivery } from './rows.ts'
 
 /**
  * Rows without a usable id, each for another reason. None of them can be delivered; the good rows around them must be.
  * `make` gives a new good row at every call.
  */
-export function makeBadRows(make: () => DeliveryRow): readonly unknown[] {
+export function makeBadRows(make: () => ApiDelivery): readonly unknown[] {
   const { id: _id, ...withoutId } = make()
   return [
     withoutId,

@@ -113,7 +113,7 @@ export function decideCall(
 }
 
 /** `page` as a whole number from 1; 1 when it is not given; undefined when it is anything else. */
-export function readPage(query: URLSearchParams): number | undefined {
+export function pageNumber(query: URLSearchParams): number | undefined {
   const given = query.getAll('page')
   if (given.length === 0) return 1
   const [text = ''] = given

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import { createRandom } from './random.ts'
-import { isoSeconds, type RuleRow } from './rows.ts'
+import { type ApiRule, isoSeconds } from './rows.ts'
 
 /**
  * When the sandbox evaluates the rules of its account, and what it announces of that in `lastEvaluatedAt` and
@@ -17,7 +17,7 @@ export type Announcement = (typeof announcements)[number]
 
 interface Evaluations {
   /** The rule as the API shows it at `nowMs` (ms since the epoch). */
-  announce(rule: RuleRow, nowMs: number): RuleRow
+  announce(rule: ApiRule, nowMs: number): ApiRule
   /** The evaluations of all rules in `[fromMs, toMs)`, oldest first. */
   between(fromMs: number, toMs: number): readonly Evaluation[]
 }
@@ -55,7 +55,7 @@ const noiseMsMax = minuteMs
 const nullShare = 0.1
 
 export function createEvaluations(
-  rules: readonly Pick<RuleRow, 'id'>[],
+  rules: readonly Pick<ApiRule, 'id'>[],
   announcement: Announcement,
   seed: number,
 ): Evaluations {

@@ -4,7 +4,7 @@ import type { EndpointName } from '../feed/endpoints.ts'
  * Faults that a developer declares and the sandbox then makes. Each belongs to a stage of an answer; faults of different
  * stages combine in one answer, and of one stage the first that matches is used first.
  */
-export type Fault = FaultEffect & {
+export type InjectedFault = FaultEffect & {
   /** For how many answers; 0: until cleared. Default 1. */
   readonly times?: number
   /** Matching requests that it lets pass first. Default 0. */
@@ -81,7 +81,7 @@ interface FaultKind {
 }
 export type FieldType = 'number' | 'string' | 'boolean' | 'object' | 'list'
 
-export const faultKinds: Readonly<Record<Fault['kind'], FaultKind>> = {
+export const faultKinds: Readonly<Record<InjectedFault['kind'], FaultKind>> = {
   between: {
     stage: 'before',
     says: 'changes the feed first: a list of {fire: n} {insert: row, at} {insertAlerts: n, at} {remove: id} {removeAt}',
@@ -136,16 +136,16 @@ export const faultKinds: Readonly<Record<Fault['kind'], FaultKind>> = {
 }
 
 export interface FaultQueue {
-  add(fault: Fault): void
+  add(fault: InjectedFault): void
   clear(): void
-  list(): readonly Fault[]
+  list(): readonly InjectedFault[]
   /** Returns the faults for this request, at most one of each stage, and counts them as used. */
   take(request: { readonly endpoint: string; readonly page: number | null }): MatchedFaults
 }
-export type MatchedFaults = Partial<Record<FaultStage, Fault>>
+export type MatchedFaults = Partial<Record<FaultStage, InjectedFault>>
 
 export function createFaultQueue(): FaultQueue {
-  let queue: { fault: Fault; passing: number; left: number }[] = []
+  let queue: { fault: InjectedFault; passing: number; left: number }[] = []
   return {
     add(fault) {
       const { after = 0, times = 1 } = fault

@@ -1,21 +1,21 @@
 import { shownOf } from './data/shown.ts'
-import { type Instrument, type Screen, screens, watched } from './market.ts'
+import { type Listing, type Screen, screens, watched } from './market.ts'
 import { createRandom, type Random } from './random.ts'
-import { type DeliveryRow, isoSeconds, type RuleRow } from './rows.ts'
+import { type ApiDelivery, type ApiRule, isoSeconds } from './rows.ts'
 import { type AlertKind, alertText, type Subject } from './texts.ts'
 
 /** Makes rows that look like an account's alerts. Every alert fits one of the account's alert rules. */
 export interface Generator {
   /** Newest first. */
-  readonly rules: readonly RuleRow[]
+  readonly rules: readonly ApiRule[]
   /** Row `id`, fired at `firedAtMs` (ms since the epoch), by `ruleId` where one is given. */
-  alert(id: number, firedAtMs: number, ruleId?: number): DeliveryRow
+  alert(id: number, firedAtMs: number, ruleId?: number): ApiDelivery
 }
 
 interface Watch {
   readonly ruleId: number
   readonly on:
-    | { readonly kind: Exclude<AlertKind, 'screen'>; readonly instrument: Instrument }
+    | { readonly kind: Exclude<AlertKind, 'screen'>; readonly instrument: Listing }
     | { readonly kind: 'screen'; readonly screen: Screen }
 }
 
@@ -74,7 +74,7 @@ function makeWatches(): [Watch, ...Watch[]] {
   return [{ ruleId: 10, on: { kind: 'indicator', instrument: first } }, ...each, ...market]
 }
 
-function toRule({ ruleId, on }: Watch): RuleRow {
+function toRule({ ruleId, on }: Watch): ApiRule {
   const screen = on.kind === 'screen' ? on.screen : null
   const instrument = on.kind === 'screen' ? null : on.instrument
   return {

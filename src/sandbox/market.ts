@@ -3,7 +3,7 @@
  * names that people know; the others are made from parts, the same in every sandbox. What the document of the API does not
  * name (markets but `gold`, `currency` and `tse`, units, industries) is the sandbox's own.
  */
-export interface Instrument {
+export interface Listing {
   readonly id: number
   readonly symbol: string
   readonly slug: string
@@ -34,7 +34,7 @@ function share(
   [symbol, slug, persian, english]: Names,
   price: number,
   industry: string,
-): Instrument {
+): Listing {
   const venue = venues[id % 3] ?? null
   return {
     ...{ id, symbol, slug, persian, english, price, venue, industry },
@@ -48,7 +48,7 @@ function offExchange(
   price: number,
   market: 'gold' | 'currency',
   unit: 'toman' | 'usd' = 'toman',
-): Instrument {
+): Listing {
   return {
     ...{ id, symbol, slug, persian, english, price, unit, market },
     ...{ group: 'commodity', venue: null, industry: null },
@@ -56,7 +56,7 @@ function offExchange(
 }
 
 /** Those that the caller's alert rules watch. */
-export const watched: readonly [Instrument, ...Instrument[]] = [
+export const watched: readonly [Listing, ...Listing[]] = [
   share(101, ['فولاد', 'foolad', 'فولاد مبارکه اصفهان', 'Mobarakeh Steel'], 5_230, metals),
   share(102, ['خودرو', 'khodro', 'ایران خودرو', 'Iran Khodro'], 2_870, cars),
   share(103, ['شپنا', 'shepna', 'پالایش نفت اصفهان', 'Isfahan Oil Refining'], 4_410, oil),
@@ -115,7 +115,7 @@ const companies = industries.flatMap(([letter, latin, word, english, industry], 
 )
 
 /** Every second one holds shares, the others bonds. */
-const funds = places.map(([rest, slug, place], index): Instrument => {
+const funds = places.map(([rest, slug, place], index): Listing => {
   const isBond = index % 2 === 1
   const id = 3_001 + index
   const names: Names = [`آ${rest}`, `a${slug}`, `صندوق ${place}`, `${slug} fund`]
@@ -146,7 +146,7 @@ const coins = ['half', 'quarter', 'gram'].map((size, index) =>
   ),
 )
 
-export const instruments: readonly [Instrument, ...Instrument[]] = [
+export const instruments: readonly [Listing, ...Listing[]] = [
   ...watched,
   ...companies,
   ...funds,
@@ -161,7 +161,7 @@ const byName = new Map(
 )
 
 /** By id, symbol or slug, exactly. */
-export function instrumentOf(name: string | undefined): Instrument | undefined {
+export function instrumentOf(name: string | undefined): Listing | undefined {
   return byName.get(name ?? '')
 }
 

@@ -1,5 +1,5 @@
 import { UserError } from '../lib/errors.ts'
-import { type Fault, type FieldType, faultKinds, shapes } from './faults.ts'
+import { type FieldType, faultKinds, type InjectedFault, shapes } from './faults.ts'
 
 const commonFields: Readonly<Record<string, FieldType>> = {
   'times?': 'number',
@@ -12,7 +12,7 @@ const commonFields: Readonly<Record<string, FieldType>> = {
 const changes = [['fire'], ['insert', 'at'], ['insertAlerts', 'at'], ['remove'], ['removeAt']] as const
 
 /** A fault from JSON; throws a UserError that says what is wrong with it. */
-export function parseFault(value: unknown): Fault {
+export function parseFault(value: unknown): InjectedFault {
   const fields = asFields(value)
   const kind = String(fields['kind'])
   if (!isKind(kind)) throw new UserError(`kind must be one of ${Object.keys(faultKinds).join(', ')}`)
@@ -29,10 +29,10 @@ export function parseFault(value: unknown): Fault {
   if (unknown !== undefined)
     throw new UserError(`${kind}: ${unknown} is unknown; known are ${known.join(', ')}`)
   checkValues(kind, fields)
-  return { ...fields, kind } as unknown as Fault
+  return { ...fields, kind } as unknown as InjectedFault
 }
 
-function checkValues(kind: Fault['kind'], fields: Readonly<Record<string, unknown>>): void {
+function checkValues(kind: InjectedFault['kind'], fields: Readonly<Record<string, unknown>>): void {
   if (kind === 'shape' && !shapes.some((each) => each === fields['shape']))
     throw new UserError(`shape must be one of ${shapes.join(', ')}`)
   if (kind === 'status' && !(Number(fields['status']) >= 200 && Number(fields['status']) <= 599))
@@ -55,7 +55,7 @@ function isChange(value: unknown): boolean {
   )
 }
 
-function isKind(text: string): text is Fault['kind'] {
+function isKind(text: string): text is InjectedFault['kind'] {
   return Object.hasOwn(faultKinds, text)
 }
 

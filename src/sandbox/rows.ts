@@ -1,5 +1,5 @@
 /** The two kinds of row that the sandbox serves, field by field as the API documents them. */
-export interface DeliveryRow {
+export interface ApiDelivery {
   readonly id: number
   readonly kind: string
   readonly symbol: string | null
@@ -15,7 +15,7 @@ export interface DeliveryRow {
   readonly isRead: boolean
 }
 
-export interface RuleRow {
+export interface ApiRule {
   readonly id: number
   readonly kind: string
   readonly name: string | null
@@ -44,7 +44,7 @@ export function isoSeconds(ms: number): string {
 }
 
 /** Whether a row of the feed has the documented identity; hand-made bad rows have not. */
-export function isDeliveryRow(row: unknown): row is DeliveryRow {
+export function isApiDelivery(row: unknown): row is ApiDelivery {
   if (typeof row !== 'object' || row === null || !('id' in row && 'headline' in row && 'firedAt' in row))
     return false
   return Number.isSafeInteger(row.id) && typeof row.headline === 'string' && typeof row.firedAt === 'string'

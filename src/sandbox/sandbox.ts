@@ -3,16 +3,16 @@ import { type Account, createAccount } from './account.ts'
 import { createControl } from './control.ts'
 import type { SandboxToken, TokenState } from './decide-call.ts'
 import { publishOnAndOn } from './evaluations.ts'
-import { createFaultQueue, type Fault } from './faults.ts'
+import { createFaultQueue, type InjectedFault } from './faults.ts'
 import { fireUntilAborted } from './firing.ts'
 import { closeServer, listen } from './listen.ts'
 import { type SandboxOptions, type Settings, withDefaults } from './options.ts'
-import { type DeliveryRow, isDeliveryRow, type RuleRow } from './rows.ts'
+import { type ApiDelivery, type ApiRule, isApiDelivery } from './rows.ts'
 import { type Entry, serve } from './serve.ts'
 import type { Sandbox, SandboxRequest } from './surface.ts'
 
 export { type SandboxOptions, sandboxToken } from './options.ts'
-export type { DeliveryRow, Fault, RuleRow, Sandbox, SandboxRequest }
+export type { ApiDelivery, ApiRule, InjectedFault, Sandbox, SandboxRequest }
 
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   return new HttpSandbox(withDefaults(options))
@@ -23,7 +23,7 @@ class HttpSandbox implements Sandbox {
   readonly #faults = createFaultQueue()
   readonly #accounts = new Map<string, Account>()
   readonly #requests: Entry[] = []
-  readonly #firedListeners = new Set<(row: DeliveryRow) => void>()
+  readonly #firedListeners = new Set<(row: ApiDelivery) => void>()
   readonly #requestListeners = new Set<(request: SandboxRequest) => void>()
   #account: Account
   /** The port of the last start: a stopped sandbox starts again at the same port. */
@@ -64,11 +64,11 @@ class HttpSandbox implements Sandbox {
     await Promise.all(servers.map((server) => closeServer(server)))
   }
 
-  fire(fields: Partial<DeliveryRow> = {}) {
+  fire(fields: Partial<ApiDelivery> = {}) {
     return this.#emitFired(this.#account.fire(this.#settings.clock.now(), fields))
   }
 
-  fireMany(count: number, fields: Partial<DeliveryRow> = {}) {
+  fireMany(count: number, fields: Partial<ApiDelivery> = {}) {
     return Array.from({ length: count }, () => this.fire(fields))
   }
 
@@ -76,7 +76,7 @@ class HttpSandbox implements Sandbox {
     this.#account.feed.insert(row, atIndex)
   }
 
-  makeRow(fields: Partial<DeliveryRow> = {}) {
+  makeRow(fields: Partial<ApiDelivery> = {}) {
     return { ...this.#account.make(this.#settings.clock.now()), ...fields }
   }
 
@@ -85,14 +85,14 @@ class HttpSandbox implements Sandbox {
   }
 
   get rows() {
-    return this.#account.feed.rows().filter(isDeliveryRow)
+    return this.#account.feed.rows().filter(isApiDelivery)
   }
 
   get rules() {
     return this.#account.rules(this.#settings.clock.now())
   }
 
-  setRule(id: number, fields: Partial<RuleRow>) {
+  setRule(id: number, fields: Partial<ApiRule>) {
     return this.#account.setRule(id, fields)
   }
 
@@ -108,7 +108,7 @@ class HttpSandbox implements Sandbox {
     return this.#faults.list()
   }
 
-  fault(fault: Fault) {
+  fault(fault: InjectedFault) {
     this.#faults.add(fault)
   }
 
@@ -156,14 +156,14 @@ class HttpSandbox implements Sandbox {
     publishOnAndOn({ clock, evaluations, publish }, this.#life.signal)
   }
 
-  #emitFired(row: DeliveryRow): DeliveryRow {
+  #emitFired(row: ApiDelivery): ApiDelivery {
     for (const listener of this.#firedListeners) listener(row)
     return row
   }
 
   on(
     ...[event, listener]:
-      | [event: 'fired', listener: (row: DeliveryRow) => void]
+      | [event: 'fired', listener: (row: ApiDelivery) => void]
       | [event: 'request', listener: (request: SandboxRequest) => void]
   ) {
     if (event === 'fired') {

@@ -9,10 +9,10 @@ import {
   decideCall,
   invalid,
   notHeld,
-  readPage,
+  pageNumber,
   type SandboxToken,
 } from './decide-call.ts'
-import type { Fault, FaultQueue, FeedChange, MatchedFaults } from './faults.ts'
+import type { FaultQueue, FeedChange, InjectedFault, MatchedFaults } from './faults.ts'
 import { perPage } from './feed.ts'
 import { readBody } from './read-body.ts'
 import type { SandboxRequest } from './surface.ts'
@@ -57,7 +57,7 @@ async function answer(
   const { clock, hasPlan, signal } = context
   const { path, query } = split(request.url ?? '/')
   const method = request.method ?? 'GET'
-  const page = query.has('page') ? (readPage(query) ?? null) : null
+  const page = query.has('page') ? (pageNumber(query) ?? null) : null
   const call = {
     method,
     pathname: withoutPrefix(path, context.pathPrefix),
@@ -125,7 +125,7 @@ function pageOf(rows: readonly unknown[], page: number) {
   return toPage(rows.slice((page - 1) * perPage, page * perPage), page, rows.length)
 }
 
-function change(fault: Fault, context: SandboxContext): void {
+function change(fault: InjectedFault, context: SandboxContext): void {
   const { feed, make } = context.account()
   const newRow = () => make(context.clock.now())
   if (fault.kind === 'badRows') {

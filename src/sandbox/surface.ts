@@ -1,6 +1,6 @@
 import type { SandboxToken, TokenState } from './decide-call.ts'
-import type { Fault } from './faults.ts'
-import type { DeliveryRow, RuleRow } from './rows.ts'
+import type { InjectedFault } from './faults.ts'
+import type { ApiDelivery, ApiRule } from './rows.ts'
 
 /**
  * The Market Data Read API with synthetic data, over real HTTP: for the demo, for tests and for
@@ -12,25 +12,25 @@ export interface Sandbox {
   /** Ends every connection, also those that wait for an answer. */
   stop(): Promise<void>
   /** A new alert at the head of the feed, now. */
-  fire(fields?: Partial<DeliveryRow>): DeliveryRow
+  fire(fields?: Partial<ApiDelivery>): ApiDelivery
   /** Oldest first. */
-  fireMany(count: number, fields?: Partial<DeliveryRow>): readonly DeliveryRow[]
+  fireMany(count: number, fields?: Partial<ApiDelivery>): readonly ApiDelivery[]
   /** Inserts a row, good or bad, at `atIndex` from the newest (0). */
   insert(row: unknown, atIndex: number): void
   /** A synthetic row with an id of its own that is in no feed yet: for `insert`. */
-  makeRow(fields?: Partial<DeliveryRow>): DeliveryRow
+  makeRow(fields?: Partial<ApiDelivery>): ApiDelivery
   remove(id: number): boolean
   /** The rows of the feed, newest first; those without the documented identity are left out. */
-  readonly rows: readonly DeliveryRow[]
-  readonly rules: readonly RuleRow[]
+  readonly rows: readonly ApiDelivery[]
+  readonly rules: readonly ApiRule[]
   /** Changes fields of a rule, which stay so; false when there is none of this id. */
-  setRule(id: number, fields: Partial<RuleRow>): boolean
+  setRule(id: number, fields: Partial<ApiRule>): boolean
   /** Every call so far, oldest first. */
   readonly requests: readonly SandboxRequest[]
   /** Units charged since the last reset. */
   readonly unitsUsed: number
-  fault(fault: Fault): void
-  readonly faults: readonly Fault[]
+  fault(fault: InjectedFault): void
+  readonly faults: readonly InjectedFault[]
   clearFaults(): void
   /** Creates a token, or changes the given fields of an existing one. */
   setToken(token: SandboxToken): void
@@ -41,7 +41,7 @@ export interface Sandbox {
   setRate(perMinute: number): void
   stopFiring(): void
   /** Returns a function that removes the listener. */
-  on(event: 'fired', listener: (row: DeliveryRow) => void): () => void
+  on(event: 'fired', listener: (row: ApiDelivery) => void): () => void
   on(event: 'request', listener: (request: SandboxRequest) => void): () => void
 }
 
@@ -54,5 +54,5 @@ export interface SandboxRequest {
   /** null as long as no status was sent. */
   readonly status: number | null
   readonly units: number
-  readonly faults: readonly Fault['kind'][]
+  readonly faults: readonly InjectedFault['kind'][]
 }

@@ -1,4 +1,4 @@
-import type { Instrument, Screen } from './market.ts'
+import type { Listing, Screen } from './market.ts'
 import type { Random } from './random.ts'
 
 /** The texts of the alerts of each kind: mostly in Persian, sometimes in English. */
@@ -13,8 +13,8 @@ interface AlertText {
 
 /** What an alert is about: an instrument, or what happened in a screen. */
 export type Subject =
-  | { readonly kind: Exclude<AlertKind, 'screen'>; readonly instrument: Instrument }
-  | { readonly kind: 'screen'; readonly screen: Screen; readonly instrument: Instrument | null }
+  | { readonly kind: Exclude<AlertKind, 'screen'>; readonly instrument: Listing }
+  | { readonly kind: 'screen'; readonly screen: Screen; readonly instrument: Listing | null }
 
 /** What the market shows of an instrument when the alert fires; each is computed when a text needs it. */
 export interface Shown {
@@ -28,7 +28,7 @@ export interface Shown {
 
 export function alertText(
   subject: Subject,
-  shownOf: (instrument: Instrument) => Shown,
+  shownOf: (instrument: Listing) => Shown,
   random: Random,
 ): AlertText {
   const text =
@@ -52,7 +52,7 @@ const { format: fa } = new Intl.NumberFormat('fa-IR')
 const { format: en } = new Intl.NumberFormat('en-US')
 
 const textMakers: Readonly<
-  Record<Exclude<AlertKind, 'screen'>, (of: Instrument, shown: Shown) => BilingualText>
+  Record<Exclude<AlertKind, 'screen'>, (of: Listing, shown: Shown) => BilingualText>
 > = {
   price(of, shown) {
     const last = shown.last()
@@ -113,7 +113,7 @@ const textMakers: Readonly<
 }
 
 /** One instrument that entered a screen, or several at once, which the API shows without a symbol. */
-function screenText(screen: Screen, of: Instrument | null, random: Random): BilingualText {
+function screenText(screen: Screen, of: Listing | null, random: Random): BilingualText {
   if (of)
     return {
       persian: [`${of.symbol} وارد غربال «${screen.name}» شد`, `${of.persian} همهٔ شرط‌های غربال را دارد`],

@@ -4,13 +4,13 @@ import { pipeline } from 'node:stream/promises'
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../lib/clock.ts'
 import type { Reply } from './answers.ts'
-import type { Fault } from './faults.ts'
+import type { InjectedFault } from './faults.ts'
 
 /** Sends a reply, whole or broken as a fault of the transfer stage says. Ends when the receiver has disconnected. */
 export async function transmit(
   response: ServerResponse,
   reply: Reply,
-  fault: Fault | undefined,
+  fault: InjectedFault | undefined,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {

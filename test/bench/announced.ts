@@ -1,5 +1,5 @@
 import { type Announcement, createEvaluations } from '../../src/sandbox/evaluations.ts'
-import type { RuleRow } from '../../src/sandbox/sandbox.ts'
+import type { ApiRule } from '../../src/sandbox/sandbox.ts'
 import { budgetDay } from '../../src/schedule/budget.ts'
 import { createSchedule } from '../../src/schedule/create.ts'
 import type { AnnouncedRule, Schedule } from '../../src/schedule/schedule.ts'
@@ -112,7 +112,7 @@ function sandboxRules({ how, seed, days, ...changes }: AnnouncedHistory, startMs
     const instant = (text: string | null | undefined) => (text == null ? null : Date.parse(text) + shiftMs)
     return rules.map((rule) => {
       const { lastEvaluatedAt, nextEvaluationAt } = (nowMs >= wrongMs ? wrong : real).announce(
-        rule as RuleRow,
+        rule as ApiRule,
         nowMs - shiftMs,
       )
       const [lastMs, nextMs] = [instant(lastEvaluatedAt), instant(nextEvaluationAt)]

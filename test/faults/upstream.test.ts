@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type App, createApp } from '../../src/app/app.ts'
-import { createSandbox, type Fault, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { createSandbox, type InjectedFault, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { configOf, startApp } from '../support/app.ts'
 import { api } from '../support/bridge.ts'
@@ -19,7 +19,7 @@ const mebibyte = 1_048_576
 /** How late anything may be on a busy machine. */
 const slackMs = 4_000
 
-type Faults = Readonly<Record<string, readonly Fault[]>>
+type Faults = Readonly<Record<string, readonly InjectedFault[]>>
 
 const spoilt: Faults = {
   'three times 500': [{ kind: 'status', status: 500, times: 3 }],

@@ -10,7 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFeedClient, type Exchange, type FeedClient } from '../../src/feed/client.ts'
 import { FeedError } from '../../src/feed/errors.ts'
 import { Secret } from '../../src/lib/secret.ts'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
+import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
 import { testServer } from '../support/certificates.ts'
 import { connect, startSandbox } from '../support/sandbox.ts'
 
@@ -24,7 +24,7 @@ async function failureOf(call: Promise<unknown>): Promise<FeedError> {
   throw new Error(`expected a FeedError, got ${String(outcome)}`)
 }
 
-async function failWith(fault: Fault): Promise<FeedError> {
+async function failWith(fault: InjectedFault): Promise<FeedError> {
   const sandbox = await startSandbox({ history: 3 })
   sandbox.fault(fault)
   return failureOf(connect(sandbox, { timeoutMs: 5_000 }).deliveries(1))
@@ -147,7 +147,7 @@ describe('a call', () => {
 })
 
 describe('a call that fails', () => {
-  it.each<[string, Fault, Partial<FeedError>]>([
+  it.each<[string, InjectedFault, Partial<FeedError>]>([
     ['500', { kind: 'status', status: 500 }, { code: 'server_error', status: 500 }],
     [
       "a proxy's 502",
@@ -219,7 +219,7 @@ describe('a call that fails', () => {
   it('leaves the client fit for the next one', async () => {
     const sandbox = await startSandbox({ history: 3 })
     const client = connect(sandbox)
-    const faults: Fault[] = [{ kind: 'cut' }, { kind: 'html' }, { kind: 'huge', bytes: 50_000_000 }]
+    const faults: InjectedFault[] = [{ kind: 'cut' }, { kind: 'html' }, { kind: 'huge', bytes: 50_000_000 }]
     for (const fault of faults) {
       sandbox.fault(fault)
       await failureOf(client.deliveries(1))
@@ -333,7 +333,7 @@ describe('the limits of a call', () => {
     )
   })
 
-  it.each<[string, Fault]>([
+  it.each<[string, InjectedFault]>([
     ['comes late', { kind: 'slow', delayMs: 60_000 }],
     ['never comes', { kind: 'hang' }],
     ['stops after its headers', { kind: 'hang', headersSent: true }],
@@ -389,7 +389,7 @@ describe('every call', () => {
     const client = connect(sandbox, { timeoutMs: 200, onExchange: (exchange) => told.push(exchange) })
     await client.deliveries(1)
     await client.rules(1)
-    const faults: Fault[] = [
+    const faults: InjectedFault[] = [
       { kind: 'status', status: 500 },
       { kind: 'shape', shape: 'noMeta' },
       { kind: 'hang' },

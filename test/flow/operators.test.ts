@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
+import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
 import { buildApp, startApp } from '../support/app.ts'
 import { api, readiness } from '../support/bridge.ts'
 import { letPass, passingClock } from '../support/clock.ts'
@@ -148,7 +148,7 @@ const wrongForGood = {
   shaped: [{ kind: 'shape', shape: 'noMeta' }, /meta: expected object, found nothing/],
   login: [{ kind: 'html' }, /HTML|JSON/],
   down: [{ kind: 'status', status: 500 }, /500/],
-} as const satisfies Record<string, readonly [Fault, RegExp]>
+} as const satisfies Record<string, readonly [InjectedFault, RegExp]>
 
 it('operators are notified once of rows that could not be read, and of a feed that fails for good', {
   timeout: long ? 1_200_000 : 60_000,

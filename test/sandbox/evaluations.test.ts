@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Announcement, createEvaluations } from '../../src/sandbox/evaluations.ts'
-import { createSandbox, type DeliveryRow, type RuleRow } from '../../src/sandbox/sandbox.ts'
+import { type ApiDelivery, type ApiRule, createSandbox } from '../../src/sandbox/sandbox.ts'
 import { jumpingClock } from '../support/clock.ts'
 import { until } from '../support/until.ts'
 
@@ -11,7 +11,7 @@ const rules = createSandbox().rules
 
 function announcing(how: Announcement) {
   const evaluations = createEvaluations(rules, how, 7)
-  const [rule] = rules as readonly [RuleRow, ...RuleRow[]]
+  const [rule] = rules as readonly [ApiRule, ...ApiRule[]]
   const all = evaluations.between(startMs, startMs + dayMs)
   /** What is announced for the evaluation that follows each of those of a day, and when that really is. */
   const told = rules.flatMap((each) => {
@@ -69,20 +69,20 @@ describe('the evaluations of the sandbox', () => {
     const clock = jumpingClock(200)
     const sandbox = createSandbox({ evaluations: 'true', clock })
     onTestFinished(() => sandbox.stop())
-    const fired: DeliveryRow[] = []
+    const fired: ApiDelivery[] = []
     sandbox.on('fired', (row) => fired.push(row))
     const fromMs = clock.now()
     const { url } = await sandbox.start()
     await until('the clock has stopped', () => fired.length > 100)
     const { between } = createEvaluations(rules, 'true', 1)
-    const before = ({ ruleIds: [ruleId], firedAt }: DeliveryRow) =>
+    const before = ({ ruleIds: [ruleId], firedAt }: ApiDelivery) =>
       between(Date.parse(firedAt) - 21_000, Date.parse(firedAt)).filter(
         (each) => String(each.ruleId) === ruleId,
       )
     expect(fired.filter((row) => before(row).length === 0)).toEqual([])
     expect(Date.parse(fired[0]?.firedAt ?? '')).toBeGreaterThanOrEqual(fromMs)
     const headers = { authorization: 'Bearer sandbox-token' }
-    const { data } = (await (await fetch(`${url}/api/v1/alerts`, { headers })).json()) as { data: RuleRow[] }
+    const { data } = (await (await fetch(`${url}/api/v1/alerts`, { headers })).json()) as { data: ApiRule[] }
     for (const { lastEvaluatedAt, nextEvaluationAt } of data) {
       expect(Date.parse(lastEvaluatedAt ?? '')).toBeLessThanOrEqual(clock.now())
       expect(Date.parse(nextEvaluationAt ?? '')).toBeGreaterThan(clock.now())

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { createFaultQueue } from '../../src/sandbox/faults.ts'
 import { parseFault } from '../../src/sandbox/parse-fault.ts'
-import type { Fault } from '../../src/sandbox/sandbox.ts'
+import type { InjectedFault } from '../../src/sandbox/sandbox.ts'
 import { connect, startSandbox } from '../support/sandbox.ts'
 
 const first = { endpoint: 'alerts/deliveries', page: 1 }
-const fail = (status: number, rest: Partial<Fault> = {}) => ({ kind: 'status', status, ...rest }) as Fault
+const fail = (status: number, rest: Partial<InjectedFault> = {}) =>
+  ({ kind: 'status', status, ...rest }) as InjectedFault
 
-function statuses(faults: readonly Fault[], requests: readonly { endpoint: string; page: number }[]) {
+function statuses(faults: readonly InjectedFault[], requests: readonly { endpoint: string; page: number }[]) {
   const queue = createFaultQueue()
   for (const fault of faults) queue.add(fault)
   return requests.map((request) => {

@@ -2,17 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { createGenerator } from '../../src/sandbox/generator.ts'
 import { createRandom } from '../../src/sandbox/random.ts'
 import {
+  type ApiDelivery,
   createSandbox,
-  type DeliveryRow,
   type SandboxOptions,
   type SandboxRequest,
 } from '../../src/sandbox/sandbox.ts'
 import { jumpingClock } from '../support/clock.ts'
 import { connect, type StartedSandbox, startSandbox } from '../support/sandbox.ts'
 
-function nextFired(sandbox: StartedSandbox, count: number): Promise<DeliveryRow[]> {
+function nextFired(sandbox: StartedSandbox, count: number): Promise<ApiDelivery[]> {
   return new Promise((resolve) => {
-    const rows: DeliveryRow[] = []
+    const rows: ApiDelivery[] = []
     const off = sandbox.on('fired', (row) => {
       rows.push(row)
       if (rows.length < count) return

@@ -1,4 +1,4 @@
-import type { DeliveryRow } from '../../src/sandbox/sandbox.ts'
+import type { ApiDelivery } from '../../src/sandbox/sandbox.ts'
 import type { SmtpReceiver, SmtpReply } from './smtp-receiver.ts'
 import type { ReceiverAnswer, WebhookReceiver } from './webhook-receiver.ts'
 
@@ -7,7 +7,7 @@ import type { ReceiverAnswer, WebhookReceiver } from './webhook-receiver.ts'
  * headline, the one thing that a webhook, a Slack message and a mail have in common.
  */
 export interface Fires {
-  fire(fields?: Partial<DeliveryRow>): DeliveryRow
+  fire(fields?: Partial<ApiDelivery>): ApiDelivery
 }
 
 export interface Shown {

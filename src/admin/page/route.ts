@@ -14,7 +14,7 @@ import { overview, unknownOverview } from './overview.ts'
 import { section } from './pieces.ts'
 import { sinksSection } from './sinks.ts'
 import { sourcesSection } from './sources.ts'
-import { backLink, storyOf } from './story.ts'
+import { backLink, storyHtml } from './story.ts'
 import { createTimes } from './times.ts'
 
 /** GET / : the status page. It is most needed when something is broken, so it shows what it has within a time limit. */
@@ -39,7 +39,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
       return documentOf('warning', `alert-bridge: ${text}`, html`${backLink(words)}${unknown}`, times)
     }
     const { headline } = found.value
-    return documentOf('ok', `alert-bridge: ${headline}`, storyOf(found.value, times, canAct()), times)
+    return documentOf('ok', `alert-bridge: ${headline}`, storyHtml(found.value, times, canAct()), times)
   })
 
   app.get('/', { config: { about: pageAbout } }, async (request, reply) => {

@@ -11,7 +11,7 @@ import type { Times } from './times.ts'
 import type { PageWords } from './words/en.ts'
 
 /** The whole story of one alert: fired, seen, held back or sent, every attempt with its answer, and what operators did. */
-export function storyOf(alert: AlertStory, times: Times, canAct: boolean): Html {
+export function storyHtml(alert: AlertStory, times: Times, canAct: boolean): Html {
   const name = alertKey(alert)
   const { deliveries, held, actions } = alert
   const { words } = times

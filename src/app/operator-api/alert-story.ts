@@ -4,7 +4,7 @@ import { headlineOf } from '../../alert/display.ts'
 import { auditMax } from '../../store/audit.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
-import { storyOf } from './views.ts'
+import { deliveryStoryOf } from './views.ts'
 import { withheldRecord, withheldView } from './withheld.ts'
 
 /** The whole story of one alert: its deliveries, and the record of what was withheld. */
@@ -29,7 +29,7 @@ export async function alertStoryOf(
     ...alert,
     seenAt: seenAtMs === undefined ? null : new Date(seenAtMs).toISOString(),
     page: parts[0]?.page ?? null,
-    deliveries: parts.map(storyOf),
+    deliveries: parts.map(deliveryStoryOf),
     held: record?.held.map(withheldView) ?? [],
     actions,
   }

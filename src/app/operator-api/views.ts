@@ -100,7 +100,7 @@ export function letterGroupsView({ groups, looked, total }: LetterGroups): Lette
   return { data, looked, total }
 }
 
-export function storyOf(part: JobHistory): DeliveryStory {
+export function deliveryStoryOf(part: JobHistory): DeliveryStory {
   return {
     sink: part.sink,
     ...(part.target === undefined ? {} : { target: part.target }),

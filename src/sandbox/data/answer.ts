@@ -1,6 +1,6 @@
 import type { ScreenRun } from '../../feed/api/screen-run.ts'
 import type { EndpointPath } from '../../feed/endpoints.ts'
-import { type Instrument, instrumentOf, instruments } from '../market.ts'
+import { instrumentOf, instruments, type Listing } from '../market.ts'
 import {
   allLetters,
   isDate,
@@ -49,7 +49,7 @@ const pricesDays = 120
 const macroDays = 365
 const notFound = { kind: 'notFound' } as const
 
-const ofInstrument: Readonly<Record<InstrumentPath, (of: Instrument, call: DataCall) => DataAnswer>> = {
+const ofInstrument: Readonly<Record<InstrumentPath, (of: Listing, call: DataCall) => DataAnswer>> = {
   '/api/v1/instruments/{instrument}': (of, { scene }) => record(profileRow(of, scene)),
   '/api/v1/instruments/{instrument}/prices': (of, { query, scene }) =>
     record(pricesRecord(of, scene, Number(query['days'] ?? pricesDays))),
@@ -134,7 +134,7 @@ function text(query: DataCall['query'], name: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function isNamed({ symbol, slug, persian, english }: Instrument, term: string | undefined): boolean {
+function isNamed({ symbol, slug, persian, english }: Listing, term: string | undefined): boolean {
   const wanted = term?.toLowerCase()
   return (
     wanted === undefined ||

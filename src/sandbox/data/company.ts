@@ -1,5 +1,5 @@
 import { dateKey } from '../../lib/zone.ts'
-import { type Instrument, instruments } from '../market.ts'
+import { instruments, type Listing } from '../market.ts'
 import { holdingsOf, latestQuarter, letterLagDays, quarterDays, shareCountOf, sumOf } from './figures.ts'
 import { catalogRow } from './quotes.ts'
 import { type Scene, twoDigits } from './scene.ts'
@@ -28,7 +28,7 @@ interface Letter {
 const shares = instruments.filter(({ group }) => group === 'equity')
 
 /** Newest first. */
-export function lettersOf(instrument: Instrument, { seed, nowMs }: Scene): Letter[] {
+export function lettersOf(instrument: Listing, { seed, nowMs }: Scene): Letter[] {
   if (instrument.group !== 'equity') return []
   const { id, symbol, slug } = instrument
   const [lagDays, quarter] = [letterLagDays(id, seed), latestQuarter(instrument, seed, nowMs)]
@@ -54,7 +54,7 @@ export function allLetters(scene: Scene): Letter[] {
 }
 
 /** undefined where there is no such letter. */
-export function statementsOf(instrument: Instrument, letterId: number | undefined, scene: Scene): unknown {
+export function statementsOf(instrument: Listing, letterId: number | undefined, scene: Scene): unknown {
   const parsed = lettersOf(instrument, scene).filter((letter) => letter.parsed)
   const chosen = letterId === undefined ? parsed : parsed.filter(({ id }) => id === letterId)
   if (letterId !== undefined && chosen.length === 0) return undefined
@@ -76,7 +76,7 @@ export function statementsOf(instrument: Instrument, letterId: number | undefine
 }
 
 /** The caller has saved one run of each of the first three companies. */
-export function valuationRuns(scene: Scene, of?: Instrument) {
+export function valuationRuns(scene: Scene, of?: Listing) {
   return shares
     .slice(0, 3)
     .filter((share) => of === undefined || share.id === of.id)
@@ -94,7 +94,7 @@ export function valuationRuns(scene: Scene, of?: Instrument) {
 }
 
 /** Three holders of each company; the largest is a holding company whose own holder is shown, too. */
-export function ownershipOf(instrument: Instrument, { seed, nowMs }: Scene) {
+export function ownershipOf(instrument: Listing, { seed, nowMs }: Scene) {
   const { id } = instrument
   const isShare = instrument.group === 'equity'
   const asOf = dateOf(dayOf(nowMs) - 7)

@@ -1,4 +1,4 @@
-import type { Instrument } from '../market.ts'
+import type { Listing } from '../market.ts'
 import { chance, dayOf } from './sessions.ts'
 
 /**
@@ -18,7 +18,7 @@ export interface Quarter {
 export const quarterDays = 91
 
 /** The latest quarter with a letter, counted from the epoch; letters come within 60 days after its end. */
-export function latestQuarter({ id }: Instrument, seed: number, nowMs: number): number {
+export function latestQuarter({ id }: Listing, seed: number, nowMs: number): number {
   return Math.floor((dayOf(nowMs) - letterLagDays(id, seed)) / quarterDays)
 }
 
@@ -26,11 +26,11 @@ export function letterLagDays(id: number, seed: number): number {
   return 5 + Math.floor(chance(seed, id, 0, 40) * 55)
 }
 
-export function shareCountOf({ id }: Instrument, seed: number): number {
+export function shareCountOf({ id }: Listing, seed: number): number {
   return 1_000_000_000 * (10 + Math.floor(chance(seed, id, 0, 30) * 90))
 }
 
-function quarterOf(of: Instrument, seed: number, quarter: number): Quarter {
+function quarterOf(of: Listing, seed: number, quarter: number): Quarter {
   const { id, price } = of
   const trait = (use: number) => chance(seed, id, 0, use)
   const grown = 1.04 ** (quarter - 220) * (0.85 + 0.3 * chance(seed, id, quarter, 42))
@@ -47,7 +47,7 @@ function quarterOf(of: Instrument, seed: number, quarter: number): Quarter {
 }
 
 /** The sum of `count` quarters up to `quarter`. */
-export function sumOf(of: Instrument, seed: number, quarter: number, count: number): Quarter {
+export function sumOf(of: Listing, seed: number, quarter: number, count: number): Quarter {
   const parts = Array.from({ length: count }, (_, back) => quarterOf(of, seed, quarter - back))
   const sum = (key: keyof Quarter) => parts.reduce((total, part) => total + part[key], 0)
   return {
@@ -58,7 +58,7 @@ export function sumOf(of: Instrument, seed: number, quarter: number, count: numb
 }
 
 /** Percent of the shares, the largest holder first; what is left floats. */
-export function holdingsOf({ id }: Instrument, seed: number): number[] {
+export function holdingsOf({ id }: Listing, seed: number): number[] {
   const registered = Math.round(55 + chance(seed, id, 0, 32) * 30)
   const [first, second] = [Math.round(registered * 0.6), Math.round(registered * 0.25)]
   return [first, second, registered - first - second]

@@ -1,14 +1,10 @@
-import type { Instrument } from '../market.ts'
+import type { Listing } from '../market.ts'
 import { holdingsOf, latestQuarter, type Quarter, shareCountOf, sumOf } from './figures.ts'
 import type { Scene } from './scene.ts'
 import { chance } from './sessions.ts'
 
 /** The screener's readings of a company, by its figures and its price. What would divide by zero or by a loss is absent. */
-export function companyReadings(
-  of: Instrument,
-  { seed, nowMs }: Scene,
-  last: number,
-): Record<string, number> {
+export function companyReadings(of: Listing, { seed, nowMs }: Scene, last: number): Record<string, number> {
   const trait = (use: number) => chance(seed, of.id, 0, use)
   const quarter = latestQuarter(of, seed, nowMs)
   const year = sumOf(of, seed, quarter, 4)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Instrument } from '../market.ts'
+import type { Listing } from '../market.ts'
 import { quoteOf, readings, seriesSessions } from './readings.ts'
 import { retailShareOf, type Scene, twoDigits } from './scene.ts'
 import { dayOf, sessionsOf } from './sessions.ts'
@@ -10,7 +10,7 @@ import { mean, technicalReadings } from './technical.ts'
  * that the API's document does not show are the sandbox's own, here and in all of `sandbox/data/`; a client must not depend
  * on them.
  */
-export function catalogRow(instrument: Instrument, scene: Scene) {
+export function catalogRow(instrument: Listing, scene: Scene) {
   const { id, symbol, slug, persian, english, unit, market, venue } = instrument
   const { last } = quote(instrument, scene)
   return {
@@ -19,7 +19,7 @@ export function catalogRow(instrument: Instrument, scene: Scene) {
   }
 }
 
-export function profileRow(instrument: Instrument, scene: Scene) {
+export function profileRow(instrument: Listing, scene: Scene) {
   const row = catalogRow(instrument, scene)
   const reading = readings(instrument, scene)
   return {
@@ -30,7 +30,7 @@ export function profileRow(instrument: Instrument, scene: Scene) {
   }
 }
 
-export function boardRow(instrument: Instrument, scene: Scene) {
+export function boardRow(instrument: Listing, scene: Scene) {
   const { id, symbol, slug, persian, english, unit, group, venue, industry } = instrument
   const { last, change, volume, value } = quote(instrument, scene)
   const { buy, sell } = retailShareOf(instrument, scene.seed, dayOf(scene.nowMs))
@@ -41,7 +41,7 @@ export function boardRow(instrument: Instrument, scene: Scene) {
   }
 }
 
-export function pricesRecord(instrument: Instrument, scene: Scene, days: number) {
+export function pricesRecord(instrument: Listing, scene: Scene, days: number) {
   const { symbol, slug, unit } = instrument
   const points = sessionsOf(instrument, scene.seed, scene.nowMs, days)
   const closes = points.map(({ close }) => close)
@@ -59,7 +59,7 @@ export function pricesRecord(instrument: Instrument, scene: Scene, days: number)
   }
 }
 
-export function indicatorsRecord(instrument: Instrument, scene: Scene) {
+export function indicatorsRecord(instrument: Listing, scene: Scene) {
   const { symbol, slug } = instrument
   const series = sessionsOf(instrument, scene.seed, scene.nowMs, seriesSessions)
   const struck = series.map(({ date, close }) => `${date} ${close}`).join('\n')
@@ -70,6 +70,6 @@ export function indicatorsRecord(instrument: Instrument, scene: Scene) {
   }
 }
 
-function quote(instrument: Instrument, { seed, nowMs }: Scene) {
+function quote(instrument: Listing, { seed, nowMs }: Scene) {
   return quoteOf(sessionsOf(instrument, seed, nowMs, 2))
 }

@@ -1,4 +1,4 @@
-import { type Instrument, instruments } from '../market.ts'
+import { instruments, type Listing } from '../market.ts'
 import { companyReadings } from './fundamentals.ts'
 import { retailShareOf, type Scene } from './scene.ts'
 import { chance, closeOn, dayOf, type Session, sessionsOf } from './sessions.ts'
@@ -15,7 +15,7 @@ const known = new Map<string, Readings>()
 const knownMax = 1_000
 
 /** The readings that the screener has of an instrument, each group of them computed when one of it is asked for. */
-export function readings(instrument: Instrument, scene: Scene): Readings {
+export function readings(instrument: Listing, scene: Scene): Readings {
   const name = `${scene.seed} ${instrument.id} ${dayOf(scene.nowMs)}`
   const before = known.get(name)
   if (before !== undefined) return before
@@ -26,7 +26,7 @@ export function readings(instrument: Instrument, scene: Scene): Readings {
 }
 
 /** Groups that cost little come first: a key that none has makes all of them. */
-function makeReadings(instrument: Instrument, scene: Scene): Readings {
+function makeReadings(instrument: Listing, scene: Scene): Readings {
   const { unit, group } = instrument
   const seriesNow = () => sessionsOf(instrument, scene.seed, scene.nowMs, seriesSessions)
   const quote = quoteOf(sessionsOf(instrument, scene.seed, scene.nowMs, 2))
@@ -51,7 +51,7 @@ function makeReadings(instrument: Instrument, scene: Scene): Readings {
   }
 }
 
-function fundReadings({ id }: Instrument, { seed, nowMs }: Scene): Record<string, number> {
+function fundReadings({ id }: Listing, { seed, nowMs }: Scene): Record<string, number> {
   return { nav_gap: chance(seed, id, dayOf(nowMs), 60) * 6 - 3 }
 }
 
@@ -63,7 +63,7 @@ export function quoteOf(series: readonly Session[]) {
 }
 
 /** Returns over calendar time; `net` of the inflation of the time. */
-function moves(of: Instrument, { seed, nowMs }: Scene, last: number): Record<string, number> {
+function moves(of: Listing, { seed, nowMs }: Scene, last: number): Record<string, number> {
   const today = dayOf(nowMs)
   const yearStart = Math.floor(Date.UTC(new Date(nowMs).getUTCFullYear(), 2, 21) / 86_400_000)
   const sinceNewYear = today >= yearStart ? today - yearStart : today - yearStart + 365
@@ -87,7 +87,7 @@ function moves(of: Instrument, { seed, nowMs }: Scene, last: number): Record<str
   )
 }
 
-function tradingReadings({ id }: Instrument, { seed, nowMs }: Scene, series: readonly Session[]) {
+function tradingReadings({ id }: Listing, { seed, nowMs }: Scene, series: readonly Session[]) {
   const today = series.at(-1) as Session
   const [before] = series.slice(-2) as [Session]
   const average = (key: 'volume' | 'value', sessions: number) =>
@@ -152,7 +152,7 @@ function tradingReadings({ id }: Instrument, { seed, nowMs }: Scene, series: rea
 }
 
 function retailReadings(
-  of: Instrument,
+  of: Listing,
   { seed, nowMs }: Scene,
   series: readonly Session[],
 ): Record<string, number> {
@@ -183,7 +183,7 @@ function retailReadings(
 }
 
 /** How returns spread, and how they go with the index of large companies, with that of all, and with the dollar. */
-function risk(of: Instrument, scene: Scene): Record<string, number> {
+function risk(of: Listing, scene: Scene): Record<string, number> {
   const windows = { '90d': [1, 90], '60w': [7, 60], '36m': [30, 36] } as const
   return Object.fromEntries(
     Object.entries(windows).flatMap(([name, [stepDays, count]]): [string, number][] => {
@@ -217,7 +217,7 @@ function risk(of: Instrument, scene: Scene): Record<string, number> {
 }
 
 /** In percent, the latest first. */
-function returnsOf(of: Instrument, { seed, nowMs }: Scene, stepDays: number, count: number): number[] {
+function returnsOf(of: Listing, { seed, nowMs }: Scene, stepDays: number, count: number): number[] {
   const today = dayOf(nowMs)
   const closes = Array.from({ length: count + 1 }, (_, back) => closeOn(of, seed, today - back * stepDays))
   return closes.slice(0, -1).map((close, at) => (close / (closes[at + 1] ?? close) - 1) * 100)
@@ -229,7 +229,7 @@ function marketReturns(scene: Scene, stepDays: number, count: number): Record<st
   const name = `${scene.seed} ${dayOf(scene.nowMs)} ${stepDays}`
   const before = marketKnown.find((each) => each.name === name)
   if (before !== undefined) return before.returns
-  const index = (members: readonly Instrument[]) => {
+  const index = (members: readonly Listing[]) => {
     const all = members.map((each) => returnsOf(each, scene, stepDays, count))
     return Array.from({ length: count }, (_, at) => mean(all.map((each) => each[at] ?? 0)))
   }

@@ -1,4 +1,4 @@
-import type { Instrument } from '../market.ts'
+import type { Listing } from '../market.ts'
 import { chance } from './sessions.ts'
 
 /** Of which seed the market is, and when it is looked at. */
@@ -8,7 +8,7 @@ export interface Scene {
 }
 
 /** What persons bought and sold of the day's value, in percent. */
-export function retailShareOf({ id }: Instrument, seed: number, day: number): { buy: number; sell: number } {
+export function retailShareOf({ id }: Listing, seed: number, day: number): { buy: number; sell: number } {
   const share = (use: number) => Math.round(chance(seed, id, day, use) * 1_000) / 10
   return { buy: share(20), sell: share(21) }
 }

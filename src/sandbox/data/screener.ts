@@ -1,6 +1,6 @@
 import { fieldKeys } from '../../feed/api/field-keys.ts'
 import type { ScreenRun } from '../../feed/api/screen-run.ts'
-import { type Instrument, instruments, screens } from '../market.ts'
+import { instruments, type Listing, screens } from '../market.ts'
 import { type Readings, readings } from './readings.ts'
 import type { Scene } from './scene.ts'
 
@@ -119,7 +119,7 @@ function readScreen(screen: ScreenRun['screen']): ConditionSet | undefined {
   return conditions.length === given.length ? { match: screen?.match, conditions } : undefined
 }
 
-function isWithin(instrument: Instrument, scope: ScreenRun['scope']): boolean {
+function isWithin(instrument: Listing, scope: ScreenRun['scope']): boolean {
   const { group, exchange, industry } = scope ?? {}
   if (group !== undefined && group !== 'all' && group !== instrument.group) return false
   if (exchange !== undefined && exchange !== instrument.venue) return false

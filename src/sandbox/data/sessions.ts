@@ -1,4 +1,4 @@
-import type { Instrument } from '../market.ts'
+import type { Listing } from '../market.ts'
 import { drawnAt } from '../random.ts'
 
 /**
@@ -42,7 +42,7 @@ export function chance(seed: number, id: number, day: number, use: number): numb
 }
 
 /** The latest `count` sessions up to today, oldest first. */
-export function sessionsOf(instrument: Instrument, seed: number, nowMs: number, count: number): Session[] {
+export function sessionsOf(instrument: Listing, seed: number, nowMs: number, count: number): Session[] {
   const days: number[] = []
   for (let day = dayOf(nowMs); days.length < count; day -= 1) if (isSession(instrument, day)) days.push(day)
   return days.reverse().map((day) => sessionOf(instrument, seed, day))
@@ -53,7 +53,7 @@ const made = new Map<string, Map<number, Session>>()
 const madeMax = 150_000
 let madeCount = 0
 
-function sessionOf(instrument: Instrument, seed: number, day: number): Session {
+function sessionOf(instrument: Listing, seed: number, day: number): Session {
   const name = `${seed} ${instrument.id}`
   const own = made.get(name) ?? new Map<number, Session>()
   const before = own.get(day)
@@ -68,7 +68,7 @@ function sessionOf(instrument: Instrument, seed: number, day: number): Session {
   return session
 }
 
-function makeSession(instrument: Instrument, seed: number, day: number): Session {
+function makeSession(instrument: Listing, seed: number, day: number): Session {
   const { id } = instrument
   const date = dateOf(day)
   if (isHalted(instrument, seed, day)) {
@@ -89,7 +89,7 @@ function makeSession(instrument: Instrument, seed: number, day: number): Session
 }
 
 /** The close of a day, or of the last session before it. */
-export function closeOn(instrument: Instrument, seed: number, day: number): number {
+export function closeOn(instrument: Listing, seed: number, day: number): number {
   let traded = day
   while (isHalted(instrument, seed, traded) || !isSession(instrument, traded)) traded -= 1
   const { id, price } = instrument
@@ -99,16 +99,16 @@ export function closeOn(instrument: Instrument, seed: number, day: number): numb
   return rounded(instrument, price * Math.exp(wave(233, 0.18, 5) + wave(37, 0.05, 6) + noise))
 }
 
-function isHalted({ id, unit }: Instrument, seed: number, day: number): boolean {
+function isHalted({ id, unit }: Listing, seed: number, day: number): boolean {
   return unit === 'rial' && chance(seed, id, day, 7) < haltShare
 }
 
 /** Shares are traded from Saturday to Wednesday, gold and currencies every day. */
-function isSession({ unit }: Instrument, day: number): boolean {
+function isSession({ unit }: Listing, day: number): boolean {
   const weekday = (((day + 4) % 7) + 7) % 7
   return unit !== 'rial' || (weekday !== 4 && weekday !== 5)
 }
 
-function rounded({ unit }: Instrument, value: number): number {
+function rounded({ unit }: Listing, value: number): number {
   return unit === 'usd' ? Math.round(value * 100) / 100 : Math.round(value)
 }

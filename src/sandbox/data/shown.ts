@@ -1,4 +1,4 @@
-import type { Instrument } from '../market.ts'
+import type { Listing } from '../market.ts'
 import type { Shown } from '../texts.ts'
 import { lettersOf } from './company.ts'
 import type { Scene } from './scene.ts'
@@ -6,7 +6,7 @@ import { sessionsOf } from './sessions.ts'
 import { mean, rsi } from './technical.ts'
 
 /** What an alert says of its instrument, as prices, board, indicators and letters show it at that time. */
-export function shownOf(of: Instrument, scene: Scene): Shown {
+export function shownOf(of: Listing, scene: Scene): Shown {
   const sessions = (count: number) => sessionsOf(of, scene.seed, scene.nowMs, count)
   return {
     last: () => sessions(1)[0]?.close ?? of.price,
