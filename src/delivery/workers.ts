@@ -81,12 +81,22 @@ export class Workers {
       },
     })
     worker.concurrency = this.#concurrency
+    let hasJustFailed = false
+    worker.on('failed', () => {
+      hasJustFailed = true
+      queueMicrotask(() => (hasJustFailed = false))
+    })
     worker.on('drained', () => {
-      // It gets none either where the limit of the rate is reached.
-      if (!worker['isRateLimited']()) this.#emptyAtMs = Date.now()
+      // It gets none either where the limit of the rate is reached, which it is not told after a failed attempt.
+      if (hasJustFailed) void this.#lookIfEmpty(redis, worker.toKey('wait')).catch(() => {})
+      else if (!worker['isRateLimited']()) this.#emptyAtMs = Date.now()
     })
     const { stalledIntervalMs } = this.#options.tuning
     return { worker, endCheck: checkStalled(worker, stalledIntervalMs, () => this.taken.may) }
+  }
+
+  async #lookIfEmpty(redis: RedisClient, waitKey: string): Promise<void> {
+    if ((await redis.llen(waitKey)) === 0) this.#emptyAtMs = Date.now()
   }
 
   /** Several are fetched before the first one is processed: one that was fetched before the queue was empty may be old. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { QueueState } from '../../src/delivery/deliver.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import { useRedis } from '../support/redis.ts'
-import { jobs, rig, testSink, until } from './support.ts'
+import { delivered, jobs, rig, testSink, unavailable, until } from './support.ts'
 
 const server = useRedis()
 
@@ -32,6 +32,23 @@ async function statesOf(settings: Partial<SinkSettings>) {
   return send
 }
 
+/** Each first attempt fails; `seen`: when the queue was empty, as was known at it. */
+function failing(settings: Partial<SinkSettings>) {
+  const { queues, sender } = rig(server, ['hook'])
+  const [sink, seen] = [testSink('hook'), new Map<number, number>()]
+  sink.answer = ({ number }) => (number === 1 ? { ...unavailable, sinkFault: false } : delivered)
+  sender([sink], {
+    settings: { concurrency: 1, ...settings },
+    more: {
+      async findContext({ alert }, { queue, isFirst }) {
+        if (isFirst) seen.set(alert.id, queue.emptyMs)
+        return undefined
+      },
+    },
+  })
+  return { queues, seen }
+}
+
 const emptyMs = (states: readonly QueueState[]) => new Set(states.map((state) => state.emptyMs))
 
 describe('what a lane knows of its queue', () => {
@@ -50,6 +67,24 @@ describe('what a lane knows of its queue', () => {
     const send = await statesOf({ concurrency: 1, rateLimit: { max: 2, per: 100 } })
     const states = await send(2, 6)
     expect([states.length, emptyMs(states).size]).toEqual([5, 1])
+  })
+
+  it('is not that it was empty where an attempt failed and the limit of the rate was reached', async () => {
+    const { queues, seen } = failing({ rateLimit: { max: 1, per: 100 } })
+    await queues.enqueue(jobs('hook', 1, 3))
+    await until('all are tried', () => seen.size === 3)
+    expect(new Set(seen.values()).size).toBe(1)
+  })
+
+  it('is when it was last empty, also where attempts failed that are made again much later', async () => {
+    const { queues, seen } = failing({ retry: { attempts: 9, initialDelayMs: 60_000, maxDelayMs: 60_000 } })
+    let id = 0
+    await until('one came into a queue that was seen to be empty', async () => {
+      id += 1
+      await queues.enqueue(jobs('hook', id, id))
+      await until('it is tried', () => seen.has(id))
+      return (seen.get(id) ?? Number.NaN) > (seen.get(2) ?? Number.NaN)
+    })
   })
 
   it('is whether another alert has to wait', async () => {
