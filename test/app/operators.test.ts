@@ -288,6 +288,7 @@ it('a source that no process polls is told after a quarter of an hour, and when 
   const passMinutes = async (minutes: number) => {
     for (let done = 0; done < minutes * 2; done += 1) {
       const before = looks
+      await until('it sleeps', () => clock.sleepers() > 0)
       clock.pass(30_000)
       await until('a look', () => looks > before)
     }

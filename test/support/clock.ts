@@ -19,10 +19,12 @@ export function wallClock(): Clock & { turn(byMs: number): void } {
 
 /**
  * The clock of this machine, and a test that lets more time pass than there was: whatever sleeps by it wakes when its
- * time is over. What goes by the timers of the machine or by the clock of Redis is not touched by it.
+ * time is over. What goes by the timers of the machine or by the clock of Redis is not touched by it. Time that passes while
+ * nobody sleeps wakes nobody: `sleepers` says how many do.
  */
-export function passingClock(): Clock & { pass(ms: number): void } {
+export function passingClock(): Clock & { pass(ms: number): void; sleepers(): number } {
   let passedMs = 0
+  let sleepers = 0
   let passing = new AbortController()
   const monotonicMs = () => performance.now() + passedMs
   return {
@@ -30,12 +32,18 @@ export function passingClock(): Clock & { pass(ms: number): void } {
     monotonicMs,
     async sleep(ms, signal) {
       const endMs = monotonicMs() + ms
-      do {
-        const signals = [passing.signal, ...(signal === undefined ? [] : [signal])]
-        await systemClock.sleep(endMs - monotonicMs(), AbortSignal.any(signals)).catch(() => {})
-        signal?.throwIfAborted()
-      } while (monotonicMs() < endMs)
+      sleepers += 1
+      try {
+        do {
+          const signals = [passing.signal, ...(signal === undefined ? [] : [signal])]
+          await systemClock.sleep(endMs - monotonicMs(), AbortSignal.any(signals)).catch(() => {})
+          signal?.throwIfAborted()
+        } while (monotonicMs() < endMs)
+      } finally {
+        sleepers -= 1
+      }
     },
+    sleepers: () => sleepers,
     pass(ms) {
       passedMs += ms
       passing.abort()
