@@ -47,7 +47,7 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
   const key = silencesKey(prefix)
   /** Those of the last `list`, by their id and text: they are read every few seconds, and seldom change. */
   let known: Promise<Known> = Promise.resolve(new Map())
-  const list: SilenceStore['list'] = async (nowMs) => {
+  const read = async (nowMs: number) => {
     const entries = Object.entries(await redis.hgetall(key))
     // One after another, so that what is compiled for one reader is there for the next.
     const before = known
@@ -56,35 +56,46 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
     const silences = [...(await parsed).values()].filter((silence) => silence !== undefined)
     const ended = silences.filter(({ endsAtMs, ofLaterVersion }) => endsAtMs <= nowMs && !ofLaterVersion)
     if (ended.length > 0) await redis.hdel(key, ...ended.map(({ id }) => id))
-    return silences.filter(({ endsAtMs }) => endsAtMs > nowMs).sort((a, b) => a.endsAtMs - b.endsAtMs)
+    const lasting = silences.filter(({ endsAtMs }) => endsAtMs > nowMs)
+    return { ids: entries.map(([id]) => id), lasting: lasting.sort((a, b) => a.endsAtMs - b.endsAtMs) }
   }
   return {
-    list,
+    list: async (nowMs) => (await read(nowMs)).lasting,
     async add({ match, startsAtMs, endsAtMs, comment, name }, nowMs) {
-      const before = await list(nowMs)
       const id = name === undefined ? randomBytes(4).toString('hex') : idOf(name)
-      const known = name !== undefined && before.find((silence) => silence.id === id)
-      if (known) return known
       const record: z.input<typeof stored> = { v: 1, match, startsAtMs, endsAtMs, comment }
       const text = JSON.stringify(record)
       const silence = parse(id, text)
       if (silence?.match === undefined) throw new UserError('This is no match.')
-      refuseExcess([...before, silence], match)
-      await redis.hset(key, id, text)
-      try {
+      for (let tries = 0; tries < addTriesMax; tries += 1) {
+        const { ids, lasting } = await read(nowMs)
+        const known = name !== undefined && lasting.find((each) => each.id === id)
+        if (known) return known
+        refuseExcess([...lasting, silence], match)
         // Orders of the same moment, also to other processes, do not pass the limits together.
-        refuseExcess(await list(nowMs), match)
-      } catch (thrown) {
-        await redis.hdel(key, id)
-        throw thrown
+        if ((await redis.eval(addScript, 1, key, id, text, ...ids)) === 1) return silence
       }
-      return silence
+      throw new UserError('Too many silences were added at the same moment: try again.')
     },
     async expire(id) {
       return (await redis.hdel(key, id)) === 1
     },
   }
 }
+
+/** A try fails only where another order came through, so that of this many at one moment all are taken. */
+const addTriesMax = 100
+
+/** KEYS silences · ARGV id, text, the ids that were read. Adds it, unless another was added since: then 0. */
+const addScript = `
+local read = {}
+for at = 3, #ARGV do read[ARGV[at]] = true end
+for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if not read[id] then return 0 end
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1
+`
 
 /** Throws where these are too many, or where the new one's patterns make all of them too many. */
 function refuseExcess(silences: readonly StoredSilence[], added: WrittenMatch): void {
