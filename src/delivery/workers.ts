@@ -89,10 +89,19 @@ export class Workers {
     worker.on('drained', () => {
       // It gets none either where the limit of the rate is reached, which it is not told after a failed attempt.
       if (hasJustFailed) void this.#lookIfEmpty(redis, worker.toKey('wait')).catch(() => {})
-      else if (!worker['isRateLimited']()) this.#emptyAtMs = Date.now()
+      else if (!worker['isRateLimited']()) void this.#noteDrained(redis, worker).catch(() => {})
     })
     const { stalledIntervalMs } = this.#options.tuning
     return { worker, endCheck: checkStalled(worker, stalledIntervalMs, () => this.taken.may) }
+  }
+
+  /** Empty, unless what waits is kept by an operator's pause. Noted before Redis is asked: the next alert may come meanwhile. */
+  async #noteDrained(redis: RedisClient, worker: AlertWorker): Promise<void> {
+    const atMs = Date.now()
+    this.#emptyAtMs = atMs
+    const isPaused = (await redis.hexists(worker.toKey('meta'), 'paused')) === 1
+    if (!isPaused || (await redis.llen(worker.toKey('wait'))) === 0) return
+    if (this.#emptyAtMs === atMs) this.#emptyAtMs = undefined
   }
 
   async #lookIfEmpty(redis: RedisClient, waitKey: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { QueueState } from '../../src/delivery/deliver.ts'
+import { openQueue } from '../../src/delivery/queues.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import { useRedis } from '../support/redis.ts'
 import { delivered, jobs, rig, testSink, unavailable, until } from './support.ts'
@@ -34,7 +35,7 @@ async function statesOf(settings: Partial<SinkSettings>) {
 
 /** Each first attempt fails; `seen`: when the queue was empty, as was known at it. */
 function failing(settings: Partial<SinkSettings>) {
-  const { queues, sender } = rig(server, ['hook'])
+  const { redis, prefix, queues, sender } = rig(server, ['hook'])
   const [sink, seen] = [testSink('hook'), new Map<number, number>()]
   sink.answer = ({ number }) => (number === 1 ? { ...unavailable, sinkFault: false } : delivered)
   sender([sink], {
@@ -46,7 +47,7 @@ function failing(settings: Partial<SinkSettings>) {
       },
     },
   })
-  return { queues, seen }
+  return { redis, prefix, queues, seen, sink }
 }
 
 const emptyMs = (states: readonly QueueState[]) => new Set(states.map((state) => state.emptyMs))
@@ -85,6 +86,33 @@ describe('what a lane knows of its queue', () => {
       await until('it is tried', () => seen.has(id))
       return (seen.get(id) ?? Number.NaN) > (seen.get(2) ?? Number.NaN)
     })
+  })
+
+  it.each([
+    ['that are sent', 0],
+    ['whose first attempts fail', 1],
+  ])('is not that it was empty where an operator paused the sink, with alerts %s', async (_how, failures) => {
+    const { redis, prefix, queues, seen, sink } = failing({
+      retry: { attempts: 9, initialDelayMs: 60_000, maxDelayMs: 60_000 },
+    })
+    const queue = openQueue(redis, prefix, 'hook')
+    sink.answer = async ({ number, id }) => {
+      if (id < 4) await queue.pause()
+      return number <= failures ? { ...unavailable, sinkFault: false } : delivered
+    }
+    await queues.enqueue(jobs('hook', 1, 6))
+    for (const tried of [1, 2, 3]) {
+      let looks = 0
+      await until('one is tried', () => seen.size === tried)
+      await until('it has ended', async () => (await queue.getActiveCount()) === 0)
+      await until('what the lane asks of Redis is answered', () => {
+        looks += 1
+        return looks > 3
+      })
+      await queue.resume()
+    }
+    await until('all are tried', () => seen.size === 6)
+    expect(new Set(seen.values()).size).toBe(1)
   })
 
   it('is whether another alert has to wait', async () => {
