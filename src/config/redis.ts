@@ -93,10 +93,31 @@ function redisAddress(protocols: readonly string[], words: string) {
       return
     }
     const pathMissing = url?.protocol === 'unix:' && url.pathname.length < 2
-    if (url !== null && protocols.includes(url.protocol) && !pathMissing) return
-    context.addIssue({ code: 'custom', message: `expected an address that starts with ${words}` })
+    const known = url !== null && protocols.includes(url.protocol) && !pathMissing
+    const message = known ? partProblem(text, url) : `expected an address that starts with ${words}`
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
   }
   return secretField.superRefine(check).meta({ fieldKind: 'secret' })
+}
+
+/** What would be refused at the start. */
+function partProblem(text: string, url: URL): string | undefined {
+  if (!decodes(text)) return 'a % in an address is written as %25'
+  if (url.protocol === 'unix:') {
+    const isNumber = /^\d{0,4}$/.test(url.searchParams.get('db') ?? '')
+    return isNumber ? undefined : 'expected the number of a database, such as ?db=0'
+  }
+  if (url.hostname === '') return 'expected a host in the address'
+  const isNumber = /^\/?\d{0,4}$/.test(url.pathname)
+  return isNumber ? undefined : 'expected the number of a database after the host, such as /0'
+}
+
+function decodes(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== ''
+  } catch {
+    return false
+  }
 }
 
 function parseHostPort(text: string, context: z.RefinementCtx): { host: string; port: number } {

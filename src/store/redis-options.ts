@@ -123,11 +123,11 @@ export function parseAddress(secret: string | Secret): Address {
   const db = url && dbOf(url)
   if (!url || db === null) throw new UserError(addressHelp)
   const login = {
-    ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
-    ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
+    ...(url.username ? { username: decoded(url.username) } : {}),
+    ...(url.password ? { password: decoded(url.password) } : {}),
     ...(db === undefined ? {} : { db }),
   }
-  if (unix) return { path: decodeURIComponent(url.pathname), ...login }
+  if (unix) return { path: decoded(url.pathname), ...login }
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!/^rediss?:$/.test(url.protocol) || !host) throw new UserError(addressHelp)
   const port = url.port ? Number(url.port) : 6379
@@ -156,6 +156,14 @@ export function parseHostPort(text: string): { host: string; port: number } {
 
 const addressHelp =
   'The Redis address must look like redis://host:6379/0, rediss://user:password@host:6379 or unix:///path/to.sock'
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new UserError(addressHelp)
+  }
+}
 
 /** undefined: not given; null: not a number. */
 function dbOf(url: URL): number | undefined | null {

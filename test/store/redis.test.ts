@@ -48,6 +48,8 @@ describe('addresses', () => {
     'http://cache',
     'redis://:hunter2@',
     'redis://:hunter2@cache/x',
+    'redis://:hunter2%zz@cache',
+    'unix://:hunter2%ff@/run/redis.sock',
     'unix://cache/x',
     'unix:',
   ])('%s is refused in a sentence that repeats nothing of it', (url) => {
