@@ -39,10 +39,14 @@ export const ruleFields = [
 export type RuleField = (typeof ruleFields)[number]
 
 /** A rule as far as matchers ask: the values of each field, none where it is null. */
-export type RuleFacts = Readonly<Record<RuleField, readonly string[]>>
+export type RuleFacts = Readonly<Record<RuleField, readonly string[]>> & {
+  /** Keys of the rule of which not all is known: a long text is cut, a long list left out. */
+  readonly cut?: readonly string[]
+}
 
 /** A rule's row, as the API sends it. */
 export function ruleFacts(row: Readonly<Record<string, unknown>>): RuleFacts {
   const values = ruleFields.map((field) => [field, textsOf(row[field === 'channel' ? 'channels' : field])])
-  return Object.fromEntries(values) as RuleFacts
+  const cut = textsOf(row['cut'])
+  return { ...Object.fromEntries(values), ...(cut.length === 0 ? {} : { cut }) } as RuleFacts
 }

@@ -215,13 +215,26 @@ function comparable(field: string, values: readonly string[]): readonly string[]
   return compared
 }
 
-/** Whether all is compared that the alert has in the fields of which the match says `not`: else what it names may be in the rest. */
-export function isComparedWhole(alert: Alert, match: Match): boolean {
-  return alertFields.every((field) => {
-    if (!match[field]?.some(({ op }) => op === 'not')) return true
-    const values = alertValues(alert, field)
-    return values.length <= valuesMax && values.reduce((sum, { length }) => sum + length, 0) <= fieldCharsMax
-  })
+/** Whether all is compared that the alert and its rules have in the fields of which the match says `not`: else what it names may be in the rest. */
+export function isComparedWhole(alert: Alert, match: Match, ruleOf: RuleLookup): boolean {
+  const { rule = {} } = match
+  const asked = ruleFields.filter((field) => rule[field]?.some(isNot))
+  const ids = asked.length === 0 ? [] : alert.ruleIds.slice(0, rulesMax)
+  return (
+    alertFields.every((field) => !match[field]?.some(isNot) || isWhole(alertValues(alert, field))) &&
+    ids.every((id) => {
+      const facts = ruleOf(alert.source, id)
+      return asked.every((field) => !facts?.cut?.includes(field === 'channel' ? 'channels' : field))
+    })
+  )
+}
+
+function isNot({ op }: Matcher): boolean {
+  return op === 'not'
+}
+
+function isWhole(values: readonly string[]): boolean {
+  return values.length <= valuesMax && values.reduce((sum, { length }) => sum + length, 0) <= fieldCharsMax
 }
 
 function comparableText(field: string, text: string): string {

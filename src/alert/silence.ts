@@ -23,5 +23,5 @@ export function silencesAt(silences: readonly Silence[], nowMs: number): readonl
  * asked of more than is compared: losing is worse.
  */
 export function* isSilenced(alert: Alert, match: Match, ruleOf: RuleLookup): Steps<boolean> {
-  return isComparedWhole(alert, match) && (yield* matchAlert(alert, match, ruleOf)).kind === 'matches'
+  return isComparedWhole(alert, match, ruleOf) && (yield* matchAlert(alert, match, ruleOf)).kind === 'matches'
 }

@@ -12,9 +12,10 @@ const jsonCharsMax = 4_000
 
 export function ruleRowOf(rule: AlertRule): RuleRow {
   const kept = ['id', 'channels', ...ruleFields, ...stateFields].filter((key) => key in rule)
-  return Object.fromEntries(
-    kept.map((key) => [key, short(rule[key])] as const).filter(([, value]) => value !== undefined),
-  )
+  const values = kept.map((key) => [key, short(rule[key])] as const)
+  const cut = values.filter(([key, value]) => value !== rule[key]).map(([key]) => key)
+  const row = Object.fromEntries(values.filter(([, value]) => value !== undefined))
+  return cut.length === 0 ? row : { ...row, cut }
 }
 
 /**

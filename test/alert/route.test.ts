@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Alert, parseRow } from '../../src/alert/alert.ts'
+import { ruleFacts } from '../../src/alert/fields.ts'
 import { parseMatch } from '../../src/alert/match-form.ts'
 import {
   isWithheld,
@@ -13,6 +14,8 @@ import {
 } from '../../src/alert/route.ts'
 import type { Silence } from '../../src/alert/silence.ts'
 import { atOnce } from '../../src/alert/turns.ts'
+import type { AlertRule } from '../../src/feed/wire.ts'
+import { ruleRowOf } from '../../src/routing/rule-row.ts'
 
 const nowMs = Date.parse('2026-11-21T09:00:00Z')
 const facts: RouteFacts = {
@@ -223,6 +226,22 @@ describe('more than is compared', () => {
     expect(held(values)).toEqual(['hook'])
     expect(held(['x'])).toEqual([])
     expect(decide({ [field]: values }, [silence('a', { kind: 'price' }, -1, 1)])).toEqual([])
+  })
+
+  it.each([
+    ['name', 'x', `${'x'.repeat(600)} فولاد`],
+    ['config', { symbols: ['x'] }, { symbols: [...Array<string>(2_000).fill('x'), 'فولاد'] }],
+    ['channel', ['x'], [...Array<string>(2_000).fill('x'), 'فولاد']],
+  ])('of the %s of a rule, which is not kept whole, is none of it either', (field, short, long) => {
+    const held = (value: unknown) => {
+      const rule = { id: 12, [field === 'channel' ? 'channels' : field]: value } as unknown as AlertRule
+      return route(alert('price', { ruleIds: ['12'] }), [{ match: {}, sinks: ['hook'] }], {
+        ...facts,
+        silences: [silence('a', { rule: { [field]: { not: { glob: '*فولاد*' } } } }, -1, 1)],
+        ruleOf: () => ruleFacts(ruleRowOf(rule)),
+      }).sinks
+    }
+    expect([held(short), held(long)]).toEqual([[], ['hook']])
   })
 })
 
