@@ -52,7 +52,7 @@ export class Batcher {
   constructor(options: BatcherOptions, before?: Batcher) {
     this.#options = options
     const { limits, clock } = options
-    this.#limiter = createMessageLimiter(limits, clock, before && before.#limiter)
+    this.#limiter = createMessageLimiter(limits, clock, before === undefined ? undefined : before.#limiter)
     this.#messenger = new Messenger({ ...options, limiter: this.#limiter, stopping: this.#stopping.signal })
   }
 

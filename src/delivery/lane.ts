@@ -141,7 +141,7 @@ export class Lane {
           splitFailed: (error) => logSinkFault(error, 'could not divide alerts into messages', options),
           refused: (sent) => void this.#circuit.observe(breakerEventOf(sent, clock)),
         },
-        before && before.#batcher,
+        before === undefined ? undefined : before.#batcher,
       )
     this.#processorDeps = this.#depsOfProcessor()
   }
