@@ -20,6 +20,7 @@ export const redisSchema = z
     cluster: z
       .array(redisAddress(['redis:', 'rediss:'], 'redis:// or rediss://'))
       .min(1)
+      .superRefine(checkCluster)
       .optional(),
     username: z.string().min(1).optional().describe('Used instead of the user in an address.'),
     password: secretField.optional().describe('Used instead of the password in an address.'),
@@ -104,12 +105,40 @@ function redisAddress(protocols: readonly string[], words: string) {
 function partProblem(text: string, url: URL): string | undefined {
   if (!decodes(text)) return 'a % in an address is written as %25'
   if (url.protocol === 'unix:') {
-    const isNumber = /^\d{0,4}$/.test(url.searchParams.get('db') ?? '')
-    return isNumber ? undefined : 'expected the number of a database, such as ?db=0'
+    if (!/^unix:\/\/([^/@?]*@)?\//.test(text))
+      return 'expected three slashes before the path of a socket, such as unix:///run/redis.sock'
+    if (!/^\d{0,4}$/.test(url.searchParams.get('db') ?? ''))
+      return 'expected the number of a database, such as ?db=0'
+    const isAlone = /^\??(db=[^&]*)?$/.test(url.search)
+    return isAlone ? undefined : 'after the ? of a socket goes the number of a database alone, such as ?db=0'
   }
   if (url.hostname === '') return 'expected a host in the address'
+  if (url.search !== '')
+    return 'nothing after a ? is read: the number of a database comes after the host, such as /0'
   const isNumber = /^\/?\d{0,4}$/.test(url.pathname)
   return isNumber ? undefined : 'expected the number of a database after the host, such as /0'
+}
+
+/** Of several addresses, what the connections would not obey. Those in files are checked at the start. */
+function checkCluster(nodes: readonly Secret[], context: z.RefinementCtx<Secret[]>): void {
+  const urls = nodes.map((node) => (node.file === undefined ? URL.parse(node.reveal()) : null))
+  const [first] = urls
+  for (const [index, url] of urls.entries()) {
+    if (url === null) continue
+    const message = /[1-9]/.test(url.pathname)
+      ? 'a cluster has database 0 alone'
+      : first && url.protocol !== first.protocol
+        ? 'expected redis:// in all addresses of a cluster, or rediss:// in all'
+        : first && hasOtherLogin(url, first)
+          ? 'the login of the first address is that of all: write it there, or in redis.username and redis.password'
+          : undefined
+    if (message !== undefined) context.addIssue({ code: 'custom', path: [index], message })
+  }
+}
+
+function hasOtherLogin(url: URL, first: URL): boolean {
+  const has = url.username !== '' || url.password !== ''
+  return has && (url.username !== first.username || url.password !== first.password)
 }
 
 function decodes(text: string): boolean {

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns'
 import { Cluster, type ClusterNode } from 'ioredis'
+import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import {
   type driverOptions,
@@ -28,6 +29,10 @@ export function openCluster(
   common: ReturnType<typeof driverOptions>,
 ): Cluster {
   const addresses = target.cluster.map((url) => parseAddress(url))
+  if (addresses.some(({ db = 0 }) => db !== 0))
+    throw new UserError('redis.cluster: a cluster has database 0 alone')
+  if (addresses.some(({ tls }) => (tls === undefined) !== (addresses[0]?.tls === undefined)))
+    throw new UserError('redis.cluster: expected redis:// in all addresses, or rediss:// in all')
   const { username, password } = { ...addresses[0], ...loginOf(target) }
   const [tls] = addresses.map((address) => tlsOf(address, target).tls)
   const configured = addresses.map(({ host = '', port = 6379 }) => ({ host, port }))

@@ -121,7 +121,7 @@ export function parseAddress(secret: string | Secret): Address {
   const readable = unix ? `unix://${unix[1] ?? ''}socket${unix[2]}` : text
   const url = URL.canParse(readable) ? new URL(readable) : undefined
   const db = url && dbOf(url)
-  if (!url || db === null) throw new UserError(addressHelp)
+  if (!url || db === null || hasMore(url)) throw new UserError(addressHelp)
   const login = {
     ...(url.username ? { username: decoded(url.username) } : {}),
     ...(url.password ? { password: decoded(url.password) } : {}),
@@ -163,6 +163,11 @@ function decoded(part: string): string {
   } catch {
     throw new UserError(addressHelp)
   }
+}
+
+/** What nobody reads after a `?`: for a socket the number of its database stands there. */
+function hasMore({ protocol, search }: URL): boolean {
+  return !(protocol === 'unix:' ? /^(\?(db=[^&]*)?)?$/ : /^$/).test(search)
 }
 
 /** undefined: not given; null: not a number. */

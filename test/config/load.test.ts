@@ -124,7 +124,7 @@ describe('addresses', () => {
     const cluster = fixtureConfig('good/redis-cluster').redis
     const single = fixtureConfig('good/redis-url').redis
     expect(cluster.mode === 'cluster' && cluster.nodes.map((node) => node.reveal())).toEqual([
-      'redis://:CANARY@10.0.0.5:6379',
+      'rediss://:CANARY@10.0.0.5:6379/0',
       'rediss://10.0.0.6:6379',
     ])
     expect(single.mode === 'single' && single.url.reveal()).toBe('rediss://me:CANARY@10.0.0.5:6380/1')

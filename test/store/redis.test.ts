@@ -52,6 +52,8 @@ describe('addresses', () => {
     'unix://:hunter2%ff@/run/redis.sock',
     'unix://cache/x',
     'unix:',
+    'redis://:hunter2@cache/?db=3',
+    'unix://:hunter2@/run/redis.sock?db=1&timeout=5',
   ])('%s is refused in a sentence that repeats nothing of it', (url) => {
     expect(() => parseAddress(url)).toThrow(/must look like/)
     expect(() => parseAddress(url)).not.toThrow(/hunter2/)
@@ -62,6 +64,15 @@ describe('addresses', () => {
     expect(describeTarget({ cluster: ['redis://:hunter2@a:1', 'redis://b:2'] })).toBe('a:1, b:2')
     expect(describeTarget({ sentinels: ['s1:26379'], name: 'main', password: new Secret('hunter2') })).toBe(
       'sentinels s1:26379 (main)',
+    )
+  })
+
+  it.each([
+    [['redis://:hunter2@a', 'redis://b/3'], /database 0 alone/],
+    [['redis://:hunter2@a', 'rediss://b'], /redis:\/\/ in all addresses/],
+  ])('%s are no cluster', (cluster, problem) => {
+    expect(() => connectRedis({ target: { cluster }, profile: 'commands' }, captureLog().log)).toThrow(
+      problem,
     )
   })
 
