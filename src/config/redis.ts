@@ -119,8 +119,9 @@ function partProblem(text: string, url: URL): string | undefined {
   return isNumber ? undefined : 'expected the number of a database after the host, such as /0'
 }
 
-/** Of several addresses, what the connections would not obey. Those in files are checked at the start. */
+/** Of several addresses that are sound each, what the connections would not obey. Those in files are checked at the start. */
 function checkCluster(nodes: readonly Secret[], context: z.RefinementCtx<Secret[]>): void {
+  if (context.issues.length > 0) return
   const urls = nodes.map((node) => (node.file === undefined ? URL.parse(node.reveal()) : null))
   const [first] = urls
   for (const [index, url] of urls.entries()) {
