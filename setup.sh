@@ -71,6 +71,11 @@ if [ -n "${REDIS_SERVER_BIN:-}" ]; then
   if [ ! -x "$REDIS_SERVER_BIN" ] || [ -d "$REDIS_SERVER_BIN" ]; then
     ab_fail "REDIS_SERVER_BIN names $REDIS_SERVER_BIN, which is no program that can be run."
   fi
+  # "Redis server v=7.0.15 …", "Valkey server v=8.1.4 …".
+  case "$("$REDIS_SERVER_BIN" --version 2>/dev/null </dev/null)" in
+    *" server v="*) ;;
+    *) ab_fail "REDIS_SERVER_BIN names $REDIS_SERVER_BIN, which does not answer --version as redis-server does." ;;
+  esac
 elif ! command -v redis-server >/dev/null 2>&1 && ! command -v valkey-server >/dev/null 2>&1; then
   ab_get_redis
 fi

@@ -104,6 +104,7 @@ function found(name: string): string {
 
 const oldNode = '#!/bin/sh\ncase "$1" in -e) exit 1 ;; *) echo v20.11.0 ;; esac\n'
 const brokenNode = '#!/bin/sh\nexit 126\n'
+const goodRedis = '#!/bin/sh\n[ "$1" = --version ] && echo Redis server v=7.0.15 sha=00000000:0\n'
 const goodNode = `#!/bin/sh\nexec '${process.execPath}' "$@"\n`
 
 describe('the set-up', () => {
@@ -203,8 +204,14 @@ describe('the Redis server', () => {
   it('may be named by REDIS_SERVER_BIN, and then must be a program', () => {
     const checkout = new Checkout()
     checkout.remove(join(checkout.bin, 'redis-server'))
-    const path = checkout.program('my-redis', '#!/bin/sh\n', checkout.folder)
+    const path = checkout.program('my-redis', goodRedis, checkout.folder)
     expect(checkout.run({ REDIS_SERVER_BIN: path })).toMatchObject({ status: 0 })
+    const other = checkout.program('no-redis', '#!/bin/sh\necho cat 9.1\n', checkout.folder)
+    for (const REDIS_SERVER_BIN of [other, found('cmp'), checkout.program('silent')])
+      expect(checkout.run({ REDIS_SERVER_BIN })).toMatchObject({
+        status: 1,
+        stderr: `setup: REDIS_SERVER_BIN names ${REDIS_SERVER_BIN}, which does not answer --version as redis-server does.\n`,
+      })
     for (const REDIS_SERVER_BIN of ['/nowhere/redis', checkout.folder])
       expect(checkout.run({ REDIS_SERVER_BIN })).toMatchObject({
         status: 1,
