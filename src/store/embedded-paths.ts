@@ -41,17 +41,20 @@ export function socketUrl({ socketPath }: EmbeddedPaths): string {
   return `unix://${socketPath.split('/').map(encodeURIComponent).join('/')}`
 }
 
-/** `REDIS_SERVER_BIN`, else redis-server or valkey-server from PATH; a UserError says what to do without one. */
+/**
+ * The absolute path of `REDIS_SERVER_BIN`, else of redis-server or valkey-server from PATH: it is run in another directory.
+ * A UserError says what to do without one.
+ */
 export function findServer(env: NodeJS.ProcessEnv = process.env): string {
   const named = env['REDIS_SERVER_BIN']
   if (named) {
-    if (isProgram(named)) return named
+    if (isProgram(named)) return resolve(named)
     throw new UserError(`REDIS_SERVER_BIN names ${named}, which is no program that can be run`)
   }
   const dirs = (env['PATH'] ?? '').split(delimiter).filter((dir) => dir !== '')
   for (const name of ['redis-server', 'valkey-server']) {
     const found = dirs.map((dir) => join(dir, name)).find(isProgram)
-    if (found) return found
+    if (found) return resolve(found)
   }
   throw new UserError(
     'redis.url is "embedded", but there is no redis-server or valkey-server in PATH: install one (apt-get install redis-server, brew install redis), or name a Redis in redis.url',

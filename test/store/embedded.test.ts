@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -273,6 +273,19 @@ describe('its program', () => {
     expect(() => findServer({ PATH: dir, REDIS_SERVER_BIN: join(dir, 'not-a-program') })).toThrow(
       /REDIS_SERVER_BIN/,
     )
+  })
+
+  it('is found where its path is relative, though it runs in its data directory', async () => {
+    const named = relative('.', findServer())
+    for (const env of [{ REDIS_SERVER_BIN: named }, { PATH: dirname(named) }]) {
+      const options = {
+        dataDir: join(tempDir(), 'as/deep/as/the/checkout'),
+        log: captureLog().log,
+        binary: findServer(env),
+      }
+      const embedded = await startEmbeddedRedis(options)
+      await embedded.stop()
+    }
   })
 
   it('is asked for in one sentence when there is none', () => {
