@@ -3,6 +3,7 @@ import type { LaneState } from '../delivery/sender.ts'
 import { toError } from '../lib/errors.ts'
 import { within } from '../lib/time-limit.ts'
 import { budgetDay } from '../schedule/budget.ts'
+import { createBreakerStore } from '../store/breakers.ts'
 import { probeKey } from '../store/keys.ts'
 import { thisProcess } from '../store/lease.ts'
 import { redisErrorText } from '../store/redis.ts'
@@ -46,26 +47,39 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
   const configured = [...valuesOf(active.sources).values()]
   const { detectionLag, deliveryLag } = tools.metrics
   const [detected, delivered] = [await lagsBy(detectionLag, 'source'), await lagsBy(deliveryLag, 'sink')]
-  const [queues = [], counts, kindNotes, silenceNotes = [], orphans = null, processes = [], pauses, sources] =
-    await Promise.all([
-      ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
-      ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
-      ask('the kinds', () => active.routing.kindNotes()),
-      ask('the silences', () => active.routing.silenceNotes()),
-      ask('what was left behind', () => orphanService.list()),
-      ask('the processes', () => orphanService.processes()),
-      ask('the pauses', () => deps.pauses.list()),
-      Promise.all(configured.map((source) => viewOf(source, detected.get(source.name) ?? null, deps))),
-    ])
-  const sinks = [...valuesOf(active.sinks)].map(([name, { sink }]) =>
-    sinkView(
-      { name, type: sink.type, lag: delivered.get(name) ?? null },
-      deps.lanes.find((lane) => lane.sink === name),
-      queues.find((queue) => queue.sink === name),
-      pauses?.get(name),
-      tools.clock.now(),
-    ),
-  )
+  const sinkNames = [...valuesOf(active.sinks).keys()]
+  const breakerStore = createBreakerStore(tools.redis.commands, active.config.redis.prefix)
+  const [
+    queues = [],
+    counts,
+    kindNotes,
+    silenceNotes = [],
+    orphans = null,
+    processes = [],
+    pauses,
+    breakers = [],
+    sources,
+  ] = await Promise.all([
+    ask('the queues', () => active.deliveryLog.sinks(todayStartMs(deps))),
+    ask('the counts', () => Promise.all(configured.map((source) => source.counts()))),
+    ask('the kinds', () => active.routing.kindNotes()),
+    ask('the silences', () => active.routing.silenceNotes()),
+    ask('what was left behind', () => orphanService.list()),
+    ask('the processes', () => orphanService.processes()),
+    ask('the pauses', () => deps.pauses.list()),
+    ask('the breakers', () => Promise.all(sinkNames.map((name) => breakerStore.read(name)))),
+    Promise.all(configured.map((source) => viewOf(source, detected.get(source.name) ?? null, deps))),
+  ])
+  const sinks = [...valuesOf(active.sinks)].map(([name, { sink }], at) => {
+    const facts = {
+      about: { name, type: sink.type, lag: delivered.get(name) ?? null },
+      lane: deps.lanes.find((lane) => lane.sink === name),
+      breaker: breakers[at],
+      queue: queues.find((queue) => queue.sink === name),
+      pause: pauses?.get(name),
+    }
+    return sinkView(facts, tools.clock.now())
+  })
   return {
     redis: error === undefined ? { ok: true } : { ok: false, error },
     sources: sources.map((view) => ({

@@ -15,12 +15,15 @@ export type Breaker =
       readonly faults: number
       readonly alert?: string
       readonly several: boolean
+      readonly lastFault?: Fault
     }
   | OpenBreaker
 
 interface OpenBreaker {
   readonly state: 'open'
   readonly reason: string
+  /** Absent where another process opened it, and no probe of this one has failed yet. */
+  readonly lastFault?: Fault
   /** By the wall clock, for people. */
   readonly sinceMs: number
   /** The pause that runs, and when it began. */
@@ -28,6 +31,12 @@ interface OpenBreaker {
   readonly heldAtMs: number
   /** Probes that failed since it opened. */
   readonly probes: number
+}
+
+/** The last attempt that failed because of the sink, by the wall clock. */
+interface Fault {
+  readonly atMs: number
+  readonly text: string
 }
 
 /** What an attempt says about its sink: it answered, it is at fault, or nothing either way. */
@@ -102,10 +111,11 @@ function fault(
   { wallMs, monotonicMs }: ClockReading,
 ): BreakerStep {
   const faults = breaker.faults + 1
+  const lastFault = { atMs: wallMs, text: reason }
   const several = breaker.several || (breaker.alert !== undefined && breaker.alert !== alert)
   if (faults < limits.faultsToOpen || !several)
-    return { breaker: { state: 'closed', faults, alert, several } }
-  const open = openBreaker({ reason, sinceMs: wallMs }, limits, monotonicMs)
+    return { breaker: { state: 'closed', faults, alert, several, lastFault } }
+  const open = { ...openBreaker({ reason, sinceMs: wallMs }, limits, monotonicMs), lastFault }
   return { breaker: open, change: 'opened', holdMs: open.pauseMs }
 }
 
@@ -113,12 +123,13 @@ function failedProbe(
   breaker: OpenBreaker,
   { reason, startedAtMs }: BreakerEvent,
   { pauseMsMax, probesARound }: BreakerLimits,
-  { monotonicMs }: ClockReading,
+  { wallMs, monotonicMs }: ClockReading,
 ): BreakerStep {
   // This send began before the queue was held: it is no probe.
   if (startedAtMs <= breaker.heldAtMs) return { breaker }
   const probes = breaker.probes + 1
-  if (probes % probesARound !== 0) return { breaker: { ...breaker, reason, probes } }
+  const failed = { ...breaker, reason, probes, lastFault: { atMs: wallMs, text: reason } }
+  if (probes % probesARound !== 0) return { breaker: failed }
   const pauseMs = Math.min(breaker.pauseMs * 2, Math.max(pauseMsMax, breaker.pauseMs))
-  return { breaker: { ...breaker, reason, probes, pauseMs, heldAtMs: monotonicMs }, holdMs: pauseMs }
+  return { breaker: { ...failed, pauseMs, heldAtMs: monotonicMs }, holdMs: pauseMs }
 }

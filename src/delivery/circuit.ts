@@ -65,6 +65,7 @@ export interface CircuitState {
   readonly openSinceMs?: number
   /** Until when the hold lasts that this process put on the queue. */
   readonly heldUntilMs?: number
+  readonly lastFault: Breaker['lastFault']
 }
 
 export class Circuit {
@@ -118,7 +119,7 @@ export class Circuit {
     const { wallMs, monotonicMs } = this.#now()
     const heldMs = this.#heldUntilMs - monotonicMs
     return {
-      breaker: breaker.state,
+      ...{ breaker: breaker.state, lastFault: breaker.lastFault },
       ...(breaker.state === 'open' ? { reason: breaker.reason, openSinceMs: breaker.sinceMs } : {}),
       ...(heldMs > 0 ? { heldUntilMs: Math.round(wallMs + heldMs) } : {}),
     }
@@ -196,8 +197,11 @@ export class Circuit {
 
   /** An operator does not want to wait for the next probe. Throws what Redis throws. */
   async probeNow(): Promise<void> {
-    if (!this.isOpen) throw new UserError(`Sink ${this.#options.sink} is not resting.`)
-    await within(commandTimeoutMs, 'ending the hold', this.#options.queue.removeRateLimitKey())
+    const { sink, queue, breakers } = this.#options
+    const isKept = this.isOpen || (await within(commandTimeoutMs, 'reading the breaker', breakers.read(sink)))
+    if (!isKept) throw new UserError(`Sink ${sink} is not resting.`)
+    await within(commandTimeoutMs, 'ending the hold', queue.removeRateLimitKey())
+    if (!this.isOpen) return void (await seekProbe(queue, 0))
     this.#heldUntilMs = 0
     this.#probeIn(0)
   }

@@ -1,4 +1,5 @@
 import type { DeliveryJob } from '../alert/job.ts'
+import { cut } from '../alert/text.ts'
 import type { Answer, DeadReason, Outcome, RetryReason } from '../sinks/outcome.ts'
 import { delayMs, retryAfterMsMax } from './backoff.ts'
 import type { SinkSignal } from './breaker.ts'
@@ -79,6 +80,19 @@ export function isLastAttempt(
 ): boolean {
   return number >= retry.attempts || endMs - nowMs <= lastChanceMs
 }
+
+/** Why a sink did not take it, with its own words, as operators are shown it. */
+export function faultText(outcome: Outcome): string {
+  if (outcome.kind === 'delivered') return 'delivered'
+  const said = answerText(outcome.answer)
+  return cut(said === '' ? outcome.reason : `${outcome.reason}: ${said}`, faultTextMax)
+}
+
+export function answerText({ status, text }: Answer, reason?: string): string {
+  return [reason, status, text].filter((part) => part !== undefined && part !== '').join(' ')
+}
+
+const faultTextMax = 200
 
 /** What an outcome says about the sink, for its breaker. */
 export function signalOf(outcome: Outcome): SinkSignal {

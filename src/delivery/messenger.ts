@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Outcome } from '../sinks/outcome.ts'
 import type { Parcel } from '../sinks/sink.ts'
 import type { BreakerEvent } from './breaker.ts'
-import { signalOf } from './follow-up.ts'
+import { faultText, signalOf } from './follow-up.ts'
 import type { MessageLimiter } from './message-limiter.ts'
 
 /**
@@ -143,7 +143,7 @@ export function breakerEventOf({ members, outcome, durationMs }: SentMessage, cl
   return {
     signal: signalOf(outcome),
     alert: alert ?? '',
-    reason: outcome.kind === 'delivered' ? 'delivered' : outcome.reason,
+    reason: faultText(outcome),
     startedAtMs: clock.monotonicMs() - durationMs,
   }
 }

@@ -3,12 +3,11 @@ import type { DeliveryJob, JobData } from '../alert/job.ts'
 import { errorCode, toError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import { within } from '../lib/time-limit.ts'
-import type { Answer } from '../sinks/outcome.ts'
 import { redisErrorText } from '../store/redis.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { BreakerEvent } from './breaker.ts'
 import { type DeliverDeps, deliver, type JobResult, type LockedJob } from './deliver.ts'
-import { expiresAtMs, type FollowUp, followUpOf, signalOf } from './follow-up.ts'
+import { answerText, expiresAtMs, type FollowUp, faultText, followUpOf, signalOf } from './follow-up.ts'
 import { type JobDelivery, type JobFields, noFields } from './job-fields.ts'
 import type { LockAges } from './lock-ages.ts'
 import { type AttemptRecord, attemptRecord } from './records/attempt-record.ts'
@@ -174,7 +173,7 @@ async function settle(
   if (followUp.kind !== 'back' && sent.reportsToCircuit) {
     const sign = signalOf(outcome)
     const startedAtMs = clock.monotonicMs() - durationMs
-    await deps.observe({ signal: sign, alert: job.id ?? '', reason: reason ?? 'delivered', startedAtMs })
+    await deps.observe({ signal: sign, alert: job.id ?? '', reason: faultText(outcome), startedAtMs })
   }
   return carryOut(followUp, record, { job, token, requestedAtMs: sent.job.requestedAtMs }, deps)
 }
@@ -200,14 +199,14 @@ async function carryOut(
     case 'dead':
       await keep(job, record, deps)
       throw new UnrecoverableError(
-        `${followUp.reason}: ${describe(whyDead(followUp, record), followUp.answer)}`,
+        `${followUp.reason}: ${answerText(followUp.answer, whyDead(followUp, record))}`,
       )
     case 'again':
       if (followUp.holdMs !== undefined) await deps.hold(followUp.holdMs)
       await keep(job, record, deps)
       // Before the job is released: the process that takes it next must know whether it is due.
       if ((await storeDue(followUp.dueInMs, taken, deps)) && followUp.burnt)
-        throw new RetryLater(`${followUp.reason}: ${describe(undefined, followUp.answer)}`, followUp.delayMs)
+        throw new RetryLater(`${followUp.reason}: ${answerText(followUp.answer)}`, followUp.delayMs)
       return delay(job, token, followUp.delayMs, deps)
     default:
       return followUp satisfies never
@@ -285,8 +284,4 @@ function resultOf(followUp: FollowUp) {
 /** The reason of the last attempt, where that is not why it is a dead letter. */
 function whyDead(followUp: { readonly reason: string }, record: AttemptRecord): string | undefined {
   return record.reason === followUp.reason ? undefined : record.reason
-}
-
-function describe(reason: string | undefined, { status, text }: Answer): string {
-  return [reason, status, text].filter((part) => part !== undefined && part !== '').join(' ')
 }

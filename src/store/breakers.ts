@@ -17,6 +17,9 @@ export interface BreakerStore {
   clear(sink: string): Promise<void>
 }
 
+/** The process that opened it confirms it every few seconds: one that is older is of a process that is gone. */
+export const breakerFreshMs = 60_000
+
 export interface StoredBreaker {
   readonly reason: string
   readonly sinceMs: number

@@ -20,8 +20,10 @@ describe('a sink that is down', () => {
     })
     await queues.enqueue(jobs('hook', 1, 200))
     await until('open', () => news.length > 0)
-    expect(news).toEqual([{ sink: 'hook', state: 'open', reason: 'server_error' }])
-    expect(running.states()).toMatchObject([{ sink: 'hook', breaker: 'open', reason: 'server_error' }])
+    expect(news).toEqual([{ sink: 'hook', state: 'open', reason: 'server_error: 503 busy' }])
+    expect(running.states()).toMatchObject([
+      { sink: 'hook', breaker: 'open', reason: 'server_error: 503 busy' },
+    ])
     expect((await metrics.circuitOpen.get()).values[0]?.value).toBe(1)
     // What was on its way when it opened is a few; then one at a time.
     await until('that has ended', () => running.states()[0]?.sending === 0)
@@ -96,7 +98,7 @@ describe('a sink that is down when a process ends', () => {
       },
     })
     await until('it knows', () => news.length > 0)
-    expect(states[0]).toMatchObject({ breaker: 'open', openSinceMs, reason: 'server_error' })
+    expect(states[0]).toMatchObject({ breaker: 'open', openSinceMs, reason: 'server_error: 503 busy' })
     await until('all delivered', async () => (await queues.queue('hook').getCompletedCount()) === 9)
     expect(news.map(({ state }) => state)).toEqual(['open', 'closed'])
     // And whoever starts after that knows nothing of it.

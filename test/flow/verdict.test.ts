@@ -4,7 +4,7 @@ import { statusCommand } from '../../src/cli/status.ts'
 import type { LoadedConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { startApp } from '../support/app.ts'
-import { api, bridgeConfig, metric } from '../support/bridge.ts'
+import { adminToken, api, bridgeConfig, metric } from '../support/bridge.ts'
 import { run } from '../support/cli.ts'
 import { freshPrefix, type RedisServer, startRedis, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
@@ -107,6 +107,41 @@ it('what works, but not for its people, is told in the same words: refusals, a r
     expect(printed).toContain(`  ${finding.text}\n`)
   }
   expect(await metric(url, 'alert_bridge_findings{level="warning"}')).toBe(2)
+})
+
+it('a sink that rests is told alike by a process that only polls, which can also have it probed', async () => {
+  const prefix = freshPrefix()
+  const sandbox = await startSandbox({ history: 9 })
+  const hook = await startWebhookReceiver({ answer: { status: 503, body: 'moved to\nanother floor' } })
+  const sink = 'allowPrivateNetworks: true, retry: { attempts: 9, initialDelay: 10m, maxDelay: 1h }'
+  const text = bridgeConfig({ prefix, redis, feed: sandbox.url, sinks: { hook: hook.url }, sink })
+  const sender = await startApp(text, { role: 'sender' })
+  const poller = await startApp(text, { role: 'poller' })
+  const sinkAt = async ({ url }: { url: string }) => (await status(url)).sinks[0]
+  await until('it rests', async () => (await sinkAt(sender))?.state === 'open')
+  const said = /^server_error: 503 moved to another floor$/
+  for (const each of [sender, poller]) {
+    expect(await sinkAt(each)).toMatchObject({
+      state: 'open',
+      reason: expect.stringMatching(said),
+      failingSince: (await sinkAt(sender))?.failingSince,
+      // Something was sent, and was not taken.
+      lastResult: { kind: 'retry', text: expect.stringMatching(said) },
+    })
+    expect((await status(each.url)).verdict.findings).toEqual([
+      expect.objectContaining({
+        level: 'failed',
+        text: expect.stringMatching(/^Sink hook is failing and given a rest \(server_error: 503 moved/),
+      }),
+    ])
+    expect((await readyz(each.url))[1]).toMatch(/^ready, but something is broken: Sink hook is failing/)
+  }
+  hook.answerWith({ status: 204 })
+  const headers = { authorization: `Bearer ${adminToken}` }
+  const probed = await fetch(`${poller.url}/api/v1/sinks/hook/probe`, { method: 'POST', headers })
+  expect([probed.status, await probed.json()]).toEqual([200, { sink: 'hook', state: 'probing' }])
+  await until('it takes alerts', async () => (await sinkAt(poller))?.lastResult?.kind === 'delivered')
+  await until('it does not rest', async () => (await sinkAt(poller))?.state === 'active')
 })
 
 it('a bridge lives on without Redis, however long, and while it stops', async () => {

@@ -2,24 +2,31 @@ import type { LagView, LastResult, SinkView } from '../../admin/status-view.ts'
 import { cut } from '../../alert/text.ts'
 import { paceMs, type SinkQueueView } from '../../delivery/records/delivery-log.ts'
 import type { LaneState } from '../../delivery/sender.ts'
+import { breakerFreshMs, type StoredBreaker } from '../../store/breakers.ts'
 import type { Pause } from '../../store/pauses.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { iso, isoOf } from './views.ts'
 
-export function sinkView(
-  about: { name: string; type: string; lag: LagView | null },
-  lane: LaneState | undefined,
-  queue: SinkQueueView | undefined,
-  pause: Pause | undefined,
-  nowMs: number,
-): SinkView {
+/** What is known of one sink. The breaker of another process counts, too: it holds the queue of all of them. */
+interface SinkFacts {
+  readonly about: { readonly name: string; readonly type: string; readonly lag: LagView | null }
+  readonly lane: LaneState | undefined
+  readonly breaker: StoredBreaker | undefined
+  readonly queue: SinkQueueView | undefined
+  readonly pause: Pause | undefined
+}
+
+export function sinkView({ about, lane, breaker, queue, pause }: SinkFacts, nowMs: number): SinkView {
   const { counts } = queue ?? {}
+  const elsewhere = breaker && breaker.ageMs < breakerFreshMs ? breaker : undefined
+  const open = lane?.breaker === 'open' ? { ...lane, sinceMs: lane.openSinceMs } : elsewhere
+  const reason = (queue?.paused && pause?.comment) || (lane?.stuck?.reason ?? open?.reason)
   return {
     name: about.name,
     type: about.type,
-    state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : lane?.breaker === 'open' ? 'open' : 'active',
-    reason: (queue?.paused && pause?.comment) || (lane?.stuck?.reason ?? lane?.reason ?? null),
-    failingSince: iso(lane?.openSinceMs),
+    state: queue?.paused ? 'paused' : lane?.stuck ? 'stuck' : open ? 'open' : 'active',
+    reason: reason ? printable(reason) : null,
+    failingSince: iso(open?.sinceMs),
     nextProbeAt: lane?.breaker === 'open' ? iso(lane.heldUntilMs) : null,
     pausedUntil: queue?.paused ? iso(pause?.untilMs) : null,
     waiting: counts?.waiting ?? null,
@@ -28,7 +35,10 @@ export function sinkView(
     dead: counts?.failed ?? null,
     deliveredToday: queue?.deliveredSince ?? null,
     lag: about.lag,
-    lastResult: lastResult(queue),
+    lastResult: lastResult(
+      queue,
+      lane?.lastFault ?? (open && { atMs: open.sinceMs ?? 0, text: open.reason ?? '' }),
+    ),
     oldestWaitingAt: iso(queue?.oldestWaitingAtMs),
     drainSeconds: drainSecondsOf(queue, nowMs),
     refusedInARow: queue?.refusedInARow ?? null,
@@ -43,8 +53,13 @@ function drainSecondsOf(queue: SinkQueueView | undefined, nowMs: number): number
   return Math.round((counts.waiting * spanMs) / endedOfLate / 1_000)
 }
 
-function lastResult(queue: SinkQueueView | undefined): LastResult | null {
+function lastResult(
+  queue: SinkQueueView | undefined,
+  fault: { readonly atMs: number; readonly text: string } | undefined,
+): LastResult | null {
   const { lastDeliveredAtMs = 0, lastDeadAtMs = 0, lastDeadReason = 'given up on' } = queue ?? {}
+  if (fault && fault.atMs > Math.max(lastDeliveredAtMs, lastDeadAtMs))
+    return { at: isoOf(fault.atMs), kind: 'retry', text: printable(fault.text) }
   if (lastDeliveredAtMs === 0 && lastDeadAtMs === 0) return null
   return lastDeliveredAtMs >= lastDeadAtMs
     ? { at: isoOf(lastDeliveredAtMs), kind: 'delivered', text: 'acknowledged' }
