@@ -19,8 +19,8 @@ const patternCharsMax = 500
 /** Instructions of the compiled program: what `patternCharsMax` letters need, and some. */
 const programSizeMax = 600
 /**
- * What counted repetitions may come to when they are written out: refused before the time and memory to compile it are
- * spent.
+ * What counted repetitions may come to when they are written out, and classes when they are weighed (each): refused before the time and
+ * memory to compile it are spent. So compiling takes at most about 20 microseconds a character that is counted.
  */
 const writtenOutMax = 2_000
 /** Only so much of a text is looked at, as if it ended there. */
@@ -32,11 +32,12 @@ export function compileRegex(pattern: string): Compiled {
 
 /**
  * What a pattern counts where several are limited together: its characters, or about as many as it has once its counted
- * repetitions are written out. To compile it is not needed for that.
+ * repetitions are written out, and the weight of its classes. To compile it is not needed for that.
  */
 export function patternSize(pattern: string): number {
-  const own = pattern.length > patternCharsMax ? 0 : writtenOut(asRe2(pattern))
-  return Math.max(pattern.length, own)
+  if (pattern.length > patternCharsMax) return pattern.length
+  const expression = asRe2(pattern)
+  return Math.max(pattern.length, writtenOut(expression)) + classWeight(expression)
 }
 
 /** `*` is any run of characters, `?` is any one, `\` takes the next one as it is; all of the text must fit. */
@@ -61,6 +62,7 @@ export function isFound(program: Program, text: string): boolean {
 function compile(written: string, expression: string): Compiled {
   if (written.length > patternCharsMax) return failed(`is longer than ${patternCharsMax} characters`)
   if (writtenOut(expression) > writtenOutMax) return failed(tooLarge)
+  if (classWeight(expression) > writtenOutMax) return failed(tooManyClasses)
   try {
     const program = RE2JS.compile(expression, RE2JS.DOTALL)
     return program.programSize() > programSizeMax ? failed(tooLarge) : { ok: true, program }
@@ -74,6 +76,7 @@ function compile(written: string, expression: string): Compiled {
 }
 
 const tooLarge = 'repeats too much: written out, it would be too long'
+const tooManyClasses = 'has too many classes of Unicode, or too wide ones where case is ignored'
 
 function failed(problem: string): Compiled {
   return { ok: false, problem }
@@ -111,6 +114,33 @@ function writtenOut(pattern: string): number {
     else if (level) add(level, 1)
   }
   return open.reduce((sum, level) => sum + level.sum, 0)
+}
+
+/** What a class of Unicode counts, such as `\\pL`: to compile it takes as long as about so many characters. */
+const classOfUnicode = 15
+/** Of a range, where case is ignored: RE2JS looks up the other case of each code point in it, up to the last that has one. */
+const foldedPerCharacter = 250
+const lastFolded = 0x1e943
+
+/** As how many more characters classes count, since they take so much longer to compile: once each, however often they are repeated. */
+function classWeight(pattern: string): number {
+  const classes = pattern.match(/\\p/gi)?.length ?? 0
+  if (!/\(\?[a-z-]*i/i.test(pattern)) return classes * classOfUnicode
+  // Whatever stands around a hyphen, also outside of a class: rather one too many.
+  const ranges = pattern.matchAll(
+    /(?<=(\\x\{[\da-f]+\}|\\x[\da-f]{2}|.))-(?=(\\x\{[\da-f]+\}|\\x[\da-f]{2}|\\?.))/gisu,
+  )
+  const folded = [...ranges].reduce((sum, [, low = '', high = '']) => {
+    return sum + Math.max(0, Math.min(pointOf(high), lastFolded) - pointOf(low))
+  }, 0)
+  return classes * classOfUnicode + Math.ceil(folded / foldedPerCharacter)
+}
+
+function pointOf(end: string): number {
+  const written = /^\\x\{?([\da-f]+)/i.exec(end)?.[1]
+  return written === undefined
+    ? (end.codePointAt(end.length > 1 && end.startsWith('\\') ? 1 : 0) ?? 0)
+    : parseInt(written, 16)
 }
 
 function add(level: { sum: number; last: number }, size: number): void {

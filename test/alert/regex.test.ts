@@ -115,6 +115,10 @@ describe('a regular expression', () => {
     ['\\pL{1000}'.repeat(50), /repeats too much/],
     ['(\\w{0,30}){33}b{20}', /repeats too much/],
     ['(a|b){400}', /repeats too much/],
+    [`(?i)${'[A-𞤠]'.repeat(70)}`, /too many classes/],
+    [`(?si)[${'\\x{41}-\\u{1e920}'.repeat(20)}]`, /too many classes/],
+    [`(?i)[]-𞤠]${'[^--𞤠][[:alpha:]a-𞤠]'.repeat(9)}`, /too many classes/],
+    [`[${'\\pL\\PN'.repeat(80)}]`, /too many classes/],
   ])('%s is refused, with the reason', (written, reason) => {
     expect(problemOf(written)).toMatch(reason)
   })
@@ -172,6 +176,8 @@ describe('a regular expression', () => {
     ['a list of words', `\\b(${Array.from({ length: 70 }, (_, nth) => `word${nth}`).join('|')})\\b`],
     ['numbers and units', '\\d{1,3}(,\\d{3})*(\\.\\d{1,4})?\\s?(ریال|تومان|درصد|%)'],
     ['any hundred letters', '^[\\pL\\s]{1,100}$'],
+    ['all of a script in any case', '(?i)[\\u0600-\\u06ffa-z]{3,40} [一-鿿]+'],
+    ['all but ASCII', '[^\\x00-\\x7f]|[\\x80-\\u{10ffff}]'],
     ['many choices', '(a|b|c|de?f)*'.repeat(38)],
   ])('takes what people write: %s', (_what, written) => {
     expect(problemOf(written)).toBe('')
@@ -183,13 +189,15 @@ describe('a regular expression', () => {
   })
 })
 
-it('a pattern counts as many characters as it has, or has once its repetitions are written out', () => {
+it('a pattern counts as many characters as it has, or has once its repetitions are written out, and the weight of its classes', () => {
   const letters = `(?i)[${'\\pL\\pN'.repeat(50)}]`
   expect([patternSize('فولاد'), patternSize(letters), patternSize('[ab]{400}')]).toEqual([
     5,
-    letters.length,
+    letters.length + 100 * 15,
     400,
   ])
+  expect(patternSize('(?i)[a-\\u{1e920}]')).toBeGreaterThan(500)
+  expect(patternSize('[a-\\u{1e920}]')).toBe(13)
 })
 
 describe('a glob', () => {
