@@ -6,7 +6,6 @@ import { silentRules } from '../routing/rule-health.ts'
 import type { RuleBook } from '../routing/rules.ts'
 import { createSilenceReader, silenceProblem } from '../routing/silences.ts'
 import { isActiveAt } from '../schedule/forecast/profile.ts'
-import type { ScheduleOptions } from '../schedule/schedule.ts'
 import { createKindStore } from '../store/kinds.ts'
 import { createRuleStore } from '../store/rules.ts'
 import { createSilenceStore, type SilenceStore } from '../store/silences.ts'
@@ -72,7 +71,8 @@ export function createRouting(
       const lists = Object.keys(config.sources).map(async (source) => {
         const rows = await rulesIn(source)
         const plan = scheduleOptionsOf(known(config.sources[source], source))
-        const silent = new Map(silentRows(rows, plan).map(({ id, text }) => [id, text]))
+        const isActive = (atMs: number) => isActiveAt(atMs, plan)
+        const silent = new Map(silentRules(rows, isActive).map(({ id, text }) => [id, text]))
         return rows.map((row) => ({ source, ...row, silent: silent.get(String(row['id'])) ?? null }))
       })
       return (await Promise.all(lists)).flat()
@@ -81,14 +81,6 @@ export function createRouting(
 }
 
 const silenceNotesMax = 10
-
-/** Lateness shows only where rules were read together: those of an older reading are not judged by it. */
-function silentRows(rows: readonly Readonly<Record<string, unknown>>[], plan: ScheduleOptions) {
-  const readMs = (row: (typeof rows)[number]) => Date.parse(String(row['readAt'])) || 0
-  const newestMs = rows.reduce((newest, row) => Math.max(newest, readMs(row)), 0)
-  const judged = rows.map((row) => (readMs(row) === newestMs ? row : { ...row, nextEvaluationAt: null }))
-  return silentRules(judged, newestMs, (atMs) => isActiveAt(atMs, plan))
-}
 
 /** Alerts come from configured sources only. */
 export function known<T>(value: T | undefined, source: string): T {

@@ -127,7 +127,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     feed,
     rules,
     onRules(reading) {
-      const silent = silentRules(reading.rules, reading.atMs, (atMs) => isActiveAt(atMs, plan))
+      const silent = silentRules(reading.rules, (atMs) => isActiveAt(atMs, plan))
       tools.onRules(source, { ...reading, silent, ids: reading.rules.map(({ id }) => String(id)) })
       return silent
     },

@@ -33,8 +33,16 @@ const restAfterFiringMs = dayMs
 const activeMsMin = hourMs
 const textCharsMax = 200
 
-/** `atMs`: when all of these were read. */
-export function silentRules(
+/** `readAt` of each: when its page was read. Pages of one reading may be hours apart, so each is judged by itself. */
+export function silentRules(rules: readonly Row[], isActive: (atMs: number) => boolean): SilentRule[] {
+  const pages = Map.groupBy(rules, ({ readAt }) => Date.parse(String(readAt)) || 0)
+  const silentById = new Map(
+    [...pages].flatMap(([atMs, page]) => silentOnPage(page, atMs, isActive).map((each) => [each.id, each])),
+  )
+  return rules.flatMap(({ id }) => silentById.get(String(id)) ?? [])
+}
+
+function silentOnPage(
   rules: readonly Row[],
   atMs: number,
   isActive: (atMs: number) => boolean,

@@ -37,12 +37,15 @@ export interface RulesRead {
   /** Each cost a unit. */
   readonly pages: number
   /** Each once, as it was shown last: the list may change while its pages are read. */
-  readonly rules: readonly AlertRule[]
+  readonly rules: readonly ReadRule[]
   /** These are all rules there are: what the reading before did not show either, and this one does not, is gone. */
   readonly isWhole: boolean
   /** An older copy of them than one that was read before. */
   readonly isOlder: boolean
 }
+
+/** `readAt`: when its page was read. */
+type ReadRule = AlertRule & { readonly readAt: string }
 
 export interface RuleBookOptions extends RulePagesOptions {
   readonly store: RuleStore
@@ -73,7 +76,7 @@ interface Reading {
   /** The rules that were known before. */
   readonly before: ReadonlyMap<string, RuleRow>
   readonly rows: RuleRow[]
-  readonly rules: AlertRule[]
+  readonly rules: ReadRule[]
   readonly totals: Set<number>
   nextPage: number
 }
@@ -196,8 +199,8 @@ class AccountRules implements RuleBook {
       const number = reading.nextPage
       reading.cameMs = clock.monotonicMs()
       reading.nextPage += 1
-      reading.rules.push(...page.rules)
       const readAt = new Date(clock.now()).toISOString()
+      reading.rules.push(...page.rules.map((rule) => ({ ...rule, readAt })))
       reading.rows.push(...page.rules.map((rule) => ({ ...ruleRowOf(rule), readAt })))
       reading.totals.add(page.total)
       const isLast = number >= page.lastPage

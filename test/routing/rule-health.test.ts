@@ -8,10 +8,11 @@ const always = () => true
 const rule = (id: number, fields: Record<string, unknown> = {}) => ({
   ...{ id, name: 'قیمت', isActive: true, isArmed: true, disabledReason: null, lastFiredAt: null },
   ...{ lastEvaluatedAt: ago(0.1), nextEvaluationAt: ago(-0.1) },
+  readAt: ago(0),
   ...fields,
 })
 const silent = (rules: ReturnType<typeof rule>[], isActive: (atMs: number) => boolean = always) =>
-  silentRules(rules, atMs, isActive).map(({ id, trouble }) => `${id} ${trouble}`)
+  silentRules(rules, isActive).map(({ id, trouble }) => `${id} ${trouble}`)
 const late = { lastEvaluatedAt: ago(5.1), nextEvaluationAt: ago(5) }
 
 describe('a rule may not fire', () => {
@@ -56,6 +57,14 @@ describe('nothing is said of lateness', () => {
     ]
     expect(silent(page(20))).toEqual([])
     expect(silent(page(26))).toHaveLength(2)
+  })
+
+  it('of a page by another, which was read later or is no old copy', () => {
+    const page = (hours: number) => ({
+      ...{ readAt: ago(hours), lastEvaluatedAt: ago(hours + 0.2), nextEvaluationAt: ago(hours + 0.1) },
+    })
+    expect(silent([rule(1, page(2)), rule(2)])).toEqual([])
+    expect(silent([rule(1, { ...page(2), readAt: ago(0.001) }), rule(2)])).toEqual([])
   })
 
   it('while the market was closed since, whatever the engine shows as due', () => {

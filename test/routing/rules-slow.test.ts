@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { FeedError } from '../../src/feed/errors.ts'
 import type { AlertRule, RulesPage } from '../../src/feed/wire.ts'
+import { silentRules } from '../../src/routing/rule-health.ts'
 import { createRuleBook } from '../../src/routing/rules.ts'
 import { createLedger } from '../../src/store/ledger.ts'
 import { createRuleStore } from '../../src/store/rules.ts'
@@ -20,13 +21,20 @@ function rig(onPage: (page: number) => unknown = () => {}) {
   const clock = clockAt(() => time.nowMs)
   const [prefix, redis] = [freshPrefix(), server.client()]
   const pages: number[] = []
+  const dead = new Set<number>()
   const ids = Array.from({ length: 600 }, (_, index) => 600 - index)
   const rules = async (page: number): Promise<RulesPage> => {
     pages.push(page)
     await onPage(page)
-    const shown = ids
-      .slice((page - 1) * 100, page * 100)
-      .map((id) => ({ id, name: `rule ${id}` }) as AlertRule)
+    // Each is evaluated every five minutes, but for those that were last two hours before the start.
+    const last = (id: number) => (dead.has(id) ? startMs - 2 * hourMs : time.nowMs - minuteMs)
+    const shown = ids.slice((page - 1) * 100, page * 100).map(
+      (id) =>
+        ({
+          ...{ id, name: `rule ${id}`, lastEvaluatedAt: iso(last(id)) },
+          nextEvaluationAt: iso(last(id) + 5 * minuteMs),
+        }) as AlertRule,
+    )
     return {
       page,
       perPage: 100,
@@ -37,22 +45,26 @@ function rig(onPage: (page: number) => unknown = () => {}) {
     }
   }
   const [closing, captured] = [new AbortController(), captureLog()]
+  const store = createRuleStore({ redis, prefix, source: 'main' })
   const book = createRuleBook({
     ...{ source: 'main', clock, leaveUnits: 0, feed: { rules, tokenTrouble: () => undefined } },
     ledger: createLedger({
       ...{ redis, prefix, source: 'main', clock, unitsPerDay: 10_000, requestsPerMinute: 10_000 },
       budgetDay: () => ({ key: 'today', startMs: startMs - dayMs, endMs: startMs + 3 * dayMs }),
     }),
-    store: createRuleStore({ redis, prefix, source: 'main' }),
+    store,
     ...{
       closing: closing.signal,
       log: captured.log,
       metrics: createMetrics({ version: 'test', node: 'test' }),
     },
   })
-  return { book, time, pages, ids, closing, captured }
+  return { book, store, time, pages, ids, dead, closing, captured }
 }
 
+const iso = (ms: number) => new Date(ms).toISOString()
+const silent = (rules: readonly Readonly<Record<string, unknown>>[] = []) =>
+  silentRules(rules, () => true).map(({ id }) => id)
 const fault = () => new FeedError('server_error', 'the API answers 500')
 const anew = { pagesMax: 1, signal: new AbortController().signal }
 
@@ -94,6 +106,29 @@ describe('a list of rules that is read slowly', () => {
     expect(pages).toEqual([1, 2, 3, 4, 4, 5, 6])
     expect(book.lastReading()).toMatchObject({ pages: 6, isWhole: true })
     expect(book.lastReading()?.rules).toHaveLength(600)
+  })
+
+  it('shows a rule that is late on whichever page it stands, also as it is stored', async () => {
+    const { book, store, time, dead } = rig(() => {
+      time.nowMs += 2_000
+    })
+    for (const id of [550, 150, 50]) dead.add(id)
+    await book.prepare(['1'])
+    expect(silent(book.lastReading()?.rules)).toEqual(['550', '150', '50'])
+    expect(silent((await store.load())?.rows)).toEqual(['550', '150', '50'])
+  })
+
+  it('shows no rule as late whose page was read long before the others', async () => {
+    let faults = 1
+    const { book, store, time } = rig((page) => {
+      if (page === 4 && faults-- > 0) throw fault()
+    })
+    await book.prepare(['1'])
+    time.nowMs += 1.75 * hourMs
+    await book.prepare(['1'])
+    expect(book.lastReading()).toMatchObject({ pages: 6, isWhole: true })
+    expect(silent(book.lastReading()?.rules)).toEqual([])
+    expect(silent((await store.load())?.rows)).toEqual([])
   })
 
   it('begins anew where it stopped hours ago', async () => {
