@@ -29,21 +29,20 @@ export type LoadedConfig =
 export function loadConfig(path: string, env: Env, options: { again?: boolean } = {}): LoadedConfig {
   const file = readConfigText(path, options)
   if (!file.ok) return refused([file.mistake])
-  const cpuMsMax = options.again === true ? reloadCpuMsMax : startCpuMsMax
-  return parseConfig(file.text, { env, folder: dirname(resolve(path)), cpuMsMax })
+  return parseConfig(file.text, { env, folder: dirname(resolve(path)) })
 }
 
 /**
- * Limits of CPU time for trying all templates and compiling all patterns of a config. During a reload alerts wait. At the
- * start none do, and the limit is longer: a slow machine should not refuse a config that a fast one accepted.
+ * Limit of CPU time for trying all templates and compiling all patterns of a config: one for `check-config`, the start and a reload, so
+ * that what one of them takes the others take. During a reload all waits: it is shorter than any lease or lock lasts that is renewed by
+ * then. As large patterns as may be take 2 s, templates of 300 sinks 0.7.
  */
-const reloadCpuMsMax = 1_500
-const startCpuMsMax = 15_000
+const configCpuMsMax = 5_000
 
 /** The config in `text`; relative paths of `…File` start from `folder`. */
 export function parseConfig(
   text: string,
-  { cpuMsMax = reloadCpuMsMax, ...options }: { env: Env; folder: string; cpuMsMax?: number },
+  { cpuMsMax = configCpuMsMax, ...options }: { env: Env; folder: string; cpuMsMax?: number },
 ): LoadedConfig {
   const tree = parseYaml(text)
   if (!tree.ok) return refused(tree.mistakes)
