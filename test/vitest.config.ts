@@ -15,7 +15,7 @@ const alone = [
   ...['test/{contract,docker}/**/*.test.ts', 'test/*.test.ts'],
   'test/faults/{clock,cluster,kill,log,redis,replicas,sinks}.test.ts',
   'test/cli/{daemon,init,inspector,output,threads}.test.ts',
-  'test/flow/{life-cycle,stop}.test.ts',
+  'test/flow/{life-cycle,rolling-upgrade,stop}.test.ts',
   'test/config/canary.test.ts',
   'test/delivery/{clock,crash,watchdog}.test.ts',
   ...['test/lib/small-file.test.ts', 'test/model/walk.test.ts', 'test/sinks/tls-environment.test.ts'],

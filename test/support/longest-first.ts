@@ -24,6 +24,7 @@ const longest = [
   'delivery/worker',
   'schedule/learned',
   'flow/stop',
+  'flow/rolling-upgrade',
   'config/bombs',
   'faults/clock',
   'flow/backlog',

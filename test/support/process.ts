@@ -20,7 +20,7 @@ export interface Program {
   logged(msg: string, limitMs?: number): Promise<Record<string, unknown>>
 }
 
-const main = join(import.meta.dirname, '../../src/main.ts')
+const ownCheckout = join(import.meta.dirname, '../..')
 /** What Node.js made of the sources: the first program that starts leaves it, every later one starts in half the time. */
 const compiled = join(import.meta.dirname, '../../node_modules/.cache/alert-bridge-test')
 
@@ -30,7 +30,10 @@ export function startProgram(
   env: Record<string, string> = {},
   /** A file that takes the output in the place of `stdout()`. */
   outFd?: number,
+  /** A checkout of another version, with its packages. */
+  checkout?: string,
 ): Program {
+  const main = join(checkout ?? ownCheckout, 'src/main.ts')
   const child = spawn(process.execPath, [main, ...args], {
     env: {
       PATH: process.env['PATH'] ?? '',
