@@ -5,8 +5,8 @@ import { cut, oneLine } from '../alert/text.ts'
  * Which rules cannot be expected to fire, as one reading of them shows: silence of the feed may mean a dead rule. Pure.
  *
  * The document names the fields and not what follows from their values, so a rule counts as silent only where a reading
- * shows it: lateness is measured against the latest evaluation or alert on the same page, which an old copy of the page
- * does not have; and only active hours count, since an engine may show an evaluation as due while the market is closed.
+ * shows it: lateness is measured against the latest evaluation or alert on pages that were read with it, which an old copy of
+ * them does not have; and only active hours count, since an engine may show an evaluation as due while the market is closed.
  */
 type RuleTrouble = 'disabled' | 'not_armed' | 'not_evaluated'
 
@@ -31,25 +31,35 @@ const silentPageMs = dayMs
 /** A rule that has just fired may rest before it is armed again. */
 const restAfterFiringMs = dayMs
 const activeMsMin = hourMs
+/** Little beside `lateMsMin`: what one page shows is about as old as what another one does. */
+const togetherMs = 10 * 60_000
 const textCharsMax = 200
 
-/** `readAt` of each: when its page was read. Pages of one reading may be hours apart, so each is judged by itself. */
+/** `readAt` of each: when its page was read. Those of one reading may be hours apart. */
 export function silentRules(rules: readonly Row[], isActive: (atMs: number) => boolean): SilentRule[] {
-  const pages = Map.groupBy(rules, ({ readAt }) => Date.parse(String(readAt)) || 0)
-  const silentById = new Map(
-    [...pages].flatMap(([atMs, page]) => silentOnPage(page, atMs, isActive).map((each) => [each.id, each])),
-  )
-  return rules.flatMap(({ id }) => silentById.get(String(id)) ?? [])
+  const pages = [...Map.groupBy(rules, ({ readAt }) => Date.parse(String(readAt)) || 0)]
+  const silent = pages.flatMap(([atMs, page]) => {
+    const together = pages.filter(([otherMs]) => Math.abs(otherMs - atMs) <= togetherMs)
+    const latestMs = latestOf(
+      together.flatMap(([, each]) => each),
+      Math.max(...together.map(([otherMs]) => otherMs)),
+    )
+    return silentOnPage(page, { atMs, latestMs, isActive })
+  })
+  const byId = new Map(silent.map((each) => [each.id, each]))
+  return rules.flatMap(({ id }) => byId.get(String(id)) ?? [])
 }
 
-function silentOnPage(
-  rules: readonly Row[],
-  atMs: number,
-  isActive: (atMs: number) => boolean,
-): SilentRule[] {
-  const pageMs = latestOf(rules, atMs)
+interface PageRead {
+  readonly atMs: number
+  /** The latest evaluation or alert that pages read at about this time show. */
+  readonly latestMs: number | undefined
+  readonly isActive: (atMs: number) => boolean
+}
+
+function silentOnPage(rules: readonly Row[], { atMs, latestMs, isActive }: PageRead): SilentRule[] {
   const limits = {
-    byPage: pageMs === undefined ? undefined : beforeActive(pageMs, isActive),
+    byPage: latestMs === undefined ? undefined : beforeActive(latestMs, isActive),
     byClock: beforeActive(atMs, isActive),
   }
   return rules.flatMap((rule) => {
@@ -74,8 +84,9 @@ function silentOnPage(
     if (nextMs === null) return undefined
     const periodMs = lastMs === null ? 0 : Math.max(0, nextMs - lastMs)
     const allowedMs = Math.max(lateMsMin, latePeriods * periodMs)
-    const isBehindPage = pageMs !== undefined && nextMs < pageMs - allowedMs && nextMs < (limits.byPage ?? 0)
-    const newestMs = Math.max(nextMs, pageMs ?? 0)
+    const isBehindPage =
+      latestMs !== undefined && nextMs < latestMs - allowedMs && nextMs < (limits.byPage ?? 0)
+    const newestMs = Math.max(nextMs, latestMs ?? 0)
     const isPageSilent = newestMs < atMs - Math.max(silentPageMs, allowedMs) && newestMs < limits.byClock
     if (!isBehindPage && !isPageSilent) return undefined
     const last = lastMs === null ? 'never evaluated' : `last evaluated ${isoOf(lastMs)}`

@@ -59,12 +59,15 @@ describe('nothing is said of lateness', () => {
     expect(silent(page(26))).toHaveLength(2)
   })
 
-  it('of a page by another, which was read later or is no old copy', () => {
-    const page = (hours: number) => ({
-      ...{ readAt: ago(hours), lastEvaluatedAt: ago(hours + 0.2), nextEvaluationAt: ago(hours + 0.1) },
-    })
-    expect(silent([rule(1, page(2)), rule(2)])).toEqual([])
-    expect(silent([rule(1, { ...page(2), readAt: ago(0.001) }), rule(2)])).toEqual([])
+  it('of a page by one that was read at another time', () => {
+    const page = (hours: number) => [
+      rule(1, { readAt: ago(hours), lastEvaluatedAt: ago(hours + 0.1), nextEvaluationAt: ago(hours - 0.1) }),
+      rule(2, { readAt: ago(hours), lastEvaluatedAt: ago(5), nextEvaluationAt: ago(4.9) }),
+    ]
+    expect(silent([...page(2), rule(3), rule(4, late)])).toEqual(['2 not_evaluated', '4 not_evaluated'])
+    const alone = rule(5, { ...late, readAt: ago(0.1) })
+    expect(silent([alone])).toEqual([])
+    expect(silent([alone, rule(3)])).toEqual(['5 not_evaluated'])
   })
 
   it('while the market was closed since, whatever the engine shows as due', () => {
