@@ -8,14 +8,14 @@ import type { Times } from './times.ts'
 import { scriptWords } from './words/script.ts'
 
 /** The page around its content. It loads nothing from elsewhere; the policy allows its style and script by digest. */
-export function documentOf(
-  level: Level,
-  title: string,
-  body: HtmlPart,
-  { words, locale, timeZone }: Times,
-): string {
+export function documentOf(level: Level, title: string, body: HtmlPart, times: Times): string {
+  return `${documentStart(level, title, times)}${html`${body}`.markup}${documentEnd(times)}`
+}
+
+/** Up to the content: what a browser has of it is shown while the rest is read. */
+export function documentStart(level: Level, title: string, { words, locale, timeZone }: Times): string {
   const said = scriptWords[words.language]
-  const page = html`<!doctype html>
+  const start = html`<!doctype html>
 <html lang="${words.language}" dir="${words.direction}" data-words="${JSON.stringify({ ...said, locale, timeZone })}">
 <head>
 <meta charset="utf-8">
@@ -30,12 +30,16 @@ export function documentOf(
 <body>
 <p class="stale" role="alert">${words.stale}</p>
 <div class="live"><button type="button" class="act" id="live-pause" aria-pressed="false">${said.pause}</button><button type="button" class="act go" id="live-new" hidden></button><span class="hidden" id="live-said" role="status"></span></div>
-<main>${body}</main>
-${dialog(said)}
+<main>`
+  return start.markup
+}
+
+export function documentEnd({ words }: Times): string {
+  return html`</main>
+${dialog(scriptWords[words.language])}
 <script>${trusted(script)}</script>
 </body>
-</html>`
-  return page.markup
+</html>`.markup
 }
 
 export const contentSecurityPolicy = [

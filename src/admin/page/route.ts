@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { html } from '../../alert/html.ts'
@@ -6,16 +7,17 @@ import { given } from '../../lib/given.ts'
 import type { DeliveryPage } from '../delivery-view.ts'
 import { deliveryFields, deliveryFilter, nameField, portionFields } from '../fields.ts'
 import type { AdminDeps } from '../ports.ts'
+import type { StatusView } from '../status-view.ts'
 import { auditList } from './audit.ts'
 import { deadLettersSection } from './dead-letters.ts'
 import { type DeliveriesFilter, deliveriesSection, deliveryRowsMax } from './deliveries.ts'
-import { contentSecurityPolicy, documentOf } from './document.ts'
+import { contentSecurityPolicy, documentEnd, documentOf, documentStart } from './document.ts'
 import { overview, unknownOverview } from './overview.ts'
 import { section } from './pieces.ts'
 import { sinksSection } from './sinks.ts'
 import { sourcesSection } from './sources.ts'
 import { backLink, storyHtml } from './story.ts'
-import { createTimes } from './times.ts'
+import { createTimes, type Times } from './times.ts'
 
 /** GET / : the status page. It is most needed when something is broken, so it shows what it has within a time limit. */
 export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
@@ -45,15 +47,7 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
   app.get('/', { config: { about: pageAbout } }, async (request, reply) => {
     const filter = filterOf(request.query)
     reply.header('content-security-policy', contentSecurityPolicy).type('text/html; charset=utf-8')
-    const [status, rows, done, dead, activity] = await Promise.all([
-      settle(deps, deps.ports.status()),
-      settle(deps, listed(deps, filter)),
-      settle(deps, deps.ports.audit.list(auditRowsMax)),
-      settle(deps, deps.ports.deadLetters.groups()),
-      settle(deps, deps.ports.sinks.activity()),
-    ])
-    const names = status.ok ? status.value.sources.slice(0, chartsMax).map(({ name }) => name) : []
-    const days = await settle(deps, Promise.all(names.map((name) => deps.ports.sources.day(name))))
+    const status = await settle(deps, deps.ports.status())
     const times = createTimes(deps.display(), deps.clock.now())
     const { words } = times
     if (!status.ok) {
@@ -61,9 +55,29 @@ export function registerPage(app: FastifyInstance, deps: AdminDeps): void {
       const failed = unknownOverview(words, 'failed', words.noStatus, words[status.reason])
       return documentOf('failed', `alert-bridge: ${words.noStatus}`, failed, times)
     }
-    const view = status.value
+    return reply.send(Readable.from(statusPage(deps, status.value, filter, times)))
+  })
+
+  /** The verdict is sent before the lists are read: it is on the screen however many alerts are kept. */
+  async function* statusPage(
+    { ports }: AdminDeps,
+    view: StatusView,
+    filter: DeliveriesFilter,
+    times: Times,
+  ): AsyncGenerator<string> {
+    const { words } = times
     const { verdict } = view
-    const body = html`${overview(view, verdict, times)}
+    const title = `${marks[verdict.level]} alert-bridge: ${words.headline(verdict)}`
+    yield documentStart(verdict.level, title, times) + overview(view, verdict, times).markup
+    const names = view.sources.slice(0, chartsMax).map(({ name }) => name)
+    const [rows, done, dead, activity, days] = await Promise.all([
+      settle(deps, listed(deps, filter)),
+      settle(deps, ports.audit.list(auditRowsMax)),
+      settle(deps, ports.deadLetters.groups()),
+      settle(deps, ports.sinks.activity()),
+      settle(deps, Promise.all(names.map((name) => ports.sources.day(name)))),
+    ])
+    yield html`
 ${sourcesSection(canAct(), days.ok ? days.value.filter((day) => day !== undefined) : [], view, times)}
 ${sinksSection(view.sinks, activity.ok ? activity.value : [], times, canAct())}
 ${dead.ok ? deadLettersSection(dead.value, times, canAct()) : null}
@@ -71,13 +85,9 @@ ${deliveriesSection(rows.ok ? rows.value : undefined, filter, times)}
 ${done.ok && done.value.length > 0 ? section('actions', words.actions, html`<a href="/api/v1/audit">${words.all}</a>`, auditList(done.value, times)) : null}
 ${canAct() ? null : html`<p class="reason">${words.noToken}</p>`}
 <footer><a href="/api/v1/status">${words.foot.status}</a><a href="/metrics">${words.foot.metrics}</a><a href="/readyz">${words.foot.ready}</a></footer>`
-    return documentOf(
-      verdict.level,
-      `${marks[verdict.level]} alert-bridge: ${words.headline(verdict)}`,
-      body,
-      times,
-    )
-  })
+      .markup
+    yield documentEnd(times)
+  }
 }
 
 const storyAbout = { says: 'The story of one alert, as a page', answer: 'text/html' }

@@ -194,6 +194,21 @@ describe('the latest alerts', () => {
 })
 
 describe('when something is away', () => {
+  test('the verdict is sent before the lists are read, however long they take', async () => {
+    const lists = Promise.withResolvers<{ data: ReturnType<typeof row>[]; looked: number }>()
+    const { deliveries } = withRows([])
+    const { app } = rig({ deliveries: { ...deliveries, search: () => lists.promise } as never })
+    const response = await app.inject({ url: '/', payloadAsStream: true })
+    const texts: string[] = []
+    for await (const text of response.stream()) {
+      texts.push(String(text))
+      lists.resolve({ data: [row()], looked: 1 })
+    }
+    expect(texts[0]).toContain('<p class="headline">Alerts are being delivered</p>')
+    expect(texts[0]).not.toContain('<h2')
+    expect(texts.join('')).toContain('<a href="/alerts/main/48213">')
+  })
+
   test('without deliveries the rest still stands', async () => {
     const { response, text } = await page({
       deliveries: { search: away, changed: away, stored: away, story: away },
