@@ -62,14 +62,19 @@ function ruleIds({ ruleId, on }: Watch, watches: readonly Watch[], random: Rando
   return [ruleId, ...(other && random.next() < 0.15 ? [other.ruleId] : [])].map(String)
 }
 
-/** Two kinds of rule for each instrument, and one for each screen. */
+/** Two kinds of rule for each instrument, and one for each screen. Only companies publish letters. */
 function makeWatches(): [Watch, ...Watch[]] {
   const [first] = watched
-  const others = ['volume', 'indicator', 'filing'] as const
-  const each = watched.flatMap((instrument, index): Watch[] => [
-    { ruleId: 11 + index * 2, on: { kind: 'price', instrument } },
-    { ruleId: 12 + index * 2, on: { kind: others[index % others.length] ?? 'volume', instrument } },
-  ])
+  const each = watched.flatMap((instrument, index): Watch[] => {
+    const others = (['volume', 'indicator', 'filing'] as const).slice(
+      0,
+      instrument.group === 'equity' ? 3 : 2,
+    )
+    return [
+      { ruleId: 11 + index * 2, on: { kind: 'price', instrument } },
+      { ruleId: 12 + index * 2, on: { kind: others[index % others.length] ?? 'volume', instrument } },
+    ]
+  })
   const market = screens.map((screen): Watch => ({ ruleId: screen.id + 40, on: { kind: 'screen', screen } }))
   return [{ ruleId: 10, on: { kind: 'indicator', instrument: first } }, ...each, ...market]
 }

@@ -120,6 +120,16 @@ it('three hundred instruments show the same figures on every endpoint', async ()
     if (day === [...points.keys()].at(-1)) expect(figure(payload[0])).toBe(onBoard.get(name)?.['last'])
   }
 
+  // An alert of a letter is about one that its instrument has.
+  const filed = sandbox.rows.filter(({ kind }) => kind === 'filing')
+  expect(filed.length).toBeGreaterThan(5)
+  for (const symbol of new Set(filed.map((alert) => String(alert.symbol)))) {
+    const letters = await all(`filings?symbol=${encodeURIComponent(symbol)}&`)
+    const months = letters.map(({ periodMonths }) => periodMonths)
+    for (const { payload } of filed.filter((alert) => alert.symbol === symbol))
+      expect([symbol, months]).toEqual([symbol, expect.arrayContaining([figure(payload[0])])])
+  }
+
   async function closesOf(name: string) {
     const prices = await ask<{ data: { points: Row[] } }>(
       `instruments/${encodeURIComponent(name)}/prices?days=40`,
