@@ -20,6 +20,11 @@ type WithheldKind = 'muted' | 'silenced' | 'throttled'
 
 /**
  * Returns where the routes send these alerts (oldest first), in their order; to no sink is a decision too. What is withheld
- * is stored when it resolves. After a throw it is called again for the same alerts.
+ * is stored when it resolves. After a throw it is called again for the same alerts. Comparing many patterns with long texts can take
+ * minutes: it rejects once `ending` is aborted meanwhile.
  */
-export type Assign = (alerts: readonly Alert[], seenAtMs: number) => Promise<readonly Assignment[]>
+export type Assign = (
+  alerts: readonly Alert[],
+  seenAtMs: number,
+  ending?: AbortSignal,
+) => Promise<readonly Assignment[]>

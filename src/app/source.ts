@@ -131,8 +131,9 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       tools.onRules(source, { ...reading, silent, ids: reading.rules.map(({ id }) => String(id)) })
       return silent
     },
-    poll: (readPage) => begin(runPoll({ ...walkDeps, readPage }, walking)),
-    sweep: (readPage, pagesMax) => begin(runSweep({ ...walkDeps, readPage }, { ...walking, pagesMax })),
+    poll: (readPage, ending) => begin(runPoll({ ...walkDeps, readPage, ending }, walking)),
+    sweep: (readPage, pagesMax, ending) =>
+      begin(runSweep({ ...walkDeps, readPage, ending }, { ...walking, pagesMax })),
     prepare: () => tools.succeed(source),
     onStandby: async () => {
       await refreshProcessState(state, processState)

@@ -1,4 +1,6 @@
 import type { Assign } from '../alert/assignment.ts'
+import { FeedError } from '../feed/errors.ts'
+import { LeaseLost } from '../store/lease.ts'
 import type { OpenedWalk, WalkChange, WalkFacts } from '../store/walk-state.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
 import type { FeedPage } from '../walk/page.ts'
@@ -114,7 +116,7 @@ export async function enqueueAndMark(
   const fresh = examined.looked.marks.filter((each) => each === 'new').length
   // A row that is not marked may be beneath one that is, which then covers nothing.
   const change = mark.length < fresh ? { ...given, rowsBecome: 0 } : given
-  const assignments = await stopOnError('queue_failed', () => assign(alerts, nowMs))
+  const assignments = await stopOnError(whyUnassigned, () => assign(alerts, nowMs, deps.ending))
   const { page } = examined.page
   const seen = { seenAtMs: nowMs, ...(page === 1 ? {} : { page }) }
   const jobs = jobsOf(alerts, assignments, intake.targets, seen)
@@ -142,10 +144,19 @@ export async function enqueueAndMark(
   if (committed.kind === 'raced') throw new PollStop('raced')
 }
 
-export async function stopOnError<T>(reason: PollReason, work: () => Promise<T>): Promise<T> {
+export async function stopOnError<T>(
+  reason: PollReason | ((thrown: unknown) => PollReason),
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work()
   } catch (thrown) {
-    throw new PollStop(reason, thrown)
+    throw new PollStop(typeof reason === 'string' ? reason : reason(thrown), thrown)
   }
+}
+
+/** Comparing was broken off, as a call of the feed would be; or something that the routes ask for could not be had. */
+function whyUnassigned(thrown: unknown): PollReason {
+  if (thrown instanceof LeaseLost) return 'refused_lease'
+  return thrown instanceof FeedError && thrown.code === 'aborted' ? 'failed' : 'queue_failed'
 }

@@ -13,6 +13,8 @@ export interface PollDeps {
   readonly state: WalkState
   /** Of the config in force: a reload replaces it. Read once for each page, so that one config handles the whole page. */
   readonly inForce: { readonly intake: IntakeDeps }
+  /** Aborted when this process ends soon, or may poll no longer: the page under way is then read again by the next poll. */
+  readonly ending?: AbortSignal
   /** Called with the first page of each poll, once its rows are handled. */
   readonly onHead?: (page: FeedPage) => void
   readonly clock: Clock

@@ -11,7 +11,7 @@ import { GrantedBudget, shareOf } from './budget.ts'
 import { applyResult, describeFailure, keepForHead, type Leader, newLeader, takeLease } from './leader.ts'
 import { dayIsOver, decideNextPoll, type NextPoll } from './next-poll.ts'
 import { logPoll } from './poll-log.ts'
-import { hasOtherToken, type PageReader, withReader } from './reader.ts'
+import { hasOtherToken, type ReaderWork, withReader } from './reader.ts'
 import { type Poller, type PollerDeps, type PollerHealth, pauses, withDefaults } from './settings.ts'
 import { historyPages, readHistory, sweepGoesOn, sweepPages, sweepShareLeft } from './spare.ts'
 import { healthOf, hungOf, type LoopActivity, PollerView } from './status.ts'
@@ -215,8 +215,8 @@ class SourcePoller implements Poller {
     this.#pollRequested = false
     leader.lastStartMs = startMs
     this.#view.polling(startMs)
-    await this.#withReader(leader, signal, async (reader) => {
-      const result = await this.#deps.poll(reader.read)
+    await this.#withReader(leader, signal, async (reader, ending) => {
+      const result = await this.#deps.poll(reader.read, ending)
       await this.#learn(leader, { result, tally: reader.tally, startMs, endMs: clock.now() })
     })
   }
@@ -249,14 +249,14 @@ class SourcePoller implements Poller {
     const healthy = leader.done === undefined && leader.failures === 0 && !this.#view.status.behind
     const pagesMax = sweepPages({ ...leader, ...budget, nowMs: clock.now(), nextPoll, healthy })
     if (!sweep || pagesMax === 0 || leader.sweptDay === budget.day.key) return false
-    return this.#withReader(leader, signal, async (reader) => {
-      const { reason, pages } = await sweep(reader.read, pagesMax)
+    return this.#withReader(leader, signal, async (reader, ending) => {
+      const { reason, pages } = await sweep(reader.read, pagesMax, ending)
       if (!sweepGoesOn(reason)) leader.sweptDay = budget.day.key
       return pages > 0
     })
   }
 
-  #withReader<T>(leader: Leader, signal: AbortSignal, work: (reader: PageReader) => Promise<T>): Promise<T> {
+  #withReader<T>(leader: Leader, signal: AbortSignal, work: ReaderWork<T>): Promise<T> {
     return withReader(this.#deps, { ...leader, signal, onCall: () => this.#markActive() }, work)
   }
 

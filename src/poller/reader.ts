@@ -14,11 +14,14 @@ import type { PollerDeps, PollerLimits, ReadPage } from './settings.ts'
  * Reads one page for a walk: checks the lease, reserves the unit, makes the call, and stores a 429 for every replica. Makes
  * no call without a reservation, and none during the pause after a 429.
  */
-export interface PageReader {
+interface PageReader {
   readonly read: ReadPage
   /** What happened since this reader was made; one reader a poll. */
   readonly tally: Readonly<CallTally>
 }
+
+/** `ending` is aborted when what was read is no longer to be compared. */
+export type ReaderWork<T> = (reader: PageReader, ending: AbortSignal) => Promise<T>
 
 export interface CallTally {
   /** Calls made, each for its units, whatever their result. */
@@ -135,17 +138,23 @@ export function hasOtherToken(
   return true
 }
 
-/** Runs `work` with a reader; a shutdown ends it at the next page, or the call under way after `drainTimeoutMs`. */
+/**
+ * Runs `work` with a reader; a shutdown ends it at the next page, the call under way after `drainTimeoutMs`, and what is compared
+ * after `compareTimeoutMs`: so does a lost lease, at once.
+ */
 export async function withReader<T>(
-  deps: ReaderDeps & { readonly limits: { readonly drainTimeoutMs: number } },
+  deps: ReaderDeps & {
+    readonly limits: { readonly drainTimeoutMs: number; readonly compareTimeoutMs: number }
+  },
   reading: ReaderLimits & {
     readonly signal: AbortSignal
     readonly onCall: () => void
   },
-  work: (reader: PageReader) => Promise<T>,
+  work: ReaderWork<T>,
 ): Promise<T> {
   const { lease, keptForHead, walkRestUntilMs, signal, onCall } = reading
   const drain = abortAfter(signal, deps.limits.drainTimeoutMs)
+  const comparing = abortAfter(signal, deps.limits.compareTimeoutMs)
   const reader = createPageReader(
     deps,
     { lease, keptForHead, walkRestUntilMs },
@@ -153,9 +162,10 @@ export async function withReader<T>(
     onCall,
   )
   try {
-    return await work(reader)
+    return await work(reader, AbortSignal.any([comparing.signal, lease.lost]))
   } finally {
     drain.clear()
+    comparing.clear()
     // Of the last call: the units only grow.
     if (reader.tally.granted) await deps.granted.noteGrant(reader.tally.granted)
   }
@@ -166,7 +176,7 @@ function abortAfter(first: AbortSignal, ms: number): { signal: AbortSignal; clea
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const onAbort = () => {
-    timer = setTimeout(() => controller.abort(), ms)
+    timer = setTimeout(() => controller.abort(new FeedError('aborted', 'the bridge is stopping')), ms)
   }
   first.addEventListener('abort', onAbort, { once: true })
   return {

@@ -16,8 +16,8 @@ import type { Metrics } from '../telemetry/metrics.ts'
 export interface Poller {
   readonly source: string
   /**
-   * Resolves some time after the signal aborts: the page under way is finished first, within `drainTimeoutMs`. Never
-   * rejects; whatever goes wrong inside is logged and tried again.
+   * Resolves some time after the signal aborts: the page under way is finished first, within `drainTimeoutMs` for its call and
+   * `compareTimeoutMs` for its comparisons. Never rejects; whatever goes wrong inside is logged and tried again.
    */
   run(signal: AbortSignal): Promise<void>
   /** What this process knows; where another replica polls, the status in Redis is newer. */
@@ -55,9 +55,9 @@ export interface PollerDeps {
   /** Called with every reading of the rules that is not older than the last; returns the rules that may not fire. */
   readonly onRules?: (reading: RulesRead) => readonly SilentRule[]
   /** `runPoll` of poll.ts with everything but the page reader, which is the poller's. */
-  readonly poll: (readPage: ReadPage) => Promise<PollResult>
+  readonly poll: (readPage: ReadPage, ending: AbortSignal) => Promise<PollResult>
   /** `runSweep` of sweep.ts in the same way; without it, units that are left expire. */
-  readonly sweep?: (readPage: ReadPage, pagesMax: number) => Promise<SweepResult>
+  readonly sweep?: (readPage: ReadPage, pagesMax: number, ending: AbortSignal) => Promise<SweepResult>
   /** Called with the lease, before the first poll: does what has to be done first, or returns why this replica has to wait. */
   readonly prepare?: () => Promise<string | undefined>
   /** Called now and then while another replica polls: reads what this replica needs to notice a loss of Redis later, and to walk back. */
@@ -86,6 +86,8 @@ export interface PollerLimits {
   readonly leaseTtlMs?: number
   /** How long the page under way may still take after the signal aborted. */
   readonly drainTimeoutMs?: number
+  /** How long its rows may still be compared with patterns then. */
+  readonly compareTimeoutMs?: number
   /** How often a source is tried whose token or feed a person must correct. */
   readonly stoppedIntervalMs?: number
   /** How often the queues are checked while they are too full. */
@@ -109,6 +111,7 @@ export function withDefaults(limits: PollerLimits): Required<PollerLimits> {
     rulesShare: 0,
     leaseTtlMs,
     drainTimeoutMs: 10_000,
+    compareTimeoutMs: 1_000,
     stoppedIntervalMs: 5 * 60_000,
     backpressureIntervalMs: 5_000,
     restartDelayMs: 5_000,

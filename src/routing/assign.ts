@@ -11,6 +11,7 @@ import {
 } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
 import { inTurns } from '../alert/turns.ts'
+import { given } from '../lib/given.ts'
 import type { Claim, Throttles } from '../store/throttle.ts'
 import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/withheld.ts'
 import type { RuleBook } from './rules.ts'
@@ -33,7 +34,8 @@ export function createAssign(deps: AssignDeps): () => Promise<Assign> {
   return async () => {
     const silences = await deps.readSilences()
     const asksOfRules = [...deps.routes, ...silences].some(({ match }) => asksOfRule(match))
-    return (alerts, seenAtMs) => assign({ ...deps, silences, asksOfRules }, alerts, seenAtMs)
+    return (alerts, seenAtMs, ending) =>
+      assign({ ...deps, silences, asksOfRules, ...given({ ending }) }, alerts, seenAtMs)
   }
 }
 
@@ -41,6 +43,7 @@ interface PageDeps extends AssignDeps {
   readonly silences: readonly Silence[]
   /** A route or a silence asks of the rules of an alert. */
   readonly asksOfRules: boolean
+  readonly ending?: AbortSignal
 }
 
 async function assign(
@@ -52,7 +55,10 @@ async function assign(
   const facts = await factsOf(deps, alerts, seenAtMs)
   const decided: RoutedAlert[] = []
   for (const alert of alerts)
-    decided.push({ alert, routing: await inTurns(route(alert, deps.routes, facts)) })
+    decided.push({
+      alert,
+      routing: await inTurns(route(alert, deps.routes, facts), given({ signal: deps.ending })),
+    })
   const routed = await throttle(deps, decided)
   const records = Map.groupBy(
     routed.flatMap(({ alert, routing }) => recordOf(alert, routing, seenAtMs)),

@@ -50,6 +50,31 @@ it('slow patterns on long texts hold up neither probes nor polls, in silences an
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
 })
 
+it('a stop does not wait for a page of slow patterns, and the page is read again', {
+  timeout: 60_000,
+}, async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const prefix = freshPrefix()
+  const config = bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } })
+  const comment = 'slow'
+  const silence = { v: 1, match: { headline: slow }, startsAtMs: 0, endsAtMs: Date.now() + hourMs, comment }
+  await redis
+    .client()
+    .hset(silencesKey(prefix), 'slow', JSON.stringify({ ...silence, startsAtMs: Date.now() }))
+  const { app } = await startApp(config)
+  sandbox.fireMany(100, { headline })
+  const asked = sandbox.requests.length
+  await until('the page is asked for', async () => sandbox.requests.length > asked)
+  const before = performance.now()
+  await app.stop()
+  expect(performance.now() - before).toBeLessThan(6_000)
+  expect(hook.requests).toHaveLength(0)
+  await redis.client().del(silencesKey(prefix))
+  await startApp(config)
+  await hook.received(100)
+})
+
 it('a silence of an earlier version, whose pattern is too large now, lets the bridge start and is told', async () => {
   const sandbox = await startSandbox({ history: 1 })
   const hook = await startWebhookReceiver()

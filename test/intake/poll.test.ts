@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { FeedError } from '../../src/feed/errors.ts'
 import { sourceKeys } from '../../src/store/keys.ts'
+import { LeaseLost } from '../../src/store/lease.ts'
 import { useRedis } from '../support/redis.ts'
 import { rigStartMs } from './memory-rig.ts'
 import { history, ids, intakeRig, minuteMs } from './rig.ts'
@@ -74,6 +76,31 @@ describe('a poll', () => {
     await poll()
     expect([...queues.jobs.values()].map(({ sink }) => sink)).toEqual(['other'])
   })
+
+  it.each([
+    ['refused_lease', new LeaseLost('another process has it')],
+    ['failed', new FeedError('aborted', 'the bridge is stopping')],
+  ] as const)(
+    'that is broken off while it compares is %s, and its page is read again',
+    async (reason, why) => {
+      const { rig, feed, poll, queues } = intakeRig(server, { startFrom: 'beginning' })
+      feed.add(3, rigStartMs)
+      const { inForce } = rig.deps
+      const { intake } = inForce
+      const ending = new AbortController()
+      const prepareAssign: typeof intake.prepareAssign = async () => async (_alerts, _atMs, signal) => {
+        ending.abort(why)
+        signal?.throwIfAborted()
+        return []
+      }
+      Object.assign(rig.deps, { ending: ending.signal })
+      Object.assign(inForce, { intake: { ...intake, prepareAssign } })
+      expect(await poll()).toMatchObject({ ok: false, reason, newAlerts: 0 })
+      Object.assign(inForce, { intake })
+      expect(await poll()).toMatchObject({ ok: true, newAlerts: 3 })
+      expect(queues.order).toEqual([1, 2, 3])
+    },
+  )
 
   it('spends no unit while Redis does not answer', async () => {
     const { rig, redis, poll } = intakeRig(server)
