@@ -40,7 +40,7 @@ function alertsText({ waiting, sending, delayed, dead }: OrphanedSinkView): stri
 function dataText({ rows, held, quarantined }: OrphanedSourceView): string {
   const more = [
     ...(held > 0 ? [`${held} held back`] : []),
-    ...(quarantined > 0 ? [`${quarantined} set aside as unreadable`] : []),
+    ...(quarantined > 0 ? [`${quarantined} quarantined`] : []),
   ]
   return `its data of ${rows} rows is left${more.length > 0 ? `, with ${more.join(' and ')}` : ''}`
 }

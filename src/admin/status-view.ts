@@ -31,7 +31,7 @@ export interface StatusFacts {
   readonly sinks: readonly SinkView[]
   /** Alerts for which no route has a sink. */
   readonly unrouted: number | null
-  /** Rows of the feed that could not be read and are set aside. */
+  /** Rows of the feed that could not be read and are quarantined. */
   readonly quarantined: number | null
   /** Rows whose copy is gone because the quarantine was full. */
   readonly quarantineFellOut: number | null

@@ -76,7 +76,7 @@ function wordsOf(notice: Notice, nowMs: number): { headline: string; why: string
     case 'rows_set_aside': {
       const rows = notice.count === 1 ? '1 row' : `${notice.count} rows`
       return {
-        headline: `${rows} of source ${notice.sourceName} could not be read and ${notice.count === 1 ? 'is' : 'are'} set aside`,
+        headline: `${rows} of source ${notice.sourceName} could not be read and ${notice.count === 1 ? 'is' : 'are'} quarantined`,
         why: `alert-bridge quarantine list --source ${notice.sourceName} shows which and why; retry reads them again, drop deletes them.`,
       }
     }

@@ -169,12 +169,12 @@ export function createOperators(options: OperatorsOptions): Operators {
     }
     if (quarantine !== undefined) await lookAtRows(sourceName, quarantine)
   }
-  const lookAtRows = async (sourceName: string, { ever, setAside }: QuarantineCounts) => {
+  const lookAtRows = async (sourceName: string, { ever, quarantined }: QuarantineCounts) => {
     const what = `rows:${sourceName}`
-    if (setAside === 0) return
+    if (quarantined === 0) return
     const before = (await store.at(what)) ?? 0
     // Rows that were dropped or read since are not counted; after a loss of Redis the count starts at 0.
-    const count = Math.min(setAside, ever < before ? ever : ever - before)
+    const count = Math.min(quarantined, ever < before ? ever : ever - before)
     if (count === 0) return
     const notice = toUnsent({ kind: 'rows_set_aside', sourceName, count })
     await store.begin(what, { nowMs: clock.now(), againMs: hourMs, notice, moved: { what, to: ever } })

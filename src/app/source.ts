@@ -74,7 +74,7 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   const redis = tools.redis.commands
   const { budget, poll, account } = config
   const state = createWalkState({ redis, prefix, source, seenWindowMs: poll.seenWindow })
-  const setAside = createQuarantineStore({ redis, prefix, source })
+  const quarantined = createQuarantineStore({ redis, prefix, source })
   const feed = createFeedClient({
     source,
     baseUrl: config.baseUrl,
@@ -183,18 +183,18 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       return state === 'standby' ? reason : undefined
     },
     async counts() {
-      const [{ facts }, counts] = await Promise.all([state.look([]), setAside.counts()])
+      const [{ facts }, counts] = await Promise.all([state.look([]), quarantined.counts()])
       return { ...counts, unrouted: facts.unrouted }
     },
     quarantine: {
-      list: (limit) => setAside.list(limit),
-      find: (keys) => setAside.find(keys),
+      list: (limit) => quarantined.list(limit),
+      find: (keys) => quarantined.find(keys),
       retry: (rows) =>
-        retryQuarantined({ source, store: setAside, intake: inForce.intake, clock, metrics }, rows),
-      drop: (keys) => setAside.remove(keys),
-      dropAll: (throughMs) => setAside.removeAll(throughMs),
-      newestMs: () => setAside.newestMs(),
-      counts: () => setAside.counts(),
+        retryQuarantined({ source, store: quarantined, intake: inForce.intake, clock, metrics }, rows),
+      drop: (keys) => quarantined.remove(keys),
+      dropAll: (throughMs) => quarantined.removeAll(throughMs),
+      newestMs: () => quarantined.newestMs(),
+      counts: () => quarantined.counts(),
     },
     hot: (untilMs) => override.setHot(untilMs, clock.now()),
     day: createSourceDay({

@@ -88,7 +88,7 @@ export async function readStatus(deps: StatusDeps): Promise<RuntimeStatus> {
     })),
     sinks,
     unrouted: counts?.reduce((sum, { unrouted }) => sum + unrouted, 0) ?? null,
-    quarantined: counts?.reduce((sum, { setAside }) => sum + setAside, 0) ?? null,
+    quarantined: counts?.reduce((sum, { quarantined }) => sum + quarantined, 0) ?? null,
     quarantineFellOut: counts?.reduce((sum, { fellOut }) => sum + fellOut, 0) ?? null,
     orphans,
     processes,

@@ -100,7 +100,7 @@ function sourceOf(config: Config, wanted: string | undefined): string {
 function alertOf(row: unknown, source: string): Alert {
   const parsed = parseRow(source, row)
   if (parsed.ok) return parsed.alert
-  throw new UserError(`This is no alert, and would be set aside: ${parsed.reason}.`)
+  throw new UserError(`This is no alert, and would be quarantined: ${parsed.reason}.`)
 }
 
 /** Reads the silences and rules of the bridge at `url`; without a `url` there are none. */

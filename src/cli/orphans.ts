@@ -87,7 +87,7 @@ function leftText(orphan: OrphanView): string {
     return `${waiting} waiting, ${sending} being sent, ${delayed} to be tried again, ${dead} dead`
   }
   const { rows, held, quarantined, lastPollAt } = orphan
-  return `${rows} rows remembered, ${held} held back, ${quarantined} set aside; last poll ${lastPollAt ?? 'not known'}`
+  return `${rows} rows remembered, ${held} held back, ${quarantined} quarantined; last poll ${lastPollAt ?? 'not known'}`
 }
 
 /** How many were not moved or dropped, and why. */

@@ -73,7 +73,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
 function countsText({ unrouted, quarantined, quarantineFellOut }: StatusView): string {
   const shown = quarantined ? ' (quarantine list shows them)' : ''
   const gone = quarantineFellOut ? `, of ${quarantineFellOut} the copy is gone` : ''
-  return `unrouted ${unrouted ?? '?'}, set aside as unreadable ${quarantined ?? '?'}${shown}${gone}`
+  return `unrouted ${unrouted ?? '?'}, quarantined ${quarantined ?? '?'}${shown}${gone}`
 }
 
 function sourceRow(source: SourceView, nowMs: number): string[] {

@@ -15,7 +15,7 @@ interface Around {
   readonly id: number
   readonly status: StatusView
   /** The row with this id, where it could not be read. */
-  readonly setAside: QuarantinedRow | undefined
+  readonly quarantined: QuarantinedRow | undefined
   /** Of the newest alerts of this source, those next to it by their ids. */
   readonly before: DeliveryRow | undefined
   readonly after: DeliveryRow | undefined
@@ -57,25 +57,27 @@ async function aroundOf(daemon: Daemon, source: string, id: number): Promise<Aro
   const own = [...rows, ...held].filter((row) => row.source === source).sort((a, b) => a.id - b.id)
   return {
     ...{ source, id, status },
-    setAside: quarantine.data.find((row) => row.source === source && row.key === String(id)),
+    quarantined: quarantine.data.find((row) => row.source === source && row.key === String(id)),
     before: own.findLast((row) => row.id < id),
     after: own.find((row) => row.id > id),
   }
 }
 
-function describeAround({ source, id, status, setAside, before, after }: Around): string {
+function describeAround({ source, id, status, quarantined, before, after }: Around): string {
   const known = status.sources.find(({ name }) => name === source)
   const lines = [
     `${source}.${id}: the bridge has no record of it (any more)`,
-    ...(setAside
-      ? [`its row came at ${setAside.seenAt} and could not be read: ${setAside.reason} (quarantine list)`]
+    ...(quarantined
+      ? [
+          `its row came at ${quarantined.seenAt} and could not be read: ${quarantined.reason} (quarantine list)`,
+        ]
       : []),
     ...(known
       ? sourceLines(known)
       : [`there is no source ${source}; there is ${status.sources.map(({ name }) => name).join(', ')}`]),
     ...(before ? [`the one before it that is known: ${rowText(before)}`] : []),
     ...(after ? [`the one after it that is known: ${rowText(after)}`] : []),
-    ...(known && !setAside ? [`so ${reasonsOf(known, after).join(', or ')}`] : []),
+    ...(known && !quarantined ? [`so ${reasonsOf(known, after).join(', or ')}`] : []),
   ]
   return lines.map(printable).join('\n')
 }

@@ -7,7 +7,7 @@ import type { FeedPage, FeedRow, PageFigures } from '../walk/page.ts'
 
 /**
  * Parses the API's JSON. A page whose figures cannot be right is refused whole, because the walk counts with them; a row
- * that does not parse is set aside and never stops its page.
+ * that does not parse is quarantined and never stops its page.
  */
 export type Parsed<T> =
   | { readonly ok: true; readonly page: T }

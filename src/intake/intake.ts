@@ -31,10 +31,10 @@ export interface ExaminedPage {
 }
 
 export interface SortedRows {
-  /** Alerts that count and were never sent: not shown before, or set aside until now. Oldest first. */
+  /** Alerts that count and were never sent: not shown before, or quarantined until now. Oldest first. */
   readonly alerts: readonly Alert[]
   readonly quarantine: readonly Quarantined[]
-  /** Keys of rows that were set aside and can be read now. */
+  /** Keys of rows that were quarantined and can be read now. */
   readonly readable: readonly string[]
   /** Rows never shown before that do not count, and are marked. */
   readonly passedOver: number
@@ -63,8 +63,8 @@ export function sortRows(examined: ExaminedPage, proven: boolean): SortedRows {
     row,
     mark: looked.marks[index],
     rowScope: rowScopes[index],
-    // Only rows that count were ever set aside, so one that can be read now needs no other reason to be sent.
-    isReadable: looked.setAside[index] === true && row.ok,
+    // Only rows that count were ever quarantined, so one that can be read now needs no other reason to be sent.
+    isReadable: looked.quarantined[index] === true && row.ok,
   }))
   const fresh = rows.filter(({ mark, rowScope }) => mark === 'new' && (proven || rowScope?.inScope)).reverse()
   const counting = fresh.filter(({ rowScope, isReadable }) => rowScope?.inScope || isReadable)

@@ -102,7 +102,7 @@ type PageChange = Pick<WalkChange, 'rowsBecome' | 'explains'> &
     readonly proven: boolean
   }
 
-/** Enqueues what is new, and what was set aside until now, then marks the page. */
+/** Enqueues what is new, and what was quarantined until now, then marks the page. */
 export async function enqueueAndMark(
   deps: PollDeps,
   tally: Tally,

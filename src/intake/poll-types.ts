@@ -73,7 +73,7 @@ export interface PollResult {
   readonly pages: number
   /**
    * Alerts that were handled for the first time, also those that were withheld or that no route wanted, and rows that were
-   * set aside until now; without those that were set aside by this poll.
+   * quarantined until now; without those that were quarantined by this poll.
    */
   readonly newAlerts: number
   /** Of these, alerts that no route names a sink for. */

@@ -5,7 +5,7 @@ import type { Quarantined, QuarantineStore } from '../store/quarantine.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type IntakeDeps, isUnrouted, jobsOf } from './intake.ts'
 
-/** Reads rows again that were set aside, because an operator asked for it: what this version can read is sent by the present routes. */
+/** Reads rows again that were quarantined, because an operator asked for it: what this version can read is sent by the present routes. */
 interface RetryDeps {
   readonly source: string
   readonly store: Pick<QuarantineStore, 'remove'>

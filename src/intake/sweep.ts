@@ -22,7 +22,7 @@ export interface SweepOptions extends Pick<PollOptions, 'source' | 'startFrom' |
 export interface SweepResult {
   readonly reason: SweepReason
   readonly pages: number
-  /** Late rows: alerts that no poll had seen, or that were set aside until now. */
+  /** Late rows: alerts that no poll had seen, or that were quarantined until now. */
   readonly newAlerts: number
   readonly quarantined: number
   /** Rows from the top that the present round has looked at. */

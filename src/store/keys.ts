@@ -30,14 +30,14 @@ interface SourceKeys {
    * HASH, key of a row that could not be read → JSON of it with the reason. No expiry; bounded in number and bytes: the oldest entry
    * is removed. Lost: people cannot see or retry these rows.
    */
-  readonly setAside: string
+  readonly quarantined: string
   /**
-   * ZSET, key of a row that could not be read → when it was set aside (ms, by Redis' clock); negative once its entry in `setAside`
+   * ZSET, key of a row that could not be read → when it was quarantined (ms, by Redis' clock); negative once its entry in `quarantined`
    * was removed. A row is removed when it could be read after all, when an operator dropped it, or, if negative, with its entry in
    * `seen`. Lost alone: such a row is not read again when the feed shows it.
    */
-  readonly setAsideTimes: string
-  /** LIST, where earlier versions stored `setAside`; the next poll moves its entries and removes it. */
+  readonly quarantinedTimes: string
+  /** LIST, where earlier versions stored `quarantined`; the next poll moves its entries and removes it. */
   readonly quarantine: string
   /**
    * HASH of the walk's state: a random id, which rows count, the last complete walk, counts for the status page. No expiry.
@@ -109,8 +109,8 @@ export function sourceKeys(prefix: string, source: string): SourceKeys {
     seen: `${root}:seen`,
     uncovered: `${root}:uncovered`,
     stretch: `${root}:stretch`,
-    setAside: `${root}:set-aside`,
-    setAsideTimes: `${root}:set-aside-times`,
+    quarantined: `${root}:set-aside`,
+    quarantinedTimes: `${root}:set-aside-times`,
     quarantine: `${root}:quarantine`,
     meta: `${root}:meta`,
     sweep: `${root}:sweep`,
@@ -142,7 +142,7 @@ export function noticeKey(prefix: string, trouble: string): string {
 
 /**
  * STRING, up to where people were notified: of a sink's dead letters up to a time (ms), `SINK`; of a source's quarantine up to a
- * number of rows, `rows:NAME`. No expiry. Lost: people are notified again of the last hour's dead letters, or of the rows set aside.
+ * number of rows, `rows:NAME`. No expiry. Lost: people are notified again of the last hour's dead letters, or of the rows quarantined.
  */
 export function noticedKey(prefix: string, what: string): string {
   return `${hashTag(prefix)}:noticed-dead:${what}`

@@ -14,9 +14,9 @@ export interface QuarantineStore {
   find(keys: readonly string[]): Promise<readonly Quarantined[]>
   /** Removes them, since they were sent or dropped; resolves to how many there were. They stay seen. */
   remove(keys: readonly string[]): Promise<number>
-  /** Removes all that were set aside by then, at a time as `newestMs` has it. */
+  /** Removes all that were quarantined by then, at a time as `newestMs` has it. */
   removeAll(throughMs?: number): Promise<number>
-  /** When the newest was set aside, in milliseconds since 1970 by the clock of who did; 0 where there is none. */
+  /** When the newest was quarantined, in milliseconds since 1970 by the clock of who did; 0 where there is none. */
   newestMs(): Promise<number>
   counts(): Promise<QuarantineCounts>
 }
@@ -30,9 +30,9 @@ export interface Quarantined {
 }
 
 export interface QuarantineCounts {
-  /** Rows that are set aside now, also those whose copy was removed. */
-  readonly setAside: number
-  /** Rows that were ever set aside. */
+  /** Rows that are quarantined now, also those whose copy was removed. */
+  readonly quarantined: number
+  /** Rows that were ever quarantined. */
   readonly ever: number
   /** Rows whose copy was removed because the quarantine was full. */
   readonly fellOut: number
@@ -58,44 +58,44 @@ export function createQuarantineStore(options: {
   readonly source: string
 }): QuarantineStore {
   const { redis } = options
-  const { setAside, setAsideTimes, meta } = sourceKeys(options.prefix, options.source)
+  const { quarantined, quarantinedTimes, meta } = sourceKeys(options.prefix, options.source)
   const find = async (keys: readonly string[]) => {
     if (keys.length === 0) return []
-    const entries = await redis.hmget(setAside, ...keys)
+    const entries = await redis.hmget(quarantined, ...keys)
     return entries.flatMap((entry) => (entry === null ? [] : [quarantinedSchema.parse(JSON.parse(entry))]))
   }
   const remove = async (keys: readonly string[]) => {
     if (keys.length === 0) return 0
-    const removed = await redis.eval(removeScript, 2, setAside, setAsideTimes, ...keys)
+    const removed = await redis.eval(removeScript, 2, quarantined, quarantinedTimes, ...keys)
     return z.number().parse(removed)
   }
   return {
     // A row whose copy was removed has a negative time, and nothing to show.
-    list: async (limit) => find(await redis.zrevrangebyscore(setAsideTimes, '+inf', 0, 'LIMIT', 0, limit)),
+    list: async (limit) => find(await redis.zrevrangebyscore(quarantinedTimes, '+inf', 0, 'LIMIT', 0, limit)),
     find,
     remove,
     async removeAll(throughMs) {
       const [from, to] = throughMs === undefined ? ['-inf', '+inf'] : [-throughMs, throughMs]
       let removed = 0
       for (;;) {
-        const keys = await redis.zrangebyscore(setAsideTimes, from, to, 'LIMIT', 0, removeMax)
+        const keys = await redis.zrangebyscore(quarantinedTimes, from, to, 'LIMIT', 0, removeMax)
         if (keys.length === 0) return removed
         removed += await remove(keys)
       }
     },
     async newestMs() {
       const ends = [
-        await redis.zrange(setAsideTimes, '0', '0', 'WITHSCORES'),
-        await redis.zrange(setAsideTimes, '-1', '-1', 'WITHSCORES'),
+        await redis.zrange(quarantinedTimes, '0', '0', 'WITHSCORES'),
+        await redis.zrange(quarantinedTimes, '-1', '-1', 'WITHSCORES'),
       ]
       return Math.max(0, ...ends.map(([, score = 0]) => Math.abs(Number(score))))
     },
     async counts() {
       const [now, [ever, fellOut]] = await Promise.all([
-        redis.zcard(setAsideTimes),
+        redis.zcard(quarantinedTimes),
         redis.hmget(meta, 'quarantined', 'fellOut'),
       ])
-      return { setAside: now, ever: Number(ever ?? 0), fellOut: Number(fellOut ?? 0) }
+      return { quarantined: now, ever: Number(ever ?? 0), fellOut: Number(fellOut ?? 0) }
     },
   }
 }
@@ -105,7 +105,7 @@ const removeMax = 500
 
 const quarantinedSchema = z.object({ key: z.string(), reason: z.string(), raw: z.string(), atMs: z.number() })
 
-/** KEYS setAside, setAsideTimes · ARGV keys of rows · Returns how many were set aside. */
+/** KEYS quarantined, quarantinedTimes · ARGV keys of rows · Returns how many were quarantined. */
 const removeScript = `
 local removed = 0
 for _, key in ipairs(ARGV) do

@@ -8,7 +8,7 @@ import { createSourceStatus } from './source-status.ts'
 import { type UnsentNotice, unsentKeptMs } from './unsent-notices.ts'
 
 /**
- * All that is stored under the name of one source: what it has seen, spent, learned, withheld and set aside. It can be
+ * All that is stored under the name of one source: what it has seen, spent, learned, withheld and quarantined. It can be
  * moved to another name of the same account.
  */
 export interface SourceData {
@@ -20,7 +20,7 @@ export interface SourceData {
   overlapped(source: string, other: string): Promise<boolean>
   /**
    * Moves all data of `from` to `to`. With `replace`, data that `to` has already is replaced: of units, withheld alerts and
-   * rows set aside both are kept, the rest is that of `from`.
+   * rows quarantined both are kept, the rest is that of `from`.
    */
   carryOver(from: string, to: string, options: CarryOver): Promise<CarriedOver>
   /** The units that `from` spent in these days count for `to` too, unless it has counted some itself. */
@@ -63,10 +63,10 @@ export function createSourceData(redis: RedisClient, prefix: string): SourceData
       const keys = sourceKeys(prefix, source)
       const [polled, known, rows, held, quarantined, status] = await Promise.all([
         redis.exists(leaseKey(prefix, source)),
-        redis.exists(keys.meta, keys.held, keys.setAside),
+        redis.exists(keys.meta, keys.held, keys.quarantined),
         redis.zcard(keys.seen),
         redis.hlen(keys.held),
-        redis.hlen(keys.setAside),
+        redis.hlen(keys.quarantined),
         createSourceStatus({ redis, prefix, source }).load(),
       ])
       if (polled === 1 || known === 0) return undefined
@@ -173,8 +173,8 @@ const joined: Readonly<Record<string, MergeRule>> = {
   minute: 'union',
   held: 'fields',
   heldTimes: 'union',
-  setAside: 'fields',
-  setAsideTimes: 'union',
+  quarantined: 'fields',
+  quarantinedTimes: 'union',
 }
 
 /** Every day whose units may still count, whatever the time zone. */

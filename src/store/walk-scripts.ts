@@ -1,12 +1,12 @@
 /** The scripts of `walk-state.ts`. Each is one indivisible change or reading; all keys share a hash tag. */
 
 /**
- * KEYS meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes
+ * KEYS meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes
  * ARGV new id, id of a stored walk to replace (or ''), scope as JSON
  * Returns: whether it was made now, number of seen rows, fields of meta, open stretches as JSON ('' without).
  *
  * Numbers of stretches continue above those that are stored of rows, so that an old row never counts to a new stretch. What an
- * earlier version set aside is moved; its entries are read as text, because cjson refuses half characters.
+ * earlier version quarantined is moved; its entries are read as text, because cjson refuses half characters.
  */
 export const openScript = `
 local id = redis.call('HGET', KEYS[1], 'id')
@@ -28,8 +28,8 @@ return {created, redis.call('ZCARD', KEYS[2]), redis.call('HGETALL', KEYS[1]), r
 `
 
 /**
- * KEYS meta, seen, uncovered, stretch, setAsideTimes · ARGV keys of rows
- * Returns: fields of meta, open stretches as JSON, score of each row in seen, in uncovered and in setAsideTimes.
+ * KEYS meta, seen, uncovered, stretch, quarantinedTimes · ARGV keys of rows
+ * Returns: fields of meta, open stretches as JSON, score of each row in seen, in uncovered and in quarantinedTimes.
  */
 export const lookScript = `
 local seen, uncovered, aside = {}, {}, {}
@@ -42,11 +42,11 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
 `
 
 /**
- * KEYS meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes
+ * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes
  * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
  *   set-aside rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are
  * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows were
- * removed from those set aside.
+ * removed from those quarantined.
  *
  * Raced: the stretches, or the last complete walk, are not those that the change was decided on. Its rows are marked all
  * the same, those of a covered page as covered; but no stretch is changed.
@@ -89,7 +89,7 @@ for _, key in ipairs(change.readable) do
   redis.call('ZREM', asideTimes, key)
 end
 
--- A row whose entry is removed still counts as set aside: when the feed shows it again and it can be read, it is sent.
+-- A row whose entry is removed still counts as quarantined: when the feed shows it again and it can be read, it is sent.
 local fellOut = 0
 if bad > 0 then
   local kept, bytes = redis.call('HKEYS', aside), 0

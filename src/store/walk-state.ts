@@ -10,14 +10,14 @@ import { commitScript, lookScript, openScript } from './walk-scripts.ts'
 /**
  * What is known of a source's feed, in Redis: the state of the walk. Its keys, as `keys.ts` names them:
  *
- * - `seen` (ZSET by the time a row was last shown): rows that were handled: enqueued, held back, set aside or passed over.
+ * - `seen` (ZSET by the time a row was last shown): rows that were handled: enqueued, held back, quarantined or passed over.
  *   Kept for `seenWindowMs` after they were last shown, at the least. Lost: the rows are enqueued again; one whose job
  *   record is still kept is not sent again.
  * - `uncovered` (ZSET, row → number of its stretch): seen rows below which something may be unknown. Trimmed together
  *   with `seen`. Lost alone: an open stretch is still continued at its place; only the sweep finds the rows that it would
  *   have shown.
  * - `stretch` (STRING): the open stretches, at most a few. Lost: their rows are walked again.
- * - `setAside`, `setAsideTimes`: rows that could not be read; see `quarantine.ts`. They are seen like the others, and
+ * - `quarantined`, `quarantinedTimes`: rows that could not be read; see `quarantine.ts`. They are seen like the others, and
  *   looked at again whenever the feed shows them.
  * - `meta` (HASH): id of the stored walk, scope, last complete walk, counts. Lost: a running process finds no id, and
  *   treats that as a loss of everything.
@@ -68,8 +68,8 @@ export interface OpenedWalk extends StoredWalk {
 
 export interface RowLookup extends StoredWalk {
   readonly marks: readonly Mark[]
-  /** Which of them are set aside: they could not be read when they were handled, and were never sent. */
-  readonly setAside: readonly boolean[]
+  /** Which of them are quarantined: they could not be read when they were handled, and were never sent. */
+  readonly quarantined: readonly boolean[]
 }
 
 export interface WalkChange {
@@ -87,7 +87,7 @@ export interface WalkChange {
   readonly stretches?: readonly Stretch[] | undefined
   /** Of the marked rows, those that could not be read. */
   readonly quarantine: readonly Quarantined[]
-  /** Rows that were set aside and are handled now: they could be read. */
+  /** Rows that were quarantined and are handled now: they could be read. */
   readonly readable: readonly string[]
   /** Whether the marked rows explain a growth of the feed. */
   readonly explains: boolean
@@ -149,14 +149,14 @@ export function createWalkState(options: WalkStateOptions): WalkState {
     quarantine: limits = quarantineLimits,
   } = options
   const keys = sourceKeys(options.prefix, source)
-  const { meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes, sweep } = keys
+  const { meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes, sweep } = keys
   return {
     source,
     async open({ id, scope, replaces = '' }) {
       const answer = await redis.eval(
         openScript,
         7,
-        ...[meta, seen, uncovered, stretch, quarantine, setAside, setAsideTimes],
+        ...[meta, seen, uncovered, stretch, quarantine, quarantined, quarantinedTimes],
         ...[id, replaces, JSON.stringify(scope)],
       )
       const [created, seenSize, fields, stretches] = openAnswer.parse(answer)
@@ -169,17 +169,26 @@ export function createWalkState(options: WalkStateOptions): WalkState {
       }
     },
     async look(rows) {
-      const answer = await redis.eval(lookScript, 5, meta, seen, uncovered, stretch, setAsideTimes, ...rows)
+      const answer = await redis.eval(
+        lookScript,
+        5,
+        meta,
+        seen,
+        uncovered,
+        stretch,
+        quarantinedTimes,
+        ...rows,
+      )
       const [fields, stretches, seenAt, runs, asideAt] = lookAnswer.parse(answer)
       const marks = rows.map((_row, index) => toMark(seenAt[index], runs[index]))
       const aside = rows.map((_row, index) => typeof asideAt[index] === 'string')
-      return { ...storedWalkOf(pairs(fields), stretches), marks, setAside: aside }
+      return { ...storedWalkOf(pairs(fields), stretches), marks, quarantined: aside }
     },
     async commit(base, change) {
       const answer = await redis.eval(
         commitScript,
         7,
-        ...[meta, seen, uncovered, stretch, sweep, setAside, setAsideTimes],
+        ...[meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes],
         ...[base.id, base.version, toWire(change), seenWindowMs, forgetMax, limits.rowsMax, limits.bytesMax],
         ...[change.nowMs, rowsKept],
       )

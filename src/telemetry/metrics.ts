@@ -206,7 +206,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     alertsDuplicate: counter('alerts_duplicate_total', 'Rows that polls showed again.', ['source']),
     alertsQuarantined: counter(
       'alerts_quarantined_total',
-      'Rows set aside because they could not be parsed.',
+      'Rows quarantined because they could not be parsed.',
       ['source'],
     ),
     quarantineFellOut: counter(

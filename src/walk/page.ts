@@ -15,7 +15,7 @@ export interface FeedPage extends PageFigures {
 }
 
 /**
- * A row of the feed: an alert, or a row that does not parse and is set aside raw. `key` is its identity for the walk:
+ * A row of the feed: an alert, or a row that does not parse and is quarantined raw. `key` is its identity for the walk:
  * the id in decimal where there is a usable one, else `raw-` and a hash of the row.
  */
 export type FeedRow =

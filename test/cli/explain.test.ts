@@ -175,7 +175,7 @@ describe('explain', () => {
       'a row that is no alert',
       { id: 0 },
       ['--source', 'main'],
-      /^This is no alert, and would be set aside: id:/,
+      /^This is no alert, and would be quarantined: id:/,
     ],
   ])('refuses %s in one sentence', async (_, body, args, sentence) => {
     const { thrown, out } = await explain(body, ...args)

@@ -137,7 +137,7 @@ it('rows that could not be read are listed, sent where they can be read by now, 
   const old = { key: '9000', reason: 'payload: no list', raw: JSON.stringify(row), atMs: 5 }
   await redis.client().lpush(sourceKeys(prefix, 'main').quarantine, JSON.stringify(old))
   const list = () => run(quarantineCommand(), 'list', ...at)
-  await until('both are set aside', async () =>
+  await until('both are quarantined', async () =>
     /main\.9000[\s\S]*main\.raw-|main\.raw-[\s\S]*main\.9000/.test((await list()).out),
   )
   expect((await list()).out).toMatch(/id: expected a whole number .* found "seven"/)

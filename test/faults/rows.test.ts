@@ -12,7 +12,7 @@ import { startSandbox } from '../support/sandbox.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
-/** Rows that are not as documented, or not where they belong: each is sent as it came, or set aside as it came. */
+/** Rows that are not as documented, or not where they belong: each is sent as it came, or quarantined as it came. */
 
 const redis = useRedis()
 
@@ -68,7 +68,7 @@ it('rows that cannot be read are counted and shown as they came, and the rest of
   await until('the good ones arrive', () => hasAll(shown, log))
   const counted = (name: string) => metric(url, `alert_bridge_${name}{source="main"}`)
   await until('all six are counted', async () => (await counted('alerts_quarantined_total')) === 6)
-  const list = async () => (await api<{ data: SetAside[] }>(url, '/api/v1/quarantine?limit=500')).data
+  const list = async () => (await api<{ data: Quarantined[] }>(url, '/api/v1/quarantine?limit=500')).data
   await row.kept('the row, as it came: `quarantine list`', async () => {
     const rows = await list()
     const whole = rows.filter(({ reason }) => !reason.includes('values'))
@@ -216,7 +216,7 @@ it('firing times that cannot be true lose no alert and are shown as they came', 
   await row.heals('–', async () => expect(await readiness(url)).toBe('ok'))
 })
 
-interface SetAside {
+interface Quarantined {
   readonly source: string
   readonly reason: string
   readonly raw: string

@@ -79,7 +79,7 @@ describe('a call', () => {
     ])
   })
 
-  it('survives JSON of any depth: what is too deep is a row set aside', async () => {
+  it('survives JSON of any depth: what is too deep is a quarantined row', async () => {
     const sandbox = await startSandbox()
     sandbox.fault({ kind: 'deep', depth: 200_000 })
     const { rows } = await connect(sandbox).deliveries(1)

@@ -177,7 +177,7 @@ describe('hostile JSON', () => {
     expect(shown([nested])).toContain('too deeply')
   })
 
-  it('of more values than a row can have is set aside under its id, and cut', () => {
+  it('of more values than a row can have is quarantined under its id, and cut', () => {
     const wide = (count: number) => makeRow({ id: 2, payload: Array.from({ length: count }, () => 1.5) })
     const [kept, cut] = [49_000, 1_000_000].map((count) => parse(makeBody([wide(count), makeRow()])).rows)
     expect(kept?.map(({ ok }) => ok)).toEqual([true, true])

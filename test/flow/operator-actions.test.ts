@@ -154,18 +154,18 @@ it('a pause for a time ends by itself, and a sink that rests can be tried at onc
   expect((await hookNow())?.pausedUntil).toBeNull()
 })
 
-it('rows that were set aside after an order to drop them all had broken off are not dropped when it is sent again', async () => {
+it('rows that were quarantined after an order to drop them all had broken off are not dropped when it is sent again', async () => {
   const sandbox = await startSandbox({ history: 1 })
   const prefix = freshPrefix()
   const hook = await startWebhookReceiver()
   const { url } = await startApp(
     bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } }),
   )
-  const { setAside, setAsideTimes } = sourceKeys(prefix, 'main')
+  const { quarantined, quarantinedTimes } = sourceKeys(prefix, 'main')
   const client = redis.client()
   const put = async (key: string, atMs: number) => {
-    await client.hset(setAside, key, JSON.stringify({ key, reason: 'id: missing', raw: '{}', atMs }))
-    await client.zadd(setAsideTimes, atMs, key)
+    await client.hset(quarantined, key, JSON.stringify({ key, reason: 'id: missing', raw: '{}', atMs }))
+    await client.zadd(quarantinedTimes, atMs, key)
   }
   const drop = async (key?: string) => {
     const named = key === undefined ? {} : { 'idempotency-key': key }
@@ -181,6 +181,6 @@ it('rows that were set aside after an order to drop them all had broken off are 
   await client.set(request, JSON.stringify({ ...broken, runsUntilMs: 0 }))
   await put('raw-3', Date.now() + 7_200_000)
   expect(await drop('k1')).toEqual({ dropped: 0 })
-  expect(await client.hkeys(setAside)).toEqual(['raw-3'])
+  expect(await client.hkeys(quarantined)).toEqual(['raw-3'])
   expect(await drop()).toEqual({ dropped: 1 })
 })

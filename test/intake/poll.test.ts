@@ -271,7 +271,7 @@ describe('two pollers at once', () => {
 })
 
 describe('rows', () => {
-  it('that cannot be read are set aside once, and stop nothing', async () => {
+  it('that cannot be read are quarantined once, and stop nothing', async () => {
     const { feed, poll, queues, quarantine, metric } = intakeRig(server, { startFrom: 'beginning' })
     feed.add(2, rigStartMs)
     feed.rows.unshift(feed.bad())
@@ -283,7 +283,7 @@ describe('rows', () => {
     expect(await metric('alertsQuarantined')).toBe(1)
   })
 
-  it('that were set aside are sent once when the feed shows them in a form that can be read', async () => {
+  it('that were quarantined are sent once when the feed shows them in a form that can be read', async () => {
     const { rig, feed, poll, queues, quarantine } = intakeRig(server, { startFrom: 'now' })
     history(rig, 3)
     await poll()
@@ -298,10 +298,10 @@ describe('rows', () => {
     expect(await poll()).toMatchObject({ newAlerts: 0, duplicates: 5 })
     expect(queues.order).toEqual([5, 4])
     expect(queues.repeats).toBe(0)
-    expect(await quarantine.counts()).toEqual({ setAside: 0, ever: 1, fellOut: 0 })
+    expect(await quarantine.counts()).toEqual({ quarantined: 0, ever: 1, fellOut: 0 })
   })
 
-  it('that were set aside and are dropped are not sent, whatever the feed shows later', async () => {
+  it('that were quarantined and are dropped are not sent, whatever the feed shows later', async () => {
     const { feed, poll, queues, quarantine } = intakeRig(server, { startFrom: 'beginning' })
     const [odd] = feed.add(1, rigStartMs)
     const whole = { ...odd }

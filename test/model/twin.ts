@@ -43,7 +43,7 @@ export class TwinState implements WalkState {
   beginsByDate = false
   readonly #options: TwinOptions
   #sweep: SweepPosition = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
-  readonly #setAside = new Set<string>()
+  readonly #quarantined = new Set<string>()
 
   constructor(options: TwinOptions) {
     this.#options = options
@@ -70,7 +70,7 @@ export class TwinState implements WalkState {
       if (!this.seen.has(key)) return 'new'
       return this.uncovered.get(key) ?? 'covered'
     })
-    return { ...this.#remembered(), marks, setAside: keys.map((key) => this.#setAside.has(key)) }
+    return { ...this.#remembered(), marks, quarantined: keys.map((key) => this.#quarantined.has(key)) }
   }
 
   async commit(base: { id: string; version: number }, change: WalkChange): Promise<Committed> {
@@ -139,7 +139,7 @@ export class TwinState implements WalkState {
     this.seen.clear()
     this.uncovered.clear()
     this.#id = ''
-    this.#setAside.clear()
+    this.#quarantined.clear()
     this.#sweep = { page: 0, perPage: 0, total: 0, depth: 0, atMs: null, roundAtMs: null }
   }
 
@@ -150,8 +150,8 @@ export class TwinState implements WalkState {
 
   #count(change: WalkChange, fresh: readonly string[]): void {
     const facts = this.#facts
-    for (const { key } of change.quarantine) if (fresh.includes(key)) this.#setAside.add(key)
-    for (const key of change.readable) this.#setAside.delete(key)
+    for (const { key } of change.quarantine) if (fresh.includes(key)) this.#quarantined.add(key)
+    for (const key of change.readable) this.#quarantined.delete(key)
     this.#marked += fresh.length
     const wasMs = this.sinceMs
     this.#facts = {

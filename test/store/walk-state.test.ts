@@ -180,40 +180,43 @@ describe('rows that could not be read', () => {
     return { ...made, put }
   }
 
-  it('are set aside once, are seen like others, and leave when they can be read', async () => {
+  it('are quarantined once, are seen like others, and leave when they can be read', async () => {
     const { state, quarantine, put } = await aside()
     for (const key of ['1', '2', '2']) await put(key)
     expect((await quarantine.list(10)).map(({ key }) => key).sort()).toEqual(['1', '2'])
     expect(await quarantine.find(['2', '9'])).toEqual([bad('2')])
     const looked = await state.look(['1', '2', '3'])
-    expect(looked).toMatchObject({ marks: [0, 0, 'new'], setAside: [true, true, false] })
+    expect(looked).toMatchObject({ marks: [0, 0, 'new'], quarantined: [true, true, false] })
     await state.commit(base, { ...nothing, shown: ['1'], readable: ['1'] })
-    expect(await state.look(['1', '2'])).toMatchObject({ marks: [0, 0], setAside: [false, true] })
-    expect(await quarantine.counts()).toEqual({ setAside: 1, ever: 2, fellOut: 0 })
+    expect(await state.look(['1', '2'])).toMatchObject({ marks: [0, 0], quarantined: [false, true] })
+    expect(await quarantine.counts()).toEqual({ quarantined: 1, ever: 2, fellOut: 0 })
   })
 
   it.each([
     ['number', { rowsMax: 2, bytesMax: 10_000 }],
     ['size', { rowsMax: 100, bytesMax: 200 }],
-  ])('fall out by %s, the oldest first, are counted, and are still known as set aside', async (_, limits) => {
-    const { state, quarantine, redis, keys, put } = await aside(limits)
-    for (const [index, key] of ['1', '2', '3'].entries()) {
-      expect((await put(key)).fellOut).toBe(index < 2 ? 0 : 1)
-      // A millisecond of their own, each.
-      await redis.zadd(keys.setAsideTimes, 'XX', 1_000 + index, key)
-    }
-    expect((await quarantine.list(10)).map(({ key }) => key)).toEqual(['3', '2'])
-    expect((await state.look(['1', '2'])).setAside).toEqual([true, true])
-    expect(await quarantine.counts()).toEqual({ setAside: 3, ever: 3, fellOut: 1 })
-    expect(await quarantine.removeAll()).toBe(3)
-    expect(await redis.exists(keys.setAside, keys.setAsideTimes)).toBe(0)
-  })
+  ])(
+    'fall out by %s, the oldest first, are counted, and are still known as quarantined',
+    async (_, limits) => {
+      const { state, quarantine, redis, keys, put } = await aside(limits)
+      for (const [index, key] of ['1', '2', '3'].entries()) {
+        expect((await put(key)).fellOut).toBe(index < 2 ? 0 : 1)
+        // A millisecond of their own, each.
+        await redis.zadd(keys.quarantinedTimes, 'XX', 1_000 + index, key)
+      }
+      expect((await quarantine.list(10)).map(({ key }) => key)).toEqual(['3', '2'])
+      expect((await state.look(['1', '2'])).quarantined).toEqual([true, true])
+      expect(await quarantine.counts()).toEqual({ quarantined: 3, ever: 3, fellOut: 1 })
+      expect(await quarantine.removeAll()).toBe(3)
+      expect(await redis.exists(keys.quarantined, keys.quarantinedTimes)).toBe(0)
+    },
+  )
 
   it('are dropped, and stay seen', async () => {
     const { state, quarantine, put } = await aside()
     await put('1')
     expect(await quarantine.remove(['1', 'raw-x'])).toBe(1)
-    expect(await state.look(['1'])).toMatchObject({ marks: [0], setAside: [false] })
+    expect(await state.look(['1'])).toMatchObject({ marks: [0], quarantined: [false] })
   })
 
   it('of an earlier version are taken over, whatever their text holds', async () => {
@@ -222,7 +225,7 @@ describe('rows that could not be read', () => {
     await redis.rpush(keys.quarantine, JSON.stringify(bad('8')), JSON.stringify(half))
     await state.open({ id: 'a', scope: all })
     expect((await quarantine.list(10)).map(({ key }) => key).sort()).toEqual(['7', '8'])
-    expect((await state.look(['7', '8', '9'])).setAside).toEqual([true, true, false])
+    expect((await state.look(['7', '8', '9'])).quarantined).toEqual([true, true, false])
     expect(await redis.exists(keys.quarantine)).toBe(0)
   })
 
@@ -230,12 +233,12 @@ describe('rows that could not be read', () => {
     const { state, quarantine, redis, keys, put } = await aside()
     const now = await redisNow(redis)
     for (const key of ['1', '2']) await put(key)
-    await redis.hdel(keys.setAside, '1')
-    await redis.zadd(keys.setAsideTimes, -5, '1')
+    await redis.hdel(keys.quarantined, '1')
+    await redis.zadd(keys.quarantinedTimes, -5, '1')
     await redis.zadd(keys.seen, now - 90 * dayMs, '1', now - 90 * dayMs, '2')
     await redis.hset(keys.meta, 'completeAt', now)
     await state.commit(base, nothing)
-    expect(await state.look(['1', '2'])).toMatchObject({ marks: ['new', 'new'], setAside: [false, true] })
+    expect(await state.look(['1', '2'])).toMatchObject({ marks: ['new', 'new'], quarantined: [false, true] })
     expect((await quarantine.list(10)).map(({ key }) => key)).toEqual(['2'])
   })
 })

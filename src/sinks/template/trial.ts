@@ -72,7 +72,7 @@ function madeTrials(): Trial[] {
   ]
 }
 
-/** Rows that cannot be parsed are set aside by the bridge and never rendered. */
+/** Rows that cannot be parsed are quarantined by the bridge and never rendered. */
 function trialsOf(
   isDocumented: boolean,
   written: readonly (readonly [name: string, change: Readonly<Record<string, unknown>>])[],

@@ -139,7 +139,7 @@ describe('the status page', () => {
     expect(read).toContain('The budget is not known yet.')
     expect(read).toContain('Last poll – Next poll – Fired → seen – Feed complete –')
     expect(read).toContain('given up on in the last 24 hours not known – – – – 412 – nothing sent yet')
-    expect(read).toContain('1 alert had no route · 2 rows could not be read and are set aside')
+    expect(read).toContain('1 alert had no route · 2 rows could not be read and are quarantined')
   })
 })
 

@@ -43,7 +43,7 @@ export const english = {
   sources: 'Sources',
   unrouted: (alerts: number) => `${plural(alerts, 'alert')} had no route`,
   quarantined: (rows: number) =>
-    `${plural(rows, 'row')} could not be read and ${rows === 1 ? 'is' : 'are'} set aside (/api/v1/quarantine)`,
+    `${plural(rows, 'row')} could not be read and ${rows === 1 ? 'is' : 'are'} quarantined (/api/v1/quarantine)`,
   fellOut: (rows: number) => `of ${plural(rows, 'row')} the copy fell out, since the quarantine was full`,
   sourceStates: {
     starting: 'starting',
