@@ -29,6 +29,9 @@ export type Stored = Kept & { readonly of?: Instrument }
 /** An instrument that is listed today has its values today, and a call that finds none costs as much as one that does. */
 export const absentFreshMs = 15 * 60_000
 
+/** Clocks differ by less: what was read further ahead would count as new until this clock is there, by which it is old. */
+const aheadMsMax = 60_000
+
 /** Of the JSON of one value. Receivers would refuse the message with a longer one. */
 const valueCharsMax = 262_144
 
@@ -45,12 +48,13 @@ export function pagesField(name: ContextName): string {
 export function keptFor(
   { of, seenMs, freshMs }: ContextRequest,
   kept: CachedContext | undefined,
+  nowMs: number,
 ): Found | undefined {
   // What cannot be read is as if it were not there: Redis may hold what another version wrote.
   if (kept === undefined || !isStored(kept.value)) return undefined
   const { of: own, ...value } = kept.value
   const olderMs = 'why' in value && value.why === 'not_found' ? Math.min(freshMs, absentFreshMs) : freshMs
-  if (kept.atMs < seenMs - olderMs) return undefined
+  if (kept.atMs < seenMs - olderMs || kept.atMs > nowMs + Math.max(freshMs, aheadMsMax)) return undefined
   if (own !== undefined && compare(own, of) === 'other') return undefined
   return foundOf(value, kept.atMs, 'cache')
 }

@@ -160,9 +160,10 @@ export class ContextLoader {
   }
 
   async #withoutKept(requests: readonly PendingRequest[]): Promise<readonly PendingRequest[]> {
-    const kept = await this.#parts.options.cache.read(requests.map(({ field }) => field))
+    const { cache, clock } = this.#parts.options
+    const kept = await cache.read(requests.map(({ field }) => field))
     return requests.filter((request, index) => {
-      const found = keptFor(request, kept[index])
+      const found = keptFor(request, kept[index], clock.now())
       if (found) request.settle(found)
       return found === undefined
     })

@@ -130,7 +130,7 @@ class AccountContext implements SourceContext {
     }
     await Promise.all(
       requests.map(async (request, index) => {
-        const known = keptFor(request, kept[index])
+        const known = keptFor(request, kept[index], this.#options.clock.now())
         if (known) found.set(request.name, known)
         else if (!mayBuy) skip(request.name, 'retry')
         else if (!isWorthIt) skip(request.name, 'deadline')

@@ -283,6 +283,19 @@ describe('what is bought', () => {
     expect(market.calls).toHaveLength(2)
   })
 
+  it('is not taken as new for as long as the clock was ahead of the process that bought it', async () => {
+    const market = await startMarket(10)
+    const [ahead, clock] = [wallClock(), wallClock()]
+    ahead.turn(3_600_000)
+    const buyer = contextOf(market, { clock: ahead })
+    await buyer.find(1, ['price'], { seenAtMs: ahead.now() })
+    const other = contextOf(market, { clock, prefix: buyer.prefix })
+    clock.turn(1_800_000)
+    const { parts } = await other.find(1, ['price'], { seenAtMs: clock.now() })
+    expect(market.calls).toHaveLength(2)
+    expect(Date.parse(parts.price?.at ?? '')).toBeLessThanOrEqual(clock.now())
+  })
+
   it('is taken by a retry where it is kept, and not bought by it', async () => {
     const market = await startMarket(10)
     const { find } = contextOf(market)
