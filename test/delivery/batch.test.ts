@@ -9,7 +9,7 @@ import type { BatchPlan, Sink } from '../../src/sinks/sink.ts'
 import { sinkConfigSchema } from '../../src/sinks/sink-config.ts'
 import { useRedis } from '../support/redis.ts'
 import { startSlackReceiver } from '../support/slack-receiver.ts'
-import { delivered, deliveryJob, hang, jobs, rejected, rig, testSink, unavailable, until } from './support.ts'
+import { delivered, deliveryJob, hang, jobs, rejected, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 

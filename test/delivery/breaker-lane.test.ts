@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { BreakerChange } from '../../src/delivery/sender.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { useRedis } from '../support/redis.ts'
-import { delivered, jobs, rig, testSink, unavailable, until } from './support.ts'
+import { delivered, jobs, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { delayOriginsKey } from '../../src/store/keys.ts'
 import { wallClock } from '../support/clock.ts'
 import { useRedis } from '../support/redis.ts'
-import { delivered, hang, jobs, rig, testSink, unavailable, until } from './support.ts'
+import { delivered, hang, jobs, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 const hourMs = 3_600_000

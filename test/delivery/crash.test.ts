@@ -15,7 +15,7 @@ import { connectRedis } from '../../src/store/redis.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { startDoor } from '../support/door.ts'
 import { useRedis } from '../support/redis.ts'
-import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './support.ts'
+import { delivered, jobs, quickSettings, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 

@@ -15,7 +15,7 @@ import {
   testSink,
   unavailable,
   until,
-} from './support.ts'
+} from './rig.ts'
 
 const server = useRedis()
 const targets = new Map([['desk', ['a@example.com', 'b@example.com']]])

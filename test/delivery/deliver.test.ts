@@ -5,7 +5,7 @@ import { deliver, type LockedJob } from '../../src/delivery/deliver.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { wallClock } from '../support/clock.ts'
-import { delivered, deliveryJob, quickSettings, testSink, unavailable } from './support.ts'
+import { delivered, deliveryJob, quickSettings, testSink, unavailable } from './rig.ts'
 
 const dayMs = 86_400_000
 

@@ -20,7 +20,7 @@ import {
   testSink,
   unavailable,
   until,
-} from './support.ts'
+} from './rig.ts'
 
 const server = useRedis()
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { waitsUntil } from '../../src/delivery/digest.ts'
-import { deliveryJob, quickSettings, testSink } from './support.ts'
+import { deliveryJob, quickSettings, testSink } from './rig.ts'
 
 const minute = 60_000
 const hour = 60 * minute

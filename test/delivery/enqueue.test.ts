@@ -6,7 +6,7 @@ import { parseJson } from '../../src/alert/json-number.ts'
 import { jobBytesMax } from '../../src/delivery/queues.ts'
 import { pageBytesMax } from '../../src/feed/caller.ts'
 import { useRedis } from '../support/redis.ts'
-import { jobs, rig } from './support.ts'
+import { jobs, rig } from './rig.ts'
 
 /** How alerts come into the queues. */
 

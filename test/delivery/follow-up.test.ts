@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { expiresAtMs, followUpOf, signalOf } from '../../src/delivery/follow-up.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
-import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './support.ts'
+import { delivered, deliveryJob, quickSettings, rejected, unavailable } from './rig.ts'
 
 const hourMs = 3_600_000
 const settings = {

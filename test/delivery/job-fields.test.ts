@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createJobFields, delayField } from '../../src/delivery/job-fields.ts'
 import { useRedis } from '../support/redis.ts'
-import { jobs, rig } from './support.ts'
+import { jobs, rig } from './rig.ts'
 
 const server = useRedis()
 const record = { number: 2, atMs: 5, durationMs: 1, result: 'delivered' as const, status: 200, text: 'فولاد' }

@@ -9,7 +9,7 @@ import {
   startWebhookReceiver,
   type WebhookReceiver,
 } from '../support/webhook-receiver.ts'
-import { jobs, rig, until } from './support.ts'
+import { jobs, rig, until } from './rig.ts'
 
 /**
  * The promise of a sink's schedule, over random receivers: none of them may make an alert end before it was tried as

@@ -4,7 +4,7 @@ import { createMessageLimiter, type MessageLimiter } from '../../src/delivery/me
 import type { Member, MemberResult } from '../../src/delivery/messenger.ts'
 import type { BatchPlan } from '../../src/sinks/sink.ts'
 import { clockAt, wallClock } from '../support/clock.ts'
-import { delivered, deliveryJob, testSink } from './support.ts'
+import { delivered, deliveryJob, testSink } from './rig.ts'
 
 const dayMs = 86_400_000
 const signal = new AbortController().signal

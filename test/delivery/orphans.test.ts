@@ -10,7 +10,7 @@ import { createFiredAlerts } from '../../src/store/fired-alerts.ts'
 import { targetTagsName } from '../../src/store/keys.ts'
 import { createNameStore } from '../../src/store/names.ts'
 import { useRedis } from '../support/redis.ts'
-import { deliveryJob, endWaiting, jobs, type Rig, rig, testSink, unavailable, until } from './support.ts'
+import { deliveryJob, endWaiting, jobs, type Rig, rig, testSink, unavailable, until } from './rig.ts'
 
 /** Alerts of a sink that left the config. `gone` left it, `next` is there. */
 

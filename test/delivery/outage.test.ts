@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { delivered, hang, jobs, rig, testSink, until } from './support.ts'
+import { delivered, hang, jobs, rig, testSink, until } from './rig.ts'
 
 const servers: RedisServer[] = []
 

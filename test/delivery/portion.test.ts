@@ -4,7 +4,7 @@ import { createReplay } from '../../src/delivery/records/resend.ts'
 import type { Portion } from '../../src/delivery/records/selection.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { useRedis } from '../support/redis.ts'
-import { endWaiting, jobs, type Rig, rig, testSink, until } from './support.ts'
+import { endWaiting, jobs, type Rig, rig, testSink, until } from './rig.ts'
 
 /** Operations on more records than one call takes. */
 

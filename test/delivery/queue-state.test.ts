@@ -3,7 +3,7 @@ import type { QueueState } from '../../src/delivery/deliver.ts'
 import { openQueue } from '../../src/delivery/queues.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import { useRedis } from '../support/redis.ts'
-import { delivered, jobs, rig, testSink, unavailable, until } from './support.ts'
+import { delivered, jobs, rig, testSink, unavailable, until } from './rig.ts'
 
 const server = useRedis()
 

@@ -17,7 +17,7 @@ import {
   testSink,
   unavailable,
   until,
-} from './support.ts'
+} from './rig.ts'
 
 /** Alerts that one config has put off, and that go by another one now. */
 

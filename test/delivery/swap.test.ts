@@ -14,7 +14,7 @@ import {
   testSink,
   unavailable,
   until,
-} from './support.ts'
+} from './rig.ts'
 
 /** A sink whose config changed: its new lane works while the one before still waits for its last sends. */
 

@@ -4,7 +4,7 @@ import { readLaneView } from '../../src/delivery/queue-view.ts'
 import { openQueue } from '../../src/delivery/queues.ts'
 import { type QueueView, standstill } from '../../src/delivery/watchdog.ts'
 import { useRedis } from '../support/redis.ts'
-import { delivered, deliveryJob, jobs, rig, testSink, until } from './support.ts'
+import { delivered, deliveryJob, jobs, rig, testSink, until } from './rig.ts'
 
 const server = useRedis()
 const quick = { watchEveryMs: 50, stuckMs: 200 }

@@ -6,7 +6,7 @@ import { webhookConfigSchema } from '../../src/sinks/webhook/config.ts'
 import { persianDisplay } from '../sinks/samples.ts'
 import { useRedis } from '../support/redis.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { jobs, type Rig, rig, until } from './support.ts'
+import { jobs, type Rig, rig, until } from './rig.ts'
 
 const server = useRedis()
 const secret = `whsec_${Buffer.alloc(32, 3).toString('base64')}`

@@ -15,7 +15,7 @@ import {
   unavailable,
   until,
   untilCount,
-} from './support.ts'
+} from './rig.ts'
 
 const server = useRedis()
 
