@@ -4,6 +4,8 @@ import { alertKey, parseRow } from '../alert/alert.ts'
 import { firedMsOf } from '../alert/job.ts'
 import type { RuleLookup } from '../alert/match.ts'
 import type { Config } from '../config/schema.ts'
+import { formatDuration } from '../lib/duration.ts'
+import { UserError } from '../lib/errors.ts'
 import { type AssignDeps, createAssign } from '../routing/assign.ts'
 import type { Throttles } from '../store/throttle.ts'
 import type { WithheldRecord } from '../store/withheld.ts'
@@ -55,11 +57,37 @@ export async function readStored(daemon: Daemon, since: string): Promise<StoredA
   }
 }
 
-/** Without silences, which are no part of a config. Mutes and throttles decide by when each alert was seen, or fired. */
+/** For all kept alerts together: 100,000 with thirty routes of a pattern each take about a minute. */
+const comparingMsMax = 600_000
+
+/**
+ * Without silences, which are no part of a config. Mutes and throttles decide by when each alert was seen, or fired. Throws a UserError
+ * where comparing takes too long.
+ */
 export async function compareConfig(
   stored: readonly StoredAlert[],
   { routes, sources }: Pick<Config, 'routes' | 'sources'>,
   ruleOf: RuleLookup,
+  msMax = comparingMsMax,
+): Promise<ConfigComparison> {
+  const ending = new AbortController()
+  const tooSlow = setTimeout(() => ending.abort(new UserError(tooSlowText(msMax))), msMax)
+  try {
+    return await compare(stored, { routes, sources }, ruleOf, ending.signal)
+  } finally {
+    clearTimeout(tooSlow)
+  }
+}
+
+function tooSlowText(msMax: number): string {
+  return `To compare the alerts of this span takes longer than ${formatDuration(msMax)}: a shorter span is needed, or fewer or simpler patterns.`
+}
+
+async function compare(
+  stored: readonly StoredAlert[],
+  { routes, sources }: Pick<Config, 'routes' | 'sources'>,
+  ruleOf: RuleLookup,
+  ending: AbortSignal,
 ): Promise<ConfigComparison> {
   const clock = { nowMs: 0 }
   let withheld: WithheldRecord['held'] = []
@@ -81,7 +109,7 @@ export async function compareConfig(
     const seenAtMs = Date.parse(seenAt)
     clock.nowMs = firedMsOf({ alert: parsed.alert, seenAtMs })
     withheld = []
-    const [assignment] = await assign([parsed.alert], seenAtMs)
+    const [assignment] = await assign([parsed.alert], seenAtMs, ending)
     const now = assignment?.sinks ?? []
     // What an operator sent to a sink is of no route; from an earlier version no route is known.
     const before = sent.some((each) => each.routes !== null)
