@@ -124,7 +124,8 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
   }
 }
 
-function give(response: ServerResponse, answer: ReceiverAnswer): void {
+/** Answers one request so. */
+export function give(response: ServerResponse, answer: ReceiverAnswer): void {
   response.on('error', () => {})
   switch (answer.kind) {
     case 'hang':

@@ -8,7 +8,7 @@ import { prefix, sinks, width } from './work.ts'
  * What the libraries alone reach: a bare BullMQ worker a queue (`queue`), a bare undici post with one HMAC over its body
  * (`post`), and both (`both`). Keeps no story, retries nothing, and sends again what a kill interrupted.
  */
-const [kind, socket = '', receiver = '', count = '0'] = process.argv.slice(2)
+const [kind, socket = '', receiver = '', count = '0', row = '{}', queues = prefix] = process.argv.slice(2)
 const agent = new Agent({ connections: width, pipelining: 1 })
 const key = createSecretKey(Buffer.alloc(32, 1))
 
@@ -37,13 +37,13 @@ async function post(id: string, data: { source: string; row: unknown }, sink: st
 }
 
 if (kind === 'post') {
-  const row = JSON.parse(process.argv[6] ?? '{}') as object
+  const sent = JSON.parse(row) as object
   const each = Number(count)
   await Promise.all(
     sinks.flatMap((sink) => {
       let left = each
       return Array.from({ length: width }, async () => {
-        while (left-- > 0) await post(`main.${left}`, { source: 'main', row }, sink)
+        while (left-- > 0) await post(`main.${left}`, { source: 'main', row: sent }, sink)
       })
     }),
   )
@@ -68,6 +68,6 @@ if (kind === 'post') {
   }
   for (const sink of sinks) {
     const connection = new Redis({ path: socket, maxRetriesPerRequest: null })
-    new Worker(sink, work, { connection, prefix: `{${prefix}}:queue`, concurrency: width })
+    new Worker(sink, work, { connection, prefix: `{${queues}}:queue`, concurrency: width })
   }
 }
