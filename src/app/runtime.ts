@@ -9,6 +9,7 @@ import { UserError } from '../lib/errors.ts'
 import { collectOverdue } from '../poller/status.ts'
 import { createNoticeStore } from '../store/notices.ts'
 import { createPauseStore } from '../store/pauses.ts'
+import { createSinkQuarters, type SinkQuarters } from '../store/sink-quarters.ts'
 import { type ActiveConfig, createActiveConfig } from './active-config.ts'
 import { differenceOf, type PartsDifference, valuesOf } from './built-parts.ts'
 import { findContextBy } from './find-context.ts'
@@ -19,6 +20,7 @@ import { createOrphanService, type OrphanService } from './orphan-service.ts'
 import { createPauses, type Pauses } from './pauses.ts'
 import { createPollers, type Pollers } from './pollers.ts'
 import { createSameFeed, type SameFeed } from './same-feed.ts'
+import { sampleSinks } from './sink-samples.ts'
 import type { Source } from './source.ts'
 import { type RuntimeStatus, readStatus } from './status.ts'
 import type { RuntimeTools } from './tools.ts'
@@ -47,6 +49,7 @@ export interface Runtime {
   hot(source: string, untilMs: number): Promise<boolean>
   readonly sender: Sender
   readonly pauses: Pauses
+  readonly sinkQuarters: SinkQuarters
   readonly orphans: OrphansPort
   /** Read it once for each piece of work: a reload replaces it. */
   readonly active: ActiveConfig
@@ -72,6 +75,7 @@ export function createRuntime(config: Config, tools: RuntimeTools): Runtime {
 class ConfiguredRuntime implements Runtime {
   readonly sender: Sender
   readonly pauses: Pauses
+  readonly sinkQuarters: SinkQuarters
   readonly #tools: RuntimeTools
   readonly #pollers: Pollers
   readonly #operators: Operators
@@ -113,6 +117,7 @@ class ConfiguredRuntime implements Runtime {
       clock,
       log,
     })
+    this.sinkQuarters = createSinkQuarters(redis.commands, prefix)
     this.#operators = createOperators({
       active: () => ({ operators: this.#active.config.operators, ...this.#active }),
       sources: () => this.#lookAtSources(),
@@ -145,6 +150,17 @@ class ConfiguredRuntime implements Runtime {
       this.#operators.run(signal),
       this.#orphanService.run(signal),
       this.pauses.run(signal),
+      sampleSinks(
+        {
+          queues: () => this.#active.queues,
+          store: this.sinkQuarters,
+          metrics: this.#tools.metrics,
+          clock: this.#tools.clock,
+          log: this.#tools.log,
+          lookEveryMs: this.#tools.operatorsLookEveryMs,
+        },
+        signal,
+      ),
       keepFiredAlerts({ active: () => this.#active, clock: this.#tools.clock, log: this.#tools.log }, signal),
     ])
   }

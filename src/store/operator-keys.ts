@@ -21,6 +21,14 @@ export function auditKey(prefix: string): string {
   return `${hashTag(prefix)}:audit`
 }
 
+/**
+ * HASH, number of a quarter of an hour in its day → `quarter queued sends sendMs`: what the page draws of a sink's last day. At most 96
+ * fields; expires a day after the last. Lost: there is no curve.
+ */
+export function sinkQuartersKey(prefix: string, sink: string): string {
+  return `${hashTag(prefix)}:quarters:${sink}`
+}
+
 /** HASH, id → JSON of the silence. No expiry (the next `list` removes those that have ended). Lost: alerts that were silenced are sent. */
 export function silencesKey(prefix: string): string {
   return `${hashTag(prefix)}:silences`

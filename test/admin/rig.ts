@@ -85,6 +85,12 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
             { delivered: 8, dead: 0 },
             { delivered: 3, dead: 1 },
           ],
+          quarters: [
+            undefined,
+            { queued: 4, sendMs: undefined },
+            { queued: 340, sendMs: 1_600 },
+            { queued: 0, sendMs: 20 },
+          ],
         },
       ],
       probe: note('probe', (name: string) => name === 'ops-slack'),

@@ -21,6 +21,7 @@ import {
   idempotencyKey,
   pausesKey,
   silencesKey,
+  sinkQuartersKey,
 } from '../../src/store/operator-keys.ts'
 import { useRedis } from '../support/redis.ts'
 
@@ -52,6 +53,7 @@ function allKeys(prefix: string, name: string): string[] {
       ...contextKeys(prefix, name, 'account'),
       lockOf: contextKeys(prefix, name, 'account').lockOf('price *'),
     }),
+    sinkQuartersKey(prefix, name),
     leaseKey(prefix, name),
     throttleKey(prefix, name),
     throttledKey(prefix, name, `${name}.1`),

@@ -18,5 +18,20 @@ export function hourBars({ hours }: SinkActivity, words: PageWords): Html {
   return html`<svg class="hours" viewBox="0 0 ${hours.length * (barWidth + 1)} ${barsHeight}" width="${hours.length * (barWidth + 1)}" height="${barsHeight}" role="img" aria-label="${text}"><title>${text}</title>${bars}</svg>`
 }
 
+/** A small line of a day, by quarters of an hour; nothing where there is nothing to see. */
+export function curve(points: readonly (number | undefined)[], text: (most: number) => string): Html | null {
+  const most = Math.max(0, ...points.map((point) => point ?? 0))
+  if (most === 0) return null
+  const heightOf = (point: number) => (curveHeight - 1 - (point / most) * (curveHeight - 2)).toFixed(1)
+  // One that stands alone is a dot.
+  const path = points.map((point, at) => {
+    if (point === undefined) return ''
+    return points[at - 1] === undefined ? `M${at} ${heightOf(point)}h.1` : `L${at} ${heightOf(point)}`
+  })
+  const label = text(most)
+  return html`<svg class="curve" viewBox="-1 0 ${points.length + 1} ${curveHeight}" width="${points.length + 1}" height="${curveHeight}" role="img" aria-label="${label}"><title>${label}</title><path d="${path.join('')}"/></svg>`
+}
+
+const curveHeight = 20
 const barWidth = 4
 const barsHeight = 22

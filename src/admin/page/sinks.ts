@@ -1,7 +1,7 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
-import { hourBars } from './bars.ts'
+import { curve, hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
 import { foreign } from './foreign.ts'
 import { badge, type IconName, section, type Tone } from './pieces.ts'
@@ -40,12 +40,12 @@ function row(sink: SinkView, activity: SinkActivity | undefined, times: Times, c
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity, words) : null}</th>
 <td class="state" data-label="${heads.state}">${sink.waiting === null ? badge('calm', 'clock', words.unknownState) : badge(...states[sink.state], words.sinkStates[sink.state])}${sink.reason ? html`<small>${words.fromBelow(sink.reason)}</small>` : null}${stateNote(sink, times)}</td>
-${count(sink, words, 'waiting', undefined, queueNote(sink, times))}
+${count(sink, words, 'waiting', undefined, queueNote(sink, times), activity && queueCurve(activity, words))}
 ${count(sink, words, 'active')}
 ${count(sink, words, 'delayed', 'warning')}
 ${count(sink, words, 'dead', 'failed')}
 ${count(sink, words, 'today')}
-<td class="number" data-label="${heads.lag}">${lag ? html`<span>${span(lag.p50)}</span>${words.dot}<span>${span(lag.p95)}</span>` : '–'}</td>
+<td class="number" data-label="${heads.lag}">${lag ? html`<span>${span(lag.p50)}</span>${words.dot}<span>${span(lag.p95)}</span>` : '–'}${activity ? sendCurve(activity, words) : null}</td>
 <td class="wide" data-label="${heads.last}">${lastResult(sink.lastResult, times)}${buttonRow(canAct, buttonsOf(sink, words))}</td>
 </tr>`
 }
@@ -111,11 +111,12 @@ function count(
   kind: 'waiting' | 'active' | 'delayed' | 'dead' | 'today',
   tone?: Tone,
   note?: HtmlPart,
+  drawing?: HtmlPart,
 ): Html {
   const [value, state] = kind === 'today' ? [sink.deliveredToday, 'delivered'] : [sink[kind], kind]
   const query = new URLSearchParams({ sink: sink.name, state }).toString()
   const shown = value ? html`<a href="?${query}#deliveries">${words.count(value)}</a>` : words.count(value)
-  return html`<td class="number ${value ? tone : 'none'}" data-label="${words.sinkHeads[kind]}">${shown}${note ? html`<small>${note}</small>` : null}</td>`
+  return html`<td class="number ${value ? tone : 'none'}" data-label="${words.sinkHeads[kind]}">${shown}${note ? html`<small>${note}</small>` : null}${drawing}</td>`
 }
 
 /** Since when the first waits, and how long all of them will take. */
@@ -124,6 +125,20 @@ function queueNote({ oldestWaitingAt, drainSeconds }: SinkView, times: Times): H
   const { words } = times
   const takes = drainSeconds === null ? null : words.takes(words.duration(drainSeconds * 1_000))
   return html`${words.since(times.distance(oldestWaitingAt))}${takes}`
+}
+
+function queueCurve({ quarters }: SinkActivity, words: PageWords): HtmlPart {
+  const points = quarters.map((quarter) => quarter?.queued)
+  return curve(points, (most) => words.queueCurve(words.count(most)))
+}
+
+/** How long the receiver takes, in the last quarter with a send and over the day. */
+function sendCurve({ quarters }: SinkActivity, words: PageWords): HtmlPart {
+  const points = quarters.map((quarter) => quarter?.sendMs)
+  const last = points.findLast((point) => point !== undefined)
+  if (last === undefined) return null
+  const drawn = curve(points, (most) => words.sendCurve(words.duration(Math.round(most))))
+  return html`<small>${words.sendTakes(words.duration(Math.round(last)))}</small>${drawn}`
 }
 
 function lastResult(result: LastResult | null, times: Times): HtmlPart {

@@ -138,6 +138,7 @@ td span.ok { color: var(--ok); } td span.warning { color: var(--warning); } td s
 .live { position: fixed; inset-block-end: 12px; inset-inline-end: 14px; z-index: 2; display: flex; gap: 6px; }
 .live .act { box-shadow: 0 2px 10px rgb(10 14 20 / .14); }
 .hours { display: block; margin-top: 6px; max-width: 100%; } .hours .track { fill: var(--track); } .hours .good { fill: var(--ok-fill); } .hours .bad { fill: var(--failed-fill); }
+.curve { display: block; margin-block-start: 4px; margin-inline-start: auto; max-width: 100%; } .curve path { fill: none; stroke: var(--accent); stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round; }
 .acts { display: flex; flex-wrap: wrap; gap: 6px; margin-top: 10px; }
 .act { font: inherit; font-size: 13px; min-height: 28px; padding: 2px 11px; border-radius: 8px; border: 1px solid var(--line); background: var(--panel); color: var(--ink); cursor: pointer; }
 .act:hover { background: var(--hover); border-color: var(--soft); } .act.copy { color: var(--soft); }

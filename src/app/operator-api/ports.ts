@@ -117,7 +117,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
       pause: (name, order) => running().pauses.pause(name, order),
       resume: (name) => running().pauses.resume(name),
       probe: (name) => running().sender.probe(name),
-      activity: async () => sinkActivity(active().queues, clock.now()),
+      activity: async () => sinkActivity(active().queues, running().sinkQuarters, clock.now()),
     },
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),

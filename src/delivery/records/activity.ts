@@ -1,4 +1,5 @@
 import { within } from '../../lib/time-limit.ts'
+import type { SinkQuarter, SinkQuarters } from '../../store/sink-quarters.ts'
 import type { SinkQueues } from '../queues.ts'
 
 /** What a sink did with its alerts, hour by hour, as far as the records are still kept. */
@@ -6,19 +7,27 @@ export interface SinkActivity {
   readonly sink: string
   /** The oldest first; the last one is the hour up to now. */
   readonly hours: readonly { readonly delivered: number; readonly dead: number }[]
+  /** Of the same day, as `SinkQuarters` has them. */
+  readonly quarters: readonly (SinkQuarter | undefined)[]
 }
 
-export async function sinkActivity(queues: SinkQueues, nowMs: number): Promise<SinkActivity[]> {
+export async function sinkActivity(
+  queues: SinkQueues,
+  stored: Pick<SinkQuarters, 'read'>,
+  nowMs: number,
+): Promise<SinkActivity[]> {
   const work = queues.sinks.map(async (sink): Promise<SinkActivity> => {
     // Each count is of all since then: that of an hour is the difference of two.
     const since = Array.from({ length: hours + 1 }, (_, at) => nowMs - (hours - at) * hourMs)
-    const [delivered, dead] = await Promise.all([
+    const [quarters, delivered, dead] = await Promise.all([
+      stored.read(sink, nowMs),
       Promise.all(since.map((fromMs) => queues.completedSince(sink, fromMs))),
       Promise.all(since.map((fromMs) => queues.failedSince(sink, fromMs))),
     ])
     const inHour = (counts: readonly number[], at: number) => (counts[at] ?? 0) - (counts[at + 1] ?? 0)
     return {
       sink,
+      quarters,
       hours: Array.from({ length: hours }, (_, at) => ({
         delivered: inHour(delivered, at),
         dead: inHour(dead, at),

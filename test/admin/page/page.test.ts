@@ -48,6 +48,16 @@ describe('the status page', () => {
     expect([none.includes('<figure class="day">'), words(none).includes('main')]).toEqual([false, true])
   })
 
+  test('draws the queue of a sink and how long its sends took over a day, and nothing where nobody looked', async () => {
+    const { text } = await page()
+    expect(text).toContain('aria-label="Queue over 24 hours, 340 at most"')
+    expect(text).toContain('<path d="M1 18.8h.1L2 1.0L3 19.0"/>')
+    expect(text).toContain('aria-label="How long sends took over 24 hours, 1.6s at most in the mean')
+    expect(text).toContain('<path d="M2 1.0h.1L3 18.8"/>')
+    expect(words(text)).toContain('a send takes 20ms')
+    expect(text.match(/class="curve"/g)).toHaveLength(2)
+  })
+
   test('says what units were spent for, and which rules may not fire, a few by name', async () => {
     const silent = Array.from({ length: 7 }, (_, at) => ({
       ...{ id: String(at), name: at === 0 ? 'قیمت <b>' : '', text: 'disabled: نماد بسته' },
@@ -80,7 +90,7 @@ describe('the status page', () => {
       'Polled by web-1, process 7, running since 1405/08/27 07:56:30.',
       'Next poll in 9s alerts are expected about now',
       'Fired → seen 8.4s p95 21s',
-      'trading-system webhook 11 alerts acknowledged and 1 given up on in the last 24 hours taking 0 1 0 0 412 8.9s · 22.5s delivered 31s ago 204',
+      'trading-system webhook 11 alerts acknowledged and 1 given up on in the last 24 hours taking 0 Queue over 24 hours, 340 at most 1 0 0 412 8.9s · 22.5s a send takes 20ms How long sends took over 24 hours, 1.6s at most in the mean of a quarter hour delivered 31s ago 204',
       'Delivered today 509',
     ])
       expect(read).toContain(part)
@@ -138,7 +148,9 @@ describe('the status page', () => {
     const read = words(text)
     expect(read).toContain('The budget is not known yet.')
     expect(read).toContain('Last poll – Next poll – Fired → seen – Feed complete –')
-    expect(read).toContain('given up on in the last 24 hours not known – – – – 412 – nothing sent yet')
+    expect(read).toContain(
+      'given up on in the last 24 hours not known – Queue over 24 hours, 340 at most – – – 412 – a send takes 20ms How long sends took over 24 hours, 1.6s at most in the mean of a quarter hour nothing sent yet',
+    )
     expect(read).toContain('1 alert had no route · 2 rows could not be read and are quarantined')
   })
 })

@@ -123,6 +123,10 @@ export const english = {
   nothingSent: 'nothing sent yet',
   hours: (done: number, dead: number) =>
     `${plural(done, 'alert')} acknowledged and ${formatCount(dead)} given up on in the last 24 hours`,
+  queueCurve: (most: string) => `Queue over 24 hours, ${most} at most`,
+  sendCurve: (most: string) =>
+    `How long sends took over 24 hours, ${most} at most in the mean of a quarter hour`,
+  sendTakes: (span: string) => `a send takes ${span}`,
   ends: (when: HtmlPart) => html`ends ${when}`,
   since: (when: HtmlPart) => html`since ${when}`,
   nextProbe: (when: HtmlPart) => html`, next probe ${when}`,
