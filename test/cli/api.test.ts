@@ -85,6 +85,10 @@ describe('api --dry-run', () => {
       ['GET', '/api/v1/instruments/foolad/prices', '--query', 'days=5'],
       /days: expected a whole number from 20 to 365, found "?5"?/,
     ],
+    [
+      ['GET', '/api/v1/filings', '--query', 'parsedOnly=toString'],
+      /parsedOnly: expected true or false, found "toString"/,
+    ],
     [['GET', '/api/v1/macro/series'], /keys\[\]: expected 1 to 5 texts, found nothing/],
     [
       ['GET', '/api/v1/board', '--query', 'perPage=9'],

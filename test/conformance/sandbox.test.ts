@@ -103,7 +103,7 @@ describe.each(document.documented)('$method $path', (row) => {
         const wrong: string[][] = of ? [['none of them']] : []
         if (type === 'integer')
           wrong.push([String(min - 1)], ['x'], ['1.5'], ...(max ? [[String(max + 1)]] : []))
-        if (type === 'boolean') wrong.push(['perhaps'])
+        if (type === 'boolean') wrong.push(['perhaps'], ['toString'])
         if (type === 'strings') wrong.push(Array<string>((itemsMax ?? 0) + 1).fill('usd_free'))
         if (required) wrong.push([])
         for (const values of wrong) {

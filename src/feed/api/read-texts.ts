@@ -42,8 +42,15 @@ export function readTexts(
 function valueOfText({ kind }: Parameter, text: string): unknown {
   if (kind === 'whole' && /^\d{1,16}$/.test(text)) return Number(text)
   if (kind !== 'flag') return text
-  return { true: true, false: false, 1: 1, 0: 0 }[text] ?? text
+  return flags.get(text) ?? text
 }
+
+const flags: ReadonlyMap<string, boolean | number> = new Map<string, boolean | number>([
+  ['true', true],
+  ['false', false],
+  ['1', 1],
+  ['0', 0],
+])
 
 /** Returned as it is where it is not encoded: a symbol may contain a percent sign. */
 function decoded(segment: string): string {
