@@ -20,7 +20,15 @@ import { UsageError, urlOption } from './usage.ts'
 export interface Daemon {
   get(path: string, query?: Record<string, string | undefined>): Promise<unknown>
   post(path: string, body?: unknown): Promise<unknown>
+  /** A request that is carried out once, however often it is sent with this key. */
+  postOnce(path: string, body: unknown, key: string): Promise<KeyedAnswer>
   remove(path: string): Promise<unknown>
+}
+
+interface KeyedAnswer {
+  readonly answer: unknown
+  /** Whether it is the answer of the same request, sent before. */
+  readonly isRepeated: boolean
 }
 
 /** There was no answer, or the bridge cannot do it now: it is worth trying again. */
@@ -71,7 +79,11 @@ export function connectDaemon(options: DaemonOptions): Daemon {
   // Set here, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot give the admin token to a stranger. No pipelining: a command
   // makes few calls.
   const dispatcher = new Agent({ pipelining: 0, connect: { rejectUnauthorized: true } })
-  const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+  const request = async (
+    method: string,
+    path: string,
+    { body, key }: { readonly body?: unknown; readonly key?: string } = {},
+  ): Promise<KeyedAnswer> => {
     const response = await fetch(`${base}${path}`, {
       method,
       signal: AbortSignal.timeout(callTimeoutMs),
@@ -81,6 +93,7 @@ export function connectDaemon(options: DaemonOptions): Daemon {
         accept: 'application/json',
         ...authorization(method),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }).catch((cause: unknown) => {
@@ -97,17 +110,25 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     if (!response.headers.has(versionHeader)) throw notABridgeError(base, response.status)
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
-      if (response.status === 503) throw new NoAnswerError(refusal)
+      // The request with this key that was sent before is not answered yet.
+      const isRunning = key !== undefined && response.status === 409 && response.headers.has('retry-after')
+      if (response.status === 503 || isRunning) throw new NoAnswerError(refusal)
       if (response.status === 404) throw new NotFoundError(refusal)
       // The bridge checks limits that the command line does not.
       throw response.status === 400 ? new UsageError(refusal) : new UserError(refusal)
     }
     const timeZone = response.headers.get(timeZoneHeader)
-    return options.json || options.utc || timeZone === null ? answer : localTimes(answer, timeZone)
+    const inUtc = options.json || options.utc || timeZone === null
+    return {
+      answer: inUtc ? answer : localTimes(answer, timeZone),
+      isRepeated: response.headers.has('idempotent-replayed'),
+    }
   }
+  const call = async (...given: Parameters<typeof request>) => (await request(...given)).answer
   return {
     get: (path, query = {}) => call('GET', path + queryOf(query)),
-    post: (path, body = {}) => call('POST', path, body),
+    post: (path, body = {}) => call('POST', path, { body }),
+    postOnce: (path, body, key) => request('POST', path, { body, key }),
     remove: (path) => call('DELETE', path),
   }
 }

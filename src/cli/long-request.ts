@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatCount } from '../admin/page/words/en.ts'
 import { UserError } from '../lib/errors.ts'
@@ -35,13 +36,13 @@ interface LongRequest {
 }
 
 /**
- * Carries out a whole order, portion by portion. A portion that is requested again does nothing twice. So when the bridge
- * is away for a moment, this waits for it; when it stays away, the error says what was done and how to go on.
+ * Carries out a whole order, portion by portion, each with a key of its own. A portion that is requested again does nothing twice,
+ * and is answered as before where it had ended. So when the bridge is away for a moment, this waits for it; when it stays away, the error says what was done and how to go on.
  */
 export async function carryOut(
   daemon: Daemon,
   order: LongRequest,
-  patienceMs = 30_000,
+  patienceMs = 35_000,
 ): Promise<LongRequestResult> {
   const { path, body, count } = order
   const total = { handled: 0, gone: 0, looked: 0, unknown: [] as string[] }
@@ -54,14 +55,10 @@ export async function carryOut(
   try {
     while (answer.cursor !== null) {
       bar.show(total.looked, answer.total)
-      const { cursor } = answer
-      answer = await retryWhileAway(
-        patienceMs,
-        async () => (await daemon.post(path, { ...body, cursor })) as Answer,
-        () => {
-          uncounted = true
-        },
-      )
+      const portion = { ...body, cursor: answer.cursor }
+      const sent = await retryWhileAway(patienceMs, daemon, path, portion)
+      answer = sent.answer
+      uncounted ||= sent.uncounted
       total.handled += answer[count] ?? 0
       total.gone += answer.gone
       total.looked += answer.looked
@@ -129,18 +126,21 @@ interface Answer extends Partial<NotHandled> {
 
 const askEveryMs = 500
 
+/** `uncounted`: a part of it was done by a request whose answer nobody has. */
 async function retryWhileAway(
   patienceMs: number,
-  ask: () => Promise<Answer>,
-  onLost: () => void,
-): Promise<Answer> {
+  daemon: Daemon,
+  path: string,
+  portion: Readonly<Record<string, unknown>>,
+): Promise<{ answer: Answer; uncounted: boolean }> {
   const endMs = performance.now() + patienceMs
-  for (;;) {
+  const key = randomUUID()
+  for (let isLost = false; ; isLost = true) {
     try {
-      return await ask()
+      const { answer, isRepeated } = await daemon.postOnce(path, portion, key)
+      return { answer: answer as Answer, uncounted: isLost && !isRepeated }
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError) || performance.now() > endMs) throw thrown
-      onLost()
       await sleep(askEveryMs)
     }
   }

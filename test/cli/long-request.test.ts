@@ -53,8 +53,9 @@ async function badLine(url: string, spoil: (call: number) => 'lost' | 500 | unde
   let calls = 0
   const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const body = Buffer.concat(await request.toArray())
-    const { authorization = '' } = request.headers
-    const headers = { authorization, 'content-type': 'application/json' }
+    const { authorization = '', 'idempotency-key': key } = request.headers
+    const keyed = key === undefined ? {} : { 'idempotency-key': String(key) }
+    const headers = { authorization, 'content-type': 'application/json', ...keyed }
     const answer = await fetch(`${url}${request.url}`, { method: 'POST', headers, body })
     calls += 1
     const spoilt = spoil(calls)
@@ -83,7 +84,8 @@ it('retry and replay go on to the last one, list says how many there are, and a 
 
   const line = await badLine(url, (call) => (call === 3 ? 'lost' : undefined))
   const replayed = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)
-  expect(replayed.out).toMatch(/^at least 1,000 queued/)
+  // The bridge gives the answer that was lost once more.
+  expect(replayed.out).toBe('1,100 queued\n')
   expect(await queue.getWaitingCount()).toBe(1_100)
 
   await endWaiting({ redis: server.client(), queues: { queue: () => queue } as never }, 'hook')
@@ -118,3 +120,26 @@ it('an order that breaks off says what was done and how to go on, and so it does
   expect(again.out).toContain('0 queued')
   expect(await queue.getWaitingCount()).toBe(1_100)
 }, 30_000)
+
+it('a portion whose answer was lost is waited for while it runs, and counted where its answer comes after all', async () => {
+  const begun = { queued: 0, gone: 0, looked: 0, total: 9, at: '2026-11-22T00:00:00.000Z', cursor: 'next' }
+  const ended = { ...begun, queued: 9, looked: 9, cursor: null }
+  const keys: unknown[] = []
+  const answers = [[200, begun], 'lost', [409, { detail: 'still being carried out' }], [200, ended]] as const
+  const bridge = createServer((request, response) => {
+    const answer = answers[keys.length] ?? 'lost'
+    keys.push(request.headers['idempotency-key'])
+    request.resume()
+    if (answer === 'lost') return void response.destroy()
+    const [status, body] = answer
+    const more = status === 409 ? { 'retry-after': '1' } : {}
+    const headers = { [versionHeader]: 'test', 'content-type': 'application/json', ...more }
+    response.writeHead(status, headers).end(JSON.stringify(body))
+  })
+  await once(bridge.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void bridge.close())
+  const url = `http://127.0.0.1:${(bridge.address() as AddressInfo).port}`
+  // It was begun anew, so what the first had done is in no answer.
+  expect((await run(replayCommand(), '--since', '2h', '--url', url)).out).toBe('at least 9 queued\n')
+  expect([keys[0], new Set(keys.slice(1)).size]).toEqual([undefined, 1])
+})
