@@ -69,6 +69,8 @@ const retryDelayMs = 200
  */
 const redirectionsMax = { commands: 16, blocking: 200 } as const
 const slotsRefreshEveryMs = 5_000
+const addressMissing =
+  'the cluster gives no address for any slot (CLUSTER SLOTS): see that its slots are given out, and set cluster-announce-ip on its nodes'
 
 /**
  * Makes the cluster, and the copies that BullMQ makes and reconnects by its own rules, reconnect through the nodes that
@@ -84,7 +86,7 @@ function followed(cluster: Cluster, seeds: ClusterNode[], configured: readonly C
 }
 
 /** `seeds` is the list that the driver keeps, and reads whenever it connects. */
-function remember<C extends Pick<Cluster, 'nodes' | 'on'>>(
+function remember<C extends Pick<Cluster, 'emit' | 'listenerCount' | 'nodes' | 'on'>>(
   cluster: C,
   seeds: ClusterNode[],
   configured: readonly ClusterNode[],
@@ -92,6 +94,9 @@ function remember<C extends Pick<Cluster, 'nodes' | 'on'>>(
   cluster.on('refresh', () => {
     const known = cluster.nodes().map(({ options: { host = '', port = 6379 } }) => ({ host, port }))
     seeds.splice(0, seeds.length, ...configured, ...known)
+    // The driver passes them over, and then connects again and again without a word.
+    if (known.length === 0 && cluster.listenerCount('error') > 0)
+      cluster.emit('error', new Error(addressMissing))
   })
   return cluster
 }

@@ -268,7 +268,7 @@ function reportOutages(redis: RedisClient, log: Logger, profile: RedisProfile): 
     log[level]({ reason: lastError ? redisErrorText(lastError) : 'connection closed' }, 'Redis is away')
   })
   redis.on('ready', () => {
-    worked = true
+    worked ||= !(redis instanceof Cluster) || redis.nodes().length > 0
     if (sinceMs === undefined) return
     log[level === 'warn' ? 'info' : level](
       { away: formatDuration(systemClock.monotonicMs() - sinceMs) },

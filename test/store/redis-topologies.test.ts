@@ -31,6 +31,30 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 const soon = { timeout: 10_000, interval: 50 }
 
 describe('a cluster', () => {
+  it('that gives no address for its slots is waited for with the reason, which is said once', async () => {
+    const port = await freePort()
+    const flags = ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort()), ...tcp(port)]
+    const server = await started(flags)
+    await server.client().cluster('ADDSLOTSRANGE', 0, 16_383)
+    const captured = captureLog()
+    const redis = connectRedis(
+      { target: { cluster: [`redis://127.0.0.1:${port}`] }, profile: 'commands' },
+      captured.log,
+    )
+    onTestFinished(() => redis.disconnect())
+    const waiting = waitForRedis(redis, { log: captured.log, signal: AbortSignal.timeout(60_000) })
+    await vi.waitFor(
+      () =>
+        expect(captured.with('waiting for Redis')).toEqual([
+          expect.objectContaining({ reason: expect.stringMatching(/cluster-announce-ip/) }),
+        ]),
+      soon,
+    )
+    await server.client().config('SET', 'cluster-announce-ip', '127.0.0.1')
+    await waiting
+    expect(captured.with('Redis is away')).toEqual([])
+  })
+
   it('serves every script, because all keys share a slot', async () => {
     const port = await freePort()
     const bus = await freePort()
