@@ -63,6 +63,11 @@ const tooLateMs = 30 * 60_000
 /** One alert may be refused for what it is; so many in a row are refused for what the sink is. */
 const refusedMin = 3
 
+/** A sink that works, but takes nothing of what it gets. */
+export function refusesEverything({ state, refusedInARow }: SinkView): boolean {
+  return state === 'active' && (refusedInARow ?? 0) >= refusedMin
+}
+
 function rankOf({ blocks, level }: Finding): number {
   return (blocks ? 0 : 2) + (level === 'failed' ? 0 : 1)
 }
@@ -200,14 +205,14 @@ function sinkFindings(sink: SinkView, nowMs: number): Finding[] {
   const finding = (level: Finding['level'], text: string, blocks = false): Finding => ({
     ...{ level, text: `Sink ${sink.name} ${text}`, href: `#sink-${sink.name}`, blocks },
   })
-  const { name, state, lastResult, refusedInARow: refused } = sink
+  const { name, state, lastResult, refusedInARow } = sink
   const queued = (sink.waiting ?? 0) + (sink.delayed ?? 0)
   const wait = queued > 0 ? `; ${countText(queued)} wait` : ''
   const why = sink.reason ? ` (${sink.reason})` : ''
   const deadHref = `?${new URLSearchParams({ sink: name, state: 'dead' })}#deliveries`
   const dead = sink.dead ?? 0
-  if (refused !== null && refused >= refusedMin && state === 'active') {
-    const text = `refuses everything: the last ${countText(refused)} alerts were given up on (${lastResult?.text ?? 'no reason known'})`
+  if (refusesEverything(sink)) {
+    const text = `refuses everything: the last ${countText(refusedInARow ?? 0)} alerts were given up on (${lastResult?.text ?? 'no reason known'})`
     return [{ ...finding('failed', text), href: deadHref, trouble: `refuses:${name}` }]
   }
   return [

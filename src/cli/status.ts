@@ -9,7 +9,7 @@ import type {
   SourceView,
   StatusView,
 } from '../admin/status-view.ts'
-import { verdictLine } from '../admin/verdict.ts'
+import { refusesEverything, verdictLine } from '../admin/verdict.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { announcedText } from '../schedule/announced/evidence.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -118,10 +118,15 @@ function sinkRow(sink: SinkView, nowMs: number): string[] {
   return [
     sink.name,
     sink.type,
-    sink.reason ? `${sink.state} (${sink.reason})` : sink.state,
+    stateOf(sink),
     ...[sink.waiting, sink.active, sink.delayed, sink.dead].map((count) => String(count ?? '?')),
     lastResult ? `${lastResult.kind} ${ago(lastResult.at, nowMs)}: ${lastResult.text}` : '-',
   ]
+}
+
+function stateOf(sink: SinkView): string {
+  const state = refusesEverything(sink) ? 'refusing' : sink.state
+  return sink.reason ? `${state} (${sink.reason})` : state
 }
 
 function ago(at: string | null, nowMs: number): string {

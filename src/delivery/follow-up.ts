@@ -88,7 +88,10 @@ export function faultText(outcome: Outcome): string {
   return cut(said === '' ? outcome.reason : `${outcome.reason}: ${said}`, faultTextMax)
 }
 
-export function answerText({ status, text }: Answer, reason?: string): string {
+export function answerText(
+  { status, text }: { readonly status?: number | undefined; readonly text: string },
+  reason?: string,
+): string {
   return [reason, status, text].filter((part) => part !== undefined && part !== '').join(' ')
 }
 

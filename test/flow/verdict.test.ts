@@ -107,6 +107,9 @@ it('what works, but not for its people, is told in the same words: refusals, a r
     expect(printed).toContain(`  ${finding.text}\n`)
   }
   expect(await metric(url, 'alert_bridge_findings{level="warning"}')).toBe(2)
+  // Its own row does not say otherwise.
+  expect(page).toMatch(/<tr id="sink-hook">.*?<span class="badge failed">.*?refusing<\/span>/s)
+  expect(printed).toMatch(/^hook +webhook +refusing /m)
 })
 
 it('a sink that rests is told alike by a process that only polls, which can also have it probed', async () => {
@@ -141,6 +144,7 @@ it('a sink that rests is told alike by a process that only polls, which can also
   const probed = await fetch(`${poller.url}/api/v1/sinks/hook/probe`, { method: 'POST', headers })
   expect([probed.status, await probed.json()]).toEqual([200, { sink: 'hook', state: 'probing' }])
   await until('it takes alerts', async () => (await sinkAt(poller))?.lastResult?.kind === 'delivered')
+  expect((await sinkAt(poller))?.lastResult?.text).toBe('204')
   await until('it does not rest', async () => (await sinkAt(poller))?.state === 'active')
 })
 

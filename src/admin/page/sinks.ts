@@ -1,6 +1,7 @@
 import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { SinkActivity } from '../../delivery/records/activity.ts'
 import type { LastResult, SinkState, SinkView } from '../status-view.ts'
+import { refusesEverything } from '../verdict.ts'
 import { curve, hourBars } from './bars.ts'
 import { actionButton, buttonRow } from './buttons.ts'
 import { foreign } from './foreign.ts'
@@ -39,7 +40,7 @@ function row(sink: SinkView, activity: SinkActivity | undefined, times: Times, c
   const span = (seconds: number) => words.duration(seconds * 1_000)
   return html`<tr id="sink-${sink.name}">
 <th scope="row">${sink.name}<small>${sink.type}</small>${activity ? hourBars(activity, words) : null}</th>
-<td class="state" data-label="${heads.state}">${sink.waiting === null ? badge('calm', 'clock', words.unknownState) : badge(...states[sink.state], words.sinkStates[sink.state])}${sink.reason ? html`<small>${words.fromBelow(sink.reason)}</small>` : null}${stateNote(sink, times)}</td>
+<td class="state" data-label="${heads.state}">${stateBadge(sink, words)}${sink.reason ? html`<small>${words.fromBelow(sink.reason)}</small>` : null}${stateNote(sink, times)}</td>
 ${count(sink, words, 'waiting', undefined, queueNote(sink, times), activity && queueCurve(activity, words))}
 ${count(sink, words, 'active')}
 ${count(sink, words, 'delayed', 'warning')}
@@ -48,6 +49,12 @@ ${count(sink, words, 'today')}
 <td class="number" data-label="${heads.lag}">${lag ? html`<span>${span(lag.p50)}</span>${words.dot}<span>${span(lag.p95)}</span>` : '–'}${activity ? sendCurve(activity, words) : null}</td>
 <td class="wide" data-label="${heads.last}">${lastResult(sink.lastResult, times)}${buttonRow(canAct, buttonsOf(sink, words))}</td>
 </tr>`
+}
+
+function stateBadge(sink: SinkView, words: PageWords): Html {
+  if (sink.waiting === null) return badge('calm', 'clock', words.unknownState)
+  if (refusesEverything(sink)) return badge('failed', 'cross', words.refuses)
+  return badge(...states[sink.state], words.sinkStates[sink.state])
 }
 
 function stateNote({ failingSince, nextProbeAt, pausedUntil }: SinkView, times: Times): HtmlPart {

@@ -57,13 +57,22 @@ function lastResult(
   queue: SinkQueueView | undefined,
   fault: { readonly atMs: number; readonly text: string } | undefined,
 ): LastResult | null {
-  const { lastDeliveredAtMs = 0, lastDeadAtMs = 0, lastDeadReason = 'given up on' } = queue ?? {}
+  const {
+    lastDeliveredAtMs = 0,
+    lastDeadAtMs = 0,
+    lastDeadReason = 'given up on',
+    lastAnswer = 'acknowledged',
+  } = queue ?? {}
   if (fault && fault.atMs > Math.max(lastDeliveredAtMs, lastDeadAtMs))
-    return { at: isoOf(fault.atMs), kind: 'retry', text: printable(fault.text) }
+    return { at: isoOf(fault.atMs), kind: 'retry', text: shown(fault.text) }
   if (lastDeliveredAtMs === 0 && lastDeadAtMs === 0) return null
   return lastDeliveredAtMs >= lastDeadAtMs
-    ? { at: isoOf(lastDeliveredAtMs), kind: 'delivered', text: 'acknowledged' }
-    : { at: isoOf(lastDeadAtMs), kind: 'dead', text: printable(cut(lastDeadReason, resultCharsMax)) }
+    ? { at: isoOf(lastDeliveredAtMs), kind: 'delivered', text: shown(lastAnswer) }
+    : { at: isoOf(lastDeadAtMs), kind: 'dead', text: shown(lastDeadReason) }
+}
+
+function shown(text: string): string {
+  return printable(cut(text, resultCharsMax))
 }
 
 /** A receiver may answer with a page. */

@@ -1,5 +1,6 @@
 import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
+import { answerText } from '../follow-up.ts'
 import { readDueMs } from '../queue-view.ts'
 import { type AlertQueue, jobIdsOf, type SinkQueues } from '../queues.ts'
 import { type AttemptRecord, parseAttemptRecord, recordsMax } from './attempt-record.ts'
@@ -31,6 +32,8 @@ export interface SinkQueueView {
   readonly paused: boolean
   readonly counts: Readonly<Record<JobState, number>>
   readonly lastDeliveredAtMs?: number
+  /** What the sink answered then. */
+  readonly lastAnswer?: string
   readonly lastDeadAtMs?: number
   /** Why the last dead letter was given up on. */
   readonly lastDeadReason?: string
@@ -144,6 +147,11 @@ async function viewOf({ sink, queue, state, jobId }: Listed): Promise<JobView | 
   return job && viewOfJob(sink, job, state, dueMs)
 }
 
+function answerOf(stored: unknown): string | undefined {
+  const record = parseAttemptRecord(stored)
+  return record && (answerText(record) || undefined)
+}
+
 async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Promise<SinkQueueView> {
   const queue = queues.queue(sink)
   const ofLateMs = Date.now() - paceMs
@@ -166,6 +174,7 @@ async function sinkView(sink: string, queues: SinkQueues, sinceMs: number): Prom
     counts: numbers as Record<JobState, number>,
     ...(lastDelivered?.finishedOn === undefined ? {} : { lastDeliveredAtMs: lastDelivered.finishedOn }),
     ...given({
+      lastAnswer: answerOf(lastDelivered?.returnvalue),
       lastDeadAtMs: lastDead?.finishedOn,
       lastDeadReason: lastDead?.failedReason,
       oldestWaitingAtMs: next && Math.max(next.timestamp, next.data.requestedAtMs ?? 0),

@@ -118,6 +118,7 @@ export const english = {
     last: 'Last result',
   },
   sinkStates: { active: 'taking', paused: 'paused', open: 'resting', stuck: 'stuck' },
+  refuses: 'refusing',
   unknownState: 'not known',
   results: { delivered: 'delivered', retry: 'to be tried again', dead: 'given up' },
   nothingSent: 'nothing sent yet',

@@ -19,7 +19,7 @@ export const persian: PageWords = {
     const broken = findings.filter(({ level }) => level === 'failed').length
     if (findings.length === 0) return 'هشدارها تحویل می‌شوند'
     if (broken === 0) return ready ? `آماده، با ${count(findings.length)} مورد برای بررسی` : 'آماده نیست'
-    return `${ready ? 'آماده است' : 'آماده نیست'}، ${count(broken)} چیز خراب است`
+    return `${ready ? 'آماده است، ولی' : 'آماده نیست:'} ${count(broken)} مورد خراب است`
   },
   allWell: (sources, sinks) =>
     `ردیس پاسخ می‌دهد، از ${count(sources)} منبع پرس‌وجو می‌شود و ${count(sinks)} مقصد تحویل می‌گیرد.`,
@@ -124,10 +124,11 @@ export const persian: PageWords = {
     delayed: 'تلاش دوباره',
     dead: 'تحویل‌نشده',
     today: 'امروز',
-    lag: 'تأخیر (صدک ۵۰ · ۹۵)',
+    lag: 'تأخیر (صدک ۵۰ و ۹۵)',
     last: 'آخرین نتیجه',
   },
   sinkStates: { active: 'تحویل می‌گیرد', paused: 'متوقف', open: 'در استراحت', stuck: 'گیر کرده' },
+  refuses: 'نمی‌پذیرد',
   unknownState: 'دانسته نیست',
   results: { delivered: 'تحویل شد', retry: 'دوباره تلاش می‌شود', dead: 'رها شد' },
   nothingSent: 'هنوز چیزی فرستاده نشده',
