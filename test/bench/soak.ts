@@ -29,6 +29,8 @@ const { values: given } = parseArgs({
 })
 const lengthMs = Number(given.minutes) * 60_000
 const warmMs = lengthMs / 3
+const everyMs = Number(given.every) * 1_000
+const outageMsMax = 4_000
 /** Of the memory: one look, and the stretch that makes one point of the line. */
 const lookMs = 1_000
 const pointMs = Math.max(2 * lookMs, lengthMs / 120)
@@ -54,7 +56,7 @@ routes: [{ sinks: [${receivers.map((_, index) => `s${index}`).join(', ')}] }]
 )
 const bridge = startBridge(['--config', config])
 const ended = once(bridge, 'exit')
-const rig: Rig = { sandbox, redis, receivers, bridge }
+const rig: Rig = { sandbox, redis, receivers, bridge, outageMs: Math.min(outageMsMax, everyMs / 2) }
 const looks: { atMs: number; value: number }[] = []
 let made = 0
 let missing: string[] = []
@@ -68,7 +70,7 @@ try {
   }, lookMs)
   let saidMs = 0
   // A fault lasts some seconds, so the next one begins when this one is over at the earliest.
-  for (let nextMs = 0; passedMs() < lengthMs && isAlive(); nextMs += Number(given.every) * 1_000) {
+  for (let nextMs = 0; passedMs() < lengthMs && isAlive(); nextMs += everyMs) {
     await sleep(Math.max(0, Math.min(nextMs, lengthMs) - passedMs()))
     const fault = faults[made % faults.length]
     if (passedMs() >= lengthMs || fault === undefined) break

@@ -10,6 +10,8 @@ export interface Rig {
   readonly redis: RedisServer
   readonly receivers: readonly CountingReceiver[]
   readonly bridge: ChildProcess
+  /** How long a sink or Redis stays at fault. */
+  readonly outageMs: number
 }
 
 export interface Fault {
@@ -19,7 +21,6 @@ export interface Fault {
 }
 
 const takes: ReceiverAnswer = { status: 204 }
-const outageMs = 4_000
 
 /** What a long life brings, one after the other and again from the start. Nothing of it may cost an alert. */
 export const faults: readonly Fault[] = [
@@ -35,7 +36,7 @@ export const faults: readonly Fault[] = [
   feed('breaks off its answer', { kind: 'cut', times: 2 }),
   {
     name: 'Redis stands still',
-    async make({ redis }) {
+    async make({ redis, outageMs }) {
       redis.freeze()
       await sleep(outageMs / 2)
       redis.thaw()
@@ -45,7 +46,7 @@ export const faults: readonly Fault[] = [
   feed('answers half a JSON text', { kind: 'malformed', times: 2 }),
   {
     name: 'Redis starts again',
-    async make({ redis }) {
+    async make({ redis, outageMs }) {
       await redis.stop()
       await sleep(outageMs / 4)
       await redis.start()
@@ -57,7 +58,7 @@ export const faults: readonly Fault[] = [
 function sink(name: string, index: number, answer: ReceiverAnswer): Fault {
   return {
     name: `a sink ${name}`,
-    async make({ receivers }) {
+    async make({ receivers, outageMs }) {
       receivers[index]?.answerWith(answer)
       await sleep(outageMs)
       receivers[index]?.answerWith(takes)
