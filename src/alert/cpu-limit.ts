@@ -1,11 +1,11 @@
 /**
  * Limits the time of checks whose cost depends on the text that is checked: one limit for all that is checked together.
  * It counts processor time, so that a busy machine refuses nothing that an idle one accepts. Checks are synchronous, so
- * there is only one at a time.
+ * there is only one at a time. `found` is what `oncePerCheck` found, for a check that is made in parts.
  */
-export function withinCpuLimit<T>(cpuMsMax: number, check: () => T): T {
+export function withinCpuLimit<T>(cpuMsMax: number, check: () => T, found = new Map<string, unknown>()): T {
   const outer = current
-  current = { since: process.cpuUsage(), cpuMsMax, found: new Map() }
+  current = { since: process.cpuUsage(), cpuMsMax, found }
   try {
     return check()
   } finally {

@@ -1,8 +1,9 @@
 import * as z from 'zod'
-import { isCpuLimitSpent, oncePerCheck } from './cpu-limit.ts'
+import { isCpuLimitSpent, oncePerCheck, withinCpuLimit } from './cpu-limit.ts'
 import { type AlertField, alertFields, type RuleField, ruleFields } from './fields.ts'
 import { type Match, type Matcher, normaliseSymbol, type PlainMatcher } from './match.ts'
 import { type Compiled, compileGlob, compileRegex, patternSize } from './regex.ts'
+import type { Steps } from './turns.ts'
 import { wideFieldRemedy, wideFields, wideFieldText } from './wide-match.ts'
 
 /**
@@ -120,15 +121,31 @@ export function sizeWords(sizeMax: number): string {
 }
 
 function patternTexts(given: unknown): string[] {
+  return patterns(given).flatMap((pattern) => Object.values(pattern))
+}
+
+function patterns(given: unknown): Readonly<Record<string, string>>[] {
   if (typeof given !== 'object' || given === null) return []
   return Object.entries(given).flatMap(([key, value]) =>
-    (key === 'regex' || key === 'glob') && typeof value === 'string' ? [value] : patternTexts(value),
+    (key === 'regex' || key === 'glob') && typeof value === 'string' ? [{ [key]: value }] : patterns(value),
   )
 }
 
 /** Undefined when it is none. */
 export function parseMatch(written: unknown): Match | undefined {
   return ownSchema.safeParse(written).data
+}
+
+/** The same in steps, one for each pattern that is compiled. */
+export function* parseMatchInSteps(written: unknown): Steps<Match | undefined> {
+  const compiled = new Map<string, unknown>()
+  const parse = (given: unknown) =>
+    withinCpuLimit(Number.POSITIVE_INFINITY, () => parseMatch(given), compiled)
+  for (const pattern of patterns(written)) {
+    yield
+    parse({ headline: pattern })
+  }
+  return parse(written)
 }
 
 const ownSchema = matchField()

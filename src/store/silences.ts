@@ -1,7 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import * as z from 'zod'
 import type { Match } from '../alert/match.ts'
-import { parseMatch, patternSizeIn, patternsIn, sizeWords, type WrittenMatch } from '../alert/match-form.ts'
+import {
+  parseMatchInSteps,
+  patternSizeIn,
+  patternsIn,
+  sizeWords,
+  type WrittenMatch,
+} from '../alert/match-form.ts'
 import type { Silence } from '../alert/silence.ts'
 import { inTurns, type Steps } from '../alert/turns.ts'
 import { UserError } from '../lib/errors.ts'
@@ -65,7 +71,7 @@ export function createSilenceStore({ redis, prefix }: { redis: RedisClient; pref
       const id = name === undefined ? randomBytes(4).toString('hex') : idOf(name)
       const record: z.input<typeof stored> = { v: 1, match, startsAtMs, endsAtMs, comment }
       const text = JSON.stringify(record)
-      const silence = parse(id, text)
+      const silence = await inTurns(parse(id, text))
       if (silence?.match === undefined) throw new UserError('This is no match.')
       for (let tries = 0; tries < addTriesMax; tries += 1) {
         const { ids, lasting } = await read(nowMs)
@@ -135,18 +141,19 @@ function* parseAll(entries: readonly (readonly [string, string])[], before: Know
   const parsed = new Map<string, StoredSilence | undefined>()
   for (const [id, text] of entries) {
     const name = `${id} ${text}`
-    if (!before.has(name)) yield
-    parsed.set(name, before.has(name) ? before.get(name) : parse(id, text))
+    parsed.set(name, before.has(name) ? before.get(name) : yield* parse(id, text))
   }
   return parsed
 }
 
 /** One of which not even the times can be read is ignored: better a message too many than one too few. */
-function parse(id: string, text: string): StoredSilence | undefined {
+function* parse(id: string, text: string): Steps<StoredSilence | undefined> {
+  yield
   const { data } = z.union([stored, storedLater]).safeParse(JSON.parse(text))
   if (data === undefined) return undefined
   const { v, match: written, startsAtMs, comment } = data
   const endsAtMs = Math.min(data.endsAtMs, startsAtMs + waits.silence.maxMs)
-  const own = v === 1 ? given({ match: parseMatch(written) }) : { ofLaterVersion: true as const }
+  const own =
+    v === 1 ? given({ match: yield* parseMatchInSteps(written) }) : { ofLaterVersion: true as const }
   return { id, written, startsAtMs, endsAtMs, comment, ...own }
 }

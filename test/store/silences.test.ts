@@ -110,6 +110,26 @@ describe('a silence', () => {
     expect(await store.list(nowMs + 10)).toEqual([])
   })
 
+  it('of many slow patterns is compiled in turns with others', async () => {
+    const { store, redis, prefix } = stores()
+    const headline = Array.from({ length: 50 }, (_, nth) => ({ regex: `(?i)${'[\\pL]'.repeat(80)}${nth}` }))
+    const older = { v: 1, ...silence(nowMs + 10), match: { headline } }
+    await redis.hset(silencesKey(prefix), 'older', JSON.stringify(older))
+    let [longestMs, last] = [0, process.cpuUsage()]
+    const look = () => {
+      const { user, system } = process.cpuUsage(last)
+      longestMs = Math.max(longestMs, (user + system) / 1_000)
+      last = process.cpuUsage()
+      next = setImmediate(look)
+    }
+    let next = setImmediate(look)
+    const [read] = await store.list(nowMs)
+    await new Promise((resolve) => setImmediate(resolve))
+    clearImmediate(next)
+    expect(read?.match).toBeDefined()
+    expect(longestMs).toBeLessThan(300)
+  })
+
   it('is compiled once by those who read at the same time', async () => {
     const { store, redis, prefix } = stores()
     const { id } = await createSilenceStore({ redis, prefix }).add(silence(nowMs + 10), nowMs)
