@@ -162,8 +162,20 @@ interface SourcesPort {
   hot(name: string, untilMs: number): Promise<boolean>
   /** The budget day that runs, hour by hour; undefined when there is no such source. */
   day(name: string): Promise<SourceDayView | undefined>
+  /** What the walk knows of a row of the feed; undefined when there is no such source. */
+  seen(name: string, id: number): Promise<SeenView | undefined>
   /** What its plan is made from; undefined when there is no such source. */
   plan(name: string): Promise<SourcePlanView | undefined>
+}
+
+/** Whether the feed was seen to have an alert, whatever became of it. */
+export interface SeenView {
+  readonly source: string
+  readonly id: number
+  readonly seen: boolean
+  /** Whether `startFrom` leaves out what fired before it, and how many such rows were seen. */
+  readonly leavesOut: boolean
+  readonly leftOut: number
 }
 
 /** From this the command `plan` draws the coming hours, as the bridge itself plans them. */

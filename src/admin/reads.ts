@@ -23,6 +23,7 @@ import {
   quarantinedRow,
   rule,
   searchAnswer,
+  seenRow,
   silence,
   sourceDay,
   sourcePlan,
@@ -98,6 +99,12 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     return plan ? { data: plan } : sendProblem(reply, notFound(`There is no source ${name}.`))
   })
 
+  registerRead(app, '/api/v1/sources/:name/seen/:id', seenAbout, async (_, { params }, reply) => {
+    const { name, id } = seenParams.parse(params)
+    const row = await ports.sources.seen(name, id)
+    return row ? { data: row } : sendProblem(reply, notFound(`There is no source ${name}.`))
+  })
+
   const { silences, rules } = ports
   if (silences)
     registerRead(app, '/api/v1/silences', silencesAbout, async (page) =>
@@ -135,6 +142,11 @@ const alertsAbout = {
 const storyAbout = { says: 'The whole story of one alert', answer: oneAnswer(alertStory) }
 const dayAbout = { says: 'The budget day of a source by hours', answer: oneAnswer(sourceDay) }
 const planAbout = { says: 'What the plan of a source is made from', answer: oneAnswer(sourcePlan) }
+const seenAbout = { says: 'Whether the feed was seen to have an alert', answer: oneAnswer(seenRow) }
+const seenParams = z.object({
+  name: nameField,
+  id: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
+})
 const silencesAbout = {
   ...{ says: 'The silences that have not ended', parameters: pageFields },
   answer: pageAnswer(silence),

@@ -1,4 +1,4 @@
-import type { SourceDayView } from '../admin/ports.ts'
+import type { SeenView, SourceDayView } from '../admin/ports.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
 import { createFeedClient } from '../feed/client.ts'
@@ -49,6 +49,7 @@ export interface Source {
   hot(untilMs: number): Promise<void>
   /** The budget day that runs, hour by hour. */
   day(): Promise<SourceDayView>
+  seen(id: number): Promise<Omit<SeenView, 'source' | 'id'>>
   /** What its plan has learned, as it is stored. */
   learned(): Promise<unknown>
   /** Resolves when the poll that runs now is over; at once when none does. */
@@ -201,6 +202,11 @@ export function createSource(source: string, config: SourceConfig, tools: Source
       ...{ redis, plan, clock, spender: { prefix, source, account } },
       learned: scheduleState,
     }),
+    async seen(id) {
+      const { marks, facts } = await state.look([String(id)])
+      const leavesOut = facts.scope.kind !== 'all'
+      return { seen: marks[0] !== 'new', leavesOut, leftOut: facts.passedOver }
+    },
     learned: () => scheduleState.load(),
     pollOver: () => polling,
     async close() {

@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
 import type { AlertStory, DeliveryRow } from '../admin/delivery-view.ts'
+import { formatCount } from '../admin/page/words/en.ts'
+import type { SeenView } from '../admin/ports.ts'
 import type { QuarantinedRow, SourceView, StatusView } from '../admin/status-view.ts'
 import { NotFoundError } from '../lib/errors.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -16,7 +18,9 @@ interface Around {
   readonly status: StatusView
   /** The row with this id, where it could not be read. */
   readonly quarantined: QuarantinedRow | undefined
-  /** Of the newest alerts of this source, those next to it by their ids. */
+  /** Absent where there is no such source, and from an earlier version. */
+  readonly seen: SeenView | undefined
+  /** Of the alerts of this source that have a record, those next to it by their ids. */
   readonly before: DeliveryRow | undefined
   readonly after: DeliveryRow | undefined
 }
@@ -37,33 +41,69 @@ export function whyCommand(): Command {
 }
 
 async function storyOf(daemon: Daemon, source: string, id: number): Promise<AlertStory | undefined> {
+  return (await orNone(daemon.get(`/api/v1/deliveries/${source}/${id}`) as Promise<{ data: AlertStory }>))
+    ?.data
+}
+
+async function aroundOf(daemon: Daemon, source: string, id: number): Promise<Around> {
+  const [status, seen, quarantine] = await Promise.all([
+    daemon.get('/api/v1/status') as Promise<StatusView>,
+    orNone(daemon.get(`/api/v1/sources/${source}/seen/${id}`) as Promise<{ data: SeenView }>),
+    daemon.get('/api/v1/quarantine', { limit: '500' }) as Promise<{ data: QuarantinedRow[] }>,
+  ])
+  const isKnown = status.sources.some(({ name }) => name === source)
+  return {
+    ...{ source, id, status, seen: seen?.data },
+    quarantined: quarantine.data.find((row) => row.source === source && row.key === String(id)),
+    ...(isKnown ? await neighboursOf(daemon, source, id) : { before: undefined, after: undefined }),
+  }
+}
+
+async function orNone<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return ((await daemon.get(`/api/v1/deliveries/${source}/${id}`)) as { data: AlertStory }).data
+    return await work
   } catch (thrown) {
     if (thrown instanceof NotFoundError) return undefined
     throw thrown
   }
 }
 
-async function aroundOf(daemon: Daemon, source: string, id: number): Promise<Around> {
+/** Those next to it by their ids, found by halves of the time over which alerts fired: ids grow with it, as far as is seen. */
+async function neighboursOf(
+  daemon: Daemon,
+  source: string,
+  id: number,
+): Promise<Pick<Around, 'before' | 'after'>> {
   const list = async (query: Record<string, string>) =>
-    ((await daemon.get('/api/v1/deliveries', { limit: '500', ...query })) as { data: DeliveryRow[] }).data
-  const [status, rows, held, quarantine] = await Promise.all([
-    daemon.get('/api/v1/status') as Promise<StatusView>,
-    list({}),
-    list({ state: 'held' }),
-    daemon.get('/api/v1/quarantine', { limit: '500' }) as Promise<{ data: QuarantinedRow[] }>,
-  ])
-  const own = [...rows, ...held].filter((row) => row.source === source).sort((a, b) => a.id - b.id)
-  return {
-    ...{ source, id, status },
-    quarantined: quarantine.data.find((row) => row.source === source && row.key === String(id)),
-    before: own.findLast((row) => row.id < id),
-    after: own.find((row) => row.id > id),
+    ((await daemon.get('/api/v1/deliveries', { source, ...query })) as { data: DeliveryRow[] }).data
+  const at = (ms: number) => new Date(ms).toISOString()
+  const isBefore = async (ms: number) => {
+    const [row] = await list({ until: at(ms), limit: '1' })
+    return row === undefined || row.id < id
   }
+  let [lowMs, highMs] = [Date.now(), Date.now()]
+  for (let spanMs = hourMs; lowMs > 0 && !(await isBefore(lowMs)); spanMs *= 2) {
+    highMs = lowMs
+    lowMs = Math.max(0, lowMs - spanMs)
+  }
+  while (highMs - lowMs > nearMs) {
+    const middleMs = Math.floor((lowMs + highMs) / 2)
+    if (await isBefore(middleMs)) lowMs = middleMs
+    else highMs = middleMs
+  }
+  const [below, above] = await Promise.all([
+    list({ until: at(lowMs), limit: '50' }),
+    list({ since: at(lowMs), until: at(highMs + nearMs), limit: '500' }),
+  ])
+  const rows = [...below, ...above].sort((a, b) => a.id - b.id)
+  return { before: rows.findLast((row) => row.id < id), after: rows.find((row) => row.id > id) }
 }
 
-function describeAround({ source, id, status, quarantined, before, after }: Around): string {
+const hourMs = 3_600_000
+/** Alerts within it are read and compared one by one. */
+const nearMs = 60_000
+
+function describeAround({ source, id, status, seen, quarantined, before, after }: Around): string {
   const known = status.sources.find(({ name }) => name === source)
   const lines = [
     `${source}.${id}: the bridge has no record of it (any more)`,
@@ -75,9 +115,10 @@ function describeAround({ source, id, status, quarantined, before, after }: Arou
     ...(known
       ? sourceLines(known)
       : [`there is no source ${source}; there is ${status.sources.map(({ name }) => name).join(', ')}`]),
+    ...(seen ? [`the feed ${seen.seen ? 'has shown it' : 'was not seen to have it'}`] : []),
     ...(before ? [`the one before it that is known: ${rowText(before)}`] : []),
     ...(after ? [`the one after it that is known: ${rowText(after)}`] : []),
-    ...(known && !quarantined ? [`so ${reasonsOf(known, after).join(', or ')}`] : []),
+    ...(known && !quarantined ? [`so ${reasonsOf(known, seen, after).join(', or ')}`] : []),
   ]
   return lines.map(printable).join('\n')
 }
@@ -99,13 +140,21 @@ function sourceLines({
   ]
 }
 
-function reasonsOf({ state, lastPollAt, behind }: SourceView, after: DeliveryRow | undefined): string[] {
+function reasonsOf(
+  { state, lastPollAt, behind }: SourceView,
+  seen: SeenView | undefined,
+  after: DeliveryRow | undefined,
+): string[] {
+  const { leavesOut = true, leftOut = 0 } = seen ?? {}
+  const count = leftOut > 0 ? `, as ${formatCount(leftOut)} were` : ''
+  const passedOver = leavesOut ? [`it fired before startFrom and was passed over${count}`] : []
+  if (seen?.seen) return [...passedOver, 'its record was dropped, or is older than retention keeps']
   const notYet = state !== 'running' || behind || lastPollAt === null || after === undefined
   return [
     ...(notYet ? ['the feed may show it at a poll that comes'] : []),
-    'it fired before startFrom and was passed over',
+    ...passedOver,
     'the feed of this account never showed it',
-    'its record is older than retention keeps',
+    ...(seen ? [] : ['its record is older than retention keeps']),
   ]
 }
 

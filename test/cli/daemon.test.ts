@@ -79,7 +79,16 @@ it('an alert that was never seen is explained by what is known around it', async
   expect(out).toContain('main.48300: the bridge has no record of it (any more)')
   expect(out).toContain('source main (running) was last polled at 2026-11-21T12:02:58+03:30')
   expect(out).toContain('the one before it that is known: main.48213, fired 2026-11-21T12:02:31+03:30')
-  expect(out).toContain('so the feed may show it at a poll that comes, or it fired before startFrom')
+  expect(out).toContain('the feed was not seen to have it')
+  expect(out).toContain(
+    'so the feed may show it at a poll that comes, or it fired before startFrom and was passed over, as 1,234 were, or the feed of this account never showed it',
+  )
+  expect(out).not.toContain('retention')
+  const seen = (await run(whyCommand(), 'main.47000', '--url', url)).out
+  expect(seen).toContain('the feed has shown it\n')
+  expect(seen).toMatch(
+    /so it fired before startFrom .*, or its record was dropped, or is older than retention keeps$/m,
+  )
   expect((await run(whyCommand(), 'main.48213', '--url', url)).out).toContain('main.48213  price')
   expect((await run(whyCommand(), 'other.1', '--url', url)).out).toContain(
     'there is no source other; there is main',

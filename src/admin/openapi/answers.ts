@@ -11,7 +11,7 @@ import {
   type StoredAlert,
 } from '../delivery-view.ts'
 import type { OrphanView } from '../orphan-view.ts'
-import type { QuarantineRetry, SilencePreview, SourceDayView, SourcePlanView } from '../ports.ts'
+import type { QuarantineRetry, SeenView, SilencePreview, SourceDayView, SourcePlanView } from '../ports.ts'
 import type { QuarantinedRow } from '../status-view.ts'
 
 /** The JSON answers of the API, for its document. The compiler checks them against what the bridge answers. */
@@ -203,6 +203,10 @@ export const storedAlert = takes<StoredAlert>()(
 )
 export const sourcePlan = takes<SourcePlanView>()(
   z.object({ source: text, budget: fields, poll: fields, learned: z.unknown() }),
+)
+
+export const seenRow = takes<SeenView>()(
+  z.object({ source: text, id: count, seen: z.boolean(), leavesOut: z.boolean(), leftOut: count }),
 )
 
 export const rule = z

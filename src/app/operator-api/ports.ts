@@ -122,6 +122,10 @@ export function adminPorts(options: PortsOptions): AdminPorts {
     sources: {
       hot: (name, untilMs) => running().hot(name, untilMs),
       day: async (name) => valuesOf(active().sources).get(name)?.day(),
+      async seen(name, id) {
+        const row = await valuesOf(active().sources).get(name)?.seen(id)
+        return row && { source: name, id, ...row }
+      },
       async plan(name) {
         const { config, sources } = active()
         const [source, { budget, poll } = {}] = [valuesOf(sources).get(name), config.sources[name]]

@@ -43,6 +43,7 @@ describe('the status page', () => {
         hot: async () => true,
         day: () => Promise.reject(new Error('Redis is away')),
         plan: async () => undefined,
+        seen: async () => undefined,
       },
     })
     expect([none.includes('<figure class="day">'), words(none).includes('main')]).toEqual([false, true])

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest'
+import { whyCommand } from '../../src/cli/why.ts'
+import { startApp } from '../support/app.ts'
+import { api, bridgeConfig } from '../support/bridge.ts'
+import { run } from '../support/cli.ts'
+import { useRedis } from '../support/redis.ts'
+import { startSandbox } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const redis = useRedis()
+
+it('of an id that was never seen, why names its neighbours, however many alerts came since', async () => {
+  const sandbox = await startSandbox({ history: 600, requestsPerMinute: 1_000_000 })
+  const hook = await startWebhookReceiver()
+  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  const isKnown = async (id: number) =>
+    (await api<{ data: unknown[] }>(url, `/api/v1/deliveries?id=main.${id}`)).data.length > 0
+  await until('all are known', async () => (await isKnown(1)) && (await isKnown(600)), 20_000)
+  const why = async (id: number) => (await run(whyCommand(), `main.${id}`, '--url', url)).out
+  const first = await why(0)
+  expect(first).toContain('the one after it that is known: main.1, fired ')
+  expect(first).not.toContain('the one before it')
+  expect(first).toContain('the feed was not seen to have it')
+  // Nothing is left out from the beginning on.
+  expect(first).toMatch(/^so the feed of this account never showed it$/m)
+  const last = await why(601)
+  expect(last).toContain('the one before it that is known: main.600, fired ')
+  expect(last).not.toContain('the one after it')
+})
