@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { deliveryRowsMax } from '../../../src/admin/page/deliveries.ts'
 import type { AdminPorts } from '../../../src/admin/ports.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { clockAt } from '../../support/clock.ts'
 import { rig } from '../rig.ts'
 import { ago, row, sink, source, status } from '../views.ts'
@@ -243,6 +245,21 @@ describe('when something is away', () => {
     const response = await app.inject('/')
     expect(response.statusCode).toBe(503)
     expect(words(response.body)).toContain('within the time limit')
+  })
+
+  test('a Redis that answers nothing does not make the page take longer than its own script waits', async () => {
+    const slow = async () => {
+      await setTimeout(2_000)
+      return status()
+    }
+    const hang = () => new Promise<never>(() => {})
+    const { deliveries } = withRows([])
+    const ports = { status: slow, deliveries: { ...deliveries, search: hang } as never }
+    const { app } = rig(ports, { clock: systemClock })
+    const fromMs = performance.now()
+    const { body } = await app.inject('/')
+    expect(performance.now() - fromMs).toBeLessThan(4_000)
+    expect(words(body)).toContain('The deliveries cannot be read now.')
   })
 })
 
