@@ -50,3 +50,8 @@ export function ruleFacts(row: Readonly<Record<string, unknown>>): RuleFacts {
   const cut = textsOf(row['cut'])
   return { ...Object.fromEntries(values), ...(cut.length === 0 ? {} : { cut }) } as RuleFacts
 }
+
+/** Whether not all of this field is known. */
+export function isCut(rule: RuleFacts | undefined, field: string): boolean {
+  return rule?.cut?.includes(field === 'channel' ? 'channels' : field) ?? false
+}

@@ -1,5 +1,5 @@
 import type { Alert } from './alert.ts'
-import { type AlertField, alertFields, type RuleFacts, type RuleField, ruleFields } from './fields.ts'
+import { type AlertField, alertFields, isCut, type RuleFacts, type RuleField, ruleFields } from './fields.ts'
 import { type Compiled, compileGlob, compileRegex, isFound, type Program } from './regex.ts'
 import type { Steps } from './turns.ts'
 import { isMapping, namesOf, textsOf } from './value.ts'
@@ -7,7 +7,7 @@ import { isMapping, namesOf, textsOf } from './value.ts'
 /**
  * Whether an alert is what a route or a silence asks for. Pure. Fields are joined by AND, the matchers of one field by
  * OR; a field holds any number of values, and a matcher wants one of them (`not`: none of them). What is asked of the
- * rule must hold for one and the same rule of the alert. A rule that nobody knows is neither a match nor a miss.
+ * rule must hold for one and the same rule of the alert. A rule that nobody knows is neither a match nor a miss, nor is one that only misses by fields that are not kept whole.
  */
 export type Matcher = PlainMatcher | { readonly op: 'not'; readonly matchers: readonly PlainMatcher[] }
 export type PlainMatcher = { readonly op: 'equals' | 'glob' | 'regex'; readonly value: string }
@@ -113,12 +113,14 @@ function* matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Steps<
   const known = ids.map((id) => ruleOf(alert.source, id)).filter((rule) => rule !== undefined)
   // An alert of no rule is one of a rule without any values: `not` holds, and nothing else does.
   let first: Miss[] | undefined
+  const unsure = new Set<RuleFacts | undefined>([undefined])
   for (const rules of ids.length === 0 ? [[]] : known.map((rule) => [rule])) {
     const misses = yield* missesOf(rules, match)
     if (misses.length === 0) return matches
     first ??= misses
+    if (misses.every(({ field }) => isCut(rules[0], field.slice('rule.'.length)))) unsure.add(rules[0])
   }
-  const unknown = all.filter((id, at) => at >= rulesMax || ruleOf(alert.source, id) === undefined)
+  const unknown = all.filter((id, at) => at >= rulesMax || unsure.has(ruleOf(alert.source, id)))
   if (unknown.length > 0) return { kind: 'rule_unknown', ruleIds: unknown }
   const together = yield* missesOf(known, match)
   return { kind: 'misses', misses: together.length > 0 ? together : (first ?? []) }
@@ -222,10 +224,7 @@ export function isComparedWhole(alert: Alert, match: Match, ruleOf: RuleLookup):
   const ids = asked.length === 0 ? [] : alert.ruleIds.slice(0, rulesMax)
   return (
     alertFields.every((field) => !match[field]?.some(isNot) || isWhole(alertValues(alert, field))) &&
-    ids.every((id) => {
-      const facts = ruleOf(alert.source, id)
-      return asked.every((field) => !facts?.cut?.includes(field === 'channel' ? 'channels' : field))
-    })
+    ids.every((id) => !asked.some((field) => isCut(ruleOf(alert.source, id), field)))
   )
 }
 

@@ -197,6 +197,23 @@ describe('the rule', () => {
     expect(askMany(Array(5_000).fill('7'), 'rule 8')).toMatchObject({ misses: [{ found: ['rule 7'] }] })
   })
 
+  it('that misses only by a field that is not kept whole counts as not known', () => {
+    const cut = ruleFacts({
+      id: 12,
+      name: 'Steel',
+      config: 'x'.repeat(500),
+      channels: [],
+      cut: ['config', 'channels'],
+    })
+    const askCut = (rule: object) =>
+      atOnce(matchAlert(alert({ ruleIds: ['12'] }), wants({ rule }), () => cut)).kind
+    expect(askCut({ config: { regex: 'y' } })).toBe('rule_unknown')
+    expect(askCut({ channel: 'app', config: { glob: '*y' } })).toBe('rule_unknown')
+    expect(askCut({ config: { regex: 'x' } })).toBe('matches')
+    expect(askCut({ config: { not: { regex: 'y' } } })).toBe('matches')
+    expect(askCut({ config: { regex: 'y' }, name: 'Gold' })).toBe('misses')
+  })
+
   it('that is not known is neither a match nor a miss', () => {
     const unknown = alert({ ruleIds: ['12', '99'] })
     expect(ask(unknown, { rule: { kind: 'filing' } })).toBe('rule_unknown')

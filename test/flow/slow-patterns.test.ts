@@ -39,7 +39,9 @@ it('slow patterns on long texts hold up neither probes nor polls, in silences an
     next = setImmediate(look)
   }
   let next = setImmediate(look)
-  const previews = [1, 2].map(() => post('/api/v1/silences/preview', { match: { headline: slow } }))
+  const previews = [1, 2].map(() =>
+    post('/api/v1/silences/preview', { match: { headline: slow.slice(0, 2) } }),
+  )
   sandbox.fireMany(2, { headline })
   await hook.received(6)
   const answers = await Promise.all(previews)
