@@ -9,7 +9,7 @@ export const actScript = `
     })
     const said = await answer.json().catch(() => ({}))
     if (answer.ok) return said
-    if (answer.status === 401 || answer.status === 403) token = undefined
+    if ([401, 403, 429].includes(answer.status)) token = undefined
     throw new Error(said.detail ?? fill(words.answered, String(answer.status)))
   }
   const timeOf = (iso) => new Date(iso).toLocaleString(words.locale, { timeZone: words.timeZone, dateStyle: 'medium', timeStyle: 'short' })
