@@ -45,6 +45,8 @@ export class PollerView {
     if (!known) return
     const { behind, lastError } = known
     const nowMs = this.#deps.clock.now()
+    // Compared with what this process has read.
+    const rules = (await this.#store.loadBy(() => nowMs))?.rules ?? null
     const believed = (ms: number | null) => (ms === null || isFarAhead(ms, nowMs) ? null : ms)
     this.#change({
       lastPollAtMs: believed(known.lastPollAtMs),
@@ -53,7 +55,7 @@ export class PollerView {
       lastError: lastError && isFarAhead(lastError.atMs, nowMs) ? null : lastError,
       doubt: known.doubt && isFarAhead(known.doubt.atMs, nowMs) ? null : known.doubt,
       failingSinceMs: believed(known.failingSinceMs),
-      rules: known.rules && isFarAhead(known.rules.atMs, nowMs) ? null : known.rules,
+      rules: rules && isFarAhead(rules.atMs, nowMs) ? null : rules,
       behind,
     })
   }
@@ -102,10 +104,12 @@ export class PollerView {
     this.enter(nextPoll.state, nextPoll.reason)
   }
 
-  /** An older copy shows nothing. */
+  /** An older copy shows nothing, and neither does what a replica that polls again had read before another one did. */
   rules(reading: RulesRead): void {
     const { metrics, source, onRules } = this.#deps
-    if (reading.isOlder || !onRules) return
+    const lastMs = this.#status.rules?.atMs ?? reading.atMs
+    const isPassed = reading.atMs < lastMs && !isFarAhead(lastMs, reading.atMs)
+    if (reading.isOlder || isPassed || !onRules) return
     const [silent, { atMs, rules }] = [onRules(reading), reading]
     metrics.rulesSilent.set({ source }, silent.length)
     const shown = silent.slice(0, silentShownMax).map(({ id, name, text }) => ({ id, name, text }))

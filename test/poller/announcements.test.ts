@@ -1,11 +1,16 @@
+import { Redis } from 'ioredis'
 import { expect, it, vi } from 'vitest'
 import { createFeedClient } from '../../src/feed/client.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Secret } from '../../src/lib/secret.ts'
+import type { PollerDeps } from '../../src/poller/settings.ts'
 import { createRuleBook } from '../../src/routing/rules.ts'
 import { type SandboxOptions, sandboxToken } from '../../src/sandbox/sandbox.ts'
 import type { RulesReading, Schedule } from '../../src/schedule/schedule.ts'
+import type { RedisClient } from '../../src/store/redis.ts'
 import { createRuleStore } from '../../src/store/rules.ts'
+import { startDoor } from '../support/door.ts'
+import { onTestFinished } from '../support/finished.ts'
 import { pollerRig, pollOnePage, untilCalls } from '../support/poller.ts'
 import { useRedis } from '../support/redis.ts'
 
@@ -29,17 +34,21 @@ async function rig({
     sandbox: { evaluations: 'true', ...options },
   })
   const feed = createFeedClient({ source: 'main', baseUrl: made.url, token: new Secret(sandboxToken) })
-  const rules = createRuleBook({
-    ...{ source: 'main', feed, leaveUnits: 10, clock: systemClock, log: made.captured.log },
-    ...{ ledger: made.ledger, metrics: made.metrics },
-    store: createRuleStore({ redis: made.redis, prefix: made.prefix, source: 'main' }),
-  })
+  const bookOf = (redis: RedisClient) =>
+    createRuleBook({
+      ...{ source: 'main', feed, leaveUnits: 10, clock: systemClock, log: made.captured.log },
+      ...{ ledger: made.ledger, metrics: made.metrics },
+      store: createRuleStore({ redis, prefix: made.prefix, source: 'main' }),
+    })
+  const rules = bookOf(made.redis)
   const readings: RulesReading[] = []
   const observed: Parameters<Schedule['observe']>[0][] = []
-  const asks = vi.fn(() => readings.length < wanted)
-  const run = () =>
-    made.replica(made.redis, {
-      rules,
+  const plan = { wanted }
+  const asks = vi.fn(() => readings.length < plan.wanted)
+  const run = (redis: RedisClient = made.redis, more: Partial<PollerDeps> = {}) =>
+    made.replica(redis, {
+      rules: redis === made.redis ? rules : bookOf(redis),
+      ...more,
       createSchedule: () => {
         let lastMs: number | undefined
         return {
@@ -71,7 +80,7 @@ async function rig({
   const reads = () => made.sandbox.requests.filter(({ path }) => path === '/api/v1/alerts').length
   const units = async () =>
     (await made.metrics.budgetUnits.get()).values.find(({ labels }) => labels.purpose === 'rules')?.value
-  return { ...made, rules, run, readings, observed, asks, reads, units }
+  return { ...made, rules, run, plan, readings, observed, asks, reads, units }
 }
 
 it('a plan that asks for the rules learns what they announce, for a unit; and which rules alerts name', async () => {
@@ -110,4 +119,35 @@ it('a page of rules that fails is not bought again and again', async () => {
   await vi.waitFor(() => expect(reads()).toBe(1), soon)
   await untilCalls(sandbox, 3)
   expect([readings.length, reads(), asks.mock.calls.length]).toEqual([0, 1, 1])
+})
+
+it('a replica that polls again after another one does not report the rules as it had read them before', async () => {
+  const { run, plan, readings, sandbox } = await rig()
+  const door = await startDoor(server.socketPath)
+  const away = new Redis(door.url, { maxRetriesPerRequest: 0, retryStrategy: () => 50 })
+  away.on('error', () => {})
+  onTestFinished(() => away.disconnect())
+  const reported: string[] = []
+  const as = (name: string): Partial<PollerDeps> => ({
+    limits: { unitsPerDay: 1_000, minIntervalMs: 10, leaseTtlMs: 1_000 },
+    onRules(reading) {
+      const rule = reading.rules.find(({ id }) => id === 12)
+      reported.push(`${name}: ${rule?.disabledReason ?? 'well'}`)
+      return []
+    },
+  })
+  sandbox.setRule(12, { disabledReason: 'halted' })
+  const first = run(away, as('first'))
+  await vi.waitFor(() => expect(reported).toEqual(['first: halted']), soon)
+  door.close()
+  sandbox.setRule(12, { disabledReason: null })
+  plan.wanted = readings.length + 1
+  const second = run(server.client(), as('second'))
+  await vi.waitFor(() => expect(reported).toEqual(['first: halted', 'second: well']), soon)
+  await second.stop()
+  await door.open()
+  const before = sandbox.requests.length
+  await untilCalls(sandbox, before + 2)
+  expect(first.poller.status().state).not.toBe('standby')
+  expect(reported).toEqual(['first: halted', 'second: well'])
 })
