@@ -4,7 +4,7 @@ import {
   absentFreshMs,
   type ContextRequest,
   type Found,
-  fieldOf,
+  fieldsOf,
   fitting,
   foundOf,
   pagesField,
@@ -19,7 +19,8 @@ import type { Bought, PurchaseOptions } from './purchases.ts'
  * the lock of the name.
  */
 export interface PendingRequest extends ContextRequest {
-  readonly field: string
+  /** Where its answer may be stored; a new one goes into the first. */
+  readonly fields: readonly [string, ...string[]]
   /** By the monotonic clock. */
   readonly untilMs: number
   /** The first call counts; later ones change nothing. */
@@ -108,7 +109,7 @@ async function buyOne(
     return keepAbsent([request], { cache, ...options })
   const value = fitting(bought.answer)
   request.settle(foundOf(value, bought.atMs, 'call'))
-  await cache.store([entry(request.field, { ...value, of: request.of })], bought.atMs)
+  await cache.store([entry(request.fields[0], { ...value, of: request.of })], bought.atMs)
 }
 
 /** Instruments that are asked for each by its own call, at the same time: none waits for the call of another. */
@@ -178,8 +179,8 @@ async function keepRows(
   })
   for (const { request, value } of own) request.settle(foundOf(value, bought.atMs, 'call'))
   const entries = [
-    ...shown.map(({ of, value }) => entry(fieldOf(name, of), { ...value, of })),
-    ...own.map(({ request: { field, of }, value }) => entry(field, { ...value, of })),
+    ...shown.flatMap(({ of, value }) => fieldsOf(name, of).map((field) => entry(field, { ...value, of }))),
+    ...own.map(({ request: { fields, of }, value }) => entry(fields[0], { ...value, of })),
   ]
   await cache.store(entries, bought.atMs)
   return own.map(({ request }) => request)
@@ -192,7 +193,7 @@ async function keepAbsent(
 ): Promise<void> {
   settleAll(requests, 'not_found')
   await cache.store(
-    requests.map(({ field, of }) => entry(field, { why: 'not_found', of })),
+    requests.map(({ fields, of }) => entry(fields[0], { why: 'not_found', of })),
     clock.now(),
   )
 }

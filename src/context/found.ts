@@ -1,7 +1,7 @@
 import type { ContextName, SkipReason } from '../alert/context.ts'
-import type { CachedContext } from '../store/context-cache.ts'
+import type { CachedContext, ContextCache } from '../store/context-cache.ts'
 import type { LookupAnswer } from './calls.ts'
-import { compare, type Instrument, keyOf } from './instrument.ts'
+import { compare, type Instrument, keysOf } from './instrument.ts'
 
 /** What an alert asks about an instrument; `Found` is the answer. */
 export interface ContextRequest {
@@ -35,8 +35,10 @@ const aheadMsMax = 60_000
 /** Of the JSON of one value. Receivers would refuse the message with a longer one. */
 const valueCharsMax = 262_144
 
-export function fieldOf(name: ContextName, of: Instrument): string {
-  return `${name} ${keyOf(of)}`
+/** The first is the one that no other instrument has. */
+export function fieldsOf(name: ContextName, of: Instrument): readonly [string, ...string[]] {
+  const [first, ...more] = keysOf(of)
+  return [`${name} ${first}`, ...more.map((key) => `${name} ${key}`)]
 }
 
 /** The field beside the values with how far the pages of a name were read. No instrument has this key. */
@@ -44,8 +46,20 @@ export function pagesField(name: ContextName): string {
   return `${name}  *`
 }
 
-/** The stored answer to a request; undefined where there is none, where it is too old, or of another instrument. */
-export function keptFor(
+/** In the order of the requests: the stored answer; undefined where there is none, where it is too old, or of another instrument. */
+export async function readKept(
+  cache: Pick<ContextCache, 'read'>,
+  requests: readonly (ContextRequest & { readonly fields: readonly string[] })[],
+  now: () => number,
+): Promise<readonly (Found | undefined)[]> {
+  const kept = (await cache.read(requests.flatMap(({ fields }) => fields))).values()
+  return requests.map((request) => {
+    const found = request.fields.flatMap(() => keptFor(request, kept.next().value, now()) ?? [])
+    return found.find(({ ok }) => ok) ?? found[0]
+  })
+}
+
+function keptFor(
   { of, seenMs, freshMs }: ContextRequest,
   kept: CachedContext | undefined,
   nowMs: number,

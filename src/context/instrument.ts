@@ -26,9 +26,14 @@ export function instrumentOfRow(row: unknown, names: ReadingNames): Instrument |
   })
 }
 
-/** The key of its stored context: the symbol in one spelling, or the slug. Instruments of different slugs may share it. */
-export function keyOf({ symbol, slug }: Instrument): string {
-  return symbol === undefined ? `/${slug ?? ''}` : normaliseSymbol(symbol)
+/**
+ * The keys of its stored context: its slug, and its symbol in one spelling, which instruments of different slugs may share. Each
+ * alone finds it where an alert, or a row of a page, shows no more.
+ */
+export function keysOf({ symbol, slug }: Instrument): readonly [string, ...string[]] {
+  const bySlug = `/${slug ?? ''}`
+  if (symbol === undefined) return [bySlug]
+  return slug === undefined ? [normaliseSymbol(symbol)] : [bySlug, normaliseSymbol(symbol)]
 }
 
 /** Different for every two instruments that may differ. */
@@ -37,13 +42,11 @@ export function exactKeyOf({ symbol = '', slug = '' }: Instrument): string {
 }
 
 /**
- * Whether two descriptions are of one instrument: the same symbol, or the same slug. Symbols that only look alike (Arabic and
- * Persian letters, invisible characters) are the same where the slugs do not say otherwise. `unknown`: they have nothing to
- * compare.
+ * Whether two descriptions are of one instrument: the same slug, since two boards may have the same symbol; where one has no slug,
+ * the same symbol, also with letters that only look alike (Arabic and Persian ones, invisible characters). `unknown`: they have
+ * nothing to compare.
  */
 export function compare(a: Instrument, b: Instrument): 'same' | 'other' | 'unknown' {
-  const symbols = a.symbol !== undefined && b.symbol !== undefined
-  if (symbols && a.symbol === b.symbol) return 'same'
   if (a.slug !== undefined && b.slug !== undefined) return a.slug === b.slug ? 'same' : 'other'
   if (a.symbol === undefined || b.symbol === undefined) return 'unknown'
   return normaliseSymbol(a.symbol) === normaliseSymbol(b.symbol) ? 'same' : 'other'

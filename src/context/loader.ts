@@ -3,7 +3,7 @@ import { redisErrorText } from '../store/redis.ts'
 import { buy, inTime, type PendingRequest, settleAll } from './buyer.ts'
 import type { ContextCalls } from './calls.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
-import { type ContextRequest, type Found, fieldOf, keptFor } from './found.ts'
+import { type ContextRequest, type Found, fieldsOf, readKept } from './found.ts'
 import { exactKeyOf } from './instrument.ts'
 import { type PurchaseOptions, type Purchases, subjectOf } from './purchases.ts'
 
@@ -59,9 +59,9 @@ export class ContextLoader {
     const why = this.#refusedJustNow()
     if (why !== undefined) return { ok: false, why }
     const { promise: found, resolve } = Promise.withResolvers<Found>()
-    const field = fieldOf(name, request.of)
+    const fields = fieldsOf(name, request.of)
     const pending: PendingRequest = {
-      ...{ ...request, field, untilMs: clock.monotonicMs() + deadlineMs },
+      ...{ ...request, fields, untilMs: clock.monotonicMs() + deadlineMs },
       settle: (result) => {
         if (this.#pending.get(own)?.request === pending) this.#pending.delete(own)
         resolve(result)
@@ -138,7 +138,7 @@ export class ContextLoader {
   async #underLock(requests: readonly PendingRequest[]): Promise<void> {
     const { name, calls, health, purchases, options } = this.#parts
     const { cache, clock, deadlineMs } = options
-    const what = calls.bulk === undefined ? (requests[0]?.field ?? '') : name
+    const what = calls.bulk === undefined ? (requests[0]?.fields[0] ?? '') : name
     let left = requests
     const token = await this.#timed(async () => {
       for (;;) {
@@ -161,9 +161,9 @@ export class ContextLoader {
 
   async #withoutKept(requests: readonly PendingRequest[]): Promise<readonly PendingRequest[]> {
     const { cache, clock } = this.#parts.options
-    const kept = await cache.read(requests.map(({ field }) => field))
+    const kept = await readKept(cache, requests, () => clock.now())
     return requests.filter((request, index) => {
-      const found = keptFor(request, kept[index], clock.now())
+      const found = kept[index]
       if (found) request.settle(found)
       return found === undefined
     })

@@ -3,11 +3,11 @@ import type { AlertContext, ContextName, ContextPart, SkipReason } from '../aler
 import type { FeedClient } from '../feed/client.ts'
 import { FeedError } from '../feed/errors.ts'
 import { toError } from '../lib/errors.ts'
-import type { CachedContext, ContextCache } from '../store/context-cache.ts'
+import type { ContextCache } from '../store/context-cache.ts'
 import type { ContextResult, Metrics } from '../telemetry/metrics.ts'
 import { type ContextCalls, callsOf, isMacro } from './calls.ts'
 import { EndpointHealth } from './endpoint-health.ts'
-import { type ContextRequest, type Found, fieldOf, keptFor } from './found.ts'
+import { type ContextRequest, type Found, fieldsOf, readKept } from './found.ts'
 import { instrumentOf, noInstrument } from './instrument.ts'
 import { ContextLoader } from './loader.ts'
 import { type PurchaseOptions, Purchases } from './purchases.ts'
@@ -46,6 +46,7 @@ export function createSourceContext(options: SourceContextOptions): SourceContex
 interface NamedRequest extends ContextRequest {
   readonly name: ContextName
   readonly calls: ContextCalls
+  readonly fields: readonly string[]
 }
 
 /** What this process knows of one token. It starts anew with another token, which may have another account or other scopes. */
@@ -117,20 +118,20 @@ class AccountContext implements SourceContext {
       const calls = callsOf(name)
       const of = isMacro(name) ? noInstrument : instrument
       if (of !== undefined && calls.single.fits(of))
-        return [{ name, calls, of, seenMs, freshMs: calls.freshMs }]
+        return [{ name, calls, of, fields: fieldsOf(name, of), seenMs, freshMs: calls.freshMs }]
       skip(name, 'no_instrument')
       return []
     })
-    let kept: readonly (CachedContext | undefined)[]
+    let kept: readonly (Found | undefined)[]
     try {
-      kept = await account.options.cache.read(requests.map(({ name, of }) => fieldOf(name, of)))
+      kept = await readKept(account.options.cache, requests, () => this.#options.clock.now())
     } catch {
       for (const { name } of requests) skip(name, 'unavailable')
       return
     }
     await Promise.all(
       requests.map(async (request, index) => {
-        const known = keptFor(request, kept[index], this.#options.clock.now())
+        const known = kept[index]
         if (known) found.set(request.name, known)
         else if (!mayBuy) skip(request.name, 'retry')
         else if (!isWorthIt) skip(request.name, 'deadline')

@@ -385,28 +385,34 @@ describe('what is of another instrument', () => {
   const slugIn = ({ parts }: AlertContext, name: 'price' | 'chart') =>
     (parts[name]?.data as { slug?: string } | undefined)?.slug
 
-  it('is not taken for a symbol that looks alike, bought alone, together or kept', async () => {
-    for (const [first, second] of [
-      [persian, arabic],
-      [arabic, persian],
-    ] as const) {
-      const market = await startMarket(10)
-      market.put(first, 0)
-      const alone = contextOf(market)
-      expect(slugIn(await ask(alone.context, first, ['price']), 'price')).toBe(first.slug)
-      expect(whyOf(await ask(alone.context, second, ['price']))).toEqual({ price: 'not_found' })
-      expect(slugIn(await ask(alone.context, first, ['chart']), 'chart')).toBe(first.slug)
-      market.put(second, 1)
-      const both = contextOf(market)
-      const found = await Promise.all([first, second].map((of) => ask(both.context, of, ['price', 'chart'])))
-      for (const name of ['price', 'chart'] as const)
-        expect(found.map((each) => slugIn(each, name))).toEqual([first.slug, second.slug])
-      // Without a slug, the spelling decides.
-      const { symbol } = second
-      expect(slugIn(await ask(contextOf(market).context, { symbol, slug: null }, ['price']), 'price')).toBe(
-        second.slug,
-      )
-    }
+  it.each([
+    ['a symbol that looks alike', persian, arabic],
+    ['one that looks alike and is listed first', arabic, persian],
+    ['the same symbol on another board', persian, { ...persian, slug: 'kian-fara' }],
+  ])('is not taken for %s, bought alone, together or kept', async (_other, first, second) => {
+    const market = await startMarket(10)
+    market.put(first, 0)
+    const alone = contextOf(market)
+    expect(slugIn(await ask(alone.context, first, ['price']), 'price')).toBe(first.slug)
+    expect(whyOf(await ask(alone.context, second, ['price']))).toEqual({ price: 'not_found' })
+    expect(slugIn(await ask(alone.context, first, ['chart']), 'chart')).toBe(first.slug)
+    market.put(second, 1)
+    const both = contextOf(market)
+    const found = await Promise.all([first, second].map((of) => ask(both.context, of, ['price', 'chart'])))
+    for (const name of ['price', 'chart'] as const)
+      expect(found.map((each) => slugIn(each, name))).toEqual([first.slug, second.slug])
+    const many = contextOf(market)
+    await Promise.all([first, ...instrumentsOf(9)].map((of) => ask(many.context, of, ['price'])))
+    const calls = market.calls.length
+    for (const of of [first, second])
+      expect(slugIn(await ask(many.context, of, ['price']), 'price')).toBe(of.slug)
+    expect(market.calls).toHaveLength(calls)
+    // Without a slug, the spelling decides.
+    if (first.symbol === second.symbol) return
+    const { symbol } = second
+    expect(slugIn(await ask(contextOf(market).context, { symbol, slug: null }, ['price']), 'price')).toBe(
+      second.slug,
+    )
   })
 
   it('is no context where the answer itself names it, and an id is not asked for where a name is known', async () => {
