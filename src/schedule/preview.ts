@@ -79,7 +79,7 @@ export function previewPlan(options: ScheduleOptions, saved: unknown, nowMs: num
     bestRatio: Math.min(roots ** 2 / (seconds * alerts), (2 * lagSeconds) / even),
     alertsPerDay: (alerts / seconds) * 86_400,
     learnedFrom: learnedAlerts(memory.profile),
-    slowestSeconds: Math.min(options.maxIntervalMs / 1_000, even / options.floor),
+    slowestSeconds: Math.max(even, Math.min(options.maxIntervalMs / 1_000, even / options.floor)),
     fastestSeconds: options.minIntervalMs / 1_000,
     weights: memory.family.weights,
     marks,

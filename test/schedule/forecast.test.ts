@@ -159,3 +159,14 @@ describe('findings', () => {
     expect(finding?.text).toContain(String(units))
   })
 })
+
+describe('the plan that is drawn', () => {
+  it('has no more polls than there are units, whatever gaps the config asks for', () => {
+    const thin = { ...options, maxIntervalMs: 10_000 }
+    const { hours, lagSeconds, slowestSeconds } = previewPlan(thin, undefined, benchStartMs, 24)
+    const polls = hours.reduce((sum, hour) => sum + hour.polls, 0)
+    expect(polls).toBeGreaterThan(1_990)
+    expect(polls).toBeLessThan(2_010)
+    expect([lagSeconds, slowestSeconds]).toEqual([expect.closeTo(21.6, 1), expect.closeTo(43.2, 1)])
+  })
+})

@@ -142,10 +142,14 @@ export function wholeDay(
   const forecast = forecastBudgetDay(profile, day, options)
   const alone = { ...emptyRecent(), credit: { profile: [1], mean: [1] } }
   const outlook = outlookAt(forecast, alone, options.exponent, day.startMs)
-  const limits = limitsFor(options, unitsPerDay, (day.endMs - day.startMs) / 1_000)
+  const daySeconds = (day.endMs - day.startMs) / 1_000
+  const evenPace = unitsPerDay / daySeconds
+  const { floor, ceiling } = limitsFor(options, unitsPerDay, daySeconds)
+  // The config may ask for gaps that the units do not pay for.
+  const limits = { floor: Math.min(floor, evenPace), ceiling }
   const begun = {
     ...family,
-    evenPace: (unitsPerDay * 1_000) / (day.endMs - day.startMs),
+    evenPace,
     unitsLeft: family.weights.map(() => unitsPerDay),
   }
   return { paces: pacesOf(begun, outlook, limits), limits }
