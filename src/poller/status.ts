@@ -39,24 +39,21 @@ export class PollerView {
     return this.#status
   }
 
-  /** What the last poller of this source knew, on this replica or another; its state is not ours. */
+  /** What the last poller of this source knew, on this replica or another, by this one's clock; its state is not ours. */
   async restore(): Promise<void> {
-    const known = await this.#store.load()
+    const known = await this.#store.loadBy(() => this.#deps.clock.now())
     if (!known) return
-    const { behind, lastError } = known
     const nowMs = this.#deps.clock.now()
-    // Compared with what this process has read.
-    const rules = (await this.#store.loadBy(() => nowMs))?.rules ?? null
     const believed = (ms: number | null) => (ms === null || isFarAhead(ms, nowMs) ? null : ms)
     this.#change({
       lastPollAtMs: believed(known.lastPollAtMs),
       lastOkAtMs: believed(known.lastOkAtMs),
       lastCompleteWalkAtMs: believed(known.lastCompleteWalkAtMs),
-      lastError: lastError && isFarAhead(lastError.atMs, nowMs) ? null : lastError,
+      lastError: known.lastError && isFarAhead(known.lastError.atMs, nowMs) ? null : known.lastError,
       doubt: known.doubt && isFarAhead(known.doubt.atMs, nowMs) ? null : known.doubt,
       failingSinceMs: believed(known.failingSinceMs),
-      rules: rules && isFarAhead(rules.atMs, nowMs) ? null : rules,
-      behind,
+      rules: known.rules && isFarAhead(known.rules.atMs, nowMs) ? null : known.rules,
+      behind: known.behind,
     })
   }
 
@@ -107,10 +104,9 @@ export class PollerView {
   /** An older copy shows nothing, and neither does what a replica that polls again had read before another one did. */
   rules(reading: RulesRead): void {
     const { metrics, source, onRules } = this.#deps
-    const lastMs = this.#status.rules?.atMs ?? reading.atMs
-    const isPassed = reading.atMs < lastMs && !isFarAhead(lastMs, reading.atMs)
-    if (reading.isOlder || isPassed || !onRules) return
-    const [silent, { atMs, rules }] = [onRules(reading), reading]
+    const [{ atMs, rules, isOlder }, lastMs] = [reading, this.#status.rules?.atMs ?? 0]
+    if (isOlder || (atMs < lastMs && !isFarAhead(lastMs, atMs)) || !onRules) return
+    const silent = onRules(reading)
     metrics.rulesSilent.set({ source }, silent.length)
     const shown = silent.slice(0, silentShownMax).map(({ id, name, text }) => ({ id, name, text }))
     this.#change({ rules: { atMs, count: rules.length, silentCount: silent.length, silent: shown } })
