@@ -44,9 +44,6 @@ const bridge: Side = {
   store: (ids) => storeOurs(redis, 'bridge', ids),
 }
 const sides = [bare, bridge]
-process.on('exit', () => {
-  for (const { worker } of sides) worker.kill('SIGKILL')
-})
 const rounds: Record<Ratio, number>[] = []
 let stored = 0
 try {

@@ -1,8 +1,9 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '../../support/until.ts'
+import { endsWithUs } from './process.ts'
 import { rowOf } from './stored.ts'
 import { sinks } from './work.ts'
 
@@ -41,13 +42,15 @@ export async function startAlertmanager(folder: string, url: string, receiver: s
       ],
     }),
   )
-  const child: ChildProcess = spawn(
-    program,
-    [
-      ...[`--config.file=${config}`, `--storage.path=${join(folder, 'alertmanager')}`],
-      ...[`--web.listen-address=${new URL(url).host}`, '--cluster.listen-address=', '--log.level=error'],
-    ],
-    { stdio: ['ignore', 'ignore', 'inherit'] },
+  const child = endsWithUs(
+    spawn(
+      program,
+      [
+        ...[`--config.file=${config}`, `--storage.path=${join(folder, 'alertmanager')}`],
+        ...[`--web.listen-address=${new URL(url).host}`, '--cluster.listen-address=', '--log.level=error'],
+      ],
+      { stdio: ['ignore', 'ignore', 'inherit'] },
+    ),
   )
   await until('Alertmanager answers', () =>
     fetch(`${url}/-/ready`).then(

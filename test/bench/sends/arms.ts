@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { freePort } from '../../support/ports.ts'
 import { findAlertmanager, postAlerts, startAlertmanager } from './alertmanager.ts'
 import { fetchNodeRed, startFeed, startNodeRed } from './node-red.ts'
-import { main, startBridge } from './process.ts'
+import { endsWithUs, main, startBridge } from './process.ts'
 import type { Rig } from './rig.ts'
 import { rowOf, storeBare, storeOurs } from './stored.ts'
 import { prefix, sinks, width } from './work.ts'
@@ -48,7 +48,8 @@ export function startBare(
   queues: string = prefix,
 ): ChildProcess {
   const row = JSON.stringify(rowOf(1))
-  return fork(join(import.meta.dirname, 'bare.ts'), [kind, socket, receiver, String(alerts), row, queues])
+  const args = [kind, socket, receiver, String(alerts), row, queues]
+  return endsWithUs(fork(join(import.meta.dirname, 'bare.ts'), args))
 }
 
 export interface BridgeOptions {

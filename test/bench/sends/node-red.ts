@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { endsWithUs } from './process.ts'
 import { rowOf } from './stored.ts'
 import { sinks } from './work.ts'
 
@@ -46,9 +47,8 @@ export function startNodeRed(folder: string, feed: string, receiver: string): Ch
 }`,
   )
   writeFileSync(join(folder, 'flows.json'), JSON.stringify(flowOf(feed, receiver)))
-  return spawn(process.execPath, [program, '--userDir', folder, '--settings', settings, 'flows.json'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  const args = [program, '--userDir', folder, '--settings', settings, 'flows.json']
+  return endsWithUs(spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] }))
 }
 
 function flowOf(feed: string, receiver: string): object[] {

@@ -9,14 +9,26 @@ const asInTheImage = ['--max-semi-space-size=16', '--max-old-space-size=384']
 /** Linux counts CPU time in these, for whoever looks from outside. */
 const tickMs = 10
 
+/** Kills the child with this process, however that ends, so that a bench which is broken off leaves nothing behind. */
+export function endsWithUs<T extends ChildProcess>(child: T): T {
+  const end = () => child.kill('SIGKILL')
+  process.on('exit', end)
+  child.once('exit', () => process.off('exit', end))
+  return child
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
 export function startBridge(
   args: readonly string[],
   { program = main, flags = [] }: { program?: string; flags?: readonly string[] } = {},
 ): ChildProcess {
-  return spawn(process.execPath, [...asInTheImage, ...flags, program, 'run', ...args], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, MALLOC_ARENA_MAX: '2' },
-  })
+  return endsWithUs(
+    spawn(process.execPath, [...asInTheImage, ...flags, program, 'run', ...args], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, MALLOC_ARENA_MAX: '2' },
+    }),
+  )
 }
 
 /** CPU time since its start, in milliseconds. */

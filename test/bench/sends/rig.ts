@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RedisServer, startRedis } from '../../support/redis.ts'
+import { endsWithUs } from './process.ts'
 
 /** What every arm is measured with: a Redis, a receiver in a process of its own, a folder. */
 export interface Rig {
@@ -18,7 +19,7 @@ const armTimeoutMs = 300_000
 export async function startRig(): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-sends-'))
   const redis = await startRedis()
-  const child = fork(join(import.meta.dirname, 'receiver.ts'))
+  const child = endsWithUs(fork(join(import.meta.dirname, 'receiver.ts')))
   const { port } = await message<{ port: number }>(child, 'port')
   return {
     ...{ redis, folder, receiver: { url: `http://127.0.0.1:${port}`, process: child } },
