@@ -23,7 +23,7 @@ export function atOnce<T>(steps: Steps<T>): T {
  */
 export async function inTurns<T>(
   steps: Steps<T>,
-  { readers = false, signal }: { readonly readers?: boolean; readonly signal?: AbortSignal } = {},
+  { readers = false, signal }: { readonly readers?: boolean; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<T> {
   for (;;) {
     if (performance.now() >= sliceEndsMs) {

@@ -7,10 +7,9 @@ import { type Secret, tokenProblem } from '../lib/secret.ts'
 import { scrub } from '../telemetry/scrub.ts'
 import { version } from '../telemetry/version.ts'
 import type { ApiRequest } from './api/request.ts'
-import { readJson } from './body.ts'
 import type { EndpointName } from './endpoints.ts'
 import { FeedError, refusalOf, shortLine } from './errors.ts'
-import { type Parsed, rowValuesMax } from './wire.ts'
+import { type Parsed, readJsonBody, rowValuesMax } from './wire.ts'
 
 /** One call over HTTP: a checked request in, its parsed answer or a FeedError out, within the time limit. */
 interface Caller {
@@ -191,7 +190,7 @@ async function readAnswer(
     contentType: headerOf(answer, 'content-type'),
     contentEncoding: headerOf(answer, 'content-encoding'),
   }
-  if (status === 200) return readJson(body, headers, call.bytesMax, call.parse)
+  if (status === 200) return readJsonBody(body, headers, call.bytesMax, call.parse)
   if ([301, 302, 303, 307, 308].includes(status)) {
     body.on('error', () => {}).destroy()
     throw new FeedError('redirect', `the API redirects elsewhere, which is not followed (HTTP ${status})`, {
@@ -199,7 +198,7 @@ async function readAnswer(
     })
   }
   // The status and the headers are enough; a body that cannot be read is ignored.
-  const refusal = await readJson(body, headers, errorBodyBytesMax).catch(() => undefined)
+  const refusal = await readJsonBody(body, headers, errorBodyBytesMax).catch(() => undefined)
   const { clock, secret, endpoint } = call
   const retryAfter = headerOf(answer, 'retry-after')
   throw refusalOf({ status, retryAfter, body: refusal, nowMs: clock.now(), secret, endpoint })

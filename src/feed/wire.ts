@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
 import * as z from 'zod'
 import { parseRow } from '../alert/alert.ts'
 import { JsonNumber, mapNumbers, numberIn } from '../alert/json-number.ts'
+import { cut, oneLine } from '../alert/text.ts'
 import { foundText } from '../alert/value.ts'
+import { errorCode } from '../lib/errors.ts'
 import type { FeedPage, FeedRow, PageFigures } from '../walk/page.ts'
+import { FeedError } from './errors.ts'
 
 /**
- * Parses the API's JSON. A page whose figures cannot be right is refused whole, because the walk counts with them; a row
+ * From the body of an answer to a page. A page whose figures cannot be right is refused whole, because the walk counts with them; a row
  * that does not parse is quarantined and never stops its page.
  */
 export type Parsed<T> =
@@ -37,6 +43,25 @@ const depthMax = 32
  */
 export const rowValuesMax = 50_000
 
+/**
+ * Reads the body of one answer as JSON, and no more than `bytesMax` of it: the decoded bytes are counted while they arrive,
+ * so neither an endless body nor a gzip bomb fills the memory. gzip is the only encoding that is requested and accepted.
+ */
+export async function readJsonBody(
+  body: Readable,
+  headers: { readonly contentType: string | undefined; readonly contentEncoding: string | undefined },
+  bytesMax: number,
+  parse: (text: string) => unknown = JSON.parse,
+): Promise<unknown> {
+  try {
+    return parseText(await readText(body, headers, bytesMax), parse)
+  } catch (thrown) {
+    // A body that is not read keeps its connection busy.
+    if (!body.destroyed) body.on('error', () => {}).destroy()
+    throw fromGunzip(thrown)
+  }
+}
+
 /** Returns the parser of one page of fired alerts. */
 export function deliveriesParser(source: string, asked: number): (body: unknown) => Parsed<FeedPage> {
   return (body) => parseDeliveriesPage(source, asked, body)
@@ -64,6 +89,48 @@ export function parseRulesPage(asked: number, body: unknown): Parsed<RulesPage> 
     return parsed.success ? [parsed.data] : []
   })
   return { ok: true, page: { ...meta, rules, skipped: data.length - rules.length } }
+}
+
+async function readText(
+  body: Readable,
+  { contentType, contentEncoding = 'identity' }: Parameters<typeof readJsonBody>[1],
+  bytesMax: number,
+): Promise<string> {
+  if (contentType !== undefined && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType))
+    throw new FeedError('not_json', `the API answered with ${cut(oneLine(contentType), 60)} instead of JSON`)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  const collect = async (source: AsyncIterable<Buffer>) => {
+    for await (const chunk of source) {
+      bytes += chunk.length
+      if (bytes > bytesMax)
+        throw new FeedError('too_large', `the API's answer is longer than ${bytesMax} bytes`)
+      chunks.push(chunk)
+    }
+  }
+  const encoding = contentEncoding.trim().toLowerCase()
+  if (encoding === 'gzip' || encoding === 'x-gzip') await pipeline(body, createGunzip(), collect)
+  else if (encoding === 'identity' || encoding === '') await pipeline(body, collect)
+  else throw new FeedError('not_json', 'the API answered in a content encoding that was not asked for')
+  return new TextDecoder().decode(Buffer.concat(chunks))
+}
+
+function parseText(text: string, parse: (text: string) => unknown): unknown {
+  try {
+    return parse(text)
+  } catch (thrown) {
+    if (thrown instanceof FeedError) throw thrown
+    // The parser's own message quotes the body.
+    throw new FeedError('not_json', 'the API answered with something that is not JSON')
+  }
+}
+
+function fromGunzip(thrown: unknown): unknown {
+  const code = errorCode(thrown)
+  if (code === 'Z_BUF_ERROR') return new FeedError('connection_lost', "the API's answer ended early")
+  if (code?.startsWith('Z_'))
+    return new FeedError('not_json', "the API's answer is not the gzip it claims to be")
+  return thrown
 }
 
 type Envelope = Omit<FeedPage, 'rows'> & { readonly data: readonly unknown[] }

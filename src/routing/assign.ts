@@ -11,7 +11,6 @@ import {
 } from '../alert/route.ts'
 import type { Silence } from '../alert/silence.ts'
 import { inTurns } from '../alert/turns.ts'
-import { given } from '../lib/given.ts'
 import type { Claim, Throttles } from '../store/throttle.ts'
 import type { WithheldEntry, WithheldRecord, WithheldStore } from '../store/withheld.ts'
 import type { RuleBook } from './rules.ts'
@@ -34,8 +33,7 @@ export function createAssign(deps: AssignDeps): () => Promise<Assign> {
   return async () => {
     const silences = await deps.readSilences()
     const asksOfRules = [...deps.routes, ...silences].some(({ match }) => asksOfRule(match))
-    return (alerts, seenAtMs, ending) =>
-      assign({ ...deps, silences, asksOfRules, ...given({ ending }) }, alerts, seenAtMs)
+    return (alerts, seenAtMs, ending) => assign({ ...deps, silences, asksOfRules, ending }, alerts, seenAtMs)
   }
 }
 
@@ -43,7 +41,7 @@ interface PageDeps extends AssignDeps {
   readonly silences: readonly Silence[]
   /** A route or a silence asks of the rules of an alert. */
   readonly asksOfRules: boolean
-  readonly ending?: AbortSignal
+  readonly ending: AbortSignal | undefined
 }
 
 async function assign(
@@ -57,7 +55,7 @@ async function assign(
   for (const alert of alerts)
     decided.push({
       alert,
-      routing: await inTurns(route(alert, deps.routes, facts), given({ signal: deps.ending })),
+      routing: await inTurns(route(alert, deps.routes, facts), { signal: deps.ending }),
     })
   const routed = await throttle(deps, decided)
   const records = Map.groupBy(
