@@ -159,6 +159,7 @@ describe('README', () => {
       'README.md',
       'config/README.md',
       'src/README.md',
+      'src/schedule/README.md',
       'test/faults/README.md',
       'test/bench/README.md',
       'helm/alert-bridge/README.md',

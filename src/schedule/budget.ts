@@ -3,7 +3,7 @@ import { formatDuration } from '../lib/duration.ts'
 import { dateKey, instantOf, wallTime } from '../lib/zone.ts'
 import type { BudgetDay, BudgetView, ScheduleOptions } from './schedule.ts'
 
-/** When the upstream's budget starts anew. */
+/** When the API's budget starts anew. */
 interface BudgetReset {
   /** `HH:MM` on the wall clock of `timeZone`. */
   readonly resetsAt: string
@@ -47,7 +47,7 @@ function findDay(nowMs: number, resetMs: number, timeZone: string): BudgetDay {
 }
 
 /**
- * What the upstream's own refusals teach about the budget: that it is smaller than configured, or that it starts anew
+ * What the API's own refusals teach about the budget: that it is smaller than configured, or that it starts anew
  * at another time. Nothing of that is believed for ever: it is tried once a day and forgotten when it no longer
  * holds.
  */
@@ -55,9 +55,9 @@ export type Grant = z.infer<typeof grantSchema>
 
 export const grantSchema = z.object({
   v: z.literal(1),
-  /** Units after which the upstream refused, or null. */
+  /** Units after which the API refused, or null. */
   unitsPerDay: z.int().nonnegative().nullable(),
-  /** An instant at which the upstream's budget starts anew, every 24 hours, or null where the config's time holds. */
+  /** An instant at which the API's budget starts anew, every 24 hours, or null where the config's time holds. */
   resetsAtMs: z.number().nonnegative().nullable(),
   learnedAtMs: z.number().nonnegative(),
   /**
@@ -74,7 +74,7 @@ interface BudgetRefusal {
   readonly atMs: number
   /** Units that had been counted in the configured day before the call that was refused. */
   readonly unitsUsed: number
-  /** `detail.retryAfter`: the time until the budget starts anew; undefined when the upstream did not say. */
+  /** `detail.retryAfter`: the time until the budget starts anew; undefined when the API did not say. */
   readonly retryAfterMs: number | undefined
   readonly day: BudgetDay
   readonly unitsPerDay: number

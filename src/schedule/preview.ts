@@ -122,18 +122,18 @@ function stepsOf(
     return previewFollowing(memory.announced, forecast, unitsPerDay, limits)
   }
   const { outlook } = paces
-  const wishes = mixedPace(memory.family, paces)
+  const demands = mixedPace(memory.family, paces)
   const response = marks?.response
-  const scale = solveScale(outlook.seconds, wishes, unitsPerDay, limits, response)
+  const scale = solveScale(outlook.seconds, demands, unitsPerDay, limits, response)
   let atMs = day.startMs
-  return Array.from(wishes, (wish, span) => {
+  return Array.from(demands, (demand, span) => {
     const seconds = outlook.seconds[span] ?? 0
     const from = { atMs, seconds, alerts: (outlook.profile.rates[span] ?? 0) * seconds }
     atMs += seconds * 1_000
     if (options.everyMs !== undefined)
       return { ...from, ...atFixedPace(from, options.everyMs, day, unitsPerDay) }
     const pace = clamp(
-      response ? respond(response, scale * wish) : scale * wish,
+      response ? respond(response, scale * demand) : scale * demand,
       limits.floor,
       limits.ceiling,
     )
@@ -153,7 +153,7 @@ function previewFollowing(
   const { startMs, endMs } = forecast.day
   const rateAt = (atMs: number) => forecast.meanRate * likelihoodAt(forecast, atMs)
   const spans = followSpans({ day, fromMs: startMs, endMs, rateAt })
-  const scale = solveScale(spans.seconds, spans.wishes, units, limits)
+  const scale = solveScale(spans.seconds, spans.demands, units, limits)
   return day.steps.map(({ levels, quietSeconds }, step) => {
     const atMs = startMs + step * stepSeconds * 1_000
     const otherRate = day.otherShare * rateAt(atMs)

@@ -1,7 +1,7 @@
 /**
  * When to poll next. A schedule is pure memory and arithmetic: the poller reports what polls found and asks for
  * the next instant; the schedule never reads a clock, Redis or the network. The ledger, not the schedule, guarantees that
- * the budget is never overspent.
+ * the budget is never overspent. README.md beside this file has the words of this room and the order of a decision.
  */
 export interface Schedule {
   /** Takes in what a poll (or a failed call) found, for the next decision. */

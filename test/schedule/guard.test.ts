@@ -73,15 +73,15 @@ it('units for nearly all even polls of the rest are kept until something was won
 it('units are kept at the end of every step of a day, in whatever order the spans of a step come', () => {
   // Two hours that ask for nearly all polls of the day: the busy minutes of each are named before its quiet ones.
   const seconds = [600, 3_000, 600, 3_000, 79_200]
-  const wishes = [100, 1, 100, 1, 1]
+  const demands = [100, 1, 100, 1, 1]
   const stepEnds = [false, true, false, true, true]
   const budget = { unitsPerDay: 240, unitsLeft: 240, day: { ...day, key: '' } }
   const moment = { guard: emptyGuard(), budget, paces: { outlook: { fromMs: 0 } } as Paces }
   const limits = { floor: 0, ceiling: 1 }
-  const scale = keptScale(moment, { seconds, wishes, stepEnds }, 240, limits)
+  const scale = keptScale(moment, { seconds, demands, stepEnds }, 240, limits)
   const left = (by: number) => 240 - 2 * by * (600 * 100 + 3_000)
   const kept = keptShare(emptyGuard()) * 240 * (22 / 24)
   expect(left(scale)).toBeGreaterThanOrEqual(kept - 1)
   expect(left(scale)).toBeLessThan(kept + 1)
-  expect(left(solveScale(seconds, wishes, 240, limits))).toBeLessThan(0.6 * kept)
+  expect(left(solveScale(seconds, demands, 240, limits))).toBeLessThan(0.6 * kept)
 })

@@ -28,13 +28,13 @@ export interface Announced {
 }
 
 export const delaySeconds = 60
-/** Alerts an evaluation before any was seen, and how many evaluations the mean of all rules weighs in the rate of one rule. */
+/** Alerts an evaluation before any was seen; and as how many evaluations of a rule the mean of all rules counts. */
 const youngRate = 0.1
 const rateCaution = 3
 /** From so many evaluations of a rule, or alerts of all rules, on, each earlier one counts half. */
 const passedMax = 300
 const alertsMax = 600
-/** How many alerts the first assumptions weigh: that every delay is equally likely, and that half of the alerts are explained. */
+/** As how many alerts the first assumptions count: that every delay is equally likely, and that half of the alerts are explained. */
 const delayCaution = 4
 const youngCount = 2
 const hourMs = 3_600_000

@@ -61,7 +61,7 @@ export function followAnnounced(
   return { waits, decision: isFollowed ? nextFollowing(view, scale, bounds) : undefined }
 }
 
-/** The rest of the day by hours; wishes are roots of alerts a second. */
+/** The rest of the day by hours; a demand is the root of the expected alerts a second. */
 export function followSpans({
   day,
   fromMs,
@@ -69,7 +69,7 @@ export function followSpans({
   rateAt,
 }: Pick<View, 'day' | 'fromMs' | 'endMs' | 'rateAt'>): Spans {
   const seconds: number[] = []
-  const wishes: number[] = []
+  const demands: number[] = []
   const stepEnds: boolean[] = []
   const stepMs = stepSeconds * 1_000
   for (let at = Math.floor((fromMs - day.startMs) / stepMs); at < day.steps.length; at++) {
@@ -80,14 +80,14 @@ export function followSpans({
     const left = (stepEndMs - stepFromMs) / (stepEndMs - (day.startMs + at * stepMs))
     for (const level of step.levels) {
       seconds.push(left * level.seconds)
-      wishes.push(level.root)
+      demands.push(level.root)
       stepEnds.push(false)
     }
     seconds.push(left * step.quietSeconds)
-    wishes.push(Math.sqrt(day.otherShare * rateAt(stepFromMs)))
+    demands.push(Math.sqrt(day.otherShare * rateAt(stepFromMs)))
     stepEnds.push(true)
   }
-  return { seconds, wishes, stepEnds }
+  return { seconds, demands, stepEnds }
 }
 
 function followPace({ day, limits, rateAt }: View, scale: number, atMs: number): number {

@@ -128,8 +128,7 @@ function hoursOf(counts: Int32Array): Float64Array {
   return blockSums(alerts, binsPerHour)
 }
 
-/** What the config says about days, before anything is learned. A bin is five minutes of the wall clock. */
-
+/** A bin is five minutes of the wall clock. */
 export const binsPerDay = 288
 export const binMs = 300_000
 /** One row a weekday, in the order of `Date.getUTCDay`, and one for holidays. */

@@ -1,21 +1,21 @@
 /**
  * From counts to a shape: the day is cut in three, each part in three again, then into halves, down to five minutes.
- * At each cut the counts are weighed against what the prior says of it. As how many alerts the prior counts (its
- * concentration) is itself decided by how well each number would have predicted them, for the whole level and for the cut:
- * steps such as an opening bell stay sharp, a few alerts a week stay smooth.
+ * At each cut the counts are weighed against the prior's shares. The prior counts as some number of alerts (its
+ * concentration): several are tried, and each is believed as far as it would have predicted the counts, of all cuts of that
+ * level and of this one. So steps such as an opening bell stay sharp, and a few alerts a week stay smooth.
  */
 
 /** Concentrations that are tried, in alerts; with the last one the prior alone decides. */
 const concentrations = [1.5, 5, 15, 50, 150, 10_000]
 /** Bins a block, from coarse to fine. */
 const blockSizes = [96, 32, 16, 8, 4, 2, 1]
-/** The part of each cut's own prior over concentrations that does not follow from its whole level. */
+/** How much of what a cut believes of the concentrations, before it sees its own counts, does not come from its level. */
 const ownConcentration = 0.1
 
 interface DayShape {
   /** The share of a day that each bin holds, summing to 1. */
   readonly shares: Float64Array
-  /** The logarithm of how well this prior predicted the counts; only differences between priors mean something. */
+  /** The logarithm of the probability of the counts under this prior, less a number that is the same for all priors. */
   readonly logEvidence: number
 }
 
@@ -122,7 +122,7 @@ function logMean(logs: Float64Array): number {
   return most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0) / logs.length)
 }
 
-/** In the place of the logarithms. A forecast asks a thousand times, so nothing is allocated. */
+/** Overwrites the logarithms: a forecast asks a thousand times, so nothing is allocated. */
 function softmax(logs: Float64Array): Float64Array {
   let most = Number.NEGATIVE_INFINITY
   for (let at = 0; at < logs.length; at++) most = Math.max(most, logs[at] ?? 0)

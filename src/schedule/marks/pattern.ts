@@ -65,7 +65,10 @@ function pollsInSlot(plan: MarkPattern, slot: number, wish: number): number {
   return polls
 }
 
-/** Whether waiting any longer than this slot costs more than a poll: `waited` and `pending` as alert-minutes at rate 1. */
+/**
+ * Whether it costs more to pass over this slot than to poll in it. `waitedUntilNext`: what all alerts since the last poll will have
+ * waited together by the next slot with firings, in minutes, at one alert a minute.
+ */
 function slotIsDue(pattern: MarkPattern, slot: number, wish: number, waitedUntilNext: number): boolean {
   if (minuteWeight(pattern, slot) < emptySlot) return false
   return waitedUntilNext >= 0.5 / dithered(wish, slot) ** 2
@@ -81,13 +84,13 @@ function minuteWeight({ minuteWeights }: MarkPattern, slot: number): number {
   return minuteWeights[((slot % 5) + 5) % 5] ?? 1
 }
 
-/** Wishes are blurred from slot to slot, so that a small change of the price changes few slots, not all at once. */
+/** Varies the wish a little from slot to slot, so that a small change of the scale changes few slots, not all at once. */
 function dithered(wish: number, slot: number): number {
   const blur = ((slot * 0.618_033_988_749_894_9) % 1) - 0.5
   return wish * Math.exp(0.1 * blur)
 }
 
-/** Quarter seconds as far as they are known, their seconds for the rest, and a little for what never fired there. */
+/** The share of the firings in each quarter second: those counted there and in its second, and a little where nothing fired yet. */
 function quarterDensity(phase: Phase): number[] {
   return phase.quarters.map((count, at) => {
     const second = sumOf(phase.quarters, at - (at % 4), 4)
@@ -177,7 +180,7 @@ function closeSlot(
   return { ends, waitSeconds: best * quarterSeconds }
 }
 
-/** What the walk over marks is given of the present. */
+/** What the next poll on marks depends on, beside the pattern. */
 interface MarkView {
   /** The last poll. */
   readonly fromMs: number
@@ -230,7 +233,7 @@ function firstInstant(pattern: MarkPattern, view: MarkView, slot: number): numbe
   return offset === undefined ? undefined : startMs + offset + view.lateMs
 }
 
-/** A pattern, with the number of polls that the walk over its marks spends for each wish. */
+/** A pattern, and how many polls going over its marks takes for each wish. */
 export interface MarkPlan extends MarkPattern {
   readonly response: Response
 }
@@ -260,7 +263,7 @@ export function waitOnMarks(plan: MarkPlan, perSecond: number, atMs: number): nu
   }
 }
 
-/** Walks over the marks with each wish, alerts being equally likely all the time, and counts. */
+/** Goes over the marks with each wish, alerts being equally likely all the time, and counts the polls. */
 function measureResponse(pattern: MarkPattern, { floor, ceiling }: PaceLimits): Response {
   const paces = new Float64Array((octaves.to - octaves.from) * octaves.steps + 1)
   for (let at = 0; at < paces.length; at++) {

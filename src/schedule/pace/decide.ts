@@ -46,15 +46,15 @@ export function decide(moment: DecisionState): Decision {
   const floor = Math.min(moment.floor, affordable)
   const marks = unitsLeft + 0.5 - limits.floor * secondsLeft >= 1 ? moment.marks : undefined
   const units = spendable(moment) - (marks ? markReserve(budget, outlook.fromMs) : 0)
-  const wishes = hotPace(mixedPace(family, paces), moment)
+  const demands = hotPace(mixedPace(family, paces), moment)
   const response = marks?.response
   const bounds = { floor, ceiling: limits.ceiling }
-  const scale = keptScale(moment, { seconds: outlook.seconds, wishes }, units, bounds, response)
+  const scale = keptScale(moment, { seconds: outlook.seconds, demands }, units, bounds, response)
   // Marks take only so many polls; what is left of the units goes between them.
   const mostOnMarks = clamp(response?.paces.at(-1) ?? 0, bounds.floor, bounds.ceiling) * secondsLeft
   const surplus = response ? Math.max(0, units - mostOnMarks) : 0
   const slowest = Math.min(limits.ceiling, floor + surplus / secondsLeft)
-  const scaled = wishes.map((wish) => wish * scale)
+  const wishes = demands.map((demand) => demand * scale)
   const earliestMs = lastAtMs + minIntervalMs
   const latestMs = lastAtMs + Math.max(minIntervalMs, 1_000 / slowest)
   const next = marks
@@ -63,10 +63,10 @@ export function decide(moment: DecisionState): Decision {
         earliestMs,
         latestMs,
         lateMs: moment.lateMs,
-        wishAt: (atMs) => 60 * (scaled[spanAt(outlook, atMs)] ?? 0),
+        wishAt: (atMs) => 60 * (wishes[spanAt(outlook, atMs)] ?? 0),
         rateAt: (atMs) => outlook.profileRecent.rates[spanAt(outlook, atMs)] ?? 0,
       })
-    : walk(moment, scaled, bounds)
+    : walk(moment, wishes, bounds)
   if (marks && next.atMs >= day.endMs && unitsLeft >= 2) {
     // No mark is left today, and what is not spent expires.
     const evenMs = (day.endMs - outlook.fromMs) / (unitsLeft + 0.5)
@@ -92,7 +92,7 @@ export function decide(moment: DecisionState): Decision {
 /** The rest of a day. Where several spans make a step and their order in it is not known, `stepEnds` is true for its last one. */
 export interface Spans {
   readonly seconds: readonly number[]
-  readonly wishes: readonly number[]
+  readonly demands: readonly number[]
   readonly stepEnds?: readonly boolean[]
 }
 
@@ -102,7 +102,7 @@ export interface Spans {
  */
 export function keptScale(
   { paces, guard, budget }: Pick<DecisionState, 'paces' | 'guard' | 'budget'>,
-  { seconds, wishes, stepEnds }: Spans,
+  { seconds, demands, stepEnds }: Spans,
   units: number,
   bounds: PaceLimits,
   response?: Response,
@@ -110,7 +110,7 @@ export function keptScale(
   const { fromMs } = paces.outlook
   const { day, unitsPerDay } = budget
   const even = (unitsPerDay * 1_000) / (day.endMs - day.startMs)
-  let scale = solveScale(seconds, wishes, units, bounds, response)
+  let scale = solveScale(seconds, demands, units, bounds, response)
   const secondsLeft = (day.endMs - fromMs) / 1_000
   // Whole polls fall on one side of an instant or the other, so half a unit more or less means nothing.
   const kept = even * Math.min(keptShare(guard), units / Math.max(1e-9, even * secondsLeft))
@@ -121,7 +121,7 @@ export function keptScale(
     let ahead = secondsLeft
     let unitsAt = 0
     for (let span = 0; span < until - 1; span++) {
-      const wish = scale * (wishes[span] ?? 0)
+      const wish = scale * (demands[span] ?? 0)
       const pace = clamp(response ? respond(response, wish) : wish, bounds.floor, bounds.ceiling)
       left -= pace * (seconds[span] ?? 0)
       ahead -= seconds[span] ?? 0
@@ -131,7 +131,7 @@ export function keptScale(
     }
     if (at === 0) break
     until = at
-    scale = solveScale(seconds.slice(0, at), wishes.slice(0, at), unitsAt, bounds, response, scale)
+    scale = solveScale(seconds.slice(0, at), demands.slice(0, at), unitsAt, bounds, response, scale)
   }
   return scale
 }
@@ -171,11 +171,11 @@ function markReserve({ unitsPerDay, unitsLeft, day }: BudgetView, fromMs: number
   return Math.min(unitsLeft / 2, 0.001 * unitsPerDay * clamp((day.endMs - fromMs) / 900_000, 0, 1))
 }
 
-function hotPace(wishes: readonly number[], { paces, hotUntilMs }: DecisionState): readonly number[] {
+function hotPace(demands: readonly number[], { paces, hotUntilMs }: DecisionState): readonly number[] {
   const { fromMs, middleSeconds } = paces.outlook
-  if (hotUntilMs <= fromMs) return wishes
-  return wishes.map((wish, span) =>
-    fromMs + (middleSeconds[span] ?? 0) * 1_000 < hotUntilMs ? wish * hotFactor : wish,
+  if (hotUntilMs <= fromMs) return demands
+  return demands.map((demand, span) =>
+    fromMs + (middleSeconds[span] ?? 0) * 1_000 < hotUntilMs ? demand * hotFactor : demand,
   )
 }
 

@@ -6,7 +6,7 @@ import { clamp, limitsFor, type PaceLimits, solveScale } from './solve.ts'
 /**
  * The policies that the plan is mixed of. Each is a whole way to spend a budget day: a pace (polls a second) for every
  * instant that is left of it, which adds up to the units that this policy would have left had it decided alone since the
- * day began. The plan's pace is their weighted mean, so it costs as much as they do. README.md has what follows for lag.
+ * day began. The plan's pace is their weighted mean, so it costs as much as they do. What that means for lag: schedule/README.md.
  */
 export const policyNames = ['even', 'profile', 'profile_recent', 'mean_recent'] as const
 export type PolicyName = (typeof policyNames)[number]

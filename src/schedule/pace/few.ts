@@ -9,7 +9,7 @@ import { clamp } from './solve.ts'
  * be like this one, so what comes after the last poll waits for the first one of the next day.
  */
 
-/** Up to so many units a day. Market has 0.41 of even with 10 instead of 0.56, 0.54 with 24 instead of 0.63, 0.48 with 48 instead of 0.50. */
+/** Up to so many units a day. Market: 0.41 of even with 10 units (by paces 0.56), 0.54 with 24 (0.63), 0.48 with 48 (0.50). */
 export const fewUnits = 50
 /** A wrong forecast misplaces every chosen instant: they are used only while alerts would have waited a tenth less with them than with even ones. */
 const worthwhile = 0.9
@@ -18,13 +18,13 @@ const kept = 0.9
 /** Steps of the forecast that make one of these steps. */
 const stepsTogether = 2
 /**
- * The first and the last poll depend on each other: each round plans with the first one and the last one of the round before.
- * Where that ends depends on where it began (market at two units: 0.73 of even from one beginning,
- * 0.54 from eight; four seeds).
+ * The first and the last poll of a day depend on each other: each round plans with those of the round before. Where the rounds end
+ * depends on the instants that they begin with, so several are tried (market at two units: 0.73 of even with one, 0.54 with eight;
+ * four seeds).
  */
 const rounds = 3
 const turns = 8
-/** A plan has to fit between its ends, whatever the longest gap. */
+/** The longest gap is at least so many times the even one between the polls before and after: else no plan may fit. */
 const slack = 1.2
 
 /** What alerts would have waited for polls at chosen instants, and at even ones, in milliseconds; fading from day to day. */
@@ -92,7 +92,7 @@ export function fewInstants(forecast: DayForecast, polls: number, longestMs: num
   return best.map((end) => instantOf(steps, end))
 }
 
-/** The same for the polls that are left after one of today, or of yesterday; `instants` are those of a whole day. */
+/** The instants of the polls that are left after the last poll, which was today or yesterday; `instants` are those of a whole day. */
 export function restOfFew(
   forecast: DayForecast,
   instants: readonly number[],

@@ -4,7 +4,7 @@ import type { BudgetDay } from '../schedule.ts'
  * Keeps the plan from being worse than evenly spaced polls. Every alert shows when it fired, so its lag under even polls is
  * known exactly. The guard adds up, alert by alert, what the plan won or lost against them, in mean lags of even polls. The
  * plan may poll more slowly than evenly only as far as it has won before (a conservative policy: Wu, Shariff, Lattimore and
- * Szepesvari, *Conservative bandits*, ICML 2016). README.md has the bound.
+ * Szepesvari, *Conservative bandits*, ICML 2016). The bound: schedule/README.md.
  */
 export interface Guard {
   /** Won against even polls; earlier days count less and less. */

@@ -1,8 +1,9 @@
 import { type ScheduleOptions, usualLongestMs } from '../schedule.ts'
 
 /**
- * Demand becomes polls: the scale is sought at which the spans take exactly the units that there are, no span less than
- * the floor and none more than the ceiling.
+ * From demand to polls. The demand of a span says how it compares with others; demand times the scale is its *wish*, in polls a
+ * second, and the wish within the floor and the ceiling is its pace. Finds the scale at which all spans together take exactly
+ * the units that there are.
  */
 
 export interface PaceLimits {
@@ -47,13 +48,13 @@ export function hasUsualLongest({ maxIntervalMs, unitsPerDay }: ScheduleOptions)
 /** The scale at which spans of `seconds` with these demands take `units` polls; `guess` is one that is thought to be near it. */
 export function solveScale(
   seconds: readonly number[],
-  demand: readonly number[],
+  demands: readonly number[],
   units: number,
   limits: PaceLimits,
   response?: Response,
-  guess = units / Math.max(1e-300, dot(seconds, demand)),
+  guess = units / Math.max(1e-300, dot(seconds, demands)),
 ): number {
-  const logs = response && demand.map((each) => Math.log2(Math.max(1e-300, each)))
+  const logs = response && demands.map((each) => Math.log2(Math.max(1e-300, each)))
   let scale = clamp(guess, scaleMin, scaleMax)
   let low = 0
   let high = Number.POSITIVE_INFINITY
@@ -61,7 +62,7 @@ export function solveScale(
     const { polls, slope } =
       response && logs
         ? pollsOfResponse(seconds, logs, scale, limits, response)
-        : pollsAt(seconds, demand, scale, limits)
+        : pollsAt(seconds, demands, scale, limits)
     if (Math.abs(polls - units) <= tolerance * units) return scale
     if (polls < units) low = scale
     else high = scale
@@ -89,7 +90,7 @@ export function respond({ paces, from, steps }: Response, wish: number): number 
 /** Polls at this scale, and how fast they grow with it. */
 function pollsAt(
   seconds: readonly number[],
-  demand: readonly number[],
+  demands: readonly number[],
   scale: number,
   { floor, ceiling }: PaceLimits,
 ) {
@@ -97,19 +98,19 @@ function pollsAt(
   let slope = 0
   for (let at = 0; at < seconds.length; at++) {
     const time = seconds[at] ?? 0
-    const each = demand[at] ?? 0
-    const wish = scale * each
+    const demand = demands[at] ?? 0
+    const wish = scale * demand
     if (wish <= floor) polls += time * floor
     else if (wish >= ceiling) polls += time * ceiling
     else {
       polls += time * wish
-      slope += time * each
+      slope += time * demand
     }
   }
   return { polls, slope }
 }
 
-/** The same through a response; `logs` are those of the demand, to the base of 2. */
+/** The same through a response; `logs` are those of the demands, to the base of 2. */
 function pollsOfResponse(
   seconds: readonly number[],
   logs: readonly number[],
