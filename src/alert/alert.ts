@@ -3,8 +3,8 @@ import { numberIn } from './json-number.ts'
 import { foundText, shownFields } from './value.ts'
 
 /**
- * One fired alert: a row of the delivery feed, named by the source it came from. The typed fields are what routes and
- * texts need, empty or null where the row has nothing to show; `row` is the upstream row with every field as it came,
+ * One fired alert: a row of the feed, named by the source it came from. The typed fields are what routes and
+ * texts need, empty or null where the row has nothing to show; `row` is the row of the feed with every field as it came,
  * which is what webhooks carry, numbers as they were spelled (`JsonNumber`).
  */
 export interface Alert {
@@ -28,7 +28,7 @@ type ParsedRow =
   | { readonly ok: false; readonly reason: string }
 
 /**
- * Parses one upstream row. Its id is all that it must have; every other field is taken as it comes: as text where the
+ * Parses one row of the feed. Its id is all that it must have; every other field is taken as it comes: as text where the
  * bridge shows it or routes by it, whatever its type, and untouched in `row`. An odd row is better sent than lost.
  */
 export function parseRow(source: string, raw: unknown): ParsedRow {

@@ -37,7 +37,7 @@ export function linkOf(alert: Alert): string | undefined {
   return href.length <= linkCharsMax ? href : undefined
 }
 
-/** When the alert fired, in the configured zone and calendar; the upstream text when it is no date. */
+/** When the alert fired, in the configured zone and calendar; the text of the API when it is no date. */
 export function firedTime(alert: Alert, display: Display): string {
   const ms = alert.firedAtMs
   if (ms === null) return oneLine(alert.firedAt)

@@ -199,7 +199,7 @@ function textValues(read: string | null, raw: unknown): readonly string[] {
 }
 
 /**
- * Of one field, so many values are compared, and so much text together: an upstream row may be a list of as many as a page
+ * Of one field, so many values are compared, and so much text together: a row of the feed may be a list of as many as a page
  * holds, and each is compared with each pattern.
  */
 export const valuesMax = 2_000

@@ -1,5 +1,5 @@
 /**
- * Upstream text made safe to show. Whatever a headline holds (line breaks, terminal escapes, marks that turn the reading
+ * Text of the API made safe to show. Whatever a headline holds (line breaks, terminal escapes, marks that turn the reading
  * direction around), it cannot reach beyond the place it is put in, and no cut leaves half a character.
  */
 

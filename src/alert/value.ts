@@ -2,7 +2,7 @@ import { JsonNumber } from './json-number.ts'
 import { cut, oneLine } from './text.ts'
 
 /**
- * Any JSON value as text: a field of an upstream row may hold what its documentation does not say. None of this throws,
+ * Any JSON value as text: a field of a row of the feed may hold what its documentation does not say. None of this throws,
  * and a text is taken as it is.
  */
 
@@ -25,7 +25,7 @@ export function wholeText(value: unknown, between = ', '): string | null {
   return texts.length === 0 ? null : texts.join(between)
 }
 
-/** The fields of an upstream row that people are shown and routes ask of, as texts; undefined where it is no JSON object. */
+/** The fields of a row of the feed that people are shown and routes ask of, as texts; undefined where it is no JSON object. */
 export function shownFields(row: unknown) {
   if (!isMapping(row)) return undefined
   return {

@@ -1,10 +1,10 @@
 /**
  * Every wait that somebody outside this process can set, and the longest that the bridge waits: without that limit, one
  * wrong figure stops a source or a sink for ever. Durations of the config have theirs in its schema (`durationWithin`).
- * README shows all of them.
+ * config/README.md lists them.
  */
 interface NamedWait {
-  /** Who sets it; for README. */
+  /** Who sets it, as config/README.md names it. */
   readonly namedBy: string
   readonly what: string
   readonly maxMs: number

@@ -1,5 +1,5 @@
 /**
- * Upstream text in which no program finds a link. Mail programs and chats turn addresses and names in plain text into
+ * Text of the API in which no program finds a link. Mail programs and chats turn addresses and names in plain text into
  * links by themselves (autolinks); an invisible joiner where one would begin prevents that. The price: an address that
  * is copied contains the joiner too. A text becomes at most twice as long.
  */

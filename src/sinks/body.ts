@@ -34,7 +34,7 @@ export function bodyWriter(options: BodyOptions, display: Display): BodyWriter {
     : { contentType: 'application/json', write: webhookBody }
 }
 
-/** What receivers get: the upstream row with every field as it came. */
+/** What receivers get: the row of the feed with every field as it came. */
 export function webhookBody(parcel: Parcel): string {
   return written({ type: 'alert.fired', timestamp: parcel.alert.firedAt, data: dataOf(parcel) })
 }

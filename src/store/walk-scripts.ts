@@ -32,19 +32,19 @@ return {created, redis.call('ZCARD', KEYS[2]), redis.call('HGETALL', KEYS[1]), r
  * Returns: fields of meta, open stretches as JSON, score of each row in seen, in uncovered and in quarantinedTimes.
  */
 export const lookScript = `
-local seen, uncovered, aside = {}, {}, {}
+local seen, uncovered, quarantined = {}, {}, {}
 if #ARGV > 0 then
   seen = redis.call('ZMSCORE', KEYS[2], unpack(ARGV))
   uncovered = redis.call('ZMSCORE', KEYS[3], unpack(ARGV))
-  aside = redis.call('ZMSCORE', KEYS[5], unpack(ARGV))
+  quarantined = redis.call('ZMSCORE', KEYS[5], unpack(ARGV))
 end
-return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, aside}
+return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, uncovered, quarantined}
 `
 
 /**
  * KEYS meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes
  * ARGV id, version, change as JSON, seenWindowMs, rows to forget at most (and what was shown with the last of them),
- *   set-aside rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are
+ *   quarantined rows to keep, and their bytes, the time of the caller (ms), rows that are kept however old they are
  * Returns: done, raced, replaced or lost; how many rows were new; the version of the stretches after it; how many rows were
  * removed from those quarantined.
  *
@@ -52,7 +52,7 @@ return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[4]) or '', seen, 
  * the same, those of a covered page as covered; but no stretch is changed.
  */
 export const commitScript = `
-local meta, seen, uncovered, stretch, sweep, aside, asideTimes = unpack(KEYS)
+local meta, seen, uncovered, stretch, sweep, quarantined, quarantinedTimes = unpack(KEYS)
 local id, replacedId = unpack(redis.call('HMGET', meta, 'id', 'replacedId'))
 if id ~= ARGV[1] then
   local replaced = string.find(' ' .. (replacedId or '') .. ' ', ' ' .. ARGV[1] .. ' ', 1, true)
@@ -72,8 +72,8 @@ for _, key in ipairs(change.mark) do
   local new = redis.call('ZADD', seen, 'NX', late, key)
   added = added + new
   if new == 1 and change.bad[key] then
-    redis.call('HSET', aside, key, change.bad[key])
-    redis.call('ZADD', asideTimes, now, key)
+    redis.call('HSET', quarantined, key, change.bad[key])
+    redis.call('ZADD', quarantinedTimes, now, key)
     bad = bad + 1
   end
   if become < 0 then
@@ -85,22 +85,22 @@ for _, key in ipairs(change.mark) do
   end
 end
 for _, key in ipairs(change.readable) do
-  redis.call('HDEL', aside, key)
-  redis.call('ZREM', asideTimes, key)
+  redis.call('HDEL', quarantined, key)
+  redis.call('ZREM', quarantinedTimes, key)
 end
 
 -- A row whose entry is removed still counts as quarantined: when the feed shows it again and it can be read, it is sent.
 local fellOut = 0
 if bad > 0 then
-  local kept, bytes = redis.call('HKEYS', aside), 0
-  for _, key in ipairs(kept) do bytes = bytes + redis.call('HSTRLEN', aside, key) end
+  local kept, bytes = redis.call('HKEYS', quarantined), 0
+  for _, key in ipairs(kept) do bytes = bytes + redis.call('HSTRLEN', quarantined, key) end
   local over = #kept - ARGV[6]
-  local old = redis.call('ZRANGEBYSCORE', asideTimes, 0, '+inf', 'WITHSCORES')
+  local old = redis.call('ZRANGEBYSCORE', quarantinedTimes, 0, '+inf', 'WITHSCORES')
   for index = 1, #old - 2, 2 do
     if fellOut >= over and bytes <= tonumber(ARGV[7]) then break end
-    bytes = bytes - redis.call('HSTRLEN', aside, old[index])
-    redis.call('HDEL', aside, old[index])
-    redis.call('ZADD', asideTimes, -old[index + 1], old[index])
+    bytes = bytes - redis.call('HSTRLEN', quarantined, old[index])
+    redis.call('HDEL', quarantined, old[index])
+    redis.call('ZADD', quarantinedTimes, -old[index + 1], old[index])
     fellOut = fellOut + 1
   end
 end
@@ -165,7 +165,7 @@ if completeAt and spare > 0 and redis.call('EXISTS', stretch) == 0 then
     for _, key in ipairs(old) do
       redis.call('ZREM', seen, key)
       redis.call('ZREM', uncovered, key)
-      if tonumber(redis.call('ZSCORE', asideTimes, key) or 0) < 0 then redis.call('ZREM', asideTimes, key) end
+      if tonumber(redis.call('ZSCORE', quarantinedTimes, key) or 0) < 0 then redis.call('ZREM', quarantinedTimes, key) end
     end
     redis.call('HINCRBY', meta, 'forgotten', #old)
     local before = tonumber(redis.call('HGET', meta, 'forgottenMs') or '0')

@@ -179,10 +179,10 @@ export function createWalkState(options: WalkStateOptions): WalkState {
         quarantinedTimes,
         ...rows,
       )
-      const [fields, stretches, seenAt, runs, asideAt] = lookAnswer.parse(answer)
+      const [fields, stretches, seenAt, runs, quarantinedAt] = lookAnswer.parse(answer)
       const marks = rows.map((_row, index) => toMark(seenAt[index], runs[index]))
-      const aside = rows.map((_row, index) => typeof asideAt[index] === 'string')
-      return { ...storedWalkOf(pairs(fields), stretches), marks, quarantined: aside }
+      const quarantined = rows.map((_row, index) => typeof quarantinedAt[index] === 'string')
+      return { ...storedWalkOf(pairs(fields), stretches), marks, quarantined }
     },
     async commit(base, change) {
       const answer = await redis.eval(

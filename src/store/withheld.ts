@@ -103,7 +103,7 @@ const entrySchema = z.object({
 const recordSchema = z.object({
   v: z.literal(1),
   seenAtMs: z.number(),
-  /** The upstream row, from which the alert can still be sent. */
+  /** The row of the feed, from which the alert can still be sent. */
   row: z.record(z.string(), z.unknown()),
   held: z.array(entrySchema).min(1),
 })

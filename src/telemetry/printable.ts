@@ -1,5 +1,5 @@
 /**
- * What others wrote, for a terminal or a log: an upstream row, a receiver's answer, a stored reason. Whatever could move
+ * What others wrote, for a terminal or a log: a row of the feed, a receiver's answer, a stored reason. Whatever could move
  * the cursor, end the line or turn the reading direction around is written out as JSON would (`\u001b`, `\n`), so that it
  * is visible and has no effect. All else stays as it is, also the joiners and marks that Persian needs.
  */

@@ -8,7 +8,7 @@ import { directed, directedCharsMax, link, valueLine } from './mrkdwn.ts'
 
 /**
  * An alert, or a list of them, as a Slack message. Pure: the same alerts and display make the same message. Every text
- * stays below Slack's limit for its place, and every upstream text goes through `mrkdwn`.
+ * stays below Slack's limit for its place, and every text of the API goes through `mrkdwn`.
  */
 export interface SlackMessage {
   /** What notifications and screen readers show. */

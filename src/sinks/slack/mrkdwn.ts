@@ -2,7 +2,7 @@ import { cut, type Direction, directionMark, isolate, oneLine } from '../../aler
 import { joiner, withoutAutolinks } from '../autolinks.ts'
 
 /**
- * Upstream text as Slack's markup. It cannot mention, link or format: the three control characters are escaped, marks
+ * Text of the API as Slack's markup. It cannot mention, link or format: the three control characters are escaped, marks
  * that could begin a format are replaced by characters that look alike, and a joiner separates colons that could begin
  * an emoji, and everything that Slack could turn into a link by itself.
  */
@@ -13,7 +13,7 @@ function mrkdwn(text: string): string {
     .replace(/[&<>]/g, (character) => entities[character] ?? character)
 }
 
-/** Upstream text as one line that reads in `direction`, at most `charsMax` units of markup. */
+/** Text of the API as one line that reads in `direction`, at most `charsMax` units of markup. */
 export function directed(text: string, charsMax: number, direction: Direction): string {
   return directionMark(direction) + fitted(oneLine(text), charsMax - 1)
 }
@@ -23,7 +23,7 @@ export function directedCharsMax(text: string): number {
   return longest(oneLine(text)).length + 1
 }
 
-/** Upstream text inside a line of direction `around`, which it cannot change. */
+/** Text of the API inside a line of direction `around`, which it cannot change. */
 export function valueLine(text: string, charsMax: number, around: Direction): string {
   return directionMark(around) + isolate(fitted(oneLine(text), charsMax - 3))
 }

@@ -6,7 +6,7 @@ import { type Content, contentOf, type Line, smallPrint } from '../content.ts'
 import type { Parcel } from '../sink.ts'
 
 /**
- * An alert as an Adaptive Card. Upstream text is in text runs, which have no Markdown, so there is nothing to escape;
+ * An alert as an Adaptive Card. Text of the API is in text runs, which have no Markdown, so there is nothing to escape;
  * people can only be mentioned by a list that the card does not have.
  */
 export function teamsMessage(parcel: Parcel, display: Display): object {

@@ -86,7 +86,7 @@ function registerOwnFilters(engine: Liquid, escaping: Escaping): void {
   if (escaping === 'url') delete engine.filters['raw']
 }
 
-/** Filters get texts, not fragments; one that cannot decode or encode upstream text returns it unchanged. */
+/** Filters get texts, not fragments; one that cannot decode or encode a text of the API returns it unchanged. */
 function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
   const handler = typeof filter === 'function' ? filter : filter.handler
   return function (given: unknown, ...parameters: unknown[]) {
@@ -104,7 +104,7 @@ function tolerant(name: string, filter: FilterImplOptions): FilterImplOptions {
 
 /**
  * The library looks at its limit of time between the parts of a template. A filter (or `contains`) that looks at every entry
- * of a list is one part, and upstream decides how many entries there are: it is held to the limit at each of its steps.
+ * of a list is one part, and the API decides how many entries there are: it is held to the limit at each of its steps.
  */
 function inTime(made: unknown, context: Context): unknown {
   if (!isSteps(made)) return made

@@ -93,7 +93,7 @@ const noJson =
 
 /**
  * Tried twice, since a failure makes the alert a dead letter: the time limit is by the clock, and the machine may have
- * been frozen; and upstream may have sent objects that the library cannot turn into text.
+ * been frozen; and the API may have sent objects that the library cannot turn into text.
  */
 function rendered(engine: Engine, parts: Part[], scope: object): string {
   try {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A form with a file (multipart/form-data, RFC 7578). The same parts make the same bytes. Names are our own, never upstream's. */
+/** A form with a file (multipart/form-data, RFC 7578). The same parts make the same bytes. Names are our own, never the API's. */
 interface FormPart {
   readonly name: string
   readonly value: string | FormFile
