@@ -1,5 +1,6 @@
 import type { Alert } from '../alert/alert.ts'
 import type { WrittenMatch } from '../alert/match-form.ts'
+import type { RouteDecision } from '../alert/route.ts'
 import type { AuditRow } from './audit-view.ts'
 
 /**
@@ -65,6 +66,16 @@ export interface DeliveryRow extends AlertView {
 export interface DeadLetterRow extends DeliveryRow {
   readonly state: 'dead'
   readonly reason: string
+}
+
+/** Which routes would take an alert, and why the others would not. */
+export interface ExplanationView {
+  readonly alert: Pick<Alert, 'source' | 'id' | 'kind' | 'symbol' | 'ruleIds'>
+  readonly at: string
+  readonly sinks: readonly string[]
+  readonly decisions: readonly RouteDecision[]
+  /** The same for people. */
+  readonly text: string
 }
 
 /** An alert with its row of the feed, and where it went. */

@@ -16,6 +16,7 @@ import type {
   DeliveryQuery,
   DeliveryRow,
   DeliveryState,
+  ExplanationView,
   LetterGroupsView,
   SilenceView,
   StoredAlertPage,
@@ -78,6 +79,8 @@ interface DeliveriesPort {
   /** Alerts with their rows, for who decides anew where they go. */
   stored(query: StoredAlertQuery): Promise<StoredAlertPage>
   story(source: string, id: number): Promise<AlertStory | undefined>
+  /** By the config in force, as of `atMs`; undefined where nothing is kept of it. */
+  explain(source: string, id: number, atMs: number): Promise<ExplanationView | undefined>
 }
 
 interface DeadLettersPort {

@@ -17,6 +17,7 @@ import {
   auditRow,
   deadLetter,
   deliveryRow,
+  explanation,
   letterGroups,
   oneAnswer,
   pageAnswer,
@@ -36,7 +37,7 @@ import { sendProblem } from './problem.ts'
 import { registerRead } from './read.ts'
 
 /** The part of the API that only reads. Lists are `{ data: […] }`, so that other fields can be added beside them. */
-export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void {
+export function registerReads(app: FastifyInstance, { ports, clock }: AdminDeps): void {
   const notFound = (what: string) => ({ status: 404, detail: what })
 
   registerRead(
@@ -67,6 +68,14 @@ export function registerReads(app: FastifyInstance, { ports }: AdminDeps): void 
     const span = given({ sinceMs: since, untilMs: until, cursor })
     const page = await ports.deliveries.stored({ limit, ...span })
     return { ...page, cursor: page.cursor ?? null }
+  })
+
+  registerRead(app, '/api/v1/alerts/:source/:id/routes', explainAbout, async ({ at }, { params }, reply) => {
+    const { source, id } = alertParams.parse(params)
+    const found = await ports.deliveries.explain(source, id, at ?? clock.now())
+    return found
+      ? { data: found }
+      : sendProblem(reply, notFound(`No alert ${source}.${id} is kept (any more).`))
   })
 
   registerRead(app, '/api/v1/dead-letters', deadLettersAbout, async ({ sink, since, limit, cursor }) => {
@@ -143,9 +152,15 @@ const storyAbout = { says: 'The whole story of one alert', answer: oneAnswer(ale
 const dayAbout = { says: 'The budget day of a source by hours', answer: oneAnswer(sourceDay) }
 const planAbout = { says: 'What the plan of a source is made from', answer: oneAnswer(sourcePlan) }
 const seenAbout = { says: 'Whether the feed was seen to have an alert', answer: oneAnswer(seenRow) }
+const explainAbout = {
+  ...{ says: 'Which routes would take an alert, and why the others would not' },
+  ...{ parameters: { at: instantField.optional() }, answer: oneAnswer(explanation) },
+}
+const idField = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const alertParams = z.object({ source: nameField, id: idField })
 const seenParams = z.object({
   name: nameField,
-  id: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
+  id: idField,
 })
 const silencesAbout = {
   ...{ says: 'The silences that have not ended', parameters: pageFields },

@@ -34,9 +34,10 @@ export const commandTexts = {
     examples: ['config-schema > bridge.schema.json'],
   },
   explain: {
-    usage: '[options] <file>',
+    usage: '[options] <alert>',
     does: 'which routes and sinks would take this alert, and why the others would not',
     examples: [
+      'explain main.4711',
       'explain alert.json --config bridge.yaml',
       'deliveries main.4711 --json | alert-bridge explain - --config bridge.yaml',
     ],

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import * as z from 'zod'
+import type { ExplanationView } from '../admin/delivery-view.ts'
 import { type Alert, parseRow } from '../alert/alert.ts'
 import { ruleFacts } from '../alert/fields.ts'
 import { parseJson } from '../alert/json-number.ts'
@@ -11,32 +13,30 @@ import { atOnce } from '../alert/turns.ts'
 import { property } from '../config/outline.ts'
 import type { Config } from '../config/schema.ts'
 import { UserError } from '../lib/errors.ts'
+import { given } from '../lib/given.ts'
+import { explainText } from '../routing/explain-text.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
-import { connectDaemon, type Daemon } from './daemon.ts'
-import { explainText } from './explain-text.ts'
+import { connectDaemon, type Daemon, type DaemonOptions } from './daemon.ts'
 import { readFileArgument } from './file-argument.ts'
 import { instantOption } from './instant.ts'
 import { listPages } from './list.ts'
 import { print } from './output.ts'
-import { urlOption } from './usage.ts'
+import { alertOf as alertOfId, UsageError, urlOption } from './usage.ts'
 
-interface Options {
-  readonly config: string
+interface Options extends DaemonOptions {
   readonly source?: string
   readonly at?: string
-  readonly url?: string
-  readonly json?: boolean
 }
 
-/** `explain FILE.json`: which routes and sinks would take this alert, and why the others would not. Sends nothing. */
+/** `explain FILE.json`, or `explain ID` of a running bridge: which routes and sinks would take this alert, and why the others would not. Sends nothing. */
 export function explainCommand(): Command {
   return namedCommand('explain')
     .argument(
-      '<file>',
-      'JSON: a delivery row of the API, the body of a webhook, or what deliveries ID --json prints; - reads standard input',
+      '<alert>',
+      'SOURCE.ID of an alert that a running bridge has kept, by the config that is in force there; or a file with JSON: a delivery row of the API, the body of a webhook, or what deliveries ID --json prints; - reads standard input',
     )
-    .requiredOption('--config <file>', 'the config, YAML')
+    .option('--config <file>', 'the config, YAML; with an ID the address is taken from it')
     .option(
       '--source <name>',
       'the source that the alert came from; default: what the file says, or the only one',
@@ -48,11 +48,14 @@ export function explainCommand(): Command {
     )
     .option(
       '--url <url>',
-      'where a bridge runs, to be asked for its silences and for the rules it knows',
+      'where a bridge runs, to be asked for its silences and for the rules it knows (with an ID: for all)',
       urlOption,
     )
     .option('--json', 'print JSON')
     .action(async (file: string, options: Options) => {
+      if (/^[a-z0-9-]+\.\d{1,16}$/.test(file) && !existsSync(file)) return printExplained(file, options)
+      if (options.config === undefined)
+        throw new UsageError('--config must say by which config the alert of a file is to be routed.')
       const { config } = configOf(options.config)
       const { row, source } = await readAlertFile(file)
       const alert = alertOf(row, sourceOf(config, options.source ?? source))
@@ -67,6 +70,14 @@ export function explainCommand(): Command {
         : explainText({ alert, routing, routes, sinks, atMs, asked })
       print(text.trimEnd())
     })
+}
+
+async function printExplained(alert: string, { at, json, source: _, ...options }: Options): Promise<void> {
+  const { source, id } = alertOfId(alert)
+  const daemon = connectDaemon({ ...options, json: true })
+  const answer = await daemon.get(`/api/v1/alerts/${source}/${id}/routes`, given({ at }))
+  const { text, ...explained } = (answer as { data: ExplanationView }).data
+  print(json ? JSON.stringify(explained, null, 2) : text.trimEnd())
 }
 
 /** Reads a row of the API, the body of a webhook (`{data: {source, delivery}}`), or a story from the bridge's API. */

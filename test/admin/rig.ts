@@ -57,6 +57,9 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       search: note('search', () => ({ data: [row()], looked: 1, cursor: 'older' })),
       changed: note('changed', () => [row()]),
       stored: note('stored', () => ({ data: [] })),
+      explain: note('explain', (source: string, id: number, atMs: number) =>
+        source === 'main' && id === 48_213 ? { ...explanation, at: new Date(atMs).toISOString() } : undefined,
+      ),
       story: note('story', (source: string, id: number) => {
         if (source !== 'main' || id !== 48_213) return undefined
         const { sink: _, state: __, attempts: ___, updatedAt: ____, reason: _____, ...alert } = row()
@@ -158,4 +161,13 @@ export function problemOf(response: LightMyRequestResponse, expectedStatus: numb
   if (!ok)
     throw new Error(`not a problem with status ${expectedStatus}: ${response.statusCode} ${response.body}`)
   return body.detail
+}
+
+const explanation = {
+  alert: { source: 'main', id: 48_213, kind: 'price', symbol: null, ruleIds: ['12'] },
+  sinks: ['trading-system'],
+  decisions: [
+    { index: 0, sinks: ['trading-system'], taken: true as const, reason: 'takes_everything' as const },
+  ],
+  text: 'main.48213: kind price\nsent to: trading-system\n',
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { explainCommand } from '../../src/cli/explain.ts'
 import { whyCommand } from '../../src/cli/why.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig } from '../support/bridge.ts'
@@ -27,4 +28,22 @@ it('of an id that was never seen, why names its neighbours, however many alerts 
   const last = await why(601)
   expect(last).toContain('the one before it that is known: main.600, fired ')
   expect(last).not.toContain('the one after it')
+})
+
+it('explain asks the bridge alone by which routes an alert that it has kept would go, and why not by others', async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const sinks = { hook: hook.url, desk: hook.url }
+  const routes = '[{ name: steel, match: { symbol: فولاد }, sinks: [desk] }, { sinks: [hook] }]'
+  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks, routes }))
+  const { id } = sandbox.fire({ symbol: 'خودرو', kind: 'price' })
+  await until('it is delivered', async () => hook.requests.length > 0)
+  const explain = (...args: string[]) => run(explainCommand(), ...args, '--url', url)
+  const { out } = await explain(`main.${id}`)
+  expect(out).toContain('no   routes[0] (steel) → desk: symbol is خودرو, wanted فولاد')
+  expect(out).toContain('yes  routes[1] → hook: takes everything')
+  expect(out).toContain('sent to: hook\nnot sent to: desk\n')
+  const { sinks: reached, decisions } = JSON.parse((await explain(`main.${id}`, '--json')).out)
+  expect([reached, decisions.length]).toEqual([['hook'], 2])
+  expect(String((await explain('main.4711')).thrown)).toContain('No alert main.4711 is kept (any more).')
 })

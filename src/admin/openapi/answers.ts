@@ -5,6 +5,7 @@ import {
   type DeadLetterRow,
   type DeliveryRow,
   deliveryStates,
+  type ExplanationView,
   type LetterGroupsView,
   rowStates,
   type SilenceView,
@@ -201,6 +202,20 @@ export const storedAlert = takes<StoredAlert>()(
     ),
   }),
 )
+export const explanation = takes<ExplanationView>()(
+  z.object({
+    alert: z.object({
+      source: text,
+      id: z.int(),
+      kind: text,
+      symbol: text.nullable(),
+      ruleIds: z.array(text),
+    }),
+    ...{ at: instant, sinks: z.array(text), text },
+    decisions: z.array(z.looseObject({ index: count, taken: z.boolean(), reason: text })),
+  }),
+)
+
 export const sourcePlan = takes<SourcePlanView>()(
   z.object({ source: text, budget: fields, poll: fields, learned: z.unknown() }),
 )

@@ -17,6 +17,7 @@ import type { Runtime } from '../runtime.ts'
 import type { RuntimeStatus } from '../status.ts'
 import { alertStoryOf } from './alert-story.ts'
 import { searchDeliveries } from './delivery-search.ts'
+import { explainAlert } from './explain-alert.ts'
 import { previewSilence } from './silence-preview.ts'
 import { storedAlerts } from './stored-alerts.ts'
 import { deadLetterRow, deliveryRowOf, jobStateOf, letterGroupsView } from './views.ts'
@@ -87,6 +88,7 @@ export function adminPorts(options: PortsOptions): AdminPorts {
         return (await active().deliveryLog.list(query)).map(deliveryRowOf)
       },
       story: (source, id) => alertStoryOf(active(), source, id),
+      explain: (source, id, atMs) => explainAlert(active(), { source, id }, atMs),
     },
     deadLetters: {
       async list(query) {

@@ -21,6 +21,7 @@ const withRows = (rows: ReturnType<typeof row>[]): Partial<AdminPorts> => ({
     search: async () => ({ data: rows, looked: rows.length }),
     changed: async () => rows,
     stored: away,
+    explain: async () => undefined,
     story: async () => undefined,
   },
 })
@@ -226,7 +227,7 @@ describe('when something is away', () => {
 
   test('without deliveries the rest still stands', async () => {
     const { response, text } = await page({
-      deliveries: { search: away, changed: away, stored: away, story: away },
+      deliveries: { search: away, changed: away, stored: away, explain: away, story: away },
     })
     expect(response.statusCode).toBe(200)
     expect(words(text)).toContain('The deliveries cannot be read now.')

@@ -80,6 +80,7 @@ function storyWith(changes: Partial<AlertStory> = {}): AlertStory {
 const none = {
   search: async () => ({ data: [], looked: 0 }),
   changed: async () => [],
+  explain: async () => undefined,
   stored: async () => ({ data: [] }),
 }
 

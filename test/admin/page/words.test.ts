@@ -102,6 +102,7 @@ const rich: Partial<AdminPorts> = {
     }),
     changed: async () => [],
     stored: async () => ({ data: [] }),
+    explain: async () => undefined,
     story: async (_source, id) => (id === 48_213 ? alertStory() : undefined),
   },
   audit: { add: async () => {}, list: async () => [...alertStory().actions] },

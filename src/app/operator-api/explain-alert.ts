@@ -1,0 +1,52 @@
+import type { ExplanationView } from '../../admin/delivery-view.ts'
+import { type Alert, alertKey, parseRow } from '../../alert/alert.ts'
+import { ruleFacts } from '../../alert/fields.ts'
+import { route } from '../../alert/route.ts'
+import { inTurns } from '../../alert/turns.ts'
+import { openReader } from '../../delivery/records/search.ts'
+import { explainText } from '../../routing/explain-text.ts'
+import type { ActiveConfig } from '../active-config.ts'
+import { readerOptions } from './delivery-search.ts'
+import { isoOf } from './views.ts'
+
+/**
+ * Which routes of the config in force would take an alert that has a record, with the silences and rules of now, and why the others
+ * would not; undefined where nothing is kept of it. Throttles are not asked: they would count it.
+ */
+export async function explainAlert(
+  config: ActiveConfig,
+  about: { readonly source: string; readonly id: number },
+  atMs: number,
+): Promise<ExplanationView | undefined> {
+  const alert = await storedAlert(config, about)
+  if (alert === undefined) return undefined
+  const { routes, sinks } = config.config
+  const [silences, rules] = await Promise.all([
+    config.routing.silences.list(atMs),
+    config.routing.knownRules(),
+  ])
+  const facts = new Map(rules.map((row) => [`${row['source']}/${row['id']}`, ruleFacts(row)]))
+  const held = silences.flatMap(({ match, ...rest }) => (match === undefined ? [] : [{ ...rest, match }]))
+  const ruleOf = (source: string, ruleId: string) => facts.get(`${source}/${ruleId}`)
+  const routing = await inTurns(route(alert, routes, { nowMs: atMs, silences: held, ruleOf }), {})
+  const { source, id, kind, symbol, ruleIds } = alert
+  return {
+    ...{ alert: { source, id, kind, symbol, ruleIds }, at: isoOf(atMs), sinks: routing.sinks },
+    decisions: routing.decisions,
+    text: explainText({ alert, routing, routes, sinks: Object.keys(sinks), atMs, asked: true }),
+  }
+}
+
+async function storedAlert(
+  config: ActiveConfig,
+  about: { readonly source: string; readonly id: number },
+): Promise<Alert | undefined> {
+  const name = alertKey(about)
+  const reader = await openReader(readerOptions(config))
+  for await (const part of reader.read([{ name, atMs: 0 }], {}))
+    for (const found of part) {
+      const parsed = parseRow(about.source, found.row())
+      if (parsed.ok) return parsed.alert
+    }
+  return undefined
+}
