@@ -171,6 +171,29 @@ describe('a button', () => {
     await until('it is ended', async () => (await silences()) === 0)
   })
 
+  it('says what was done, however late the preview answers', async () => {
+    const { url, some } = await rig(204, { history: 1 })
+    await some('delivered', 1)
+    const { page } = await open(url)
+    const done = Promise.withResolvers<void>()
+    await page.route('**/api/v1/silences/preview', async (route) => {
+      await done.promise
+      await route.continue()
+    })
+    await page.locator('.alerts .meta a[href^="/alerts/"]').first().click()
+    await page.getByRole('button', { name: 'Silence what is like it' }).click()
+    await page.locator('#act-token input').fill(adminToken)
+    await page.locator('#act-token input').press('Tab')
+    await said(page).filter({ hasText: '…' }).waitFor()
+    await carryOut(page, /^Done: silenced until/)
+    const answered = page.waitForResponse('**/api/v1/silences/preview')
+    done.resolve()
+    await (await answered).finished()
+    // Another answer after it: by then the page has had its turn with that one.
+    await page.evaluate("fetch('/healthz').then((answer) => answer.text())")
+    expect(await said(page).textContent()).toMatch(/^Done: silenced until/)
+  })
+
   it('speaks Persian on a Persian page, where ages tick in Persian too', async () => {
     const { url, some, sinkNow } = await rig(204, { language: 'fa' })
     await some('delivered', 3)

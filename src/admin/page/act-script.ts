@@ -19,7 +19,7 @@ export const actScript = `
     const counts = ['queued', 'retried', 'dropped', 'moved'].filter((name) => name in said)
     const missing = said.unknown?.length ? fill(words.missing, said.unknown.join(words.list)) : ''
     if (counts.length) return done(counts.map((name) => fill(words.counts[name], said[name])).join(words.list)) + missing
-    if (said.matching !== undefined) return fill(words.matching, said.matching, said.looked) + (said.sample.length ? fill(words.suchAs, said.sample.map(({ headline }) => '\\u2068“' + headline + '”\\u2069').join(words.list)) : '') + '.'
+    if (said.matching !== undefined) return fill(words.matching, said.matching, said.looked) + (said.sample.length ? fill(words.suchAs, said.sample.map(({ headline }) => '\\u2068' + fill(words.quote, headline) + '\\u2069').join(words.list)) : '') + '.'
     if (said.state) return done(fill(words.state, said.sink ?? said.source, words.states[said.state] ?? said.state) + (said.until ? ' ' + until(said.until) : ''))
     if (said.data?.endsAt) return done(fill(words.silenced, timeOf(said.data.endsAt)))
     if (said.until) return done(until(said.until))
@@ -55,8 +55,11 @@ export const actScript = `
     return act.method === 'DELETE' ? undefined : body
   }
   let current
+  /** What a preview answers is only said while nothing else was asked since. */
+  let asks = 0
   const open = (act) => {
     current = act
+    asks += 1
     $('-title').textContent = act.label
     $('-ask').textContent = act.ask
     say('')
@@ -81,9 +84,14 @@ export const actScript = `
   const preview = async () => {
     if (!current.preview || token === undefined) return
     const { match } = bodyOf(current)
+    asks += 1
+    const ask = asks
+    say('…')
     try {
-      say(wordsOf(await call('POST', current.preview, { match: match ?? {} })))
+      const text = wordsOf(await call('POST', current.preview, { match: match ?? {} }))
+      if (ask === asks) say(text)
     } catch (error) {
+      if (ask !== asks) return
       say(error.message, true)
       askToken()
     }
@@ -96,6 +104,7 @@ export const actScript = `
   const run = async (work) => {
     if (busy) return
     busy = true
+    asks += 1
     takeToken()
     try {
       if (token === undefined) throw new Error(words.tokenFirst)

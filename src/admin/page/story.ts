@@ -17,7 +17,7 @@ export function storyHtml(alert: AlertStory, times: Times, canAct: boolean): Htm
   const { words } = times
   return html`${backLink(words)}
 <header class="story" id="top"><h1>${foreignLink(alert.url, alert.headline)}</h1>
-<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><span>${name}</span>${alert.ruleIds.length > 0 ? html`<span>${words.rules(foreign(alert.ruleIds.join(', ')))}</span>` : null}</p>
+<p class="meta">${alert.symbol ? html`<b>${foreign(alert.symbol)}</b>` : null}<span>${foreign(alert.kind)}</span><span>${name}</span>${alert.ruleIds.length > 0 ? html`<span>${words.rules(alert.ruleIds.length, foreign(alert.ruleIds.join(', ')))}</span>` : null}</p>
 ${alert.why ? html`<p class="reason">${foreign(alert.why)}</p>` : null}
 <ol class="steps">${fired(alert, times)}${seen(alert, times)}${held.map((each) => heldStep(each, words))}${nobody(alert, words)}</ol>
 ${buttonRow(canAct, [silenceButton(alert, words), copyButton(words, `alert-bridge deliveries ${name}`)])}</header>

@@ -183,7 +183,7 @@ export const english = {
   filters: {} as Readonly<Record<string, string>>,
 
   back: '← all alerts',
-  rules: (ids: HtmlPart) => html`rules ${ids}`,
+  rules: (rules: number, ids: HtmlPart) => html`${rules === 1 ? 'rule' : 'rules'} ${ids}`,
   fired: 'fired',
   seen: 'seen',
   byPoll: (when: HtmlPart, page: number | null) =>

@@ -197,7 +197,7 @@ export const persian: PageWords = {
   },
 
   back: '→ همهٔ هشدارها',
-  rules: (ids) => html`قاعده‌های ${ids}`,
+  rules: (rules, ids) => html`${rules === 1 ? 'قاعدهٔ' : 'قاعده‌های'} ${ids}`,
   fired: 'وقوع',
   seen: 'دیده شد',
   byPoll: (when, page) =>
