@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns'
-import { Cluster, type ClusterNode } from 'ioredis'
+import { Cluster, type ClusterNode, type Redis } from 'ioredis'
 import { UserError } from '../lib/errors.ts'
 import { given } from '../lib/given.ts'
 import {
@@ -91,6 +91,7 @@ function remember<C extends Pick<Cluster, 'emit' | 'listenerCount' | 'nodes' | '
   seeds: ClusterNode[],
   configured: readonly ClusterNode[],
 ): C {
+  cluster.on('+node', ignoreAskingFaults)
   cluster.on('refresh', () => {
     const known = cluster.nodes().map(({ options: { host = '', port = 6379 } }) => ({ host, port }))
     seeds.splice(0, seeds.length, ...configured, ...known)
@@ -99,6 +100,20 @@ function remember<C extends Pick<Cluster, 'emit' | 'listenerCount' | 'nodes' | '
       cluster.emit('error', new Error(addressMissing))
   })
   return cluster
+}
+
+/**
+ * The driver sends ASKING before each command for a slot that is on its way to this node, and never looks at the answer. A
+ * refusal, or a node that dies before it answers, would be an unhandled rejection, which ends the process. The command that
+ * follows has an error of its own, and is tried again.
+ */
+function ignoreAskingFaults(node: Redis): void {
+  const asking = node.asking.bind(node) as () => Promise<'OK'>
+  node.asking = () => {
+    const answer = asking()
+    answer.catch(() => {})
+    return answer
+  }
 }
 
 /** A name that DNS does not find (a node that is gone) is kept, and only that node fails; an error would fail them all. */

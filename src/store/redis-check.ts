@@ -36,7 +36,10 @@ export async function checkRedis(
 ): Promise<readonly RedisFinding[]> {
   const findings = options.probe === false ? [] : await checkCommands(redis, options.prefix)
   const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
-  for (const node of nodes) findings.push(...(await checkNode(node, options.now ?? Date.now)))
+  for (const node of nodes) {
+    if (redis instanceof Cluster && options.probe !== false) findings.push(...(await checkAsking(node)))
+    findings.push(...(await checkNode(node, options.now ?? Date.now)))
+  }
   return findings.filter(
     (finding, index) => findings.findIndex((other) => other.message === finding.message) === index,
   )
@@ -122,6 +125,18 @@ async function checkCommands(redis: RedisClient, prefix: string): Promise<RedisF
     return refuse(`Redis refuses BZPOPMIN, which the queues need: ${redisErrorText(error)}`)
   }
   return []
+}
+
+/** Only a warning: it is needed while a slot moves, and without it commands wait until that is over. */
+async function checkAsking(node: Redis): Promise<RedisFinding[]> {
+  try {
+    await node.asking()
+    return []
+  } catch (error) {
+    if (!isReply(error) || isRedisAway(error)) throw error
+    const message = `Redis refuses ASKING, without which alerts wait while a slot moves to another node: ${redisErrorText(error)}`
+    return [{ level: 'warn', code: 'permission', message }]
+  }
 }
 
 async function checkNode(node: Redis, now: () => number): Promise<RedisFinding[]> {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { queuePrefix } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'
@@ -70,12 +72,20 @@ describe('a node that comes back at its address', () => {
   })
 })
 
-it('a slot that moves to another master under traffic: sends go on, nothing lost, nothing twice', {
+it('a slot that moves to another master under traffic, for a user of the least rights: sends go on, nothing lost, nothing twice', {
   timeout: 120_000,
 }, async () => {
   const row = failureRow('A node of its cluster restarts at its address')
   const { busy, text, prefix } = await rig(cluster)
-  await startApp(text)
+  const readme = readFileSync(join(import.meta.dirname, '../../config/README.md'), 'utf8')
+  const [, rights = ''] = /^ACL SETUSER bridge on >PASSWORD (.+)$/m.exec(readme) ?? []
+  const [, more = ''] = /^In a cluster also `(.+?)`/m.exec(readme) ?? []
+  const granted = `${rights.replace('alert-bridge', prefix)} ${more}`.split(' ')
+  for (const { redis } of cluster.nodes) {
+    await redis.call('ACL', 'SETUSER', 'bridge', 'reset', 'on', '>pw', ...granted)
+    await redis.call('ACL', 'LOG', 'RESET')
+  }
+  await startApp(text.replace('redis: { ', 'redis: { username: bridge, password: pw, '))
   await busy.flows()
   await cluster.moveSlot(prefix, { keysAtOnce: 5, pauseMs: long ? 2_000 : 100 })
   const tookMs = await busy.goesOn()
@@ -83,6 +93,12 @@ it('a slot that moves to another master under traffic: sends go on, nothing lost
   await busy.ends()
   await row.kept('everything', () => expect(judge(busy.shown, busy.log)).toEqual(clean))
   await row.twice('nothing', () => expect(sentAgain(busy.hook)).toEqual([]))
+  const refused = await Promise.all(cluster.nodes.map(({ redis }) => redis.call('ACL', 'LOG')))
+  // READONLY is for reads from replicas, of which there are none.
+  const objects = (refused as string[][][]).flatMap((log) =>
+    log.map((entry) => entry[entry.indexOf('object') + 1]),
+  )
+  expect(objects.filter((object) => object !== 'readonly')).toEqual([])
 })
 
 describe('a cluster whose master of the queues dies', () => {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Secret } from '../../src/lib/secret.ts'
 import { queuePrefix, sourceKeys } from '../../src/store/keys.ts'
@@ -18,6 +18,7 @@ import {
 import { checkRedis } from '../../src/store/redis-check.ts'
 import { startApp } from '../support/app.ts'
 import { bridgeConfig } from '../support/bridge.ts'
+import { startCluster } from '../support/cluster.ts'
 import { failureRow } from '../support/failure-row.ts'
 import { captureLog } from '../support/log.ts'
 import { clean, hasAll, judge, logOf, sentAgain, showing } from '../support/oracle.ts'
@@ -55,6 +56,33 @@ describe('a cluster', () => {
     expect(captured.with('Redis is away')).toEqual([])
   })
 
+  it('a node that dies with a slot on its way to it, before it has answered ASKING, ends no process', async () => {
+    const cluster = await startCluster({ masters: 2, replicas: 0 })
+    onTestFinished(() => cluster.dispose())
+    const unhandled: unknown[] = []
+    const note = (error: unknown) => unhandled.push(error)
+    process.on('unhandledRejection', note)
+    onTestFinished(() => void process.off('unhandledRejection', note))
+    const key = `{${freshPrefix()}}`
+    const [from, slot] = [
+      await cluster.ownerOf(key.slice(1, -1)),
+      await cluster.nodes[0]?.redis.cluster('KEYSLOT', key),
+    ]
+    const to = cluster.nodes.find((node) => node !== from)
+    if (!to || slot === undefined) throw new Error('there are two masters')
+    const redis = await connected({ cluster: cluster.urls })
+    await Promise.all(redis instanceof Cluster ? redis.nodes().map((node) => node.ping()) : [])
+    await to.redis.cluster('SETSLOT', slot, 'IMPORTING', await from.id())
+    await from.redis.cluster('SETSLOT', slot, 'MIGRATING', await to.id())
+    to.server.freeze()
+    const answer = redis.get(key)
+    await until('it is asked', async () => (await from.redis.info('errorstats')).includes('errorstat_ASK'))
+    await to.server.kill9()
+    await from.redis.cluster('SETSLOT', slot, 'STABLE')
+    expect(await answer).toBeNull()
+    expect(unhandled).toEqual([])
+  })
+
   it('serves every script, because all keys share a slot', async () => {
     const port = await freePort()
     const bus = await freePort()
@@ -75,6 +103,13 @@ describe('a cluster', () => {
     const prefix = freshPrefix()
     const findings = await checkRedis(redis, { prefix })
     expect(findings.map(({ code }) => code)).toEqual(['persistence'])
+    await admin.acl('SETUSER', 'bridge', 'on', '>pw', '~*', '&*', '+@all', '-asking')
+    const user = { username: 'bridge', password: new Secret('pw') }
+    const limited = await connected({ cluster: [`redis://127.0.0.1:${port}`], ...user })
+    expect(await checkRedis(limited, { prefix })).toContainEqual({
+      ...{ level: 'warn', code: 'permission' },
+      message: expect.stringMatching(/^Redis refuses ASKING, without which alerts wait while a slot moves/),
+    })
     await spendsUnderLease(redis, prefix)
 
     // Names that an earlier version did not write down are found on whichever node has them.
