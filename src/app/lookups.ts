@@ -37,8 +37,12 @@ export interface Lookups {
   close(): Promise<void>
 }
 
-/** What calls that are no polls leave of a day's units for polling. */
-export const unitsShareOfPolls = 0.1
+/** What calls that are no polls leave of a day's units for polling; the API may grant fewer than the config has. */
+export function unitsOfPolls(unitsPerDay: number, granted: number): number {
+  return unitsPerDay - granted + Math.ceil(granted * unitsShareOfPolls)
+}
+
+const unitsShareOfPolls = 0.1
 
 const redisTimeoutMs = 5_000
 /** How long one of many calls waits for the limit of requests a minute; a second more than the minute. */
@@ -73,7 +77,7 @@ export async function openLookups(
           cost: endpoint.units,
           purpose: 'api',
           purposeUnitsMax: Math.floor(granted * context.unitsShare),
-          leaveUnits: budget.unitsPerDay - granted + Math.ceil(granted * unitsShareOfPolls),
+          leaveUnits: unitsOfPolls(budget.unitsPerDay, granted),
           leaveFresh: true,
         })
         if (reserved.ok) return reserved

@@ -1,6 +1,7 @@
 import type { SeenView, SourceDayView } from '../admin/ports.ts'
 import type { SourceConfig } from '../config/schema.ts'
 import type { SourceContext } from '../context/source-context.ts'
+import { grantedUnits } from '../context/spending.ts'
 import { createFeedClient } from '../feed/client.ts'
 import type { IntakeDeps } from '../intake/intake.ts'
 import { createProcessState, refreshProcessState, runPoll } from '../intake/poll.ts'
@@ -15,6 +16,7 @@ import { budgetDay, budgetFindings } from '../schedule/budget.ts'
 import { createSchedule } from '../schedule/create.ts'
 import { isActiveAt } from '../schedule/forecast/profile.ts'
 import type { BudgetDay } from '../schedule/schedule.ts'
+import { createGrantStore } from '../store/grant.ts'
 import { createLedger } from '../store/ledger.ts'
 import { createQuarantineStore, type QuarantineCounts } from '../store/quarantine.ts'
 import { createRuleStore } from '../store/rules.ts'
@@ -23,7 +25,7 @@ import { createSourceOverride } from '../store/source-override.ts'
 import { createSourceStatus, type PollerStatus } from '../store/source-status.ts'
 import { createWalkState } from '../store/walk-state.ts'
 import type { FeedPage } from '../walk/page.ts'
-import { unitsShareOfPolls } from './lookups.ts'
+import { unitsOfPolls } from './lookups.ts'
 import type { Quarantine } from './operator-api/quarantine.ts'
 import type { RulesReport } from './rule-notices.ts'
 import { scheduleOptionsOf, withUnits } from './schedule-options.ts'
@@ -107,13 +109,18 @@ export function createSource(source: string, config: SourceConfig, tools: Source
   const walkDeps = { state, inForce, onHead, clock, log, metrics }
   const walking = { source, startFrom: config.startFrom, processState }
   const closing = new AbortController()
+  const grants = createGrantStore({ redis, prefix, source, account })
   const rules = createRuleBook({
     source,
     feed,
     closing: closing.signal,
     ledger,
     store: createRuleStore({ redis, prefix, source }),
-    leaveUnits: Math.ceil(budget.unitsPerDay * unitsShareOfPolls),
+    async leaveUnits() {
+      const { unitsPerDay } = budget
+      const nowMs = clock.now()
+      return unitsOfPolls(unitsPerDay, await grantedUnits(grants, unitsPerDay, dayOf(nowMs), nowMs))
+    },
     clock,
     log,
     metrics,

@@ -16,8 +16,8 @@ export interface RulePagesOptions {
   readonly source: string
   readonly feed: Pick<FeedClient, 'rules' | 'tokenTrouble'>
   readonly ledger: Pick<Ledger, 'reserve' | 'hold'>
-  /** Units of the day that must be left for polls. */
-  readonly leaveUnits: number
+  /** Units of the day that must be left for polls, now. */
+  readonly leaveUnits: () => Promise<number>
   readonly unitsPerHour?: number
   /** Once it aborts, no page is asked for: a reading may run while nobody waits for it. */
   readonly closing?: AbortSignal
@@ -70,7 +70,7 @@ export class RulePages {
         return 'not_now'
       }
       const purpose = 'rules'
-      const reserved = await ledger.reserve({ cost: pageUnits, purpose, leaveUnits })
+      const reserved = await ledger.reserve({ cost: pageUnits, purpose, leaveUnits: await leaveUnits() })
       if (!reserved.ok) {
         this.#pause(pauseMs)
         log.info(

@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { budgetDay } from '../../src/schedule/budget.ts'
+import { createGrantStore } from '../../src/store/grant.ts'
+import { createLedger } from '../../src/store/ledger.ts'
 import { startApp } from '../support/app.ts'
 import { api } from '../support/bridge.ts'
 import { passingClock } from '../support/clock.ts'
@@ -92,6 +95,42 @@ it('a spent budget is waited for until the reset, and nobody asks before', async
     expect(resumedMs - resetMs).toBeLessThan(2 * slackMs)
   })
 }, 40_000)
+
+it.each([
+  [20, 'are'],
+  [95, 'are not'],
+])(
+  'of 100 units that the API grants, %d used: the rules %s read, though the config has 2,000',
+  async (used, _are) => {
+    const sandbox = await startSandbox()
+    const hook = await startWebhookReceiver()
+    const of = { redis: redis.client(), prefix: freshPrefix(), source: 'main' }
+    const atMs = Date.now() - 24 * hourMs
+    const refused = { atMs, units: 100, sizes: 1 }
+    await createGrantStore(of).save({
+      v: 1,
+      unitsPerDay: 100,
+      resetsAtMs: null,
+      learnedAtMs: Date.now(),
+      refused,
+    })
+    const day = { resetsAt: '00:00', timeZone: 'Asia/Tehran' }
+    const limits = { unitsPerDay: 2_000, requestsPerMinute: 200 }
+    const ledger = createLedger({ ...of, ...limits, budgetDay: (nowMs) => budgetDay(nowMs, day) })
+    await ledger.reserve({ cost: used, purpose: 'poll' })
+    await startApp(`
+    redis: { url: "${redis.url}", prefix: ${of.prefix} }
+    http: { listen: "127.0.0.1:0" }
+    sources: { main: { baseUrl: "${sandbox.url}", token: sandbox-token, startFrom: beginning, budget: { unitsPerDay: 2000 }, poll: { every: 1s, minInterval: 300ms, historyPages: 0 } } }
+    sinks: { hook: { type: webhook, url: "${hook.url}", allowPrivateNetworks: true } }
+    routes: [{ match: { rule: { name: none } }, sinks: [hook] }, { sinks: [hook] }]
+  `)
+    sandbox.fire({ ruleIds: ['12'] })
+    await hook.received(1)
+    const reads = sandbox.requests.filter(({ path }) => path === '/api/v1/alerts')
+    expect(reads).toHaveLength(used === 20 ? 1 : 0)
+  },
+)
 
 /** A bridge that has seen three alerts, whose receiver fails until it is well. */
 async function rig(budget: string, feed: SandboxOptions, clock?: Clock) {

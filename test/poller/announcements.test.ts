@@ -36,7 +36,7 @@ async function rig({
   const feed = createFeedClient({ source: 'main', baseUrl: made.url, token: new Secret(sandboxToken) })
   const bookOf = (redis: RedisClient) =>
     createRuleBook({
-      ...{ source: 'main', feed, leaveUnits: 10, clock: systemClock, log: made.captured.log },
+      ...{ source: 'main', feed, leaveUnits: async () => 10, clock: systemClock, log: made.captured.log },
       ...{ ledger: made.ledger, metrics: made.metrics },
       store: createRuleStore({ redis, prefix: made.prefix, source: 'main' }),
     })

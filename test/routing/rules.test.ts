@@ -45,7 +45,7 @@ async function rig(
         clock,
         log: captured.log,
         metrics,
-        leaveUnits: 100,
+        leaveUnits: async () => 100,
       },
       store: createRuleStore({ redis, prefix, source: 'main' }),
       ...options,
@@ -193,7 +193,7 @@ describe('the rules of an account', () => {
 
 describe('the budget', () => {
   it('is left to the polls: without spare units nothing is read, and later it is tried again', async () => {
-    const { sandbox, book, ledger, reads, time } = await rig({ unitsPerDay: 110, leaveUnits: 100 })
+    const { sandbox, book, ledger, reads, time } = await rig({ unitsPerDay: 110 })
     await ledger.reserve({ cost: 10, purpose: 'poll' })
     const id = String(sandbox.rules[0]?.id)
     await book.prepare([id])
