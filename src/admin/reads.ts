@@ -156,7 +156,10 @@ const explainAbout = {
   ...{ says: 'Which routes would take an alert, and why the others would not' },
   ...{ parameters: { at: instantField.optional() }, answer: oneAnswer(explanation) },
 }
-const idField = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const idField = z
+  .string()
+  .regex(/^\d{1,16}$/, 'expected the id of an alert, such as 4711')
+  .transform(Number)
 const alertParams = z.object({ source: nameField, id: idField })
 const seenParams = z.object({
   name: nameField,

@@ -147,3 +147,17 @@ test('what is left of names that left the config is listed, and the alerts of on
   expect(one.json().data[0]).toMatchObject({ state: 'waiting' })
   expect(calls).toEqual([['orphans'], ['orphan', 'old-slack', { limit: 3, state: 'waiting' }]])
 })
+
+test('whether the feed had an alert, and where it would go, are asked by its id', async () => {
+  const { app } = rig()
+  const seen = (await app.inject('/api/v1/sources/main/seen/47000')).json()
+  expect(seen).toEqual({
+    data: { source: 'main', id: 47_000, seen: true, leavesOut: true, leftOut: 1_234 },
+  })
+  const routes = (await app.inject(`/api/v1/alerts/main/48213/routes?at=2026-11-21T09:00:00Z`)).json()
+  expect(routes).toMatchObject({ data: { at: '2026-11-21T09:00:00.000Z', sinks: ['trading-system'] } })
+  problemOf(await app.inject('/api/v1/sources/other/seen/1'), 404)
+  problemOf(await app.inject('/api/v1/alerts/main/1/routes'), 404)
+  for (const path of ['/api/v1/sources/main/seen/x', '/api/v1/alerts/main/-1/routes'])
+    expect(problemOf(await app.inject(path), 400)).toContain('expected the id of an alert')
+})
