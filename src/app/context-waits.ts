@@ -1,9 +1,9 @@
 import type { Clock } from '../lib/clock.ts'
 
 /**
- * How long alerts wait for their context in this process. A sink that sends one alert after the other keeps those behind waiting too:
- * what it has waited since its queue was last empty, which is before the alert came into it, counts as this alert's own wait. So none
- * goes out later than by one deadline, however many are sent before it, of whichever page or source.
+ * How long alerts wait for their context in this process. A sink that sends one alert after the other keeps those behind waiting
+ * too. So the time for which the sink has waited since its queue was last empty counts as this alert's own wait: the alert came into
+ * the queue later than that. None goes out later than by one deadline, however many are sent before it, of whichever page or source.
  */
 interface ContextWaits {
   /** An alert of this sink, whose queue was last empty at `emptyMs`, waits from now until `end`, for `leftMs` at most. */

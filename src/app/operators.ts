@@ -22,7 +22,7 @@ import { createTroubles } from './troubles.ts'
  * a person, or no process polls it; when rules of it may not fire (one notice for all that a reading shows), and when they are in
  * order again; when a name leaves the config with something left; and of what else the verdict names as a trouble, in its
  * words, once it has lasted a minute. A notice about a sink is not sent to that sink. Without Redis, only the log and the status
- * page report the same. Redis stores of what people were notified, together with the notice, so that a restart neither repeats
+ * page report the same. What people were notified of is stored in one step with the notice, so that a restart neither repeats
  * one nor loses one.
  */
 export interface Operators {
@@ -96,7 +96,7 @@ export function createOperators(options: OperatorsOptions): Operators {
   const attempt = (work: () => Promise<void>) => {
     lastWork = lastWork
       .then(() => work().finally(sendUnsent))
-      .catch((thrown: unknown) => log.warn({ err: toError(thrown) }, 'operators.not_told'))
+      .catch((thrown: unknown) => log.warn({ err: toError(thrown) }, 'operators.not_notified'))
     return lastWork
   }
 

@@ -52,7 +52,7 @@ export interface LockedJob {
   readonly data: unknown
   /** The attempt that this would be, from 1. */
   readonly number: number
-  /** Another process had it, and has ended or lost its connection to Redis; nobody has waited for that one since. */
+  /** Another process had it, and has ended or lost its connection to Redis; no process has waited for that one yet. */
   readonly takenOver: boolean
   /** Stores that this process has waited for it, so that no later attempt waits again. */
   waited(): Promise<void>
@@ -94,7 +94,7 @@ export type FindContext = (
 
 /** What a lane knows of its queue without a clock of another machine. */
 export interface QueueState {
-  /** By the monotonic clock: no job that this process has taken since had come into the queue before. */
+  /** By the monotonic clock: the queue was empty then, so that every job taken since came into it later. */
   readonly emptyMs: number
   /** As many jobs as the lane takes at a time run, so that others may wait for one of them. */
   readonly isFull: boolean

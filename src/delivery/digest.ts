@@ -38,7 +38,7 @@ export function digestMark(atMs: number, everyMs: number, timeZone: string): num
   const wallMs = wallTime(atMs, timeZone)
   for (let step = 1; step <= stepsMax; step += 1) {
     const markMs = instantOf((Math.floor(wallMs / everyMs) + step) * everyMs, timeZone)
-    // A mark in an hour that comes twice had its first coming already.
+    // Clocks show one hour twice when they are set back: a mark that they showed before already is not the next one.
     if (markMs > atMs) return markMs
   }
   return atMs + everyMs

@@ -16,7 +16,10 @@ export interface JobFields {
   /** The alert's own schedule lets it wait for no longer than this, from when it was delayed. */
   shorten(job: JobDelivery, delayMsMax: number): Promise<void>
   acknowledge(job: JobDelivery, record: AttemptRecord): Promise<void>
-  /** At which stall (BullMQ's count) the process that took the job over last waited for the one before; 0 for none. */
+  /**
+   * How often the job had stalled, by BullMQ's count, when a process that took it over last waited for the process before; 0: none
+   * has waited.
+   */
   waitedAtStall(id: string): Promise<number>
   waited(id: string, stall: number): Promise<void>
 }

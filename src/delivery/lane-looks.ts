@@ -4,7 +4,7 @@ import type { LaneView } from './queue-view.ts'
 interface LaneLooksOptions {
   readonly everyMs: number
   read(): Promise<LaneView>
-  /** When the lane begins. What Redis stores is needed before many alerts are sent, so it is repeated soon without an answer. */
+  /** When the lane begins, and soon again where Redis does not answer: what it stores is needed before many alerts are sent. */
   first(view: Promise<LaneView>): unknown
   each(view: Promise<LaneView>): void
 }

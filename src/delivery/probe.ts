@@ -30,7 +30,7 @@ async function choose(queue: AlertQueue, turn: Turn, random: () => number): Prom
   const delayed = turn === 'any' ? await queue.getDelayedCount() : 0
   const place = turn === 'newest' ? 0 : Math.floor(random() * (waiting + delayed))
   if (place >= waiting) return promoteOne(queue, turn, random)
-  // Not from the end that is taken next: place 0 is the newest.
+  // The newest job is at place 0, the one that is taken next at the other end.
   const [job] = await queue.getJobs(['wait'], place, place, false)
   await toFront(job)
   return true

@@ -73,8 +73,8 @@ export interface Tuning {
    */
   readonly lockMs: number
   /**
-   * So often each process looks for such jobs, while any job is taken. A look that comes a moment too early after the one before, of whichever
-   * process, is left out by BullMQ: also a process that is alone leaves out every fifth.
+   * How often each process looks for such jobs while any job is taken. BullMQ skips a look that comes a moment too soon after the one
+   * before, of whichever process; even of a process that is alone it skips every fifth.
    */
   readonly stalledIntervalMs: number
   /**

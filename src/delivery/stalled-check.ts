@@ -40,8 +40,8 @@ export class TakenJobs {
   }
 
   /**
-   * `view`: begun just now. A lock lasts for longer than the time between two looks, so a job of another process is seen before it
-   * can be given back. What Redis did not answer is not known: it may have gone back to an earlier state.
+   * `view` was asked for just now. A lock lasts for longer than the time between two looks, so a job that another process takes is seen
+   * before its lock can run out. Without an answer, a job may be taken: Redis may have gone back to an earlier state.
    */
   async look(view: Promise<{ readonly active: number }>): Promise<void> {
     const taken = this.#taken

@@ -29,7 +29,7 @@ export class Workers {
     return this.#current !== undefined
   }
 
-  /** When (monotonic clock) the first job was taken from a queue that had been empty: no later one came into it before. */
+  /** When the queue was last empty, by the monotonic clock: every job taken since came into it later. Known once one is taken. */
   get emptyMs(): number {
     return this.#emptyMs
   }
@@ -87,7 +87,7 @@ export class Workers {
       queueMicrotask(() => (hasJustFailed = false))
     })
     worker.on('drained', () => {
-      // It gets none either where the limit of the rate is reached, which it is not told after a failed attempt.
+      // BullMQ says so too where the rate limit is reached. After a failed attempt the worker does not know whether it is.
       if (hasJustFailed) void this.#lookIfEmpty(redis, worker.toKey('wait')).catch(() => {})
       else if (!worker['isRateLimited']()) void this.#noteDrained(redis, worker).catch(() => {})
     })

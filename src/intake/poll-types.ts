@@ -25,7 +25,7 @@ export interface PollDeps {
 export type PageAnswer =
   | { readonly kind: 'page'; readonly page: FeedPage }
   /**
-   * No call was made: the day's budget, the minute's limit, the feed's own 429 or the lost lease forbids it. No unit was
+   * No call was made: the day's budget, the minute's limit, the API's own 429 or the lost lease forbids it. No unit was
    * spent, but where the lease was lost between the reservation and the call, or the token was changed during the call.
    */
   | { readonly kind: 'refused'; readonly why: 'budget' | 'minute' | 'hold' | 'lease' | 'rest' | 'token' }
@@ -119,7 +119,7 @@ export type PollReason =
   | 'refused_lease' // another replica polls now
   | 'refused_rest' // pages beneath the first failed again and again, and are not read now
   | 'refused_token' // the token was changed since this poll's first page; the next poll begins anew
-  | 'failed' // the feed's answer was an error
+  | 'failed' // the API's answer was an error
   | 'queue_failed' // not all could be routed and stored: nothing of this page is marked
   | 'state_failed' // Redis did not answer
   | 'state_lost' // Redis lost its data during this poll

@@ -53,12 +53,12 @@ export interface CountedUnits {
   readonly atMs: number
   /** Of the configured day. */
   readonly unitsUsed: number
-  /** Of the feed's own day. */
+  /** Of the API's own day. */
   readonly apiDayUsed?: number
 }
 
 /**
- * What the account's budget really is, as the feed's refusals and grants show it: fewer units, or another day than the
+ * What the account's budget really is, as the API's refusals and grants show it: fewer units, or another day than the
  * configured one. The plan uses it. The ledger, which guarantees the limit, still counts the configured day.
  */
 export class GrantedBudget {
@@ -99,7 +99,7 @@ export class GrantedBudget {
     const day = this.#deps.budgetDay(nowMs)
     const [{ used, byPurpose }, apiDay] = await Promise.all([ledger.used(day), ledger.apiDay()])
     const configured = { unitsPerDay, unitsLeft: Math.max(0, unitsPerDay - used), day }
-    // Where the ledger has nothing left, the feed's own day is of no use.
+    // Where the ledger has nothing left, the API's own day is of no use.
     const own = apiDay === undefined || configured.unitsLeft === 0
     const view = own
       ? configured

@@ -2,7 +2,7 @@ import { readJson } from '../alert/value.ts'
 import { spendingKeys } from './account.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The budget that the feed's refusals showed, as JSON that its reader checks; over restarts and replicas. */
+/** The budget that the API's refusals showed, as JSON that its reader checks; over restarts and replicas. */
 export interface GrantStore {
   /** undefined when nothing was learned, or the stored text is no JSON. */
   load(): Promise<unknown>

@@ -50,14 +50,14 @@ interface SourceKeys {
   units(dayKey: string): string
   /**
    * ZSET, one member a request, scored by Redis' own clock in ms: the sliding minute over all replicas. Expires a
-   * minute after the last request. Lost: at most one minute's requests too many, which the feed answers with 429.
+   * minute after the last request. Lost: at most one minute's requests too many, which the API answers with 429.
    */
   readonly minute: string
-  /** HASH `{limit, untilMs, forMs}`: the feed answered 429; no replica calls it before `untilMs`. Expires then. Lost: one more 429. */
+  /** HASH `{limit, untilMs, forMs}`: the API answered 429; no replica calls it before `untilMs`. Expires then. Lost: one more 429. */
   readonly hold: string
   /** STRING, JSON of the schedule's snapshot (what it learned). No expiry. Lost: the schedule learns again from `activeHours`. */
   readonly profile: string
-  /** STRING, JSON of the budget that the feed's refusals showed. No expiry. Lost: the next refusal shows it again. */
+  /** STRING, JSON of the budget that the API's refusals showed. No expiry. Lost: the next refusal shows it again. */
   readonly grant: string
   /**
    * HASH `{resetsAtMs, sinceMs, startMs, used, for:PURPOSE…}`: the API's own budget day, as its refusals showed it, where it differs
@@ -272,7 +272,7 @@ export const unitsKeptMs = 3 * 24 * 60 * 60 * 1_000
 
 /**
  * HASH `{used, <purpose>: units …, half:<half hour>: units …}` (and from earlier versions `from:…`). Expires `unitsKeptMs` after
- * its last change. Lost: the bridge may spend the day's units again; when the account has none left, the feed answers 429, which
+ * its last change. Lost: the bridge may spend the day's units again; when the account has none left, the API answers 429, which
  * sets `hold`.
  */
 function unitsKey(root: string, dayKey: string): string {

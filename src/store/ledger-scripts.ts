@@ -26,7 +26,7 @@ local function holdLeft(key, now, longest)
 end`
 
 /**
- * KEYS hold, minute, lease, the feed's own day, spendsIn, units of the day and what is joined on it, optionally the same of
+ * KEYS hold, minute, lease, the API's own day, spendsIn, units of the day and what is joined on it, optionally the same of
  *   the neighbouring day
  * ARGV units max, requests a minute, cost, purpose, length of the minute (ms), expiry of the counts (ms), lease token or '',
  *   a name for this request that no other has, the time of the caller (ms), by whose clock days turn,
@@ -34,7 +34,7 @@ end`
  *   of a day or -1, the purposes that use them together, then for each day what the caller knows to be used of it: Redis may have lost that
  * Moved: the source now counts in the ledger of another account; the caller has to join that one first.
  * Returns {kind, limit, wait in ms (kind spent or share: which of the days is full, from 1), units used of the day, and where
- *   it is ok those of the feed's own day, or -1}
+ *   it is ok those of the API's own day, or -1}
  */
 export const reserveScript = `${holdLeft}${joinedUnits}
 local days = {}

@@ -12,12 +12,12 @@ import { heldScript, holdScript, type ReserveReply, reserveScript } from './ledg
 import type { RedisClient } from './redis.ts'
 
 /**
- * What the bridge spends of a source, or of an account of several sources, over all replicas. Every call to the feed is
+ * What the bridge spends of a source, or of an account of several sources, over all replicas. Every call of the API is
  * reserved here first, in one script: the day's units and the sliding minute are never exceeded, however many processes
- * reserve at once. A reserved unit counts as spent: the feed may have counted it. Redis may lose the count, as in a
+ * reserve at once. A reserved unit counts as spent: the API may have counted it. Redis may lose the count, as in a
  * failover: so every caller also sends how many units of the day it knows to be used; the minute starts again at 0.
  *
- * The feed starts a new day by its own clock. A call within `resetGuardMs` of the reset may count on either side, so it is
+ * The API starts a new day by its own clock. A call within `resetGuardMs` of the reset may count on either side, so it is
  * charged to both days and must fit into both.
  */
 export interface Ledger {
@@ -25,7 +25,7 @@ export interface Ledger {
   /** Units of a day: in all, and by purpose. This process remembers the total, also where Redis loses it. */
   used(day: BudgetDay): Promise<DayUse>
   /**
-   * The feed answered 429 to any call: no replica calls it for `askedMs` from now, within bounds, or for a default time
+   * The API answered 429 to any call: no replica calls it for `askedMs` from now, within bounds, or for a default time
    * without `askedMs`. A hold that ends later stays. Returns the length in ms. Never rejects: this process waits also where
    * Redis could not store the hold.
    */
@@ -33,7 +33,7 @@ export interface Ledger {
   /** The hold that is on now, if any. */
   currentHold(): Promise<Hold | undefined>
   /**
-   * From now on units are also counted by the feed's day, which resets at this instant and every 24 hours. Only the plan
+   * From now on units are also counted by the API's day, which resets at this instant and every 24 hours. Only the plan
    * uses that count; nothing is refused by it. `used`: units spent of the current day; null ends the counting.
    */
   countApiDay(reset: { readonly atMs: number; readonly used: number } | null): Promise<void>
@@ -45,7 +45,7 @@ export interface Ledger {
   usedSince(fromMs: number): Promise<number | undefined>
 }
 
-/** The feed's own budget day, as its answers showed it. */
+/** The API's own budget day, as its answers showed it. */
 interface ApiDay {
   readonly day: BudgetDay
   readonly used: number
@@ -74,14 +74,14 @@ export type Reservation =
       readonly ok: true
       readonly unitsUsed: number
       readonly unitsLeft: number
-      /** Units used of the feed's own day. */
+      /** Units used of the API's own day. */
       readonly apiDayUsed?: number
     }
   | { readonly ok: false; readonly limit: 'lease'; readonly unitsUsed: number }
   | {
       readonly ok: false
       readonly limit: ApiLimit
-      /** The reason is an earlier 429 of the feed, not our own count. */
+      /** The reason is an earlier 429 of the API, not our own count. */
       readonly held: boolean
       readonly ofPurpose?: true // only `purposeUnitsMax` is used up
       /** When to try again, by the clock of this machine. */
@@ -113,7 +113,7 @@ interface LedgerOptions {
   readonly knownUnits?: KnownUnits
 }
 
-/** How far the feed's clock may be from ours around the reset before a unit could be counted on the wrong day. */
+/** How far the API's clock may be from ours around the reset before a unit could be counted on the wrong day. */
 export const resetGuardMs = 2_000
 /** The share of the minute that is kept for the first page during a catch-up. */
 const freshShare = 0.1
@@ -273,7 +273,7 @@ function dayStart(resetsAtMs: number, nowMs: number): number {
   return resetsAtMs + Math.floor((nowMs - resetsAtMs) / dayMs) * dayMs
 }
 
-/** The day that a call at `nowMs` may count on instead of `day`, by the feed's clock. */
+/** The day that a call at `nowMs` may count on instead of `day`, by the API's clock. */
 function otherDay(
   day: BudgetDay,
   nowMs: number,

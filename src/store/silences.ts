@@ -37,7 +37,7 @@ export interface StoredSilence extends Omit<Silence, 'match'> {
   readonly written: WrittenMatch
   /**
    * Absent where this version refuses a pattern that an earlier one took, or where a later one wrote the silence: it holds nothing
-   * back, because a message too many is better than one too few, and whoever lists silences or reads the status is told.
+   * back, because a message too many is better than one too few, and whoever lists silences or reads the status sees that.
    */
   readonly match?: Match
   readonly ofLaterVersion?: true

@@ -70,7 +70,7 @@ export async function resend(
  * KEYS the ended jobs of that state, the job, its logs, what waits, meta, marker · ARGV id, when it ended as it was read, data,
  * its acknowledgement or '', records to keep
  * As BullMQ puts a job back, in one step with its new data: of two processes that do the same portion, only one does it. Nothing of
- * the delivery before counts, also not how often a process was gone that had it: too often makes it a dead letter unsent.
+ * the delivery before counts, also not how often it stalled: BullMQ makes a job that stalls too often a dead letter without a send.
  * Returns 0 when the job is being delivered again, or has been since.
  */
 const resendScript = `
