@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sandbox } from '../../../src/sandbox/sandbox.ts'
-import type { RedisServer } from '../../support/redis.ts'
+import { answersPing, type RedisServer } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 import type { ReceiverAnswer } from '../../support/webhook-receiver.ts'
 import type { CountingReceiver } from './receiver.ts'
 
@@ -20,6 +21,7 @@ export interface Fault {
   make(rig: Rig): Promise<unknown>
 }
 
+const startTimeoutMs = 60_000
 const takes: ReceiverAnswer = { status: 204 }
 
 /** What a long life brings, one after the other and again from the start. Nothing of it may cost an alert. */
@@ -49,7 +51,10 @@ export const faults: readonly Fault[] = [
     async make({ redis, outageMs }) {
       await redis.stop()
       await sleep(outageMs / 4)
-      await redis.start()
+      // On a busy machine it takes its time to read its file.
+      await redis
+        .start()
+        .catch(() => until('Redis answers', () => answersPing(redis.socketPath), startTimeoutMs))
     },
   },
   feed('answers late', { kind: 'slow', delayMs: 2_000, times: 3 }),
