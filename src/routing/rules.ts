@@ -232,7 +232,13 @@ class AccountRules implements RuleBook {
     if (!stopped || stopped.afterMs !== this.#readAtMs) return undefined
     if (this.#options.clock.monotonicMs() - stopped.cameMs >= resumeMs) return undefined
     const rows = stopped.rows.map((row) => this.#rows.get(String(row['id'])) ?? row)
-    return { ...stopped, before: new Map(this.#rows), rows }
+    const { rules: shown = [], isOlder } = this.#lastReading ?? {}
+    const byId = new Map(isOlder ? [] : shown.map((rule) => [rule.id, rule]))
+    const rules = stopped.rules.map((rule) => {
+      const other = byId.get(rule.id)
+      return other !== undefined && other.readAt > rule.readAt ? other : rule
+    })
+    return { ...stopped, before: new Map(this.#rows), rows, rules }
   }
 
   /** `shows`: as much as a reading shows of them is here. */

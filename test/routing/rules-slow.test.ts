@@ -131,6 +131,26 @@ describe('a list of rules that is read slowly', () => {
     expect(silent((await store.load())?.rows)).toEqual([])
   })
 
+  it('shows what another reading has shown of its rules since it stopped', async () => {
+    let faults = 0
+    const { book, time, dead } = rig((page) => {
+      if (page === 3 && faults-- > 0) throw fault()
+    })
+    await book.prepare(['1'])
+    time.nowMs += 1.5 * hourMs
+    faults = 1
+    dead.add(550)
+    await book.prepare(['1'])
+    time.nowMs += 1.5 * hourMs
+    dead.delete(550)
+    await book.readAnew(anew)
+    expect([book.lastReading()?.pages, silent(book.lastReading()?.rules)]).toEqual([1, []])
+    time.nowMs += minuteMs
+    await book.prepare(['1'])
+    expect(book.lastReading()).toMatchObject({ pages: 6, isWhole: true, isOlder: false })
+    expect(silent(book.lastReading()?.rules)).toEqual([])
+  })
+
   it('begins anew where it stopped hours ago', async () => {
     let faults = 1
     const { book, time, pages } = rig((page) => {
