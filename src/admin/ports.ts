@@ -176,6 +176,8 @@ export interface SeenView {
   readonly source: string
   readonly id: number
   readonly seen: boolean
+  /** Whether rows that it no longer shows were forgotten (`seenWindow`): an old one of them counts as not seen. */
+  readonly forgets: boolean
   /** Whether `startFrom` leaves out what fired before it, and how many such rows were seen. */
   readonly leavesOut: boolean
   readonly leftOut: number

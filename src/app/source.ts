@@ -211,8 +211,11 @@ export function createSource(source: string, config: SourceConfig, tools: Source
     }),
     async seen(id) {
       const { marks, facts } = await state.look([String(id)])
-      const leavesOut = facts.scope.kind !== 'all'
-      return { seen: marks[0] !== 'new', leavesOut, leftOut: facts.passedOver }
+      const { scope, forgottenMs, passedOver } = facts
+      return {
+        ...{ seen: marks[0] !== 'new', forgets: forgottenMs > 0 },
+        ...{ leavesOut: scope.kind !== 'all', leftOut: passedOver },
+      }
     },
     learned: () => scheduleState.load(),
     pollOver: () => polling,

@@ -115,7 +115,7 @@ function describeAround({ source, id, status, seen, quarantined, before, after }
     ...(known
       ? sourceLines(known)
       : [`there is no source ${source}; there is ${status.sources.map(({ name }) => name).join(', ')}`]),
-    ...(seen ? [`the feed ${seen.seen ? 'has shown it' : 'was not seen to have it'}`] : []),
+    ...(seen ? [seenText(seen)] : []),
     ...(before ? [`the one before it that is known: ${rowText(before)}`] : []),
     ...(after ? [`the one after it that is known: ${rowText(after)}`] : []),
     ...(known && !quarantined ? [`so ${reasonsOf(known, seen, after).join(', or ')}`] : []),
@@ -140,6 +140,11 @@ function sourceLines({
   ]
 }
 
+function seenText({ seen, forgets }: SeenView): string {
+  if (seen) return 'the feed has shown it'
+  return `the feed was not seen to have it${forgets ? ', as far as is remembered' : ''}`
+}
+
 function reasonsOf(
   { state, lastPollAt, behind }: SourceView,
   seen: SeenView | undefined,
@@ -154,7 +159,7 @@ function reasonsOf(
     ...(notYet ? ['the feed may show it at a poll that comes'] : []),
     ...passedOver,
     'the feed of this account never showed it',
-    ...(seen ? [] : ['its record is older than retention keeps']),
+    ...(seen?.forgets === false ? [] : ['its record is older than retention keeps']),
   ]
 }
 

@@ -109,7 +109,9 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
       hot: note('hot', (name: string) => name === 'main'),
       day: note('day', (name: string) => (name === 'main' ? sourceDay : undefined)),
       seen: note('seen', (source: string, id: number) =>
-        source === 'main' ? { source, id, seen: id === 47_000, leavesOut: true, leftOut: 1_234 } : undefined,
+        source === 'main'
+          ? { source, id, seen: id === 47_000, forgets: false, leavesOut: true, leftOut: 1_234 }
+          : undefined,
       ),
       plan: note('plan', (name: string) => ({ source: name, budget: {}, poll: {}, learned: null })),
     },

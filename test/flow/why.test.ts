@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest'
 import { explainCommand } from '../../src/cli/explain.ts'
 import { whyCommand } from '../../src/cli/why.ts'
+import { sourceKeys } from '../../src/store/keys.ts'
 import { startApp } from '../support/app.ts'
 import { api, bridgeConfig } from '../support/bridge.ts'
 import { run } from '../support/cli.ts'
-import { useRedis } from '../support/redis.ts'
+import { freshPrefix, useRedis } from '../support/redis.ts'
 import { startSandbox } from '../support/sandbox.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -14,7 +15,10 @@ const redis = useRedis()
 it('of an id that was never seen, why names its neighbours, however many alerts came since', async () => {
   const sandbox = await startSandbox({ history: 600, requestsPerMinute: 1_000_000 })
   const hook = await startWebhookReceiver()
-  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks: { hook: hook.url } }))
+  const prefix = freshPrefix()
+  const { url } = await startApp(
+    bridgeConfig({ redis, prefix, feed: sandbox.url, sinks: { hook: hook.url } }),
+  )
   const isKnown = async (id: number) =>
     (await api<{ data: unknown[] }>(url, `/api/v1/deliveries?id=main.${id}`)).data.length > 0
   await until('all are known', async () => (await isKnown(1)) && (await isKnown(600)), 20_000)
@@ -28,6 +32,13 @@ it('of an id that was never seen, why names its neighbours, however many alerts 
   const last = await why(601)
   expect(last).toContain('the one before it that is known: main.600, fired ')
   expect(last).not.toContain('the one after it')
+  // Of a feed of years the rows that it no longer shows are forgotten: then it may have had this one.
+  await redis.client().hset(sourceKeys(prefix, 'main').meta, { forgotten: 5, forgottenMs: Date.now() })
+  const old = await why(0)
+  expect(old).toContain('the feed was not seen to have it, as far as is remembered')
+  expect(old).toMatch(
+    /^so the feed of this account never showed it, or its record is older than retention keeps$/m,
+  )
 })
 
 it('explain asks the bridge alone by which routes an alert that it has kept would go, and why not by others', async () => {

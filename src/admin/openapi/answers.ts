@@ -221,7 +221,10 @@ export const sourcePlan = takes<SourcePlanView>()(
 )
 
 export const seenRow = takes<SeenView>()(
-  z.object({ source: text, id: count, seen: z.boolean(), leavesOut: z.boolean(), leftOut: count }),
+  z.object({
+    ...{ source: text, id: count, seen: z.boolean(), forgets: z.boolean() },
+    ...{ leavesOut: z.boolean(), leftOut: count },
+  }),
 )
 
 export const rule = z
