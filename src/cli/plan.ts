@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import type { SourcePlanView } from '../admin/ports.ts'
+import type { StatusView } from '../admin/status-view.ts'
 import { scheduleOptionsOf, usualSource, withUnits } from '../app/schedule-options.ts'
 import type { Config, SourceConfig } from '../config/schema.ts'
 import { unitsPerDayMax } from '../config/source.ts'
@@ -10,10 +12,9 @@ import type { ScheduleOptions } from '../schedule/schedule.ts'
 import type { Target } from '../schedule/simulate.ts'
 import { namedCommand } from './command-texts.ts'
 import { configOf } from './config-file.ts'
-import { connectDaemon } from './daemon.ts'
+import { connectDaemon, type Daemon } from './daemon.ts'
 import { print, printJson } from './output.ts'
-import { plansOfBridge, type SourcePlan } from './plan-bridge.ts'
-import { contextCosts, describeContextCosts } from './plan-context.ts'
+import { type ContextCosts, contextCosts, describeContextCosts } from './plan-context.ts'
 import { describePreview, previewJson } from './plan-picture.ts'
 import { printTarget, targetByProfile, targetByTrace, targetOption } from './plan-target.ts'
 import { readTrace, simulateFile } from './plan-trace.ts'
@@ -33,6 +34,15 @@ interface Options {
   readonly polls?: string
   readonly json?: boolean
   readonly target?: Target
+}
+
+/** What one plan is drawn from. */
+interface SourcePlan {
+  readonly name: string
+  readonly source: Pick<SourceConfig, 'budget' | 'poll'>
+  readonly learned: unknown
+  /** What its routes cost for context; only a config says that. */
+  readonly contextOf?: (plan: { unitsPerDay: number; alertsPerDay: number }) => ContextCosts | undefined
 }
 
 /** A year; it takes some seconds. */
@@ -168,5 +178,15 @@ function checkZone(timeZone: string): void {
     throw new UsageError(
       `--time-zone: "${timeZone}" is no time zone; expected an IANA name such as Asia/Tehran.`,
     )
+  }
+}
+
+/** Those of a running bridge: it needs neither its config nor its Redis. */
+async function* plansOfBridge(daemon: Daemon, only: string | undefined): AsyncGenerator<SourcePlan> {
+  const { sources } = (await daemon.get('/api/v1/status')) as StatusView
+  for (const name of only === undefined ? sources.map((each) => each.name) : [only]) {
+    const answer = await daemon.get(`/api/v1/sources/${encodeURIComponent(name)}/plan`)
+    const { budget, poll, learned } = (answer as { data: SourcePlanView }).data
+    yield { name, learned: learned ?? undefined, source: { budget, poll } as SourcePlan['source'] }
   }
 }

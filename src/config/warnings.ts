@@ -1,5 +1,5 @@
 import { contextUnits, contextUnitsMax } from '../alert/context.ts'
-import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/wide-match.ts'
+import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
 import { sharedTokens } from './accounts.ts'

@@ -3,6 +3,7 @@ import { toError, UserError } from '../lib/errors.ts'
 import { tokenProblem } from '../lib/secret.ts'
 import type { TokenState } from './decide-call.ts'
 import { faultKinds } from './faults.ts'
+import { bodyBytesMax, readBody } from './http.ts'
 import { parseFault } from './parse-fault.ts'
 import type { Sandbox } from './surface.ts'
 
@@ -33,7 +34,6 @@ export function createControl(sandbox: Sandbox): Server {
   })
 }
 
-const bodyBytesMax = 1_048_576
 const tokenStates: readonly TokenState[] = ['valid', 'expired', 'revoked', 'other_integration']
 
 type Fields = Readonly<Record<string, unknown>>
@@ -146,14 +146,8 @@ function fromQuery(query: string): Fields {
 async function readFields(request: IncomingMessage): Promise<Fields> {
   if (!/^application\/json\b/.test(request.headers['content-type'] ?? ''))
     throw new UserError('the content type must be application/json')
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > bodyBytesMax) throw new UserError(`the body is longer than ${bodyBytesMax} bytes`)
-    chunks.push(chunk)
-  }
-  const text = Buffer.concat(chunks).toString('utf8')
+  const text = await readBody(request)
+  if (text === undefined) throw new UserError(`the body is longer than ${bodyBytesMax} bytes`)
   try {
     const value: unknown = JSON.parse(text || '{}')
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }

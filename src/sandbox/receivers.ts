@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { closeServer, listen, readBody } from './http.ts'
 
 /**
  * The receivers of the demo: a webhook receiver that checks signatures, a Slack-like receiver and an SMTP server, all on
@@ -25,14 +26,13 @@ export interface Arrival {
 }
 
 const host = '127.0.0.1'
-const bodyBytesMax = 1_000_000
 
 export async function startReceivers(
   secret: string,
   onArrival: (arrival: Arrival) => void,
 ): Promise<Receivers> {
   const webhook = createServer((request, response) => {
-    void readBody(request).then((body) => {
+    void readBody(request).then((body = '') => {
       const id = String(request.headers['webhook-id'])
       if (!isSigned(secret, id, request, body)) return response.writeHead(401).end('bad signature')
       const { data } = JSON.parse(body) as { data: { delivery: { headline: string }; context?: object } }
@@ -42,20 +42,22 @@ export async function startReceivers(
     })
   })
   const slack = createServer((request, response) => {
-    void readBody(request).then((body) => {
+    void readBody(request).then((body = '') => {
       const { text } = JSON.parse(body) as { text: string }
       onArrival({ sink: 'slack', text, hasChart: /[▁-█]{5}/.test(text), atMs: Date.now() })
       response.writeHead(200, { 'content-type': 'text/html' }).end('ok')
     })
   })
   const smtp = await startSmtp(onArrival)
-  const [webhookPort, slackPort] = await Promise.all([listen(webhook), listen(slack)])
+  const [webhookPort, slackPort] = await Promise.all(
+    [webhook, slack].map((server) => listen(server, host, 0)),
+  )
   return {
     webhookUrl: `http://${host}:${webhookPort}/alerts`,
     slackUrl: `http://${host}:${slackPort}/services/T000/B000/demo`,
     smtpUrl: `smtp://${host}:${smtp.port}`,
     async stop() {
-      await Promise.all([close(webhook), close(slack), smtp.stop()])
+      await Promise.all([closeServer(webhook), closeServer(slack), smtp.stop()])
     },
   }
 }
@@ -117,29 +119,4 @@ function subjectOf(mail: string): string {
     .replace(/=\?utf-8\?([BQ])\?([^?]*)\?=/gi, (_, encoding: string, text: string) =>
       bytes(encoding, text).toString('utf8'),
     )
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > bodyBytesMax) throw new Error('the body is too large for the demo')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, host, () => resolve((server.address() as AddressInfo).port))
-  })
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
 }

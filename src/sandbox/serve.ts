@@ -14,7 +14,7 @@ import {
 } from './decide-call.ts'
 import type { FaultQueue, FeedChange, InjectedFault, MatchedFaults } from './faults.ts'
 import { perPage } from './feed.ts'
-import { readBody } from './read-body.ts'
+import { readBody } from './http.ts'
 import type { SandboxRequest } from './surface.ts'
 import { transmit } from './transmit.ts'
 
@@ -63,7 +63,7 @@ async function answer(
     pathname: withoutPrefix(path, context.pathPrefix),
     query,
     authorization: request.headers.authorization,
-    body: method === 'POST' ? await readBody(request) : undefined,
+    body: method === 'POST' ? readJson(await readBody(request)) : undefined,
   }
   const account = context.account()
   const decision = decideCall(
@@ -153,4 +153,13 @@ function split(url: string): { path: string; query: URLSearchParams } {
 
 function withoutPrefix(path: string, prefix: string): string {
   return path.startsWith(prefix) ? path.slice(prefix.length) : ''
+}
+
+/** undefined where it is no JSON, or too long. No body at all is an empty object. */
+function readJson(body: string | undefined): { readonly json: unknown } | undefined {
+  try {
+    return body === undefined ? undefined : { json: JSON.parse(body || '{}') }
+  } catch {
+    return undefined
+  }
 }

@@ -13,7 +13,7 @@ import type { WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { noticeSource } from '../notices.ts'
 import { deliveryRowOf, jobStateOf } from './views.ts'
-import { withheldRowsOf } from './withheld-rows.ts'
+import { withheldRowsOf } from './withheld.ts'
 
 /**
  * One page of the deliveries, in the order in which their alerts fired. The work of a page is bounded in alerts and in time: one that

@@ -1,14 +1,33 @@
-import type { WithheldView } from '../../admin/delivery-view.ts'
+import type { DeliveryRow, WithheldView } from '../../admin/delivery-view.ts'
 import { alertOfKey, parseRow } from '../../alert/alert.ts'
+import { headlineOf } from '../../alert/display.ts'
 import type { DeliveryJob } from '../../alert/job.ts'
 import type { WithheldEntry, WithheldRecord } from '../../store/withheld.ts'
 import type { ActiveConfig } from '../active-config.ts'
+import { inList, iso } from './views.ts'
 
 /** What was withheld, as the API shows it. */
 export function withheldView(entry: WithheldEntry): WithheldView {
   const { route, sinks, reason, untilMs, silenceId, comment } = entry
   const until = untilMs === undefined ? null : new Date(untilMs).toISOString()
   return { route, sinks, reason, until, silence: silenceId ?? null, text: textOf(entry, until, comment) }
+}
+
+/** What was withheld of one alert as rows of the list: one a sink that did not get it. */
+export function withheldRowsOf(source: string, { row, seenAtMs, held }: WithheldRecord): DeliveryRow[] {
+  const parsed = parseRow(source, row)
+  if (!parsed.ok) return []
+  const { id, kind, symbol, url, why, ruleIds, firedAt } = parsed.alert
+  const headline = headlineOf(parsed.alert)
+  const alert = inList({ source, id, kind, symbol, headline, url, why, ruleIds, firedAt })
+  return held.flatMap((entry) => {
+    const { text } = withheldView(entry)
+    const sinks = entry.sinks.length > 0 ? entry.sinks : ['no sink']
+    return sinks.map((sink): DeliveryRow => {
+      const seenAt = iso(seenAtMs)
+      return { ...alert, sink, seenAt, updatedAt: seenAt, state: 'held', attempts: 0, reason: text }
+    })
+  })
 }
 
 export async function withheldRecord(

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { errorCode, toError, UserError } from '../lib/errors.ts'
 
 /** Listens and returns the port; throws a UserError where the port cannot be used. */
@@ -14,6 +14,20 @@ export function listen(server: Server, host: string, port: number): Promise<numb
       resolve(typeof address === 'object' && address ? address.port : port)
     })
   })
+}
+
+/** Of one request. */
+export const bodyBytesMax = 1_048_576
+
+/** The body of a request as text; undefined where it is too long: read to its end, so that an answer can be sent all the same. */
+export async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes <= bodyBytesMax) chunks.push(chunk)
+  }
+  return bytes <= bodyBytesMax ? Buffer.concat(chunks).toString('utf8') : undefined
 }
 
 /** Stops the server and ends every connection, also those that wait for an answer. */
