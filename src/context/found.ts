@@ -26,7 +26,7 @@ type Kept = LookupAnswer | { readonly why: SkipReason }
 /** As it is stored: a value, or why there is none, and what it is of. */
 export type Stored = Kept & { readonly of?: Instrument }
 
-/** An instrument that is listed today has its values today, and a call that finds none costs as much as one that does. */
+/** How long it is believed that the API has nothing: an instrument may be listed today, and a call that finds none costs units too. */
 export const absentFreshMs = 15 * 60_000
 
 /** Clocks differ by less: what was read further ahead would count as new until this clock is there, by which it is old. */

@@ -110,7 +110,7 @@ export class GrantedBudget {
     return { budget, used: spent.used, ledgerUsed: used, byPurpose: spent.byPurpose, lesson }
   }
 
-  /** The feed refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
+  /** The API refused a call for the day's budget; `spent` as it was before the call, which cost `cost`. */
   async noteRefusal(
     spent: CountedUnits & { readonly cost: number },
     askedMs: number | undefined,
@@ -119,7 +119,7 @@ export class GrantedBudget {
     const retryAfterMs = (askedMs ?? 0) > waits.apiHold.maxMs ? undefined : askedMs
     const { ledger, budgetDay, unitsPerDay } = this.#deps
     const { atMs, unitsUsed, apiDayUsed = 0 } = spent
-    // When Redis does not answer, no day of the feed is known.
+    // When Redis does not answer, the API's own day is not known.
     const known = await ledger.apiDay().catch(() => undefined)
     const apiDay = known && { ...known, used: apiDayUsed }
     const named =
@@ -138,7 +138,7 @@ export class GrantedBudget {
     await this.#learn(lesson)
   }
 
-  /** The feed granted a call; `spent` with the call. */
+  /** The API granted a call; `spent` with the call. */
   async noteGrant({ atMs, unitsUsed, apiDayUsed }: CountedUnits): Promise<void> {
     const lesson = this.#grant && confirmSpending(this.#grant, { atMs, unitsUsed: apiDayUsed ?? unitsUsed })
     if (!lesson) return

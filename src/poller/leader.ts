@@ -83,7 +83,7 @@ export function newLeader(lease: Lease, schedule: Schedule, known: PollerStatus)
     walkFailures: 0,
     walkRestUntilMs: 0,
     stopped: undefined,
-    // The operator may have ended what the snapshot contains of it.
+    // Differs from what an operator may set: so the schedule gets the present value, also where that in its snapshot was cancelled.
     hotUntilMs: -1,
     sweptDay: undefined,
     historyRead: false,
@@ -204,7 +204,7 @@ function pagesLeftBy({ behind, reason }: PollResult): PagesLeft {
     case 'refused_minute':
     case 'refused_hold':
       return behind ? 'ready' : 'none'
-    // Not today, or not until the pages had their rest: no reason to poll sooner.
+    // The pages cannot be read today, or not before their pause is over: no reason to poll sooner.
     case 'refused_budget':
     case 'refused_rest':
       return 'none'

@@ -30,7 +30,7 @@ export interface CallTally {
   granted: CountedUnits | undefined
   /** The last refusal of the ledger. */
   refused: Extract<Reservation, { ok: false }> | undefined
-  /** The last error of the feed. */
+  /** The error of the last call that failed. */
   feedError: FeedError | undefined
   /** Of the token that the calls were made with. */
   tokenFingerprint: string | undefined

@@ -117,7 +117,7 @@ function claimsOf(alert: Alert, { decisions }: Routing, routes: readonly Route[]
   })
 }
 
-/** What a route is called over reloads: places change when another route is put before it. */
+/** Identifies a route over reloads: its place changes when another route is put before it. */
 function identityOf(route: Route | undefined): string {
   return JSON.stringify([route?.name, route?.match, route?.sinks])
 }

@@ -116,7 +116,7 @@ function latestOf(rules: readonly Row[], atMs: number): number | undefined {
   )
 }
 
-/** What was due before this had an hour of active time since, up to `untilMs`; looks a month back. */
+/** The instant from which to `untilMs` an hour of active time has passed, at most a month back. */
 function beforeActive(untilMs: number, isActive: (atMs: number) => boolean): number {
   const stepMs = hourMs / 4
   let activeMs = 0

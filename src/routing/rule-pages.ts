@@ -35,7 +35,7 @@ const unitsPerHourDefault = 20
 
 export class RulePages {
   readonly #options: RulePagesOptions
-  /** By the monotonic clock, as what was spent in the last hour. */
+  /** By the monotonic clock, as are the units spent in the last hour. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #spentAtMs: number[] = []
   /** In a row, with no reading between them that came to its end. */

@@ -71,7 +71,7 @@ interface Reading {
   readonly afterMs: number
   /** By the monotonic clock: when its last page came, or it began. */
   cameMs: number
-  /** Known to be asked for when it began: where it ends without them, there are none. */
+  /** Ids that alerts had asked for when it began: those that it does not show do not exist. */
   readonly asked: readonly string[]
   /** The rules that were known before. */
   readonly before: ReadonlyMap<string, RuleRow>
@@ -88,7 +88,7 @@ class AccountRules implements RuleBook {
   #facts = new Map<string, RuleFacts>()
   /** When all of them were last read. */
   #readAtMs = 0
-  /** Asked for, and not among all of them. */
+  /** Ids that alerts asked for and that no reading of all rules showed. */
   #absent = new Set<string>()
   #running: { readonly startedMs: number; readonly done: Promise<boolean> } | undefined
   /** A reading of all rules of which a page did not come. */
@@ -241,7 +241,7 @@ class AccountRules implements RuleBook {
     return { ...stopped, before: new Map(this.#rows), rows, rules }
   }
 
-  /** `shows`: as much as a reading shows of them is here. */
+  /** Takes over what a reading has brought so far; with `shows` it also becomes the last reading. */
   #take({ before, rows, rules, totals, nextPage, asked }: Reading, isLast: boolean, shows: boolean): void {
     const { clock } = this.#options
     const newlyUnseen = isLast ? newlyUnseenIn(before, rules) : []
