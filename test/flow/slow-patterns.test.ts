@@ -14,6 +14,7 @@ const redis = useRedis()
 const hourMs = 3_600_000
 /** Letters a and b without a period. */
 const headline = Array.from({ length: 4_000 }, (_, at) => (Math.sin(at * at) > 0 ? 'a' : 'b')).join('')
+const slower = Array.from({ length: 10 }, (_, nth) => ({ regex: `(?:a|b)*a[ab]{${480 + nth}}[zw]` }))
 const slow = Array.from({ length: 5 }, (_, nth) => ({ regex: `(?:a|b)*a[ab]{${500 + nth}}[zw]` }))
 
 it('slow patterns on long texts hold up neither probes nor polls, in silences and in their previews', {
@@ -50,6 +51,38 @@ it('slow patterns on long texts hold up neither probes nor polls, in silences an
   expect(longestMs).toBeLessThan(600)
   for (const answer of answers) expect(await answer.json()).toMatchObject({ matching: 0 })
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
+})
+
+it('however many ask by which routes an alert would go, alerts that fire do not wait for their answers', {
+  timeout: 60_000,
+}, async () => {
+  const sandbox = await startSandbox()
+  const hook = await startWebhookReceiver()
+  const sinks = { hook: hook.url, desk: hook.url }
+  const routes = JSON.stringify([
+    { match: { headline: [...slow, ...slower] }, sinks: ['desk'] },
+    { sinks: ['hook'] },
+  ])
+  const { url } = await startApp(bridgeConfig({ redis, feed: sandbox.url, sinks, routes }))
+  const { id } = sandbox.fire({ headline })
+  await hook.received(1)
+  let [answered, over] = [0, false]
+  const asking = Promise.allSettled(
+    Array.from({ length: 8 }, async () => {
+      for (; !over; answered += 1) {
+        const { status } = await fetch(`${url}/api/v1/alerts/main/${id}/routes`)
+        if (status !== 200 && status !== 409) throw new Error(`answered with ${status}`)
+      }
+    }),
+  )
+  await until('all are being answered', async () => answered >= 8, 20_000)
+  const before = answered
+  sandbox.fire({ headline })
+  await hook.received(2, 40_000)
+  over = true
+  // An alert has every second turn; were it one of nine, each of them would be answered meanwhile.
+  expect(answered - before).toBeLessThan(5)
+  for (const { status } of await asking) expect(status).toBe('fulfilled')
 })
 
 it('a stop does not wait for a page of slow patterns, and the page is read again', {

@@ -4,6 +4,7 @@ import { ruleFacts } from '../../alert/fields.ts'
 import { route } from '../../alert/route.ts'
 import { inTurns } from '../../alert/turns.ts'
 import { openReader } from '../../delivery/records/search.ts'
+import { UserError } from '../../lib/errors.ts'
 import { explainText } from '../../routing/explain-text.ts'
 import type { ActiveConfig } from '../active-config.ts'
 import { readerOptions } from './delivery-search.ts'
@@ -11,7 +12,8 @@ import { isoOf } from './views.ts'
 
 /**
  * Which routes of the config in force would take an alert that has a record, with the silences and rules of now, and why the others
- * would not; undefined where nothing is kept of it. Throttles are not asked: they would count it.
+ * would not; undefined where nothing is kept of it. Throttles are not asked: they would count it. Throws a UserError where comparing takes
+ * too long.
  */
 export async function explainAlert(
   config: ActiveConfig,
@@ -28,7 +30,12 @@ export async function explainAlert(
   const facts = new Map(rules.map((row) => [`${row['source']}/${row['id']}`, ruleFacts(row)]))
   const held = silences.flatMap(({ match, ...rest }) => (match === undefined ? [] : [{ ...rest, match }]))
   const ruleOf = (source: string, ruleId: string) => facts.get(`${source}/${ruleId}`)
-  const routing = await inTurns(route(alert, routes, { nowMs: atMs, silences: held, ruleOf }), {})
+  const ending = new AbortController()
+  const tooSlow = setTimeout(() => ending.abort(new UserError(tooSlowText)), comparingMs)
+  const steps = route(alert, routes, { nowMs: atMs, silences: held, ruleOf })
+  const routing = await inTurns(steps, { readers: true, signal: ending.signal }).finally(() =>
+    clearTimeout(tooSlow),
+  )
   const { source, id, kind, symbol, ruleIds } = alert
   return {
     ...{ alert: { source, id, kind, symbol, ruleIds }, at: isoOf(atMs), sinks: routing.sinks },
@@ -36,6 +43,11 @@ export async function explainAlert(
     text: explainText({ alert, routing, routes, sinks: Object.keys(sinks), atMs, asked: true }),
   }
 }
+
+/** Less than an answer may take, so that it says what was slow. */
+const comparingMs = 7_000
+const tooSlowText =
+  'To compare this alert with all routes and silences takes longer than 7 seconds: others ask too, or fewer or simpler patterns are needed.'
 
 async function storedAlert(
   config: ActiveConfig,
