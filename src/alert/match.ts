@@ -7,7 +7,8 @@ import { isMapping, namesOf, textsOf } from './value.ts'
 /**
  * Whether an alert is what a route or a silence asks for. Pure. Fields are joined by AND, the matchers of one field by
  * OR; a field holds any number of values, and a matcher wants one of them (`not`: none of them). What is asked of the
- * rule must hold for one and the same rule of the alert. A rule that nobody knows is neither a match nor a miss, nor is one that only misses by fields that are not kept whole.
+ * rule must hold for one and the same rule of the alert. A rule that nobody knows is neither a match nor a miss, nor is one that
+ * only misses by fields that are not kept whole.
  */
 export type Matcher = PlainMatcher | { readonly op: 'not'; readonly matchers: readonly PlainMatcher[] }
 export type PlainMatcher = { readonly op: 'equals' | 'glob' | 'regex'; readonly value: string }
@@ -217,7 +218,7 @@ function comparable(field: string, values: readonly string[]): readonly string[]
   return compared
 }
 
-/** Whether all is compared that the alert and its rules have in the fields of which the match says `not`: else what it names may be in the rest. */
+/** Whether all of the fields with a `not` is compared, of the alert and its rules: else what the match names may be in the rest. */
 export function isComparedWhole(alert: Alert, match: Match, ruleOf: RuleLookup): boolean {
   const { rule = {} } = match
   const asked = ruleFields.filter((field) => rule[field]?.some(isNot))

@@ -26,7 +26,7 @@ interface DemoOptions {
   readonly logLevel?: LogLevel
 }
 
-interface FiredAlert {
+interface DemoAlert {
   readonly headline: string
   readonly atMs: number
   readonly arrivedAtMs: Map<Arrival['sink'], number>
@@ -44,7 +44,7 @@ const bridgeStopTimeoutMs = 120_000
 export async function runDemo(options: DemoOptions): Promise<boolean> {
   const log = createLogger({ level: options.logLevel ?? 'warn', terminal: process.stdout.isTTY === true })
   const teardown = new Teardown(log)
-  const fired = new Map<string, FiredAlert>()
+  const fired = new Map<string, DemoAlert>()
   const say = (line: string) => void (options.json || process.stdout.write(`${line}\n`))
   // SIGHUP: also when the terminal is closed, everything is stopped and removed.
   const interrupted = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP'])
@@ -150,7 +150,7 @@ routes:
 }
 
 /** Messages without an id (Slack's) are found by their headline, which the sandbox does not fire twice at a time. */
-function record(fired: Map<string, FiredAlert>, arrival: Arrival, say: (line: string) => void): void {
+function record(fired: Map<string, DemoAlert>, arrival: Arrival, say: (line: string) => void): void {
   const byId = arrival.id === undefined ? undefined : fired.get(arrival.id)
   const alert =
     byId ??
@@ -176,16 +176,16 @@ export function plain(text: string): string {
     .replace(/[\p{Cf}\s]+/gu, '')
 }
 
-async function settle(fired: ReadonlyMap<string, FiredAlert>): Promise<void> {
+async function settle(fired: ReadonlyMap<string, DemoAlert>): Promise<void> {
   const deadlineMs = systemClock.monotonicMs() + settleTimeoutMs
   const missing = () => [...fired.values()].some(({ arrivedAtMs }) => arrivedAtMs.size < sinks.length)
   while (missing() && systemClock.monotonicMs() < deadlineMs) await systemClock.sleep(100)
 }
 
-async function summarise(fired: ReadonlyMap<string, FiredAlert>, app: App, unitsUsed: number) {
+async function summarise(fired: ReadonlyMap<string, DemoAlert>, app: App, unitsUsed: number) {
   const alerts = [...fired.values()]
   const seen = await app.metrics.alertsSeen.get()
-  const count = (of: (alert: FiredAlert) => { has(sink: Arrival['sink']): boolean }) =>
+  const count = (of: (alert: DemoAlert) => { has(sink: Arrival['sink']): boolean }) =>
     Object.fromEntries(sinks.map((sink) => [sink, alerts.filter((alert) => of(alert).has(sink)).length]))
   const sent = count(({ arrivedAtMs }) => arrivedAtMs)
   const lags = alerts

@@ -12,7 +12,10 @@ interface Options {
   readonly log: Logger
 }
 
-/** Makes the fired alerts those that have a record: adds those that are missing at the start, and each hour removes those whose record is gone. */
+/**
+ * Makes the fired alerts those that have a record: adds those that are missing at the start, and each hour removes those whose
+ * record is gone.
+ */
 export async function keepFiredAlerts({ active, clock, log }: Options, signal: AbortSignal): Promise<void> {
   const attempt = (work: Promise<void>) =>
     work.catch((thrown: unknown) =>

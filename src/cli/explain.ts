@@ -29,7 +29,10 @@ interface Options extends DaemonOptions {
   readonly at?: string
 }
 
-/** `explain FILE.json`, or `explain ID` of a running bridge: which routes and sinks would take this alert, and why the others would not. Sends nothing. */
+/**
+ * `explain FILE.json`, or `explain ID` of a running bridge: which routes and sinks would take this alert, and why the others
+ * would not. Sends nothing.
+ */
 export function explainCommand(): Command {
   return namedCommand('explain')
     .argument(

@@ -37,7 +37,8 @@ interface LongRequest {
 
 /**
  * Carries out a whole order, portion by portion, each with a key of its own. A portion that is requested again does nothing twice,
- * and is answered as before where it had ended. So when the bridge is away for a moment, this waits for it; when it stays away, the error says what was done and how to go on.
+ * and is answered as before where it had ended. So when the bridge is away for a moment, this waits for it; when it stays away,
+ * the error says what was done and how to go on.
  */
 export async function carryOut(
   daemon: Daemon,

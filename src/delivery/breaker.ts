@@ -15,7 +15,7 @@ export type Breaker =
       readonly faults: number
       readonly alert?: string
       readonly several: boolean
-      readonly lastFault?: Fault
+      readonly lastFault?: LastFault
     }
   | OpenBreaker
 
@@ -23,7 +23,7 @@ interface OpenBreaker {
   readonly state: 'open'
   readonly reason: string
   /** Absent where another process opened it, and no probe of this one has failed yet. */
-  readonly lastFault?: Fault
+  readonly lastFault?: LastFault
   /** By the wall clock, for people. */
   readonly sinceMs: number
   /** The pause that runs, and when it began. */
@@ -34,7 +34,7 @@ interface OpenBreaker {
 }
 
 /** The last attempt that failed because of the sink, by the wall clock. */
-interface Fault {
+interface LastFault {
   readonly atMs: number
   readonly text: string
 }

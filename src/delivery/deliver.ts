@@ -82,7 +82,10 @@ export interface DeliverDeps extends SendDeps {
   readonly batcher?: Pick<Batcher, 'join'> | undefined
 }
 
-/** Ends within its own deadline, and at once when one of the signals aborts; a rejection is a bug. `isFirst`: only then may it spend units. */
+/**
+ * Ends within its own deadline, and at once when one of the signals aborts; a rejection is a bug. `isFirst`: only then may it
+ * spend units.
+ */
 export type FindContext = (
   job: DeliveryJob,
   options: {

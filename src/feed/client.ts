@@ -42,7 +42,10 @@ export interface FeedClient {
     parameters: ParametersOf<P>,
     options?: PagesOptions,
   ): AsyncGenerator<ApiPage<AnswerOf<P>>, void, undefined>
-  /** Sends a request that was checked; returns its answer as it came, numbers too (`JsonNumber`), made safe to print: for a person to read. */
+  /**
+   * Sends a request that was checked; returns its answer as it came, numbers too (`JsonNumber`), made safe to print: for a person
+   * to read.
+   */
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
   /** Why no call can be made now: the token cannot be read from its file. Such a call must not cost a unit. */
   tokenTrouble(): FeedError | undefined

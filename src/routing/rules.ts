@@ -66,7 +66,7 @@ export function createRuleBook(options: RuleBookOptions): RuleBook {
 type Anew = Parameters<RuleBook['readAnew']>[0]
 
 /** All rules, as far as their pages have come. */
-interface Reading {
+interface RuleList {
   /** When all rules were last read before it. */
   readonly afterMs: number
   /** By the monotonic clock: when its last page came, or it began. */
@@ -92,7 +92,7 @@ class AccountRules implements RuleBook {
   #absent = new Set<string>()
   #running: { readonly startedMs: number; readonly done: Promise<boolean> } | undefined
   /** A reading of all rules of which a page did not come. */
-  #stopped: Reading | undefined
+  #stopped: RuleList | undefined
   /** By the monotonic clock. */
   #adoptsAtMs = Number.NEGATIVE_INFINITY
   #lastReading: RulesRead | undefined
@@ -217,7 +217,7 @@ class AccountRules implements RuleBook {
     return came !== 'failed'
   }
 
-  #begin(asked: readonly string[]): Reading {
+  #begin(asked: readonly string[]): RuleList {
     return {
       ...{ afterMs: this.#readAtMs, cameMs: this.#options.clock.monotonicMs() },
       ...{ asked, before: new Map(this.#rows) },
@@ -226,7 +226,7 @@ class AccountRules implements RuleBook {
   }
 
   /** With what other readings have shown since it stopped; none of them was of all rules. */
-  #toResume(): Reading | undefined {
+  #toResume(): RuleList | undefined {
     const stopped = this.#stopped
     this.#stopped = undefined
     if (!stopped || stopped.afterMs !== this.#readAtMs) return undefined
@@ -242,7 +242,7 @@ class AccountRules implements RuleBook {
   }
 
   /** Takes over what a reading has brought so far; with `shows` it also becomes the last reading. */
-  #take({ before, rows, rules, totals, nextPage, asked }: Reading, isLast: boolean, shows: boolean): void {
+  #take({ before, rows, rules, totals, nextPage, asked }: RuleList, isLast: boolean, shows: boolean): void {
     const { clock } = this.#options
     const newlyUnseen = isLast ? newlyUnseenIn(before, rules) : []
     const wasOld = this.#isOld()

@@ -152,7 +152,10 @@ interface ActiveHours {
 const usualMs = { shortest: 2_000, longest: 900_000 }
 /** A large budget is spent only if polls may come ten times as fast as evenly: an opening bell asks for up to nine times. */
 const fastestFactor = 10
-/** Below 480 units a day the longest gap follows from the floor: market at 10 to 100 units 0.45 to 0.53 of even, 0.84 to 1.03 with 15 minutes. */
+/**
+ * Below 480 units a day the longest gap follows from the floor: market at 10 to 100 units 0.45 to 0.53 of even, 0.84 to 1.03 with
+ * 15 minutes.
+ */
 const slowestFactor = 5
 
 /** The intervals that hold where no config names any, in milliseconds. */

@@ -1,6 +1,6 @@
 /**
- * Every key that this program writes to Redis (those of context are in `context-keys.ts`, those of what operators do in `operator-keys.ts`): its type, when it expires, and what
- * happens when it is lost.
+ * Every key that this program writes to Redis (those of context are in `context-keys.ts`, those of what operators do in
+ * `operator-keys.ts`): its type, when it expires, and what happens when it is lost.
  *
  * All of them have one hash tag, `{<prefix>}`, and so do the queues: in a cluster they share a slot, so that scripts and MULTI may
  * touch several, and a failover that loses its tail rewinds queues and state together. (An alert that is marked as seen while its job
@@ -77,7 +77,10 @@ interface SourceKeys {
   readonly rules: string
   /** STRING, JSON of the silent rules that people were notified of, at most 1,000. No expiry. Lost: they are notified again. */
   readonly reportedRules: string
-  /** STRING, the account in whose ledger this source last counted; absent: in its own. No expiry. Lost: where the config then names another account, the day's units are granted once more. */
+  /**
+   * STRING, the account in whose ledger this source last counted; absent: in its own. No expiry. Lost: where the config then
+   * names another account, the day's units are granted once more.
+   */
   readonly spendsIn: string
   /**
    * HASH, kind → how many alerts had it, at most 200 kinds; with that many, nothing more is counted. No expiry. Lost: they are
@@ -165,10 +168,11 @@ export function breakerKey(prefix: string, sink: string): string {
 }
 
 /**
- * HASH `{receiver, retry, held, clock, plan:<plan>: n …}`: whose config and clock delayed the alerts of a sink. `receiver`: the fingerprint of the
- * receiver of the lane that started last; `retry`: its schedule; `held`: of the receiver that asked for the current hold; `clock`: the clock (ms) of the
- * process that last looked through them; `plan`: digest of a plan for whose marks alerts wait → how many ever did. Expires
- * `delayOriginsKeptMs` after its last change. Lost: the next lane looks through all delayed alerts.
+ * HASH `{receiver, retry, held, clock, plan:<plan>: n …}`: whose config and clock delayed the alerts of a sink. `receiver`: the
+ * fingerprint of the receiver of the lane that started last; `retry`: its schedule; `held`: of the receiver that asked for the
+ * current hold; `clock`: the clock (ms) of the process that last looked through them; `plan`: digest of a plan for whose marks
+ * alerts wait → how many ever did. Expires `delayOriginsKeptMs` after its last change. Lost: the next lane looks through all
+ * delayed alerts.
  */
 export function delayOriginsKey(prefix: string, sink: string): string {
   return `${hashTag(prefix)}:put-off:${sink}`

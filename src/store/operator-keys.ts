@@ -36,7 +36,8 @@ export function silencesKey(prefix: string): string {
 
 /**
  * STRING, JSON: a digest of a request that named this key (`Idempotency-Key`), when it was begun, and its answer; or a
- * number that such a request keeps, under its name. Expires `idempotencyKeptMs` after its last change. Lost: the request is carried out again when it is sent again.
+ * number that such a request keeps, under its name. Expires `idempotencyKeptMs` after its last change. Lost: the request is
+ * carried out again when it is sent again.
  */
 export function idempotencyKey(prefix: string, digest: string): string {
   return `${hashTag(prefix)}:request:${digest}`

@@ -92,7 +92,10 @@ export type PollerStatus = z.infer<typeof pollerStatusSchema>
 export interface SourceStatusStore {
   /** undefined when no poller has saved a status within a week, or one that this version cannot read. */
   load(): Promise<PollerStatus | undefined>
-  /** The same with instants by the clock of this process, which shows `nowMs`; but for the budget day, which ends by the clock of the other. */
+  /**
+   * The same with instants by the clock of this process, which shows `nowMs`; but for the budget day, which ends by the clock of
+   * the other.
+   */
   loadBy(nowMs: () => number): Promise<PollerStatus | undefined>
   save(status: PollerStatus): Promise<void>
 }

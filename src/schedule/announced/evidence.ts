@@ -148,7 +148,10 @@ const winningsToFollow = 6
 const winningsToStay = 1
 const winningsMax = 12
 
-/** Bets on an event. Given are its waits, in mean waits of even polls: by the plan without announcements, and by the plan that follows them. */
+/**
+ * Bets on an event. Given are its waits, in mean waits of even polls: by the plan without announcements, and by the plan that
+ * follows them.
+ */
 export function judgeAnnounced(
   announced: Announced,
   { without, following }: { readonly without: number; readonly following: number },

@@ -25,7 +25,7 @@ interface View {
   readonly rateAt: (atMs: number) => number
 }
 
-/** With fewer alerts that no evaluation explains, long waits before leave p99 alone: 0.12 to 0.13 of even on twelve seeds, 0.12 to 0.29 without. */
+/** Below this share of unexplained alerts, long waits of before shorten no gap: p99 0.12 to 0.13 of even on twelve seeds, else to 0.29. */
 const unexplainedMax = 0.01
 
 /** The next poll, where polls follow the announcements now; and the waits by which both plans are compared. */

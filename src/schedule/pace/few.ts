@@ -11,7 +11,10 @@ import { clamp } from './solve.ts'
 
 /** Up to so many units a day. Market: 0.41 of even with 10 units (by paces 0.56), 0.54 with 24 (0.63), 0.48 with 48 (0.50). */
 export const fewUnits = 50
-/** A wrong forecast misplaces every chosen instant: they are used only while alerts would have waited a tenth less with them than with even ones. */
+/**
+ * A wrong forecast misplaces every chosen instant: they are used only while alerts would have waited a tenth less with them than
+ * with even ones.
+ */
 const worthwhile = 0.9
 /** The part of the score that is left after a day. */
 const kept = 0.9
@@ -114,7 +117,7 @@ export function restOfFew(
 }
 
 /** Running sums of the expected events, and of these times their instants, over yesterday, today and tomorrow, which are alike. */
-interface Steps {
+interface DaySteps {
   readonly startMs: number
   readonly stepMs: number
   /** Of one day. */
@@ -123,7 +126,7 @@ interface Steps {
   readonly moments: Float64Array
 }
 
-function stepsOf({ day, rates }: DayForecast): Steps {
+function stepsOf({ day, rates }: DayForecast): DaySteps {
   const size = Math.ceil(rates.length / stepsTogether)
   const events = new Float64Array(3 * size + 1)
   const moments = new Float64Array(3 * size + 1)
@@ -138,28 +141,28 @@ function stepsOf({ day, rates }: DayForecast): Steps {
 }
 
 /** Steps are counted from the start of yesterday. */
-function stepAt({ startMs, stepMs, size }: Steps, atMs: number): number {
+function stepAt({ startMs, stepMs, size }: DaySteps, atMs: number): number {
   return clamp(size + Math.round((atMs - startMs) / stepMs), 0, 3 * size)
 }
 
-function instantOf({ startMs, stepMs, size }: Steps, step: number): number {
+function instantOf({ startMs, stepMs, size }: DaySteps, step: number): number {
   return startMs + (step - size) * stepMs
 }
 
 /** What waits from `from` on for a poll at the end of `to`, in steps. */
-function waiting({ events, moments }: Steps, from: number, to: number): number {
+function waiting({ events, moments }: DaySteps, from: number, to: number): number {
   return to * ((events[to] ?? 0) - (events[from] ?? 0)) - ((moments[to] ?? 0) - (moments[from] ?? 0))
 }
 
 /** All that waits in a day with these polls. */
-function costOf(steps: Steps, ends: readonly number[]): number {
+function costOf(steps: DaySteps, ends: readonly number[]): number {
   const last = (ends.at(-1) ?? 0) - steps.size
   return ends.reduce((sum, end, at) => sum + waiting(steps, ends[at - 1] ?? last, end), 0)
 }
 
 /** The steps of today at whose ends polls go, between the poll before them and the one after them. */
 function place(
-  steps: Steps,
+  steps: DaySteps,
   bounds: {
     readonly polls: number
     readonly pollsPerDay: number
