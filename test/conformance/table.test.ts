@@ -77,7 +77,8 @@ describe.each(document.documented.filter(({ query }) => query.length > 0))('$pat
     for (const value of wrong) {
       const found = problems(path, { [name]: value })
       expect([value, found]).toEqual([value, [expect.stringMatching(/^\S+: expected [^\n]+$/)]])
-      expect(found[0]?.startsWith(`${name}: `)).toBe(true)
+      const expected = of ? `expected one of ${of.join(', ')}, found` : 'expected '
+      expect(found[0]?.startsWith(`${name}: ${expected}`)).toBe(true)
     }
     expect(problems(path, { [name]: undefined })).toHaveLength(required ? 1 : 0)
   })
