@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../lib/clock.ts'
 import type { Account } from './account.ts'
 import { type Body, bodyReply, refusalReply, spoiltReply, toPage } from './answers.ts'
-import { makeBadRows } from './bad-rows.ts'
 import { answerData } from './data/answer.ts'
 import {
   type CallDecision,
@@ -15,6 +14,7 @@ import {
 import type { FaultQueue, FeedChange, InjectedFault, MatchedFaults } from './faults.ts'
 import { perPage } from './feed.ts'
 import { readBody } from './http.ts'
+import { makeBadRows } from './rows.ts'
 import type { SandboxRequest } from './surface.ts'
 import { transmit } from './transmit.ts'
 
