@@ -426,6 +426,11 @@ describe('values that cannot work are refused', () => {
       { autoscaling: { enabled: true, maxReplicas: 1, minReplicas: 2 } },
       'maxReplicas',
     ],
+    [
+      'a label of a pod by which senders are selected',
+      { podLabels: { 'app.kubernetes.io/component': 'mine' }, senders: { enabled: true } },
+      'app.kubernetes.io/component',
+    ],
     ['a port out of range', { service: { port: 70_000 } }, '/service/port'],
     ['a secret without a name', { existingSecrets: [''] }, '/existingSecrets/0'],
   ])('%s', (_what, changes, sentence) => {
