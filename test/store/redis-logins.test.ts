@@ -62,7 +62,9 @@ describe('a login beside the address reaches a Redis that asks for it', () => {
     await answers({ cluster: [`redis://127.0.0.1:${port}`], ...user })
   })
 
-  it('behind sentinels that ask for another one', async () => {
+  it('behind sentinels that ask for another one, with the rights that config/README.md lists', async () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../config/README.md'), 'utf8')
+    const rights = /^`(-@all \+sentinel.+?)`/m.exec(readme)?.[1]?.split(' ') ?? []
     const [master, sentinel] = [await freePort(), await freePort()]
     await started([...tcp(master), ...onlyUser])
     const watching = await started(tcp(sentinel), (dir) => {
@@ -72,7 +74,8 @@ describe('a login beside the address reaches a Redis that asks for it', () => {
         `sentinel auth-user main ${user.username}`,
         `sentinel auth-pass main "${user.password}"`,
         'user default off',
-        'user watcher on ">secret of the sentinels" ~* &* +@all',
+        'user admin on >admin ~* &* +@all',
+        `user watcher on ">secret of the sentinels" ${rights.join(' ')}`,
       ]
       writeFileSync(file, `${lines.join('\n')}\n`)
       return [file, '--sentinel']
@@ -81,6 +84,18 @@ describe('a login beside the address reaches a Redis that asks for it', () => {
     const config = { sentinels: [`127.0.0.1:${sentinel}`], name: 'main', ...user }
     const login = { sentinelUsername: 'watcher', sentinelPassword: 'secret of the sentinels' }
     await answers({ ...config, ...login })
+    const admin = new Redis({ path: watching.socketPath, username: 'admin', password: 'admin' })
+    onTestFinished(() => admin.disconnect())
+    expect(await admin.call('ACL', 'LOG')).toEqual([])
+    expect(rights).toHaveLength(3)
+    for (const right of rights.slice(1)) {
+      const others = rights.filter((each) => each !== right)
+      await admin.call('ACL', 'SETUSER', 'watcher', 'reset', 'on', `>${login.sentinelPassword}`, ...others)
+      await admin.call('ACL', 'LOG', 'RESET')
+      connected({ ...config, ...login }).catch(() => {})
+      const refusals = async () => String(await admin.call('ACL', 'LOG'))
+      await until(`${right} is missed`, async () => (await refusals()).includes(right.slice(1)))
+    }
   })
 })
 
