@@ -1,6 +1,7 @@
 import type { PollerFault } from '../poller/settings.ts'
 import type { AnnouncedView, DecisionReason } from '../schedule/schedule.ts'
 import type { Purpose } from '../telemetry/metrics.ts'
+import type { Saying } from './finding.ts'
 import type { OrphanView } from './orphan-view.ts'
 
 /**
@@ -65,8 +66,9 @@ export interface Verdict {
 
 export type Level = 'ok' | 'warning' | 'failed'
 
-export interface Finding {
+export type Finding = Saying & {
   readonly level: Exclude<Level, 'ok'>
+  /** The sentence of `code` and `data` in English. */
   readonly text: string
   /** Where the status page shows more: a part of it, or a list of it. */
   readonly href: string

@@ -1,5 +1,5 @@
-import { formatDuration } from '../lib/duration.ts'
-import { describeOrphan, type OrphanView } from './orphan-view.ts'
+import { findingText, type Saying } from './finding.ts'
+import type { OrphanView } from './orphan-view.ts'
 import type { Finding, SinkView, SourceView, StatusFacts, Verdict } from './status-view.ts'
 
 /**
@@ -83,15 +83,23 @@ function things(count: number): string {
   return count === 1 ? 'one thing' : `${count} things`
 }
 
+function findingOf(
+  level: Finding['level'],
+  href: string,
+  saying: Saying,
+  more: Partial<Pick<Finding, 'blocks' | 'trouble'>> = {},
+): Finding {
+  return { level, text: findingText(saying), ...saying, href, blocks: false, ...more }
+}
+
 function processFindings({ draining, redis }: VerdictFacts): Finding[] {
-  const finding = (level: Finding['level'], text: string): Finding => ({
-    ...{ level, text, href: '#top', blocks: true },
-  })
-  const why = redis.error ? ` (${redis.error})` : ''
+  const finding = (level: Finding['level'], saying: Saying) =>
+    findingOf(level, '#top', saying, { blocks: true })
+  const { ok, error = null, trouble } = redis
   return [
-    ...(draining ? [finding('warning', 'The bridge is draining: it stops')] : []),
-    ...(redis.ok ? [] : [finding('failed', `Redis does not answer${why}: polling and sending wait for it`)]),
-    ...(redis.trouble ? [finding('failed', redis.trouble)] : []),
+    ...(draining ? [finding('warning', { code: 'draining', data: {} })] : []),
+    ...(ok ? [] : [finding('failed', { code: 'redis_away', data: { reason: error } })]),
+    ...(trouble ? [finding('failed', { code: 'redis_unsafe', data: { reason: trouble } })] : []),
   ]
 }
 
@@ -101,82 +109,67 @@ function processFindings({ draining, redis }: VerdictFacts): Finding[] {
  */
 function unreadFindings({ redis, unrouted, orphans, sinks }: VerdictFacts): Finding[] {
   const isRead = unrouted !== null && orphans !== null && sinks.every(({ dead }) => dead !== null)
-  if (!redis.ok || isRead) return []
-  const text = 'Redis is too slow or refuses: some of what waits or was given up on could not be counted'
-  return [{ level: 'warning', text, href: '#top', blocks: false }]
+  return !redis.ok || isRead ? [] : [findingOf('warning', '#top', { code: 'redis_uncounted', data: {} })]
 }
 
 function configFindings({ refusedReload, processes }: VerdictFacts): Finding[] {
-  const finding = (text: string): Finding => ({ level: 'warning', text, href: '#top', blocks: false })
+  const [reason, ...more] = refusedReload?.mistakes ?? []
+  const refused = reason !== undefined && {
+    code: 'reload_refused' as const,
+    data: { reason, more: more.length },
+  }
   const others = processes.filter(({ hasOurConfig }) => !hasOurConfig)
-  const who = others.map(({ name, role }) => `${name} (${role})`).join('; ')
-  const more =
-    refusedReload && refusedReload.mistakes.length > 1 ? ` and ${refusedReload.mistakes.length - 1} more` : ''
+  const data = { processes: others.map(({ name, role }) => ({ name, role })) }
   return [
-    ...(refusedReload
-      ? [
-          finding(
-            `The last reload was refused, the config before it goes on: ${refusedReload.mistakes[0]}${more}`,
-          ),
-        ]
-      : []),
+    ...(refused ? [findingOf('warning', '#top', refused)] : []),
     ...(others.length > 0
-      ? [
-          {
-            ...finding(`Another config is in force beside the one of this process: ${who}`),
-            trouble: 'configs',
-          },
-        ]
+      ? [findingOf('warning', '#top', { code: 'configs_differ', data }, { trouble: 'configs' })]
       : []),
   ]
 }
 
 /** An orphan makes nothing fail, but only a person can decide what happens to it. */
 function orphanFinding(orphan: OrphanView): Finding {
-  const text = describeOrphan(orphan)
-  return {
-    level: 'warning',
-    text: `${text.charAt(0).toUpperCase()}${text.slice(1)}`,
-    href: '#sinks',
-    blocks: false,
-  }
+  return findingOf('warning', '#sinks', { code: 'orphaned', data: orphan })
 }
 
 function sourceFindings(
-  source: SourceView,
+  { name: source, fault, state, here, overdueSeconds, reason }: SourceView,
   { redis, role }: Pick<VerdictFacts, 'redis' | 'role'>,
 ): Finding[] {
-  const { name, fault, state, here, overdueSeconds } = source
-  const finding = (level: Finding['level'], text: string, blocks = false): Finding[] => [
-    { level, text: `Source ${name}${text}`, href: `#source-${name}`, blocks },
+  const finding = (level: Finding['level'], saying: Saying, blocks = false) => [
+    findingOf(level, `#source-${source}`, saying, { blocks }),
   ]
   // `processFindings` reports already that Redis is away.
   if (fault?.why === 'redis_down' && !redis.ok) return []
   if (fault) {
-    const text = `${fault.why === 'failing' ? ' fails at every poll' : ''}: ${fault.reason}`
-    return finding(fault.why === 'starting' ? 'warning' : 'failed', text, true)
+    const data = { source, reason: fault.reason }
+    return finding(
+      fault.why === 'starting' ? 'warning' : 'failed',
+      { code: faultCodes[fault.why], data },
+      true,
+    )
   }
   // A process that ended left its last state, also that it would soon go on. Of its own loop this process has `fault`.
   if (!here && overdueSeconds > 0)
-    return finding('failed', ` should have polled ${formatDuration(overdueSeconds * 1_000)} ago`)
-  const why = source.reason ? `: ${source.reason}` : ''
+    return finding('failed', { code: 'source_overdue', data: { source, seconds: overdueSeconds } })
   switch (state) {
     case 'stopped':
-      return finding('failed', ` is stopped${why}`)
+      return finding('failed', { code: 'source_stopped', data: { source, reason } })
     case 'failing':
-      return finding('failed', ` fails at every poll${why}`)
+      return finding('failed', { code: 'source_failing', data: { source, reason } })
     case 'budget_spent':
-      return finding('warning', ' has spent the budget of the day and waits for the reset')
+      return finding('warning', { code: 'source_budget_spent', data: { source } })
     case 'retrying':
-      return finding('warning', ` cannot be polled now; the bridge tries again${why}`)
+      return finding('warning', { code: 'source_retrying', data: { source, reason } })
     case 'catching_up':
-      return finding('warning', ' is behind and catching up')
+      return finding('warning', { code: 'source_catching_up', data: { source } })
     case 'queues_full':
-      return finding('warning', ` waits${why}`)
+      return finding('warning', { code: 'source_queues_full', data: { source, reason } })
     case 'starting':
       // Elsewhere `fault` says so.
       return role === 'sender' && redis.ok
-        ? finding('warning', ' was polled by no process yet, as far as Redis shows')
+        ? finding('warning', { code: 'source_unpolled', data: { source } })
         : []
     case 'standby':
     case 'running':
@@ -186,54 +179,55 @@ function sourceFindings(
   }
 }
 
+const faultCodes = {
+  starting: 'source_starting',
+  crashed: 'source_crashed',
+  stuck: 'source_stuck',
+  redis_down: 'source_redis_away',
+  failing: 'source_failing',
+} as const
+
 /** Silence of the feed may then mean a dead rule. */
-function rulesFindings({ name, rules }: SourceView): Finding[] {
+function rulesFindings({ name: source, rules }: SourceView): Finding[] {
   if (rules === null || rules.silentCount === 0) return []
-  const which = rules.silentCount === 1 ? 'a rule' : `${rules.silentCount.toLocaleString('en-US')} rules`
-  const text = `Source ${name} has ${which} that may not fire`
-  return [{ level: 'warning', text, href: `#source-${name}`, blocks: false }]
+  const data = { source, count: rules.silentCount }
+  return [findingOf('warning', `#source-${source}`, { code: 'source_rules_silent', data })]
 }
 
-function budgetFindings({ name, budget }: SourceView): Finding[] {
-  const [first] = budget?.tooThin ?? []
-  if (first === undefined) return []
-  const text = `Source ${name} has too few units: ${first}`
-  return [{ level: 'warning', text, href: `#source-${name}`, blocks: false, trouble: `thin:${name}` }]
+function budgetFindings({ name: source, budget }: SourceView): Finding[] {
+  const [reason] = budget?.tooThin ?? []
+  if (reason === undefined) return []
+  const saying: Saying = { code: 'source_budget_thin', data: { source, reason } }
+  return [findingOf('warning', `#source-${source}`, saying, { trouble: `thin:${source}` })]
 }
 
-function sinkFindings(sink: SinkView, nowMs: number): Finding[] {
-  const finding = (level: Finding['level'], text: string, blocks = false): Finding => ({
-    ...{ level, text: `Sink ${sink.name} ${text}`, href: `#sink-${sink.name}`, blocks },
-  })
-  const { name, state, lastResult, refusedInARow } = sink
-  const queued = (sink.waiting ?? 0) + (sink.delayed ?? 0)
-  const wait = queued > 0 ? `; ${countText(queued)} wait` : ''
-  const why = sink.reason ? ` (${sink.reason})` : ''
-  const deadHref = `?${new URLSearchParams({ sink: name, state: 'dead' })}#deliveries`
-  const dead = sink.dead ?? 0
-  if (refusesEverything(sink)) {
-    const text = `refuses everything: the last ${countText(refusedInARow ?? 0)} alerts were given up on (${lastResult?.text ?? 'no reason known'})`
-    return [{ ...finding('failed', text), href: deadHref, trouble: `refuses:${name}` }]
+function sinkFindings(view: SinkView, nowMs: number): Finding[] {
+  const { name: sink, state, lastResult, refusedInARow, reason } = view
+  const href = `#sink-${sink}`
+  const queued = (view.waiting ?? 0) + (view.delayed ?? 0)
+  const deadHref = `?${new URLSearchParams({ sink, state: 'dead' })}#deliveries`
+  const dead = view.dead ?? 0
+  if (refusesEverything(view)) {
+    const data = { sink, count: refusedInARow ?? 0, reason: lastResult?.text ?? null }
+    return [findingOf('failed', deadHref, { code: 'sink_refuses', data }, { trouble: `refuses:${sink}` })]
+  }
+  const own: Record<SinkView['state'], () => Finding[]> = {
+    active: () => lateFindings(view, nowMs),
+    open: () => [findingOf('failed', href, { code: 'sink_failing', data: { sink, reason, queued } })],
+    stuck: () => [
+      findingOf('failed', href, { code: 'sink_stuck', data: { sink, reason } }, { blocks: true }),
+    ],
+    paused: () => [
+      findingOf('warning', href, {
+        code: 'sink_paused',
+        data: { sink, until: view.pausedUntil, reason, queued },
+      }),
+    ],
   }
   return [
-    ...lateFindings(sink, nowMs),
-    ...(state === 'open' ? [finding('failed', `is failing and given a rest${why}${wait}`)] : []),
-    ...(state === 'stuck' ? [finding('failed', `is stuck: ${sink.reason}`, true)] : []),
-    ...(state === 'paused'
-      ? [
-          finding(
-            'warning',
-            `is paused${sink.pausedUntil === null ? '' : ` until ${sink.pausedUntil}`}${why}${wait}`,
-          ),
-        ]
-      : []),
+    ...own[state](),
     ...(dead > 0
-      ? [
-          {
-            ...finding('warning', `has ${countText(dead)} dead ${dead === 1 ? 'letter' : 'letters'}`),
-            href: deadHref,
-          },
-        ]
+      ? [findingOf('warning', deadHref, { code: 'sink_dead_letters', data: { sink, count: dead } })]
       : []),
   ]
 }
@@ -243,19 +237,13 @@ function sinkFindings(sink: SinkView, nowMs: number): Finding[] {
  * queue that was filled a moment ago.
  */
 function lateFindings(
-  { name, state, waiting, oldestWaitingAt, drainSeconds }: SinkView,
+  { name: sink, waiting, oldestWaitingAt, drainSeconds }: SinkView,
   nowMs: number,
 ): Finding[] {
   const oldestMs = oldestWaitingAt === null ? 0 : nowMs - Date.parse(oldestWaitingAt)
   const drainMs = drainSeconds === null ? oldestMs : drainSeconds * 1_000
-  if (state !== 'active' || Math.min(oldestMs, drainMs) < lateMs) return []
-  const pace =
-    drainSeconds === null ? 'nothing was sent meanwhile' : `at this pace for ${formatDuration(drainMs)} more`
-  const text = `Sink ${name} is too slow: ${countText(waiting ?? 0)} wait, the oldest for ${formatDuration(oldestMs)}; ${pace}`
+  if (Math.min(oldestMs, drainMs) < lateMs) return []
   const level = Math.max(oldestMs, drainMs) < tooLateMs ? 'warning' : 'failed'
-  return [{ level, text, href: `#sink-${name}`, blocks: false, trouble: `late:${name}` }]
-}
-
-function countText(count: number): string {
-  return count.toLocaleString('en-US')
+  const data = { sink, waiting: waiting ?? 0, oldestSeconds: oldestMs / 1_000, drainSeconds }
+  return [findingOf(level, `#sink-${sink}`, { code: 'sink_slow', data }, { trouble: `late:${sink}` })]
 }

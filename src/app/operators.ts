@@ -52,7 +52,7 @@ interface SourceReport {
 }
 
 interface FindingsNow {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly Pick<Finding, 'text' | 'trouble'>[]
   readonly troubles: readonly string[]
 }
 

@@ -46,9 +46,7 @@ it('what the verdict names as a trouble is told in its words once it lasts, but 
   const clock = passingClock()
   const told: string[] = []
   const text = 'Sink hook is too slow: 8,929 wait'
-  let findings: Finding[] = [
-    { level: 'warning', text, href: '#sink-hook', blocks: false, trouble: 'late:hook' },
-  ]
+  let findings: Pick<Finding, 'text' | 'trouble'>[] = [{ text, trouble: 'late:hook' }]
   const queues = {
     sinks: [],
     enqueue: async (jobs: readonly DeliveryJob[]) =>

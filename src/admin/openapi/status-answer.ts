@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { findingCodes } from '../finding.ts'
 import type { StatusView } from '../status-view.ts'
 import { count, instant, maybe, orphan, takes } from './answers.ts'
 
@@ -85,6 +86,8 @@ const verdict = z.object({
   findings: z.array(
     z.object({
       level: z.enum(['warning', 'failed']),
+      code: z.enum(findingCodes),
+      data: z.record(text, z.json()).describe('What the text is made of, such as the name of the sink.'),
       text,
       href: text,
       blocks: z.boolean(),

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../alert/html.ts'
+import { type Html, type HtmlPart, html } from '../../alert/html.ts'
 import type { LagView, Level, StatusView, Verdict } from '../status-view.ts'
 import { fact, type IconName, icon } from './pieces.ts'
 import type { Times } from './times.ts'
@@ -6,7 +6,14 @@ import type { PageWords } from './words/en.ts'
 
 /** The top of the page: the verdict, its findings, and a few numbers. */
 export function overview(status: StatusView, verdict: Verdict, times: Times): Html {
-  return html`${masthead(status, times)}${verdictPanel({ ...verdict, headline: times.words.headline(verdict) }, times.words, status)}${numbers(status, times.words)}`
+  const { words } = times
+  const findings = verdict.findings.map((finding) => ({
+    level: finding.level,
+    href: finding.href,
+    text: words.finding(finding, times.distance),
+  }))
+  const summary = { level: verdict.level, headline: words.headline(verdict), findings }
+  return html`${masthead(status, times)}${verdictPanel(summary, words, status)}${numbers(status, words)}`
 }
 
 /** The page when what it shows could not be read, or is not there. */
@@ -35,9 +42,11 @@ function masthead(status: StatusView, times: Times): Html {
 </header>`
 }
 
-/** Without `ready`: the headline says that. */
-type VerdictSummary = Pick<Verdict, 'level' | 'headline'> & {
-  readonly findings: readonly Omit<Verdict['findings'][number], 'blocks'>[]
+/** In the language of the page. */
+interface VerdictSummary {
+  readonly level: Level
+  readonly headline: string
+  readonly findings: readonly { readonly level: Level; readonly href: string; readonly text: HtmlPart }[]
 }
 
 function verdictPanel(
@@ -46,8 +55,7 @@ function verdictPanel(
   status?: StatusView,
 ): Html {
   const list = findings.map(
-    (finding) =>
-      html`<li class="${finding.level}"><a href="${finding.href}">${words.fromBelow(finding.text)}</a></li>`,
+    (finding) => html`<li class="${finding.level}"><a href="${finding.href}">${finding.text}</a></li>`,
   )
   return html`<div class="verdict ${level}">
 <span class="seal">${icon(glyphs[level])}</span>

@@ -1,7 +1,7 @@
 import { type HtmlPart, html } from '../../../alert/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
 import { purposeWords } from '../../purpose-words.ts'
-import type { Verdict } from '../../status-view.ts'
+import type { Finding, Verdict } from '../../status-view.ts'
 
 /** The words of the status page in English; `PageWords` is the form of every other language. */
 export const english = {
@@ -16,6 +16,8 @@ export const english = {
   fromBelow: (text: string): HtmlPart => text,
 
   headline: ({ headline }: Verdict): string => headline,
+  /** `when` shows an instant as how far it is from now. */
+  finding: ({ text }: Finding, _when: (iso: string) => HtmlPart): HtmlPart => text,
   allWell: (sources: number, sinks: number) =>
     `Redis answers, ${plural(sources, 'source')} polled, ${plural(sinks, 'sink')} taking deliveries.`,
   up: (span: string) => `up ${span}`,

@@ -2,6 +2,7 @@ import { html } from '../../../alert/html.ts'
 import { formatDuration } from '../../../lib/duration.ts'
 import { englishText } from '../foreign.ts'
 import type { PageWords } from './en.ts'
+import { persianFinding } from './fa-findings.ts'
 
 /** The words of the status page in Persian. */
 export const persian: PageWords = {
@@ -21,6 +22,7 @@ export const persian: PageWords = {
     if (broken === 0) return ready ? `آماده، با ${count(findings.length)} مورد برای بررسی` : 'آماده نیست'
     return `${ready ? 'آماده است، ولی' : 'آماده نیست:'} ${count(broken)} مورد خراب است`
   },
+  finding: (finding, when) => persianFinding(finding, { count, duration, when }),
   allWell: (sources, sinks) =>
     `ردیس پاسخ می‌دهد، از ${count(sources)} منبع پرس‌وجو می‌شود و ${count(sinks)} مقصد تحویل می‌گیرد.`,
   up: (span) => `روشن از ${span} پیش`,
