@@ -87,7 +87,7 @@ const verdict = z.object({
     z.object({
       level: z.enum(['warning', 'failed']),
       code: z.enum(findingCodes),
-      data: z.record(text, z.json()).describe('What the text is made of, such as the name of the sink.'),
+      data: z.record(text, z.unknown()).describe('What the text is made of, such as the name of the sink.'),
       text,
       href: text,
       blocks: z.boolean(),
