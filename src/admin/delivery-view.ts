@@ -94,6 +94,8 @@ export interface StoredAlertQuery extends Pick<DeliveryQuery, 'limit' | 'sinceMs
 /** The last to fire comes first. */
 export interface StoredAlertPage {
   readonly data: readonly StoredAlert[]
+  /** `SOURCE.ID` of those in its span of which a dead letter was dropped: where else they had gone is not known. */
+  readonly dropped: readonly string[]
   readonly cursor?: string
 }
 

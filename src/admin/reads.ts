@@ -28,7 +28,7 @@ import {
   silence,
   sourceDay,
   sourcePlan,
-  storedAlert,
+  storedAnswer,
 } from './openapi/answers.ts'
 import { statusAnswer } from './openapi/status-answer.ts'
 import { pageFields, pageOf } from './paging.ts'
@@ -145,7 +145,7 @@ const alertsAbout = {
     limit: z.coerce.number().int().min(1).max(200).default(100),
     cursor: portionFields.cursor,
   },
-  answer: searchAnswer(storedAlert),
+  answer: storedAnswer,
 }
 
 const storyAbout = { says: 'The whole story of one alert', answer: oneAnswer(alertStory) }

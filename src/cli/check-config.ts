@@ -28,7 +28,7 @@ export function checkConfigCommand(): Command {
     .option('--show', 'print the effective config, every default filled in, secrets redacted')
     .option(
       '--replay <span>',
-      'run what a bridge has kept of this long (7d) through the config, and show what would have gone elsewhere (a dead letter that was dropped looks as if it had not gone to its sink)',
+      'run what a bridge has kept of this long (7d) through the config, and show what would have gone elsewhere (an alert of which a dead letter was dropped is named, and left out)',
       instantOption('--replay'),
     )
     .option(
@@ -63,8 +63,8 @@ async function printReplay(
   { replay: since, url, json }: Options & { readonly replay: string },
 ): Promise<void> {
   const daemon = connectDaemon({ config: file, ...given({ url }), json: true })
-  const [stored, ruleOf] = await Promise.all([readStored(daemon, since), rulesOf(daemon)])
-  const compared = await compareConfig(stored, config, ruleOf)
+  const [{ stored, dropped }, ruleOf] = await Promise.all([readStored(daemon, since), rulesOf(daemon)])
+  const compared = { ...(await compareConfig(stored, config, ruleOf)), dropped }
   if (json) printJson({ since, ...compared })
   else print(describeComparison(compared, since))
 }

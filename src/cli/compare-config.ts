@@ -36,9 +36,16 @@ interface NameDifference {
   readonly heldNow: number
 }
 
+/** `dropped`: `SOURCE.ID` of alerts that are not among `stored`, since a dead letter was dropped, and with it where they had gone. */
+interface StoredAlerts {
+  readonly stored: readonly StoredAlert[]
+  readonly dropped: readonly string[]
+}
+
 /** All alerts that fired since then, the first to fire first. */
-export async function readStored(daemon: Daemon, since: string): Promise<StoredAlert[]> {
+export async function readStored(daemon: Daemon, since: string): Promise<StoredAlerts> {
   const found: StoredAlert[] = []
+  const dropped = new Set<string>()
   const bar = progressBar('reading')
   try {
     for (let cursor: string | undefined; ; ) {
@@ -46,9 +53,10 @@ export async function readStored(daemon: Daemon, since: string): Promise<StoredA
         since,
         limit: '200',
         cursor,
-      })) as ListPage<StoredAlert>
-      found.push(...page.data)
-      if (!page.cursor) return found.toReversed()
+      })) as ListPage<StoredAlert> & { readonly dropped?: readonly string[] }
+      for (const name of page.dropped ?? []) dropped.add(name)
+      found.push(...page.data.filter((alert) => !dropped.has(alertKey(alert))))
+      if (!page.cursor) return { stored: found.toReversed(), dropped: [...dropped].toReversed() }
       bar.show(0, 1, `${formatCount(found.length)} alerts`)
       cursor = page.cursor
     }
@@ -192,7 +200,7 @@ function simulatedThrottles(clock: { readonly nowMs: number }): Throttles {
 }
 
 export function describeComparison(
-  { alerts, changed, routes, sinks }: ConfigComparison,
+  { alerts, changed, routes, sinks, dropped }: ConfigComparison & Pick<StoredAlerts, 'dropped'>,
   since: string,
 ): string {
   const rows = (differences: readonly NameDifference[]) =>
@@ -207,8 +215,17 @@ export function describeComparison(
   const count = `${formatCount(alerts)} ${alerts === 1 ? 'alert' : 'alerts'}`
   return [
     printable(`${count} since ${since}: other sinks would have got ${formatCount(changed)} of them`),
+    ...(dropped.length === 0 ? [] : [printable(droppedText(dropped))]),
     ...(alerts === 0
       ? []
       : ['', table(['ROUTE', ...columns], rows(routes)), '', table(['SINK', ...columns], rows(sinks))]),
   ].join('\n')
 }
+
+function droppedText(names: readonly string[]): string {
+  const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'each']
+  const more = names.length > namesMax ? ', …' : ''
+  return `${formatCount(names.length)} more ${are} left out, since a dead letter of ${them} was dropped: ${names.slice(0, namesMax).join(', ')}${more}`
+}
+
+const namesMax = 3

@@ -250,12 +250,18 @@ export function probeKey(prefix: string): string {
 
 /**
  * The `prefix` option of every BullMQ queue and worker; BullMQ owns the keys beneath, but for two fields of a job's hash
- * (`delivery/job-fields.ts`) and the tags of targets (`targetTagsName`). Lost: the jobs in it, together with their rows' entries in
+ * (`delivery/job-fields.ts`), the tags of targets (`targetTagsName`) and the names of dropped letters (`droppedName`). Lost: the jobs in it, together with their rows' entries in
  * `seen`, so that the next poll creates them again.
  */
 export function queuePrefix(prefix: string): string {
   return `${hashTag(prefix)}:queue`
 }
+
+/**
+ * ZSET beside a queue, id of a dead letter that was dropped → when (s), the newest 100,000. Expires 90 days after the last. Lost: a
+ * comparison of configs takes such an alert for one that had not gone to this sink.
+ */
+export const droppedName = 'dropped'
 
 /**
  * SET beside a queue, the tags of all targets that its alerts ever had. Removed with the name of its sink. Lost: alerts of a

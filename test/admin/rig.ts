@@ -56,7 +56,7 @@ export function rig(changes: Partial<AdminPorts> = {}, deps: Partial<AdminDeps> 
     deliveries: {
       search: note('search', () => ({ data: [row()], looked: 1, cursor: 'older' })),
       changed: note('changed', () => [row()]),
-      stored: note('stored', () => ({ data: [] })),
+      stored: note('stored', () => ({ data: [], dropped: [] })),
       explain: note('explain', (source: string, id: number, atMs: number) =>
         source === 'main' && id === 48_213 ? { ...explanation, at: new Date(atMs).toISOString() } : undefined,
       ),

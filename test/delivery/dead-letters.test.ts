@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createDeadLetters } from '../../src/delivery/records/dead-letters.ts'
 import { createDeliveryLog } from '../../src/delivery/records/delivery-log.ts'
 import { createReplay, resend } from '../../src/delivery/records/resend.ts'
+import { openReader } from '../../src/delivery/records/search.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { useRedis } from '../support/redis.ts'
 import {
@@ -132,6 +133,10 @@ describe('dead letters', () => {
     expect(await dead.drop({ ids: ['main.2', 'main.4', 'main.99'] })).toMatchObject(done(1))
     expect((await list({ limit: 10 })).map(({ jobId }) => jobId).sort()).toEqual(['main.1', 'main.3'])
     expect(await own.queues.queue('hook').getCompletedCount()).toBe(1)
+    // What is compared later knows that something of it is missing, also where nothing else is left.
+    const readers = { withheldOf: async () => [], alertOf: () => undefined, orphans: async () => [] }
+    const reader = await openReader({ queues: own.queues, targets, ...readers })
+    expect(await reader.dropped(['main.1', 'main.2', 'main.4'])).toEqual(['main.2'])
   })
 
   it('of an alert are found in each of its targets', async () => {

@@ -44,13 +44,13 @@ async function rig() {
     'all have ended',
     async () => (await leftToSend(redis.client(), prefix, ['hook', 'desk'])) === 0,
   )
-  return { url, ask, prefix, hook, ids: { a: a.id, b: b.id, c: c.id, d: d.id, e: e.id } }
+  return { url, ask, prefix, config, hook, ids: { a: a.id, b: b.id, c: c.id, d: d.id, e: e.id } }
 }
 
 const shown = (rows: readonly DeliveryRow[]) => rows.map(({ id, sink, state }) => `${id} ${sink} ${state}`)
 
 it('alerts are found in the order of firing, by what they are and what became of them, page by page', async () => {
-  const { url, ask, prefix, hook, ids } = await rig()
+  const { url, ask, prefix, config, hook, ids } = await rig()
   const { a, b, c, d, e } = ids
   const all = [
     `${e} hook delivered`,
@@ -169,6 +169,13 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(shown(half.data)).toEqual([all[1]])
   await fetch(`${url}/api/v1/dead-letters/drop`, { method: 'POST', headers, body: '{ "sink": "desk" }' })
   expect(shown((await ask(`id=${d}&limit=1&cursor=${half.cursor}`)).data)).toEqual([all[2]])
+
+  // Of an alert whose dead letter was dropped it is not known any more where it had gone, and that is said.
+  const same = writeConfig(config)
+  const compared = await cli(['check-config', same, '--replay', '7d', '--url', url, '--json'])
+  expect(JSON.parse(compared.out)).toMatchObject({ alerts: 4, dropped: [`main.${d}`], changed: 0 })
+  const printed = (await cli(['check-config', same, '--replay', '7d', '--url', url])).out
+  expect(printed).toContain(`\n1 more is left out, since a dead letter of it was dropped: main.${d}\n`)
 
   // Alerts of before this order was kept are found by their id.
   await redis.client().del(firedAlertsKey(prefix))

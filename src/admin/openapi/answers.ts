@@ -189,7 +189,7 @@ export const sourceDay = takes<SourceDayView>()(
 )
 
 const fields = z.record(text, z.unknown())
-export const storedAlert = takes<StoredAlert>()(
+const storedAlert = takes<StoredAlert>()(
   z.object({
     ...{ source: text, id: z.int(), seenAt: instant, row: fields },
     sent: z.array(z.object({ sink: text, routes: z.array(text).nullable() })),
@@ -238,6 +238,14 @@ export function pageAnswer<S extends z.ZodType>(row: S) {
 }
 
 /** Without a total, which would cost a look at everything. */
+export const storedAnswer = searchAnswer(storedAlert).extend({
+  dropped: z
+    .array(text)
+    .describe(
+      '`SOURCE.ID` of those of which a dead letter was dropped: where else they had gone is not known.',
+    ),
+})
+
 export function searchAnswer<S extends z.ZodType>(row: S) {
   return z.object({ data: z.array(row), looked: count.optional(), cursor })
 }

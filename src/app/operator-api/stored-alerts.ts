@@ -18,6 +18,7 @@ export async function storedAlerts(
   const place = cursor === undefined ? undefined : readCursor(searchPlace, cursor)
   const alerts = await config.fired.before(range, place, limit)
   const reader = await openReader(readerOptions(config))
+  const dropped = await reader.dropped(alerts.map(({ name }) => name))
   const data: StoredAlert[] = []
   let bytes = 0
   for await (const part of reader.read(alerts, {}))
@@ -28,10 +29,10 @@ export async function storedAlerts(
       if (stored === undefined) continue
       bytes += JSON.stringify(stored.row).length
       data.push(stored)
-      if (bytes > answerBytesMax) return { data, cursor: writeCursor(each.fired) }
+      if (bytes > answerBytesMax) return { data, dropped, cursor: writeCursor(each.fired) }
     }
   const last = alerts.length < limit ? undefined : alerts.at(-1)
-  return { data, ...given({ cursor: last && writeCursor(last) }) }
+  return { data, dropped, ...given({ cursor: last && writeCursor(last) }) }
 }
 
 const answerBytesMax = 4 * 1_048_576

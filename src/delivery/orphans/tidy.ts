@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { within } from '../../lib/time-limit.ts'
-import { servedSinksKey, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
+import { droppedName, servedSinksKey, sinkNamesKey, targetTagsName } from '../../store/keys.ts'
 import { servedMs } from '../../store/names.ts'
 import { type AlertQueue, deadLetterKeptMs, recordKeptMs, type SinkQueues } from '../queues.ts'
 import { tidyScript } from './scripts.ts'
@@ -16,6 +16,7 @@ const forgetMax = 200
 const tidyTimeoutMs = 5_000
 /** What is kept of a queue beside its jobs. */
 const rest = [
+  droppedName,
   'id',
   'events',
   'marker',

@@ -4,6 +4,7 @@ import { NotFoundError } from '../../lib/errors.ts'
 import { given } from '../../lib/given.ts'
 import { within } from '../../lib/time-limit.ts'
 import type { FiredAlert, FiredAlerts } from '../../store/fired-alerts.ts'
+import { droppedName } from '../../store/keys.ts'
 import type { WithheldRecord } from '../../store/withheld.ts'
 import { readDueMs } from '../queue-view.ts'
 import { type AlertQueue, type SinkQueues, tagsOf } from '../queues.ts'
@@ -21,6 +22,8 @@ interface AlertReader {
   read(alerts: readonly FiredAlert[], wanted: AlertFilter): AsyncGenerator<readonly FoundAlert[]>
   /** The names of those of which nothing is kept any more. */
   gone(names: readonly string[]): Promise<string[]>
+  /** Those of which a dead letter was dropped: it is not known where they had gone. */
+  dropped(names: readonly string[]): Promise<string[]>
 }
 
 interface AlertFilter {
@@ -60,6 +63,8 @@ export async function openReader(options: ReaderOptions, sink?: string): Promise
         yield await inTime(readAlerts(options, sinks, inState.slice(from, from + partMax), wanted))
     },
     gone: (names) => within(readTimeoutMs, 'looking for records', goneOf(options, sinks, names)),
+    dropped: (names) =>
+      within(readTimeoutMs, 'looking for dropped letters', droppedOf(options, sinks, names)),
   }
 }
 
@@ -227,6 +232,19 @@ async function viewOf({ records, jobId, state }: Candidate) {
       return parsed.ok ? parsed.job.alert.row : undefined
     },
   }
+}
+
+async function droppedOf(
+  { queues: { redis } }: ReaderOptions,
+  sinks: readonly SinkRecords[],
+  names: readonly string[],
+): Promise<string[]> {
+  if (names.length === 0) return []
+  const asked = sinks.flatMap(({ queue, tags }) =>
+    tags.map((tag) => redis.zmscore(queue.toKey(droppedName), ...names.map((name) => jobIdOf(name, tag)))),
+  )
+  const times = await Promise.all(asked)
+  return names.filter((_, at) => times.some((each) => each[at] != null))
 }
 
 async function goneOf(

@@ -81,7 +81,7 @@ const none = {
   search: async () => ({ data: [], looked: 0 }),
   changed: async () => [],
   explain: async () => undefined,
-  stored: async () => ({ data: [] }),
+  stored: async () => ({ data: [], dropped: [] }),
 }
 
 async function story(found: AlertStory | undefined, deps: Partial<AdminDeps> = {}) {

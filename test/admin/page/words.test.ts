@@ -101,7 +101,7 @@ const rich: Partial<AdminPorts> = {
       cursor: 'older',
     }),
     changed: async () => [],
-    stored: async () => ({ data: [] }),
+    stored: async () => ({ data: [], dropped: [] }),
     explain: async () => undefined,
     story: async (_source, id) => (id === 48_213 ? alertStory() : undefined),
   },
