@@ -1,5 +1,7 @@
 import { contextUnits, contextUnitsMax } from '../alert/context.ts'
+import { satisfies } from '../alert/match.ts'
 import { wideFieldRemedy, wideFields, wideFieldText } from '../alert/match-form.ts'
+import { atOnce } from '../alert/turns.ts'
 import { tokenCharsMin } from '../lib/secret.ts'
 import { refusedAddress } from '../sinks/address-config.ts'
 import { sharedTokens } from './accounts.ts'
@@ -144,9 +146,12 @@ const differentCharsMin = 8
 
 /** Warns of context that can never be bought: messages would always say that it was skipped. */
 function unaffordableContext({ routes, sources }: Config): Complaint[] {
-  return routes.flatMap(({ context }, index) =>
-    context.flatMap((name, place) =>
-      Object.entries(sources).flatMap(
+  return routes.flatMap(({ context, match }, index) => {
+    const from = Object.entries(sources).filter(
+      ([source]) => match.source === undefined || atOnce(satisfies('source', [source], match.source)),
+    )
+    return context.flatMap((name, place) =>
+      from.flatMap(
         ([
           source,
           {
@@ -183,8 +188,8 @@ function unaffordableContext({ routes, sources }: Config): Complaint[] {
           ]
         },
       ),
-    ),
-  )
+    )
+  })
 }
 
 const dayMs = 86_400_000
