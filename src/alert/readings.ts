@@ -32,12 +32,22 @@ export function readField(record: unknown, reading: Reading, names: ReadingNames
   return name === undefined ? undefined : (record as Readonly<Record<string, unknown>>)[name]
 }
 
-/** A name that the config gives to one reading is no longer tried for another: `changePercent: [change]`. */
+/** A name that the config gives to one reading is no longer tried for another of the same object: `changePercent: [change]`. */
 function namesOf(reading: Reading, names: ReadingNames): readonly string[] {
   const own = names[reading] ?? []
-  const others = new Set(Object.values(names).flatMap((each) => each ?? []))
+  const beside = objects.filter((each) => each.includes(reading)).flat()
+  const others = new Set(beside.flatMap((each) => names[each] ?? []))
   return [...own, ...known[reading].filter((name) => !others.has(name))]
 }
+
+/** What is looked for in one object: a row of the board or of letters, a record, a session, a point of a series. */
+const objects: readonly (readonly Reading[])[] = [
+  ['symbol', 'slug', 'last', 'change', 'changePercent', 'unit'],
+  ['symbol', 'slug', 'title'],
+  ['symbol', 'slug', 'unit', 'points', 'indicators', 'rsi', 'mfi', 'cci', 'stochastic', 'williams'],
+  ['date', 'close', 'halted'],
+  ['date', 'value'],
+]
 
 /** In the order in which they are tried. */
 const known: Readonly<Record<Reading, readonly string[]>> = {

@@ -150,6 +150,14 @@ describe('a figure', () => {
     expect(facts({ price, chart: chart(5_229) })).toEqual(['Last price: 5,230 (change +1.36)'])
   })
 
+  test('keeps its name where the config gives that name to a reading of another object', () => {
+    const price = { last: 5_230, close: 5_210, unit: null }
+    const points = [5_100, 5_000, 5_200, 5_300, 5_210].map((close) => ({ close }))
+    const columns = expect.stringMatching(/^5 sessions: /)
+    expect(facts({ price, chart: { points } }, { last: ['close'] })).toEqual(['Last price: 5,210', columns])
+    expect(facts({ chart: { points } }, { value: ['close'], title: ['points'] })).toEqual([columns])
+  })
+
   test('is no change of the session before: where the history ends before today, equal prices show nothing', () => {
     const points = (day: number) => [
       { date: `2026-11-${day - 1}`, close: 5_000 },
