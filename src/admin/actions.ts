@@ -178,7 +178,7 @@ const retryAbout = {
   answer: portionAnswer('retried'),
 }
 const dropAbout = {
-  ...{ says: 'Forgets dead letters', body: deadLetters, takesKey: true as const },
+  ...{ says: 'Deletes dead letters', body: deadLetters, takesKey: true as const },
   answer: portionAnswer('dropped'),
 }
 const replayAbout = {
@@ -195,9 +195,16 @@ const dropRowsAbout = {
 }
 const sinkState = (state: string) =>
   z.object({ sink: z.string(), state: z.literal(state), until: instant.optional() })
-const pauseAbout = { says: 'Lets a sink rest', body: pause, answer: sinkState('paused') }
-const resumeAbout = { says: 'Lets a paused sink go on', answer: sinkState('active') }
-const probeAbout = { says: 'Tries a sink that rests', answer: sinkState('probing') }
+const pauseAbout = {
+  says: 'Pauses a sink: its alerts wait in the queue',
+  body: pause,
+  answer: sinkState('paused'),
+}
+const resumeAbout = { says: 'Resumes a paused sink', answer: sinkState('active') }
+const probeAbout = {
+  says: 'Sends one alert now to a sink whose breaker is open',
+  answer: sinkState('probing'),
+}
 const hotAbout = {
   ...{ says: 'Polls a source more often for a while', body: hot },
   answer: z.object({ source: z.string(), until: instant }),

@@ -12,6 +12,6 @@ export interface AuditRow {
   /** Whose token it was, and the address that the request came from. */
   readonly by: string
   readonly from: string
-  /** The time that an order in portions goes by, as in its answers. */
+  /** The time (`at` of its answers) that identifies an order in portions. */
   readonly order: string | null
 }

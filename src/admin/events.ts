@@ -23,7 +23,7 @@ export function registerEvents(app: FastifyInstance, deps: AdminDeps): void {
     for (let sentMs = deps.clock.monotonicMs(); !signal.aborted; ) {
       const state = await stateHash(deps).catch(() => 'none')
       const isQuiet = state === last && deps.clock.monotonicMs() - sentMs < beatEveryMs
-      // A beat keeps the connection in proxies; a page that gets none for a while shows that the bridge does not answer.
+      // A beat keeps proxies from closing the connection; a page that gets none for a while shows that the bridge does not answer.
       if (!isQuiet) send(`event: ${state === last ? 'beat' : 'change'}\ndata: ${state}\n\n`)
       if (!isQuiet) sentMs = deps.clock.monotonicMs()
       last = state

@@ -69,8 +69,8 @@ interface PortionRequest {
 }
 
 /**
- * An order as the ports take it, from the fields of a request; those that are not given are left out. One with a key that broke off goes
- * on under the time of the first request, by which it knows what it did.
+ * An order as the ports take it, from the fields of a request; those that are not given are left out. When a request with a key
+ * is repeated because it broke off, the order keeps the time of the first request, by which it finds what was already done.
  */
 export function portionOrder<T extends object>(
   { cursor, at, limit, ...rest }: T & PortionRequest,

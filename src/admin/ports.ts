@@ -35,7 +35,7 @@ export type MetricsFormat = 'prometheus' | 'openmetrics'
 export interface AdminPorts {
   /** Must answer without Redis: series that need it keep their last value or end. */
   metricsText(format: MetricsFormat): Promise<string>
-  /** Why this process does its work no more, so that only a new process helps. Must not ask Redis. */
+  /** Why this process cannot work any more and has to be restarted; undefined while it can. Must not ask Redis. */
   hung(): string | undefined
   /** Must answer without Redis, and within seconds: values that are only in Redis are null then. */
   status(): Promise<StatusView>
@@ -76,7 +76,7 @@ interface DeliveriesPort {
   changed(
     query: Pick<DeliveryQuery, 'limit' | 'sink'> & { state?: DeliveryState },
   ): Promise<readonly DeliveryRow[]>
-  /** Alerts with their rows, for who decides anew where they go. */
+  /** Alerts with their rows, for a caller that decides again where they go. */
   stored(query: StoredAlertQuery): Promise<StoredAlertPage>
   story(source: string, id: number): Promise<AlertStory | undefined>
   /** By the config in force, as of `atMs`; undefined where nothing is kept of it. */
@@ -125,7 +125,7 @@ interface SinksPort {
   resume(name: string): Promise<boolean>
   /** What each did with its alerts, hour by hour over the last day, the oldest hour first. */
   activity(): Promise<readonly SinkActivity[]>
-  /** Tries a sink now that the breaker gives a rest. A UserError when it is not resting. */
+  /** Sends one alert now to a sink whose breaker is open. A UserError when it is not open. */
   probe(name: string): Promise<boolean>
 }
 

@@ -175,7 +175,7 @@ const rulesAbout = {
   answer: pageAnswer(rule),
 }
 
-/** What changed last is known of the queues, whatever fired when: only the newest changes, without pages. */
+/** `order=changed` reads what changed last in the queues, whenever it fired. Only the newest changes are known, so there are no pages. */
 const changedFilter = z.strictObject(
   { state: stateField.optional(), sink: nameField.optional() },
   { error: 'order=changed goes with limit, sink and state only' },

@@ -10,7 +10,7 @@ import { UsageError } from './usage.ts'
 /** Runs one command line and returns the exit code: 0, 1 for a failure, 2 for a wrong command line. */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const program = await createProgram(argv.slice(2))
-  // Now, and not at the end: a process that is killed has no end.
+  // Now, and not at the end, which a process that is killed does not reach.
   flushCompileCache()
   try {
     await program.parseAsync(argv)

@@ -21,7 +21,7 @@ export const commandTexts = {
   },
   'check-config': {
     usage: '[options] <file>',
-    does: 'validate a config: every mistake with its place, what was found and what would do',
+    does: 'validate a config: every mistake with its place, what was found and what is expected',
     examples: [
       'check-config bridge.yaml',
       'check-config bridge.yaml --show',
@@ -99,10 +99,10 @@ export const commandTexts = {
   },
   pause: {
     usage: '[options] <sink>',
-    does: 'let a sink rest: its alerts wait in the queue',
+    does: 'pause a sink: its alerts wait in the queue',
     examples: ['pause ops-slack', "pause ops-slack --for 30m --comment 'they migrate'"],
   },
-  resume: { usage: '[options] <sink>', does: 'let a paused sink go on', examples: ['resume ops-slack'] },
+  resume: { usage: '[options] <sink>', does: 'resume a paused sink', examples: ['resume ops-slack'] },
   silence: {
     usage: '[options] [command]',
     does: 'hold alerts back for a while, over all routes',

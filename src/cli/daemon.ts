@@ -65,7 +65,7 @@ export function daemonCommand(command: Command): Command {
 
 export function connectDaemon(options: DaemonOptions): Daemon {
   const { base, token } = addressOf(options)
-  /** Who only reads needs no token, and the address may be another program's. */
+  /** A request that only reads gets no token: it needs none, and another program may listen at the address. */
   let warned = false
   const authorization = (method: string) => {
     const shown = method === 'GET' ? undefined : token()

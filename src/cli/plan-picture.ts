@@ -69,11 +69,11 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
       : `The profile was learned from ${Math.round(learnedFrom)} alerts (a batch counts once), old ones counting for less.`
   return [
     learned,
-    `${announced?.follows ? 'But for what the API announces, the plan is' : 'The plan is'} a mix of ${mixText(preview.weights)}, by what each would have reached on the days behind.`,
+    `${announced?.follows ? 'But for what the API announces, the plan is' : 'The plan is'} a mix of ${mixText(preview.weights)}, weighted by how well each would have done on the past days.`,
     `Alerts are expected to wait ${formatDuration(lagSeconds * 1_000)}, ${share} % of the ${formatDuration(evenLagSeconds * 1_000)} of evenly spaced polls;`,
-    `the best that any plan could reach for alerts that come so is ${(100 * bestRatio).toFixed(0)} %.`,
+    `for alerts that come in this way no plan could reach less than ${(100 * bestRatio).toFixed(0)} %.`,
     `No gap is longer than ${formatDuration(slowestSeconds * 1_000)} (poll.floor ${options.floor}, poll.maxInterval ${formatDuration(options.maxIntervalMs)}) or shorter than ${formatDuration(fastestSeconds * 1_000)} (poll.minInterval).`,
-    `A twentieth of the units is kept for further pages and the unforeseen, and released until the reset at ${options.resetsAt} (${options.timeZone}).`,
+    `A twentieth of the units is kept back for further pages and surprises, and released bit by bit until the reset at ${options.resetsAt} (${options.timeZone}).`,
     ...(announced === null ? [] : [printable(announcedText(announced))]),
     ...(announced?.follows ? [] : [marksText(marks)]),
   ]
@@ -81,8 +81,8 @@ function reasons(options: ScheduleOptions, preview: Preview): string[] {
 
 function marksText(marks: Preview['marks']): string {
   return marks
-    ? `Alerts fire on marks: polls go just after them, and an alert waits ${marks.waitSeconds.toFixed(1)} s at a poll a minute.`
-    : 'No pattern was found in the second at which alerts fire.'
+    ? `Alerts fire at recurring instants (marks): polls are made just after these, and with a poll a minute an alert waits ${marks.waitSeconds.toFixed(1)} s.`
+    : 'No recurring instants at which alerts fire were found.'
 }
 
 const policyTexts: Readonly<Record<PolicyName, string>> = {

@@ -37,7 +37,7 @@ export function describeRules(rows: readonly Row[], nowMs: number): string {
 function stateOf({ silent, isActive, isArmed }: Row): string {
   if (typeof silent === 'string') return `MAY NOT FIRE: ${silent}`
   if (isActive === false) return 'switched off'
-  return isArmed === false ? 'rests since it fired' : 'armed'
+  return isArmed === false ? 'fired, not armed again yet' : 'armed'
 }
 
 function ago(at: unknown, nowMs: number): string {

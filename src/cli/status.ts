@@ -72,7 +72,7 @@ export function describeStatus(status: StatusView, nowMs: number): string {
 
 function countsText({ unrouted, quarantined, quarantineFellOut }: StatusView): string {
   const shown = quarantined ? ' (quarantine list shows them)' : ''
-  const gone = quarantineFellOut ? `, of ${quarantineFellOut} the copy is gone` : ''
+  const gone = quarantineFellOut ? `; the copies of ${quarantineFellOut} rows are gone` : ''
   return `unrouted ${unrouted ?? '?'}, quarantined ${quarantined ?? '?'}${shown}${gone}`
 }
 

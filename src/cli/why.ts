@@ -68,7 +68,7 @@ async function orNone<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Those next to it by their ids, found by halves of the time over which alerts fired: ids grow with it, as far as is seen. */
+/** Those next to it by their ids, found by binary search over the firing times, since ids have been seen to grow with time. */
 async function neighboursOf(
   daemon: Daemon,
   source: string,
@@ -134,7 +134,9 @@ function sourceLines({
   const polled = lastPollAt === null ? 'was not polled yet' : `was last polled at ${lastPollAt}`
   const next = nextPollAt === null ? '' : `, next at ${nextPollAt}`
   const complete =
-    lastCompleteWalkAt === null ? 'not known to be complete' : `complete as of ${lastCompleteWalkAt}`
+    lastCompleteWalkAt === null
+      ? 'not known to be handled completely'
+      : `handled completely as of ${lastCompleteWalkAt}`
   return [
     `source ${name} (${state}) ${polled}${next}; what the feed showed is ${complete}${behind ? ', and older pages are still read' : ''}`,
   ]

@@ -3,9 +3,9 @@
  * what the account was really charged and never passes the budget.
  */
 export interface Limits {
-  /** Takes a place in the minute; how long to wait (seconds) when there is none. */
+  /** Counts a request of this minute; when none is left, says how long to wait (seconds). */
   takeRequest(nowMs: number): Admission
-  /** Takes units of the day; how long until the reset (seconds) when there are not enough. */
+  /** Counts units of this day; when not enough are left, says how long it is until the reset (seconds). */
   takeUnits(units: number, nowMs: number): Admission
   unitsUsed(nowMs: number): number
 }

@@ -42,9 +42,9 @@ export interface Line {
 export interface Fact {
   readonly word: string
   readonly value: string
-  /** Only in a message of its own: without its word it would say nothing. */
+  /** Not shown in lists of alerts: they leave out the label (`word`), and without it the value means nothing. */
   readonly isLong?: true
-  /** Of the alert's context. */
+  /** The value comes from the alert's context. */
   readonly isKnown?: true
 }
 
@@ -139,7 +139,7 @@ export function shortFacts({ facts, around }: Content): { own: readonly Fact[]; 
 
 const knownLineCharsMax = 200
 
-/** What a list of alerts shows of each, without the words before. */
+/** What a list of alerts shows of each, without the labels. */
 export function listValues({ facts }: Content): string[] {
   return facts.filter(({ isLong = false }) => !isLong).map(({ value }) => value)
 }

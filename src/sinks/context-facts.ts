@@ -80,7 +80,7 @@ const valueCharsMax = 120
 const titleCharsMax = 80
 const nameCharsMax = 24
 const holdersMax = 3
-/** Beyond these, as textbooks have them, a reading is worth a word; beyond the last two it is on another scale than theirs. */
+/** The usual range of each reading (as in textbooks), then its scale. Only a reading outside the range is shown; one outside the scale is left out. */
 const usual = [
   ['rsi', 'RSI', 30, 70, 0, 100],
   ['mfi', 'MFI', 20, 80, 0, 100],
@@ -124,8 +124,8 @@ function lastOf(
 }
 
 /**
- * In percent, where the last price is the last close of the history and that close is of today, so that the one before is of
- * the session before: the change of the API is the same, or there is none and the history says the day.
+ * The change in percent since the close of the session before, by the history; undefined unless the last price is the last
+ * close of the history. The change that the API shows must agree with it; without one, the last close must be of today.
  */
 function percentOf(
   last: number,

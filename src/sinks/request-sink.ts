@@ -106,7 +106,7 @@ export function isSuccess({ status }: Pick<HttpResponse, 'status'>): boolean {
   return status >= 200 && status <= 299
 }
 
-/** Nothing of such a request was taken. */
+/** Statuses by which a receiver refuses the form of a request. It has accepted nothing of it, so another form may follow. */
 const formRefusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
 /** The status decides; a body that only adds to it is not worth a longer wait. */

@@ -23,14 +23,14 @@ export function lineWriter(fd: number): DestinationStream {
     return true
   }
 
-  /** How many lines of it were lost, also in part. */
+  /** Writes the text. Returns how many of its lines were lost, whole or in part. */
   const put = (text: string): number => {
     const bytes = Buffer.from(text)
     for (let from = 0; from < bytes.length; )
       try {
         from += writeSync(fd, bytes, from)
       } catch (thrown) {
-        // The pipe is full. Where lines were lost already, the reader had its wait before.
+        // The pipe is full: wait for the reader, but only if no line is lost yet; otherwise it was waited for already.
         if (errorCode(thrown) === 'EAGAIN' && lost === 0 && nap()) continue
         torn ||= from > 0 && bytes[from - 1] !== lineBreak
         return bytes.subarray(from).filter((byte) => byte === lineBreak).length
@@ -86,8 +86,8 @@ const lineBreak = 10
 const gatheredCharsMax = 65_536
 
 /**
- * For all lines together, since the whole bridge stops meanwhile: the longest wait for a reader that pauses, and the share
- * of the time to wait for one that is always slow.
+ * Limits of the waits for a slow reader, over all lines together, since the whole bridge stops during such a wait: at most so
+ * many milliseconds at a stretch, and at most this share of the time in the long run.
  */
 const patienceMsMax = 500
 const patienceShare = 0.1

@@ -43,7 +43,7 @@ export function createLogger(options: {
 
 let output: DestinationStream | undefined
 
-/** One for all loggers, so that the process has one to empty when it ends, also by an error that nobody caught. */
+/** One for all loggers, so that only one has to be flushed when the process ends, also by an uncaught error. */
 function standardOutput(): DestinationStream {
   if (output !== undefined) return output
   const lines = gathered(lineWriter(standardOutputFd))

@@ -132,7 +132,7 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     budgetUnitsLimit: gauge('budget_units_limit', 'Units that may be spent a budget day.', ['source']),
     budgetUnitsLearned: gauge(
       'budget_units_learned',
-      'Units a day that the plan is made with: fewer than the limit once the API itself refused earlier.',
+      'Units a day that the plan is made with: fewer than the limit once the API refused a call before the limit was reached.',
       ['source'],
     ),
     budgetUnitsUsed: gauge(
@@ -152,7 +152,10 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
       'By how much the planned poll is late, by the clock of the process that polls; 0 up to a minute, and up to an hour while it catches up.',
       ['source'],
     ),
-    polls: counter('polls_total', 'Polls by the reason that decided their instant.', ['source', 'reason']),
+    polls: counter('polls_total', 'Polls by the reason for which they were made at their time.', [
+      'source',
+      'reason',
+    ]),
     sourceState: gauge(
       'source_state',
       '1 for what a source does now: polling, failing (for a quarter of an hour), stopped (a person must act), held (by a 429), budget_spent, queues_full or redis_down; else 0.',
@@ -163,10 +166,16 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
       'Alerts that the plan was learned from, old ones counting for less.',
       ['source'],
     ),
-    planOnMarks: gauge('plan_on_marks', "1 while polls follow marks of the alert engine's clock.", [
-      'source',
-    ]),
-    planOnAnnounced: gauge('plan_on_announced', '1 while polls follow announced evaluations.', ['source']),
+    planOnMarks: gauge(
+      'plan_on_marks',
+      '1 while polls are timed by the recurring instants at which the alert engine fires.',
+      ['source'],
+    ),
+    planOnAnnounced: gauge(
+      'plan_on_announced',
+      '1 while polls are timed by the rule evaluations that the API announces.',
+      ['source'],
+    ),
     rulesSilent: gauge('rules_silent', 'Alert rules that may not fire, as they were last read.', ['source']),
     lastCompleteWalk: gauge(
       'last_complete_walk_timestamp_seconds',
@@ -188,22 +197,26 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     ),
     detectionLag: exemplified(
       'detection_lag_seconds',
-      'From firedAt to seen by a poll.',
+      'Time from firedAt until a poll read the alert.',
       ['source'],
       lagBuckets,
     ),
     deliveryLag: exemplified(
       'delivery_lag_seconds',
-      'From firedAt to acknowledged by the sink; of what an operator sends again, from the order.',
+      'Time from firedAt until the sink acknowledged the alert; for an alert that an operator sends again, from that request.',
       ['source', 'sink'],
       lagBuckets,
     ),
     alertsSeen: counter(
       'alerts_seen_total',
-      'Alerts taken for the first time: handed to the queues, held back, or wanted by no route.',
+      'New alerts: put into queues, held back, or matched by no route.',
       ['source'],
     ),
-    alertsDuplicate: counter('alerts_duplicate_total', 'Rows that polls showed again.', ['source']),
+    alertsDuplicate: counter(
+      'alerts_duplicate_total',
+      'Rows that polls read again although they were handled before.',
+      ['source'],
+    ),
     alertsQuarantined: counter(
       'alerts_quarantined_total',
       'Rows quarantined because they could not be parsed.',
@@ -217,12 +230,12 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
     alertsUnrouted: counter('alerts_unrouted_total', 'Alerts that no route names a sink for.', ['source']),
     alertsHeld: counter(
       'alerts_held_total',
-      'Alerts that a route wanted and held back from at least one sink, by reason.',
+      'Alerts that matched a route and were held back from at least one sink, by reason.',
       ['source', 'reason'],
     ),
     sends: counter(
       'sends_total',
-      'Attempts by what became of them, and alerts that were given up on without one (expired, dead).',
+      'Attempts by result; also alerts that were given up on without an attempt (expired, dead).',
       ['sink', 'result'],
     ),
     sendDuration: exemplified('send_duration_seconds', 'Duration of attempts.', ['sink'], exchangeBuckets),
@@ -246,9 +259,11 @@ export function createMetrics(build: { version: string; node: string }, tracer?:
       'Context that alerts asked for, by name and result: bought by a call, known already (cached), left out for a reason (skipped), or late, faulty or too large (failed).',
       ['source', 'what', 'result'],
     ),
-    circuitOpen: gauge('circuit_open', '1 while the sink is at fault: its alerts wait, and a few probe it.', [
-      'sink',
-    ]),
+    circuitOpen: gauge(
+      'circuit_open',
+      '1 while the breaker of the sink is open: its alerts wait, and a few are sent as probes.',
+      ['sink'],
+    ),
     sinkPaused: gauge(
       'sink_paused',
       '1 while an operator has paused the sink, also while Redis does not answer; the same from every replica: aggregate with max.',

@@ -11,7 +11,7 @@ export function openMetricsText(registry: Registry): Promise<string> {
   return open.metrics()
 }
 
-/** A counter's name has no `_total` in this format. The library renames the metric itself for that: here, only this view. */
+/** A counter's name has no `_total` in this format. The library would rename the metric itself; here only a view is renamed. */
 function viewOf(metric: Metric): Metric {
   const { name, type } = metric as Metric & { name: string; type: unknown }
   const get = async () => {

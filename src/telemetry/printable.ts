@@ -15,7 +15,7 @@ export function printableLines(text: string): string {
   return text.replace(unsafe, (character) => (character === '\n' ? character : written(character)))
 }
 
-/** A line of JSON that a program parses and then prints: what was written out must still be so after parsing. */
+/** For a line of JSON that a program parses and then prints: an escaped character must still be escaped after parsing. */
 export function printableOnceRead(json: string): string {
   return json.replace(unsafe, (character) => (character === '\n' ? character : `\\${written(character)}`))
 }

@@ -58,7 +58,10 @@ function formsOf(secret: string): string[] {
   return plain.map((form) => folded(asWritten(form)).characters)
 }
 
-/** The part of the base64 of a longer text that these bytes alone decide, where they begin `shift` bytes after a group of three. */
+/**
+ * The base64 characters that depend on these bytes alone, where the bytes are part of a longer text and begin `shift` bytes
+ * after a group of three.
+ */
 function base64Within(bytes: Buffer, shift: number): string {
   const whole = Buffer.concat([Buffer.alloc(shift), bytes])
   const [first, end] = [Math.ceil((shift * 8) / 6), Math.floor((whole.length * 8) / 6)]

@@ -33,12 +33,12 @@ interface TracerOptions {
 const spansMax = 2_048
 const sendEveryMs = 5_000
 const sendTimeoutMs = 5_000
-/** A process that stops waits no longer for the collector. */
+/** The longest that a process that stops waits for the collector. */
 const closeTimeoutMs = 1_000
 
 export function createTracer({ url, headers }: TracerOptions, log: Logger): Tracer {
   const { origin, pathname, search } = new URL(url)
-  // Set here, so that with NODE_TLS_REJECT_UNAUTHORIZED the headers are not sent to any other server.
+  // Set here, so that even with NODE_TLS_REJECT_UNAUTHORIZED=0 no server without a valid certificate gets the headers.
   const agent = new Agent({ pipelining: 0, connect: { rejectUnauthorized: true } })
   let spans: object[] = []
   let lost = 0
@@ -63,14 +63,14 @@ export function createTracer({ url, headers }: TracerOptions, log: Logger): Trac
       })
       body.on('error', () => {}).destroy()
       if (statusCode < 200 || statusCode > 299) throw new Error(`HTTP ${statusCode}`)
-      if (lost > 0) log.warn({ lost }, 'traces: spans were lost; the collector takes them again')
+      if (lost > 0) log.warn({ lost }, 'traces: the collector accepts spans again; some were lost meanwhile')
       lost = 0
       away = false
     } catch (thrown) {
       // The text of the error may repeat the address: only its kind is logged.
       const { name, message } = toError(thrown)
       const reason = message.startsWith('HTTP ') ? message : name
-      if (!away) log.warn({ reason }, 'traces: the collector does not take spans')
+      if (!away) log.warn({ reason }, 'traces: the collector does not accept spans')
       away = true
       lost += batch.length
     }

@@ -63,7 +63,7 @@ describe(`whatever ${variable} says, no byte goes over a connection whose certif
     tracer.found({ source: 'main', id: 1 }, { firedAtMs: 0, nowMs: 1 })
     await tracer.close()
     expect(receiver.requests).toEqual([])
-    expect(captured.lines).toMatchObject([{ msg: 'traces: the collector does not take spans' }])
+    expect(captured.lines).toMatchObject([{ msg: 'traces: the collector does not accept spans' }])
   })
 
   it('from a command to a running bridge, which carries the admin token', async () => {

@@ -41,7 +41,7 @@ export function openApiDocument(routes: readonly KnownRoute[]): Readonly<Record<
       },
       responses: {
         Problem: {
-          description: 'It was not done; `detail` says why, and what would do (RFC 9457).',
+          description: 'It was not done; `detail` says why, and what to do (RFC 9457).',
           content: problemContent(schemas),
         },
       },
@@ -49,7 +49,7 @@ export function openApiDocument(routes: readonly KnownRoute[]): Readonly<Record<
   }
 }
 
-/** Collects what is named, so that each appears once. */
+/** Collects the schemas that have a name, so that each is written once. */
 class Schemas {
   readonly #registry = z.registry<{ id: string }>()
 

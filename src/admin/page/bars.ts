@@ -23,7 +23,7 @@ export function curve(points: readonly (number | undefined)[], text: (most: numb
   const most = Math.max(0, ...points.map((point) => point ?? 0))
   if (most === 0) return null
   const heightOf = (point: number) => (curveHeight - 1 - (point / most) * (curveHeight - 2)).toFixed(1)
-  // One that stands alone is a dot.
+  // A value without a neighbour is drawn as a dot.
   const path = points.map((point, at) => {
     if (point === undefined) return ''
     return points[at - 1] === undefined ? `M${at} ${heightOf(point)}h.1` : `L${at} ${heightOf(point)}`

@@ -221,7 +221,7 @@ export function companyReadings(of: Listing, { seed, nowMs }: Scene, last: numbe
   }
 }
 
-/** What changed to the time before: in percent, and in rial; of margins, in points. */
+/** The change since the period before: in percent and in rial; of margins, in percentage points. */
 function growth(name: string, now: Quarter, before: Quarter): Record<string, number> {
   const lines = {
     revenue: 'revenue',

@@ -25,7 +25,7 @@ export function readings(instrument: Listing, scene: Scene): Readings {
   return made
 }
 
-/** Groups that cost little come first: a key that none has makes all of them. */
+/** Groups that are cheap to compute come first. A key that no group has computes all of them. */
 function makeReadings(instrument: Listing, scene: Scene): Readings {
   const { unit, group } = instrument
   const seriesNow = () => sessionsOf(instrument, scene.seed, scene.nowMs, seriesSessions)
@@ -62,7 +62,7 @@ export function quoteOf(series: readonly Session[]) {
   return { last: close, change: Math.round((close / before.close - 1) * 10_000) / 100, volume, value }
 }
 
-/** Returns over calendar time; `net` of the inflation of the time. */
+/** Returns over calendar time; `net`: less the inflation of that time. */
 function moves(of: Listing, { seed, nowMs }: Scene, last: number): Record<string, number> {
   const today = dayOf(nowMs)
   const yearStart = Math.floor(Date.UTC(new Date(nowMs).getUTCFullYear(), 2, 21) / 86_400_000)
@@ -182,7 +182,7 @@ function retailReadings(
   }
 }
 
-/** How returns spread, and how they go with the index of large companies, with that of all, and with the dollar. */
+/** The volatility of returns; their beta and correlation with the index of large companies, with that of all, and with the dollar. */
 function risk(of: Listing, scene: Scene): Record<string, number> {
   const windows = { '90d': [1, 90], '60w': [7, 60], '36m': [30, 36] } as const
   return Object.fromEntries(

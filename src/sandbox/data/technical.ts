@@ -40,7 +40,7 @@ export function technicalReadings(series: readonly Session[]): Record<string, nu
     cci: channelIndex(typical.slice(-20)),
     willr: (stochastic(series, 1)[0].at(-1) ?? Number.NaN) - 100,
     ...{ adx, plus_di: plus, minus_di: minus },
-    // The stop of a trend trails its extreme by three ranges.
+    // The trailing stop: three average ranges from the highest close of a rising trend, or the lowest of a falling one.
     sar_gap: gap(
       sma(closes, 5) >= sma(closes, 20)
         ? Math.max(...closes.slice(-10)) - 3 * range
@@ -117,7 +117,7 @@ function cross(line: readonly number[], signal: readonly number[]): number {
   return side(1) === side(2) ? 0 : side(1)
 }
 
-/** Where the last value stands between the lowest and the highest, in percent. */
+/** The place of the last value between the lowest (0) and the highest (100). */
 function placeWithin(values: readonly number[]): number {
   const [low, high] = [Math.min(...values), Math.max(...values)]
   return (((values.at(-1) ?? Number.NaN) - low) / (high - low)) * 100

@@ -27,13 +27,13 @@ export interface DrawerOptions {
 interface Thread {
   readonly worker: Worker
   readonly orders: Map<number, (png: Uint8Array | undefined) => void>
-  /** Orders that it was ever given. */
+  /** How many orders it has got since it was started. */
   given: number
-  /** What is being drawn takes too long. */
+  /** Fires when the present chart takes too long. */
   watch: NodeJS.Timeout | undefined
 }
 
-/** About what is drawn in a second: in a burst of alerts the rest go out without a chart at once, and do not wait in vain. */
+/** About as many as are drawn in a second. In a burst, alerts beyond these are sent without a chart at once, since theirs would be late. */
 const ordersMax = 12
 const svgCharsMax = 100_000
 const keptMax = 300
@@ -48,10 +48,10 @@ class ThreadDrawer implements Drawer {
   /** By the hash of their text, the one used last at the end. */
   readonly #kept = new Map<string, Uint8Array>()
   readonly #drawing = new Map<string, Promise<Uint8Array | undefined>>()
-  /** Of these, those that a message has waited for in vain: until they are drawn nobody waits, for them or for others after them. */
+  /** Of these, the charts that came too late for a message. Until they are drawn, no message waits for them or for later ones. */
   readonly #late = new Set<string>()
   #keptBytes = 0
-  /** Those that draw; the orders go to the last one. */
+  /** All threads that still draw. New orders go to the one that was started last. */
   readonly #threads = new Set<Thread>()
   #thread: Thread | undefined
   #idle: NodeJS.Timeout | undefined

@@ -43,7 +43,7 @@ export function chartSvg(figure: ChartFigure, theme: ChartTheme): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${chartWidth}" height="${chartHeight}" viewBox="0 0 ${chartWidth} ${chartHeight}" font-family="${chartFont}" font-size="${fontSize}">${parts.join('')}</svg>`
 }
 
-/** `both`: on no ground of its own, in colours that can be read on white and on the dark of mail programs. */
+/** `both`: without a background, in colours that can be read on white and on the dark of mail programs. */
 const themes = {
   light: {
     ...{ back: '#ffffff', ink: '#1b1f24', faint: '#5f6872', grid: '#d9dee4', gridOpacity: 1 },

@@ -50,7 +50,7 @@ function fact(word: string, value: string, side: Html): Html {
 </tr>`
 }
 
-/** In the full width of a phone; the picture has no ground of its own, so that it reads on light and on dark. */
+/** In the full width of a phone. The picture has no background, so that it can be read on light and on dark. */
 function chart({ contentId, alt, width, height }: MailPicture): Html {
   const style = html`display:block;width:100%;max-width:544px;height:auto;border:0;font-size:13px;${font}${faint}`
   return html`<tr><td class="ab-chart" align="center" style="padding:14px 28px 0">

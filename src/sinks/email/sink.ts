@@ -117,7 +117,7 @@ async function post(mailer: Mailer, message: MailMessage, posting: Posting): Pro
   }
 }
 
-/** The server read the mail and takes it in no attempt, as where it lets no pictures through. */
+/** Whether the server refused this form of the mail for good, as a server that allows no pictures does. */
 function isFormRefusal(result: ProtocolResult): boolean {
   return result.via === 'smtp' && result.stage === 'message' && outcomeOf(result).kind === 'dead'
 }

@@ -11,7 +11,7 @@ export const ntfyConfigSchema = z.strictObject({
   topic: checkedSecret(topicProblem),
   auth: authField.optional().describe('bearer: an access token (tk_…); basic: a user of the server.'),
   priority: z.enum(['min', 'low', 'default', 'high', 'max']).default('default'),
-  /** Names of emojis are shown as such. */
+  /** A tag that is the name of an emoji is shown as the emoji. */
   tags: z
     .array(z.string().regex(/^[^,\s]{1,40}$/, 'expected one word'))
     .max(10)

@@ -40,7 +40,7 @@ export function link(url: string, label: string): string {
 const addressCharsMax = 2_300
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
-/** Of an emoji's name; times of day are none: no emoji is called by two digits. */
+/** A colon that could begin the name of an emoji. The one of a time of day cannot: no emoji is named by two digits. */
 const joiningColon = /:(?!\d\d:)(?=[a-z0-9_+'-]+:)/gi
 
 /** Between two letters or digits an underscore opens nothing: USD_IRR stays what it is. */

@@ -141,7 +141,7 @@ export class CaptureWriter implements Emitter {
     return new Fragment(this.#pieces)
   }
 
-  /** An empty value counts too: captures of captures could store it without end. */
+  /** An empty value counts as one character: otherwise captures of captures could store values without limit. */
   #keep(piece: Piece): void {
     if (piece === '') return
     this.#weight += 1 + sizeOf(piece)

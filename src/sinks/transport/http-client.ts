@@ -244,7 +244,7 @@ async function readStart(body: Dispatcher.ResponseData['body'], waitMs: number |
     })
     .on('error', read.reject)
     .once('end', end)
-    // Comes after each answer; an error for it takes longer than all else here.
+    // `close` comes after each answer too, and creating an error each time would take longer than all else here.
     .once('close', () => isRead || read.reject(brokenOffError()))
   try {
     await read.promise

@@ -105,7 +105,7 @@ function embedded(ip: ipaddr.IPv6, bytes: readonly number[]): number[][] {
     case '6to4':
       return [bytes.slice(2, 6)]
     case 'teredo':
-      // The server in the clear, the client with every bit turned.
+      // The address of the server as it is, and that of the client with every bit inverted.
       return [bytes.slice(4, 8), bytes.slice(12).map((byte) => byte ^ 0xff)]
     default:
       // Mapped, compatible, translated (RFC 6145) and NAT64 addresses all end in the IPv4 address.

@@ -17,7 +17,7 @@ export function sharingLookups(
   clock: Pick<Clock, 'monotonicMs'> = systemClock,
 ): Resolve {
   const asked = new Map<string, Promise<LookupAddress[]>>()
-  /** Whose last lookup took long, found or not. */
+  /** Names whose last lookup took long, whether it found an address or not. */
   const slow = new Set<string>()
   const waiting: { readonly isSlow: boolean; readonly start: () => void }[] = []
   let running = 0
