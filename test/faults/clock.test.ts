@@ -91,7 +91,7 @@ it('a clock of the machine that jumps a day ahead and two days back loses and re
     expect(hooks[2].requests).toHaveLength(1)
   })
   await row.kept(
-    'with a jump ahead, an alert that waits may become older than `expireAfter` and stands in the dead letters',
+    'with a jump ahead, an alert that waits may become older than `expireAfter` and is then a dead letter',
     () => {
       // Those of before the jump; of the later ones, more or fewer.
       expect([...dead]).toEqual(expect.arrayContaining(['A00004', 'A00005', 'A00006']))

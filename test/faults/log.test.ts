@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 const redis = useRedis({ aof: true })
 
 it('an output that takes no log line, as on a full disk or of a reader that is gone, stops nothing, and what was lost is logged when it takes lines again', async () => {
-  const row = failureRow('Nothing takes its log lines')
+  const row = failureRow('Its log cannot be written')
   const disk = openSync('/dev/full', 'w')
   onTestFinished(() => closeSync(disk))
   const onDisk = await rig()
@@ -42,7 +42,7 @@ it('an output that takes no log line, as on a full disk or of a reader that is g
   await row.kept('everything', () => {
     for (const { shown, log } of [onDisk, onPipe]) expect(judge(shown, log)).toEqual(clean)
   })
-  await row.kept('how many lines were lost is logged once lines are taken again', () => {
+  await row.kept('how many lines were lost is logged once lines can be written again', () => {
     expect(notice).toMatchObject({ level: 'warn', msg: 'log lines were lost' })
     // Each attempt has its line; polls have theirs too.
     const attempts = linesIn(pipe.read()).filter(({ msg }) => msg === 'delivery.attempt')

@@ -30,7 +30,7 @@ async function source(url: string): Promise<Source | undefined> {
 }
 
 it('a poller that died in silence turns readiness red within a minute, with the reason', inTime, async () => {
-  const row = failureRow('The polling loop dies without a word')
+  const row = failureRow('The polling loop dies without an error')
   const sandbox = await startSandbox()
   const hook = await startWebhookReceiver()
   const shown = showing(sandbox)

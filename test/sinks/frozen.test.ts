@@ -55,7 +55,7 @@ test.for([
 ] as const)(
   '%s: an answer that came while the process stood still counts, however long that was',
   async ([type, code, fields]) => {
-    const row = failureRow('It stands still')
+    const row = failureRow('It is frozen')
     const receiver = new Worker(code, { eval: true })
     onTestFinished(async () => void (await receiver.terminate()))
     const [port] = await once(receiver, 'message')
