@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import type { RedisOptions as DriverOptions } from 'ioredis'
+import type { RedisOptions as DriverOptions, Redis } from 'ioredis'
 import { UserError } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
 
@@ -83,6 +83,19 @@ function reconnectOnError(profile: RedisProfile): (error: Error) => 1 | 2 | fals
     if (!/^(READONLY|LOADING|MASTERDOWN|UNBLOCKED)\b/.test(message)) return false
     return enableOfflineQueue(profile) ? 2 : 1
   }
+}
+
+/**
+ * A refused SELECT (no right to it, no database of that number, a script that runs for long) is an error that the driver passes
+ * over: it would go on in database 0. Such a connection, and each copy of it, is made anew until it has its own database.
+ */
+export function keepToDatabase(redis: Redis): Redis {
+  redis.on('error', (error: Error & { command?: { name: string } }) => {
+    if (error.command?.name === 'select') redis.stream.destroy(error)
+  })
+  const copy = redis.duplicate.bind(redis)
+  redis.duplicate = (options) => keepToDatabase(copy(options))
+  return redis
 }
 
 /** Set at every connection, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch the check off. */

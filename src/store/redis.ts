@@ -10,6 +10,7 @@ import {
   describeTarget,
   driverOptions,
   enableOfflineQueue,
+  keepToDatabase,
   loginOf,
   parseAddress,
   parseHostPort,
@@ -160,9 +161,8 @@ export async function waitForRedis(
         throw new UserError(
           'Redis asks for a login (NOAUTH), and the config has none: set redis.password, or redis.username too where Redis has users',
         )
-      if (/^(WRONGPASS|NOPERM|ERR invalid password)/.test(reason)) {
-        throw new UserError(`Redis refuses this user or password: ${reason}`)
-      }
+      if (/^(WRONGPASS|NOPERM|ERR (invalid password|DB index|SELECT is not allowed))/.test(reason))
+        throw new UserError(`Redis refuses this user, password or database: ${reason}`)
       const waitedMs = clock.monotonicMs() - startMs
       const due =
         logged === 0 ? connectionError !== undefined || waitedMs > graceMs : waitedMs >= logged * logEveryMs
@@ -215,12 +215,8 @@ function open({ target, profile, connectionName = 'alert-bridge' }: ConnectOptio
   const common = driverOptions(profile, connectionName)
   if ('cluster' in target) return openCluster(target, profile, common)
   const place = 'sentinels' in target ? sentinelPlace(target) : addressPlace(target)
-  return new Redis({
-    ...common,
-    ...place,
-    enableOfflineQueue: enableOfflineQueue(profile),
-    retryStrategy: reconnectDelayMs,
-  })
+  const [offline, retryStrategy] = [enableOfflineQueue(profile), reconnectDelayMs]
+  return keepToDatabase(new Redis({ ...common, ...place, enableOfflineQueue: offline, retryStrategy }))
 }
 
 function addressPlace(target: Extract<RedisTarget, { url: unknown }>) {

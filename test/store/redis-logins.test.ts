@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { redisTargetOf } from '../../src/app/redis.ts'
 import { parseConfig } from '../../src/config/load.ts'
-import { connectRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
+import { connectRedis, duplicateRedis, type RedisClient, waitForRedis } from '../../src/store/redis.ts'
 import { startApp } from '../support/app.ts'
 import { adminToken, bridgeConfig, leftToSend } from '../support/bridge.ts'
 import { testAuthority, testServer } from '../support/certificates.ts'
@@ -96,6 +96,42 @@ describe('a login beside the address reaches a Redis that asks for it', () => {
       const refusals = async () => String(await admin.call('ACL', 'LOG'))
       await until(`${right} is missed`, async () => (await refusals()).includes(right.slice(1)))
     }
+  })
+})
+
+describe('a database of its own', () => {
+  it('that this Redis does not have ends the start with that reason', async () => {
+    const server = await started(['--databases', '2'])
+    await expect(connected({ url: `${server.url}?db=2` })).rejects.toThrow('DB index is out of range')
+  })
+
+  it('that is refused after the start is waited for: nothing is done in another one', async () => {
+    const server = await started([])
+    const admin = server.client()
+    const grant = (...more: string[]) =>
+      admin.call('ACL', 'SETUSER', 'bridge', 'reset', 'on', '>pw', '~*', '&*', '+@all', ...more)
+    await grant()
+    const client = await connected({ url: `${server.url}?db=3`, username: 'bridge', password: 'pw' })
+    const copy = duplicateRedis(client)
+    onTestFinished(() => copy.disconnect())
+    await until('the copy is connected', () => copy.status === 'ready')
+    await grant('-select')
+    await admin.call('ACL', 'LOG', 'RESET')
+    await admin.call('CLIENT', 'KILL', 'USER', 'bridge')
+    const write = () => Promise.allSettled([client.set('key', '1'), copy.set('copy', '2')])
+    await until('each has been refused again and again', async () => {
+      await write()
+      expect(await admin.dbsize()).toBe(0)
+      const entries = (await admin.call('ACL', 'LOG')) as unknown[][]
+      const counts = entries.map((entry) => Number(entry[entry.indexOf('count') + 1]))
+      return counts.reduce((sum, count) => sum + count, 0) > 5
+    })
+    await grant()
+    await until('both are back', async () => {
+      const results = await write()
+      return results.every(({ status }) => status === 'fulfilled')
+    })
+    expect(await admin.dbsize()).toBe(0)
   })
 })
 

@@ -231,7 +231,7 @@ describe('waiting for Redis', () => {
       await expect(waiting).rejects.toThrow(
         login === 'redis://'
           ? /^Redis asks for a login \(NOAUTH\), and the config has none: set redis\.password, .*username/
-          : /Redis refuses this user or password: WRONGPASS/,
+          : /Redis refuses this user, password or database: WRONGPASS/,
       )
       expect(captured.text()).not.toMatch(/hunter2|right/)
     },
