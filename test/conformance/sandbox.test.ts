@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { EndpointPath } from '../../src/feed/endpoints.ts'
+import { allLetters } from '../../src/sandbox/data/company.ts'
 import { sandboxToken } from '../../src/sandbox/sandbox.ts'
 import { connect, type StartedSandbox, startSandbox } from '../support/sandbox.ts'
 import * as document from './document.ts'
@@ -289,6 +290,12 @@ describe('the market', () => {
     expect((await letters(['symbol', 'foolad'], ['parsedOnly', 'true'])).length).toBe(
       all.filter(({ parsed }) => parsed).length,
     )
+    const today = Date.UTC(2026, 10, 23)
+    for (const hours of [0, 11.99, 12, 23]) {
+      const nowMs = today + hours * 3_600_000
+      const latest = allLetters({ seed: 1, nowMs })[0]?.publishedAt ?? ''
+      expect(latest, `${hours}`).toBe(hours < 12 ? '2026-11-22T12:00:00Z' : '2026-11-23T12:00:00Z')
+    }
     const since = times[3]?.slice(0, 10) ?? ''
     expect((await letters(['since', since])).every(({ publishedAt }) => publishedAt >= since)).toBe(true)
     for (const noDate of ['2026-02-30', '2026-13-01', '2026-2-1', 'soon', '2026-02-01Tea']) {

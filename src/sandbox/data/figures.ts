@@ -19,8 +19,11 @@ export const quarterDays = 91
 
 /** The latest quarter with a letter, counted from the epoch; letters come within 60 days after its end. */
 export function latestQuarter({ id }: Listing, seed: number, nowMs: number): number {
-  return Math.floor((dayOf(nowMs) - letterLagDays(id, seed)) / quarterDays)
+  return Math.floor((dayOf(nowMs - publishedMs) - letterLagDays(id, seed)) / quarterDays)
 }
+
+/** Letters come out at 15:30 in Tehran, which is 12:00 UTC. */
+const publishedMs = 15.5 * 3_600_000
 
 export function letterLagDays(id: number, seed: number): number {
   return 5 + Math.floor(chance(seed, id, 0, 40) * 55)
