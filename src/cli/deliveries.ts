@@ -75,31 +75,38 @@ export function deliveriesCommand(): Command {
     })
 }
 
-/** Reads page by page, the last to fire first, and returns a line when there are more. */
+/** Reads page by page, the last to fire first, and returns a line when there are more. One page beyond them is only counted. */
 async function listed(daemon: Daemon, filter: Readonly<Record<string, string | undefined>>, limit: number) {
   const rows: DeliveryRow[] = []
   let looked = 0
   const bar = progressBar('looking')
   try {
     for (let cursor: string | undefined; ; ) {
-      const count = String(Math.min(pageMax, limit - rows.length))
+      const isCut = rows.length >= limit
+      const count = String(isCut ? pageMax : Math.min(pageMax, limit - rows.length))
       const page = (await daemon.get('/api/v1/deliveries', {
         ...filter,
         limit: count,
         cursor,
       })) as DeliveryPage
+      if (isCut) return { rows, more: restText(rows, page) }
       rows.push(...page.data)
       looked += page.looked
       if (!page.cursor) return { rows, more: [] }
-      const oldest = rows.at(-1)?.firedAt
-      const ahead = `the newest ${rows.length}; there are more: --limit shows more, --until ${oldest} older ones`
-      if (rows.length >= limit) return { rows, more: [printable(ahead)] }
       bar.show(rows.length, limit, `${formatCount(looked)} alerts looked at`)
       cursor = page.cursor
     }
   } finally {
     bar.end()
   }
+}
+
+/** `the newest 50 of 131`; `of at least 550` where not all were counted. */
+function restText(rows: readonly DeliveryRow[], { data, cursor }: DeliveryPage): string[] {
+  if (data.length === 0 && !cursor) return []
+  const all = `${cursor ? 'at least ' : ''}${formatCount(rows.length + data.length)}`
+  const older = `--limit shows more, --until ${rows.at(-1)?.firedAt} older ones`
+  return [printable(`the newest ${formatCount(rows.length)} of ${all}: ${older}`)]
 }
 
 interface DeliveryPage extends ListPage<DeliveryRow> {

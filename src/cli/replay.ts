@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
+import type { DeliveryRow } from '../admin/delivery-view.ts'
 import { given } from '../lib/given.ts'
 import { namedCommand } from './command-texts.ts'
-import { connectDaemon, type DaemonOptions, daemonCommand } from './daemon.ts'
+import { connectDaemon, type Daemon, type DaemonOptions, daemonCommand } from './daemon.ts'
 import { instantOption } from './instant.ts'
-import { carryOut, countOrder, describeDone, describeDryRun } from './long-request.ts'
+import type { ListPage } from './list.ts'
+import { carryOut, countOrder, describeDone, describeDryRun, sampleMax } from './long-request.ts'
 import { print, printJson } from './output.ts'
 import { alertIds, isoOption, UsageError } from './usage.ts'
 
@@ -31,7 +33,7 @@ export function replayCommand(): Command {
       'go on with the replay that began then and broke off: nothing is sent twice',
       isoOption('--at'),
     )
-    .option('--dry-run', 'only say how many it would be')
+    .option('--dry-run', 'only say how many it would be, and name some')
     .action(async (ids: string[], { sink, since, until, at, dryRun, ...options }: Options) => {
       if ((ids.length === 0) === (since === undefined))
         throw new UsageError('Say which: either ids, or --since.')
@@ -46,8 +48,9 @@ export function replayCommand(): Command {
       const [daemon, path] = [connectDaemon(options), '/api/v1/replay']
       if (dryRun) {
         const count = await countOrder(daemon, { path, body })
-        const text = describeDryRun(count, 'looked at and sent again where they have ended', ids)
-        return options.json ? printJson({ dryRun: true, count }) : print(text)
+        const sample = since === undefined ? ids : await sampleOf(daemon, given({ since, until, sink }))
+        if (options.json) return printJson({ dryRun: true, count, sample: sample.slice(0, sampleMax) })
+        return print(describeDryRun(count, 'looked at and sent again where they have ended', sample))
       }
       const done = await carryOut(daemon, { path, body, count: 'queued' })
       const { handled: queued, stayed: _, ...rest } = done
@@ -55,3 +58,17 @@ export function replayCommand(): Command {
       return print(describeDone(done, 'queued'))
     })
 }
+
+/** Some of those that have ended, the last to fire first. */
+async function sampleOf(daemon: Daemon, query: Readonly<Record<string, string>>): Promise<string[]> {
+  const ended = (['delivered', 'dead'] as const).map(async (state) => {
+    const page = await daemon.get('/api/v1/deliveries', { ...query, state, limit: sampleRows })
+    return (page as ListPage<DeliveryRow>).data
+  })
+  const rows = (await Promise.all(ended)).flat()
+  const inOrder = rows.toSorted((a, b) => Date.parse(b.firedAt) - Date.parse(a.firedAt))
+  return [...new Set(inOrder.map(({ source, id }) => `${source}.${id}`))]
+}
+
+/** An alert may have a row for each of its sinks. */
+const sampleRows = '100'

@@ -99,11 +99,15 @@ it('a dry run says how many and names some, and changes nothing', async () => {
   const { port, calls } = await listening()
   const at = ['--url', `http://127.0.0.1:${port}`, '--token', token, '--dry-run']
   const { out } = await run(replayCommand(), '--since', '2h', ...at)
-  expect(out).toBe('9 would be looked at and sent again where they have ended; nothing was changed\n')
+  expect(out).toBe(
+    '9 would be looked at and sent again where they have ended, such as main.48213; nothing was changed\n',
+  )
   const rows = await run(quarantineCommand(), 'drop', '--all', ...at)
   expect(rows.out).toBe('1 would be dropped, such as main.raw-0123; nothing was changed\n')
   expect(calls).toEqual([
     ['replay', expect.objectContaining({ limit: 0 })],
+    ['search', expect.objectContaining({ state: 'delivered' })],
+    ['search', expect.objectContaining({ state: 'dead' })],
     ['quarantine', expect.anything()],
   ])
 })

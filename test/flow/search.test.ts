@@ -94,7 +94,17 @@ it('alerts are found in the order of firing, by what they are and what became of
   expect(text).toContain(`data-key="main.${a}"`)
   expect(text).not.toContain(`data-key="main.${c}"`)
   const { out } = await cli(['deliveries', '--symbol', 'فولاد', '--limit', '1', '--url', url])
-  expect(out).toMatch(new RegExp(`main\\.${c} .* held [\\s\\S]*the newest 1; there are more: .*--until`))
+  expect(out).toMatch(new RegExp(`main\\.${c} .* held [\\s\\S]*the newest 1 of 2: --limit .*--until`))
+  expect((await cli(['deliveries', '--symbol', 'فولاد', '--limit', '2', '--url', url])).out).not.toContain(
+    'newest',
+  )
+  const dry = ['replay', '--since', '2h', '--sink', 'hook', '--dry-run', '--url', url, '--token', adminToken]
+  expect((await cli(dry)).out).toBe(
+    `4 would be looked at and sent again where they have ended, such as main.${e}, main.${d}, main.${b}; nothing was changed\n`,
+  )
+  expect(JSON.parse((await cli([...dry, '--json'])).out)).toEqual({
+    ...{ dryRun: true, count: 4, sample: [`main.${e}`, `main.${d}`, `main.${b}`] },
+  })
 
   // Whatever it answers is what the document of its API says.
   const { document, answerOf, mistakesOf } = documented(await api(url, '/api/v1/openapi.json'))
