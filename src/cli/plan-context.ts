@@ -11,7 +11,7 @@ export interface ContextCosts {
   readonly names: Readonly<Partial<Record<ContextName, number>>>
   /** Of all of them, before any limit. */
   readonly units: number
-  /** What it may use of `context.unitsShare`; a larger need is skipped. */
+  /** What it may use of `context.unitsShare`, and beside the polls of `poll.every`; a larger need is skipped. */
   readonly unitsMax: number
   /** What that leaves to polls. */
   readonly unitsForPolls: number
@@ -29,7 +29,10 @@ export function contextCosts(
   if (wanted.length === 0) return undefined
   const costs = [...new Set(wanted)].map((name) => [name, unitsADay(name, plan.alertsPerDay)] as const)
   const units = costs.reduce((sum, [, each]) => sum + each, 0)
-  const unitsMax = contextUnitsMax(plan.unitsPerDay, config.sources[source]?.context.unitsShare ?? 0)
+  const { poll, context } = config.sources[source] ?? {}
+  const besidePolls = plan.unitsPerDay - (poll?.every === undefined ? 0 : Math.ceil(dayMs / poll.every))
+  const shareMax = contextUnitsMax(plan.unitsPerDay, context?.unitsShare ?? 0)
+  const unitsMax = Math.max(0, Math.min(shareMax, besidePolls))
   return {
     names: Object.fromEntries(costs),
     units,
@@ -40,12 +43,11 @@ export function contextCosts(
 
 export function describeContextCosts({ names, units, unitsMax, unitsForPolls }: ContextCosts): string {
   const each = Object.entries(names).map(([name, cost]) => `${name} ${cost}`)
-  const share =
-    units > unitsMax
-      ? `context.unitsShare allows ${unitsMax}, the rest is left out of messages`
-      : `context.unitsShare allows ${unitsMax}`
+  const share = `context.unitsShare and polls allow ${unitsMax}${units > unitsMax ? ', the rest is left out of messages' : ''}`
   return `  context costs about ${units} units a day (${each.join(', ')}): ${share}; polls have about ${unitsForPolls}\n`
 }
+
+const dayMs = 86_400_000
 
 function unitsADay(name: ContextName, alertsPerDay: number): number {
   // A series is bought once an hour for all alerts.

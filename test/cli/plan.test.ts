@@ -242,6 +242,12 @@ describe('plan --config', () => {
     expect((await run(planCommand(), '--config', path)).out).toContain(
       `context costs about ${units} units a day`,
     )
+    // Polls of a fixed pace come first: 982 a day.
+    const fixed = file('paced.yaml', readFileSync(path, 'utf8').replace('minInterval: 5s', 'every: 88s'))
+    expect(JSON.parse((await run(planCommand(), '--config', fixed, '--json')).out).context).toMatchObject({
+      unitsMax: 18,
+      unitsForPolls: 982,
+    })
   })
 
   it('plans with what the running bridge has learned, and falls back where it cannot be reached', async () => {
