@@ -110,18 +110,19 @@ const rulesMax = 200
 
 function* matchRules(alert: Alert, match: RuleMatch, ruleOf: RuleLookup): Steps<Matched> {
   const all = once(rulesOfAlerts, alert, 'ruleId', () => [...new Set(alert.ruleIds)])
-  const ids = all.slice(0, rulesMax)
-  const known = ids.map((id) => ruleOf(alert.source, id)).filter((rule) => rule !== undefined)
+  // Asked once: a rule may be read meanwhile, and one that was not compared has not missed.
+  const facts = new Map(all.slice(0, rulesMax).map((id) => [id, ruleOf(alert.source, id)]))
+  const known = [...facts.values()].filter((rule) => rule !== undefined)
   // An alert of no rule is one of a rule without any values: `not` holds, and nothing else does.
   let first: Miss[] | undefined
   const unsure = new Set<RuleFacts | undefined>([undefined])
-  for (const rules of ids.length === 0 ? [[]] : known.map((rule) => [rule])) {
+  for (const rules of facts.size === 0 ? [[]] : known.map((rule) => [rule])) {
     const misses = yield* missesOf(rules, match)
     if (misses.length === 0) return matches
     first ??= misses
     if (misses.every(({ field }) => isCut(rules[0], field.slice('rule.'.length)))) unsure.add(rules[0])
   }
-  const unknown = all.filter((id, at) => at >= rulesMax || unsure.has(ruleOf(alert.source, id)))
+  const unknown = all.filter((id) => unsure.has(facts.get(id)))
   if (unknown.length > 0) return { kind: 'rule_unknown', ruleIds: unknown }
   const together = yield* missesOf(known, match)
   return { kind: 'misses', misses: together.length > 0 ? together : (first ?? []) }

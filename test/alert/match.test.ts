@@ -214,6 +214,26 @@ describe('the rule', () => {
     expect(askCut({ config: { regex: 'y' }, name: 'Gold' })).toBe('misses')
   })
 
+  it.each<[string, object, object[]]>([
+    ['comes to be known', { id: 99 }, [{ id: 99 }, { id: 12, name: 'Steel' }]],
+    [
+      'is read again',
+      { id: 12, name: 'x', cut: ['name'] },
+      [{ id: 12, name: 'x', cut: ['name'] }, { id: 99 }],
+    ],
+  ])('that %s while it is compared is no miss', (_what, before, after) => {
+    const known = (rows: object[]) =>
+      new Map(rows.map((row) => [String('id' in row && row.id), ruleFacts({ ...row })]))
+    let facts = known([before])
+    const one = alert({ ruleIds: ['99', '12'] })
+    const steps = matchAlert(one, wants({ rule: { name: { regex: 'Steel' } } }), (_source, id) =>
+      facts.get(id),
+    )
+    steps.next()
+    facts = known(after)
+    expect(atOnce(steps).kind).toBe('rule_unknown')
+  })
+
   it('that is not known is neither a match nor a miss', () => {
     const unknown = alert({ ruleIds: ['12', '99'] })
     expect(ask(unknown, { rule: { kind: 'filing' } })).toBe('rule_unknown')
