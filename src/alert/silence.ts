@@ -1,4 +1,5 @@
 import type { Alert } from './alert.ts'
+import type { RuleFacts } from './fields.ts'
 import { isComparedWhole, type Match, matchAlert, type RuleLookup } from './match.ts'
 import type { Steps } from './turns.ts'
 
@@ -23,5 +24,13 @@ export function silencesAt(silences: readonly Silence[], nowMs: number): readonl
  * asked of more than is compared: losing is worse.
  */
 export function* isSilenced(alert: Alert, match: Match, ruleOf: RuleLookup): Steps<boolean> {
-  return isComparedWhole(alert, match, ruleOf) && (yield* matchAlert(alert, match, ruleOf)).kind === 'matches'
+  // A rule may be read meanwhile: both questions are about the same reading of it.
+  const asked = new Map<string, RuleFacts | undefined>()
+  const askOnce: RuleLookup = (source, id) => {
+    if (!asked.has(id)) asked.set(id, ruleOf(source, id))
+    return asked.get(id)
+  }
+  return (
+    isComparedWhole(alert, match, askOnce) && (yield* matchAlert(alert, match, askOnce)).kind === 'matches'
+  )
 }

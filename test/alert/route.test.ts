@@ -243,6 +243,23 @@ describe('more than is compared', () => {
     }
     expect([held(short), held(long)]).toEqual([[], ['hook']])
   })
+
+  it.each([
+    ['comes to be known', undefined, ruleFacts({ id: 12, name: 'x', cut: ['name'] })],
+    ['is read whole', ruleFacts({ id: 12, name: 'x', cut: ['name'] }), ruleFacts({ id: 12, name: 'xy' })],
+  ])(
+    'of a field that is not kept whole of a rule that %s while it is compared, neither',
+    (_what, before, after) => {
+      let ruleOf = () => before
+      const silences = [silence('a', { kind: 'price', rule: { name: { not: { glob: '*y' } } } }, -1, 1)]
+      const asked = { ...facts, silences, ruleOf: () => ruleOf() }
+      const steps = routeInSteps(alert('price', { ruleIds: ['12'] }), [{ match: {}, sinks: ['hook'] }], asked)
+      for (let step = steps.next(); ; step = steps.next()) {
+        if (step.done) return expect(step.value.sinks).toEqual(['hook'])
+        ruleOf = () => after
+      }
+    },
+  )
 })
 
 describe('whatever the routes are', () => {
