@@ -1,5 +1,6 @@
-import { Worker } from 'bullmq'
+import { isNotConnectionError, Worker } from 'bullmq'
 import type { JobData } from '../alert/job.ts'
+import { toError } from '../lib/errors.ts'
 import { settlesWithin } from '../lib/time-limit.ts'
 import { queuePrefix } from '../store/keys.ts'
 import { isRedisAway, type RedisClient, redisErrorText } from '../store/redis.ts'
@@ -54,13 +55,14 @@ export function openWorker(options: WorkerOptions): AlertWorker {
       skipStalledCheck: true,
       // Seconds. A worker whose queue has delayed jobs waits as long; whatever is added ends the wait.
       drainDelay: 10,
-      runRetryDelay: 1_000,
+      runRetryDelay: retryDelayMs,
       // Without the check BullMQ takes Redis for version 5, which can only wait for whole seconds: every retry would be
       // late by up to one. On this connection the check waits until an outage is over.
       skipVersionCheck: false,
       settings: { backoffStrategy: (_made, _type, error) => pauseAfter(error) },
     },
   )
+  pauseWhenRefused(worker)
   worker.on('lockRenewalFailed', options.lostLocks)
   worker.on('completed', (job) => options.recorded(job.id ?? ''))
   worker.on('error', (error) => {
@@ -70,6 +72,22 @@ export function openWorker(options: WorkerOptions): AlertWorker {
     log[level]({ sink, reason: redisErrorText(error) }, 'worker')
   })
   return worker
+}
+
+/**
+ * Where jobs wait and Redis refuses to hand one out (full, without its replicas, a right that was taken away), BullMQ asks again
+ * at once: 2,000 times a second. Only where it cannot connect does it wait by itself.
+ */
+function pauseWhenRefused(worker: AlertWorker): void {
+  const take = worker['moveToActive'].bind(worker)
+  worker['moveToActive'] = async (token, name) => {
+    try {
+      return await take(token, name)
+    } catch (error) {
+      if (!worker.closing && isNotConnectionError(toError(error))) await worker.delay(retryDelayMs)
+      throw error
+    }
+  }
 }
 
 /**
@@ -87,6 +105,7 @@ function trimming(): () => boolean {
   }
 }
 
+const retryDelayMs = 1_000
 const trimEvery = 100
 const trimEveryMs = 1_000
 

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { redisCheckEveryMs } from '../../src/app/redis-watch.ts'
 import { defaultTuning } from '../../src/delivery/settings.ts'
+import { queuePrefix } from '../../src/store/keys.ts'
 import { buildApp, startApp } from '../support/app.ts'
 import { metric, readiness } from '../support/bridge.ts'
 import { failureRow } from '../support/failure-row.ts'
@@ -19,6 +20,33 @@ const long = process.env['LONG'] === '1'
 const taken = { status: 204 } as const
 /** Longer than the lock of a job that was being sent when it began. */
 const faultMs = long ? 70_000 : defaultTuning.lockMs + 2_000
+
+it('a sink with alerts that wait asks a Redis that refuses once a second, and says so no more often', {
+  timeout: 30_000,
+}, async () => {
+  const redis = await ownRedis()
+  const { hook, shown, text, prefix } = await redisRig(redis)
+  const client = redis.client()
+  const log = logOf('hook', hook, { ...taken, afterMs: 500 })
+  const login = (...more: string[]) =>
+    client.call('ACL', 'SETUSER', 'bridge', 'reset', 'on', '>pw', '~*', '&*', '+@all', ...more)
+  await login()
+  const { lines } = await startApp(text.replace('unix://', 'unix://bridge:pw@'))
+  shown.fire(100)
+  await until('some are sent, others wait', () => log.taken.length > 5)
+  await until('others wait', async () => (await client.llen(`${queuePrefix(prefix)}:hook:wait`)) > 20)
+  await login('-evalsha')
+  const refused = async () =>
+    Number(/evalsha:.*rejected_calls=(\d+)/.exec(await client.info('commandstats'))?.[1])
+  await pass(3_000)
+  // Beside those of the sends that ran, of the locks and of the polls.
+  expect(await refused()).toBeLessThan(100)
+  expect(lines.filter(({ msg }) => msg === 'worker').length).toBeLessThan(50)
+  await login()
+  await until('the rest is sent', () => hasAll(shown, log))
+  expect(judge(shown, log)).toEqual(clean)
+  expect(sentAgain(hook)).toEqual([])
+})
 
 describe('Redis that answers, and does not do', () => {
   const faults: Record<
