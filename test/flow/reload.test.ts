@@ -216,7 +216,7 @@ describe('a reload', () => {
     const text = (name: string) =>
       configText({ prefix, feed: sandbox.url, sinks: { [name]: `url: "${hook.url}"` } })
     const disk = onDisk(text('one'))
-    const { app } = await startApp(disk.text, disk)
+    const { app, url } = await startApp(disk.text, disk)
     const steady = setInterval(() => shown.fire(), 20)
     try {
       for (let round = 1; round <= 12; round += 1) {
@@ -228,6 +228,13 @@ describe('a reload', () => {
     } finally {
       clearInterval(steady)
     }
+    // A poll that is under way when the names change again would queue for the name that goes.
+    const last = [...shown.ids.values()].at(-1)
+    await until(
+      'the last alert was read',
+      async () =>
+        (await api<{ data: { seen: boolean } }>(url, `/api/v1/sources/main/seen/${last}`)).data.seen,
+    )
     // What was queued for the name that is gone waits for it.
     for (const name of ['two', 'one']) {
       disk.text = text(name)

@@ -247,6 +247,7 @@ describe('the chart', () => {
     expect(senders?.spec.template.spec.containers[0].resources).toEqual({
       requests: { cpu: '100m', memory: '256Mi' },
     })
+    expect(rendered('apart', { podLabels: null, commonLabels: null })).toEqual(manifests)
     // A Deployment that is there keeps its selector: Kubernetes lets nobody change it.
     const own = one(rendered('minimal'), 'Deployment').spec.selector
     expect(poller?.spec.selector).toEqual(own)

@@ -139,7 +139,7 @@ as 5m, the longest timeout that a sink may have; a sink without one has 10s.
 {{- if and .Values.senders.enabled (ne .Values.role "all") }}
 {{- fail (printf "role is %s, and with senders.enabled the bridge's own pods poll: leave role out" .Values.role) }}
 {{- end }}
-{{- if and .Values.senders.enabled (hasKey (merge (dict) .Values.podLabels .Values.commonLabels) "app.kubernetes.io/component") }}
+{{- if and .Values.senders.enabled (hasKey (merge (dict) (.Values.podLabels | default dict) (.Values.commonLabels | default dict)) "app.kubernetes.io/component") }}
 {{- fail "podLabels and commonLabels may not set app.kubernetes.io/component with senders.enabled: by it senders are told apart" }}
 {{- end }}
 {{- with .Values.autoscaling }}
