@@ -34,9 +34,9 @@ interface Group {
   timer: NodeJS.Timeout
 }
 
-/** A digest waits for the next alert so long, and never longer than this in all. */
+/** A digest waits for the next alert so long, and never longer than this in all: more than any alert waits for its context. */
 const quietMs = 1_500
-const digestWaitMsMax = 8_000
+const digestWaitMsMax = 12_000
 
 export class Batcher {
   readonly #options: BatcherOptions
@@ -44,6 +44,8 @@ export class Batcher {
   readonly #limiter: MessageLimiter
   /** By target. */
   readonly #groups = new Map<string, Group>()
+  /** How many alerts of each target are about to join. */
+  readonly #expected = new Map<string, number>()
   /** When alerts went out on their own. */
   #alone: number[] = []
   readonly #stopping = new AbortController()
@@ -54,6 +56,16 @@ export class Batcher {
     const { limits, clock } = options
     this.#limiter = createMessageLimiter(limits, clock, before === undefined ? undefined : before.#limiter)
     this.#messenger = new Messenger({ ...options, limiter: this.#limiter, stopping: this.#stopping.signal })
+  }
+
+  /** `context` is looked up for an alert that joins as soon as it has come: a digest of its target waits for it. */
+  async expect<T>(target: string | undefined, context: Promise<T>): Promise<T> {
+    this.#countExpected(target, 1)
+    return context.finally(() => this.#countExpected(target, -1))
+  }
+
+  #countExpected(target = '', by: number): void {
+    this.#expected.set(target, (this.#expected.get(target) ?? 0) + by)
   }
 
   /** Resolves when the send that this member was part of is over. */
@@ -98,15 +110,25 @@ export class Batcher {
     }
     this.#groups.set(target, group)
     group.waiting.add(waiting)
-    const endMs =
-      plan.kind === 'burst'
-        ? group.openedAtMs + plan.windowMs
-        : Math.min(nowMs + quietMs, group.openedAtMs + digestWaitMsMax)
-    clearTimeout(group.timer)
-    group.timer = setTimeout(() => this.#close(target), Math.max(0, endMs - nowMs))
+    this.#closeLater(target, group)
     waiting.signal.addEventListener('abort', () => this.#leave(group, waiting), { once: true })
     if (waiting.signal.aborted) this.#leave(group, waiting)
     if (group.waiting.size >= plan.max) this.#close(target)
+  }
+
+  #closeLater(target: string, group: Group): void {
+    const { plan } = this.#options.batch
+    const nowMs = this.#options.clock.monotonicMs()
+    const limitMs = group.openedAtMs + (plan.kind === 'burst' ? plan.windowMs : digestWaitMsMax)
+    const endMs = plan.kind === 'burst' ? limitMs : Math.min(nowMs + quietMs, limitMs)
+    clearTimeout(group.timer)
+    group.timer = setTimeout(
+      () => {
+        if (endMs < limitMs && (this.#expected.get(target) ?? 0) > 0) this.#closeLater(target, group)
+        else this.#close(target)
+      },
+      Math.max(0, endMs - nowMs),
+    )
   }
 
   #leave(group: Group, waiting: PendingMember): void {

@@ -79,7 +79,7 @@ export interface DeliverDeps extends SendDeps {
   /** For the alert that is delivered. */
   queueState(): QueueState
   /** For a sink that takes several alerts as one message. */
-  readonly batcher?: Pick<Batcher, 'join'> | undefined
+  readonly batcher?: Pick<Batcher, 'expect' | 'join'> | undefined
 }
 
 /**
@@ -128,7 +128,7 @@ export async function deliver(job: LockedJob, signal: AbortSignal, deps: Deliver
     { isFirst: job.number === 1, signals: [signal, deps.stopping], queue: deps.queueState() },
     deps,
   )
-  const found = lookup && (await lookup)
+  const found = lookup && (await (deps.batcher?.expect(delivery.target, lookup) ?? lookup))
   const at = { number: job.number, nowMs: clock.now(), expiresAtMs: expiresAtMs(delivery, settings) }
   let fields: OwnFields | undefined
   let readAtMs = 0

@@ -20,7 +20,7 @@ export function waitsUntil(
   return markMs <= markAfter(nowMs) ? markMs : undefined
 }
 
-/** From the mark of a digest until its alerts are sent: gathering them (8 s at most), then its first mails. */
+/** From the mark of a digest until its alerts are sent: gathering them (12 s at most), then its first mails. */
 const goingOutMs = 30_000
 
 /** All that `waitsUntil` depends on; undefined where no alert waits for a mark. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { DeliveryJob } from '../../src/alert/job.ts'
+import type { FindContext } from '../../src/delivery/deliver.ts'
 import type { SinkSettings } from '../../src/delivery/settings.ts'
 import type { Outcome } from '../../src/sinks/outcome.ts'
 import { pack } from '../../src/sinks/pack.ts'
@@ -265,6 +266,17 @@ describe('a digest', () => {
     const mark = Math.ceil(enqueuedAtMs / 2_000) * 2_000
     expect(messages[0]?.atMs).toBeGreaterThanOrEqual(mark)
     expect((await queues.queue('ops').getJob('main.3'))?.attemptsMade).toBe(1)
+  })
+
+  it('holds all of them also where the context of some takes longer than that of others', async () => {
+    const { queues, sender } = rig(server, ['ops'])
+    const { sink, sizes } = batchSink(digest)
+    const findContext: FindContext = async ({ alert: { id } }) =>
+      id > 2 ? sleep(2_000, undefined) : undefined
+    sender([sink], { more: { findContext } })
+    await queues.enqueue(seenNow(jobs('ops', 1, 5)))
+    await until('all completed', async () => (await queues.queue('ops').getCompletedCount()) === 5)
+    expect(sizes()).toEqual([5])
   })
 
   it('is one mail a recipient, each with an outcome of its own', async () => {
