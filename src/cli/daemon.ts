@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { Agent, fetch } from 'undici'
+import { Agent, fetch, type Response } from 'undici'
 import * as z from 'zod'
 import { parseJson } from '../alert/json-number.ts'
 import { type LoadedHttp, loadHttp } from '../config/load-http.ts'
@@ -102,12 +102,13 @@ export function connectDaemon(options: DaemonOptions): Daemon {
         { cause },
       )
     })
-    // An alert's row may have numbers that JavaScript cannot hold.
-    const answer: unknown = await response
-      .text()
-      .then(parseJson)
-      .catch(() => undefined)
     if (!response.headers.has(versionHeader)) throw notABridgeError(base, response.status)
+    const answer = await readAnswer(response).catch((cause: unknown) => {
+      throw new NoAnswerError(
+        `The bridge at ${base} began an answer and did not end it; ask again, also what became of an order.`,
+        { cause },
+      )
+    })
     if (!response.ok) {
       const refusal = refusalOf(answer) ?? `The bridge answered ${response.status}.`
       // The request with this key that was sent before is not answered yet.
@@ -130,6 +131,17 @@ export function connectDaemon(options: DaemonOptions): Daemon {
     post: (path, body = {}) => call('POST', path, { body }),
     postOnce: (path, body, key) => request('POST', path, { body, key }),
     remove: (path) => call('DELETE', path),
+  }
+}
+
+/** An alert's row may have numbers that JavaScript cannot hold. A refusal need not be JSON. */
+async function readAnswer(response: Response): Promise<unknown> {
+  const text = await response.text()
+  try {
+    return parseJson(text)
+  } catch (thrown) {
+    if (response.ok) throw thrown
+    return undefined
   }
 }
 

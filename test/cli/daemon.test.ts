@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { NoAnswerError } from '../../src/cli/daemon.ts'
 import { deadLettersCommand } from '../../src/cli/dead-letters.ts'
 import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts'
 import { progressBar } from '../../src/cli/progress.ts'
@@ -198,6 +199,41 @@ describe('what answers and is no bridge', () => {
       const { out, thrown } = await run(command, ...args, '--url', url)
       expect(String(thrown)).toMatch(
         /^\w*Error: What answers at http:\/\/127\.0\.0\.1:\d+ is no alert-bridge \(HTTP \d+\)/,
+      )
+      expect(out).toBe('')
+    }
+  })
+})
+
+describe('an answer that begins and does not end', () => {
+  const ways: [string, RequestListener][] = [
+    [
+      'breaks off',
+      (_, response) => {
+        response.writeHead(200, { [versionHeader]: 'x', 'content-length': 99 }).write('{"data":')
+        setTimeout(() => response.destroy(), 20)
+      },
+    ],
+    [
+      'is cut short',
+      (_, response) => void response.writeHead(200, { [versionHeader]: 'x' }).end('{"data": [{"id'),
+    ],
+  ]
+
+  it.each(ways)('because it %s is one sentence, whatever was asked', async (_way, listener) => {
+    vi.stubEnv('ADMIN_TOKEN', token)
+    const url = await serving(listener)
+    for (const [command, ...args] of [
+      [statusCommand()],
+      [deadLettersCommand(), 'list'],
+      [pauseCommand(), 'ops-slack'],
+      [silenceCommand(), 'expire', 'one'],
+      [replayCommand(), 'main.1'],
+    ] as const) {
+      const { out, thrown } = await run(command, ...args, '--url', url)
+      expect(thrown).toBeInstanceOf(NoAnswerError)
+      expect(String(thrown)).toContain(
+        `The bridge at ${url} began an answer and did not end it; ask again, also what became of an order.`,
       )
       expect(out).toBe('')
     }

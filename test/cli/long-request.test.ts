@@ -49,7 +49,10 @@ function ownHeaders(answer: Response): Record<string, string> {
 }
 
 /** Passes requests on to the bridge; `spoil` says whose answers are lost or become another. */
-async function badLine(url: string, spoil: (call: number) => 'lost' | 500 | undefined): Promise<string> {
+async function badLine(
+  url: string,
+  spoil: (call: number) => 'lost' | 'half' | 500 | undefined,
+): Promise<string> {
   let calls = 0
   const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const body = Buffer.concat(await request.toArray())
@@ -59,11 +62,13 @@ async function badLine(url: string, spoil: (call: number) => 'lost' | 500 | unde
     const answer = await fetch(`${url}${request.url}`, { method: 'POST', headers, body })
     calls += 1
     const spoilt = spoil(calls)
+    const bytes = Buffer.from(await answer.arrayBuffer())
     if (spoilt === 'lost') response.destroy()
-    else
+    else if (spoilt === 'half')
       response
-        .writeHead(spoilt ?? answer.status, ownHeaders(answer))
-        .end(Buffer.from(await answer.arrayBuffer()))
+        .writeHead(answer.status, ownHeaders(answer))
+        .write(bytes.subarray(0, 9), () => response.destroy())
+    else response.writeHead(spoilt ?? answer.status, ownHeaders(answer)).end(bytes)
   }
   const line = createServer((request, response) => void pass(request, response))
   await once(line.listen(0, '127.0.0.1'), 'listening')
@@ -82,7 +87,8 @@ it('retry and replay go on to the last one, list says how many there are, and a 
     '0 dropped; not known (any more): main.90001',
   )
 
-  const line = await badLine(url, (call) => (call === 3 ? 'lost' : undefined))
+  const spoilt = ['half', 'lost'] as const
+  const line = await badLine(url, (call) => spoilt[call - 3])
   const replayed = await run(replayCommand(), '--since', '2h', '--url', line, '--config', config)
   // The bridge gives the answer that was lost once more.
   expect(replayed.out).toBe('1,100 queued\n')
