@@ -21,15 +21,18 @@ export function secretUrl(secret: Secret, what: string, helpers: AttemptHelpers)
 export function hideUrl(url: URL, helpers: AttemptHelpers): void {
   const segments = url.pathname.split('/')
   const tokens = segments.filter((segment, at) => looksLikeToken(segment) || at === segments.length - 1)
-  const values = [...url.searchParams.values()].filter(looksLikeToken)
+  const values = url.searchParams.values()
   const search = url.search.length >= tokenCharsMin ? [url.search, url.search.slice(1)] : []
   const path = url.pathname.length >= tokenCharsMin ? [url.pathname] : []
   for (const text of [url.href, ...path, ...search, ...tokens, ...values]) hideWithDecoded(text, helpers)
 }
 
-/** The parts that look like a token in an address that is no secret in the config, in each form that is to be hidden. */
+/**
+ * What may be a credential in an address that is no secret in the config, in each form that is to be hidden: parts of the path
+ * that look like a token, and each value of the query, as where a config is shown.
+ */
 export function tokensIn(url: URL): readonly string[] {
-  const parts = [...url.pathname.split('/'), ...url.searchParams.values()].filter(looksLikeToken)
+  const parts = [...url.pathname.split('/').filter(looksLikeToken), ...url.searchParams.values()]
   return parts.flatMap((part) => [part, decoded(part)])
 }
 

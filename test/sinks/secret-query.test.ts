@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { serve } from './serving.ts'
+
+/** A receiver may repeat a credential of its address: alone, or in the address as web applications do for an unknown one. */
+
+const key = 'canaryOfOneWord'
+
+test.each(['webhook', 'http', 'slack', 'teams', 'discord'])(
+  'a short key in the query of a %s sink is not shown',
+  async (type) => {
+    for (const body of [`Cannot POST /in?key=${key}`, `no such key: ${key}`]) {
+      const { outcome } = await serve({
+        config: (origin) => ({ type, url: `${origin}/in?env=prod&key=${key}` }),
+        answer: { status: 403, body },
+      })
+      expect(outcome.answer.text).toContain('[redacted]')
+      expect(outcome.answer.text).not.toContain(key)
+    }
+  },
+)
